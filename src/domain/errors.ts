@@ -1,0 +1,74 @@
+/**
+ * The error catalogue (specification 7.4 plus METHOD_NOT_ALLOWED) and the one error type whose
+ * `message` and `details` may be shown to a client. Whatever else is thrown is INTERNAL_ERROR.
+ */
+export const ERROR_STATUS = {
+  AUTH_MISSING: 401,
+  AUTH_INVALID: 401,
+  AUTH_EXPIRED: 401,
+  AUTH_REVOKED: 401,
+  AUTH_INSUFFICIENT: 403,
+  INVALID_JSON: 400,
+  MISSING_FIELD: 400,
+  INVALID_FIELD: 400,
+  INVALID_QUERY: 400,
+  BODY_TOO_LARGE: 413,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  ALREADY_EXISTS: 409,
+  CONFLICT: 409,
+  GONE: 410,
+  RATE_LIMIT_EXCEEDED: 429,
+  QUOTA_EXCEEDED: 429,
+  INTERNAL_ERROR: 500,
+  DATABASE_ERROR: 500,
+  UPSTREAM_ERROR: 502,
+  SERVICE_UNAVAILABLE: 503,
+  TIMEOUT: 504,
+  LICENSE_SERVER_UNREACHABLE: 502,
+  LICENSE_QUERY_FAILED: 500,
+  LICENSE_PARSE_ERROR: 500,
+  COMMAND_EXECUTION_FAILED: 500,
+  COMMAND_TIMEOUT: 504,
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+export const ERROR_CODES = Object.keys(ERROR_STATUS) as readonly ErrorCode[];
+
+/** Errors with which a poll can end. */
+export type PollErrorCode =
+  | "LICENSE_SERVER_UNREACHABLE"
+  | "LICENSE_QUERY_FAILED"
+  | "LICENSE_PARSE_ERROR"
+  | "TIMEOUT";
+
+export interface ErrorOptions {
+  /** Extra context for the client. Never a stack, SQL, a key or a value from a body. */
+  readonly details?: string | undefined;
+  /** Seconds, sent as `Retry-After`. */
+  readonly retryAfterSeconds?: number | undefined;
+  /** Headers of this answer, e.g. `Allow`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Stays private: for the log, never for the answer. */
+  readonly cause?: unknown;
+}
+
+/** An error that says to the client what was wrong and what would be right. */
+export class ApiError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly details: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "ApiError";
+    this.code = code;
+    this.status = ERROR_STATUS[code];
+    this.details = options.details;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+    this.headers = options.headers ?? {};
+  }
+}

@@ -1,0 +1,54 @@
+import { type Expiry, PERMANENT } from "./reading.ts";
+import { endOfDay, isDate } from "./zone.ts";
+
+const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+
+/** `d-mmm-y…`: what stands behind the year (glued text, as in `30-Apr-20202`) is reported, not guessed at. */
+const DATE = /^\s*(\d{1,2})-([A-Za-z]{3})-(\d{1,4})(.*)$/;
+
+/**
+ * An expiry as FlexNet and RLM print it: `31-dec-2025`, `1-jan-0`, `01-jan-0000`, `permanent`,
+ * `permanent(no expiration date)`. The year 0 in any spelling is permanent; two-digit years are 1970–2069.
+ * A license is valid through the last millisecond of its day in the server's zone.
+ * Returns null for text that is no expiry (the caller counts it as unparsed: unknown is not permanent).
+ */
+export function parseExpiry(text: string, zone: string): { expiry: Expiry; rest: string } | null {
+  if (/^\s*permanent\b/i.test(text)) return { expiry: PERMANENT, rest: "" };
+  const found = DATE.exec(text);
+  if (found === null) return null;
+  const [, dayText = "", monthText = "", yearText = "", rest = ""] = found;
+  const month = MONTHS.indexOf(monthText.toLowerCase()) + 1;
+  if (month === 0) return null;
+  if (/^0+$/.test(yearText)) return { expiry: PERMANENT, rest: rest.trim() };
+  const year = fullYear(yearText);
+  const day = Number(dayText);
+  if (year === null || !isDate(year, month, day)) return null;
+  const expiresOn = `${String(year).padStart(4, "0")}-${String(month).padStart(2, "0")}-${dayText.padStart(2, "0")}`;
+  return {
+    expiry: { expiresOn, expiresAt: endOfDay(zone, year, month, day), permanent: false },
+    rest: rest.trim(),
+  };
+}
+
+/** The spelling `d-mmm-yyyy` or `permanent` of an expiry; null when it is unknown. */
+export function printExpiry(expiry: Expiry): string | null {
+  if (expiry.permanent) return "permanent";
+  if (expiry.expiresOn === null) return null;
+  const [year = "", month = "", day = ""] = expiry.expiresOn.split("-");
+  return `${day}-${MONTHS[Number(month) - 1]}-${year}`;
+}
+
+/** The earlier of two expiries: a date beats permanent, and permanent beats unknown. */
+export function earlierExpiry(a: Expiry, b: Expiry): Expiry {
+  if (a.expiresAt !== null && b.expiresAt !== null) return a.expiresAt <= b.expiresAt ? a : b;
+  if (a.expiresAt !== null) return a;
+  if (b.expiresAt !== null) return b;
+  return a.permanent ? a : b;
+}
+
+function fullYear(text: string): number | null {
+  const year = Number(text);
+  if (text.length === 4) return year;
+  if (text.length === 2) return year < 70 ? 2000 + year : 1900 + year;
+  return null;
+}

@@ -1,0 +1,82 @@
+import type { MemberReachability, PollError } from "./poll.ts";
+import type {
+  CheckoutReading,
+  DaemonReading,
+  Expiry,
+  MemberReading,
+  PoolReading,
+  QueueReading,
+  ReservationReading,
+  UnparsedLine,
+} from "./reading.ts";
+import type { MonitoredServer } from "./server.ts";
+import type { DataState, ServerStatus } from "./words.ts";
+
+/**
+ * What licmond believes of one server: the last good reading with the outcome of the last poll laid over it
+ * (`apply-poll.ts` makes it, `store` keeps it, `http` shows it). Immutable: a poll makes a new one.
+ * Times are epoch milliseconds.
+ */
+export interface ServerPicture {
+  readonly server: MonitoredServer;
+  readonly status: ServerStatus;
+  /** Outcome of the last poll: `failed` also means never polled. */
+  readonly state: DataState;
+  readonly members: readonly MemberReading[];
+  readonly daemons: readonly DaemonReading[];
+  readonly error: PollError | null;
+  /** Time of the last good reading. */
+  readonly collectedAt: number | null;
+  readonly lastPollAt: number | null;
+  readonly nextPollAt: number | null;
+  readonly pollDurationMs: number | null;
+  readonly toolVersion: string | null;
+  /** Clock of the server's side in the last good reading, minus ours; null when the tool prints none. */
+  readonly clockOffsetMs: number | null;
+  readonly unparsedLines: number;
+  readonly unparsed: readonly UnparsedLine[];
+  readonly reachability: readonly MemberReachability[];
+  /** In the order in which the tool prints them; identity is (daemon, name). */
+  readonly features: readonly FeaturePicture[];
+}
+
+export interface FeaturePicture {
+  readonly daemon: string;
+  readonly name: string;
+  readonly total: number | null;
+  readonly used: number | null;
+  readonly available: number | null;
+  /** Seats kept by reservations; part of `used` where the manager counts them so. */
+  readonly reserved: number | null;
+  /** Seats asked for by requests that wait. */
+  readonly queued: number | null;
+  readonly unlimited: boolean;
+  /** 0–100, two decimals; null when unlimited or unknown. */
+  readonly utilization: number | null;
+  readonly shared: boolean;
+  /** The earliest of the pools. */
+  readonly expiry: Expiry;
+  readonly pools: readonly PoolPicture[];
+  readonly state: DataState;
+  /** The tool's error for this feature, in its own words. */
+  readonly error: string | null;
+  readonly collectedAt: number | null;
+  readonly checkouts: readonly CheckoutReading[];
+  readonly reservations: readonly ReservationReading[];
+  readonly queue: readonly QueueReading[];
+  /** Good readings in a row that lacked this feature; the second removes it. */
+  readonly missed: number;
+}
+
+export interface PoolPicture extends PoolReading {
+  /** The manager's pool number, else a stable id made of version, expiry, vendor string, kind and ordinal. */
+  readonly id: string;
+}
+
+/** All servers at one moment. */
+export interface Snapshot {
+  /** Grows by one with every change; equal versions of one process are equal snapshots. */
+  readonly version: number;
+  /** In the order of the config. */
+  readonly servers: readonly ServerPicture[];
+}

@@ -1,0 +1,175 @@
+import type { ManagerName, PartStatus, PoolKind } from "./words.ts";
+
+/**
+ * What one poll of one server yielded, as the tool said it: the pure result of a manager's parser.
+ * A Reading knows nothing of earlier polls; `picture.ts` lays it over the last good one.
+ * Times are epoch milliseconds UTC, names are opaque (never trimmed inside, lower-cased or split).
+ */
+export interface Reading {
+  readonly manager: ManagerName;
+  /** Clock of the tool's host as printed in the banner; null when the output names none. */
+  readonly reportTime: number | null;
+  /** Version of the tool as printed, e.g. `v11.14.0.1` or `v12.2`. */
+  readonly toolVersion: string | null;
+  readonly members: readonly MemberReading[];
+  readonly daemons: readonly DaemonReading[];
+  /** Blocks in the order printed. One identity (daemon, name) may occur in several blocks: see `merge-blocks.ts`. */
+  readonly features: readonly FeatureReading[];
+  /** Errors of the whole query, i.e. not of one member, daemon or feature. */
+  readonly errors: readonly ToolError[];
+  /** Non-blank lines that no rule knew. The count is exact, the list holds the first {@link MAX_UNPARSED_KEPT}. */
+  readonly unparsedLines: number;
+  readonly unparsed: readonly UnparsedLine[];
+  /** The text ended inside a block (or, by the manager's own marks, before its end). */
+  readonly cut: boolean;
+  /** At least one line was understood as this manager's; false means LICENSE_PARSE_ERROR. */
+  readonly recognised: boolean;
+}
+
+export const MAX_UNPARSED_KEPT = 200;
+
+export interface UnparsedLine {
+  /** 1-based number of the line in the tool's output. */
+  readonly line: number;
+  /** The line, cut at 500 characters. */
+  readonly text: string;
+}
+
+/** An error in the tool's own words, with FlexNet's `(major,minor:system "text")` taken apart where it is printed. */
+export interface ToolError {
+  /** The whole message as printed, code suffix included. */
+  readonly message: string;
+  readonly major: number | null;
+  readonly minor: number | null;
+  readonly system: number | null;
+  /** What the error means for the poll: nobody answered, or somebody answered with an error. */
+  readonly kind: "unreachable" | "query";
+}
+
+export interface MemberReading {
+  readonly host: string;
+  readonly port: number | null;
+  readonly status: PartStatus;
+  readonly master: boolean;
+  /** As printed, e.g. `v11.7`. */
+  readonly version: string | null;
+  readonly error: ToolError | null;
+}
+
+export interface DaemonReading {
+  readonly name: string;
+  readonly status: PartStatus;
+  readonly version: string | null;
+  readonly error: ToolError | null;
+  /** Counters since the daemon's start, where the manager prints them (RLM); differences between polls are rates. */
+  readonly totals: DaemonTotals | null;
+}
+
+export interface DaemonTotals {
+  readonly checkouts: number | null;
+  readonly denials: number | null;
+  readonly removals: number | null;
+}
+
+export interface FeatureReading {
+  /** Name of the daemon that owns the feature; "" where the output names none. */
+  readonly daemon: string;
+  readonly name: string;
+  /** Seats issued; null when unlimited or unknown. */
+  readonly total: number | null;
+  /** Seats in use as the tool says it (reservations included); null when unknown. */
+  readonly used: number | null;
+  readonly unlimited: boolean;
+  /** The tool's error for this feature; counts are null then. */
+  readonly error: ToolError | null;
+  readonly pools: readonly PoolReading[];
+  readonly checkouts: readonly CheckoutReading[];
+  readonly reservations: readonly ReservationReading[];
+  readonly queue: readonly QueueReading[];
+  /** The manager's own consistency check of this block, see `ConsistencyCheck`. */
+  readonly consistency: Consistency;
+  /** The text ended inside this block. */
+  readonly cut: boolean;
+}
+
+/**
+ * Outcome of a manager's check that the printed lines add up to the printed count.
+ * `ok` they do or the check does not apply · `short` lines are missing (numbers are partial) ·
+ * `shared` more lines than seats (grouped duplicates share a seat).
+ */
+export type Consistency = "ok" | "short" | "shared";
+
+export interface PoolReading {
+  /** The manager's own pool number where it has one, else null (the picture then numbers equal pools). */
+  readonly number: string | null;
+  readonly version: string | null;
+  readonly vendorString: string | null;
+  readonly kind: PoolKind;
+  readonly total: number | null;
+  readonly used: number | null;
+  readonly unlimited: boolean;
+  readonly expiry: Expiry;
+}
+
+/** An expiry date. All three null/false = unknown, which is not the same as permanent. */
+export interface Expiry {
+  /** `YYYY-MM-DD` as printed; null when permanent or unknown. */
+  readonly expiresOn: string | null;
+  /** Last millisecond of that day in the server's zone, epoch ms. */
+  readonly expiresAt: number | null;
+  readonly permanent: boolean;
+}
+
+export const UNKNOWN_EXPIRY: Expiry = Object.freeze({ expiresOn: null, expiresAt: null, permanent: false });
+export const PERMANENT: Expiry = Object.freeze({ expiresOn: null, expiresAt: null, permanent: true });
+
+export interface CheckoutReading {
+  readonly user: string;
+  readonly host: string | null;
+  readonly display: string | null;
+  /** Words behind the display that are none: product, client PID, `feature=…`. */
+  readonly qualifier: string | null;
+  /** Version the client asked for, as printed, e.g. `v61.9`. */
+  readonly version: string | null;
+  /** Seats held, at least 1. */
+  readonly count: number;
+  readonly handle: string | null;
+  readonly pid: number | null;
+  /** What the tool says, resolved to a year and to UTC; null when it cannot be known. */
+  readonly startedAt: number | null;
+  /** Seconds of linger or borrow left; null when the line prints none, 0 when capable but not lingering. */
+  readonly lingerSeconds: number | null;
+  readonly borrowed: boolean;
+  /** Index into the feature's `pools` of the pool this line stands under; null when it stands under none. */
+  readonly pool: number | null;
+}
+
+export const RESERVATION_TYPES = [
+  "user",
+  "host",
+  "host_group",
+  "group",
+  "display",
+  "internet",
+  "project",
+] as const;
+export type ReservationType = (typeof RESERVATION_TYPES)[number];
+
+export interface ReservationReading {
+  readonly type: ReservationType;
+  readonly name: string;
+  readonly count: number;
+  readonly pool: number | null;
+}
+
+export interface QueueReading {
+  readonly user: string;
+  readonly host: string | null;
+  readonly display: string | null;
+  readonly qualifier: string | null;
+  readonly version: string | null;
+  /** Seats asked for. */
+  readonly count: number;
+  readonly handle: string | null;
+  readonly pool: number | null;
+}

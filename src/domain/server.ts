@@ -1,0 +1,21 @@
+import type { ManagerName } from "./words.ts";
+
+/** One configured license server, defaults filled in. A FlexNet triad is one server with three members. */
+export interface MonitoredServer {
+  /** `^[a-z0-9][a-z0-9._-]{0,63}$` */
+  readonly id: string;
+  readonly name: string;
+  readonly manager: ManagerName;
+  /** `27000@lic1,27000@lic2,27000@lic3` or the path of a license file. */
+  readonly address: string;
+  /** argv prefix of the tool; null = the manager's tool from $PATH. */
+  readonly tool: readonly string[] | null;
+  /** IANA zone in which the server prints its times. */
+  readonly timezone: string;
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+  readonly enabled: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  /** The vendor's debug log, for denials; null when not configured. */
+  readonly logFile: string | null;
+}

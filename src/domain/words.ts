@@ -1,0 +1,45 @@
+/** The contract's closed vocabularies: one list each, from which types, schemas and messages are made. */
+
+/** License managers that are built in; a folder in `managers/` and a line in its registry each. */
+export const MANAGERS = ["flexnet", "rlm"] as const;
+export type ManagerName = (typeof MANAGERS)[number];
+
+/** Reachability of a server: `degraded` = some members or daemons up, its data is valid. */
+export const SERVER_STATUSES = ["up", "degraded", "down", "unknown"] as const;
+export type ServerStatus = (typeof SERVER_STATUSES)[number];
+
+/** Reachability of one member host or one vendor daemon. */
+export const PART_STATUSES = ["up", "down", "unknown"] as const;
+export type PartStatus = (typeof PART_STATUSES)[number];
+
+/** How far a feature's numbers can be trusted. */
+export const DATA_STATES = ["ok", "partial", "stale", "failed"] as const;
+export type DataState = (typeof DATA_STATES)[number];
+
+/** What a row of `users[]` is: only a checkout holds seats of its own. */
+export const USER_KINDS = ["checkout", "reservation", "queued"] as const;
+export type UserKind = (typeof USER_KINDS)[number];
+
+/** How a pool's seats are bound. */
+export const POOL_KINDS = ["floating", "nodelocked", "uncounted", "token", "roam", "unknown"] as const;
+export type PoolKind = (typeof POOL_KINDS)[number];
+
+/** Roles of API keys, weakest first except `calendar`, which can do nothing but read the expiry calendar. */
+export const ROLES = ["calendar", "viewer", "operator", "admin"] as const;
+export type Role = (typeof ROLES)[number];
+
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Components that write log events. */
+export const LOG_SOURCES = [
+  "collector",
+  "http",
+  "auth",
+  "audit",
+  "store",
+  "alerts",
+  "config",
+  "system",
+] as const;
+export type LogSource = (typeof LOG_SOURCES)[number];

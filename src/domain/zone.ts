@@ -1,0 +1,122 @@
+/**
+ * Wall-clock times of license servers, in IANA zones, to UTC and back.
+ * Offsets come from Intl (the zone data inside the runtime) and are cached by quarter of an hour,
+ * because a reading with 50,000 checkouts asks 50,000 times and one Intl call costs microseconds.
+ */
+
+const QUARTER_MS = 900_000;
+const DAY_MS = 86_400_000;
+const MAX_CACHED = 20_000;
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+const offsets = new Map<string, Map<number, number>>();
+
+function format(zone: string): Intl.DateTimeFormat {
+  let found = formats.get(zone);
+  if (found === undefined) {
+    found = new Intl.DateTimeFormat("en-US", {
+      timeZone: zone,
+      hourCycle: "h23",
+      year: "numeric",
+      month: "numeric",
+      day: "numeric",
+      hour: "numeric",
+      minute: "numeric",
+      second: "numeric",
+    });
+    formats.set(zone, found);
+  }
+  return found;
+}
+
+/** True when the runtime knows the zone, e.g. `Europe/Berlin` or `UTC`. */
+export function isZone(zone: string): boolean {
+  try {
+    format(zone);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The zone of this host, e.g. `Europe/Berlin`. */
+export function hostZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+/** Offset of the zone from UTC at an instant, in ms (east is positive). Throws RangeError on an unknown zone. */
+export function offsetAt(zone: string, epochMs: number): number {
+  if (zone === "UTC") return 0;
+  const bucket = Math.floor(epochMs / QUARTER_MS);
+  let ofZone = offsets.get(zone);
+  if (ofZone === undefined) offsets.set(zone, (ofZone = new Map()));
+  const cached = ofZone.get(bucket);
+  if (cached !== undefined) return cached;
+
+  const instant = bucket * QUARTER_MS;
+  const part: Record<string, number> = {};
+  for (const { type, value } of format(zone).formatToParts(instant)) part[type] = Number(value);
+  const local = Date.UTC(
+    part["year"] ?? 0,
+    (part["month"] ?? 1) - 1,
+    part["day"] ?? 1,
+    part["hour"] ?? 0,
+    part["minute"] ?? 0,
+    part["second"] ?? 0,
+  );
+  const offset = local - instant;
+  if (ofZone.size >= MAX_CACHED) ofZone.clear();
+  ofZone.set(bucket, offset);
+  return offset;
+}
+
+/**
+ * UTC of a wall-clock time. An hour that occurs twice (clocks set back) gives its first occurrence,
+ * a time that does not exist (clocks set forward) is read with the offset before the change.
+ * `month` is 1–12. The caller has checked that the date exists.
+ */
+export function localToUtc(
+  zone: string,
+  year: number,
+  month: number,
+  day: number,
+  hour = 0,
+  minute = 0,
+  second = 0,
+  ms = 0,
+): number {
+  const wall = utc(year, month, day, hour, minute, second, ms);
+  const before = offsetAt(zone, wall - DAY_MS);
+  const after = offsetAt(zone, wall + DAY_MS);
+  const first = wall - Math.max(before, after);
+  if (offsetAt(zone, first) === Math.max(before, after)) return first;
+  const second_ = wall - Math.min(before, after);
+  if (offsetAt(zone, second_) === Math.min(before, after)) return second_;
+  return wall - before;
+}
+
+/** Last millisecond of a calendar day in the zone: a license is valid through the end of its expiry day. */
+export function endOfDay(zone: string, year: number, month: number, day: number): number {
+  const next = new Date(utc(year, month, day + 1));
+  return localToUtc(zone, next.getUTCFullYear(), next.getUTCMonth() + 1, next.getUTCDate()) - 1;
+}
+
+/** True when the calendar has this day (month 1–12). */
+export function isDate(year: number, month: number, day: number): boolean {
+  if (month < 1 || month > 12 || day < 1 || day > 31) return false;
+  const date = new Date(utc(year, month, day));
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
+}
+
+/** 0 = Sunday … 6 = Saturday. */
+export function weekdayOf(year: number, month: number, day: number): number {
+  return new Date(utc(year, month, day)).getUTCDay();
+}
+
+/** Like Date.UTC with month 1–12, without its reading of years below 100 as 19xx. */
+function utc(year: number, month: number, day: number, hour = 0, minute = 0, second = 0, ms = 0): number {
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  date.setUTCHours(hour, minute, second, ms);
+  return date.getTime();
+}

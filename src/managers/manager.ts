@@ -1,0 +1,71 @@
+import type { Reading } from "../domain/reading.ts";
+import type { ManagerName } from "../domain/words.ts";
+
+/**
+ * A license manager: what to run, text → Reading, Reading → text. Everything that differs between
+ * FlexNet and RLM stands behind this interface; to add one is to add a folder and a line in `registry.ts`.
+ */
+export interface Manager {
+  readonly name: ManagerName;
+  /** For people: `FlexNet`, `RLM`. */
+  readonly title: string;
+  /** Names of the tool on $PATH, the preferred first. */
+  readonly tools: readonly string[];
+  /** Takes an address apart, or says what is wrong with it and what would be right. */
+  parseAddress(address: string): ParsedAddress | { readonly problem: string };
+  /** The status query. `tool` is an argv prefix of at least one element. No shell will see it. */
+  command(tool: readonly string[], address: string): ToolCommand;
+  /** A fresh parser for one output. */
+  createParser(context: ParseContext): ReadingParser;
+  /** Text that the manager's tool would print for this reading: `parse(render(reading))` equals the reading. */
+  render(reading: Reading, options: RenderOptions): string;
+}
+
+export interface ParsedAddress {
+  /** Empty when the address is the path of a license file. */
+  readonly members: readonly { readonly host: string; readonly port: number | null }[];
+}
+
+export interface ToolCommand {
+  readonly argv: readonly string[];
+  /** Additions to the scrubbed environment. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface ParseContext {
+  /** IANA zone in which the server prints its times. */
+  readonly zone: string;
+  /** Our own clock, epoch ms: the reference for years where the output has no report time. */
+  readonly now: number;
+  /** Hosts learnt in earlier outputs of this server; the parser adds what it learns. */
+  readonly knownHosts: KnownHosts;
+}
+
+/** Client host names, compared case-insensitively. Bounded: see `known-hosts.ts`. */
+export interface KnownHosts {
+  has(host: string): boolean;
+  add(host: string): void;
+}
+
+/**
+ * A resumable parser: lines go in one by one, so that the caller can yield to the event loop between them.
+ * It never throws, whatever the lines hold, and takes time linear in their length.
+ */
+export interface ReadingParser {
+  /** One line without its line end. */
+  line(text: string): void;
+  finish(end: OutputEnd): Reading;
+}
+
+export interface OutputEnd {
+  /** False when the last line had no line end: it may be cut. */
+  readonly endsWithNewline: boolean;
+  /** The output hit the collector's cap and goes on unseen. */
+  readonly truncated: boolean;
+}
+
+export interface RenderOptions {
+  /** The address as given to the tool, for the lines that repeat it. */
+  readonly address: string;
+  readonly zone: string;
+}

@@ -1,0 +1,118 @@
+import { isUtf8 } from "node:buffer";
+import type { Reading } from "../domain/reading.ts";
+import type { OutputEnd, ReadingParser } from "./manager.ts";
+
+/** Bytes decoded at a time: about 2 ms of parsing on a slow core. */
+const CHUNK_BYTES = 64 * 1024;
+/** How long the event loop may be held before we let others in. */
+const SLICE_MS = 6;
+
+/** No tool prints a line this long: binary junk is fed in pieces, each of which counts as unparsed. */
+const MAX_LINE = 1024 * 1024;
+
+const LF = 0x0a;
+const CR = 0x0d;
+
+/**
+ * Tool output → lines → parser, all at once. For the command line and tests; the daemon uses {@link readOutput}.
+ */
+export function readOutputSync(bytes: Uint8Array, parser: ReadingParser, truncated = false): Reading {
+  const lines = createLineFeeder(bytes, parser, truncated);
+  while (lines.next());
+  return lines.finish();
+}
+
+/** Tool output → lines → parser, giving the event loop back every few milliseconds. */
+export async function readOutput(
+  bytes: Uint8Array,
+  parser: ReadingParser,
+  truncated = false,
+): Promise<Reading> {
+  const lines = createLineFeeder(bytes, parser, truncated);
+  let sliceStart = performance.now();
+  while (lines.next()) {
+    if (performance.now() - sliceStart < SLICE_MS) continue;
+    await new Promise<void>((resume) => setImmediate(resume));
+    sliceStart = performance.now();
+  }
+  return lines.finish();
+}
+
+/**
+ * Encoding of a tool's output: UTF-16 by its byte order mark (PowerShell pipes), UTF-8 when every byte fits,
+ * else Windows-1252, in which every byte has a character, so that nothing is lost.
+ */
+export function detectEncoding(bytes: Uint8Array): "utf-8" | "utf-16le" | "utf-16be" | "windows-1252" {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
+  if (isUtf8(bytes)) return "utf-8";
+  // A multi-byte character cut in two at the end of the output is no reason to misread all the others.
+  for (let cut = 1; cut <= 3 && cut < bytes.length; cut++) {
+    const byte = bytes[bytes.length - cut] ?? 0;
+    if (byte >= 0xc2 && isUtf8(bytes.subarray(0, bytes.length - cut))) return "utf-8";
+  }
+  return "windows-1252";
+}
+
+/** The whole output as text, for people. */
+export function decodeOutput(bytes: Uint8Array): string {
+  return new TextDecoder(detectEncoding(bytes)).decode(bytes);
+}
+
+function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: boolean) {
+  const encoding = detectEncoding(bytes);
+  const decoder = new TextDecoder(encoding);
+  const wide = encoding.startsWith("utf-16");
+  let position = 0;
+  /** The begun line: pieces, joined once its end is seen, so that a line without end costs linear time. */
+  let begun: string[] = [];
+  let begunLength = 0;
+
+  const emit = (line: string) => {
+    if (line.indexOf("\r") === -1) parser.line(line);
+    // CRLF, and the lone CR of very old tools as a line end of its own.
+    else for (const part of line.replace(/\r+$/, "").split("\r")) parser.line(part);
+  };
+  const emitBegun = (last: string) => {
+    emit(begun.length === 0 ? last : begun.join("") + last);
+    begun = [];
+    begunLength = 0;
+  };
+  const feed = (text: string) => {
+    const lines = text.split("\n");
+    const rest = lines.pop() ?? "";
+    for (const [index, line] of lines.entries()) {
+      if (index === 0) emitBegun(line);
+      else emit(line);
+    }
+    if (rest === "") return;
+    begun.push(rest);
+    begunLength += rest.length;
+    if (begunLength > MAX_LINE) emitBegun("");
+  };
+
+  return {
+    /** Feeds one chunk; false when there is none left. */
+    next(): boolean {
+      if (position >= bytes.length) return false;
+      let end = Math.min(position + CHUNK_BYTES, bytes.length);
+      // Chunks end at line ends where there is one, so that no long rest is copied again and again.
+      if (!wide && end < bytes.length) {
+        const newline = bytes.lastIndexOf(LF, end - 1);
+        if (newline >= position) end = newline + 1;
+      }
+      const last = end >= bytes.length;
+      feed(decoder.decode(bytes.subarray(position, end), { stream: !last }));
+      position = end;
+      return true;
+    },
+    finish(): Reading {
+      const tail = bytes[bytes.length - 1];
+      const endsWithNewline =
+        bytes.length === 0 || tail === LF || tail === CR || (wide && bytes[bytes.length - 2] === LF);
+      if (begun.length > 0) emitBegun("");
+      const end: OutputEnd = { endsWithNewline, truncated };
+      return parser.finish(end);
+    },
+  };
+}
