@@ -1,0 +1,222 @@
+import type { Clock } from "../domain/clock.ts";
+import type { LogOf } from "../domain/log.ts";
+import type { Snapshot } from "../domain/picture.ts";
+import type { PollError, PollRaw } from "../domain/poll.ts";
+import type { Role } from "../domain/words.ts";
+
+/**
+ * Everything the routes need from the rest of the daemon. The composition root fills it; tests fill it with
+ * plain objects. No route knows SQL, a spawn or a timer. Times are epoch milliseconds unless a name says otherwise.
+ */
+export interface HttpDeps {
+  readonly clock: Clock;
+  readonly log: LogOf;
+  readonly build: BuildInfo;
+  /** Asked on every request, so that a reload takes effect without a restart. */
+  settings(): HttpSettings;
+  readonly live: LiveView;
+  readonly collector: CollectorPort;
+  readonly keys: KeysPort;
+  /** Does the work; the route caches the answer for 1 s. Must not throw: what fails is told in the check. */
+  health(): HealthChecks | Promise<HealthChecks>;
+  readonly host: HostPort;
+  readonly daemon: DaemonPort;
+}
+
+export interface BuildInfo {
+  /** `1.2.3`, as in package.json. */
+  readonly version: string;
+  /** Commit the binary was built from; null when run from source. */
+  readonly commit: string | null;
+  /** Version of Bun inside. */
+  readonly bun: string;
+}
+
+export interface HttpSettings {
+  readonly host: string;
+  /** 0 = any free port (tests). */
+  readonly port: number;
+  /** Soft cap of a request's body, answered with BODY_TOO_LARGE. */
+  readonly maxBodyBytes: number;
+  /** How long one rescan or refresh may take altogether. */
+  readonly rescanTimeoutMs: number;
+  /** IANA zone of this daemon. */
+  readonly timezone: string;
+}
+
+/** The live picture in memory. */
+export interface LiveView {
+  /** Immutable; a changed snapshot has a higher `version`. */
+  snapshot(): Snapshot;
+}
+
+export interface CollectorPort {
+  /**
+   * Polls the named servers (null = every enabled one) now and waits, `timeoutMs` at most in all.
+   * A poll that runs is joined. A server not done in time stands with TIMEOUT and its poll goes on.
+   * The ids are known and enabled. Never throws for what a license server did.
+   */
+  rescan(ids: readonly string[] | null, timeoutMs: number): Promise<readonly RescanRow[]>;
+  status(): CollectorStatus;
+  /** The words of the last poll of a server; null when none was made since the start, or the id is unknown. */
+  raw(id: string): PollRaw | null;
+}
+
+export interface RescanRow {
+  readonly server: string;
+  readonly status: "ok" | "partial" | "failed";
+  readonly durationMs: number;
+  readonly error: PollError | null;
+}
+
+export interface CollectorStatus {
+  readonly servers: number;
+  readonly enabled: number;
+  readonly runningPolls: number;
+  readonly lastPollAt: number | null;
+  readonly nextPollAt: number | null;
+  /** Durations of the recent polls; null before the first. */
+  readonly durationMs: { readonly p50: number | null; readonly p95: number | null };
+}
+
+export interface KeysPort {
+  /** Takes the key as it was presented. `invalid` says nothing of why: expired and revoked need the secret. */
+  verify(presented: string): KeyCheck;
+  /** Notes a use (`lastUsedAt`); cheap, may be written later. */
+  touch(id: string, at: number): void;
+  /** Number of active keys. */
+  count(): number;
+  create(wanted: NewKey): CreateKeyResult;
+  /** All keys, revoked ones included, oldest first. */
+  list(): readonly KeyInfo[];
+  get(id: string): KeyInfo | null;
+  /** Ends a key; `gone` when it was revoked before. */
+  revoke(id: string): "revoked" | "gone" | "unknown";
+}
+
+export type KeyCheck =
+  | { readonly outcome: "valid" | "expired" | "revoked"; readonly key: KeyInfo }
+  | { readonly outcome: "invalid" };
+
+/** A key without its secret, which nobody has but its owner. */
+export interface KeyInfo {
+  /** `[a-z0-9]{12}` */
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly state: "active" | "expired" | "revoked";
+  readonly anonymize: boolean;
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+  readonly revokedAt: number | null;
+  readonly lastUsedAt: number | null;
+  readonly dailyQuota: number | null;
+  readonly monthlyQuota: number | null;
+  readonly requestsPerMinute: number | null;
+}
+
+export interface NewKey {
+  readonly name: string;
+  readonly role: Role;
+  readonly expiresAt: number | null;
+  readonly anonymize: boolean;
+  readonly dailyQuota: number | null;
+  readonly monthlyQuota: number | null;
+  readonly requestsPerMinute: number | null;
+}
+
+export type CreateKeyResult =
+  | {
+      readonly outcome: "created";
+      readonly key: KeyInfo;
+      /** `lmk_<id>_<secret>`: told once, here. */
+      readonly presented: string;
+    }
+  /** An active key has this name. */
+  | { readonly outcome: "name-taken" };
+
+export type CheckStatus = "healthy" | "degraded" | "unhealthy";
+
+export interface HealthCheck {
+  readonly status: CheckStatus;
+  /** For everybody: no names of servers, no paths. */
+  readonly message: string;
+}
+
+export interface HealthChecks {
+  readonly database: HealthCheck;
+  readonly collector: HealthCheck;
+  readonly disk: HealthCheck;
+}
+
+export interface HostPort {
+  info(): HostInfo;
+  interfaces(): readonly NetworkInterface[];
+  /** Percentages 0–100 of the last sample; null where the host does not tell. */
+  sample(): HostSample;
+}
+
+export interface HostInfo {
+  readonly hostname: string;
+  /** For people, e.g. `Debian GNU/Linux 12 (bookworm)`. */
+  readonly os: string;
+  readonly kernel: string;
+  readonly arch: string;
+  readonly cpuModel: string | null;
+  readonly cpuCount: number;
+  readonly memoryBytes: number;
+}
+
+export interface NetworkInterface {
+  readonly name: string;
+  readonly addresses: readonly {
+    readonly address: string;
+    readonly family: "IPv4" | "IPv6";
+    readonly prefixLength: number | null;
+  }[];
+  readonly receivedBytes: number | null;
+  readonly sentBytes: number | null;
+}
+
+export interface HostSample {
+  readonly cpu: number | null;
+  readonly memory: number | null;
+  readonly disk: number | null;
+}
+
+export interface DaemonPort {
+  status(): DaemonStatus;
+  counters(): DaemonCounters;
+}
+
+export interface DaemonStatus {
+  readonly startedAt: number;
+  /** Path of the config file; null when the defaults run. */
+  readonly configFile: string | null;
+  readonly lastReload: {
+    readonly at: number;
+    readonly outcome: "applied" | "refused";
+    readonly message: string | null;
+  } | null;
+  readonly streams: { readonly sse: number; readonly websocket: number };
+  readonly database: {
+    readonly sizeBytes: number | null;
+    readonly schemaVersion: number | null;
+    readonly oldestSampleAt: number | null;
+  };
+  /** Longest delay of the event loop in the last seconds. */
+  readonly eventLoopLagMs: number | null;
+}
+
+/** Counters since the start. Requests by status are counted here in http. */
+export interface DaemonCounters {
+  readonly polls: { readonly ok: number; readonly partial: number; readonly failed: number };
+  /** Lines that no rule knew, over all polls. */
+  readonly parseProblems: number;
+  readonly streamClients: number;
+  /** Resident set of the daemon. */
+  readonly memoryBytes: number;
+  /** User and system time of the daemon. */
+  readonly cpuSeconds: number;
+  readonly eventLoopLagMs: number | null;
+}
