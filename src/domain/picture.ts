@@ -66,6 +66,8 @@ export interface FeaturePicture {
   readonly queue: readonly QueueReading[];
   /** Good readings in a row that lacked this feature; the second removes it. */
   readonly missed: number;
+  /** 1 while `pools` are lent from the reading before, because this one printed none. */
+  readonly missedPools: number;
 }
 
 export interface PoolPicture extends PoolReading {

@@ -86,6 +86,8 @@ export interface FeatureReading {
   readonly checkouts: readonly CheckoutReading[];
   readonly reservations: readonly ReservationReading[];
   readonly queue: readonly QueueReading[];
+  /** Seats kept by reservations where the manager prints a sum of its own (RLM); absent = the sum of `reservations`. */
+  readonly reserved?: number | null;
   /** The manager's own consistency check of this block, see `ConsistencyCheck`. */
   readonly consistency: Consistency;
   /** The text ended inside this block. */

@@ -49,20 +49,23 @@ export function offsetAt(zone: string, epochMs: number): number {
   if (zone === "UTC") return 0;
   const bucket = Math.floor(epochMs / QUARTER_MS);
   let ofZone = offsets.get(zone);
-  if (ofZone === undefined) offsets.set(zone, (ofZone = new Map()));
+  if (ofZone === undefined) {
+    ofZone = new Map();
+    offsets.set(zone, ofZone);
+  }
   const cached = ofZone.get(bucket);
   if (cached !== undefined) return cached;
 
   const instant = bucket * QUARTER_MS;
-  const part: Record<string, number> = {};
+  const part: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {};
   for (const { type, value } of format(zone).formatToParts(instant)) part[type] = Number(value);
   const local = Date.UTC(
-    part["year"] ?? 0,
-    (part["month"] ?? 1) - 1,
-    part["day"] ?? 1,
-    part["hour"] ?? 0,
-    part["minute"] ?? 0,
-    part["second"] ?? 0,
+    part.year ?? 0,
+    (part.month ?? 1) - 1,
+    part.day ?? 1,
+    part.hour ?? 0,
+    part.minute ?? 0,
+    part.second ?? 0,
   );
   const offset = local - instant;
   if (ofZone.size >= MAX_CACHED) ofZone.clear();
@@ -90,8 +93,8 @@ export function localToUtc(
   const after = offsetAt(zone, wall + DAY_MS);
   const first = wall - Math.max(before, after);
   if (offsetAt(zone, first) === Math.max(before, after)) return first;
-  const second_ = wall - Math.min(before, after);
-  if (offsetAt(zone, second_) === Math.min(before, after)) return second_;
+  const again = wall - Math.min(before, after);
+  if (offsetAt(zone, again) === Math.min(before, after)) return again;
   return wall - before;
 }
 

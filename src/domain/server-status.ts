@@ -1,0 +1,26 @@
+import type { DaemonReading, MemberReading } from "./reading.ts";
+import type { ServerStatus } from "./words.ts";
+
+/**
+ * Reachability of a server from its parts. A triad works while two of its three members are up (quorum), any
+ * other server while one is; a member or daemon that is missing beside working ones makes it `degraded`.
+ * With no working daemon nobody gets a seat, so the server counts as down although its manager answers.
+ */
+export function serverStatus(
+  members: readonly Pick<MemberReading, "status">[],
+  daemons: readonly Pick<DaemonReading, "status">[],
+): ServerStatus {
+  const ofMembers = statusOf(members, members.length === 3 ? 2 : 1);
+  const ofDaemons = statusOf(daemons, 1);
+  if (members.length === 0) return daemons.length === 0 ? "unknown" : ofDaemons;
+  if (daemons.length === 0 || ofMembers === "down" || ofMembers === "unknown") return ofMembers;
+  if (ofDaemons === "up" || ofDaemons === "unknown") return ofMembers;
+  return ofDaemons;
+}
+
+function statusOf(parts: readonly { readonly status: string }[], quorum: number): ServerStatus {
+  const up = parts.filter((part) => part.status === "up").length;
+  if (up === parts.length && up > 0) return "up";
+  if (up >= quorum) return "degraded";
+  return parts.some((part) => part.status === "down") ? "down" : "unknown";
+}

@@ -1,0 +1,123 @@
+import { percent } from "./feature-picture.ts";
+import type { ServerPicture, Snapshot } from "./picture.ts";
+import type { Expiry } from "./reading.ts";
+import type { ServerStatus } from "./words.ts";
+
+/** Totals over all servers. Features that are `failed` count in `features` alone: nothing is known of their seats. */
+export interface Summary {
+  readonly servers: Readonly<Record<ServerStatus, number>>;
+  readonly features: number;
+  readonly staleFeatures: number;
+  /** Of counted features; null while no server has ever been read. */
+  readonly seats: {
+    readonly total: number | null;
+    readonly used: number | null;
+    readonly available: number | null;
+  };
+  readonly unlimitedFeatures: number;
+  readonly utilization: number | null;
+  /** Distinct users and hosts of checkouts; hosts are compared case-insensitively. */
+  readonly users: number;
+  readonly hosts: number;
+  readonly queued: number;
+  readonly reserved: number;
+  /** The next {@link NEXT_EXPIRIES} pools to expire, expired ones first. */
+  readonly expiries: readonly PoolExpiry[];
+  /** The oldest of the servers' last good readings: no number is older than this. */
+  readonly collectedAt: number | null;
+}
+
+export interface PoolExpiry {
+  readonly server: string;
+  readonly daemon: string;
+  readonly feature: string;
+  readonly pool: string | null;
+  readonly total: number | null;
+  readonly expiry: Expiry;
+}
+
+export const NEXT_EXPIRIES = 10;
+
+export function summarise(snapshot: Snapshot): Summary {
+  const servers = { up: 0, degraded: 0, down: 0, unknown: 0 };
+  const users = new Set<string>();
+  const hosts = new Set<string>();
+  let features = 0;
+  let staleFeatures = 0;
+  let unlimitedFeatures = 0;
+  let total = 0;
+  let used = 0;
+  let queued = 0;
+  let reserved = 0;
+  let collectedAt: number | null = null;
+
+  for (const picture of snapshot.servers) {
+    servers[picture.status]++;
+    if (picture.collectedAt !== null) collectedAt = Math.min(collectedAt ?? Infinity, picture.collectedAt);
+    for (const feature of picture.features) {
+      features++;
+      if (feature.state === "failed") continue;
+      if (feature.state === "stale") staleFeatures++;
+      if (feature.unlimited) unlimitedFeatures++;
+      else {
+        total += feature.total ?? 0;
+        used += feature.used ?? 0;
+      }
+      queued += feature.queued ?? 0;
+      reserved += feature.reserved ?? 0;
+      for (const checkout of feature.checkouts) {
+        users.add(checkout.user);
+        if (checkout.host !== null) hosts.add(checkout.host.toLowerCase());
+      }
+    }
+  }
+
+  const known = collectedAt !== null;
+  return {
+    servers,
+    features,
+    staleFeatures,
+    seats: known ? { total, used, available: total - used } : { total: null, used: null, available: null },
+    unlimitedFeatures,
+    utilization: known ? percent(used, total) : null,
+    users: users.size,
+    hosts: hosts.size,
+    queued,
+    reserved,
+    expiries: nextExpiries(snapshot.servers),
+    collectedAt,
+  };
+}
+
+/** Every pool (or feature without pools) that has an expiry date, soonest first. */
+export function poolExpiries(servers: readonly ServerPicture[]): PoolExpiry[] {
+  const found: PoolExpiry[] = [];
+  for (const { server, features } of servers) {
+    for (const feature of features) {
+      const at = { server: server.id, daemon: feature.daemon, feature: feature.name };
+      for (const pool of feature.pools) {
+        if (pool.expiry.expiresAt === null) continue;
+        found.push({ ...at, pool: pool.id, total: pool.total, expiry: pool.expiry });
+      }
+    }
+  }
+  return found.sort(bySoonest);
+}
+
+function nextExpiries(servers: readonly ServerPicture[]): PoolExpiry[] {
+  return poolExpiries(servers).slice(0, NEXT_EXPIRIES);
+}
+
+function bySoonest(a: PoolExpiry, b: PoolExpiry): number {
+  return (
+    (a.expiry.expiresAt ?? 0) - (b.expiry.expiresAt ?? 0) ||
+    compare(a.server, b.server) ||
+    compare(a.daemon, b.daemon) ||
+    compare(a.feature, b.feature) ||
+    compare(a.pool ?? "", b.pool ?? "")
+  );
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,314 @@
+import { describe, expect, test } from "bun:test";
+import { applyPoll, initialPicture, markStale, staleDeadline } from "../../src/domain/apply-poll.ts";
+import type { ServerPicture } from "../../src/domain/picture.ts";
+import type { FeatureReading, Reading } from "../../src/domain/reading.ts";
+import { PERMANENT } from "../../src/domain/reading.ts";
+import {
+  checkout,
+  daemon,
+  failedPoll,
+  feature,
+  member,
+  NOON,
+  outcome,
+  pool,
+  reading,
+  server,
+  toolError,
+} from "./make.ts";
+
+const LATER = NOON + 60_000;
+
+const good = () => applyPoll(null, server(), outcome(), LATER);
+
+const next = (before: ServerPicture | null, change: Partial<Reading>, at = LATER) =>
+  applyPoll(before, server(), outcome({ reading: reading(change), finishedAt: at }), at + 60_000);
+
+const only = (picture: ServerPicture) => {
+  const [first] = picture.features;
+  if (first === undefined || picture.features.length > 1) throw new Error("expected exactly one feature");
+  return first;
+};
+
+describe("state of a feature after a poll", () => {
+  const gone = { daemons: [daemon({ status: "down", error: toolError({ message: "down. (-97,121)" }) })] };
+  const rows: {
+    what: string;
+    known: boolean;
+    poll: Partial<Reading> | "failed";
+    state: string;
+    used: number | null;
+    shared?: boolean;
+  }[] = [
+    { what: "lines add up", known: false, poll: {}, state: "ok", used: 1 },
+    {
+      what: "more lines than seats in use",
+      known: false,
+      poll: { features: [feature({ consistency: "shared" })] },
+      state: "ok",
+      used: 1,
+      shared: true,
+    },
+    {
+      what: "lines are missing",
+      known: true,
+      poll: { features: [feature({ used: 3, consistency: "short" })] },
+      state: "partial",
+      used: 3,
+    },
+    {
+      what: "the text ends inside the block",
+      known: true,
+      poll: { features: [feature({ used: 2, cut: true })], cut: true },
+      state: "partial",
+      used: 2,
+    },
+    {
+      what: "the tool reports an error for the feature",
+      known: true,
+      poll: { features: [feature({ total: null, used: null, error: toolError(), checkouts: [] })] },
+      state: "failed",
+      used: null,
+    },
+    {
+      what: "its daemon is down and it is reported as not existing",
+      known: true,
+      poll: {
+        ...gone,
+        features: [feature({ total: null, used: null, error: toolError(), checkouts: [] })],
+      },
+      state: "stale",
+      used: 1,
+    },
+    {
+      what: "its daemon is down and it is not printed",
+      known: true,
+      poll: { ...gone, features: [] },
+      state: "stale",
+      used: 1,
+    },
+    {
+      what: "its daemon is down and it was never read",
+      known: false,
+      poll: { ...gone, features: [feature({ total: null, used: null, error: toolError(), checkouts: [] })] },
+      state: "failed",
+      used: null,
+    },
+    {
+      what: "it is missing from a whole-looking text",
+      known: true,
+      poll: { features: [] },
+      state: "stale",
+      used: 1,
+    },
+    {
+      what: "it is missing from a cut text",
+      known: true,
+      poll: { features: [], cut: true },
+      state: "stale",
+      used: 1,
+    },
+    { what: "the poll failed", known: true, poll: "failed", state: "stale", used: 1 },
+  ];
+  test.each(rows)("$what (known before: $known) is $state", ({ known, poll, state, used, shared }) => {
+    const before = known ? good() : null;
+    const after = poll === "failed" ? applyPoll(before, server(), failedPoll(), LATER) : next(before, poll);
+    const found = only(after);
+    expect({ state: found.state, used: found.used, shared: found.shared }).toEqual({
+      state: state as typeof found.state,
+      used,
+      shared: shared ?? false,
+    });
+    expect(found.collectedAt).toBe(state === "failed" ? null : state === "stale" ? NOON : after.collectedAt);
+  });
+
+  test("error of the tool is told in its own words", () => {
+    const block = feature({ total: null, used: null, error: toolError(), checkouts: [] });
+    expect(only(next(null, { features: [block] })).error).toBe("No such feature exists. (-5,222)");
+  });
+});
+
+describe("a feature that a reading lacks", () => {
+  test("is stale once and gone with the second reading in a row", () => {
+    const once = next(good(), { features: [] });
+    expect(only(once).state).toBe("stale");
+    expect(next(once, { features: [] }).features).toEqual([]);
+  });
+
+  test("starts anew when a reading has it again", () => {
+    const back = next(next(good(), { features: [] }), {});
+    expect(only(back)).toMatchObject({ state: "ok", missed: 0 });
+    expect(only(next(back, { features: [] })).state).toBe("stale");
+  });
+
+  test("is never removed by failed polls, cut texts or a daemon that is down", () => {
+    let picture = good();
+    for (let poll = 1; poll <= 5; poll++) {
+      picture = applyPoll(picture, server(), failedPoll({ finishedAt: NOON + poll }), null);
+      picture = next(picture, { features: [], cut: true });
+      picture = next(picture, { features: [], daemons: [daemon({ status: "down" })] });
+    }
+    expect(only(picture)).toMatchObject({ state: "stale", used: 1, collectedAt: NOON, missed: 0 });
+  });
+});
+
+describe("the server", () => {
+  test("is initially unknown and failed, with null for every number", () => {
+    expect(initialPicture(server())).toMatchObject({
+      status: "unknown",
+      state: "failed",
+      collectedAt: null,
+      lastPollAt: null,
+      features: [],
+    });
+  });
+
+  test("keeps its last good time and becomes stale when a poll fails", () => {
+    const failed = applyPoll(good(), server(), failedPoll(), LATER);
+    expect(failed).toMatchObject({ state: "stale", status: "down", collectedAt: NOON, lastPollAt: LATER });
+    expect(failed.error?.code).toBe("LICENSE_SERVER_UNREACHABLE");
+    expect(failed.members[0]?.status).toBe("down");
+    expect(failed.daemons[0]?.status).toBe("unknown");
+  });
+
+  test("is unknown, not down, when the tool itself could not be run", () => {
+    const error = { code: "LICENSE_QUERY_FAILED", message: "lmutil is not there", details: null } as const;
+    expect(applyPoll(good(), server(), failedPoll({ error }), LATER).status).toBe("unknown");
+  });
+
+  test("that outlasts its timeout is down only when no member takes a connection", () => {
+    const error = { code: "TIMEOUT", message: "no answer within 30 s", details: null } as const;
+    const reach = (reachable: boolean) => [
+      { host: "lic1", port: 27000, addresses: [], reachable, connectMs: null, error: null },
+    ];
+    const status = (reachable: boolean) =>
+      applyPoll(good(), server(), failedPoll({ error, reachability: reach(reachable) }), LATER).status;
+    expect([status(false), status(true)]).toEqual(["down", "unknown"]);
+  });
+
+  test("is partial when the text was cut or any feature is", () => {
+    expect(next(null, { cut: true }).state).toBe("partial");
+    expect(next(null, { features: [feature({ consistency: "short" })] }).state).toBe("partial");
+    expect(next(null, {}).state).toBe("ok");
+  });
+
+  test("is stale by age 2 × interval + timeout after the last good reading", () => {
+    expect(staleDeadline(good())).toBe(NOON + 150_000);
+    const stale = markStale(good());
+    expect(stale.state).toBe("stale");
+    expect(only(stale)).toMatchObject({ state: "stale", used: 1, collectedAt: NOON });
+    expect(staleDeadline(stale)).toBeNull();
+    expect(markStale(initialPicture(server())).state).toBe("failed");
+  });
+});
+
+describe("blocks of one identity", () => {
+  const blocks = (list: FeatureReading[]) => only(next(null, { features: list }));
+
+  test("a repeated equal block counts once", () => {
+    expect(blocks([feature(), feature()])).toMatchObject({ total: 10, used: 1, checkouts: { length: 1 } });
+  });
+
+  test("differing blocks become pools and add up", () => {
+    const found = blocks([feature(), feature({ total: 5, used: 2, checkouts: [checkout({ count: 2 })] })]);
+    expect(found).toMatchObject({ total: 15, used: 3, available: 12 });
+    expect(found.pools.map((each) => [each.total, each.used])).toEqual([
+      [10, 1],
+      [5, 2],
+    ]);
+    expect(found.checkouts.map((row) => row.pool)).toEqual([0, 1]);
+  });
+
+  test("a block with an error beside a good one leaves the numbers partial", () => {
+    const broken = feature({ total: null, used: null, error: toolError(), checkouts: [] });
+    expect(blocks([feature(), broken])).toMatchObject({ state: "partial", total: 10 });
+  });
+
+  test("equal names of two daemons are two features", () => {
+    const picture = next(null, { features: [feature(), feature({ daemon: "mgcld" })] });
+    expect(picture.features.map((each) => each.daemon)).toEqual(["snpslmd", "mgcld"]);
+  });
+});
+
+describe("pools", () => {
+  test("have ids that are stable, unique and count equal ones", () => {
+    const pools = [pool(), pool(), pool({ version: "v2.0" }), pool({ number: "12" })];
+    const ids = () => only(next(null, { features: [feature({ pools })] })).pools.map((each) => each.id);
+    expect(new Set(ids()).size).toBe(4);
+    expect(ids()).toEqual(ids());
+    expect(ids()[3]).toBe("12");
+    expect(ids()[1]).toBe(`${ids()[0]?.slice(0, -1)}2`);
+  });
+
+  test("the earliest expiry is the feature's", () => {
+    const dated = (expiresOn: string) => ({
+      expiresOn,
+      expiresAt: Date.parse(`${expiresOn}T23:59:59.999Z`),
+      permanent: false,
+    });
+    const pools = [
+      pool({ expiry: PERMANENT }),
+      pool({ expiry: dated("2027-01-01") }),
+      pool({ expiry: dated("2026-05-01") }),
+    ];
+    expect(only(next(null, { features: [feature({ pools })] })).expiry.expiresOn).toBe("2026-05-01");
+  });
+
+  test("are lent once to a reading that prints none, for its table may be cut off", () => {
+    const known = next(null, { features: [feature({ pools: [pool({ expiry: PERMANENT })] })] });
+    const once = next(known, {});
+    expect(only(once).expiry.permanent).toBe(true);
+    expect(only(next(once, {})).expiry.permanent).toBe(false);
+  });
+});
+
+describe("counts", () => {
+  test.each([
+    { total: 10, used: 4, unlimited: false, available: 6, utilization: 40 },
+    { total: 3, used: 1, unlimited: false, available: 2, utilization: 33.33 },
+    { total: 2, used: 3, unlimited: false, available: -1, utilization: 150 },
+    { total: 0, used: 0, unlimited: false, available: 0, utilization: null },
+    { total: null, used: 4, unlimited: true, available: null, utilization: null },
+    { total: 10, used: null, unlimited: false, available: null, utilization: null },
+  ])("$used of $total (unlimited: $unlimited)", ({ total, used, unlimited, available, utilization }) => {
+    const found = only(next(null, { features: [feature({ total, used, unlimited })] }));
+    expect(found).toMatchObject({ total, used, unlimited, available, utilization });
+  });
+
+  test("queued and reserved count seats, and never add to used", () => {
+    const queue = [{ ...checkout(), count: 3 }];
+    const reservations = [{ type: "group" as const, name: "lab-1", count: 4, pool: null }];
+    expect(only(next(null, { features: [feature({ queue, reservations, used: 5 })] }))).toMatchObject({
+      used: 5,
+      queued: 3,
+      reserved: 4,
+    });
+  });
+});
+
+describe("status of a server from its parts", () => {
+  const up = "up" as const;
+  const down = "down" as const;
+  test.each([
+    { members: [up], daemons: [up], status: "up" },
+    { members: [up, up, up], daemons: [up], status: "up" },
+    { members: [up, up, down], daemons: [up], status: "degraded" },
+    { members: [up, down, down], daemons: [up], status: "down" },
+    { members: [up, down], daemons: [up], status: "degraded" },
+    { members: [up], daemons: [up, down], status: "degraded" },
+    { members: [up], daemons: [down], status: "down" },
+    { members: [down], daemons: [], status: "down" },
+    { members: [up, up, down], daemons: [up, down], status: "degraded" },
+  ])("members $members, daemons $daemons: $status", ({ members, daemons, status }) => {
+    const picture = next(null, {
+      members: members.map((each, index) => member({ host: `lic${index}`, status: each })),
+      daemons: daemons.map((each, index) => daemon({ name: `d${index}`, status: each })),
+      features: [],
+    });
+    expect(picture.status).toBe(status as typeof picture.status);
+  });
+
+  test("features without any member or daemon line prove that somebody answered", () => {
+    expect(next(null, { members: [], daemons: [] }).status).toBe("up");
+  });
+});

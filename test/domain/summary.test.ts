@@ -1,0 +1,58 @@
+import { expect, test } from "bun:test";
+import { applyPoll, initialPicture, markStale } from "../../src/domain/apply-poll.ts";
+import { NEXT_EXPIRIES, summarise } from "../../src/domain/summary.ts";
+import { checkout, feature, NOON, outcome, pool, reading, server, toolError } from "./make.ts";
+
+const picture = (id: string, features = [feature()]) =>
+  applyPoll(null, server({ id }), outcome({ reading: reading({ features }) }), null);
+
+test("an empty site knows nothing", () => {
+  const summary = summarise({ version: 1, servers: [initialPicture(server())] });
+  expect(summary.seats).toEqual({ total: null, used: null, available: null });
+  expect(summary).toMatchObject({ utilization: null, collectedAt: null, features: 0 });
+  expect(summary.servers).toEqual({ up: 0, degraded: 0, down: 0, unknown: 1 });
+});
+
+test("totals take ok, partial and stale in, failed and unlimited seats not", () => {
+  const failed = feature({ name: "gone", total: null, used: null, error: toolError(), checkouts: [] });
+  const free = feature({ name: "free", total: null, used: 7, unlimited: true });
+  const short = feature({ name: "short", total: 4, used: 4, consistency: "short" });
+  const summary = summarise({
+    version: 1,
+    servers: [picture("a", [feature(), failed, free, short]), markStale(picture("b"))],
+  });
+  expect(summary).toMatchObject({
+    features: 5,
+    staleFeatures: 1,
+    unlimitedFeatures: 1,
+    seats: { total: 24, used: 6, available: 18 },
+    utilization: 25,
+    collectedAt: NOON,
+  });
+});
+
+test("users are distinct as written, hosts whatever their case", () => {
+  const rows = [
+    checkout({ user: "ann", host: "WS1" }),
+    checkout({ user: "ann", host: "ws1" }),
+    checkout({ user: "Ann", host: null }),
+  ];
+  expect(summarise({ version: 1, servers: [picture("a", [feature({ checkouts: rows })])] })).toMatchObject({
+    users: 2,
+    hosts: 1,
+  });
+});
+
+test("expiries are the next ones, soonest first", () => {
+  const day = (n: number) => {
+    const expiresOn = `2026-06-${String(n).padStart(2, "0")}`;
+    return pool({
+      expiry: { expiresOn, expiresAt: Date.parse(`${expiresOn}T23:59:59.999Z`), permanent: false },
+    });
+  };
+  const pools = [14, 3, 9, 1, 5, 7, 11, 13, 2, 4, 6, 8].map(day);
+  const { expiries } = summarise({ version: 1, servers: [picture("a", [feature({ pools })])] });
+  expect(expiries).toHaveLength(NEXT_EXPIRIES);
+  expect(expiries[0]?.expiry.expiresOn).toBe("2026-06-01");
+  expect(expiries.at(-1)?.expiry.expiresOn).toBe("2026-06-11");
+});
