@@ -1,0 +1,49 @@
+import { join } from "node:path";
+import { outputOf } from "./run.ts";
+
+/** Everything that the binary is made of, relative to the root. */
+const INPUTS = ["src/**/*", "scripts/build.ts", "package.json", "bun.lock", "tsconfig.json"];
+
+export interface BuildIdentity {
+  /** Of package.json. */
+  readonly version: string;
+  /** The git commit, with `-dirty` when the inputs differ from it; `unknown` outside of a repository. */
+  readonly commit: string;
+  /** Equal stamps are equal binaries. */
+  readonly stamp: string;
+}
+
+/** What a build of the tree at `root` would be. Reads every input: some milliseconds. */
+export async function buildIdentity(root: string): Promise<BuildIdentity> {
+  const manifest: unknown = await Bun.file(join(root, "package.json")).json();
+  const version =
+    typeof manifest === "object" && manifest !== null && "version" in manifest ? manifest.version : null;
+  if (typeof version !== "string") throw new Error(`${root}/package.json has no "version"`);
+  const commit = commitOf(root);
+  const hash = new Bun.CryptoHasher("sha256");
+  hash.update(`${Bun.version} ${version} ${commit}\n`);
+  for (const path of await inputsOf(root)) {
+    hash.update(`${path}\0`);
+    hash.update(await Bun.file(join(root, path)).bytes());
+    hash.update("\0");
+  }
+  return { version, commit, stamp: hash.digest("hex") };
+}
+
+async function inputsOf(root: string): Promise<string[]> {
+  const paths = new Set<string>();
+  for (const pattern of INPUTS) {
+    for await (const path of new Bun.Glob(pattern).scan({ cwd: root, onlyFiles: true })) paths.add(path);
+  }
+  return [...paths].sort();
+}
+
+function commitOf(root: string): string {
+  // The prefix is empty, and so is trimmed away, when root is the top of its repository. A clone's unpacked copy
+  // inside of another repository's folder must not be given that one's commit.
+  const commit = outputOf(["git", "rev-parse", "--show-prefix", "HEAD"], root);
+  if (commit === null || commit.includes("\n")) return "unknown";
+  const inputs = INPUTS.map((pattern) => `:(glob)${pattern}`);
+  const changes = outputOf(["git", "status", "--porcelain", "--", ...inputs], root);
+  return changes === "" ? commit : `${commit}-dirty`;
+}

@@ -1,0 +1,141 @@
+/** Runs every kind of test and sums them up; `scripts/test` calls it with the pinned Bun. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isGood, lastLine, nothing, oneFailed, onePassed, sum, type Tally, tallyOf } from "./tally.ts";
+
+const HELP = `scripts/test [--unit | --e2e] [arguments of \`bun test\`]
+
+  --unit    types, lint, unit and HTTP tests only
+  --e2e     build and end-to-end tests only
+  --help    this text
+
+Everything else goes to \`bun test\`: a part of a file's path, -t 'part of a test's name'.
+The last line is the sum, "N passed, N failed"; the type check and the lint count as one test each.
+Exit code: 0 when all passed, 1 when one failed or none ran.`;
+
+/** A step that takes this long hangs. */
+const STEP_TIMEOUT_MS = 4 * 60_000;
+const TEST_TIMEOUT_MS = 20_000;
+
+const root = join(import.meta.dir, "../..");
+const bun = process.execPath;
+
+interface Ended {
+  readonly output: string;
+  readonly exitCode: number | null;
+}
+
+/** Runs a program to its end, showing what it prints as it comes. */
+async function run(argv: string[]): Promise<Ended> {
+  const child = Bun.spawn(argv, {
+    cwd: root,
+    env: environment(),
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const timer = setTimeout(() => {
+    console.log(`… it hangs: ended after ${STEP_TIMEOUT_MS / 1000} s`);
+    child.kill("SIGTERM");
+    setTimeout(() => child.kill("SIGKILL"), 5000).unref();
+  }, STEP_TIMEOUT_MS);
+  const shown: string[] = [];
+  // Everything on one stream, so that the sum is the last line however the two are put together.
+  const show = async (stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder();
+    for await (const bytes of stream) {
+      const text = decoder.decode(bytes, { stream: true });
+      shown.push(text);
+      process.stdout.write(text);
+    }
+  };
+  await Promise.all([show(child.stdout), show(child.stderr), child.exited]);
+  clearTimeout(timer);
+  return { output: shown.join(""), exitCode: child.exitCode };
+}
+
+/** The caller's environment without what would change the outcome. */
+function environment(): Record<string, string> {
+  // CI: `test.only` left in a file is an error, and no snapshot is written on the quiet.
+  const clean: Record<string, string> = { CI: "true" };
+  for (const [name, value] of Object.entries(process.env)) {
+    if (value === undefined || name.startsWith("LICMOND_") || name === "NODE_ENV") continue;
+    clean[name] ??= value;
+  }
+  return clean;
+}
+
+async function program(argv: string[]): Promise<Tally> {
+  return (await run(argv)).exitCode === 0 ? onePassed : oneFailed;
+}
+
+async function bunTest(where: string[], filters: string[]): Promise<Tally> {
+  const folder = await mkdtemp(join(tmpdir(), "licmond-tests-"));
+  try {
+    const reportFile = join(folder, "report.xml");
+    const { output, exitCode } = await run([
+      bun,
+      "test",
+      // A daemon that a failed test left running dies with the run.
+      "--no-orphans",
+      "--only-failures",
+      `--timeout=${TEST_TIMEOUT_MS}`,
+      "--reporter=junit",
+      `--reporter-outfile=${reportFile}`,
+      ...where,
+      ...filters,
+    ]);
+    const report = Bun.file(reportFile);
+    const written = (await report.exists()) ? await report.text() : null;
+    if (filters.length > 0 && written === null && /did not match any test|matched 0 tests/.test(output))
+      return nothing;
+    return tallyOf({ report: written, output, exitCode });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function main(args: string[]): Promise<number> {
+  if (args.includes("--help") || args.includes("-h")) {
+    console.log(HELP);
+    return 0;
+  }
+  const only = args.find((arg) => arg === "--unit" || arg === "--e2e");
+  const filters = args.filter((arg) => arg !== "--unit" && arg !== "--e2e");
+
+  const tallies: Tally[] = [];
+  const step = async (name: string, work: () => Promise<Tally>): Promise<Tally> => {
+    console.log(`── ${name}`);
+    const startedAt = performance.now();
+    const tally = await work();
+    tallies.push(tally);
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    console.log(`── ${name}: ${tally.failed > 0 ? "FAILED" : "ok"}, ${lastLine(tally)} (${seconds} s)\n`);
+    return tally;
+  };
+
+  if (only !== "--e2e") {
+    await step("types", () => program([bun, "run", "--silent", "check"]));
+    await step("lint", () => program([bun, "run", "--silent", "lint"]));
+    await step("unit and HTTP tests", () => bunTest([], filters));
+  }
+  if (only !== "--unit") {
+    const build = await step("build", async () => {
+      const built = await program([bun, "scripts/build.ts", "--if-changed"]);
+      return built.failed > 0 ? built : nothing;
+    });
+    // Without a binary there is nothing to try: the failed build is the failure.
+    if (build.failed === 0) {
+      await step("end-to-end tests", () => bunTest(["--path-ignore-patterns=", "./test/e2e"], filters));
+    }
+  }
+
+  const total = sum(tallies);
+  if (total.skipped.length > 0)
+    console.log(`skipped:\n${total.skipped.map((title) => `  ${title}`).join("\n")}`);
+  console.log(lastLine(total));
+  return isGood(total) ? 0 : 1;
+}
+
+process.exitCode = await main(process.argv.slice(2));
