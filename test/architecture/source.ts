@@ -1,0 +1,58 @@
+import { dirname, join, relative } from "node:path";
+
+export const ROOT = join(import.meta.dir, "../..");
+
+/** A file of the project. Paths are relative to the root, with `/`. */
+export interface SourceFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Every file under a folder of the root that matches, in the order of their paths. */
+export async function filesOf(pattern: string): Promise<SourceFile[]> {
+  const paths: string[] = [];
+  for await (const path of new Bun.Glob(pattern).scan({ cwd: ROOT, onlyFiles: true, dot: true }))
+    paths.push(path);
+  paths.sort();
+  return Promise.all(paths.map(async (path) => ({ path, text: await Bun.file(join(ROOT, path)).text() })));
+}
+
+export function isTypeScript(file: SourceFile): boolean {
+  return file.path.endsWith(".ts");
+}
+
+export interface Import {
+  /** As written: `../domain/words.ts`, `elysia`, `node:fs`. */
+  readonly specifier: string;
+  /** Path from the root of the file meant; null for packages. */
+  readonly file: string | null;
+}
+
+/**
+ * Every import and re-export of a file, type imports included: Bun's own scanner leaves those out, and a type
+ * that points the wrong way is a wrong way too.
+ */
+export function importsOf(source: SourceFile): Import[] {
+  const specifiers = new Set<string>();
+  for (const [, from, bare, dynamic] of source.text.matchAll(
+    /^[ \t]*(?:(?:import|export)\b[^;"'`]*?\bfrom\s*["']([^"'\n]+)["']|import\s*["']([^"'\n]+)["'])|\bimport\(\s*["']([^"'\n]+)["']/gm,
+  )) {
+    specifiers.add(from ?? bare ?? dynamic ?? "");
+  }
+  return [...specifiers].map((specifier) => ({
+    specifier,
+    file: specifier.startsWith(".") ? relative(ROOT, join(ROOT, dirname(source.path), specifier)) : null,
+  }));
+}
+
+/** The code of a TypeScript file: without comments and types. */
+export function codeOf(source: SourceFile): string {
+  return new Bun.Transpiler({ loader: "ts", target: "bun" }).transformSync(source.text);
+}
+
+/** The imports that Bun sees: without those that are only types. */
+export function runtimeImportsOf(source: SourceFile): string[] {
+  return new Bun.Transpiler({ loader: "ts", target: "bun" })
+    .scanImports(source.text)
+    .map((found) => found.path);
+}

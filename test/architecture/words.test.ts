@@ -1,0 +1,72 @@
+import { describe, expect, test } from "bun:test";
+import { codeOf, filesOf, isTypeScript, type SourceFile } from "./source.ts";
+
+/** Lines of the files that match, as `path:line: what`. */
+function findings(files: readonly SourceFile[], pattern: RegExp): string[] {
+  return files.flatMap((file) =>
+    file.text
+      .split("\n")
+      .flatMap((line, index) =>
+        [...line.matchAll(pattern)].map(([hit]) => `${file.path}:${index + 1}: ${hit.trim()}`),
+      ),
+  );
+}
+
+describe("no hole in the types", () => {
+  test("src and scripts cast nothing by force and silence no message", async () => {
+    const files = [...(await filesOf("src/**/*.ts")), ...(await filesOf("scripts/**/*.ts"))];
+    expect(files.length).toBeGreaterThan(20);
+    expect(
+      findings(files, /@ts-(?:ignore|nocheck|expect-error)|\bas (?:any|never)\b|\bas unknown as\b|<any>/g),
+    ).toEqual([]);
+  });
+
+  test("tests silence no message either", async () => {
+    const files = (await filesOf("test/**/*.ts")).filter(
+      (file) => !file.path.startsWith("test/architecture/"),
+    );
+    expect(findings(files, /@ts-(?:ignore|nocheck)|\bas any\b/g)).toEqual([]);
+  });
+});
+
+describe("no host but the user's own", () => {
+  /** Loopback, RFC 2606 and RFC 6761 names, and the names of XML's vocabularies, which nobody asks. */
+  const OWN =
+    /^(?:localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\]|(?:[\w-]+\.)*(?:example(?:\.(?:com|net|org))?|test|invalid)|www\.w3\.org)$/;
+  const URL_HOST = /\b(?:https?|wss?|ftp|smtps?):\/\/(?:[^\s/@"'`]*@)?(\[[0-9a-f:.]*\]|[\w.-]+)/gi;
+  const BARE_HOST = /(?<![\w@/.-])(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|sh|cloud)(?![\w-]|\.\w)/gi;
+
+  function foreignHosts(text: string): string[] {
+    const hosts = [...text.matchAll(URL_HOST)].map(([, host = ""]) => host);
+    // Outside of quotes, `socket.net` is a property.
+    for (const [literal] of text.matchAll(/"[^"\n]*"|'[^'\n]*'|`[^`]*`/g)) {
+      hosts.push(...[...literal.matchAll(BARE_HOST)].map(([host]) => host));
+    }
+    return hosts.filter((host) => !OWN.test(host.toLowerCase()));
+  }
+
+  test.each<[string, string[]]>([
+    ['fetch("https://registry.vendor.com/x")', ["registry.vendor.com", "registry.vendor.com"]],
+    ["const cdn = 'cdn.vendor.io'", ["cdn.vendor.io"]],
+    ["`wss://user:pass@stream.vendor.dev:443/`", ["stream.vendor.dev", "stream.vendor.dev"]],
+    ['"http://localhost:8080/" + "http://127.0.0.1/" + "http://lic.example.com"', []],
+    ["connection.net.io", []],
+  ])("finds them: %s", (text, hosts) => {
+    expect([...new Set(foreignHosts(text))]).toEqual([...new Set(hosts)]);
+  });
+
+  test("the code, the scripts, the unit and the documents name none", async () => {
+    // Comments may cite where a format is written down; the code is what could be asked to go there.
+    const typescript = [...(await filesOf("src/**/*")), ...(await filesOf("scripts/**/*"))];
+    const others = [
+      ...(await filesOf("*.{md,json,toml}")),
+      ...(await filesOf(".ci/*")),
+      ...(await filesOf("systemd/*")),
+      ...(await filesOf("docs/**/*.md")),
+    ];
+    const named = [...typescript, ...others].flatMap((file) =>
+      foreignHosts(isTypeScript(file) ? codeOf(file) : file.text).map((host) => `${file.path}: ${host}`),
+    );
+    expect(named).toEqual([]);
+  });
+});
