@@ -1,0 +1,258 @@
+import { type CappedReader, readCapped } from "./capped-reader.ts";
+import { explainStart, locate, type StartFailure } from "./start-failure.ts";
+
+export const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
+const MAX_STDERR_BYTES = 1024 * 1024;
+
+export interface CommandRequest {
+  /** The program and its arguments. No shell will see them. */
+  readonly argv: readonly string[];
+  /** Additions to the scrubbed environment. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  /** Cap of stdout; default 64 MiB. */
+  readonly maxBytes?: number;
+  /** Kills the command. */
+  readonly signal?: AbortSignal;
+}
+
+export type CommandResult = CommandRun | CommandNotStarted;
+
+export interface CommandNotStarted {
+  readonly started: false;
+  readonly argv: readonly string[];
+  readonly failure: StartFailure;
+}
+
+export interface CommandRun {
+  readonly started: true;
+  readonly argv: readonly string[];
+  /** Null when a signal ended it, or when it could not be killed. */
+  readonly exitCode: number | null;
+  /** Name of the signal that ended it, e.g. `SIGKILL`. */
+  readonly signal: string | null;
+  readonly stdout: Uint8Array;
+  /** Cut at 1 MiB. */
+  readonly stderr: Uint8Array;
+  /** stdout was longer than the cap; the command was killed there. */
+  readonly truncated: boolean;
+  readonly timedOut: boolean;
+  /** Ended by its AbortSignal or by `stop()`. */
+  readonly aborted: boolean;
+  /** It survived SIGKILL (e.g. it hangs in a dead network file system) and was left behind. */
+  readonly abandoned: boolean;
+  readonly durationMs: number;
+}
+
+export interface CommandRunner {
+  /** Never rejects. */
+  run(request: CommandRequest): Promise<CommandResult>;
+  /** Commands running now. */
+  readonly running: number;
+  /** Kills everything that runs, waits for it, and starts nothing any more. */
+  stop(): Promise<void>;
+}
+
+export interface CommandRunnerDeps {
+  /** $PATH and $HOME of the daemon; nothing else of its environment reaches a tool. */
+  readonly path: string;
+  readonly home: string;
+  /** Time between SIGTERM and SIGKILL. */
+  readonly graceMs?: number;
+  /** How long a silent pipe is waited for that a grandchild keeps open after the command has ended. */
+  readonly quietMs?: number;
+  /** How long a killed command may take to be gone. */
+  readonly killWaitMs?: number;
+}
+
+type EndCause = "timeout" | "overflow" | "abort";
+
+/**
+ * Runs tools that may hang, spam, fork or die: each in a process group of its own, which is killed as a whole.
+ * (Bun's own `timeout` and `signal` reach only the direct child, and reading its pipe then waits for the grandchild.)
+ */
+export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
+  const { path, home, graceMs = 500, quietMs = 500, killWaitMs = 1000 } = deps;
+  const running = new Map<number, { abort(): void; done: Promise<unknown> }>();
+  let nextId = 0;
+  let stopped = false;
+
+  async function run(request: CommandRequest): Promise<CommandResult> {
+    const { argv, signal } = request;
+    const [tool = ""] = argv;
+    if (stopped || signal?.aborted) return notStarted(argv, ABORTED);
+    // Found here and not by the spawn: it would look in the daemon's own start-up $PATH.
+    const program = locate(tool, path);
+    if (program === null) return notStarted(argv, explainStart(new Error("not found"), tool, path));
+    const startedAt = performance.now();
+    let child: Bun.Subprocess<"ignore", "pipe", "pipe">;
+    try {
+      child = Bun.spawn([program, ...argv.slice(1)], {
+        // LC_ALL=C: parsers know the tools' English words only.
+        env: { PATH: path, HOME: home, LC_ALL: "C", LANG: "C", LANGUAGE: "C", ...request.env },
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "pipe",
+        detached: true,
+      });
+    } catch (error) {
+      return notStarted(argv, explainStart(error, tool, path));
+    }
+
+    const ending = createEnding(child.pid, graceMs, killWaitMs);
+    const stdout = readCapped(child.stdout, request.maxBytes ?? DEFAULT_MAX_BYTES, () =>
+      ending.begin("overflow"),
+    );
+    const stderr = readCapped(child.stderr, MAX_STDERR_BYTES);
+    const timer = setTimeout(() => ending.begin("timeout"), request.timeoutMs);
+    const abort = () => ending.begin("abort");
+    signal?.addEventListener("abort", abort, { once: true });
+
+    const id = nextId++;
+    const done = settle(child, stdout, stderr, ending);
+    running.set(id, { abort, done });
+    try {
+      const abandoned = await done;
+      return {
+        started: true,
+        argv,
+        exitCode: child.exitCode,
+        signal: signalName(child.signalCode),
+        stdout: stdout.bytes(),
+        stderr: stderr.bytes(),
+        truncated: stdout.truncated,
+        timedOut: ending.cause === "timeout",
+        aborted: ending.cause === "abort",
+        abandoned,
+        durationMs: performance.now() - startedAt,
+      };
+    } finally {
+      running.delete(id);
+      clearTimeout(timer);
+      ending.clear();
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  /** Waits for the command and its pipes, but for nobody longer than needed. True when it could not be killed. */
+  async function settle(
+    child: Bun.Subprocess<"ignore", "pipe", "pipe">,
+    stdout: CappedReader,
+    stderr: CappedReader,
+    ending: Ending,
+  ): Promise<boolean> {
+    const pipesEnded = Promise.all([stdout.ended, stderr.ended]);
+    const exited = child.exited.then(() => true);
+    const gone = await Promise.race([exited, ending.gaveUp.then(() => false)]);
+    if (!gone) {
+      child.unref();
+    } else if (ending.cause === null) {
+      const silence = watchSilence(() => stdout.chunks + stderr.chunks, quietMs);
+      await Promise.race([pipesEnded, silence.came, ending.gaveUp]);
+      silence.clear();
+    }
+    // Nothing of the group outlives its command. The number cannot mean another group yet: it was freed just now.
+    signalGroup(child.pid, "SIGKILL");
+    const closed = await within(killWaitMs, pipesEnded);
+    if (!closed) {
+      // Somebody left the group and keeps the pipe: what was read so far is the output.
+      stdout.letGo();
+      stderr.letGo();
+    }
+    return !gone;
+  }
+
+  return {
+    run,
+    get running() {
+      return running.size;
+    },
+    async stop() {
+      stopped = true;
+      const all = [...running.values()];
+      for (const each of all) each.abort();
+      await Promise.allSettled(all.map((each) => each.done));
+    },
+  };
+}
+
+/** A signal without a name of its own (real-time signals) is called by its number. */
+function signalName(signal: NodeJS.Signals | number | null): string | null {
+  return typeof signal === "number" ? `SIG${signal}` : signal;
+}
+
+const ABORTED: StartFailure = {
+  reason: "aborted",
+  path: null,
+  message: "It was called off before it started.",
+  fix: null,
+};
+
+function notStarted(argv: readonly string[], failure: StartFailure): CommandNotStarted {
+  return { started: false, argv, failure };
+}
+
+interface Ending {
+  /** Why the command is being ended from here; null while it runs or when it ended by itself. */
+  readonly cause: EndCause | null;
+  /** Settles when even SIGKILL did not help in time. */
+  readonly gaveUp: Promise<void>;
+  begin(cause: EndCause): void;
+  clear(): void;
+}
+
+/** SIGTERM to the group, SIGKILL after the grace, and an end to the waiting after that. */
+function createEnding(pid: number, graceMs: number, killWaitMs: number): Ending {
+  const { promise: gaveUp, resolve: giveUp } = Promise.withResolvers<void>();
+  let cause: EndCause | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const kill = () => {
+    signalGroup(pid, "SIGKILL");
+    timer = setTimeout(giveUp, killWaitMs);
+  };
+  return {
+    get cause() {
+      return cause;
+    },
+    gaveUp,
+    begin(why) {
+      if (cause !== null) return;
+      cause = why;
+      // Who spams gets no time to go on.
+      if (why === "overflow") return kill();
+      signalGroup(pid, "SIGTERM");
+      timer = setTimeout(kill, graceMs);
+    },
+    clear: () => clearTimeout(timer),
+  };
+}
+
+function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // ESRCH: all gone already. EPERM: a set-uid tool, which the wait for its end will show as abandoned.
+  }
+}
+
+/** Settles once `count` has stood still for `ms`. */
+function watchSilence(count: () => number, ms: number): { came: Promise<void>; clear(): void } {
+  const { promise: came, resolve } = Promise.withResolvers<void>();
+  let last = count();
+  const timer = setInterval(() => {
+    const now = count();
+    if (now === last) resolve();
+    last = now;
+  }, ms);
+  return { came, clear: () => clearInterval(timer) };
+}
+
+async function within(ms: number, promise: Promise<unknown>): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  const inTime = await Promise.race([promise.then(() => true), late]);
+  clearTimeout(timer);
+  return inTime;
+}

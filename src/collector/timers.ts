@@ -1,0 +1,12 @@
+/** Timers as an argument, so that tests of the schedule need no sleep. */
+export interface Timers {
+  /** Calls `run` after `ms`; the answer calls it off. */
+  after(ms: number, run: () => void): () => void;
+}
+
+export const systemTimers: Timers = {
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+};

@@ -1,0 +1,27 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+/** Processes of this host whose environment holds `text` (a mark given to a tool), zombies left out. */
+export function processesWith(text: string): number[] {
+  return readdirSync("/proc")
+    .filter((entry) => /^\d+$/.test(entry))
+    .filter((pid) => read(`/proc/${pid}/environ`).includes(text))
+    .map(Number);
+}
+
+/** Waits until no such process is left; answers those still there at the end of the time. */
+export async function processesLeft(text: string, withinMs = 1000): Promise<number[]> {
+  const until = performance.now() + withinMs;
+  for (;;) {
+    const left = processesWith(text);
+    if (left.length === 0 || performance.now() > until) return left;
+    await Bun.sleep(10);
+  }
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, "latin1");
+  } catch {
+    return "";
+  }
+}
