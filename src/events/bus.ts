@@ -1,0 +1,224 @@
+import { iso } from "../domain/clock.ts";
+import type { AnyEvent, EventInput, MetricsEvent, StoredEvent } from "../domain/events.ts";
+import type { Ids } from "./ids.ts";
+
+/** Events are committed in groups, this long after the first of a group at the latest. */
+export const GROUP_COMMIT_MS = 10;
+
+/** An event on its way to the clients: encoded once, whoever reads it. */
+export interface Published {
+  readonly id: number;
+  readonly event: AnyEvent;
+  /** The event as JSON on one line. */
+  readonly json: string;
+  /** False for metrics, and for events that the store could not take. */
+  readonly stored: boolean;
+}
+
+/** What the bus asks of the store. */
+export interface EventSink {
+  /** Runs `work` in one transaction; throws when it could not be committed, and then nothing of it stands. */
+  transaction(work: () => void): void;
+  insert(id: number, event: StoredEvent, json: string): void;
+  /** Notes that ids in [from, to] were told but not stored. */
+  insertHole(from: number, to: number): void;
+}
+
+export interface Timers {
+  set(work: () => void, ms: number): unknown;
+  clear(timer: unknown): void;
+}
+
+export interface Bus {
+  /** Queues an event; it is told after its commit. */
+  emit(input: EventInput): void;
+  /** Queues a metrics sample: it takes an id and its place in the order, and is not stored. */
+  sample(event: Omit<MetricsEvent, "timestamp">): void;
+  /**
+   * Queues facts with the events that tell of them: one transaction, so that neither stands without the other.
+   * Resolves once committed; rejects when the store could not take `work`. The events are told either way.
+   */
+  commit(work: () => void, events: readonly EventInput[]): Promise<void>;
+  /** Commits and tells what waits, now. */
+  flush(): void;
+  subscribe(listener: (batch: readonly Published[]) => void): () => void;
+  /** Highest id told so far: everything stored up to it can be read from the store. */
+  lastPublished(): number;
+  /** Ranges of ids that were told but not stored, and not noted in the store yet. */
+  holes(): readonly Hole[];
+}
+
+export interface Hole {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface BusDeps {
+  readonly ids: Ids;
+  readonly sink: EventSink;
+  readonly timers: Timers;
+  /** Told when the store fails and when it works again: once each, never per event. */
+  readonly onStore: (state: "failing" | "working", cause: unknown) => void;
+}
+
+interface Item {
+  readonly work: (() => void) | null;
+  readonly events: readonly Published[];
+  readonly done: ((error: unknown) => void) | null;
+}
+
+/**
+ * The one writer: facts and events queue here, are committed in groups, and are told in the order of their ids.
+ * Ids are given when an event is queued and the queue is emptied in order, so that whoever saw id n has seen
+ * every event before it. The cost of a commit is shared by all that came within {@link GROUP_COMMIT_MS}.
+ */
+export function createBus({ ids, sink, timers, onStore }: BusDeps): Bus {
+  let queue: Item[] = [];
+  let timer: unknown = null;
+  let failing = false;
+  let lastPublished = ids.last();
+  const holes = createHoles();
+  const listeners = new Set<(batch: readonly Published[]) => void>();
+
+  const enqueue = (item: Item) => {
+    queue.push(item);
+    timer ??= timers.set(flush, GROUP_COMMIT_MS);
+  };
+
+  const stored = (input: EventInput): Published => {
+    const { id, timestamp } = ids.next();
+    // The order of the keys is the order in which people read them.
+    const { type, ...fields } = input;
+    const event = { type, id: `${type}-${id}`, timestamp: iso(timestamp), ...fields } as StoredEvent;
+    return { id, event, json: JSON.stringify(event), stored: true };
+  };
+
+  const write = (items: readonly Item[]) => {
+    sink.transaction(() => {
+      for (const hole of holes.list) sink.insertHole(hole.from, hole.to);
+      for (const { work, events } of items) {
+        work?.();
+        for (const { id, event, json, stored } of events) {
+          if (stored) sink.insert(id, event as StoredEvent, json);
+        }
+      }
+    });
+    holes.clear();
+  };
+
+  const tryWrite = (items: readonly Item[]): unknown => {
+    try {
+      write(items);
+      return null;
+    } catch (error) {
+      return error ?? new Error("the store failed");
+    }
+  };
+
+  /** Commits a group; when that fails, its facts one by one, so that one bad item takes no other with it. */
+  const commitGroup = (items: readonly Item[]): Published[] => {
+    const told: Published[] = [];
+    let error = tryWrite(items);
+    if (error === null) {
+      for (const { events, done } of items) {
+        told.push(...events);
+        done?.(null);
+      }
+    } else {
+      for (const item of items) {
+        const itemError = items.length === 1 ? error : tryWrite([item]);
+        if (itemError !== null) error = itemError;
+        told.push(...(itemError === null ? item.events : item.events.map(unstored)));
+        item.done?.(itemError);
+      }
+    }
+    const failed = told.some((event) => !event.stored && event.event.type !== "metrics");
+    if (failed) holes.note(told);
+    if (failed !== failing) {
+      failing = failed;
+      onStore(failed ? "failing" : "working", error);
+    }
+    return told;
+  };
+
+  const flush = () => {
+    if (timer !== null) timers.clear(timer);
+    timer = null;
+    while (queue.length > 0) {
+      const items = queue;
+      queue = [];
+      const told = commitGroup(items);
+      const newest = told.at(-1);
+      if (newest === undefined) continue;
+      lastPublished = newest.id;
+      for (const listener of listeners) {
+        try {
+          listener(told);
+        } catch (error) {
+          // One reader's bug must not keep the event from the others; it surfaces as an uncaught exception.
+          queueMicrotask(() => {
+            throw error;
+          });
+        }
+      }
+    }
+  };
+
+  return {
+    emit: (input) => enqueue({ work: null, events: [stored(input)], done: null }),
+    sample({ type, ...fields }) {
+      const { id, timestamp } = ids.next();
+      const event: MetricsEvent = { type, timestamp: iso(timestamp), ...fields };
+      enqueue({
+        work: null,
+        events: [{ id, event, json: JSON.stringify(event), stored: false }],
+        done: null,
+      });
+    },
+    commit: (work, events) =>
+      new Promise((resolve, reject) => {
+        const done = (error: unknown) => (error === null ? resolve() : reject(error));
+        enqueue({ work, events: events.map(stored), done });
+      }),
+    flush,
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    lastPublished: () => lastPublished,
+    holes: () => holes.list,
+  };
+}
+
+function unstored(event: Published): Published {
+  return { ...event, stored: false };
+}
+
+const MAX_HOLES = 100;
+
+/** The ranges of ids that were told but not stored, in order, until the store has a note of them. */
+function createHoles() {
+  const list: Hole[] = [];
+  let open = false;
+  return {
+    list,
+    note(told: readonly Published[]) {
+      for (const { id, stored, event } of told) {
+        if (event.type === "metrics") continue;
+        const last = list.at(-1);
+        if (stored) open = false;
+        // Past the bound the ranges grow together rather than be forgotten.
+        else if (last !== undefined && (open || list.length >= MAX_HOLES)) {
+          list[list.length - 1] = { from: last.from, to: id };
+        } else {
+          list.push({ from: id, to: id });
+          open = true;
+        }
+      }
+    },
+    clear() {
+      list.length = 0;
+      open = false;
+    },
+  };
+}

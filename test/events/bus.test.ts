@@ -1,0 +1,140 @@
+import { describe, expect, test } from "bun:test";
+import type { EventInput } from "../../src/domain/events.ts";
+import { createBus, GROUP_COMMIT_MS, type Published } from "../../src/events/bus.ts";
+import { createIds } from "../../src/events/ids.ts";
+
+const T = Date.parse("2026-03-02T12:00:00.000Z");
+
+const line = (message: string): EventInput => ({
+  type: "log",
+  level: "info",
+  message,
+  source: "system",
+  metadata: {},
+});
+
+/** A bus over a store in memory that fails while `full` is set, and a timer that fires when told. */
+function rig() {
+  const rows: number[] = [];
+  const holes: [number, number][] = [];
+  const told: Published[] = [];
+  const states: string[] = [];
+  let pending: (() => void) | null = null;
+  const store = { full: false, transactions: 0 };
+  const bus = createBus({
+    ids: createIds({ clock: { now: () => T }, start: 0, reserve: () => {}, onAhead: () => {} }),
+    timers: {
+      set: (work, ms) => {
+        expect(ms).toBe(GROUP_COMMIT_MS);
+        pending = work;
+        return work;
+      },
+      clear: () => {
+        pending = null;
+      },
+    },
+    sink: {
+      transaction(work) {
+        store.transactions++;
+        if (store.full) throw new Error("database or disk is full");
+        const [rowsBefore, holesBefore] = [rows.length, holes.length];
+        try {
+          work();
+        } catch (error) {
+          rows.length = rowsBefore;
+          holes.length = holesBefore;
+          throw error;
+        }
+      },
+      insert: (id) => rows.push(id),
+      insertHole: (from, to) => holes.push([from, to]),
+    },
+    onStore: (state) => states.push(state),
+  });
+  bus.subscribe((batch) => told.push(...batch));
+  return { bus, store, rows, holes, told, states, tick: () => pending?.() };
+}
+
+const ids = (list: readonly Published[]) => list.map(({ id }) => id);
+
+describe("the bus", () => {
+  test("tells an event only after its commit, and commits a group at once", () => {
+    const { bus, rows, told, store, tick } = rig();
+    bus.emit(line("one"));
+    bus.emit(line("two"));
+    expect([rows, told]).toEqual([[], []]);
+    tick();
+    expect(rows).toEqual([T, T + 1]);
+    expect(ids(told)).toEqual(rows);
+    expect(store.transactions).toBe(1);
+    expect(bus.lastPublished()).toBe(T + 1);
+  });
+
+  test("encodes the event with its id and time, on one line", () => {
+    const { bus, told } = rig();
+    bus.emit(line("a\nb"));
+    bus.flush();
+    expect(told[0]?.json).toBe(
+      `{"type":"log","id":"log-${T}","timestamp":"2026-03-02T12:00:00.000Z","level":"info","message":"a\\nb","source":"system","metadata":{}}`,
+    );
+  });
+
+  test("keeps one order over logs, facts and samples", () => {
+    const { bus, told, rows } = rig();
+    bus.emit(line("one"));
+    bus.sample({ type: "metrics", cpu: 1, memory: 2 });
+    void bus.commit(() => {}, [line("two")]);
+    bus.flush();
+    expect(ids(told)).toEqual([T, T + 1, T + 2]);
+    expect(told.map(({ event }) => event.type)).toEqual(["log", "metrics", "log"]);
+    expect(rows).toEqual([T, T + 2]);
+  });
+
+  test("facts stand with their events, or neither", async () => {
+    const { bus, rows, told } = rig();
+    const good = bus.commit(() => {}, [line("good")]);
+    const bad = bus.commit(() => {
+      throw new Error("constraint failed");
+    }, [line("bad")]);
+    bus.flush();
+    await good;
+    await expect(bad).rejects.toThrow("constraint failed");
+    expect(rows).toEqual([T]);
+    expect(told.map(({ stored }) => stored)).toEqual([true, false]);
+  });
+
+  test("a full disk loses no event for those who listen, is told once, and leaves a note where the hole is", () => {
+    const { bus, store, rows, holes, told, states } = rig();
+    const emit = (message: string) => {
+      bus.emit(line(message));
+      bus.flush();
+    };
+    emit("before");
+    store.full = true;
+    emit("lost 1");
+    emit("lost 2");
+    expect(bus.holes()).toEqual([{ from: T + 1, to: T + 2 }]);
+    store.full = false;
+    emit("after");
+    expect(ids(told)).toEqual([T, T + 1, T + 2, T + 3]);
+    expect(rows).toEqual([T, T + 3]);
+    expect(holes).toEqual([[T + 1, T + 2]]);
+    expect(bus.holes()).toEqual([]);
+    expect(states).toEqual(["failing", "working"]);
+  });
+
+  test("what a listener emits is told in the same flush, behind", () => {
+    const { bus, told } = rig();
+    let once = true;
+    bus.subscribe(() => {
+      if (once) bus.emit(line("answer"));
+      once = false;
+    });
+    bus.emit(line("question"));
+    bus.flush();
+    expect(told.map(({ event }) => (event.type === "log" ? event.message : ""))).toEqual([
+      "question",
+      "answer",
+    ]);
+  });
+});
