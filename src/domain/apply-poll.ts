@@ -25,6 +25,7 @@ export function initialPicture(server: MonitoredServer): ServerPicture {
     pollDurationMs: null,
     toolVersion: null,
     clockOffsetMs: null,
+    cut: false,
     unparsedLines: 0,
     unparsed: [],
     reachability: [],
@@ -65,11 +66,11 @@ export function applyPoll(
   }
 
   const features = layOver(before.features, reading, outcome.finishedAt);
-  const cut = reading.cut || features.some((feature) => feature.state === "partial");
+  const partial = reading.cut || features.some((feature) => feature.state === "partial");
   return {
     ...poll,
     status: statusOfReading(reading),
-    state: cut ? "partial" : "ok",
+    state: partial ? "partial" : "ok",
     members: reading.members,
     daemons: reading.daemons,
     error: null,
@@ -79,6 +80,7 @@ export function applyPoll(
       reading.reportTime === null
         ? null
         : reading.reportTime - Math.floor(outcome.startedAt / 60_000) * 60_000,
+    cut: reading.cut,
     unparsedLines: reading.unparsedLines,
     unparsed: reading.unparsed,
     features,

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { nullable, Timestamp, words } from "./records.ts";
+import { END_REASONS } from "./session.ts";
 import { LOG_LEVELS, LOG_SOURCES, PART_STATUSES, SERVER_STATUSES } from "./words.ts";
 
 /**
@@ -45,8 +46,6 @@ export const MetricsEvent = Type.Object(
   { description: "Load of the host in percent, and seats of all servers" },
 );
 export type MetricsEvent = Static<typeof MetricsEvent>;
-
-const END_REASONS = ["checkin", "server_restart", "unobserved"] as const;
 
 /** A checkout over its life (contract section 5, `session`). */
 export const SessionFields = {

@@ -33,6 +33,8 @@ export interface ServerPicture {
   readonly toolVersion: string | null;
   /** Clock of the server's side in the last good reading, minus ours; null when the tool prints none. */
   readonly clockOffsetMs: number | null;
+  /** The text of the last good reading ended inside a block, or at the collector's cap. */
+  readonly cut: boolean;
   readonly unparsedLines: number;
   readonly unparsed: readonly UnparsedLine[];
   readonly reachability: readonly MemberReachability[];

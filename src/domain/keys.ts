@@ -1,0 +1,166 @@
+import { ROLES, type Role } from "./words.ts";
+
+/**
+ * API keys (contract section 3) as pure rules: what one looks like, what its role may do, when it holds.
+ * A key is `lmk_<id>_<secret>`. The id is public (logs, lists), the secret is known to its owner alone.
+ */
+
+const ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
+const ID_LENGTH = 12;
+const SECRET_BYTES = 32;
+/** Largest multiple of the alphabet's size in a byte: bytes above would make the first letters likelier. */
+const FAIR_BYTES = 256 - (256 % ID_ALPHABET.length);
+
+const KEY = /^lmk_([a-z0-9]{12})_([A-Za-z0-9_-]{43})$/;
+const KEY_ID = /^[a-z0-9]{12}$/;
+
+/** `n` random bytes that nobody can guess. */
+export type RandomBytes = (n: number) => Uint8Array;
+
+export const systemRandom: RandomBytes = (n) => crypto.getRandomValues(new Uint8Array(n));
+
+/** A key taken apart. */
+export interface KeyParts {
+  /** `[a-z0-9]{12}` */
+  readonly id: string;
+  /** 43 characters of base64url = 32 random bytes. */
+  readonly secret: string;
+}
+
+/** A new key with a random id and secret. */
+export function makeKey(random: RandomBytes): KeyParts {
+  let id = "";
+  while (id.length < ID_LENGTH) {
+    for (const byte of random(ID_LENGTH)) {
+      if (byte < FAIR_BYTES && id.length < ID_LENGTH) id += ID_ALPHABET[byte % ID_ALPHABET.length];
+    }
+  }
+  return { id, secret: Buffer.from(random(SECRET_BYTES)).toString("base64url") };
+}
+
+export function printKey({ id, secret }: KeyParts): string {
+  return `lmk_${id}_${secret}`;
+}
+
+/** Takes a presented key apart; null when it has not the form of one. Says nothing of whether it is known. */
+export function parseKey(presented: string): KeyParts | null {
+  const [, id, secret] = KEY.exec(presented) ?? [];
+  return id === undefined || secret === undefined ? null : { id, secret };
+}
+
+export function isKeyId(text: string): boolean {
+  return KEY_ID.test(text);
+}
+
+export const KEY_STATES = ["active", "expired", "revoked"] as const;
+export type KeyState = (typeof KEY_STATES)[number];
+
+/** Revoked comes before expired; a key expires at its `expiresAt`, not after it. Times are epoch ms. */
+export function keyState(
+  key: { readonly revokedAt: number | null; readonly expiresAt: number | null },
+  now: number,
+): KeyState {
+  if (key.revokedAt !== null) return "revoked";
+  return key.expiresAt !== null && key.expiresAt <= now ? "expired" : "active";
+}
+
+/** What is asked for when a key is made. Times are epoch ms; null = none, for quotas and rates the config's default. */
+export interface NewKey {
+  readonly name: string;
+  readonly role: Role;
+  readonly expiresAt: number | null;
+  readonly anonymize: boolean;
+  readonly dailyQuota: number | null;
+  readonly monthlyQuota: number | null;
+  readonly requestsPerMinute: number | null;
+}
+
+/** A key without its secret. Times are epoch ms. */
+export interface KeyRecord extends NewKey {
+  readonly id: string;
+  /** At the moment at which the record was read. */
+  readonly state: KeyState;
+  readonly createdAt: number;
+  readonly revokedAt: number | null;
+  /** Null when never used; up to some seconds old in the eyes of another process. */
+  readonly lastUsedAt: number | null;
+}
+
+const MAX_NAME = 100;
+
+/** What is wrong with a wanted key, and what would be right; null when nothing is. */
+export function keyProblem(
+  wanted: NewKey,
+  now: number,
+): { readonly field: keyof NewKey; readonly message: string } | null {
+  const { name, role, expiresAt, anonymize } = wanted;
+  const length = [...name].length;
+  if (length === 0 || length > MAX_NAME || name !== name.trim() || /\p{Cc}/u.test(name)) {
+    return {
+      field: "name",
+      message: `name takes 1 to ${MAX_NAME} characters, without control characters or blanks at its ends`,
+    };
+  }
+  if (!ROLES.includes(role)) return { field: "role", message: `role takes one of ${ROLES.join(", ")}` };
+  if (expiresAt !== null && !(Number.isSafeInteger(expiresAt) && expiresAt > now)) {
+    return { field: "expiresAt", message: "expiresAt takes a time in the future" };
+  }
+  if (anonymize && role !== "viewer") {
+    return { field: "anonymize", message: "anonymize goes with the role viewer only" };
+  }
+  for (const field of ["dailyQuota", "monthlyQuota", "requestsPerMinute"] as const) {
+    const value = wanted[field];
+    if (value !== null && !(Number.isSafeInteger(value) && value >= 1)) {
+      return { field, message: `${field} takes an integer of at least 1` };
+    }
+  }
+  return null;
+}
+
+/** What a request may need. The words are those of contract section 3. */
+export const PERMISSIONS = [
+  "calendar",
+  "read",
+  "logs",
+  "protected_logs",
+  "refresh",
+  "rescan",
+  "acknowledge",
+  "execute_operator",
+  "execute",
+  "clear_logs",
+  "keys",
+  "reload",
+  "raw",
+] as const;
+export type Permission = (typeof PERMISSIONS)[number];
+
+const VIEWER = ["calendar", "read", "logs"] as const satisfies readonly Permission[];
+const OPERATOR = [
+  ...VIEWER,
+  "protected_logs",
+  "refresh",
+  "rescan",
+  "acknowledge",
+  "execute_operator",
+] as const satisfies readonly Permission[];
+
+const OF_ROLE: Readonly<Record<Role, ReadonlySet<Permission>>> = {
+  calendar: new Set(["calendar"]),
+  viewer: new Set(VIEWER),
+  operator: new Set(OPERATOR),
+  admin: new Set(PERMISSIONS),
+};
+
+/**
+ * True when a key may do this. `logs` is reading logs at all, which an anonymized key may not (they name people);
+ * `protected_logs` adds the sources auth, audit and http; `execute_operator` runs the commands that ask for no more
+ * than an operator, `execute` all of them.
+ */
+export function permits(
+  key: { readonly role: Role; readonly anonymize: boolean },
+  permission: Permission,
+): boolean {
+  if (key.anonymize && permission === "logs") return false;
+  return OF_ROLE[key.role].has(permission);
+}

@@ -1,0 +1,94 @@
+import type { CheckoutReading } from "./reading.ts";
+
+export const END_REASONS = ["checkin", "server_restart", "unobserved"] as const;
+/**
+ * How a session ended: `checkin` seen gone · `server_restart` the server or its daemon was seen down before it was
+ * gone · `unobserved` nobody looked for more than two intervals before it was gone.
+ */
+export type EndReason = (typeof END_REASONS)[number];
+
+/**
+ * A checkout over its life: one stored row. Times are epoch ms. Its end is an interval: it held at `lastSeenAt`,
+ * and `endedAt` is the first good reading without it.
+ */
+export interface Session {
+  readonly id: number;
+  readonly server: string;
+  readonly daemon: string;
+  readonly feature: string;
+  readonly user: string;
+  readonly host: string | null;
+  readonly display: string | null;
+  readonly qualifier: string | null;
+  readonly version: string | null;
+  readonly count: number;
+  readonly handle: string | null;
+  /** What the tool says. */
+  readonly startedAt: number | null;
+  /** When it began by our own evidence, see {@link beginOf}; durations are counted from here. */
+  readonly beganAt: number;
+  readonly firstSeenAt: number;
+  readonly lastSeenAt: number;
+  readonly endedAt: number | null;
+  readonly endReason: EndReason | null;
+}
+
+/** FlexNet prints starts by the minute. */
+const START_RESOLUTION_MS = 60_000;
+
+/**
+ * The reported start counts when it can be true: not after we first saw the seat, and not before a reading that
+ * proves its absence (a seat that was removed and taken again keeps an old start). Else it began when we saw it.
+ */
+export function beginOf(startedAt: number | null, firstSeenAt: number, absentAt: number | null): number {
+  if (startedAt === null || startedAt > firstSeenAt) return firstSeenAt;
+  if (absentAt !== null && startedAt + START_RESOLUTION_MS <= absentAt) return firstSeenAt;
+  return startedAt;
+}
+
+/** Ends a session at the first good reading without it. */
+export function endSession(
+  session: Session,
+  at: number,
+  seen: { readonly down: boolean; readonly intervalMs: number },
+): Session {
+  const gap = at - session.lastSeenAt > 2 * seen.intervalMs;
+  return {
+    ...session,
+    endedAt: at,
+    endReason: seen.down ? "server_restart" : gap ? "unobserved" : "checkin",
+  };
+}
+
+/**
+ * Seconds that a session lasted, at `now` (the reading's time) while it is open. Past a gap in observation of more
+ * than two intervals it is counted to one interval after it was last seen: nobody knows more.
+ */
+export function durationSeconds(session: Session, now: number, intervalMs: number): number {
+  const end = session.endedAt ?? now;
+  const known = end - session.lastSeenAt > 2 * intervalMs ? session.lastSeenAt + intervalMs : end;
+  return Math.max(0, Math.floor((known - session.beganAt) / 1000));
+}
+
+/**
+ * What makes two lines of two readings the same seat: handle, user, host, version. Hosts differ in case only
+ * between lines of one client. Lines that are equal in this are told apart by their ordinal.
+ */
+export function seatKey(row: Pick<CheckoutReading, "user" | "host" | "version" | "handle">): string {
+  return `${row.handle ?? ""}\0${row.user}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
+}
+
+/** The same without the handle, with the start: a server that restarts gives new handles to old seats. */
+export function restartKey(
+  row: Pick<CheckoutReading, "user" | "host" | "version" | "startedAt">,
+): string | null {
+  if (row.startedAt === null) return null;
+  return `${row.startedAt}\0${row.user}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
+}
+
+/** True when a line under a known key is a seat taken anew: it started after its forerunner was last seen. */
+export function isTakenAnew(session: Session, row: Pick<CheckoutReading, "startedAt">): boolean {
+  if (row.startedAt === null || session.startedAt === null || row.startedAt === session.startedAt)
+    return false;
+  return row.startedAt >= session.lastSeenAt - START_RESOLUTION_MS && row.startedAt > session.startedAt;
+}

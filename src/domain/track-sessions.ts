@@ -1,0 +1,250 @@
+import { featureKey } from "./merge-blocks.ts";
+import type { FeaturePicture, ServerPicture } from "./picture.ts";
+import type { CheckoutReading } from "./reading.ts";
+import { beginOf, endSession, isTakenAnew, restartKey, type Session, seatKey } from "./session.ts";
+
+/** Readings of a partial feature after which a seat that most of them lack is taken for gone. */
+const PARTIAL_READINGS = 3;
+const PARTIAL_MISSES = 2;
+/** Rows handled before others get the event loop. */
+const SLICE_ROWS = 1_000;
+
+/** What is known of one server's seats between polls. Immutable: a poll makes a new one. */
+export interface Tracking {
+  readonly features: ReadonlyMap<string, FeatureTracking>;
+  /** False until the first good reading: its seats were not taken now, so nothing announces them. */
+  readonly begun: boolean;
+}
+
+interface FeatureTracking {
+  readonly open: readonly OpenSession[];
+  /** Last good reading of the feature: what it lacked was absent then. */
+  readonly readAt: number | null;
+  /** Whole readings in a row in which the feature was partial. */
+  readonly partialRun: number;
+  /** The server or the daemon was seen down since `readAt`. */
+  readonly seenDown: boolean;
+}
+
+interface OpenSession {
+  readonly session: Session;
+  /** Which of the last {@link PARTIAL_READINGS} partial readings lacked it, the newest last. */
+  readonly misses: readonly boolean[];
+}
+
+export interface SessionChanges {
+  readonly opened: readonly Session[];
+  readonly closed: readonly Session[];
+  /** Open sessions whose stored row says something else now: another handle or count, or missing for the first time. */
+  readonly changed: readonly Session[];
+  /** Whether `opened` are to be announced. */
+  readonly announce: boolean;
+}
+
+export const NO_TRACKING: Tracking = { features: new Map(), begun: false };
+
+/** Takes up the sessions that an earlier process left open. */
+export function resumeTracking(open: readonly Session[], begun: boolean): Tracking {
+  const byFeature = group(open, ({ daemon, feature }) => featureKey(daemon, feature));
+  const features = new Map<string, FeatureTracking>();
+  for (const [key, sessions] of byFeature) {
+    features.set(key, {
+      open: sessions.reverse().map((session) => ({ session, misses: [] })),
+      readAt: sessions.reduce((latest, { lastSeenAt }) => Math.max(latest, lastSeenAt), 0),
+      partialRun: 0,
+      seenDown: false,
+    });
+  }
+  return { features, begun };
+}
+
+/** Every open session, in the order of their features. */
+export function openSessions(tracking: Tracking): Session[] {
+  return [...tracking.features.values()].flatMap((feature) => feature.open.map(({ session }) => session));
+}
+
+/**
+ * Compares a poll's picture with the open sessions. A feature that this poll did not read closes nothing; one that
+ * is partial closes what two of its last three whole readings lacked; one that is `ok` closes what it lacks.
+ *
+ * A generator, because a site may hold 50,000 seats: it yields now and then so that the caller can let others in.
+ */
+export function* trackSessions(
+  before: Tracking,
+  picture: ServerPicture,
+  nextId: () => number,
+): Generator<void, { tracking: Tracking; changes: SessionChanges }> {
+  const { server, collectedAt, lastPollAt } = picture;
+  const good = collectedAt !== null && collectedAt === lastPollAt && picture.error === null;
+  const features = new Map<string, FeatureTracking>();
+  const changes = { opened: [] as Session[], closed: [] as Session[], changed: [] as Session[] };
+  const gone = new Map(before.features);
+  let rows = 0;
+
+  for (const feature of picture.features) {
+    const key = featureKey(feature.daemon, feature.name);
+    const known = before.features.get(key);
+    gone.delete(key);
+    if (!good || feature.collectedAt !== collectedAt || feature.state === "failed") {
+      if (known !== undefined) features.set(key, unread(known, picture, feature.daemon));
+      continue;
+    }
+    rows += feature.checkouts.length + (known?.open.length ?? 0);
+    if (rows > SLICE_ROWS) {
+      rows = 0;
+      yield;
+    }
+    features.set(key, yield* trackFeature(known, feature, picture, collectedAt, nextId, changes));
+  }
+
+  for (const [key, known] of gone) {
+    const [daemon = ""] = key.split("\0");
+    // A feature is only gone from the picture when two good readings lacked it.
+    if (!good || collectedAt === null) features.set(key, unread(known, picture, daemon));
+    else
+      for (const { session } of known.open)
+        changes.closed.push(end(session, collectedAt, known, server.intervalMs));
+  }
+  const tracking = { features, begun: before.begun || good };
+  return { tracking, changes: { ...changes, announce: before.begun } };
+}
+
+function* trackFeature(
+  known: FeatureTracking | undefined,
+  feature: FeaturePicture,
+  picture: ServerPicture,
+  readAt: number,
+  nextId: () => number,
+  changes: { opened: Session[]; closed: Session[]; changed: Session[] },
+): Generator<void, FeatureTracking> {
+  const matched = yield* match(known?.open ?? [], feature.checkouts);
+  const partial = feature.state === "partial";
+  const whole = partial && !picture.cut;
+  const open: OpenSession[] = [];
+  for (const { row, held } of matched.held) {
+    if (held === null) {
+      const session = openSession(nextId(), picture.server.id, feature, row, readAt, known?.readAt ?? null);
+      changes.opened.push(session);
+      open.push({ session, misses: [] });
+      continue;
+    }
+    const session = { ...held.session, count: row.count, handle: row.handle, lastSeenAt: readAt };
+    const differs = held.session.count !== row.count || held.session.handle !== row.handle;
+    const wasMissing = held.misses.at(-1) === true;
+    if (differs || wasMissing) changes.changed.push(session);
+    open.push({ session, misses: whole ? pushMiss(held.misses, false) : partial ? held.misses : [] });
+    if (open.length % SLICE_ROWS === 0) yield;
+  }
+
+  const partialRun = whole ? (known?.partialRun ?? 0) + 1 : partial ? (known?.partialRun ?? 0) : 0;
+  for (const held of matched.missing) {
+    const misses = whole ? pushMiss(held.misses, true) : held.misses;
+    const enough = partialRun >= PARTIAL_READINGS && misses.filter(Boolean).length >= PARTIAL_MISSES;
+    if (!partial || (whole && enough)) {
+      changes.closed.push(end(held.session, readAt, known, picture.server.intervalMs));
+    } else {
+      if (held.misses.at(-1) !== true) changes.changed.push(held.session);
+      open.push({ session: held.session, misses });
+    }
+  }
+  return { open, readAt, partialRun, seenDown: false };
+}
+
+/** Lays lines over open sessions: by seat first, then by start for those whose handles changed. */
+function* match(
+  open: readonly OpenSession[],
+  rows: readonly CheckoutReading[],
+): Generator<
+  void,
+  { held: { row: CheckoutReading; held: OpenSession | null }[]; missing: readonly OpenSession[] }
+> {
+  const bySeat = group(open, ({ session }) => seatKey(session));
+  const held: { row: CheckoutReading; held: OpenSession | null }[] = [];
+  const left = new Set(open);
+  let handled = 0;
+  for (const row of rows) {
+    const found = take(bySeat.get(seatKey(row)), ({ session }) => !isTakenAnew(session, row));
+    if (found !== null) left.delete(found);
+    held.push({ row, held: found });
+    if (++handled % SLICE_ROWS === 0) yield;
+  }
+  if (left.size === 0) return { held, missing: [] };
+
+  const byStart = group([...left], ({ session }) => restartKey(session));
+  for (const entry of held) {
+    if (entry.held !== null) continue;
+    const key = restartKey(entry.row);
+    const found = key === null ? null : take(byStart.get(key), () => true);
+    if (found === null) continue;
+    entry.held = found;
+    left.delete(found);
+  }
+  return { held, missing: [...left] };
+}
+
+/** Takes the first fitting item out; groups are kept last to first, so that the usual case is a pop. */
+function take<T>(group: T[] | undefined, fits: (item: T) => boolean): T | null {
+  const index = group?.findLastIndex(fits) ?? -1;
+  if (group === undefined || index === -1) return null;
+  return index === group.length - 1 ? (group.pop() ?? null) : (group.splice(index, 1)[0] ?? null);
+}
+
+/** Items by key, the first of a key last, see {@link take}. */
+function group<T>(list: readonly T[], keyOf: (item: T) => string | null): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of list.toReversed()) {
+    const key = keyOf(item);
+    if (key === null) continue;
+    const same = groups.get(key);
+    if (same === undefined) groups.set(key, [item]);
+    else same.push(item);
+  }
+  return groups;
+}
+
+function openSession(
+  id: number,
+  server: string,
+  feature: FeaturePicture,
+  row: CheckoutReading,
+  readAt: number,
+  absentAt: number | null,
+): Session {
+  const { user, host, display, qualifier, version, count, handle, startedAt } = row;
+  return {
+    id,
+    server,
+    daemon: feature.daemon,
+    feature: feature.name,
+    user,
+    host,
+    display,
+    qualifier,
+    version,
+    count,
+    handle,
+    startedAt,
+    beganAt: beginOf(startedAt, readAt, absentAt),
+    firstSeenAt: readAt,
+    lastSeenAt: readAt,
+    endedAt: null,
+    endReason: null,
+  };
+}
+
+function end(session: Session, at: number, known: FeatureTracking | undefined, intervalMs: number): Session {
+  return endSession(session, at, { down: known?.seenDown ?? false, intervalMs });
+}
+
+/** Nothing was read of the feature; a server or daemon seen down explains a later absence. */
+function unread(known: FeatureTracking, picture: ServerPicture, daemon: string): FeatureTracking {
+  const down =
+    picture.status === "down" ||
+    picture.daemons.some(({ name, status }) => name === daemon && status === "down");
+  return down && !known.seenDown ? { ...known, seenDown: true } : known;
+}
+
+function pushMiss(misses: readonly boolean[], missed: boolean): readonly boolean[] {
+  if (!missed && misses.length === 0) return misses;
+  return [...misses.slice(-(PARTIAL_READINGS - 1)), missed];
+}

@@ -1,0 +1,247 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { applyPoll } from "../../src/domain/apply-poll.ts";
+import type { ServerPicture } from "../../src/domain/picture.ts";
+import type { CheckoutReading, Reading } from "../../src/domain/reading.ts";
+import { durationSeconds, type Session, seatKey } from "../../src/domain/session.ts";
+import { NO_TRACKING, openSessions, resumeTracking, trackSessions } from "../../src/domain/track-sessions.ts";
+import { checkout, daemon, failedPoll, feature, NOON, outcome, reading, server } from "./make.ts";
+
+const MINUTE = 60_000;
+
+/** A site whose polls are given one by one, a minute apart unless said otherwise. */
+function site() {
+  let picture: ServerPicture | null = null;
+  let tracking = NO_TRACKING;
+  let nextId = 1;
+  let now = NOON - MINUTE;
+  const track = () => {
+    if (picture === null) throw new Error("no poll yet");
+    const steps = trackSessions(tracking, picture, () => nextId++);
+    for (;;) {
+      const step = steps.next();
+      if (step.done !== true) continue;
+      tracking = step.value.tracking;
+      return step.value.changes;
+    }
+  };
+  return {
+    read(change: Partial<Reading>, after = MINUTE) {
+      now += after;
+      picture = applyPoll(
+        picture,
+        server(),
+        outcome({ reading: reading(change), startedAt: now, finishedAt: now }),
+        null,
+      );
+      return track();
+    },
+    /** The polled feature holds these seats. */
+    seats(
+      rows: readonly CheckoutReading[],
+      change: Partial<Parameters<typeof feature>[0]> = {},
+      after = MINUTE,
+    ) {
+      return this.read({ features: [feature({ checkouts: rows, used: rows.length, ...change })] }, after);
+    },
+    fail(after = MINUTE) {
+      now += after;
+      picture = applyPoll(picture, server(), failedPoll({ finishedAt: now }), null);
+      return track();
+    },
+    restart() {
+      tracking = resumeTracking(openSessions(tracking), tracking.begun);
+    },
+    open: () => openSessions(tracking),
+    now: () => now,
+  };
+}
+
+const ann = checkout({ user: "ann", handle: "1", startedAt: NOON - 3_600_000 });
+const bob = checkout({ user: "bob", handle: "2", startedAt: NOON - 1_800_000 });
+const names = (list: readonly Session[]) => list.map(({ user }) => user);
+
+describe("a session", () => {
+  test("of the first reading is opened without announcement, later ones with", () => {
+    const at = site();
+    expect(at.seats([ann])).toMatchObject({ announce: false, opened: [{ user: "ann", id: 1 }] });
+    expect(at.seats([ann, bob])).toMatchObject({
+      announce: true,
+      opened: [{ user: "bob", id: 2 }],
+      closed: [],
+    });
+  });
+
+  test("ends with the first good reading without it", () => {
+    const at = site();
+    at.seats([ann, bob]);
+    const { closed } = at.seats([bob]);
+    expect(closed).toMatchObject([
+      { user: "ann", lastSeenAt: NOON, endedAt: NOON + MINUTE, endReason: "checkin" },
+    ]);
+    expect(names(at.open())).toEqual(["bob"]);
+  });
+
+  test("is closed by no poll that failed, was cut, or saw the daemon down", () => {
+    const at = site();
+    at.seats([ann]);
+    const down = { features: [], daemons: [daemon({ status: "down" })] };
+    for (const changes of [at.fail(), at.read({ features: [], cut: true }), at.read(down), at.fail()]) {
+      expect(changes).toMatchObject({ opened: [], closed: [] });
+    }
+    expect(names(at.open())).toEqual(["ann"]);
+  });
+
+  test("of a feature that two good readings lack ends with the second", () => {
+    const at = site();
+    at.seats([ann]);
+    expect(at.read({ features: [] }).closed).toEqual([]);
+    expect(names(at.read({ features: [] }).closed)).toEqual(["ann"]);
+  });
+
+  test("of a partial feature ends when two of three whole readings lack it", () => {
+    const at = site();
+    at.seats([ann, bob]);
+    const short = { consistency: "short" as const };
+    expect(at.seats([bob], short).closed).toEqual([]);
+    expect(at.seats([bob, ann], short).closed).toEqual([]);
+    expect(at.seats([bob], short).closed).toMatchObject([{ user: "ann", endReason: "checkin" }]);
+  });
+
+  test("of a feature whose text is cut again and again stays open", () => {
+    const at = site();
+    at.seats([ann, bob]);
+    for (let poll = 0; poll < 6; poll++) {
+      const cut = feature({ checkouts: [bob], used: 2, consistency: "short", cut: true });
+      expect(at.read({ features: [cut], cut: true }).closed).toEqual([]);
+    }
+    expect(names(at.open()).sort()).toEqual(["ann", "bob"]);
+  });
+
+  test("after a gap of more than two intervals ends unobserved, counted to one interval after it was seen", () => {
+    const at = site();
+    at.seats([ann]);
+    const [ended] = at.seats([], {}, 10 * MINUTE).closed;
+    expect(ended).toMatchObject({ endReason: "unobserved", lastSeenAt: NOON, endedAt: NOON + 10 * MINUTE });
+    if (ended !== undefined) expect(durationSeconds(ended, at.now(), MINUTE)).toBe(3_600 + 60);
+  });
+
+  test("that is gone after its server was down ended with the restart", () => {
+    const at = site();
+    at.seats([ann]);
+    at.fail();
+    expect(at.seats([]).closed).toMatchObject([{ endReason: "server_restart" }]);
+  });
+
+  test("goes on under a new handle when user, host, version and start are the same", () => {
+    const at = site();
+    at.seats([ann]);
+    const changes = at.seats([{ ...ann, handle: "77" }]);
+    expect(changes).toMatchObject({ opened: [], closed: [], changed: [{ id: 1, handle: "77" }] });
+  });
+
+  test("is a new one when the same handle starts later than the last reading", () => {
+    const at = site();
+    at.seats([ann]);
+    const changes = at.seats([{ ...ann, startedAt: NOON + 30_000 }]);
+    expect(changes).toMatchObject({ opened: [{ id: 2 }], closed: [{ id: 1 }] });
+  });
+
+  test("survives a restart of the daemon and is not announced again", () => {
+    const at = site();
+    at.seats([ann]);
+    at.restart();
+    expect(at.seats([ann])).toMatchObject({ opened: [], closed: [], announce: true });
+  });
+
+  test("changes its count without becoming another", () => {
+    const at = site();
+    at.seats([ann]);
+    expect(at.seats([{ ...ann, count: 5 }])).toMatchObject({
+      opened: [],
+      closed: [],
+      changed: [{ id: 1, count: 5 }],
+    });
+  });
+});
+
+describe("the begin of a session", () => {
+  test.each([
+    { what: "as reported", startedAt: NOON - 3_600_000, first: true, began: NOON - 3_600_000 },
+    { what: "first seen, when the tool says nothing", startedAt: null, first: true, began: NOON },
+    {
+      what: "first seen, when the report lies in the future",
+      startedAt: NOON + 3_600_000,
+      first: true,
+      began: NOON,
+    },
+    {
+      what: "first seen, when a reading proves its absence after the reported start",
+      startedAt: NOON - 3_600_000,
+      first: false,
+      began: NOON + MINUTE,
+    },
+    { what: "as reported between two readings", startedAt: NOON, first: false, began: NOON },
+  ])("$what", ({ startedAt, first, began }) => {
+    const at = site();
+    if (!first) at.seats([]);
+    expect(at.seats([{ ...ann, startedAt }]).opened[0]?.beganAt).toBe(began);
+  });
+});
+
+test("identical lines are told apart by their ordinal", () => {
+  const at = site();
+  const twin = checkout({ handle: null, startedAt: null });
+  expect(at.seats([twin, twin, twin]).opened).toHaveLength(3);
+  expect(at.seats([twin, twin])).toMatchObject({ opened: [], closed: [{ user: "ann" }] });
+  expect(at.open()).toHaveLength(2);
+});
+
+test("on any history every line has exactly one open session, and each session opens and closes once", () => {
+  const row = fc.record({
+    user: fc.constantFrom("ann", "bob", "cy"),
+    host: fc.constantFrom("ws1", "WS1", null),
+    handle: fc.constantFrom("1", "2", null),
+    startedAt: fc.constantFrom(null, NOON - 7_200_000, NOON - 3_600_000),
+  });
+  const poll = fc.oneof(
+    fc.array(row, { maxLength: 6 }),
+    fc.constant("fail" as const),
+    fc.constant("restart" as const),
+  );
+  fc.assert(
+    fc.property(fc.array(poll, { maxLength: 12 }), (polls) => {
+      const at = site();
+      const opened: number[] = [];
+      const closed: number[] = [];
+      at.seats([]);
+      for (const each of polls) {
+        if (each === "restart") {
+          at.restart();
+          continue;
+        }
+        const rows = each === "fail" ? null : each.map((change) => checkout(change));
+        const changes = rows === null ? at.fail() : at.seats(rows);
+        opened.push(...changes.opened.map(({ id }) => id));
+        closed.push(...changes.closed.map(({ id }) => id));
+        if (rows !== null) expect(at.open().map(seatKey).sort()).toEqual(rows.map(seatKey).sort());
+      }
+      expect(new Set(opened).size).toBe(opened.length);
+      expect(new Set(closed).size).toBe(closed.length);
+      expect(opened.filter((id) => !closed.includes(id)).sort()).toEqual(
+        at
+          .open()
+          .map(({ id }) => id)
+          .sort(),
+      );
+    }),
+  );
+});
+
+test("ten thousand equal lines take time in proportion", () => {
+  const at = site();
+  const twin = checkout({ handle: null, startedAt: null });
+  const many = Array.from({ length: 10_000 }, () => twin);
+  at.seats(many);
+  expect(at.seats(many)).toMatchObject({ opened: [], closed: [] });
+});
