@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import { freePort, start, until } from "./harness.ts";
+
+test("demo: six servers or more, polled through real tool output, an address and an admin key on the terminal", async () => {
+  const port = await freePort();
+  await using daemon = await start({ args: ["demo", "--port", String(port)], port });
+  const key = await until(
+    "the admin key is printed",
+    () => /lmk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}/.exec(daemon.output())?.[0],
+  );
+  expect(daemon.output()).toContain(`:${port}`);
+
+  interface ServerRow {
+    readonly id: string;
+    readonly manager: string;
+    readonly status: string;
+    readonly state: string;
+    readonly unparsedLines: number;
+  }
+  const servers = await until("every server is polled", async () => {
+    const body = (await (await daemon.get("/api/licenses/servers", key)).json()) as { servers: ServerRow[] };
+    return body.servers.every((row) => row.status !== "unknown") ? body.servers : undefined;
+  });
+  expect(servers.length).toBeGreaterThanOrEqual(6);
+  expect(new Set(servers.map((row) => row.manager))).toEqual(new Set(["flexnet", "rlm"]));
+  expect(servers.filter((row) => row.unparsedLines > 0)).toEqual([]);
+  expect(servers.some((row) => row.status === "degraded")).toBe(true);
+
+  const summary = (await (await daemon.get("/api/licenses/summary", key)).json()) as {
+    seats: { total: number };
+  };
+  expect(summary.seats.total).toBeGreaterThan(0);
+  const raw = (await (await daemon.get(`/api/licenses/servers/${servers[0]?.id}/raw`, key)).json()) as {
+    argv: string[];
+  };
+  expect(raw.argv.join(" ")).toContain("simulate");
+
+  expect(await daemon.stop()).toBe(0);
+}, 30_000);

@@ -1,0 +1,161 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+/** The built binary: `bun run build` makes it. */
+export const BINARY = join(import.meta.dir, "../../dist/licmond");
+
+if (!existsSync(BINARY)) throw new Error(`${BINARY} is not there: \`bun run build\`, or run scripts/test`);
+
+/** Nothing of the caller's environment: what licmond gets is written in the test. */
+const BASE_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8", TZ: "UTC" };
+
+export interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  readonly timeoutMs?: number;
+}
+
+export interface Ended {
+  readonly exitCode: number | null;
+  /** Name of the signal that ended it; null when it exited. */
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs one command of the binary to its end. */
+export async function run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  const child = Bun.spawn([BINARY, ...args], {
+    cwd: options.cwd ?? "/",
+    env: { ...BASE_ENVIRONMENT, ...options.env },
+    stdin: options.stdin === undefined ? "ignore" : new Blob([options.stdin]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 15_000);
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  clearTimeout(timer);
+  return {
+    exitCode: child.exitCode,
+    signal: child.signalCode === null ? null : String(child.signalCode),
+    stdout,
+    stderr,
+  };
+}
+
+/** A licmond that runs: `serve` or `demo`. Ended, with all it started, at the end of an `await using`. */
+export interface Daemon extends AsyncDisposable {
+  readonly pid: number;
+  /** `http://127.0.0.1:<port>` */
+  readonly url: string;
+  /** What it has printed so far, stdout and stderr together. */
+  output(): string;
+  /** A request with a key; `path` from `/` on. */
+  get(path: string, key?: string, init?: RequestInit): Promise<Response>;
+  /** Asks it to end and waits: the exit code, null when it had to be killed. */
+  stop(): Promise<number | null>;
+  /** `kill -9`, as a crash or a power cut would end it. */
+  kill(): Promise<void>;
+}
+
+export interface StartOptions {
+  readonly args: readonly string[];
+  /** The port that the arguments or the environment give it. */
+  readonly port: number;
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const START_DEADLINE_MS = 10_000;
+const STOP_DEADLINE_MS = 10_000;
+
+/** Starts the binary and waits until it answers on its port. What it printed is in the error when it does not. */
+export async function start(options: StartOptions): Promise<Daemon> {
+  const child = Bun.spawn([BINARY, ...options.args], {
+    cwd: options.cwd ?? "/",
+    env: { ...BASE_ENVIRONMENT, ...options.env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  let printed = "";
+  const listen = async (stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder();
+    for await (const bytes of stream) printed += decoder.decode(bytes, { stream: true });
+  };
+  const silence = Promise.all([listen(child.stdout), listen(child.stderr)]);
+
+  const end = async (signal: "SIGTERM" | "SIGKILL"): Promise<number | null> => {
+    child.kill(signal);
+    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_DEADLINE_MS);
+    await Promise.all([child.exited, silence]);
+    clearTimeout(timer);
+    return child.exitCode;
+  };
+
+  const url = `http://127.0.0.1:${options.port}`;
+  const daemon: Daemon = {
+    pid: child.pid,
+    url,
+    output: () => printed,
+    get: (path, key, init = {}) => {
+      const headers = new Headers(init.headers);
+      if (key !== undefined) headers.set("X-API-Key", key);
+      return fetch(url + path, { redirect: "manual", ...init, headers });
+    },
+    stop: () => end("SIGTERM"),
+    kill: async () => {
+      await end("SIGKILL");
+    },
+    [Symbol.asyncDispose]: async () => {
+      if (child.exitCode === null && child.signalCode === null) await end("SIGKILL");
+    },
+  };
+
+  try {
+    await until(
+      `licmond answers on port ${options.port}`,
+      async () => {
+        if (child.exitCode !== null || child.signalCode !== null) throw new Error("it ended instead");
+        return (await answers(`${url}/api/ping`)) ? true : undefined;
+      },
+      START_DEADLINE_MS,
+    );
+  } catch (cause) {
+    await end("SIGKILL");
+    throw new Error(`${String(cause)}; licmond ${options.args.join(" ")} printed:\n${printed}`);
+  }
+  return daemon;
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url)).ok;
+  } catch {
+    return false;
+  }
+}
+
+/** Asks again and again until there is an answer other than undefined; throws when that takes too long. */
+export async function until<T>(
+  what: string,
+  ask: () => T | undefined | Promise<T | undefined>,
+  deadlineMs = 10_000,
+): Promise<T> {
+  const deadline = performance.now() + deadlineMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (performance.now() > deadline) throw new Error(`waited ${deadlineMs} ms in vain: ${what}`);
+    await Bun.sleep(20);
+  }
+}
+
+/** A port that nobody listens on, taken from the system and given back. */
+export async function freePort(): Promise<number> {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}

@@ -1,0 +1,53 @@
+/** Text in the shape of `lmutil lmstat -a`, written without licmond's own renderer. */
+export interface Holder {
+  readonly user: string;
+  readonly host: string;
+}
+
+const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+
+/** A FlexNet server `lic1` with the daemon `acmed`; each feature with the people who hold one seat each. */
+export function lmstat(
+  features: Readonly<Record<string, { total: number; holders: readonly Holder[] }>>,
+): string {
+  const now = new Date();
+  const clock = `${now.getUTCHours()}:${String(now.getUTCMinutes()).padStart(2, "0")}`;
+  const day = `${now.getUTCMonth() + 1}/${now.getUTCDate()}`;
+  const weekday = DAYS[now.getUTCDay()];
+  const expiry = `31-${MONTHS[11]}-${now.getUTCFullYear() + 1}`;
+  const blocks = Object.entries(features).map(([name, { total, holders }]) => {
+    const seats = (count: number) => `Total of ${count} license${count === 1 ? "" : "s"}`;
+    const lines = holders.map(
+      ({ user, host }, index) =>
+        `    ${user} ${host} ${host}:0 (v2.0) (lic1/27000 ${101 + index}), start ${weekday} ${day} ${clock}`,
+    );
+    const pool =
+      holders.length === 0
+        ? ""
+        : `\n  "${name}" v2.0, vendor: acmed, expiry: ${expiry}\n  floating license\n\n${lines.join("\n")}\n`;
+    return `Users of ${name}:  (${seats(total)} issued;  ${seats(holders.length)} in use)\n${pool}`;
+  });
+  return `lmutil - Copyright (c) 1989-2022 Flexera. All Rights Reserved.
+Flexible License Manager status on ${weekday} ${day}/${now.getUTCFullYear()} ${clock}
+
+License server status: 27000@lic1
+    License file(s) on lic1: /opt/acme/license.dat:
+
+lic1: license server UP (MASTER) v11.18.2
+
+Vendor daemon status (on lic1):
+
+     acmed: UP v11.18.2
+Feature usage info:
+
+${blocks.join("\n")}
+`;
+}
+
+/** What lmstat prints when nothing listens at the address. */
+export const REFUSED = `lmutil - Copyright (c) 1989-2022 Flexera. All Rights Reserved.
+Flexible License Manager status on Mon 1/5/2026 09:30
+
+Error getting status: Cannot connect to license server system. (-15,570:111 "Connection refused")
+`;

@@ -1,0 +1,71 @@
+import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Daemon, type Ended, freePort, type RunOptions, run, start } from "./harness.ts";
+
+/** A folder of its own for one daemon: config, storage and the tools it runs. Removed at the end of an `await using`. */
+export interface Site extends AsyncDisposable {
+  readonly folder: string;
+  readonly config: string;
+  readonly port: number;
+  /** Writes `[http]` and `[storage]` of this site and what is given. */
+  configure(toml: string): Promise<void>;
+  /** A tool that prints what `says` was last told, whatever it is asked. */
+  tool(name: string): Promise<FakeTool>;
+  serve(): Promise<Daemon>;
+  /** A command of the binary with this site's config. */
+  run(args: readonly string[], options?: RunOptions): Promise<Ended>;
+  /** A fresh key, made on the command line. */
+  key(role: string): Promise<string>;
+}
+
+export interface FakeTool {
+  readonly path: string;
+  says(output: string, exitCode?: number): Promise<void>;
+}
+
+export async function createSite(): Promise<Site> {
+  const folder = await mkdtemp(join(tmpdir(), "licmond-e2e-"));
+  const config = join(folder, "licmond.toml");
+  const storage = join(folder, "storage");
+  const port = await freePort();
+  let keys = 0;
+  await mkdir(storage);
+
+  const site: Site = {
+    folder,
+    config,
+    port,
+    async configure(toml) {
+      await Bun.write(
+        config,
+        `[http]\nhost = "127.0.0.1"\nport = ${port}\n\n[storage]\ndirectory = "${storage}"\n\n${toml}\n`,
+      );
+    },
+    async tool(name) {
+      const path = join(folder, name);
+      const [output, exitCode] = [`${path}.output`, `${path}.exit`];
+      await Bun.write(path, `#!/bin/sh\ncat '${output}'\nexit "$(cat '${exitCode}')"\n`);
+      await chmod(path, 0o755);
+      const tool: FakeTool = {
+        path,
+        async says(text, code = 0) {
+          await Bun.write(output, text);
+          await Bun.write(exitCode, String(code));
+        },
+      };
+      await tool.says("");
+      return tool;
+    },
+    serve: () => start({ args: ["serve", "--config", config], port }),
+    run: (args, options) => run([...args, "--config", config], options),
+    async key(role) {
+      const ended = await site.run(["keys", "create", "--name", `test-${++keys}`, "--role", role]);
+      if (ended.exitCode !== 0) throw new Error(`keys create: exit ${ended.exitCode}\n${ended.stderr}`);
+      return ended.stdout.trim();
+    },
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  };
+  await site.configure("");
+  return site;
+}
