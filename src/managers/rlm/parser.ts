@@ -1,0 +1,347 @@
+import {
+  MAX_UNPARSED_KEPT,
+  type MemberReading,
+  type Reading,
+  type ToolError,
+  type UnparsedLine,
+} from "../../domain/reading.ts";
+import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
+import { createYearlessTimes, parseStatistics } from "./dates.ts";
+import { createDaemonDraft, type DaemonDraft, type ProductDraft } from "./draft.ts";
+import {
+  beginErrorBlock,
+  beginsAdvice,
+  type ErrorBlock,
+  extendErrorBlock,
+  isAdvice,
+  toToolError,
+} from "./errors.ts";
+import { isPoolDetail, type PoolHeader, parsePoolCounts, parsePoolHeader } from "./pool-lines.ts";
+import {
+  isBanner,
+  isSeparator,
+  isServerFact,
+  isServerTableHead,
+  isServerTableTitle,
+  parseCounter,
+  parseSectionHeader,
+  parseServerRow,
+  parseSoftwareVersion,
+  parseToolVersion,
+  type SectionHeader,
+} from "./sections.ts";
+import { parseUsageLine } from "./usage-line.ts";
+
+type State = "top" | "rlm" | "table" | "isv" | "pools" | "usage" | "error" | "advice";
+
+type MemberDraft = { -readonly [Key in keyof MemberReading]: MemberReading[Key] };
+
+/** A header of the pool section whose line of counts has not come yet. */
+interface PendingPool extends PoolHeader {
+  readonly line: number;
+  readonly text: string;
+}
+
+/**
+ * Parser of `rlmstat -a`. What a line means depends on the section it stands in; indentation means nothing (it is a
+ * tab, blanks or nothing, by version). Parts may be missing at either end: each section names its ISV server.
+ *
+ * The end of the output. rlmstat prints no end mark, so a text is known to be cut when its last line has no line
+ * end, a running ISV server of the table has no section, a pool lacks its second line, or seats are in use and the
+ * usage section is missing. A line without its end is not believed unless its own grammar closes it. What cannot
+ * be seen: a cut between two whole pools of an ISV server none of whose pools so far is in use.
+ */
+export function createRlmParser(context: ParseContext): ReadingParser {
+  const members: MemberDraft[] = [];
+  const daemons = new Map<string, DaemonDraft>();
+  const wholeErrors: ToolError[] = [];
+  const unparsed: UnparsedLine[] = [];
+  let unparsedLines = 0;
+  let toolVersion: string | null = null;
+  let reportTime: number | null = null;
+  let recognised = false;
+  let cut = false;
+
+  let state: State = "top";
+  let lastSection: SectionHeader["kind"] | "table" | null = null;
+  let daemon: DaemonDraft | null = null;
+  let member: MemberDraft | null = null;
+  let product: ProductDraft | null = null;
+  let pending: PendingPool | null = null;
+  /** A counted pool whose `obsolete: …` line has not come yet. */
+  let openPool = false;
+  let block: ErrorBlock | null = null;
+
+  let lineNumber = 0;
+  /** The line before the current one is taken only when the next comes: the last may be cut. */
+  let held: string | null = null;
+  const resolveTime = createYearlessTimes(context.zone, () => reportTime ?? context.now);
+
+  const reject = (text: string, line = lineNumber) => {
+    unparsedLines++;
+    if (unparsed.length < MAX_UNPARSED_KEPT) unparsed.push({ line, text: text.slice(0, 500) });
+  };
+
+  const daemonOf = (name: string): DaemonDraft => {
+    const draft = daemons.get(name) ?? createDaemonDraft(name);
+    daemons.set(name, draft);
+    return draft;
+  };
+
+  const memberAt = (host: string, port: number | null, status: "up" | "down"): MemberDraft => {
+    const same = members.find((m) => m.host.toLowerCase() === host.toLowerCase() && m.port === port);
+    if (same !== undefined) return same;
+    const fresh: MemberDraft = { host, port, status, master: false, version: null, error: null };
+    members.push(fresh);
+    return fresh;
+  };
+
+  const addPool = (header: PoolHeader, counts: ReturnType<typeof parsePoolCounts>) => {
+    if (daemon === null) return;
+    daemon.know(header);
+    product = daemon.product(header.product);
+    product.addPool(header, counts);
+    openPool = counts?.kind === "counted";
+  };
+
+  const settlePending = () => {
+    if (pending?.certain === true) addPool(pending, null);
+    else if (pending !== null) reject(pending.text, pending.line);
+    pending = null;
+  };
+
+  const settleError = () => {
+    if (block === null) return;
+    const error = toToolError(block);
+    if (block.server !== null && block.server !== "rlm") {
+      const draft = daemonOf(block.server);
+      draft.status = "down";
+      draft.error = error;
+      draft.awaited = false;
+    } else if (block.server === "rlm" && block.host !== null) {
+      memberAt(block.host, block.port, "down").error = error;
+    } else {
+      wholeErrors.push(error);
+    }
+    block = null;
+  };
+
+  const leave = (next: State) => {
+    settlePending();
+    settleError();
+    state = next;
+    product = null;
+    openPool = false;
+  };
+
+  const enter = (header: SectionHeader) => {
+    leave(header.kind);
+    lastSection = header.kind;
+    if (header.kind === "rlm") {
+      member = memberAt(header.host, header.port, "up");
+      member.status = "up";
+      return;
+    }
+    daemon = daemonOf(header.server);
+    daemon.status = "up";
+    daemon.awaited = false;
+    if (header.kind === "pools") daemon.poolSection = true;
+    if (header.kind === "usage") daemon.usageSection = true;
+  };
+
+  /** Lines that mean the same wherever they stand. */
+  const takeAnywhere = (text: string): boolean => {
+    const header = parseSectionHeader(text);
+    if (header !== null) {
+      enter(header);
+      return true;
+    }
+    if (isSeparator(text)) {
+      leave("top");
+      return true;
+    }
+    if (isServerTableTitle(text)) {
+      leave("table");
+      lastSection = "table";
+      return true;
+    }
+    const failure = beginErrorBlock(text);
+    if (failure === null || failure.server === null) return false;
+    leave("error");
+    block = failure;
+    return true;
+  };
+
+  const takeServerLine = (text: string): boolean => {
+    const clock = parseStatistics(text, context.zone);
+    if (clock !== undefined) {
+      reportTime ??= clock;
+      return clock !== null;
+    }
+    const counter = parseCounter(text);
+    if (counter !== null) {
+      if (counter.name !== null && counter.total !== null && state === "isv" && daemon !== null) {
+        daemon.totals ??= { checkouts: null, denials: null, removals: null };
+        daemon.totals[counter.name] = counter.total;
+      }
+      return true;
+    }
+    const version = parseSoftwareVersion(text);
+    if (version !== null) {
+      if (state === "rlm" && member !== null) member.version = version;
+      if (state === "isv" && daemon !== null) daemon.version = version;
+      return true;
+    }
+    return isServerFact(text);
+  };
+
+  const takeTableLine = (text: string): boolean => {
+    if (isServerTableHead(text)) return true;
+    const row = parseServerRow(text);
+    if (row === null) return false;
+    const draft = daemonOf(row.name);
+    draft.status = row.running ? "up" : "down";
+    draft.awaited = row.running;
+    return true;
+  };
+
+  const takePoolLine = (text: string): boolean => {
+    const counts = parsePoolCounts(text, context.zone);
+    if (counts !== null) {
+      if (pending === null) return false;
+      addPool(pending, counts);
+      pending = null;
+      return !counts.unknownRest;
+    }
+    if (isPoolDetail(text)) {
+      if (pending !== null) settlePending();
+      openPool = false;
+      return product !== null;
+    }
+    settlePending();
+    const header = parsePoolHeader(text);
+    if (header === null) return false;
+    openPool = false;
+    pending = { ...header, line: lineNumber, text };
+    return true;
+  };
+
+  const takeUsageLine = (text: string): boolean => {
+    if (daemon === null) return false;
+    const usage = parseUsageLine(text, daemon);
+    if (usage === null || usage.seats + usage.reserved === 0) return false;
+    const startedAt = resolveTime(usage.month, usage.day, usage.hour, usage.minute);
+    product = daemon.product(usage.product);
+    product.addUsage(usage, startedAt);
+    return startedAt !== null;
+  };
+
+  const takeLoose = (text: string): boolean => {
+    const version = parseToolVersion(text);
+    if (version !== null) {
+      toolVersion ??= version;
+      return true;
+    }
+    if (isBanner(text)) return true;
+    const begun = beginErrorBlock(text);
+    if (begun === null) return false;
+    leave("error");
+    block = begun;
+    return true;
+  };
+
+  const inState: Record<State, (text: string) => boolean> = {
+    top: takeLoose,
+    rlm: (text) => takeServerLine(text) || takeLoose(text),
+    isv: (text) => takeServerLine(text) || takeLoose(text),
+    table: (text) => takeTableLine(text) || takeLoose(text),
+    pools: takePoolLine,
+    usage: takeUsageLine,
+    error: (text) => {
+      if (beginsAdvice(text)) {
+        leave("advice");
+        return true;
+      }
+      if (isBanner(text) || parseToolVersion(text) !== null) {
+        leave("top");
+        return takeLoose(text);
+      }
+      return block !== null && extendErrorBlock(block, text);
+    },
+    advice: (text) => isAdvice(text) || takeLoose(text),
+  };
+
+  const take = (text: string) => {
+    lineNumber++;
+    if (text.trim() === "") return;
+    // Usage lines are by far the most: they are tried first where they can stand.
+    if (state === "usage" && takeUsageLine(text)) recognised = true;
+    else if (takeAnywhere(text)) recognised ||= !isSeparator(text);
+    else if (state !== "usage" && inState[state](text)) recognised = true;
+    else reject(text);
+  };
+
+  /** A last line without line end: whole when its own grammar closes it. */
+  const closesItself = (text: string): boolean => {
+    if (text.trim() === "" || state === "error" || state === "advice") return true;
+    if (state === "usage" && daemon !== null) {
+      return text.trimEnd().endsWith(")") && (parseUsageLine(text, daemon)?.handle ?? null) !== null;
+    }
+    if (state !== "pools") return false;
+    return text.includes("total checkouts:") || parsePoolCounts(text, context.zone)?.kind === "token";
+  };
+
+  const markCut = () => {
+    cut = true;
+    if (product !== null) product.cut = true;
+  };
+
+  const judgeEnd = (end: OutputEnd) => {
+    if (held !== null && (end.endsWithNewline || closesItself(held))) take(held);
+    else if (held !== null) markCut();
+    if (end.truncated || (state === "pools" && openPool)) markCut();
+    if (pending !== null) {
+      settlePending();
+      markCut();
+    }
+    leave("top");
+    if (wholeErrors.length > 0 || members.some((m) => m.error !== null)) return;
+    const began = lastSection === null || lastSection === "rlm" || lastSection === "isv";
+    if (began || (lastSection === "table" && daemons.size === 0)) cut ||= recognised;
+  };
+
+  return {
+    line(text) {
+      if (held !== null) take(held);
+      held = text;
+    },
+    finish(end) {
+      judgeEnd(end);
+      const features: Reading["features"][number][] = [];
+      for (const draft of daemons.values()) {
+        let inUse = false;
+        for (const each of draft.products()) {
+          const feature = each.read();
+          features.push(feature);
+          inUse ||= !feature.unlimited && (feature.used ?? 0) > 0;
+        }
+        if (draft.awaited || (inUse && !draft.usageSection)) cut = true;
+      }
+      const answered = members.some((m) => m.status === "up") || daemons.size > 0;
+      const failed = answered ? [] : members.flatMap((m) => (m.error === null ? [] : [m.error]));
+      return {
+        manager: "rlm",
+        reportTime,
+        toolVersion,
+        members,
+        daemons: [...daemons.values()].map((draft) => draft.read()),
+        features,
+        errors: [...wholeErrors, ...failed],
+        unparsedLines,
+        unparsed,
+        cut,
+        recognised,
+      };
+    },
+  };
+}
