@@ -1,0 +1,56 @@
+/** The value below which the share `q` (0–1) of the samples lies. */
+export function quantile(samples: readonly number[], q: number): number {
+  const sorted = [...samples].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN;
+}
+
+export function median(samples: readonly number[]): number {
+  return quantile(samples, 0.5);
+}
+
+/** Times of `rounds` runs in ms, after one that warms up. */
+export async function times(rounds: number, work: () => unknown): Promise<number[]> {
+  await work();
+  const samples: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    Bun.gc(true);
+    const startedAt = performance.now();
+    await work();
+    samples.push(performance.now() - startedAt);
+  }
+  return samples;
+}
+
+/** The longest time in ms for which the event loop let no timer run while the work went on. */
+export async function longestStall(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let last = performance.now();
+  const beat = () => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+  };
+  const timer = setInterval(beat, 1);
+  await work();
+  beat();
+  clearInterval(timer);
+  return longest;
+}
+
+/** Ticks a second of the times in /proc: fixed by Linux's ABI. */
+const TICKS = 100;
+
+/** CPU seconds of a process and of its children that have ended. */
+export async function cpuSeconds(pid: number | "self"): Promise<number> {
+  const stat = await Bun.file(`/proc/${pid}/stat`).text();
+  // The name may hold blanks: count from its closing parenthesis. proc(5): utime is field 14, cstime 17.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return fields.slice(11, 15).reduce((total, ticks) => total + Number(ticks) / TICKS, 0);
+}
+
+/** Resident memory of a process in MB: all of it, and the part that is its own (not mapped from files). */
+export async function residentMegabytes(pid: number): Promise<{ all: number; own: number }> {
+  const status = await Bun.file(`/proc/${pid}/status`).text();
+  const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]);
+  return { all: kilobytes("VmRSS") / 1000, own: kilobytes("RssAnon") / 1000 };
+}

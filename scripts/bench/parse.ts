@@ -1,0 +1,61 @@
+import { flexnet } from "../../src/managers/flexnet/index.ts";
+import { createKnownHosts } from "../../src/managers/known-hosts.ts";
+import { readOutput, readOutputSync } from "../../src/managers/read-output.ts";
+import { lmstatOfSize } from "./lmstat-text.ts";
+import { longestStall, median, times } from "./measure.ts";
+import type { Bench, Row } from "./table.ts";
+
+const MB = 1_000_000;
+const ROUNDS = 7;
+
+/** The parser over large outputs, beside decoding and splitting the same bytes. */
+export const parse: Bench = {
+  name: "parse",
+  what: "lmstat outputs of 10 and 20 MB: time beside decode + split, stall of the event loop",
+  async run(): Promise<Row[]> {
+    const ten = new TextEncoder().encode(lmstatOfSize(10 * MB));
+    const twenty = new TextEncoder().encode(lmstatOfSize(20 * MB));
+    const parser = () =>
+      flexnet.createParser({ zone: "UTC", now: Date.UTC(2026, 0, 5, 9, 30), knownHosts: createKnownHosts() });
+
+    const reading = readOutputSync(ten, parser());
+    if (reading.unparsedLines > 0) throw new Error(`${reading.unparsedLines} lines were not understood`);
+
+    const split = median(await times(ROUNDS, () => new TextDecoder().decode(ten).split("\n").length));
+    const parse10 = median(await times(ROUNDS, () => readOutputSync(ten, parser())));
+    const parse20 = median(await times(ROUNDS, () => readOutputSync(twenty, parser())));
+    const daemon = median(await times(3, () => readOutput(ten, parser())));
+    const stall = await longestStall(() => readOutput(ten, parser()));
+
+    return [
+      {
+        what: "parse 10 MB beside decode + split",
+        ours: parse10,
+        baseline: split,
+        unit: "ms",
+        bound: { of: "ratio", atMost: 10 },
+      },
+      {
+        what: "parse 20 MB beside 10 MB",
+        ours: parse20,
+        baseline: parse10,
+        unit: "ms",
+        bound: { of: "ratio", atMost: 2.2 },
+      },
+      {
+        what: "parse 10 MB yielding, beside at once",
+        ours: daemon,
+        baseline: parse10,
+        unit: "ms",
+        bound: null,
+      },
+      {
+        what: "longest stall of the event loop, 10 MB",
+        ours: stall,
+        baseline: null,
+        unit: "ms",
+        bound: { of: "ours", atMost: 20 },
+      },
+    ];
+  },
+};

@@ -1,0 +1,124 @@
+import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export const BINARY = join(import.meta.dir, "../../dist/licmond");
+
+/** A daemon over make-believe servers, in a folder of its own. */
+export interface Place extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  readonly key: string;
+  /** A script that prints the output written for the address that it is asked about. */
+  readonly tool: string;
+  /** Addresses of the servers, in order. */
+  readonly addresses: readonly string[];
+}
+
+export interface PlaceOptions {
+  /** What the tool prints for each server; none = a daemon without servers. */
+  readonly outputs: readonly string[];
+  readonly concurrency?: number;
+}
+
+const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", TZ: "UTC", LANG: "C.UTF-8" };
+const START_DEADLINE_MS = 20_000;
+
+/** Starts the built binary over fake tools that print the outputs, and waits until it answers. */
+export async function startPlace({ outputs, concurrency = 8 }: PlaceOptions): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), "licmond-bench-"));
+  const tool = join(folder, "lmutil");
+  const config = join(folder, "licmond.toml");
+  const port = freePort();
+  await mkdir(join(folder, "storage"));
+  // The address is the last argument. `exec` as the real tool: one process.
+  await Bun.write(tool, `#!/bin/sh\nfor address; do :; done\nexec cat '${folder}'/"$address"\n`);
+  await chmod(tool, 0o755);
+  const addresses = outputs.map((_, index) => `27000@s${index}.example.com`);
+  await Promise.all(outputs.map((output, index) => Bun.write(join(folder, addresses[index] ?? ""), output)));
+  await Bun.write(
+    config,
+    `[http]
+host = "127.0.0.1"
+port = ${port}
+
+[storage]
+directory = "${join(folder, "storage")}"
+
+[collector]
+interval = "1h"
+concurrency = ${concurrency}
+
+[limits]
+requests_per_minute = 10000000
+burst = 1000000
+
+${addresses
+  .map(
+    (address, index) =>
+      `[[servers]]\nid = "s${index}"\nmanager = "flexnet"\naddress = "${address}"\ntool = "${tool}"\n`,
+  )
+  .join("\n")}`,
+  );
+
+  const daemon = Bun.spawn([BINARY, "serve", "--config", config], {
+    cwd: folder,
+    env: ENVIRONMENT,
+    stdin: "ignore",
+    stdout: Bun.file(join(folder, "log")),
+    stderr: Bun.file(join(folder, "errors")),
+  });
+  const dispose = async () => {
+    daemon.kill("SIGTERM");
+    await daemon.exited;
+    await rm(folder, { recursive: true, force: true });
+  };
+  const url = `http://127.0.0.1:${port}`;
+  try {
+    await untilAnswers(`${url}/api/ping`, () => daemon.exitCode !== null);
+    const created = Bun.spawnSync(
+      [BINARY, "keys", "create", "--name", "bench", "--role", "admin", "--config", config],
+      { env: ENVIRONMENT },
+    );
+    if (!created.success) throw new Error(`keys create: ${created.stderr}`);
+    const key = created.stdout.toString().trim();
+    return { url, port, pid: daemon.pid, key, tool, addresses, [Symbol.asyncDispose]: dispose };
+  } catch (cause) {
+    const said = `${await Bun.file(join(folder, "log")).text()}${await Bun.file(join(folder, "errors")).text()}`;
+    await dispose();
+    throw new Error(`licmond did not start: ${String(cause)}\n${said}`);
+  }
+}
+
+/** Polls every server once, now, and waits; throws when one of them failed. */
+export async function rescan(place: Place): Promise<void> {
+  const response = await fetch(`${place.url}/api/licenses/rescan`, {
+    method: "POST",
+    headers: { "X-API-Key": place.key },
+  });
+  const body = await response.text();
+  if (!response.ok || body.includes('"failed"'))
+    throw new Error(`rescan: ${response.status} ${body.slice(0, 500)}`);
+}
+
+export function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}
+
+export async function untilAnswers(url: string, ended: () => boolean): Promise<void> {
+  const deadline = performance.now() + START_DEADLINE_MS;
+  for (;;) {
+    if (ended()) throw new Error("it ended");
+    try {
+      if ((await fetch(url)).ok) return;
+    } catch {
+      // Not listening yet.
+    }
+    if (performance.now() > deadline) throw new Error(`no answer within ${START_DEADLINE_MS} ms`);
+    await Bun.sleep(20);
+  }
+}
