@@ -64,8 +64,8 @@ function drive(options: LoadOptions, endsAt: number, latenciesMs: number[]): Pro
           head = "";
           left = null;
           if (now >= endsAt) {
-            socket.end();
             resolve();
+            socket.end();
             return;
           }
           const next = () => {
