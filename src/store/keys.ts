@@ -1,0 +1,204 @@
+import { timingSafeEqual } from "node:crypto";
+import { and, asc, count, desc, eq, gt, isNull, or, sql } from "drizzle-orm";
+import type { Clock } from "../domain/clock.ts";
+import {
+  isKeyId,
+  type KeyRecord,
+  keyProblem,
+  keyState,
+  makeKey,
+  type NewKey,
+  parseKey,
+  printKey,
+  type RandomBytes,
+  systemRandom,
+} from "../domain/keys.ts";
+import type { Store } from "./open.ts";
+import { apiKeys } from "./schema.ts";
+
+/** What came of a presented key. `invalid` tells nothing: expired and revoked are told to who has the secret. */
+export type KeyCheck =
+  | { readonly outcome: "valid" | "expired" | "revoked"; readonly key: KeyRecord }
+  | { readonly outcome: "invalid" };
+
+export type CreateKeyResult =
+  | {
+      readonly outcome: "created";
+      readonly key: KeyRecord;
+      /** `lmk_<id>_<secret>`: told once, here, and stored nowhere. */
+      readonly presented: string;
+    }
+  /** An active key has this name. */
+  | { readonly outcome: "name-taken"; readonly key: KeyRecord };
+
+export interface Keys {
+  /** Throws RangeError when `keyProblem` has something to say of it: that is the caller's to ask first. */
+  create(wanted: NewKey): CreateKeyResult;
+  /** Every key, revoked ones included, oldest first. */
+  list(): readonly KeyRecord[];
+  get(id: string): KeyRecord | null;
+  /** By id, else by name: the active key of the name, else the newest. */
+  find(idOrName: string): KeyRecord | null;
+  /** Ends a key for good; `gone` when it was revoked before. */
+  revoke(id: string): "revoked" | "gone" | "unknown";
+  /** Asks the database each time, so that what another process did to a key holds at once. */
+  verify(presented: string): KeyCheck;
+  /** Notes a use. Kept in memory until `flush`, so that a request costs no write. */
+  touch(id: string, at: number): void;
+  /** Writes the noted uses. On a StoreError they stay noted. */
+  flush(): void;
+  /** Number of active keys. */
+  count(): number;
+}
+
+export interface KeysDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random?: RandomBytes;
+}
+
+type Row = typeof apiKeys.$inferSelect;
+
+/** Compared with when no key has the presented id, so that the answer takes as long as for one that has. */
+const NO_HASH = Buffer.alloc(32);
+
+export function createKeys({ store, clock, random = systemRandom }: KeysDeps): Keys {
+  const { db } = store;
+  const uses = new Map<string, number>();
+  const byId = db
+    .select()
+    .from(apiKeys)
+    .where(eq(apiKeys.id, sql.placeholder("id")))
+    .prepare();
+  const writeUse = db
+    .update(apiKeys)
+    .set({ lastUsedAt: sql`max(coalesce(${apiKeys.lastUsedAt}, 0), ${sql.placeholder("at")})` })
+    .where(eq(apiKeys.id, sql.placeholder("id")))
+    .prepare();
+
+  const isActive = () =>
+    and(isNull(apiKeys.revokedAt), or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, clock.now())));
+  const rowOf = (id: string) => store.read(() => byId.get({ id }));
+
+  function record({ secretHash: _, ...row }: Row): KeyRecord {
+    const noted = uses.get(row.id);
+    const lastUsedAt = noted === undefined ? row.lastUsedAt : Math.max(noted, row.lastUsedAt ?? 0);
+    return { ...row, lastUsedAt, state: keyState(row, clock.now()) };
+  }
+
+  function get(id: string): KeyRecord | null {
+    const row = rowOf(id);
+    return row === undefined ? null : record(row);
+  }
+
+  const activeNamed = (name: string) =>
+    store.read(() =>
+      db
+        .select()
+        .from(apiKeys)
+        .where(and(eq(apiKeys.name, name), isActive()))
+        .get(),
+    );
+
+  function flush(): void {
+    if (uses.size === 0) return;
+    const batch = [...uses];
+    store.transaction(({ after }) => {
+      for (const [id, at] of batch) writeUse.run({ id, at });
+      after(() => {
+        for (const [id, at] of batch) if (uses.get(id) === at) uses.delete(id);
+      });
+    });
+  }
+  store.beforeClose(flush);
+
+  return {
+    create(wanted) {
+      const problem = keyProblem(wanted, clock.now());
+      if (problem !== null) throw new RangeError(problem.message);
+      return store.transaction(
+        () => {
+          const taken = activeNamed(wanted.name);
+          if (taken !== undefined) return { outcome: "name-taken", key: record(taken) };
+          const parts = makeKey(random);
+          const row: Row = {
+            id: parts.id,
+            name: wanted.name,
+            role: wanted.role,
+            secretHash: hashOf(parts.secret),
+            anonymize: wanted.anonymize,
+            createdAt: clock.now(),
+            expiresAt: wanted.expiresAt,
+            revokedAt: null,
+            lastUsedAt: null,
+            dailyQuota: wanted.dailyQuota,
+            monthlyQuota: wanted.monthlyQuota,
+            requestsPerMinute: wanted.requestsPerMinute,
+          };
+          db.insert(apiKeys).values(row).run();
+          return { outcome: "created", key: record(row), presented: printKey(parts) };
+        },
+        { durable: true },
+      );
+    },
+
+    list: () =>
+      store.read(() =>
+        db.select().from(apiKeys).orderBy(asc(apiKeys.createdAt), asc(apiKeys.id)).all().map(record),
+      ),
+
+    get,
+
+    find(idOrName) {
+      const byItsId = isKeyId(idOrName) ? get(idOrName) : null;
+      if (byItsId !== null) return byItsId;
+      const newest = () =>
+        store.read(() =>
+          db
+            .select()
+            .from(apiKeys)
+            .where(eq(apiKeys.name, idOrName))
+            .orderBy(desc(apiKeys.createdAt), desc(apiKeys.id))
+            .limit(1)
+            .get(),
+        );
+      const row = activeNamed(idOrName) ?? newest();
+      return row === undefined ? null : record(row);
+    },
+
+    revoke: (id) =>
+      store.transaction(
+        () => {
+          const row = byId.get({ id });
+          if (row === undefined) return "unknown";
+          if (row.revokedAt !== null) return "gone";
+          db.update(apiKeys).set({ revokedAt: clock.now() }).where(eq(apiKeys.id, id)).run();
+          return "revoked";
+        },
+        { durable: true },
+      ),
+
+    verify(presented) {
+      const parts = parseKey(presented);
+      if (parts === null) return { outcome: "invalid" };
+      const row = rowOf(parts.id);
+      const equal = timingSafeEqual(hashOf(parts.secret), row?.secretHash ?? NO_HASH);
+      if (row === undefined || !equal) return { outcome: "invalid" };
+      const key = record(row);
+      return { outcome: key.state === "active" ? "valid" : key.state, key };
+    },
+
+    touch(id, at) {
+      if (at > (uses.get(id) ?? 0)) uses.set(id, at);
+    },
+
+    flush,
+
+    count: () =>
+      store.read(() => db.select({ active: count() }).from(apiKeys).where(isActive()).get()?.active ?? 0),
+  };
+}
+
+function hashOf(secret: string): Buffer {
+  return new Bun.CryptoHasher("sha256").update(secret).digest();
+}

@@ -1,0 +1,67 @@
+import { Database } from "bun:sqlite";
+import { ensurePrivateFile } from "./files.ts";
+import { asStoreError, errorCode, StoreError } from "./store-error.ts";
+
+export interface DirectoryLock {
+  release(): void;
+}
+
+/**
+ * Makes one licmond the only one to work on a storage directory. The lock is a write transaction held open on an
+ * empty database of its own: the kernel drops it with the process, `kill -9` included, so nothing can be left over
+ * to clean up. Others can still read, and so learn who holds it.
+ *
+ * Throws StoreError `HELD` when another holds it for longer than `waitMs` (a restart may overlap a little).
+ */
+export function lockDirectory(directory: string, path: string, waitMs: number): DirectoryLock {
+  ensurePrivateFile(path);
+  const lock = new Database(path, { create: true, strict: true });
+  try {
+    lock.run(`PRAGMA busy_timeout = ${waitMs}`);
+    noteHolder(lock);
+    lock.run("BEGIN IMMEDIATE");
+  } catch (error) {
+    const busy = errorCode(error)?.startsWith("SQLITE_BUSY") === true;
+    const holder = busy ? holderOf(lock) : null;
+    lock.close();
+    if (!busy) throw asStoreError(error, path) ?? error;
+    const who = holder === null ? "Another licmond" : `Another licmond (process ${holder})`;
+    throw new StoreError(
+      "HELD",
+      `${who} uses the storage directory ${directory}`,
+      "Stop it first (systemctl stop licmond), or give this one a storage.directory of its own.",
+      error,
+    );
+  }
+  return {
+    release() {
+      lock.run("ROLLBACK");
+      lock.close();
+    },
+  };
+}
+
+/** Leaves the process id for the message of who comes next. A full disk must not keep the daemon from starting. */
+function noteHolder(lock: Database): void {
+  try {
+    lock
+      .transaction(() => {
+        lock.run("CREATE TABLE IF NOT EXISTS holder (pid INTEGER NOT NULL)");
+        lock.run("DELETE FROM holder");
+        lock.run("INSERT INTO holder VALUES (?)", [process.pid]);
+      })
+      .immediate();
+  } catch (error) {
+    if (errorCode(error) !== "SQLITE_FULL") throw error;
+  }
+}
+
+function holderOf(lock: Database): number | null {
+  try {
+    const row = lock.query<{ pid: number }, []>("SELECT pid FROM holder").get();
+    return row?.pid ?? null;
+  } catch {
+    // Only the message is poorer: the lock itself has been found held.
+    return null;
+  }
+}

@@ -1,0 +1,15 @@
+import pictures from "./migrations/0001-pictures.sql" with { type: "text" };
+import keys from "./migrations/0002-keys.sql" with { type: "text" };
+
+/** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
+export interface Migration {
+  readonly name: string;
+  /** Statements, run in one transaction with foreign keys off. */
+  readonly sql: string;
+}
+
+/** In order: the schema version (`PRAGMA user_version`) of a database is the number of steps it has taken. */
+export const MIGRATIONS: readonly Migration[] = [
+  { name: "0001-pictures", sql: pictures },
+  { name: "0002-keys", sql: keys },
+];

@@ -1,0 +1,48 @@
+import { sql } from "drizzle-orm";
+import type { Clock } from "../domain/clock.ts";
+import type { MonitoredServer } from "../domain/server.ts";
+import type { Store } from "./open.ts";
+import { servers } from "./schema.ts";
+
+/** A license server as the store remembers it, configured now or once. Times are epoch ms. */
+export type ServerMemory = typeof servers.$inferSelect;
+
+export interface Servers {
+  /** Notes that these are configured now. */
+  configured(list: readonly MonitoredServer[]): void;
+  /** Every server that ever was, by id. */
+  list(): readonly ServerMemory[];
+}
+
+export function createServers({ store, clock }: { readonly store: Store; readonly clock: Clock }): Servers {
+  const { db } = store;
+  const note = db
+    .insert(servers)
+    .values({
+      id: sql.placeholder("id"),
+      manager: sql.placeholder("manager"),
+      address: sql.placeholder("address"),
+      name: sql.placeholder("name"),
+      firstSeen: sql.placeholder("now"),
+      lastConfigured: sql.placeholder("now"),
+    })
+    .onConflictDoUpdate({
+      target: servers.id,
+      set: {
+        manager: sql`excluded.manager`,
+        address: sql`excluded.address`,
+        name: sql`excluded.name`,
+        lastConfigured: sql`excluded.last_configured`,
+      },
+    })
+    .prepare();
+  return {
+    configured(list) {
+      const now = clock.now();
+      store.transaction(() => {
+        for (const { id, manager, address, name } of list) note.run({ id, manager, address, name, now });
+      });
+    },
+    list: () => store.read(() => db.select().from(servers).orderBy(servers.id).all()),
+  };
+}
