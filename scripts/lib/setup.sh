@@ -17,6 +17,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 # A preload or a dependency on the caller's environment would make every machine build something else.
 unset BUN_OPTIONS BUN_INSPECT BUN_INSPECT_CONNECT_TO NODE_OPTIONS
 
+# Accounts of services have no home, and package managers want one for their caches.
+if [ ! -w "${HOME:-/nonexistent}" ]; then
+  HOME=$PWD/.tools/home
+  export HOME
+  mkdir -p "$HOME" || exit 1
+fi
+
 pinned_bun=$(sed -n 's/^ *"packageManager": *"bun@\([0-9][0-9.]*\)".*/\1/p' package.json)
 [ -n "$pinned_bun" ] || setup_fail 'package.json has no "packageManager": "bun@<version>", so the version of Bun to use is unknown.'
 
