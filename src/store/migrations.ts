@@ -1,5 +1,7 @@
 import pictures from "./migrations/0001-pictures.sql" with { type: "text" };
 import keys from "./migrations/0002-keys.sql" with { type: "text" };
+import events from "./migrations/0003-events.sql" with { type: "text" };
+import sessions from "./migrations/0004-sessions.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
 export interface Migration {
@@ -12,4 +14,6 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { name: "0001-pictures", sql: pictures },
   { name: "0002-keys", sql: keys },
+  { name: "0003-events", sql: events },
+  { name: "0004-sessions", sql: sessions },
 ];

@@ -1,4 +1,6 @@
+import { isNotNull, isNull, sql } from "drizzle-orm";
 import { blob, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { END_REASONS } from "../domain/session.ts";
 import { ROLES } from "../domain/words.ts";
 
 /**
@@ -56,5 +58,82 @@ export const apiKeys = sqliteTable(
   (table) => [index("api_keys_by_name").on(table.name)],
 );
 
+export const events = sqliteTable(
+  "events",
+  {
+    id: integer().primaryKey(),
+    at: integer().notNull(),
+    type: text().notNull(),
+    level: text(),
+    source: text(),
+    server: text(),
+    body: text().notNull(),
+  },
+  (table) => [
+    index("events_by_level").on(table.level, table.id).where(sql`${table.level} IN ('warn', 'error')`),
+    index("events_by_source").on(table.source, table.id).where(isNotNull(table.source)),
+    index("events_by_server").on(table.server, table.id).where(isNotNull(table.server)),
+  ],
+);
+
+export const logCounts = sqliteTable(
+  "log_counts",
+  {
+    hour: integer().notNull(),
+    level: text().notNull(),
+    source: text().notNull(),
+    count: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.hour, table.level, table.source] })],
+);
+
+export const eventMarks = sqliteTable("event_marks", {
+  name: text().primaryKey(),
+  value: integer().notNull(),
+});
+
+export const eventHoles = sqliteTable("event_holes", {
+  fromId: integer("from_id").primaryKey(),
+  toId: integer("to_id").notNull(),
+});
+
+export const sessions = sqliteTable(
+  "sessions",
+  {
+    id: integer().primaryKey(),
+    serverId: ofServer(),
+    daemon: text().notNull(),
+    feature: text().notNull(),
+    user: text().notNull(),
+    host: text(),
+    display: text(),
+    qualifier: text(),
+    version: text(),
+    count: integer().notNull(),
+    handle: text(),
+    startedAt: integer("started_at"),
+    beganAt: integer("began_at").notNull(),
+    firstSeenAt: integer("first_seen_at").notNull(),
+    lastSeenAt: integer("last_seen_at").notNull(),
+    endedAt: integer("ended_at"),
+    endReason: text("end_reason", { enum: END_REASONS }),
+  },
+  (table) => [
+    index("sessions_open").on(table.serverId).where(isNull(table.endedAt)),
+    index("sessions_by_end").on(table.endedAt).where(isNotNull(table.endedAt)),
+  ],
+);
+
 /** Every table, for the test and for drizzle. */
-export const tables = { servers, pictures, pictureParts, knownHosts, apiKeys };
+export const tables = {
+  servers,
+  pictures,
+  pictureParts,
+  knownHosts,
+  apiKeys,
+  events,
+  logCounts,
+  eventMarks,
+  eventHoles,
+  sessions,
+};

@@ -1,0 +1,38 @@
+import { eq, sql } from "drizzle-orm";
+import type { Store } from "./open.ts";
+import { eventMarks } from "./schema.ts";
+
+export type MarkName = "reserved" | "deleted_logs" | "deleted_events" | "log_bytes";
+
+/** Numbers kept beside the events, in their transactions. Absent is 0. */
+export interface Marks {
+  get(name: MarkName): number;
+  set(name: MarkName, value: number): void;
+  /** Sets it unless it is higher already. */
+  raise(name: MarkName, value: number): void;
+  add(name: MarkName, value: number): void;
+}
+
+export function createMarks({ db, read }: Store): Marks {
+  const row = { name: sql.placeholder("name"), value: sql.placeholder("value") };
+  const get = db
+    .select({ value: eventMarks.value })
+    .from(eventMarks)
+    .where(eq(eventMarks.name, sql.placeholder("name")))
+    .prepare();
+  const upsert = (value: ReturnType<typeof sql>) =>
+    db
+      .insert(eventMarks)
+      .values(row)
+      .onConflictDoUpdate({ target: eventMarks.name, set: { value } })
+      .prepare();
+  const set = upsert(sql`excluded.value`);
+  const raise = upsert(sql`max(${eventMarks.value}, excluded.value)`);
+  const add = upsert(sql`${eventMarks.value} + excluded.value`);
+  return {
+    get: (name) => read(() => get.get({ name }))?.value ?? 0,
+    set: (name, value) => void set.run({ name, value }),
+    raise: (name, value) => void raise.run({ name, value }),
+    add: (name, value) => void add.run({ name, value }),
+  };
+}

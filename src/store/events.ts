@@ -1,0 +1,150 @@
+import { and, asc, eq, gt, gte, lte, sql } from "drizzle-orm";
+import type { EventType, StoredEvent } from "../domain/events.ts";
+import { createMarks } from "./event-marks.ts";
+import { createLogCounts } from "./log-counts.ts";
+import { indexLogWords } from "./log-words.ts";
+import type { Store } from "./open.ts";
+import { eventHoles, events } from "./schema.ts";
+
+/** A stored event as it is read back: encoded, with what streams filter by. */
+export interface EventRow {
+  readonly id: number;
+  readonly type: EventType;
+  readonly level: string | null;
+  readonly source: string | null;
+  readonly json: string;
+}
+
+export interface Events {
+  /** One transaction around `work`; throws a StoreError when nothing of it stands. */
+  transaction(work: () => void): void;
+  insert(id: number, event: StoredEvent, json: string): void;
+  insertHole(from: number, to: number): void;
+  /** The next events above `after`, at most `limit`, in order. */
+  page(after: number, limit: number, only?: EventType): EventRow[];
+  /** The oldest event; null when there is none. */
+  oldestId(): number | null;
+  /** The newest id that retention or a clearing deleted; 0 when nothing was. `log` asks for log lines alone. */
+  deletedThrough(only?: "log"): number;
+  /** Ranges told but not stored, above `after`. */
+  holesAbove(after: number): { readonly from: number; readonly to: number }[];
+  /** Highest id that may have been given: the start for the ids of a new process. */
+  highestReserved(): number;
+  /** Notes that ids up to `highest` may be given. */
+  reserve(highest: number): void;
+}
+
+export function createEvents(store: Store): Events {
+  const { db } = store;
+  const marks = createMarks(store);
+  const words = indexLogWords(store);
+  const counts = createLogCounts(store);
+  const insertRow = db
+    .insert(events)
+    .values({
+      id: sql.placeholder("id"),
+      at: sql.placeholder("at"),
+      type: sql.placeholder("type"),
+      level: sql.placeholder("level"),
+      source: sql.placeholder("source"),
+      server: sql.placeholder("server"),
+      body: sql.placeholder("body"),
+    })
+    .prepare();
+  const columns = {
+    id: events.id,
+    type: events.type,
+    level: events.level,
+    source: events.source,
+    json: events.body,
+  };
+  const above = gt(events.id, sql.placeholder("after"));
+  const anyPage = db
+    .select(columns)
+    .from(events)
+    .where(above)
+    .orderBy(asc(events.id))
+    .limit(sql.placeholder("limit"))
+    .prepare();
+  const typePage = db
+    .select(columns)
+    .from(events)
+    .where(and(above, eq(events.type, sql.placeholder("type"))))
+    .orderBy(asc(events.id))
+    .limit(sql.placeholder("limit"))
+    .prepare();
+
+  return {
+    transaction: (work) => store.transaction(() => void work()),
+    insert(id, event, json) {
+      const isLog = event.type === "log";
+      const at = Date.parse(event.timestamp);
+      insertRow.run({
+        id,
+        at,
+        type: event.type,
+        level: isLog ? event.level : null,
+        source: isLog ? event.source : null,
+        server: isLog ? textOrNull(event.metadata.server) : event.server,
+        body: json,
+      });
+      if (!isLog) return;
+      words.add(id, event);
+      counts.add(at, event.level, event.source, 1);
+      marks.add("log_bytes", json.length);
+    },
+    insertHole: (from, to) =>
+      void db.insert(eventHoles).values({ fromId: from, toId: to }).onConflictDoNothing().run(),
+    page: (after, limit, only) =>
+      store.read(() =>
+        only === undefined ? anyPage.all({ after, limit }) : typePage.all({ after, limit, type: only }),
+      ) as EventRow[],
+    oldestId: () =>
+      store.read(() => db.select({ id: events.id }).from(events).orderBy(asc(events.id)).limit(1).get())
+        ?.id ?? null,
+    deletedThrough: (only) =>
+      only === "log"
+        ? marks.get("deleted_logs")
+        : Math.max(marks.get("deleted_logs"), marks.get("deleted_events")),
+    holesAbove: (after) =>
+      store
+        .read(() => db.select().from(eventHoles).where(gte(eventHoles.toId, after)).all())
+        .filter(({ toId }) => toId > after)
+        .map(({ fromId, toId }) => ({ from: fromId, to: toId })),
+    highestReserved: () => {
+      const newest = store.read(() =>
+        db
+          .select({ id: sql<number>`max(${events.id})` })
+          .from(events)
+          .get(),
+      );
+      return Math.max(marks.get("reserved"), newest?.id ?? 0);
+    },
+    reserve: (highest) => store.transaction(() => marks.set("reserved", highest)),
+  };
+}
+
+/** Deletes stored events of other types than `log` up to an id, in one step; answers how many. */
+export function deleteEventsThrough(store: Store, id: number, limit: number): number {
+  const { db } = store;
+  return store.transaction(() => {
+    const doomed = db
+      .select({ id: events.id })
+      .from(events)
+      .where(and(lte(events.id, id), sql`${events.type} <> 'log'`))
+      .orderBy(asc(events.id))
+      .limit(limit)
+      .all();
+    const last = doomed.at(-1)?.id;
+    if (last === undefined) return 0;
+    db.delete(events)
+      .where(and(lte(events.id, last), sql`${events.type} <> 'log'`))
+      .run();
+    createMarks(store).raise("deleted_events", last);
+    return doomed.length;
+  });
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}

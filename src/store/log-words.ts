@@ -1,0 +1,53 @@
+import { sql } from "drizzle-orm";
+import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { LogEvent } from "../domain/events.ts";
+import type { Store } from "./open.ts";
+
+/** The index is a virtual table, so it stands beside the schema: only its rowid and its words are written. */
+const logWords = sqliteTable("log_words", { rowid: integer().primaryKey(), words: text().notNull() });
+
+/** Fills the index of words. Message and the values of the metadata are searched, nothing else of an event. */
+export function indexLogWords({ db }: Store) {
+  const insert = db
+    .insert(logWords)
+    .values({ rowid: sql.placeholder("rowid"), words: sql.placeholder("words") })
+    .prepare();
+  return {
+    add(id: number, { message, metadata }: Pick<LogEvent, "message" | "metadata">) {
+      insert.run({
+        rowid: id,
+        words: [message, ...Object.values(metadata).filter(isText).map(String)].join("\n"),
+      });
+    },
+  };
+}
+
+/**
+ * Condition on `events` that every word of `q` occurs. Words are data, never FTS5 syntax: each is quoted
+ * (https://sqlite.org/fts5.html#fts5_strings), and one without a letter or digit, which the index cannot know, is
+ * looked for in the texts themselves. Null when there is no word in it.
+ */
+export function allWordsOccur(q: string) {
+  const words = q.split(/\s+/).filter((word) => word !== "");
+  if (words.length === 0) return null;
+  const indexed = words.filter((word) => /[\p{L}\p{N}\p{Co}]/u.test(word));
+  const plain = words.filter((word) => !indexed.includes(word));
+  const conditions = plain.map(
+    (word) => sql`(instr(json_extract(events.body, '$.message'), ${word}) > 0 OR EXISTS (
+      SELECT 1 FROM json_each(events.body, '$.metadata') AS meta WHERE instr(meta.value, ${word}) > 0))`,
+  );
+  if (indexed.length > 0) {
+    const match = indexed.map((word) => `"${word.replaceAll('"', '""')}"`).join(" AND ");
+    conditions.push(sql`events.id IN (SELECT rowid FROM log_words WHERE words MATCH ${match})`);
+  }
+  return sql.join(conditions, sql` AND `);
+}
+
+/** Removes the words of log lines: call before the lines are deleted. */
+export function deleteLogWords({ db }: Store, ids: readonly number[]): void {
+  for (const id of ids) db.run(sql`DELETE FROM log_words WHERE rowid = ${id}`);
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string" || typeof value === "number";
+}

@@ -1,0 +1,94 @@
+import { and, asc, eq, isNotNull, isNull, lt, sql } from "drizzle-orm";
+import type { Session } from "../domain/session.ts";
+import type { SessionChanges } from "../domain/track-sessions.ts";
+import type { Store } from "./open.ts";
+import { sessions } from "./schema.ts";
+
+/** Sessions deleted in one transaction: a few milliseconds. */
+const STEP_ROWS = 500;
+
+export interface Sessions {
+  /** Ids for new sessions: one counter for all, above everything stored. */
+  nextId(): number;
+  /** What an earlier process left open, in the order of their ids. */
+  open(serverId: string): Session[];
+  /** Writes what a poll changed; runs in the caller's transaction. */
+  write(changes: SessionChanges): void;
+  /** Deletes one step of the sessions that ended before an instant; answers how many. */
+  retainStep(endedBefore: number): number;
+}
+
+export function createSessions(store: Store): Sessions {
+  const { db, read } = store;
+  const newest = read(() =>
+    db
+      .select({ id: sql<number | null>`max(${sessions.id})` })
+      .from(sessions)
+      .get(),
+  );
+  let last = newest?.id ?? 0;
+
+  const placeholders = {
+    id: sql.placeholder("id"),
+    serverId: sql.placeholder("server"),
+    daemon: sql.placeholder("daemon"),
+    feature: sql.placeholder("feature"),
+    user: sql.placeholder("user"),
+    host: sql.placeholder("host"),
+    display: sql.placeholder("display"),
+    qualifier: sql.placeholder("qualifier"),
+    version: sql.placeholder("version"),
+    count: sql.placeholder("count"),
+    handle: sql.placeholder("handle"),
+    startedAt: sql.placeholder("startedAt"),
+    beganAt: sql.placeholder("beganAt"),
+    firstSeenAt: sql.placeholder("firstSeenAt"),
+    lastSeenAt: sql.placeholder("lastSeenAt"),
+    endedAt: sql.placeholder("endedAt"),
+    endReason: sql.placeholder("endReason"),
+  };
+  const insert = db.insert(sessions).values(placeholders).prepare();
+  const update = db
+    .update(sessions)
+    .set({
+      count: sql`${sql.placeholder("count")}`,
+      handle: sql`${sql.placeholder("handle")}`,
+      lastSeenAt: sql`${sql.placeholder("lastSeenAt")}`,
+      endedAt: sql`${sql.placeholder("endedAt")}`,
+      endReason: sql`${sql.placeholder("endReason")}`,
+    })
+    .where(eq(sessions.id, sql.placeholder("id")))
+    .prepare();
+
+  return {
+    nextId: () => ++last,
+    open: (serverId) =>
+      read(() =>
+        db
+          .select()
+          .from(sessions)
+          .where(and(eq(sessions.serverId, serverId), isNull(sessions.endedAt)))
+          .orderBy(asc(sessions.id))
+          .all(),
+      ).map(({ serverId: server, ...row }) => ({ ...row, server })),
+    write({ opened, closed, changed }) {
+      for (const session of opened) insert.run({ ...session });
+      for (const session of [...changed, ...closed]) {
+        const { id, count, handle, lastSeenAt, endedAt, endReason } = session;
+        update.run({ id, count, handle, lastSeenAt, endedAt, endReason });
+      }
+    },
+    retainStep: (endedBefore) =>
+      store.transaction(() => {
+        const doomed = db
+          .select({ id: sessions.id })
+          .from(sessions)
+          .where(and(isNotNull(sessions.endedAt), lt(sessions.endedAt, endedBefore)))
+          .orderBy(asc(sessions.endedAt))
+          .limit(STEP_ROWS)
+          .all();
+        for (const { id } of doomed) db.delete(sessions).where(eq(sessions.id, id)).run();
+        return doomed.length;
+      }),
+  };
+}

@@ -1,0 +1,236 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import type { LogEvent } from "../../src/domain/events.ts";
+import { createEvents, type Events } from "../../src/store/events.ts";
+import { createLogs, type LogFilter, type Logs } from "../../src/store/logs.ts";
+import { openStore, type Store } from "../../src/store/open.ts";
+
+const T = Date.parse("2026-03-02T12:00:00.000Z");
+const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+
+let directory: string;
+let store: Store;
+let events: Events;
+let logs: Logs;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "licmond-logs-"));
+  store = openStore({ directory, log: quiet });
+  events = createEvents(store);
+  logs = createLogs(store);
+});
+afterEach(() => {
+  store.close();
+  rmSync(directory, { recursive: true });
+});
+
+const line = (id: number, change: Partial<LogEvent> = {}): LogEvent => ({
+  type: "log",
+  id: `log-${id}`,
+  timestamp: new Date(id).toISOString(),
+  level: "info",
+  message: "Server is up again",
+  source: "collector",
+  metadata: {},
+  ...change,
+});
+
+function put(...lines: LogEvent[]) {
+  events.transaction(() => {
+    for (const each of lines) events.insert(Number(each.id.slice(4)), each, JSON.stringify(each));
+  });
+}
+
+const filter = (change: Partial<LogFilter> = {}): LogFilter => ({
+  levels: null,
+  sources: null,
+  serverIds: null,
+  start: null,
+  end: null,
+  q: null,
+  hiddenSources: [],
+  ...change,
+});
+
+const idsOf = (rows: readonly string[]) =>
+  rows.map((row) => Number((JSON.parse(row) as LogEvent).id.slice(4)) - T);
+
+describe("the filters", () => {
+  beforeEach(() =>
+    put(
+      line(T + 1, { level: "error", source: "store" }),
+      line(T + 2, { metadata: { server: "eda" } }),
+      line(T + 3, { level: "warn", source: "auth" }),
+      // Its id ran ahead of the clock: it tells an earlier time than its neighbours.
+      line(T + 9_000, { timestamp: new Date(T + 4).toISOString() }),
+    ),
+  );
+  test.each([
+    ["everything", {}, [1, 2, 3, 9_000]],
+    ["levels", { levels: ["error", "warn"] }, [1, 3]],
+    ["sources", { sources: ["collector"] }, [2, 9_000]],
+    ["unknown sources", { sources: ["nobody"] }, []],
+    ["servers", { serverIds: ["eda"] }, [2]],
+    ["from a time", { start: T + 3 }, [3, 9_000]],
+    ["to a time", { end: T + 3 }, [1, 2]],
+    ["by the time told, not by the id", { start: T + 5 }, []],
+    ["sources that the caller may not see", { hiddenSources: ["auth", "store"] }, [2, 9_000]],
+  ] as [string, Partial<LogFilter>, number[]][])("%s", (_, change, found) => {
+    expect(idsOf(logs.recent(filter(change), 100))).toEqual(found);
+    expect(logs.search(filter(change), 100, 0)).toMatchObject({ total: found.length });
+  });
+
+  test("recent is the tail, oldest first; search is newest first with offset", () => {
+    expect(idsOf(logs.recent(filter(), 2))).toEqual([3, 9_000]);
+    const { rows, total } = logs.search(filter(), 2, 1);
+    expect([idsOf(rows), total]).toEqual([[3, 2], 4]);
+  });
+});
+
+describe("words", () => {
+  beforeEach(() =>
+    put(
+      line(T + 1, {
+        message: "tool x-1 failed (o'neil)",
+        metadata: { feature: 'a "quoted" 50%_\\ name', n: 42 },
+      }),
+      line(T + 2, { message: "Müller took NEAR the seat" }),
+    ),
+  );
+  test.each([
+    ["x-1", [1]],
+    ["o'neil", [1]],
+    ["(", [1]],
+    ["( failed", [1]],
+    ["( seat", []],
+    ['"quoted"', [1]],
+    ["%", [1]],
+    ["42", [1]],
+    ["muller", [2]],
+    ["NEAR", [2]],
+    ["tool AND", []],
+    ["tool  failed", [1]],
+    ["failed seat", []],
+    ["message", []],
+    ["", [1, 2]],
+    ["* ^ :", []],
+  ] as [string, number[]][])("%p", (q, found) => {
+    expect(idsOf(logs.recent(filter({ q }), 10))).toEqual(found);
+  });
+
+  test("no text is syntax, and every line is found by its own words", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", minLength: 1 }), (text) => {
+        logs.recent(filter({ q: text }), 1);
+        const id = (events.highestReserved() || T) + 1;
+        put(line(id, { message: text }));
+        expect(idsOf(logs.recent(filter({ q: text.replaceAll("\0", " ") }), 1000))).toContain(id - T);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
+
+describe("statistics", () => {
+  test("follow every insert and delete", () => {
+    put(line(T), line(T + 1, { level: "error" }), line(T + 3_600_000, { source: "audit" }));
+    expect(logs.stats([])).toMatchObject({
+      total: 3,
+      byLevel: { info: 2, error: 1 },
+      bySource: { collector: 2, audit: 1 },
+      byHour: [
+        { hour: T, count: 2 },
+        { hour: T + 3_600_000, count: 1 },
+      ],
+      oldestAt: T,
+      newestAt: T + 3_600_000,
+    });
+    expect(logs.stats(["audit"])).toMatchObject({ total: 2, newestAt: T + 1 });
+    expect(logs.clearStep(null, T + 1)).toBe(2);
+    expect(logs.stats([])).toMatchObject({ total: 1, byLevel: { info: 1 }, oldestAt: T + 3_600_000 });
+  });
+
+  test("tell the size of what is stored", () => {
+    const size = () => logs.stats([]).sizeBytes;
+    put(line(T));
+    expect(size()).toBe(JSON.stringify(line(T)).length);
+    while (logs.clearStep(null, T) > 0);
+    expect(size()).toBe(0);
+  });
+});
+
+describe("deleting", () => {
+  const drain = (step: () => number) => {
+    let sum = 0;
+    for (let count = step(); count > 0; count = step()) sum += count;
+    return sum;
+  };
+
+  test("clearing spares the audit trail, what came later, and leaves a mark for those who resume", () => {
+    put(line(T), line(T + 1, { source: "audit" }), line(T + 2), line(T + 3));
+    expect(drain(() => logs.clearStep(T + 3, T + 10))).toBe(2);
+    expect(idsOf(logs.recent(filter(), 10))).toEqual([1, 3]);
+    expect(logs.recent(filter({ q: "again" }), 10)).toHaveLength(2);
+    expect(events.deletedThrough("log")).toBe(T + 2);
+    expect(events.deletedThrough()).toBe(T + 2);
+  });
+
+  test("retention goes by age, by class and by size, in steps", () => {
+    put(
+      ...Array.from({ length: 1_200 }, (_, index) =>
+        line(T + index, { source: index % 2 ? "audit" : "http" }),
+      ),
+    );
+    const keep = { logsBefore: T + 1_000, auditBefore: T + 100, maxBytes: Infinity };
+    const steps: number[] = [];
+    drain(() => {
+      const count = logs.retainStep(keep);
+      steps.push(count);
+      return count;
+    });
+    expect(Math.max(...steps)).toBeLessThanOrEqual(500);
+    expect(logs.stats([])).toMatchObject({ bySource: { http: 100, audit: 550 } });
+    drain(() => logs.retainStep({ ...keep, maxBytes: 0 }));
+    expect(logs.stats([])).toMatchObject({ bySource: { audit: 550 } });
+  });
+});
+
+describe("reading events back", () => {
+  test("pages come in order, by type where asked, above an id", () => {
+    const status = {
+      type: "server_status",
+      id: `server_status-${T + 1}`,
+      timestamp: new Date(T + 1).toISOString(),
+      server: "eda",
+      daemon: null,
+      from: "up",
+      to: "down",
+      reason: null,
+    } as const;
+    put(line(T), line(T + 2));
+    events.transaction(() => events.insert(T + 1, status, JSON.stringify(status)));
+    expect(events.page(T - 1, 10).map(({ id, type }) => [id - T, type])).toEqual([
+      [0, "log"],
+      [1, "server_status"],
+      [2, "log"],
+    ]);
+    expect(events.page(T, 1, "log").map(({ id }) => id - T)).toEqual([2]);
+    expect(events.oldestId()).toBe(T);
+  });
+
+  test("ids of a new process start above all reserved and all stored ones", () => {
+    expect(events.highestReserved()).toBe(0);
+    events.reserve(T + 500);
+    put(line(T + 700));
+    expect(events.highestReserved()).toBe(T + 700);
+  });
+
+  test("holes are kept, and told to who resumes below them", () => {
+    events.transaction(() => events.insertHole(T + 5, T + 9));
+    expect(events.holesAbove(T)).toEqual([{ from: T + 5, to: T + 9 }]);
+    expect(events.holesAbove(T + 8)).toEqual([{ from: T + 5, to: T + 9 }]);
+    expect(events.holesAbove(T + 9)).toEqual([]);
+  });
+});
