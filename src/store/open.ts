@@ -90,6 +90,8 @@ function prepareConnection(sqlite: Database, log: Log): void {
   sqlite.run("PRAGMA foreign_keys = ON");
   sqlite.run("PRAGMA cache_size = -16000");
   sqlite.run("PRAGMA temp_store = MEMORY");
+  // Every 1 MiB the log is written back: the event loop stands still meanwhile (2–3 ms; 8 ms with SQLite's 4 MiB).
+  sqlite.run("PRAGMA wal_autocheckpoint = 256");
   // A burst (many first polls) must not leave a log file of its size for ever.
   sqlite.run("PRAGMA journal_size_limit = 33554432");
 }

@@ -7,7 +7,7 @@ import { headOf, joinPicture, type Part, partsOf, readHead } from "./picture-par
 import { pictureParts, pictures } from "./schema.ts";
 
 /** How much is written, or removed, before the event loop gets its turn. */
-const BATCH_CHARACTERS = 512 * 1024;
+const BATCH_CHARACTERS = 128 * 1024;
 const BATCH_REMOVALS = 16;
 
 /** The last picture of each server, so that a restart shows it at once. */
