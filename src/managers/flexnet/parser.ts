@@ -1,0 +1,302 @@
+import {
+  type CheckoutReading,
+  type DaemonReading,
+  MAX_UNPARSED_KEPT,
+  type QueueReading,
+  type Reading,
+  type ToolError,
+  UNKNOWN_EXPIRY,
+  type UnparsedLine,
+} from "../../domain/reading.ts";
+import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
+import { type Block, closeBlock, hold, openBlock, openPool, poolOf, setKind } from "./block.ts";
+import { type Held, parseCheckout, parseQueued } from "./checkout-line.ts";
+import { addDaemon, parseDaemon, parseOwnedError } from "./daemons.ts";
+import { parseHeader, startsHeader } from "./header-line.ts";
+import { splitIdentity } from "./identity.ts";
+import { blocksOfTable, joinTable } from "./join-table.ts";
+import { createMembers, parseMemberStatus, parseSpec } from "./members.ts";
+import { isPreamble, isSeparator } from "./noise.ts";
+import { parseKind, parsePool, parseVendorString } from "./pool-line.ts";
+import { parseReservation } from "./reservation-line.ts";
+import { endOfText, skipBlanks } from "./scan.ts";
+import { createStartTimes, parseReportTime } from "./start-time.ts";
+import { parseTableHeader, parseTableRow, type TableOrder, type TableRow } from "./table-row.ts";
+import { endsInErrorCode, parseToolError } from "./tool-error.ts";
+
+/** Lines kept of an unparsed line, and lines whose identity is looked at again with all hosts known. */
+const MAX_UNPARSED_LENGTH = 500;
+const MAX_SECOND_LOOKS = 5_000;
+
+const STATUS_ON = /^Flexible License Manager status on (.+)$/i;
+const REPORT_ONLY = /^(?:sun|mon|tue|wed|thu|fri|sat)\s+\d{1,2}\/\d{1,2}\/\d{4}\s+\d{1,2}:\d{2}$/i;
+const TOOL_VERSION = /^lmstat (v[\d.]+)\b/;
+
+/** Where in the output a line stands; blocks and tables say it by themselves. */
+type Section = "head" | "members" | "daemons" | "table";
+
+/**
+ * lmstat's output, line by line. Indentation and blank lines mean nothing; a line is known by its words and by
+ * the section. Checkouts are tried first: whatever a user's name holds, the right end of the line is the tool's.
+ */
+export function createFlexnetParser(context: ParseContext): ReadingParser {
+  const { zone, knownHosts } = context;
+  const times = createStartTimes(zone, context.now);
+  const members = createMembers();
+  const daemons = new Map<string, DaemonReading>();
+  const blocks: Block[] = [];
+  const rows: TableRow[] = [];
+  const errors: ToolError[] = [];
+  const unparsed: UnparsedLine[] = [];
+  const secondLooks: (() => void)[] = [];
+
+  let reportTime: number | null = null;
+  let toolVersion: string | null = null;
+  let recognised = false;
+  let asked = false;
+  let unparsedLines = 0;
+  let lineNumber = 0;
+  let section: Section = "head";
+  let daemon = "";
+  let block: Block | null = null;
+  let tableOrder: TableOrder = "vendor-expires";
+  /** The last line looks like the begun part of one that a block has. */
+  let endsBroken = false;
+  /** One line is held back: whether it is the last, and cut, shows only then. */
+  let waiting: string | null = null;
+
+  function line(text: string, cut: boolean): void {
+    lineNumber++;
+    const from = skipBlanks(text, 0);
+    if (from === text.length) return;
+    const known = inBlock(text, from, cut) || outside(text, from, cut);
+    endsBroken = !known && isBroken(text, from);
+    if (!known) leave(text);
+  }
+
+  /** An unknown line of which lmstat may have printed more: a header, or what stands inside a block. */
+  function isBroken(text: string, from: number): boolean {
+    return startsHeader(text.slice(from)) || (block !== null && (from > 0 || text.startsWith('"')));
+  }
+
+  /** Lines that belong to the open block. */
+  function inBlock(text: string, from: number, cut: boolean): boolean {
+    if (block === null) return false;
+    if (block.describing && describe(block, text.slice(from), cut)) return true;
+
+    const pool = poolOf(block);
+    const checkout = parseCheckout(text, pool, times, knownHosts);
+    if (checkout !== null) {
+      keep(block.checkouts, checkout, text);
+      hold(block, checkout.reading.count);
+      block.describing = false;
+      return true;
+    }
+    const queued = parseQueued(text, pool, knownHosts);
+    if (queued !== null) {
+      keep(block.queue, queued, text);
+      block.describing = false;
+      return true;
+    }
+    const trimmed = text.slice(from, endOfText(text, from, text.length));
+    const kind = block.pools.length > 0 ? parseKind(trimmed) : null;
+    if (kind !== null) {
+      const open = block.pools.at(-1);
+      if (open !== undefined && open.kind === "unknown") setKind(open, kind);
+      block.describing = false;
+      return true;
+    }
+    const reservation = parseReservation(trimmed, pool);
+    if (reservation !== null) {
+      block.reservations.push(reservation);
+      hold(block, reservation.count);
+      block.describing = false;
+      return true;
+    }
+    const opened = parsePool(trimmed, zone);
+    if (opened === null) return false;
+    // The name of the daemon stands in the pool line alone where a part of an output was kept.
+    if (daemon === "" && block.daemon === "" && block.pools.length === 0) {
+      block = blocks[blocks.length - 1] = { ...block, daemon: opened.vendor };
+    }
+    openPool(block, opened.version, cut ? UNKNOWN_EXPIRY : opened.expiry);
+    return opened.understood && !cut;
+  }
+
+  function describe(open: Block, text: string, cut: boolean): boolean {
+    const pool = open.pools.at(-1);
+    if (pool === undefined || pool.vendorString !== null) return false;
+    const vendorString = parseVendorString(text);
+    if (vendorString === null) return false;
+    if (!cut) pool.vendorString = vendorString;
+    return !cut;
+  }
+
+  /** Lines of the head, of members and daemons, headers of blocks, and the table. */
+  function outside(text: string, from: number, cut: boolean): boolean {
+    const trimmed = text.slice(from, endOfText(text, from, text.length));
+    if (section === "table" && !cut) {
+      const row = parseTableRow(trimmed, tableOrder, zone);
+      if (row !== null) {
+        rows.push(row);
+        return row.understood;
+      }
+    }
+    const known = inOutput(trimmed);
+    if (known) recognised = true;
+    return known || isSeparator(text, trimmed);
+  }
+
+  function inOutput(trimmed: string): boolean {
+    const header = parseHeader(trimmed);
+    if (header !== null) {
+      block = openBlock(header, daemon);
+      blocks.push(block);
+      if (section === "table") section = "daemons";
+      return true;
+    }
+    if (startsHeader(trimmed)) {
+      // The lines below belong to a feature that we cannot name, not to the one above.
+      block = null;
+      return false;
+    }
+    return inHead(trimmed) || inStatus(trimmed) || inErrors(trimmed);
+  }
+
+  function inHead(trimmed: string): boolean {
+    const banner = STATUS_ON.exec(trimmed);
+    if (banner !== null || REPORT_ONLY.test(trimmed)) {
+      restart("head");
+      const time = parseReportTime(banner?.[1] ?? trimmed, zone);
+      if (time !== null) {
+        times.setReference(time);
+        reportTime ??= time;
+      }
+      return true;
+    }
+    const spec = parseSpec(trimmed);
+    if (spec !== null) {
+      restart("members");
+      for (const { host, port } of spec) members.named(host, port);
+      return true;
+    }
+    const version = TOOL_VERSION.exec(trimmed);
+    if (version !== null) toolVersion ??= version[1] ?? null;
+    return version !== null || isPreamble(trimmed);
+  }
+
+  function inStatus(trimmed: string): boolean {
+    const member = parseMemberStatus(trimmed);
+    if (member !== null) {
+      asked = true;
+      members.status(member);
+      return true;
+    }
+    if (trimmed.startsWith("Vendor daemon status")) {
+      restart("daemons");
+      return true;
+    }
+    if (/^Feature usage info:?$/.test(trimmed)) {
+      if (section === "table") section = "daemons";
+      return true;
+    }
+    const order = parseTableHeader(trimmed);
+    if (order !== null) {
+      restart("table");
+      tableOrder = order;
+      return true;
+    }
+    if (section === "table") return false;
+    // Behind the spec, errors are the members'; before any heading, they are the query's.
+    const failed = section === "daemons" ? null : parseOwnedError(trimmed);
+    if (failed !== null) {
+      if (section === "head") return false;
+      const { owner: host, status, error } = failed;
+      asked = true;
+      members.status({ host, status, master: false, version: null, error });
+      return true;
+    }
+    // `-S` and `-vd` print daemons without a heading.
+    const vendor = parseDaemon(trimmed);
+    if (vendor === null) return false;
+    asked = true;
+    addDaemon(daemons, vendor);
+    daemon = vendor.name;
+    block = null;
+    section = "daemons";
+    return true;
+  }
+
+  function inErrors(trimmed: string): boolean {
+    const whole = /^(?:Error getting status|lmgrd is not running)\b/i.test(trimmed);
+    if (!whole && !endsInErrorCode(trimmed)) return false;
+    const error = parseToolError(trimmed);
+    errors.push(error);
+    asked = true;
+    if (error.kind === "unreachable" && section === "members") members.unanswered(error);
+    return true;
+  }
+
+  /** A heading ends the open block, and the daemon's list with it. */
+  function restart(next: Section): void {
+    section = next;
+    block = null;
+    daemon = "";
+  }
+
+  function leave(text: string): void {
+    unparsedLines++;
+    if (unparsed.length >= MAX_UNPARSED_KEPT) return;
+    unparsed.push({ line: lineNumber, text: text.slice(0, MAX_UNPARSED_LENGTH) });
+  }
+
+  /** Keeps a line's reading; one without evidence for its host is split again when all hosts are known. */
+  function keep<T extends CheckoutReading | QueueReading>(list: T[], held: Held<T>, text: string): void {
+    const index = list.push(held.reading) - 1;
+    if (!held.guessed || secondLooks.length >= MAX_SECOND_LOOKS) return;
+    secondLooks.push(() => {
+      const { user, host, display, qualifier } = splitIdentity(text, held.from, held.to, knownHosts);
+      list[index] = { ...held.reading, user, host, display, qualifier };
+    });
+  }
+
+  /** The table's features where `-a` has none: of daemons that are up, or of all when nobody was asked. */
+  function fromTable(): Block[] {
+    if (rows.length === 0) return [];
+    if (!asked && blocks.length === 0) return blocksOfTable(rows, () => true);
+    const listed = new Set(blocks.map((known) => known.daemon));
+    return blocksOfTable(rows, (vendor) => daemons.get(vendor)?.status === "up" && !listed.has(vendor));
+  }
+
+  return {
+    line(text) {
+      if (waiting !== null) line(waiting, false);
+      waiting = text;
+    },
+    finish(end: OutputEnd): Reading {
+      if (waiting !== null) line(waiting, !end.endsWithNewline);
+      waiting = null;
+      for (const look of secondLooks) look();
+      const open = block;
+      const cut = !end.endsWithNewline || end.truncated || endsBroken || open?.describing === true;
+      const added = fromTable();
+      joinTable(blocks, rows);
+      return {
+        manager: "flexnet",
+        reportTime,
+        toolVersion,
+        members: members.list(),
+        daemons: [...daemons.values()],
+        features: [
+          ...blocks.map((known) => closeBlock(known, cut && known === open)),
+          ...added.map((known) => closeBlock(known, false)),
+        ],
+        errors,
+        unparsedLines,
+        unparsed,
+        cut,
+        recognised,
+      };
+    },
+  };
+}
