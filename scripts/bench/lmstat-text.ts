@@ -6,7 +6,10 @@ export interface LmstatShape {
 const START = "start Mon 1/5";
 
 /** An `lmstat -a` output of one server with that many features and checkouts, all the same for the same shape. */
-export function lmstatText({ features, checkouts }: LmstatShape, host = "lic1.example.com"): string {
+export function lmstatText(
+  { features, checkouts }: LmstatShape,
+  host = "lic1.engineering.example.com",
+): string {
   const parts = [
     `lmutil - Copyright (c) 1989-2022 Flexera. All Rights Reserved.
 Flexible License Manager status on Mon 1/5/2026 09:30
@@ -31,11 +34,13 @@ Feature usage info:
   return `${parts.join("\n")}\n`;
 }
 
-/** An output of at least `bytes`, about 90 checkouts a feature. */
+/** Of a checkout in a large site's output, with its share of the feature's head: long names, twenty on a feature. */
+const BYTES_PER_CHECKOUT = 162;
+
+/** An output of about that many bytes. */
 export function lmstatOfSize(bytes: number): string {
-  const checkout = 117;
-  const checkouts = Math.ceil(bytes / checkout);
-  return lmstatText({ features: Math.ceil(checkouts / 90), checkouts });
+  const checkouts = Math.ceil(bytes / BYTES_PER_CHECKOUT);
+  return lmstatText({ features: Math.ceil(checkouts / 20), checkouts });
 }
 
 function block(name: string, host: string, first: number, held: number): string {
@@ -44,7 +49,7 @@ function block(name: string, host: string, first: number, held: number): string 
   const lines: string[] = [];
   for (let index = first; index < first + held; index++) {
     const user = `user${String(index % 4001).padStart(4, "0")}`;
-    const client = `ws${String(index % 3001).padStart(4, "0")}.example.com`;
+    const client = `ws${String(index % 3001).padStart(4, "0")}.engineering.example.com`;
     const minute = String(index % 60).padStart(2, "0");
     const tail = index % 3 === 0 ? `, PID: ${10_000 + (index % 50_000)} ` : "";
     lines.push(
