@@ -1,0 +1,249 @@
+import fc from "fast-check";
+import { parseExpiry } from "../../../src/domain/expiry.ts";
+import {
+  type CheckoutReading,
+  type FeatureReading,
+  PERMANENT,
+  type PoolReading,
+  type Reading,
+  UNKNOWN_EXPIRY,
+} from "../../../src/domain/reading.ts";
+import { offsetAt } from "../../../src/domain/zone.ts";
+
+/** Readings whose text rlmstat could print: what `render` says it excludes is left out, and no more. */
+
+const REPORT_TIME = Date.UTC(2025, 2, 30, 12, 34, 56);
+const MINUTE = 60_000;
+export const ZONE = "Europe/Berlin";
+
+/** Pieces that other parsers trip over. */
+const hostile = fc.constantFrom(
+  ...[" ", "-", ".", ":", ": ", "@", "/", "1/0", " 1/0 at 06/04 09:00", ", pool: 3", "(v1.0)", "(handle: 1)"],
+  ...[
+    "v2",
+    " v3.1",
+    "\\",
+    '"',
+    "'",
+    "|",
+    ",",
+    "é",
+    "日本",
+    "😀",
+    "\u2028",
+    "\x01",
+    "count:",
+    "UNCOUNTED",
+    "[I: ",
+    "]",
+  ],
+);
+const word = fc.string({ unit: "grapheme", minLength: 1, maxLength: 8 });
+const text = fc.array(fc.oneof(word, hostile), { minLength: 1, maxLength: 5 }).map((pieces) =>
+  pieces
+    .join("")
+    .replace(/[\r\n]/g, "_")
+    .trim(),
+);
+
+const looksLikeTool =
+  /^(?:count:|UNCOUNTED\b|# reservations:|inuse:|Token-based|obsolete:|min_remove:|total checkouts:|timeout:)|status on |Error connecting/i;
+
+/** A product by its name: not itself `NAME vVER` or `NAME, pool: K`, and a line of its own kind. */
+const product = text.filter(
+  (name) =>
+    name !== "" &&
+    name !== "rlm_roam" &&
+    !looksLikeTool.test(name) &&
+    !/ v\S+$/.test(name) &&
+    !/, pool: \w+$/.test(name) &&
+    !/^-{8,}$/.test(name),
+);
+const user = text.map((name) => name.replaceAll("[I: ", "[I_"));
+/** Always printed; opaque but for `@`, which ends the user, and the old form's parentheses. */
+const host = text
+  .map((name) => name.replaceAll("@", "_").replaceAll("[I: ", "[I_").replace(/\)$/, "_"))
+  .filter((name) => name !== "" && !/^roam(?:ing)?$/i.test(name));
+const isvData = text
+  .map((data) => data.replaceAll("[I: ", "[I_"))
+  .filter((data) => !/ \d+\/\d+ at \d\d\/\d\d/.test(data));
+const version = fc.stringMatching(/^v[0-9]{1,4}(?:\.[0-9]{1,4})?$/);
+const handle = fc.nat({ max: 0xffffff }).map((value) => value.toString(16));
+
+const expiry = fc.oneof(
+  fc.constant(PERMANENT),
+  fc.constant(UNKNOWN_EXPIRY),
+  fc
+    .tuple(
+      fc.integer({ min: 1, max: 28 }),
+      fc.constantFrom("jan", "jun", "dec"),
+      fc.integer({ min: 2000, max: 2090 }),
+    )
+    .map(([day, month, year]) => parseExpiry(`${day}-${month}-${year}`, ZONE)?.expiry ?? PERMANENT),
+);
+
+const count = fc.nat({ max: 100_000 });
+const pool: fc.Arbitrary<PoolReading> = fc
+  .record({
+    kind: fc.constantFrom("unknown", "unknown", "unknown", "uncounted", "token" as const),
+    number: fc.option(fc.nat({ max: 99 }).map(String)),
+    version: fc.option(version),
+    total: count,
+    used: count,
+    expiry,
+  })
+  .map(({ kind, total, used, expiry: until, ...rest }) => ({
+    ...rest,
+    kind,
+    vendorString: null,
+    unlimited: kind === "uncounted",
+    total: kind === "unknown" ? total : null,
+    used: kind === "token" ? null : used,
+    expiry: kind === "token" ? UNKNOWN_EXPIRY : until,
+  }));
+
+const checkout = fc.record({
+  user,
+  host,
+  qualifier: fc.option(isvData),
+  count: fc.integer({ min: 1, max: 500 }),
+  handle: fc.option(handle, { freq: 9 }),
+  minutesAgo: fc.integer({ min: 0, max: 300 * 24 * 60 }),
+  borrowed: fc.boolean(),
+  version: fc.option(version),
+  ofPool: fc.nat(),
+});
+
+/** Of an hour that the clocks repeat, the text can only mean the first. */
+function firstOccurrence(time: number): number {
+  const isSecond = offsetAt(ZONE, time) < offsetAt(ZONE, time - 60 * MINUTE);
+  return isSecond ? time - 60 * MINUTE : time;
+}
+
+function sum(values: readonly (number | null)[]): number | null {
+  if (values.length === 0 || values.includes(null)) return null;
+  return values.reduce<number>((total, value) => total + (value ?? 0), 0);
+}
+
+/** Lays the seats over the pools as RLM can say it: a version that one pool alone has, else no pool. */
+function assemble(
+  daemon: string,
+  name: string,
+  pools: readonly PoolReading[],
+  seats: readonly (typeof checkout extends fc.Arbitrary<infer T> ? T : never)[],
+  kept: number | null,
+): FeatureReading {
+  const own = pools.filter(({ kind }) => kind !== "token");
+  const unlimited = own.some((each) => each.unlimited);
+  const total = unlimited ? null : sum(own.map((each) => each.total));
+  const used = sum(own.map((each) => each.used));
+  const checkouts = seats.map(
+    ({ minutesAgo, ofPool, version: asked, user: who, host: where, ...rest }): CheckoutReading => {
+      const chosen = pools.length === 0 ? -1 : ofPool % pools.length;
+      const served = chosen === -1 ? asked : (pools[chosen]?.version ?? null);
+      const same = pools.filter((each) => each.version === served).length;
+      return {
+        ...rest,
+        user: who,
+        host: where,
+        display: null,
+        version: served,
+        pid: null,
+        startedAt: firstOccurrence(Math.floor(REPORT_TIME / MINUTE) * MINUTE - minutesAgo * MINUTE),
+        lingerSeconds: null,
+        pool: same === 1 ? chosen : null,
+      };
+    },
+  );
+  const taken = checkouts.reduce((seatsTaken, each) => seatsTaken + each.count, 0);
+  return {
+    daemon,
+    name,
+    total,
+    used,
+    unlimited,
+    reserved: own.length === 0 ? null : kept,
+    error: null,
+    pools,
+    checkouts,
+    reservations: [],
+    queue: [],
+    consistency: unlimited || used === null || used === taken ? "ok" : used > taken ? "short" : "shared",
+    cut: false,
+  };
+}
+
+const features = (daemon: string) =>
+  fc
+    .uniqueArray(
+      fc.record({
+        name: product,
+        pools: fc.array(pool, { minLength: 1, maxLength: 3 }),
+        seats: fc.array(checkout, { maxLength: 4 }),
+        kept: fc.option(fc.nat({ max: 9 })),
+      }),
+      { maxLength: 4, selector: ({ name }) => name },
+    )
+    .map((blocks) =>
+      blocks.map(({ name, pools, seats, kept }) => assemble(daemon, name, pools, seats, kept)),
+    );
+
+const totals = fc.option(fc.record({ checkouts: count, denials: count, removals: count }));
+
+export const arbitraryReading: fc.Arbitrary<Reading> = fc
+  .record({
+    toolVersion: fc.option(version),
+    host: fc.stringMatching(/^[a-z][a-z0-9.-]{0,12}$/),
+    port: fc.integer({ min: 1, max: 65_535 }),
+    serverVersion: fc.option(version),
+    daemons: fc.uniqueArray(
+      fc
+        .stringMatching(/^[a-z][a-z0-9_-]{0,9}$/)
+        .filter((name) => name !== "rlm")
+        .chain((name) =>
+          fc.record({
+            name: fc.constant(name),
+            version: fc.option(version),
+            down: fc.boolean(),
+            totals,
+            features: features(name),
+          }),
+        ),
+      { minLength: 1, maxLength: 3, selector: ({ name }) => name },
+    ),
+  })
+  .map((raw): Reading => {
+    const up = raw.daemons.filter(({ down }) => !down);
+    const inUseUnseen = up.some(({ features: list }) => {
+      const busy = list.some((each) => !each.unlimited && (each.used ?? 0) > 0);
+      return busy && list.every(({ checkouts }) => checkouts.length === 0);
+    });
+    return {
+      manager: "rlm",
+      reportTime: REPORT_TIME,
+      toolVersion: raw.toolVersion,
+      members: [
+        {
+          host: raw.host,
+          port: raw.port,
+          status: "up",
+          master: false,
+          version: raw.serverVersion,
+          error: null,
+        },
+      ],
+      daemons: raw.daemons.map(({ name, version: printed, down, totals: counted }) => ({
+        name,
+        status: down ? "down" : "up",
+        version: down ? null : printed,
+        error: null,
+        totals: down ? null : counted,
+      })),
+      features: up.flatMap((each) => each.features),
+      errors: [],
+      unparsedLines: 0,
+      unparsed: [],
+      cut: inUseUnseen,
+      recognised: true,
+    };
+  });

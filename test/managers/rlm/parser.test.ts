@@ -1,0 +1,303 @@
+import { describe, expect, test } from "bun:test";
+import { PERMANENT } from "../../../src/domain/reading.ts";
+import { fixture, parse, summary } from "./read.ts";
+
+const POOLS = "\tpaintco license pool status on h (port 1)\n\n";
+const USAGE = "\n\n\t------------------------\n\n\tpaintco license usage status on h (port 1)\n\n";
+
+/** A whole ISV output around pool rows and usage lines. */
+function isv(rows: string[], usage: string[]): string {
+  return `${POOLS}${rows.map((row) => `\t${row}\n`).join("")}${USAGE}${usage.map((line) => `\t${line}\n`).join("")}`;
+}
+
+describe("a whole output with two ISV servers", () => {
+  const reading = parse(fixture("two-isv-servers.txt"));
+
+  test("nothing is left unread, nothing is cut", () => {
+    expect(reading.unparsed).toEqual([]);
+    expect(reading).toMatchObject({ cut: false, recognised: true, errors: [], toolVersion: "v14.1" });
+  });
+
+  test("server, ISV servers and their totals", () => {
+    expect(reading.members).toEqual([
+      { host: "keys.example.org", port: 5053, status: "up", master: false, version: "v14.1", error: null },
+    ]);
+    expect(reading.daemons.map(({ name, status, version }) => [name, status, version])).toEqual([
+      ["paintco", "up", "v14.1"],
+      ["soundlab", "up", "v13.0"],
+      ["idleware", "down", null],
+    ]);
+    expect(reading.daemons[0]?.totals).toEqual({ checkouts: 812, denials: 44, removals: 3 });
+    expect(reading.daemons[2]?.totals).toBeNull();
+  });
+
+  test("the clock of the server is since when it counts plus how long", () => {
+    expect(reading.reportTime).toBe(Date.UTC(2025, 5, 4, 9, 30, 15));
+    expect(parse(fixture("two-isv-servers.txt"), { zone: "America/New_York" }).reportTime).toBe(
+      Date.UTC(2025, 5, 4, 13, 30, 15),
+    );
+  });
+
+  test("features are products of one ISV server, their numbers the sums of the pools", () => {
+    expect(summary(reading)).toEqual([
+      "paintco/brush-pro 19/3 reserved 3 pools 3 seats 4 shared",
+      "paintco/view.free unlimited/2 reserved null pools 1 seats 2 ok",
+      "paintco/brush lite: EDU 3/1 reserved 0 pools 1 seats 1 ok",
+      "paintco/bundle null/null reserved null pools 1 seats 0 ok",
+      "soundlab/brush-pro 7/0 reserved 0 pools 1 seats 0 ok",
+    ]);
+  });
+
+  test("pools keep their number, version and expiry", () => {
+    const [brush, free, edu, bundle] = reading.features;
+    expect(brush?.pools.map(({ number, version, total, used }) => [number, version, total, used])).toEqual([
+      ["1", "v2025.06", 10, 2],
+      ["4", "v2025.06", 5, 0],
+      ["2", "v2024.12", 4, 1],
+    ]);
+    expect(brush?.pools.map(({ expiry }) => expiry.expiresOn)).toEqual(["2025-06-30", null, "2025-12-31"]);
+    expect(brush?.pools[1]?.expiry).toEqual(PERMANENT);
+    expect(edu?.pools[0]?.expiry).toEqual(PERMANENT);
+    expect(free?.pools[0]).toMatchObject({ kind: "uncounted", unlimited: true, total: null, used: 2 });
+    expect(bundle?.pools[0]).toMatchObject({ kind: "token", unlimited: false, total: null, used: null });
+  });
+
+  test("usage lines: user before the last @, host behind it, year by the server's clock", () => {
+    const brush = reading.features[0]?.checkouts ?? [];
+    expect(brush.map(({ user, host, handle }) => [user, host, handle])).toEqual([
+      ["ann.lee", "ws-01.example.org", "36a5"],
+      ["ann.lee", "ws-01.example.org", "2803"],
+      ["CORP\\bob o'neil@mail.org", "WS-02", "c0e"],
+      ["1", "ws-03", "41"],
+    ]);
+    expect(brush[2]?.qualifier).toBe("scene: tree v2 [final]");
+    expect(brush[0]?.startedAt).toBe(Date.UTC(2025, 5, 4, 8, 15));
+    expect(brush[3]?.startedAt).toBe(Date.UTC(2024, 11, 30, 23, 59));
+    // Two pools have the version of the first lines: they cannot tell which.
+    expect(brush.map(({ pool }) => pool)).toEqual([null, null, null, 2]);
+    expect(reading.features[1]?.checkouts.map(({ borrowed }) => borrowed)).toEqual([false, true]);
+    expect(reading.features[2]?.checkouts[0]).toMatchObject({ user: "eva: x", host: "ws-06", pool: 0 });
+  });
+});
+
+describe("other layouts", () => {
+  test("CRLF, no rlm section, products without version, blank lines of one tab", () => {
+    const reading = parse(fixture("isv-only.txt").replaceAll("\n", "\r\n"));
+    expect(reading).toMatchObject({ members: [], unparsed: [], cut: false, toolVersion: "v16.0" });
+    expect(reading.daemons[0]).toMatchObject({
+      name: "farmco",
+      status: "up",
+      totals: { checkouts: 633, denials: 907, removals: 0 },
+    });
+    expect(summary(reading)).toEqual([
+      "farmco/render 8/3 reserved 0 pools 1 seats 3 ok",
+      "farmco/sim-academic 100/0 reserved 0 pools 1 seats 0 ok",
+    ]);
+    expect(reading.features[0]?.checkouts[0]).toMatchObject({ user: "node7", version: null, pool: 0 });
+  });
+
+  test("the old layout: no indentation, requested version and handle behind the host, seats from reservations", () => {
+    const reading = parse(fixture("old-layout.txt"), { now: Date.UTC(2009, 1, 7) });
+    expect(reading).toMatchObject({ unparsed: [], cut: false, toolVersion: "v2.1", reportTime: null });
+    expect(summary(reading)).toEqual(["paintco/probe 4/3 reserved 1 pools 1 seats 3 ok"]);
+    expect(reading.features[0]?.checkouts).toMatchObject([
+      { user: "tom", host: "sun1", version: "v1.0", handle: "809f418", count: 1, pool: 0 },
+      { user: "eve", host: "sun2", version: "v2.0", handle: "809f4aa", count: 1, pool: 0 },
+      { user: "kim", host: "sun3", version: "v2.0", handle: "809f4ab", count: 1, pool: 0 },
+    ]);
+    expect(reading.features[0]?.checkouts[0]?.startedAt).toBe(Date.UTC(2009, 1, 6, 9, 59));
+  });
+
+  test("doubled blank lines and other indentation change nothing", () => {
+    const text = fixture("two-isv-servers.txt");
+    const plain = parse(text);
+    expect(parse(text.replaceAll("\n", "\n\n"))).toEqual(plain);
+    expect(parse(text.replaceAll("\t", "    "))).toEqual(plain);
+    expect(parse(text.replaceAll("\t", ""))).toEqual(plain);
+  });
+});
+
+describe("errors", () => {
+  test("nobody answers: the member is down and so is the query", () => {
+    const reading = parse(fixture("unreachable.txt"));
+    const error = {
+      message: [
+        'Error connecting to "rlm" server',
+        'Connection attempted to host: "gone.example.org" on port 5053',
+        "Cannot connect to license server (-17)",
+        "Connection refused at server (comm: -4)No such file or directory (errno: 111)",
+      ].join("\n"),
+      major: -17,
+      minor: -4,
+      system: 111,
+      kind: "unreachable",
+    } as const;
+    expect(reading).toMatchObject({ unparsed: [], recognised: true, cut: false, features: [] });
+    expect(reading.errors).toEqual([error]);
+    expect(reading.members).toMatchObject([{ host: "gone.example.org", port: 5053, status: "down", error }]);
+  });
+
+  test("an ISV server that does not answer is down, the manager is not", () => {
+    const reading = parse(fixture("isv-unreachable.txt"));
+    expect(reading).toMatchObject({ unparsed: [], errors: [], cut: false });
+    expect(reading.members[0]?.status).toBe("up");
+    expect(reading.daemons).toMatchObject([
+      { name: "paintco", status: "down", error: { major: -17, minor: -4, kind: "unreachable" } },
+    ]);
+  });
+
+  test("of two failover servers one answers: data and no error of the whole", () => {
+    const failed = fixture("unreachable.txt").split("\n").slice(5, 12).join("\n");
+    const reading = parse(`${failed}\n${fixture("two-isv-servers.txt")}`);
+    expect(reading.errors).toEqual([]);
+    expect(reading.members.map(({ host, status }) => [host, status])).toEqual([
+      ["gone.example.org", "down"],
+      ["keys.example.org", "up"],
+    ]);
+    expect(reading.features).toHaveLength(5);
+  });
+
+  test.each([
+    ["Cannot connect to license server (-17)", "unreachable", -17],
+    ["Request not supported by this license server (-29)", "query", -29],
+  ] as const)("a bare %s", (text, kind, major) => {
+    expect(parse(`rlmutil v14.1\n${text}\n`).errors).toEqual([
+      { message: text, major, minor: null, system: null, kind },
+    ]);
+  });
+});
+
+describe("years of dates without one", () => {
+  test.each([
+    [
+      "in January, December was last year",
+      Date.UTC(2026, 0, 2, 8),
+      "12/31 23:50",
+      Date.UTC(2025, 11, 31, 23, 50),
+    ],
+    [
+      "on New Year's Eve, a clock ahead of ours",
+      Date.UTC(2025, 11, 31, 23, 58),
+      "01/01 00:03",
+      Date.UTC(2026, 0, 1, 0, 3),
+    ],
+    ["up to a day ahead is today", Date.UTC(2025, 5, 4, 9), "06/05 08:00", Date.UTC(2025, 5, 5, 8)],
+    ["more than a day ahead is last year", Date.UTC(2025, 5, 4, 9), "06/05 10:00", Date.UTC(2024, 5, 5, 10)],
+    ["a leap day is one of a leap year", Date.UTC(2027, 0, 5), "02/29 10:00", Date.UTC(2024, 1, 29, 10)],
+  ])("%s", (_, now, printed, expected) => {
+    const text = isv(
+      [
+        "a v1",
+        "count: 1, # reservations: 0, inuse: 1, exp: permanent",
+        "obsolete: 0, min_remove: 120, total checkouts: 1",
+      ],
+      [`a v1: u@h 1/0 at ${printed}  (handle: 1) `],
+    );
+    expect(parse(text, { now }).features[0]?.checkouts[0]?.startedAt).toBe(expected);
+  });
+
+  test("a date that does not exist is reported, the seat is kept", () => {
+    const reading = parse(isv(["a v1", "count: 1, inuse: 1"], ["a v1: u@h 1/0 at 13/41 10:00  (handle: 1)"]));
+    expect(reading.features[0]?.checkouts[0]).toMatchObject({ user: "u", startedAt: null });
+    expect(reading.unparsedLines).toBe(1);
+  });
+});
+
+describe("the check: inuse = Σ A of the product's usage lines", () => {
+  const rows = (inuse: number) => [
+    "a v1",
+    `count: 9, # reservations: 0, inuse: ${inuse}, exp: permanent`,
+    "obsolete: 0, min_remove: 120, total checkouts: 1",
+  ];
+  const line = (seats: string) => `a v1: u@h ${seats} at 06/04 09:00  (handle: 1) `;
+
+  test.each([
+    ["equal, one handle on two lines", 5, ["2/0", "3/0"], "ok"],
+    ["less: lines are missing", 5, ["2/0"], "short"],
+    ["more: processes share a seat", 1, ["1/0", "1/0"], "shared"],
+    ["seats from reservations may or may not be part of A", 3, ["1/1", "1/0"], "ok"],
+    ["… and not beyond", 4, ["1/1", "1/0"], "short"],
+  ] as const)("%s", (_, inuse, usage, consistency) => {
+    expect(parse(isv(rows(inuse), usage.map(line))).features[0]?.consistency).toBe(consistency);
+  });
+
+  test("a missing usage section is short where seats are in use, and the text is cut", () => {
+    const reading = parse(`${POOLS + rows(2).join("\n")}\n`);
+    expect(reading).toMatchObject({ cut: true, features: [{ consistency: "short", used: 2 }] });
+    expect(parse(`${POOLS + rows(0).join("\n")}\n`)).toMatchObject({
+      cut: false,
+      features: [{ consistency: "ok" }],
+    });
+  });
+});
+
+describe("lines that no rule knows", () => {
+  test("are counted and kept with their number", () => {
+    const text = fixture("two-isv-servers.txt").replace(
+      "\tview.free v1.0, pool: 3",
+      "\tsomething new\n\tview.free v1.0, pool: 3",
+    );
+    const reading = parse(text);
+    expect(reading.unparsedLines).toBe(1);
+    expect(reading.unparsed).toEqual([
+      { line: text.split("\n").indexOf("\tsomething new") + 1, text: "\tsomething new" },
+    ]);
+    expect(reading.features).toHaveLength(5);
+  });
+
+  test("unknown words behind known ones are reported, the known ones used", () => {
+    const reading = parse(
+      isv(["a v1", "count: 9, # reservations: 0, inuse: 0, exp: 30-apr-20267, colour: red"], []),
+    );
+    expect(reading.unparsedLines).toBe(1);
+    expect(reading.features[0]).toMatchObject({ total: 9, used: 0 });
+    expect(reading.features[0]?.pools[0]?.expiry).toMatchObject({
+      expiresOn: "2026-04-30",
+      permanent: false,
+    });
+  });
+
+  test.each([
+    "",
+    "\n\n",
+    "hello\nworld\n",
+    "lmutil - Copyright (c) 1989-2020 Flexera\n",
+    "\0\x01\xff\n",
+    "-----------\n",
+  ])("%j is not RLM's", (text) => {
+    expect(parse(text)).toMatchObject({ recognised: false, features: [], errors: [] });
+  });
+});
+
+test("bytes that are not UTF-8 keep their character", () => {
+  const text = isv(["a v1", "count: 1, inuse: 1"], ["a v1: J\xfcrgen@h 1/0 at 06/04 09:00  (handle: 1)"]);
+  const reading = parse(Uint8Array.from(text, (char) => char.charCodeAt(0)));
+  expect(reading.features[0]?.checkouts[0]?.user).toBe("Jürgen");
+});
+
+test("time is linear: 60,000 usage lines and hostile lines of a megabyte", () => {
+  const lines = Array.from(
+    { length: 60_000 },
+    (_, i) => `a v1: user${i}@host${i % 900} 1/0 at 06/04 09:00  (handle: ${i.toString(16)}) `,
+  );
+  const bytes = new TextEncoder().encode(isv(["a v1", "count: 60000, inuse: 60000"], lines));
+  const base = performance.now();
+  new TextDecoder().decode(bytes).split("\n");
+  const splitting = performance.now() - base;
+  const begin = performance.now();
+  expect(parse(bytes).features[0]?.checkouts).toHaveLength(60_000);
+  // The bench holds the ratio of 10; here only what a quadratic step would break.
+  expect(performance.now() - begin).toBeLessThan(40 * splitting + 400);
+
+  for (const piece of ["a: ", " ", "(v", "@", " 1/0 at 06/04 09:00", "1", "[I: ", ": v1", "\t", "- "]) {
+    const hostile = piece.repeat(Math.floor(1_000_000 / piece.length));
+    const started = performance.now();
+    parse(
+      `${isv(
+        ["a v1", "count: 1, inuse: 1", hostile],
+        [hostile, `${hostile} 1/0 at 06/04 09:00 (handle: 1)`, `a v1: u@h 1/0 at 06/04 09:00${hostile}x`],
+      )}${hostile}\n`,
+    );
+    expect(performance.now() - started).toBeLessThan(1500);
+  }
+});

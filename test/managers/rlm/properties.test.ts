@@ -1,0 +1,107 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { Reading } from "../../../src/domain/reading.ts";
+import { rlm } from "../../../src/managers/rlm/index.ts";
+import { arbitraryReading, ZONE } from "./arbitrary-reading.ts";
+import { fixture, parse } from "./read.ts";
+
+const FIXTURES = [
+  "two-isv-servers.txt",
+  "isv-only.txt",
+  "old-layout.txt",
+  "unreachable.txt",
+  "isv-unreachable.txt",
+];
+
+const render = (reading: Reading) => rlm.render(reading, { address: "5053@lic", zone: ZONE });
+
+test("parse(render(reading)) is the reading", () => {
+  fc.assert(
+    fc.property(arbitraryReading, (reading) => {
+      expect(parse(render(reading), { zone: ZONE })).toEqual(reading);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test.each(FIXTURES)("what %s says survives being printed and read again", (name) => {
+  const reading = parse(fixture(name), { zone: ZONE });
+  const again = parse(render(reading), { zone: ZONE });
+  expect(again).toEqual(reading);
+});
+
+test("a server that is silent, printed as the tool's error", () => {
+  const silent: Reading = {
+    ...parse(fixture("unreachable.txt")),
+    members: [{ host: "gone", port: 5053, status: "down", master: false, version: null, error: null }],
+    errors: [],
+  };
+  expect(parse(render(silent))).toMatchObject({
+    members: [{ host: "gone", status: "down" }],
+    errors: [{ kind: "unreachable", major: -17 }],
+    unparsed: [],
+  });
+});
+
+test("no byte sequence makes it throw", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => void parse(bytes)),
+    { numRuns: 300 },
+  );
+});
+
+test("no mutation, removal or splice makes it throw or miscount its unread lines", () => {
+  const texts = FIXTURES.map((name) => fixture(name));
+  const cut = fc.tuple(fc.constantFrom(...texts), fc.double({ min: 0, max: 1, noNaN: true }));
+  fc.assert(
+    fc.property(cut, cut, fc.string({ unit: "binary", maxLength: 5 }), ([head, at], [tail, from], junk) => {
+      const text = head.slice(0, at * head.length) + junk + tail.slice(from * tail.length);
+      const reading = parse(text);
+      const lines = text.split(/\r?\n|\r/).filter((line) => line.trim() !== "").length;
+      expect(reading.unparsedLines).toBeLessThanOrEqual(lines);
+      expect(reading.unparsed).toHaveLength(Math.min(200, reading.unparsedLines));
+      for (const { checkouts, pools } of reading.features) {
+        expect(
+          checkouts.every(({ count, pool }) => count >= 1 && (pool ?? 0) < Math.max(1, pools.length)),
+        ).toBe(true);
+      }
+    }),
+    { numRuns: 400 },
+  );
+});
+
+describe("cut at every byte", () => {
+  test.each(FIXTURES.slice(0, 3))("%s never gives wrong numbers that look whole", (name) => {
+    const text = fixture(name);
+    const whole = parse(text);
+    const bytes = new TextEncoder().encode(text);
+    const lastPools = new Map<string, number>();
+    for (const feature of whole.features)
+      lastPools.set(`${feature.daemon}/${feature.name}`, feature.pools.length);
+    for (let length = 0; length < bytes.length; length++) {
+      const reading = parse(bytes.subarray(0, length));
+      for (const feature of reading.features) {
+        const id = `${feature.daemon}/${feature.name}`;
+        const truth = whole.features.find((each) => `${each.daemon}/${each.name}` === id);
+        // A name that the whole output lacks may be none that the cut one claims to know.
+        expect([length, id, truth === undefined]).toEqual([length, id, false]);
+        if (truth === undefined || feature.cut || reading.cut || feature.consistency === "short") continue;
+        expect([length, id, feature.total, feature.used, feature.unlimited]).toEqual([
+          length,
+          id,
+          truth.total,
+          truth.used,
+          truth.unlimited,
+        ]);
+      }
+      const missing = whole.features.length - reading.features.length;
+      const idle = reading.features.every(({ used }) => (used ?? 0) === 0);
+      // Pools that are missing go unseen only behind whole pools of an ISV server that is idle so far.
+      if (missing > 0 && !reading.cut && reading.errors.length === 0) {
+        const last = reading.daemons.filter(({ status }) => status === "up").at(-1)?.name;
+        const idleLast = reading.features.every((each) => each.daemon !== last || (each.used ?? 0) === 0);
+        expect([length, reading.recognised && !idle && !idleLast]).toEqual([length, false]);
+      }
+    }
+  });
+});
