@@ -8,17 +8,22 @@ export function median(samples: readonly number[]): number {
   return quantile(samples, 0.5);
 }
 
-/** Times of `rounds` runs in ms, after one that warms up. */
-export async function times(rounds: number, work: () => unknown): Promise<number[]> {
-  await work();
-  const samples: number[] = [];
-  for (let round = 0; round < rounds; round++) {
-    Bun.gc(true);
-    const startedAt = performance.now();
-    await work();
-    samples.push(performance.now() - startedAt);
+/**
+ * Median times in ms of several works over `rounds` rounds, after one that warms up. Each round runs every work
+ * once, so that what else the machine does falls on all of them alike.
+ */
+export async function medianTimes(rounds: number, works: readonly (() => unknown)[]): Promise<number[]> {
+  const samples: number[][] = works.map(() => []);
+  for (let round = 0; round <= rounds; round++) {
+    for (const [index, work] of works.entries()) {
+      Bun.gc(true);
+      const startedAt = performance.now();
+      await work();
+      const ms = performance.now() - startedAt;
+      if (round > 0) samples[index]?.push(ms);
+    }
   }
-  return samples;
+  return samples.map(median);
 }
 
 /** The longest time in ms for which the event loop let no timer run while the work went on. */

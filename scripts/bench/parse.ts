@@ -2,7 +2,7 @@ import { flexnet } from "../../src/managers/flexnet/index.ts";
 import { createKnownHosts } from "../../src/managers/known-hosts.ts";
 import { readOutput, readOutputSync } from "../../src/managers/read-output.ts";
 import { lmstatOfSize } from "./lmstat-text.ts";
-import { longestStall, median, times } from "./measure.ts";
+import { longestStall, medianTimes } from "./measure.ts";
 import type { Bench, Row } from "./table.ts";
 
 const MB = 1_000_000;
@@ -23,10 +23,13 @@ export const parse: Bench = {
 
     const checkouts = reading.features.reduce((total, feature) => total + feature.checkouts.length, 0);
 
-    const split = median(await times(ROUNDS, () => new TextDecoder().decode(ten).split("\n").length));
-    const parse10 = median(await times(ROUNDS, () => readOutputSync(ten, parser())));
-    const parse20 = median(await times(ROUNDS, () => readOutputSync(twenty, parser())));
-    const daemon = median(await times(3, () => readOutput(ten, parser())));
+    const [split = Number.NaN, parse10 = Number.NaN, parse20 = Number.NaN, yielding = Number.NaN] =
+      await medianTimes(ROUNDS, [
+        () => new TextDecoder().decode(ten).split("\n").length,
+        () => readOutputSync(ten, parser()),
+        () => readOutputSync(twenty, parser()),
+        () => readOutput(ten, parser()),
+      ]);
     const stall = await longestStall(() => readOutput(ten, parser()));
 
     return [
@@ -46,7 +49,7 @@ export const parse: Bench = {
       },
       {
         what: "parse 10 MB yielding, beside at once",
-        ours: daemon,
+        ours: yielding,
         baseline: parse10,
         unit: "ms",
         bound: null,
