@@ -1,8 +1,8 @@
 import type { Clock } from "../domain/clock.ts";
+import type { KeyRecord, NewKey } from "../domain/keys.ts";
 import type { LogOf } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import type { PollError, PollRaw } from "../domain/poll.ts";
-import type { Role } from "../domain/words.ts";
 
 /**
  * Everything the routes need from the rest of the daemon. The composition root fills it; tests fill it with
@@ -86,49 +86,23 @@ export interface KeysPort {
   touch(id: string, at: number): void;
   /** Number of active keys. */
   count(): number;
+  /** `keyProblem` has been asked before. */
   create(wanted: NewKey): CreateKeyResult;
   /** All keys, revoked ones included, oldest first. */
-  list(): readonly KeyInfo[];
-  get(id: string): KeyInfo | null;
+  list(): readonly KeyRecord[];
+  get(id: string): KeyRecord | null;
   /** Ends a key; `gone` when it was revoked before. */
   revoke(id: string): "revoked" | "gone" | "unknown";
 }
 
 export type KeyCheck =
-  | { readonly outcome: "valid" | "expired" | "revoked"; readonly key: KeyInfo }
+  | { readonly outcome: "valid" | "expired" | "revoked"; readonly key: KeyRecord }
   | { readonly outcome: "invalid" };
-
-/** A key without its secret, which nobody has but its owner. */
-export interface KeyInfo {
-  /** `[a-z0-9]{12}` */
-  readonly id: string;
-  readonly name: string;
-  readonly role: Role;
-  readonly state: "active" | "expired" | "revoked";
-  readonly anonymize: boolean;
-  readonly createdAt: number;
-  readonly expiresAt: number | null;
-  readonly revokedAt: number | null;
-  readonly lastUsedAt: number | null;
-  readonly dailyQuota: number | null;
-  readonly monthlyQuota: number | null;
-  readonly requestsPerMinute: number | null;
-}
-
-export interface NewKey {
-  readonly name: string;
-  readonly role: Role;
-  readonly expiresAt: number | null;
-  readonly anonymize: boolean;
-  readonly dailyQuota: number | null;
-  readonly monthlyQuota: number | null;
-  readonly requestsPerMinute: number | null;
-}
 
 export type CreateKeyResult =
   | {
       readonly outcome: "created";
-      readonly key: KeyInfo;
+      readonly key: KeyRecord;
       /** `lmk_<id>_<secret>`: told once, here. */
       readonly presented: string;
     }

@@ -1,0 +1,76 @@
+import type { Snapshot } from "../../domain/picture.ts";
+import type { Exchange } from "../exchange.ts";
+import { createTags, matches } from "./etag.ts";
+import type { Format } from "./format.ts";
+
+/** A whole answer as it goes out. */
+export interface Answer {
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Answers made from the snapshot: tagged, and kept as bytes while the snapshot stays the same. */
+export interface Answers {
+  /** 304, the kept answer, or a new one. The query has been checked: `make` is called only when it must be. */
+  respond(
+    request: Request,
+    exchange: Exchange,
+    snapshot: Snapshot,
+    format: Format,
+    make: () => Answer,
+  ): Response;
+}
+
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+const MAX_KEPT = 128;
+/** A query longer than this is nobody's dashboard: its answer is not kept. */
+const MAX_QUERY = 1024;
+
+export function createAnswers(): Answers {
+  const tags = createTags();
+  const kept = new Map<string, Answer>();
+  let keptBytes = 0;
+  let keptVersion = -1;
+
+  function keep(what: string, answer: Answer): void {
+    if (what.length > MAX_QUERY || answer.body.byteLength > MAX_KEPT_BYTES) return;
+    for (const [oldest, { body }] of kept) {
+      if (kept.size < MAX_KEPT && keptBytes + answer.body.byteLength <= MAX_KEPT_BYTES) break;
+      kept.delete(oldest);
+      keptBytes -= body.byteLength;
+    }
+    kept.set(what, answer);
+    keptBytes += answer.body.byteLength;
+  }
+
+  return {
+    respond(request, exchange, snapshot, format, make) {
+      if (snapshot.version !== keptVersion) {
+        kept.clear();
+        keptBytes = 0;
+        keptVersion = snapshot.version;
+      }
+      const what = `${exchange.route?.path} ${exchange.path}?${exchange.query}#${format}`;
+      const etag = tags.of(snapshot.version, what);
+      if (matches(request.headers.get("if-none-match"), etag)) {
+        return new Response(null, { status: 304, headers: { etag } });
+      }
+      let answer = kept.get(what);
+      if (answer === undefined) {
+        answer = make();
+        keep(what, answer);
+      }
+      return new Response(answer.body, { headers: { ...answer.headers, etag } });
+    },
+  };
+}
+
+const encoder = new TextEncoder();
+
+export function encode(text: string): Uint8Array<ArrayBuffer> {
+  return encoder.encode(text);
+}
+
+export function jsonAnswer(body: Uint8Array<ArrayBuffer>): Answer {
+  return { body, headers: { "content-type": "application/json; charset=utf-8" } };
+}

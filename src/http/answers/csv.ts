@@ -1,0 +1,50 @@
+import type { Schema } from "../schema-check.ts";
+
+/** A column: its heading and the way to its value, e.g. `counts.used`. */
+export interface Column {
+  readonly heading: string;
+  readonly path: readonly string[];
+}
+
+/** Columns of a record by its schema: nested objects one level deep as `a.b`, nested lists left out. */
+export function columnsOf(schema: Schema): readonly Column[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    if (property.type === "array") return [];
+    if (property.properties === undefined) return [{ heading: name, path: [name] }];
+    return Object.keys(property.properties).map((inner) => ({
+      heading: `${name}.${inner}`,
+      path: [name, inner],
+    }));
+  });
+}
+
+/** RFC 4180 with CRLF, heading line first; null is an empty cell. */
+export function toCsv(rows: readonly object[], columns: readonly Column[]): string {
+  const lines = [columns.map(({ heading }) => heading).join(",")];
+  for (const row of rows) lines.push(columns.map(({ path }) => cell(valueAt(row, path))).join(","));
+  return `${lines.join("\r\n")}\r\n`;
+}
+
+function valueAt(row: object, path: readonly string[]): unknown {
+  let value: unknown = row;
+  for (const name of path) {
+    if (typeof value !== "object" || value === null) return null;
+    value = (value as Record<string, unknown>)[name];
+  }
+  return value;
+}
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  return quoted(guarded(typeof value === "string" ? value : JSON.stringify(value)));
+}
+
+/** A spreadsheet would run what begins like a formula: OWASP, "CSV Injection". */
+function guarded(text: string): string {
+  return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+}
+
+function quoted(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,84 @@
+import "./production.ts";
+
+import { Elysia } from "elysia";
+import { createAnswers } from "./answers/answers.ts";
+import type { HttpDeps } from "./deps.ts";
+import { docsRoutes } from "./docs/routes.ts";
+import { createExchanges } from "./exchange.ts";
+import { createForcePoll } from "./force-poll.ts";
+import { accessLog, createRequestCounters } from "./plugins/access-log.ts";
+import { authentication, authorisation } from "./plugins/auth.ts";
+import { bodyLimit } from "./plugins/body-limit.ts";
+import { errors } from "./plugins/errors.ts";
+import { knownPath } from "./plugins/known-path.ts";
+import { requestId } from "./plugins/request-id.ts";
+import { responseHeaders } from "./plugins/response-headers.ts";
+import { createRouteTable } from "./route-table.ts";
+import { featureRoutes } from "./routes/features.ts";
+import { healthRoutes } from "./routes/health.ts";
+import { homeRoutes } from "./routes/home.ts";
+import { keyRoutes } from "./routes/keys.ts";
+import { licenseRoutes } from "./routes/licenses.ts";
+import { metricsRoutes } from "./routes/metrics.ts";
+import { networkRoutes } from "./routes/network.ts";
+import { pingRoutes } from "./routes/ping.ts";
+import { rescanRoutes } from "./routes/rescan.ts";
+import { serverInfoRoutes } from "./routes/server-info.ts";
+import { serverRoutes } from "./routes/servers.ts";
+import { statusRoutes } from "./routes/status.ts";
+import { summaryRoutes } from "./routes/summary.ts";
+import { userRoutes } from "./routes/users.ts";
+
+/**
+ * The HTTP side of the daemon. The order of the checks (contract section 2) is the order of the plugins below;
+ * all of them run before a byte of a body is read, and what they need to know of a route the route declares.
+ */
+export function createApp(deps: HttpDeps) {
+  const exchanges = createExchanges();
+  const table = createRouteTable(() => app.routes);
+  const counters = createRequestCounters();
+  const log = deps.log("http");
+
+  const api = apiRoutes(deps, exchanges, counters);
+  const app = new Elysia({ name: "licmond", handler: { standardHostname: false } })
+    .use(errors(exchanges, deps.clock, log))
+    .use(accessLog(exchanges, counters, log))
+    .use(requestId(exchanges)) // 1
+    .use(responseHeaders(exchanges))
+    // 2: the address's bucket
+    .use(knownPath(exchanges, table)) // 3
+    .use(authentication(exchanges, { keys: deps.keys, clock: deps.clock, log: deps.log("auth") })) // 4
+    // 5: the key's bucket and quota
+    .use(authorisation(exchanges)) // 6
+    .use(bodyLimit(() => deps.settings().maxBodyBytes)) // 7, before the reading; 8 and 9 are the route's own
+    .use(api)
+    .use(docsRoutes(api, deps.build.version))
+    .use(homeRoutes(deps.build.version));
+  return app;
+}
+
+export type App = ReturnType<typeof createApp>;
+
+/** Every route of the API, without the gate: for the app and for its document. */
+function apiRoutes(
+  deps: HttpDeps,
+  exchanges: ReturnType<typeof createExchanges>,
+  counters: ReturnType<typeof createRequestCounters>,
+) {
+  const answers = createAnswers();
+  const forcePoll = createForcePoll(deps);
+  return new Elysia({ name: "api" })
+    .use(healthRoutes(deps))
+    .use(pingRoutes(deps))
+    .use(statusRoutes(deps))
+    .use(serverInfoRoutes(deps))
+    .use(metricsRoutes(deps, counters))
+    .use(networkRoutes(deps))
+    .use(licenseRoutes(deps, exchanges, answers, forcePoll))
+    .use(featureRoutes(deps, exchanges, answers))
+    .use(userRoutes(deps, exchanges, answers))
+    .use(serverRoutes(deps, exchanges, answers))
+    .use(summaryRoutes(deps, exchanges, answers))
+    .use(rescanRoutes(deps, forcePoll))
+    .use(keyRoutes(deps, exchanges));
+}

@@ -1,0 +1,147 @@
+import type { TSchema } from "@sinclair/typebox";
+import type { DocumentDecoration } from "elysia";
+import { ERROR_STATUS, type ErrorCode } from "../domain/errors.ts";
+import { ErrorBody } from "../domain/records.ts";
+import type { BodyDefinition } from "./body.ts";
+import type { QueryDefinition } from "./query.ts";
+import type { Access } from "./route-table.ts";
+
+/** What a route says of itself, once: the gate reads the access, the OpenAPI document the rest. */
+export interface RouteDoc {
+  readonly access: Access;
+  readonly tag: Tag;
+  readonly summary: string;
+  readonly description?: string;
+  /** Takes `?api_key=` too. */
+  readonly keyInQuery?: boolean;
+  readonly parameters?: Readonly<Record<string, string>>;
+  readonly query?: QueryDefinition<unknown>;
+  readonly body?: BodyDefinition<unknown>;
+  readonly answers: Readonly<Record<number, RouteAnswer>>;
+  /** Beyond those that follow from access, query and body. */
+  readonly errors?: readonly ErrorCode[];
+}
+
+export interface RouteAnswer {
+  readonly description: string;
+  readonly schema?: TSchema;
+  /** Other content types with the schema of their body. */
+  readonly content?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Header names and what they tell. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export const TAGS = {
+  Service: "The daemon itself",
+  Host: "The machine it runs on",
+  Licenses: "What the license servers say",
+  Keys: "Who may ask",
+} as const;
+export type Tag = keyof typeof TAGS;
+
+/**
+ * The options of a route. Elysia's own validation stays out of it: its messages name neither the parameter nor
+ * what it takes, and its parser reads bodies before the handler can refuse them (hence `parse: "none"`).
+ */
+export function documented(doc: RouteDoc) {
+  const secured = doc.access !== "open";
+  const detail = {
+    summary: doc.summary,
+    ...(doc.description !== undefined && { description: doc.description }),
+    tags: [doc.tag],
+    security: secured ? securityOf(doc.keyInQuery === true) : [],
+    parameters: [...pathParameters(doc.parameters ?? {}), ...queryParameters(doc.query)],
+    ...(doc.body !== undefined && {
+      requestBody: {
+        required: !doc.body.optional,
+        content: { "application/json": { schema: doc.body.schema } },
+      },
+    }),
+    responses: { ...answersOf(doc.answers), ...errorsOf(errorCodes(doc)) },
+    "x-permission": doc.access,
+    ...(doc.keyInQuery === true && { "x-key-in-query": true }),
+  };
+  // TypeBox's schemas are JSON Schema; Elysia types this field as the OpenAPI document it becomes.
+  return { parse: "none" as const, detail: detail as unknown as DocumentDecoration };
+}
+
+function securityOf(keyInQuery: boolean) {
+  return [{ apiKey: [] }, { bearer: [] }, ...(keyInQuery ? [{ apiKeyQuery: [] }] : [])];
+}
+
+function pathParameters(parameters: Readonly<Record<string, string>>) {
+  return Object.entries(parameters).map(([name, description]) => ({
+    name,
+    in: "path" as const,
+    required: true,
+    description,
+    schema: { type: "string" as const },
+  }));
+}
+
+function queryParameters(query: QueryDefinition<unknown> | undefined) {
+  return Object.entries(query?.parameters ?? {}).map(([name, { description, schema }]) => ({
+    name,
+    in: "query" as const,
+    required: false,
+    description,
+    schema: { ...schema },
+  }));
+}
+
+function answersOf(answers: RouteDoc["answers"]) {
+  const responses: Record<string, object> = {};
+  for (const [status, { description, schema, content, headers }] of Object.entries(answers)) {
+    const bodies = { ...(schema && { "application/json": { schema } }), ...content };
+    responses[status] = {
+      description,
+      headers: {
+        "X-Request-ID": { description: "Id of the request", schema: { type: "string" } },
+        ...Object.fromEntries(
+          Object.entries(headers ?? {}).map(([name, told]) => [
+            name,
+            { description: told, schema: { type: "string" } },
+          ]),
+        ),
+      },
+      ...(Object.keys(bodies).length > 0 && { content: bodies }),
+    };
+  }
+  return responses;
+}
+
+function errorCodes({ access, query, body, errors = [] }: RouteDoc): Set<ErrorCode> {
+  return new Set<ErrorCode>([
+    ...(access === "open"
+      ? []
+      : ([
+          "AUTH_MISSING",
+          "AUTH_INVALID",
+          "AUTH_EXPIRED",
+          "AUTH_REVOKED",
+          "AUTH_INSUFFICIENT",
+          "DATABASE_ERROR",
+        ] as const)),
+    ...(query === undefined ? [] : (["INVALID_QUERY"] as const)),
+    ...(body === undefined
+      ? []
+      : (["INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD", "BODY_TOO_LARGE"] as const)),
+    ...errors,
+    "INTERNAL_ERROR",
+  ]);
+}
+
+function errorsOf(codes: ReadonlySet<ErrorCode>) {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of codes)
+    byStatus.set(ERROR_STATUS[code], [...(byStatus.get(ERROR_STATUS[code]) ?? []), code]);
+  const responses: Record<string, object> = {};
+  for (const [status, list] of byStatus) {
+    responses[status] = {
+      description: `Error: ${list.join(", ")}`,
+      headers: { "X-Request-ID": { description: "Id of the request", schema: { type: "string" } } },
+      content: { "application/json": { schema: ErrorBody } },
+    };
+  }
+  return responses;
+}

@@ -1,0 +1,39 @@
+import { ApiError } from "../domain/errors.ts";
+import { knownServer } from "./answers/known-servers.ts";
+import type { HttpDeps, RescanRow } from "./deps.ts";
+import { shown } from "./shown.ts";
+
+/** Polls now and waits; null = every enabled server. For `rescan` and `refresh=true` alike (contract section 6). */
+export type ForcePoll = (named: readonly string[] | null) => Promise<readonly RescanRow[]>;
+
+/**
+ * Throws NOT_FOUND for an unknown id, CONFLICT for a disabled one, the poll's own error when the one server that
+ * was named failed, UPSTREAM_ERROR when several (or all) were asked for and every poll failed.
+ */
+export function createForcePoll({
+  live,
+  collector,
+  settings,
+}: Pick<HttpDeps, "live" | "collector" | "settings">): ForcePoll {
+  return async (named) => {
+    const ids = named === null ? null : [...new Set(named)];
+    const snapshot = live.snapshot();
+    for (const picture of ids?.map((id) => knownServer(snapshot, id)) ?? []) {
+      if (picture.server.enabled) continue;
+      throw new ApiError(
+        "CONFLICT",
+        `Server ${shown(picture.server.id)} is disabled in the config and is not polled.`,
+      );
+    }
+    const rows = await collector.rescan(ids, settings().rescanTimeoutMs);
+    const failed = rows.flatMap(({ server, error }) => (error === null ? [] : [{ server, error }]));
+    const only = failed[0];
+    if (only === undefined || failed.length < rows.length) return rows;
+    if (ids?.length === 1) {
+      throw new ApiError(only.error.code, only.error.message, { details: only.error.details ?? undefined });
+    }
+    throw new ApiError("UPSTREAM_ERROR", `Every poll failed (${failed.length} of ${rows.length} servers).`, {
+      details: failed.map(({ server, error }) => `${server}: ${error.code}`).join("; "),
+    });
+  };
+}

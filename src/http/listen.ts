@@ -1,0 +1,61 @@
+import type { Server } from "bun";
+import type { App } from "./app.ts";
+import type { HttpSettings } from "./deps.ts";
+
+/** Above this Bun itself refuses a body with a bare 413; below it the soft cap answers with the error body. */
+const HARD_CAP_BYTES = 1024 * 1024 * 1024;
+/** A silent connection is cut after this; requests that wait for polls and streams lift it for themselves. */
+const IDLE_TIMEOUT_SECONDS = 30;
+
+export interface Listening {
+  readonly host: string;
+  /** The real one, also when the settings said 0. */
+  readonly port: number;
+  /** Takes no new work, lets what runs finish for at most `graceMs`, then cuts it. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/**
+ * Opens the port. Throws an Error that names it and the fix when it cannot be had.
+ * `reusePort` must stay off: Elysia turns it on, and two daemons would share a port in silence.
+ */
+export function listen(app: App, { host, port }: Pick<HttpSettings, "host" | "port">): Listening {
+  try {
+    app.listen({
+      hostname: host,
+      port,
+      reusePort: false,
+      development: false,
+      idleTimeout: IDLE_TIMEOUT_SECONDS,
+      maxRequestBodySize: HARD_CAP_BYTES,
+    });
+  } catch (error) {
+    throw new Error(whyNot(error, host, port), { cause: error });
+  }
+  const server: Server<unknown> | null = app.server;
+  if (server === null) throw new Error(`Nothing listens on ${host}:${port}`);
+  return {
+    host,
+    port: server.port ?? port,
+    async stop(graceMs) {
+      const { promise: deadline, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, graceMs);
+      await Promise.race([server.stop(false), deadline]);
+      clearTimeout(timer);
+      await server.stop(true);
+    },
+  };
+}
+
+function whyNot(error: unknown, host: string, port: number): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const where = `${host}:${port}`;
+  if (code === "EADDRINUSE") {
+    return `Another program listens on ${where}. End it, or set http.port (LICMOND_HTTP_PORT) to a free one.`;
+  }
+  if (code === "EACCES")
+    return `Not allowed to listen on ${where}: ports below 1024 need privileges. Set http.port.`;
+  if (code === "EADDRNOTAVAIL")
+    return `This host has no address ${host}. Set http.host to one it has, or to 0.0.0.0.`;
+  return `Cannot listen on ${where}: ${error instanceof Error ? error.message : String(error)}`;
+}

@@ -1,0 +1,95 @@
+import { Elysia } from "elysia";
+import { type Clock, iso } from "../../domain/clock.ts";
+import { ApiError, type ErrorCode } from "../../domain/errors.ts";
+import type { Log } from "../../domain/log.ts";
+import type { ErrorBody } from "../../domain/records.ts";
+import { StoreError } from "../../store/store-error.ts";
+import type { Exchanges } from "../exchange.ts";
+
+/** Reason phrases of RFC 9110, for the field `error`. */
+const REASONS: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  409: "Conflict",
+  410: "Gone",
+  413: "Content Too Large",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+};
+
+/** SQLite's words for a database that cannot do its work now (primary result codes, extended ones begin alike). */
+const DATABASE_TROUBLE =
+  /^SQLITE_(BUSY|LOCKED|FULL|READONLY|CORRUPT|NOTADB|IOERR|CANTOPEN|NOMEM|PROTOCOL|SCHEMA|ERROR)/;
+
+/**
+ * Turns whatever was thrown into the one error body. Only an {@link ApiError} speaks for itself; anything else
+ * is logged with the request's id and told as DATABASE_ERROR or INTERNAL_ERROR, without its words.
+ */
+export function errors(exchanges: Exchanges, clock: Clock, log: Log) {
+  return new Elysia({ name: "errors" }).onError({ as: "global" }, ({ code, error, request }) => {
+    const exchange = exchanges.find(request);
+    const known = asApiError(code, error);
+    if (known.status >= 500 && known.cause !== undefined) {
+      log.error("Request failed", {
+        requestId: exchange?.id,
+        method: request.method,
+        path: exchange?.route?.path ?? null,
+        code: known.code,
+        cause: describe(known.cause),
+      });
+    }
+    return errorResponse(known, exchange?.id ?? Bun.randomUUIDv7(), clock.now());
+  });
+}
+
+/** The answer to an error: body (specification 7.1) and headers. */
+export function errorResponse(error: ApiError, requestId: string, now: number): Response {
+  const body: ErrorBody = {
+    error: REASONS[error.status] ?? "Error",
+    code: error.code,
+    message: error.message,
+    ...(error.details !== undefined && { details: error.details }),
+    requestId,
+    timestamp: iso(now),
+  };
+  const headers = new Headers(error.headers);
+  headers.set("content-type", "application/json; charset=utf-8");
+  headers.set("x-request-id", requestId);
+  if (error.retryAfterSeconds !== undefined) headers.set("retry-after", String(error.retryAfterSeconds));
+  return new Response(JSON.stringify(body), { status: error.status, headers });
+}
+
+function asApiError(code: unknown, error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  // The gate answers unknown paths; this is a path that only the router refuses, e.g. by its encoding.
+  if (code === "NOT_FOUND")
+    return new ApiError("NOT_FOUND", "There is no such path; /swagger lists what there is.");
+  const [told, message]: [ErrorCode, string] = isDatabaseTrouble(error)
+    ? ["DATABASE_ERROR", "The database could not do this now. Try again shortly; the log has the reason."]
+    : [
+        "INTERNAL_ERROR",
+        "Something went wrong inside licmond. The log has the reason under this request id.",
+      ];
+  return new ApiError(told, message, { cause: error });
+}
+
+/** drizzle wraps what SQLite throws, so the cause is looked at too. */
+function isDatabaseTrouble(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof StoreError) return true;
+  const code = "code" in error ? error.code : undefined;
+  if (typeof code === "string" && DATABASE_TROUBLE.test(code)) return true;
+  return error.cause !== undefined && isDatabaseTrouble(error.cause);
+}
+
+/** For the log alone: where it happened. Keys are masked by the logger's own rule too. */
+function describe(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  return cause.stack ?? `${cause.name}: ${cause.message}`;
+}

@@ -1,0 +1,20 @@
+import { Elysia } from "elysia";
+import type { Exchanges } from "../exchange.ts";
+
+/** Nothing of the API is a page. The pages (docs) send their own policy, which beats this one. */
+const API_POLICY = "default-src 'none'; frame-ancestors 'none'";
+
+/**
+ * Headers that every answer has: what keeps a browser from reading anything into it, and on `/api` what keeps
+ * shared caches from mixing up keys (contract section 2).
+ */
+export function responseHeaders(exchanges: Exchanges) {
+  return new Elysia({ name: "response-headers" }).onRequest(({ request, set }) => {
+    set.headers["x-content-type-options"] = "nosniff";
+    set.headers["referrer-policy"] = "no-referrer";
+    set.headers["content-security-policy"] = API_POLICY;
+    if (!exchanges.of(request).path.startsWith("/api")) return;
+    set.headers["cache-control"] = "private, no-cache";
+    set.headers.vary = "Accept, X-API-Key, Authorization";
+  });
+}

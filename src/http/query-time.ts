@@ -1,0 +1,77 @@
+import { ApiError } from "../domain/errors.ts";
+import { isDate } from "../domain/zone.ts";
+import { type Parameter, REFUSED } from "./query.ts";
+
+const DAY_MS = 86_400_000;
+const EPOCH_MS = /^\d{12,14}$/;
+/** A zone's sign may come as a blank: that is what `+` means in a query. */
+const ISO =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+ -]\d\d(?::?\d\d)?)?)?$/i;
+
+const TAKES =
+  "a time in ISO 8601 (2026-01-31, 2026-01-31T08:15:00Z; UTC without a zone) or epoch milliseconds";
+
+/** Start of a range: epoch ms, absent = null. */
+export function startTime(description: string): Parameter<number | null> {
+  return time(description, (found) => found.at);
+}
+
+/** End of a range, itself not in it; a bare date takes in its whole day. Absent = null. */
+export function endTime(description: string): Parameter<number | null> {
+  return time(description, (found) => (found.bareDate ? found.at + DAY_MS : found.at));
+}
+
+/** Throws INVALID_QUERY unless start lies before end (where both are known). */
+export function checkRange(
+  start: number | null,
+  end: number | null,
+  names: { readonly start: string; readonly end: string } = { start: "start", end: "end" },
+): void {
+  if (start === null || end === null || start < end) return;
+  throw new ApiError(
+    "INVALID_QUERY",
+    `Query parameter "${names.start}" must lie before "${names.end}": they are ${new Date(start).toISOString()} and ${new Date(end).toISOString()}.`,
+  );
+}
+
+/** A time as the API takes it in queries; null when it is none. */
+export function parseTime(value: string): { at: number; bareDate: boolean } | null {
+  if (EPOCH_MS.test(value)) return { at: Number(value), bareDate: false };
+  const found = ISO.exec(value);
+  if (found === null) return null;
+  const [, year, month, day, hour, minute = "0", second = "0", fraction = "", zone = "Z"] = found;
+  if (!isDate(Number(year), Number(month), Number(day))) return null;
+  const clock = [Number(hour ?? 0), Number(minute), Number(second)] as const;
+  if (clock[0] > 23 || clock[1] > 59 || clock[2] > 59) return null;
+  const offset = offsetMs(zone);
+  if (offset === null) return null;
+  const date = new Date(0);
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+  date.setUTCHours(...clock, Number(fraction.padEnd(3, "0").slice(0, 3)));
+  return { at: date.getTime() - offset, bareDate: hour === undefined };
+}
+
+function offsetMs(zone: string): number | null {
+  if (zone.toUpperCase() === "Z") return 0;
+  const hours = Number(zone.slice(1, 3));
+  const minutes = Number(zone.slice(3).replace(":", "") || "0");
+  if (hours > 14 || minutes > 59) return null;
+  return (zone.startsWith("-") ? -1 : 1) * (hours * 60 + minutes) * 60_000;
+}
+
+function time(
+  description: string,
+  pick: (found: { at: number; bareDate: boolean }) => number,
+): Parameter<number | null> {
+  return {
+    description,
+    schema: { type: "string", examples: ["2026-01-31T08:15:00Z"] },
+    repeatable: false,
+    absent: null,
+    takes: TAKES,
+    read: ([value = ""]) => {
+      const found = parseTime(value);
+      return found === null ? REFUSED : pick(found);
+    },
+  };
+}

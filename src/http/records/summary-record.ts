@@ -1,0 +1,36 @@
+import { iso } from "../../domain/clock.ts";
+import type { Snapshot } from "../../domain/picture.ts";
+import type { ExpirationRecord, SummaryRecord } from "../../domain/records.ts";
+import { type PoolExpiry, summarise } from "../../domain/summary.ts";
+
+const DAY_MS = 86_400_000;
+
+/** The totals of a snapshot as a record. Days left are counted from the snapshot's last poll: equal snapshots, equal bytes. */
+export function summaryRecord(snapshot: Snapshot): SummaryRecord {
+  const { expiries, collectedAt, ...totals } = summarise(snapshot);
+  const asOf = snapshot.servers.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);
+  return {
+    ...totals,
+    // Nobody counts alerts yet: unknown, not none.
+    alerts: { info: null, warning: null, critical: null },
+    expiries: expiries.map((expiry) => expirationRecord(expiry, asOf || (collectedAt ?? 0))),
+    collectedAt: iso(collectedAt),
+  };
+}
+
+function expirationRecord(
+  { server, daemon, feature, pool, total, expiry }: PoolExpiry,
+  asOf: number,
+): ExpirationRecord {
+  return {
+    server,
+    daemon,
+    feature,
+    pool,
+    total,
+    expiresOn: expiry.expiresOn,
+    expiresAt: iso(expiry.expiresAt),
+    daysLeft: expiry.expiresAt === null ? null : Math.floor((expiry.expiresAt - asOf) / DAY_MS),
+    permanent: expiry.permanent,
+  };
+}

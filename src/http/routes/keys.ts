@@ -1,0 +1,190 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { iso } from "../../domain/clock.ts";
+import { ApiError } from "../../domain/errors.ts";
+import { KEY_STATES, type KeyRecord, keyProblem, type NewKey } from "../../domain/keys.ts";
+import { nullable, Timestamp, words } from "../../domain/records.ts";
+import { ROLES } from "../../domain/words.ts";
+import { chooseFormat } from "../answers/format.ts";
+import { type ListKind, listAnswer, listDoc } from "../answers/list.ts";
+import { sortable } from "../answers/order.ts";
+import { jsonBody } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import { documented } from "../documented.ts";
+import type { Exchanges } from "../exchange.ts";
+import { FORMAT, STORED_PAGE, sortBy } from "../parameters.ts";
+import { queryOf } from "../query.ts";
+import { shown } from "../shown.ts";
+
+const Quota = nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }));
+
+const KEY_FIELDS = {
+  id: Type.String(),
+  name: Type.String(),
+  role: words(ROLES),
+  state: words(KEY_STATES),
+  anonymize: Type.Boolean(),
+  createdAt: Timestamp,
+  expiresAt: nullable(Timestamp),
+  revokedAt: nullable(Timestamp),
+  lastUsedAt: nullable(Timestamp),
+  dailyQuota: Quota,
+  monthlyQuota: Quota,
+  requestsPerMinute: Quota,
+};
+const Key = Type.Object(KEY_FIELDS);
+type Key = Static<typeof Key>;
+const CreatedKey = Type.Object({
+  ...KEY_FIELDS,
+  key: Type.String({ description: "lmk_<id>_<secret>: shown here, once, and stored nowhere" }),
+});
+
+const BODY = jsonBody(
+  Type.Object({
+    name: Type.String({ examples: ["wall display"] }),
+    role: words(ROLES),
+    expiresAt: Type.Optional(nullable(Timestamp)),
+    anonymize: Type.Optional(Type.Boolean()),
+    dailyQuota: Type.Optional(Quota),
+    monthlyQuota: Type.Optional(Quota),
+    requestsPerMinute: Type.Optional(Quota),
+  }),
+);
+
+const KEYS: ListKind<Key> = { plural: "keys", record: Key, identity: ["id"] };
+const QUERY = queryOf({ sort: sortBy(sortable<Key>(Key)), ...STORED_PAGE, ...FORMAT });
+const ID = { id: "Id of the key, the part between lmk_ and the secret" };
+
+/** Who may ask: making, listing and ending keys. */
+export function keyRoutes(
+  { keys, clock, settings, log }: Pick<HttpDeps, "keys" | "clock" | "settings" | "log">,
+  exchanges: Exchanges,
+) {
+  const audit = log("audit");
+
+  return new Elysia({ name: "routes/keys" })
+    .get(
+      "/api/keys",
+      ({ request }) => {
+        const query = QUERY.parse(exchanges.of(request).query);
+        const format = chooseFormat(query.format, request.headers.get("accept"));
+        const { body, headers } = listAnswer(KEYS, keys.list().map(keyRow), query, format);
+        return new Response(body, { headers });
+      },
+      documented({
+        access: "keys",
+        tag: "Keys",
+        summary: "Keys",
+        description: "Oldest first; revoked ones included.",
+        query: QUERY,
+        answers: { 200: listDoc("keys", Key, "Keys, without their secrets") },
+      }),
+    )
+    .post(
+      "/api/keys",
+      async ({ request }) => {
+        const body = await BODY.read(request, settings().maxBodyBytes);
+        const wanted: NewKey = {
+          name: body.name,
+          role: body.role,
+          expiresAt: body.expiresAt == null ? null : Date.parse(body.expiresAt),
+          anonymize: body.anonymize ?? false,
+          dailyQuota: body.dailyQuota ?? null,
+          monthlyQuota: body.monthlyQuota ?? null,
+          requestsPerMinute: body.requestsPerMinute ?? null,
+        };
+        const problem = keyProblem(wanted, clock.now());
+        if (problem !== null)
+          throw new ApiError("INVALID_FIELD", `Field "${problem.field}": ${problem.message}.`);
+        const result = keys.create(wanted);
+        if (result.outcome === "name-taken") {
+          throw new ApiError(
+            "ALREADY_EXISTS",
+            "An active key has this name; take another, or revoke that one.",
+          );
+        }
+        const { key, presented } = result;
+        const { id, caller } = exchanges.of(request);
+        audit.info("API key created", { keyId: key.id, role: key.role, by: caller?.id, requestId: id });
+        return Response.json(
+          { ...keyRow(key), key: presented },
+          {
+            status: 201,
+            headers: { location: `/api/keys/${key.id}` },
+          },
+        );
+      },
+      documented({
+        access: "keys",
+        tag: "Keys",
+        summary: "Make a key",
+        description: "The key itself is in this answer and nowhere else.",
+        body: BODY,
+        answers: {
+          201: { description: "Made", schema: CreatedKey, headers: { Location: "Path of the key" } },
+        },
+        errors: ["ALREADY_EXISTS"],
+      }),
+    )
+    .get(
+      "/api/keys/:id",
+      ({ params }) => {
+        const key = keys.get(params.id);
+        if (key === null) throw unknownKey(params.id);
+        if (key.state === "revoked") throw gone(params.id);
+        return Response.json(keyRow(key));
+      },
+      documented({
+        access: "keys",
+        tag: "Keys",
+        summary: "One key",
+        parameters: ID,
+        answers: { 200: { description: "Key, without its secret", schema: Key } },
+        errors: ["NOT_FOUND", "GONE"],
+      }),
+    )
+    .delete(
+      "/api/keys/:id",
+      ({ request, params }) => {
+        const outcome = keys.revoke(params.id);
+        if (outcome === "unknown") throw unknownKey(params.id);
+        if (outcome === "gone") throw gone(params.id);
+        const { id, caller } = exchanges.of(request);
+        audit.info("API key revoked", { keyId: params.id, by: caller?.id, requestId: id });
+        return new Response(null, { status: 204 });
+      },
+      documented({
+        access: "keys",
+        tag: "Keys",
+        summary: "Revoke a key",
+        parameters: ID,
+        answers: { 204: { description: "Revoked" } },
+        errors: ["NOT_FOUND", "GONE"],
+      }),
+    );
+}
+
+function keyRow(key: KeyRecord): Key {
+  return {
+    id: key.id,
+    name: key.name,
+    role: key.role,
+    state: key.state,
+    anonymize: key.anonymize,
+    createdAt: iso(key.createdAt),
+    expiresAt: iso(key.expiresAt),
+    revokedAt: iso(key.revokedAt),
+    lastUsedAt: iso(key.lastUsedAt),
+    dailyQuota: key.dailyQuota,
+    monthlyQuota: key.monthlyQuota,
+    requestsPerMinute: key.requestsPerMinute,
+  };
+}
+
+function unknownKey(id: string): ApiError {
+  return new ApiError("NOT_FOUND", `There is no key with the id ${shown(id)}; /api/keys lists them.`);
+}
+
+function gone(id: string): ApiError {
+  return new ApiError("GONE", `The key ${shown(id)} was revoked.`);
+}

@@ -1,0 +1,86 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { ServerPicture, Snapshot } from "../../domain/picture.ts";
+import { FeatureRecord, ServerRecord, SummaryRecord } from "../../domain/records.ts";
+import { type Answer, type Answers, encode, jsonAnswer } from "../answers/answers.ts";
+import { joinFragments, perPicture } from "../answers/fragments.ts";
+import { namedServers } from "../answers/known-servers.ts";
+import { NOT_MODIFIED } from "../answers/list.ts";
+import type { HttpDeps } from "../deps.ts";
+import { documented } from "../documented.ts";
+import type { Exchanges } from "../exchange.ts";
+import type { ForcePoll } from "../force-poll.ts";
+import { flag, names } from "../parameters.ts";
+import { requirePermission } from "../plugins/auth.ts";
+import { queryOf } from "../query.ts";
+import { summaryRecord } from "../records/summary-record.ts";
+import { featureRecord, serverRecord } from "../records/to-records.ts";
+
+const QUERY = queryOf({
+  refresh: flag("true polls first and waits, as POST /api/licenses/rescan does; needs the role operator."),
+  server: names("Ids of servers to show (and to refresh). An unknown one is 404."),
+});
+
+const Licenses = Type.Object({
+  servers: Type.Array(Type.Composite([ServerRecord, Type.Object({ features: Type.Array(FeatureRecord) })])),
+  summary: SummaryRecord,
+});
+
+/** The whole snapshot: servers with their features, and the totals of those shown. */
+export function licenseRoutes(
+  { live }: Pick<HttpDeps, "live">,
+  exchanges: Exchanges,
+  answers: Answers,
+  forcePoll: ForcePoll,
+) {
+  const fragmentOf = perPicture((picture) => {
+    const features = picture.features.map((feature) => featureRecord(picture.server.id, feature));
+    return encode(JSON.stringify({ ...serverRecord(picture), features }));
+  });
+
+  function answer(snapshot: Snapshot, servers: readonly ServerPicture[]): Answer {
+    const summary = summaryRecord({ version: snapshot.version, servers });
+    return jsonAnswer(
+      joinFragments('{"servers":[', servers.map(fragmentOf), `],"summary":${JSON.stringify(summary)}}`),
+    );
+  }
+
+  return new Elysia({ name: "routes/licenses" }).get(
+    "/api/licenses",
+    async ({ request, server }) => {
+      const exchange = exchanges.of(request);
+      const query = QUERY.parse(exchange.query);
+      if (query.refresh === true) {
+        requirePermission(exchange, "refresh", "refresh=true");
+        server?.timeout(request, 0);
+        await forcePoll(query.server);
+      }
+      const snapshot = live.snapshot();
+      const servers = namedServers(snapshot, query.server);
+      return answers.respond(request, exchange, snapshot, "json", () => answer(snapshot, servers));
+    },
+    documented({
+      access: "read",
+      tag: "Licenses",
+      summary: "Everything: servers, features, totals",
+      query: QUERY,
+      answers: {
+        200: {
+          description: "The snapshot",
+          schema: Licenses,
+          headers: { ETag: "Tag of the snapshot and the query" },
+        },
+        304: NOT_MODIFIED,
+      },
+      errors: [
+        "NOT_FOUND",
+        "CONFLICT",
+        "UPSTREAM_ERROR",
+        "LICENSE_SERVER_UNREACHABLE",
+        "LICENSE_QUERY_FAILED",
+        "LICENSE_PARSE_ERROR",
+        "TIMEOUT",
+      ],
+    }),
+  );
+}

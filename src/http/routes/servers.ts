@@ -1,0 +1,135 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { iso } from "../../domain/clock.ts";
+import { nullable, ServerRecord, Timestamp } from "../../domain/records.ts";
+import { DATA_STATES, MANAGERS, SERVER_STATUSES } from "../../domain/words.ts";
+import { decodeOutput } from "../../managers/read-output.ts";
+import { type Answers, encode, jsonAnswer } from "../answers/answers.ts";
+import { chooseFormat } from "../answers/format.ts";
+import { perPicture } from "../answers/fragments.ts";
+import { knownServer, namedServers } from "../answers/known-servers.ts";
+import { type ListKind, listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
+import { sortable } from "../answers/order.ts";
+import type { HttpDeps } from "../deps.ts";
+import { documented } from "../documented.ts";
+import type { Exchanges } from "../exchange.ts";
+import { FORMAT, LIVE_PAGE, names, sortBy, wordList } from "../parameters.ts";
+import { queryOf } from "../query.ts";
+import { serverRecord } from "../records/to-records.ts";
+
+const SERVERS: ListKind<ServerRecord> = { plural: "servers", record: ServerRecord, identity: ["id"] };
+
+const QUERY = queryOf({
+  server: names("Ids of servers. An unknown one is 404."),
+  manager: wordList(MANAGERS, "License managers."),
+  status: wordList(SERVER_STATUSES, "Reachability."),
+  state: wordList(DATA_STATES, "Outcome of the last poll."),
+  sort: sortBy(sortable<ServerRecord>(ServerRecord)),
+  ...LIVE_PAGE,
+  ...FORMAT,
+});
+
+const Raw = Type.Object({
+  server: Type.String(),
+  polledAt: nullable(Timestamp),
+  argv: nullable(Type.Array(Type.String())),
+  exitCode: nullable(Type.Integer()),
+  signal: nullable(Type.String({ description: "Signal that ended the tool" })),
+  stdout: nullable(Type.String()),
+  stderr: nullable(Type.String()),
+  truncated: nullable(Type.Boolean({ description: "The output was longer than the cap" })),
+  unparsedLines: Type.Integer({ minimum: 0 }),
+  unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
+});
+
+const ID = { id: "Id of the server" };
+
+/** The license servers, one by one, and what their tools last said. */
+export function serverRoutes(
+  { live, collector }: Pick<HttpDeps, "live" | "collector">,
+  exchanges: Exchanges,
+  answers: Answers,
+) {
+  const recordOf = perPicture(serverRecord);
+
+  return new Elysia({ name: "routes/servers" })
+    .get(
+      "/api/licenses/servers",
+      ({ request }) => {
+        const exchange = exchanges.of(request);
+        const query = QUERY.parse(exchange.query);
+        const format = chooseFormat(query.format, request.headers.get("accept"));
+        const snapshot = live.snapshot();
+        const servers = namedServers(snapshot, query.server);
+        return answers.respond(request, exchange, snapshot, format, () => {
+          const matched = servers
+            .map(recordOf)
+            .filter(
+              ({ manager, status, state }) =>
+                (query.manager === null || query.manager.includes(manager)) &&
+                (query.status === null || query.status.includes(status)) &&
+                (query.state === null || query.state.includes(state)),
+            );
+          return listAnswer(SERVERS, matched, query, format);
+        });
+      },
+      documented({
+        access: "read",
+        tag: "Licenses",
+        summary: "License servers",
+        query: QUERY,
+        answers: { 200: listDoc("servers", ServerRecord, "Servers"), 304: NOT_MODIFIED },
+        errors: ["NOT_FOUND"],
+      }),
+    )
+    .get(
+      "/api/licenses/servers/:id",
+      ({ request, params }) => {
+        const snapshot = live.snapshot();
+        const picture = knownServer(snapshot, params.id);
+        return answers.respond(request, exchanges.of(request), snapshot, "json", () =>
+          jsonAnswer(encode(JSON.stringify(recordOf(picture)))),
+        );
+      },
+      documented({
+        access: "read",
+        tag: "Licenses",
+        summary: "One license server",
+        parameters: ID,
+        answers: {
+          200: { description: "Server", schema: ServerRecord, headers: { ETag: "Tag of the snapshot" } },
+          304: NOT_MODIFIED,
+        },
+        errors: ["NOT_FOUND"],
+      }),
+    )
+    .get(
+      "/api/licenses/servers/:id/raw",
+      ({ params }) => {
+        const { unparsedLines, unparsed, lastPollAt } = knownServer(live.snapshot(), params.id);
+        const raw = collector.raw(params.id);
+        return Response.json({
+          server: params.id,
+          polledAt: raw === null ? null : iso(lastPollAt),
+          argv: raw?.argv ?? null,
+          exitCode: raw?.exitCode ?? null,
+          signal: raw?.signal ?? null,
+          stdout: raw === null ? null : decodeOutput(raw.stdout),
+          stderr: raw === null ? null : decodeOutput(raw.stderr),
+          truncated: raw?.truncated ?? null,
+          unparsedLines,
+          unparsed: unparsed.map(({ line, text }) => ({ line, text })),
+        });
+      },
+      documented({
+        access: "raw",
+        tag: "Licenses",
+        summary: "The words of a server's last poll",
+        description:
+          "What was run and what it said, and the lines that no rule knew. Null before the first poll since the start.",
+        parameters: ID,
+        answers: { 200: { description: "Raw output", schema: Raw } },
+        errors: ["NOT_FOUND"],
+      }),
+    );
+}

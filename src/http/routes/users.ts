@@ -1,0 +1,79 @@
+import { Elysia } from "elysia";
+import { UserRecord } from "../../domain/records.ts";
+import { USER_KINDS } from "../../domain/words.ts";
+import type { Answers } from "../answers/answers.ts";
+import { chooseFormat } from "../answers/format.ts";
+import { perPicture } from "../answers/fragments.ts";
+import { namedServers } from "../answers/known-servers.ts";
+import { type ListKind, listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
+import { sortable } from "../answers/order.ts";
+import type { HttpDeps } from "../deps.ts";
+import { documented } from "../documented.ts";
+import type { Exchanges } from "../exchange.ts";
+import { FORMAT, LIVE_PAGE, names, type Sort, sortBy, wholeNames, wordList } from "../parameters.ts";
+import { type QueryOf, queryOf } from "../query.ts";
+import { userRecords } from "../records/to-records.ts";
+
+const USERS: ListKind<UserRecord> = {
+  plural: "users",
+  record: UserRecord,
+  identity: ["server", "daemon", "feature", "kind", "user", "host", "display", "handle"],
+};
+
+/** Who holds seats longest stands first. */
+const BY_START: Sort<keyof UserRecord> = { field: "startedAt", descending: false };
+
+const QUERY = queryOf({
+  feature: wholeNames("Exact name of the feature; may be repeated."),
+  server: names("Ids of servers. An unknown one is 404."),
+  daemon: names("Names of daemons."),
+  user: names("Exact names of users."),
+  host: names("Names of client hosts, whatever the case."),
+  kind: wordList(USER_KINDS, "Checkouts, reservations, queue entries."),
+  sort: sortBy(sortable<UserRecord>(UserRecord)),
+  ...LIVE_PAGE,
+  ...FORMAT,
+});
+type Query = QueryOf<typeof QUERY>;
+
+/** Who holds seats, for whom seats are kept, and who waits. */
+export function userRoutes({ live }: Pick<HttpDeps, "live">, exchanges: Exchanges, answers: Answers) {
+  const recordsOf = perPicture(({ server, features }) =>
+    features.flatMap((feature) => userRecords(server.id, feature)),
+  );
+
+  return new Elysia({ name: "routes/users" }).get(
+    "/api/licenses/users",
+    ({ request }) => {
+      const exchange = exchanges.of(request);
+      const query = QUERY.parse(exchange.query);
+      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const snapshot = live.snapshot();
+      const servers = namedServers(snapshot, query.server);
+      return answers.respond(request, exchange, snapshot, format, () => {
+        const wanted = matcher(query);
+        const matched = servers.flatMap((picture) => recordsOf(picture).filter(wanted));
+        return listAnswer(USERS, matched, { ...query, sort: query.sort ?? BY_START }, format);
+      });
+    },
+    documented({
+      access: "read",
+      tag: "Licenses",
+      summary: "Checkouts, reservations and queue entries",
+      description: "Sorted by start unless told otherwise; rows whose start is not known come last.",
+      query: QUERY,
+      answers: { 200: listDoc("users", UserRecord, "Users"), 304: NOT_MODIFIED },
+      errors: ["NOT_FOUND"],
+    }),
+  );
+}
+
+function matcher({ feature, daemon, user, host, kind }: Query): (row: UserRecord) => boolean {
+  const hosts = host && new Set(host.map((name) => name.toLowerCase()));
+  return (row) =>
+    (feature === null || feature.includes(row.feature)) &&
+    (daemon === null || daemon.includes(row.daemon)) &&
+    (user === null || (row.user !== null && user.includes(row.user))) &&
+    (hosts === null || (row.host !== null && hosts.has(row.host.toLowerCase()))) &&
+    (kind === null || kind.includes(row.kind));
+}

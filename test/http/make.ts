@@ -1,0 +1,351 @@
+import { type KeyRecord, keyState, type NewKey } from "../../src/domain/keys.ts";
+import type { Log, LogFields, LogOf } from "../../src/domain/log.ts";
+import type { FeaturePicture, ServerPicture, Snapshot } from "../../src/domain/picture.ts";
+import type { PollError } from "../../src/domain/poll.ts";
+import type { CheckoutReading } from "../../src/domain/reading.ts";
+import type { MonitoredServer } from "../../src/domain/server.ts";
+import type { Role } from "../../src/domain/words.ts";
+import { type App, createApp } from "../../src/http/app.ts";
+import type { HttpDeps, KeyCheck, RescanRow } from "../../src/http/deps.ts";
+
+/** 2026-03-01T12:00:00.000Z */
+export const NOW = Date.UTC(2026, 2, 1, 12);
+
+export function monitored(id: string, more: Partial<MonitoredServer> = {}): MonitoredServer {
+  return {
+    id,
+    name: `The ${id}`,
+    manager: "flexnet",
+    address: "27000@lic1",
+    tool: null,
+    timezone: "UTC",
+    intervalMs: 60_000,
+    timeoutMs: 30_000,
+    enabled: true,
+    labels: { site: "muc" },
+    logFile: null,
+    ...more,
+  };
+}
+
+export function checkout(user: string, more: Partial<CheckoutReading> = {}): CheckoutReading {
+  return {
+    user,
+    host: "ws01",
+    display: ":0",
+    qualifier: null,
+    version: "v1.0",
+    count: 1,
+    handle: "101",
+    pid: null,
+    startedAt: NOW - 3_600_000,
+    lingerSeconds: null,
+    borrowed: false,
+    pool: null,
+    ...more,
+  };
+}
+
+export function feature(name: string, more: Partial<FeaturePicture> = {}): FeaturePicture {
+  return {
+    daemon: "acmed",
+    name,
+    total: 4,
+    used: 1,
+    available: 3,
+    reserved: 0,
+    queued: 0,
+    unlimited: false,
+    utilization: 25,
+    shared: false,
+    expiry: { expiresOn: "2026-03-31", expiresAt: Date.UTC(2026, 3, 1) - 1, permanent: false },
+    pools: [
+      {
+        id: "1",
+        number: null,
+        version: "v1.0",
+        vendorString: null,
+        kind: "floating",
+        total: 4,
+        used: null,
+        unlimited: false,
+        expiry: { expiresOn: "2026-03-31", expiresAt: Date.UTC(2026, 3, 1) - 1, permanent: false },
+      },
+    ],
+    state: "ok",
+    error: null,
+    collectedAt: NOW - 5_000,
+    checkouts: [checkout("ada")],
+    reservations: [],
+    queue: [],
+    missed: 0,
+    missedPools: 0,
+    ...more,
+  };
+}
+
+export function picture(id: string, more: Partial<ServerPicture> = {}): ServerPicture {
+  return {
+    server: monitored(id),
+    status: "up",
+    state: "ok",
+    members: [{ host: "lic1", port: 27000, status: "up", master: true, version: "v11.19", error: null }],
+    daemons: [{ name: "acmed", status: "up", version: "v11.19", error: null, totals: null }],
+    error: null,
+    collectedAt: NOW - 5_000,
+    lastPollAt: NOW - 5_000,
+    nextPollAt: NOW + 55_000,
+    pollDurationMs: 120,
+    toolVersion: "v11.19",
+    clockOffsetMs: null,
+    unparsedLines: 1,
+    unparsed: [{ line: 7, text: "a line that no rule knew" }],
+    cut: false,
+    reachability: [
+      { host: "lic1", port: 27000, addresses: ["192.0.2.1"], reachable: true, connectMs: 1.5, error: null },
+    ],
+    features: [
+      feature("solver"),
+      feature("mesher", { used: 0, utilization: 0, available: 4, checkouts: [] }),
+    ],
+    ...more,
+  };
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly source: string;
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+/** A daemon made of plain objects: everything a test may want to change is a field. */
+export interface Bench {
+  readonly app: App;
+  readonly deps: HttpDeps;
+  readonly keys: Readonly<Record<Role, string>>;
+  readonly logged: LogLine[];
+  /** Names given to the collector so far. */
+  readonly rescans: (readonly string[] | null)[];
+  now: number;
+  show(...servers: ServerPicture[]): void;
+  /** How the next polls of a server end; without an error they succeed. */
+  fail(server: string, error: PollError | null): void;
+  get(path: string, options?: Ask): Promise<Response>;
+}
+
+export interface Ask {
+  readonly key?: string | null;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | ReadableStream<Uint8Array>;
+}
+
+export function bench(over: Partial<HttpDeps> = {}): Bench {
+  let snapshot: Snapshot = { version: 1, servers: [picture("eda")] };
+  const logged: LogLine[] = [];
+  const failures = new Map<string, PollError>();
+  const rescans: (readonly string[] | null)[] = [];
+  const keys = memoryKeys(() => result.now);
+  const log: LogOf = (source) => {
+    const write =
+      (level: string): Log["info"] =>
+      (message, fields = {}) =>
+        void logged.push({ level, source, message, fields });
+    return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
+  };
+  const row = (server: string): RescanRow => {
+    const error = failures.get(server) ?? null;
+    return { server, status: error === null ? "ok" : "failed", durationMs: 12, error };
+  };
+  const deps: HttpDeps = {
+    clock: { now: () => result.now },
+    log,
+    build: { version: "1.2.3", commit: "abc1234", bun: Bun.version },
+    settings: () => ({
+      host: "127.0.0.1",
+      port: 0,
+      maxBodyBytes: 1024,
+      rescanTimeoutMs: 5_000,
+      timezone: "Europe/Berlin",
+    }),
+    live: { snapshot: () => snapshot },
+    collector: {
+      rescan(ids) {
+        rescans.push(ids);
+        const enabled = snapshot.servers
+          .filter(({ server }) => server.enabled)
+          .map(({ server }) => server.id);
+        return Promise.resolve((ids ?? enabled).map(row));
+      },
+      status: () => ({
+        servers: 1,
+        enabled: 1,
+        runningPolls: 0,
+        lastPollAt: NOW - 5_000,
+        nextPollAt: NOW + 55_000,
+        durationMs: { p50: 100, p95: 120.5 },
+      }),
+      raw: (id) =>
+        id === "eda"
+          ? {
+              argv: ["/opt/lmutil", "lmstat", "-a"],
+              exitCode: 0,
+              signal: null,
+              stdout: new TextEncoder().encode("Users of solver: …"),
+              stderr: new Uint8Array(),
+              truncated: false,
+            }
+          : null,
+    },
+    keys,
+    health: () => ({
+      database: { status: "healthy", message: "answers" },
+      collector: { status: "healthy", message: "polls" },
+      disk: { status: "healthy", message: "12 % used" },
+    }),
+    host: {
+      info: () => ({
+        hostname: "mon1",
+        os: "Debian GNU/Linux 12",
+        kernel: "6.1.0",
+        arch: "x64",
+        cpuModel: null,
+        cpuCount: 2,
+        memoryBytes: 4_000_000_000,
+      }),
+      interfaces: () => [
+        {
+          name: "eth0",
+          addresses: [{ address: "192.0.2.9", family: "IPv4", prefixLength: 24 }],
+          receivedBytes: 10,
+          sentBytes: null,
+        },
+      ],
+      sample: () => ({ cpu: 12.5, memory: 40, disk: null }),
+    },
+    daemon: {
+      status: () => ({
+        startedAt: NOW - 60_000,
+        configFile: "/etc/licmond/licmond.toml",
+        lastReload: { at: NOW - 1000, outcome: "applied", message: null },
+        streams: { sse: 0, websocket: 0 },
+        database: { sizeBytes: 4096, schemaVersion: 1, oldestSampleAt: null },
+        eventLoopLagMs: 0.4,
+      }),
+      counters: () => ({
+        polls: { ok: 3, partial: 1, failed: 0 },
+        parseProblems: 2,
+        streamClients: 0,
+        memoryBytes: 50_000_000,
+        cpuSeconds: 1.5,
+        eventLoopLagMs: null,
+      }),
+    },
+    ...over,
+  };
+  const app = createApp(deps);
+  const result: Bench = {
+    app,
+    deps,
+    keys: {
+      calendar: keys.add("calendar"),
+      viewer: keys.add("viewer"),
+      operator: keys.add("operator"),
+      admin: keys.add("admin"),
+    },
+    logged,
+    rescans,
+    now: NOW,
+    show(...servers) {
+      snapshot = { version: snapshot.version + 1, servers };
+    },
+    fail(server, error) {
+      if (error === null) failures.delete(server);
+      else failures.set(server, error);
+    },
+    get(path, { key = result.keys.viewer, method = "GET", headers = {}, body } = {}) {
+      return Promise.resolve(
+        app.handle(
+          new Request(`http://lic${path}`, {
+            method,
+            headers: { ...(key !== null && { "x-api-key": key }), ...headers },
+            ...(body !== undefined && { body, duplex: "half" }),
+          }),
+        ),
+      );
+    },
+  };
+  return result;
+}
+
+/** Keys in memory, with the outcomes of the real ones. */
+export function memoryKeys(
+  now: () => number,
+): HttpDeps["keys"] & { add(role: Role, more?: Partial<NewKey>): string } {
+  const known = new Map<string, { secret: string; record: KeyRecord }>();
+  const current = (record: KeyRecord): KeyRecord => ({ ...record, state: keyState(record, now()) });
+  const insert = (wanted: NewKey): { presented: string; key: KeyRecord } => {
+    const id = `key${String(known.size).padStart(9, "0")}`;
+    const secret = id.padEnd(43, "x");
+    const record: KeyRecord = {
+      ...wanted,
+      id,
+      state: "active",
+      createdAt: NOW,
+      revokedAt: null,
+      lastUsedAt: null,
+    };
+    known.set(id, { secret, record });
+    return { presented: `lmk_${id}_${secret}`, key: record };
+  };
+  return {
+    add: (role, more = {}) =>
+      insert({
+        name: `${role} ${known.size}`,
+        role,
+        expiresAt: null,
+        anonymize: false,
+        dailyQuota: null,
+        monthlyQuota: null,
+        requestsPerMinute: null,
+        ...more,
+      }).presented,
+    verify(presented): KeyCheck {
+      const [, id = "", secret] = presented.split("_");
+      const found = known.get(id);
+      if (found === undefined || found.secret !== secret) return { outcome: "invalid" };
+      const key = current(found.record);
+      return { outcome: key.state === "active" ? "valid" : key.state, key };
+    },
+    touch(id, at) {
+      const found = known.get(id);
+      if (found !== undefined) known.set(id, { ...found, record: { ...found.record, lastUsedAt: at } });
+    },
+    count: () => known.size,
+    create(wanted) {
+      const taken = [...known.values()].some(
+        ({ record }) => record.name === wanted.name && current(record).state === "active",
+      );
+      return taken ? { outcome: "name-taken" } : { outcome: "created", ...insert(wanted) };
+    },
+    list: () => [...known.values()].map(({ record }) => current(record)),
+    get: (id) => {
+      const found = known.get(id);
+      return found === undefined ? null : current(found.record);
+    },
+    revoke(id) {
+      const found = known.get(id);
+      if (found === undefined) return "unknown";
+      if (found.record.revokedAt !== null) return "gone";
+      known.set(id, { ...found, record: { ...found.record, revokedAt: now() } });
+      return "revoked";
+    },
+  };
+}
+
+export const REFUSED: PollError = {
+  code: "LICENSE_SERVER_UNREACHABLE",
+  message: "Nobody answers at 27000@lic1.",
+  details: "Cannot connect to license server system. (-15,570)",
+};
