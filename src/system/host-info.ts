@@ -1,0 +1,123 @@
+import {
+  arch,
+  availableParallelism,
+  cpus,
+  hostname,
+  networkInterfaces as osInterfaces,
+  release,
+  totalmem,
+  type,
+} from "node:os";
+import { hostZone } from "../domain/zone.ts";
+import { type ReadFile, readSystemFile } from "./host-files.ts";
+
+/** What does not change while licmond runs. */
+export interface HostInfo {
+  readonly hostname: string;
+  /** For people, e.g. `Debian GNU/Linux 12 (bookworm)`. */
+  readonly os: string;
+  /** e.g. `6.1.0-18-amd64` */
+  readonly kernel: string;
+  /** As Node.js calls it: `x64`, `arm64`. */
+  readonly arch: string;
+  readonly cpuModel: string | null;
+  readonly cpuCount: number;
+  readonly memoryBytes: number;
+  /** IANA zone of the host. */
+  readonly timezone: string;
+  readonly bunVersion: string;
+}
+
+export function hostInfo(readFile: ReadFile = readSystemFile): HostInfo {
+  // Inside a sandbox without /proc these calls throw, where they would have nothing to tell.
+  const processors = attempt(cpus) ?? [];
+  return {
+    hostname: hostname(),
+    os: osName(readFile("/etc/os-release") ?? readFile("/usr/lib/os-release")) ?? `${type()} ${release()}`,
+    kernel: release(),
+    arch: arch(),
+    cpuModel: cpuModel(processors[0]?.model),
+    cpuCount: Math.max(1, processors.length || (attempt(availableParallelism) ?? 1)),
+    memoryBytes: totalmem(),
+    timezone: hostZone(),
+    bunVersion: Bun.version,
+  };
+}
+
+/** `PRETTY_NAME` of an os-release(5) file; null when it has none. */
+export function osName(osRelease: string | null): string | null {
+  const found = /^PRETTY_NAME=(?:"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'|(\S+))\s*$/m.exec(osRelease ?? "");
+  if (found === null) return null;
+  const name = found[1]?.replace(/\\(.)/g, "$1") ?? found[2] ?? found[3] ?? "";
+  return name === "" ? null : name;
+}
+
+/** Virtual and ARM machines often have no name for their CPU. */
+function cpuModel(model: string | undefined): string | null {
+  const name = model?.replace(/\s+/g, " ").trim() ?? "";
+  return name === "" || name.toLowerCase() === "unknown" ? null : name;
+}
+
+export interface InterfaceAddress {
+  readonly address: string;
+  readonly family: "IPv4" | "IPv6";
+  readonly prefixLength: number | null;
+}
+
+export interface NetworkInterface {
+  readonly name: string;
+  readonly addresses: readonly InterfaceAddress[];
+  /** Since the interface came up; null where the system does not tell. */
+  readonly receivedBytes: number | null;
+  readonly sentBytes: number | null;
+}
+
+/** Addresses of the interfaces that are up, as `os.networkInterfaces()` gives them. */
+export type AddressesOf = () => Readonly<
+  Record<string, readonly { address: string; family: string; cidr: string | null }[] | undefined>
+>;
+
+/** Every interface of the host, those without an address included, in the order of their names. */
+export function networkInterfaces(
+  readFile: ReadFile = readSystemFile,
+  addressesOf: AddressesOf = osInterfaces,
+): NetworkInterface[] {
+  const counters = parseNetDev(readFile("/proc/net/dev") ?? "");
+  // Without leave to ask the kernel (RestrictAddressFamilies= without AF_NETLINK) no address is known.
+  const addresses = attempt(addressesOf) ?? {};
+  const names = new Set([...counters.keys(), ...Object.keys(addresses)]);
+  return [...names].sort().map((name) => ({
+    name,
+    addresses: (addresses[name] ?? []).map(({ address, family, cidr }) => ({
+      address,
+      family: family === "IPv6" ? "IPv6" : "IPv4",
+      prefixLength: prefixOf(cidr),
+    })),
+    receivedBytes: counters.get(name)?.received ?? null,
+    sentBytes: counters.get(name)?.sent ?? null,
+  }));
+}
+
+/** Lines of /proc/net/dev, `eth0: 735 16 0 0 0 0 0 0 914 8 …`: bytes received are the first number, sent the ninth. */
+export function parseNetDev(text: string): Map<string, { received: number; sent: number }> {
+  const counters = new Map<string, { received: number; sent: number }>();
+  for (const line of text.split("\n")) {
+    const found = /^\s*(\S+?):\s*(\d+)(?:\s+\d+){7}\s+(\d+)\s/.exec(line);
+    if (found === null) continue;
+    counters.set(found[1] ?? "", { received: Number(found[2]), sent: Number(found[3]) });
+  }
+  return counters;
+}
+
+function prefixOf(cidr: string | null): number | null {
+  const found = /\/(\d{1,3})$/.exec(cidr ?? "");
+  return found === null ? null : Number(found[1]);
+}
+
+function attempt<T>(ask: () => T): T | null {
+  try {
+    return ask();
+  } catch {
+    return null;
+  }
+}
