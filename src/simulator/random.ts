@@ -1,0 +1,55 @@
+/**
+ * Chance without state: everything that happens on the make-believe site is drawn from a hash of what it
+ * belongs to (seed, server, person, day …), so that any instant can be computed without those before it.
+ */
+
+export type Key = string | number;
+
+/** Values drawn one after the other from one hash. Equal keys give equal values, in every process. */
+export interface Draws {
+  /** [0, 1) */
+  next(): number;
+  /** A number in [from, to). */
+  between(from: number, to: number): number;
+  /** An integer in [from, to]. */
+  integer(from: number, to: number): number;
+  chance(probability: number): boolean;
+  pick<T>(list: readonly [T, ...T[]]): T;
+}
+
+/** 32 bits of the keys: FNV-1a over their text, then the finalizer of MurmurHash3 to spread neighbours apart. */
+export function hash(...keys: readonly Key[]): number {
+  let bits = 0x811c9dc5;
+  for (const key of keys) {
+    const text = typeof key === "number" ? `#${key}` : key;
+    for (let index = 0; index < text.length; index++) {
+      bits = Math.imul(bits ^ text.charCodeAt(index), 0x01000193);
+    }
+    // Ends the key, so that ("ab", "c") is not ("a", "bc").
+    bits = Math.imul(bits ^ 0x1f, 0x01000193);
+  }
+  return mix(bits) >>> 0;
+}
+
+/** A fresh row of draws for these keys. */
+export function draws(...keys: readonly Key[]): Draws {
+  let state = hash(...keys);
+  const next = () => {
+    state = (state + 0x9e3779b9) | 0;
+    return (mix(state) >>> 0) / 0x1_0000_0000;
+  };
+  return {
+    next,
+    between: (from, to) => from + next() * (to - from),
+    integer: (from, to) => from + Math.floor(next() * (to - from + 1)),
+    chance: (probability) => next() < probability,
+    pick: (list) => list[Math.floor(next() * list.length)] ?? list[0],
+  };
+}
+
+function mix(value: number): number {
+  let bits = value;
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+  return bits ^ (bits >>> 16);
+}

@@ -1,0 +1,49 @@
+import { describe, expect, test } from "bun:test";
+import { draws, hash } from "../../src/simulator/random.ts";
+
+describe("hash", () => {
+  test("does not run keys together, and tells numbers from their text", () => {
+    expect(hash("ab", "c")).not.toBe(hash("a", "bc"));
+    expect(hash(12, 3)).not.toBe(hash(1, 23));
+    expect(hash("7")).not.toBe(hash(7));
+  });
+
+  test("neighbours are far apart: every bit is set about half of the time", () => {
+    const set = new Array<number>(32).fill(0);
+    for (let day = 0; day < 4000; day++) {
+      const bits = hash(7, "eda", "person", day);
+      for (let bit = 0; bit < 32; bit++) set[bit] = (set[bit] ?? 0) + ((bits >>> bit) & 1);
+    }
+    for (const count of set) {
+      expect(count).toBeGreaterThan(1800);
+      expect(count).toBeLessThan(2200);
+    }
+  });
+});
+
+describe("draws", () => {
+  test("equal keys give equal rows, other keys others", () => {
+    const row = (seed: number) => {
+      const draw = draws(seed, "x");
+      return Array.from({ length: 5 }, () => draw.next());
+    };
+    expect(row(1)).toEqual(row(1));
+    expect(row(1)).not.toEqual(row(2));
+  });
+
+  test("stay in their bounds, reach both ends, and are even", () => {
+    const draw = draws("bounds");
+    const dice = Array.from({ length: 6000 }, () => draw.integer(1, 6));
+    for (const face of [1, 2, 3, 4, 5, 6]) {
+      const times = dice.filter((value) => value === face).length;
+      expect(times).toBeGreaterThan(850);
+      expect(times).toBeLessThan(1150);
+    }
+    expect(new Set(dice).size).toBe(6);
+    for (let index = 0; index < 500; index++) {
+      const value = draw.between(-2, 3);
+      expect(value).toBeGreaterThanOrEqual(-2);
+      expect(value).toBeLessThan(3);
+    }
+  });
+});

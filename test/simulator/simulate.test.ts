@@ -1,0 +1,166 @@
+import { describe, expect, test } from "bun:test";
+import { createKnownHosts } from "../../src/managers/known-hosts.ts";
+import { readOutputSync } from "../../src/managers/read-output.ts";
+import { managerOf } from "../../src/managers/registry.ts";
+import { SERVERS } from "../../src/simulator/servers.ts";
+import { SimulateUsageError, simulate } from "../../src/simulator/simulate.ts";
+import { isSilent } from "../../src/simulator/site.ts";
+
+const AT = "2026-11-18T10:01:02.345Z";
+const NOW = Date.parse(AT);
+const OWN = ["--timezone", "Europe/Berlin", "--seed", "7"];
+
+function lmstat(server: string, ...args: string[]) {
+  return simulate(managerOf("flexnet"), [...OWN, "--server", server, "lmstat", ...args], NOW);
+}
+
+function rlmstat(...args: string[]) {
+  return simulate(managerOf("rlm"), [...OWN, "rlmstat", ...args], NOW);
+}
+
+function read(manager: "flexnet" | "rlm", text: string) {
+  const parser = managerOf(manager).createParser({
+    zone: "Europe/Berlin",
+    now: NOW,
+    knownHosts: createKnownHosts(),
+  });
+  return readOutputSync(new TextEncoder().encode(text), parser);
+}
+
+describe("lmstat", () => {
+  test("-a -i -c prints the report under the names asked for, and exits with 0", () => {
+    const { stdout, stderr, exitCode } = lmstat("eda", "-a", "-i", "-c", "2700@elsewhere");
+    expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+    expect(stdout).toContain("Flexible License Manager status on Wed 11/18/2026 11:01");
+    const reading = read("flexnet", stdout);
+    expect(reading.members).toMatchObject([{ host: "elsewhere", port: 2700, status: "up" }]);
+    expect(reading.features.length).toBeGreaterThan(5);
+    expect(reading.unparsedLines).toBe(0);
+  });
+
+  test("works as lmutil lmstat, and as what the collector runs", () => {
+    const { argv } = managerOf("flexnet").command(["licmond", "--server", "eda", ...OWN], "27000@lic-eda");
+    const ran = simulate(managerOf("flexnet"), argv.slice(1), NOW);
+    const lmutil = simulate(
+      managerOf("flexnet"),
+      ["--server", "eda", ...OWN, "lmutil", "lmstat", "-a", "-i", "-c", "27000@lic-eda"],
+      NOW,
+    );
+    expect(ran.exitCode).toBe(0);
+    expect(ran).toEqual(lmutil);
+  });
+
+  test("--at sets the clock", () => {
+    const later = simulate(
+      managerOf("flexnet"),
+      ["--at", AT, ...OWN, "--server=eda", "lmstat", "-a", "-i"],
+      NOW + 86_400_000,
+    );
+    expect(later).toEqual(lmstat("eda", "-a", "-i"));
+  });
+
+  test("-f and -S narrow it down, without -a there are no features", () => {
+    expect(read("flexnet", lmstat("plm", "-S", "vaultlmd").stdout).features.map(({ name }) => name)).toEqual([
+      "server",
+      "viewer",
+      "author",
+    ]);
+    expect(read("flexnet", lmstat("plm", "-f", "viewer").stdout).features).toHaveLength(2);
+    expect(read("flexnet", lmstat("plm", "-c", "28000@lic-plm").stdout).features).toEqual([]);
+  });
+
+  test("nobody answers: the tool's words, and lmutil's exit code of -15", () => {
+    const remote = SERVERS.find(({ id }) => id === "remote");
+    let minute = 0;
+    while (remote !== undefined && minute < 60 && !isSilent(7, remote, NOW + minute * 60_000)) minute++;
+    const { stdout, exitCode } = simulate(
+      managerOf("flexnet"),
+      ["--server", "remote", ...OWN, "lmstat", "-a", "-i", "-c", "27020@lic-branch"],
+      NOW + minute * 60_000,
+    );
+    expect(exitCode).toBe(241);
+    expect(stdout).toContain(
+      'Error getting status: Cannot connect to license server system. (-15,570:111 "Connection refused")',
+    );
+    expect(read("flexnet", stdout)).toMatchObject({ features: [], errors: [{ kind: "unreachable" }] });
+  });
+
+  test("-v prints the version", () => {
+    expect(lmstat("eda", "-v")).toMatchObject({
+      stdout: expect.stringMatching(/^lmstat v11\./m),
+      exitCode: 0,
+    });
+  });
+
+  test.each([[["-frobnicate"]], [["-a", "--wrong"]], [["-c"]], [["-a", "-c", "-i"]], [[]], [["stray"]]])(
+    "%j: usage on stderr, exit 1",
+    (args) => {
+      const { stdout, stderr, exitCode } = lmstat("eda", ...args);
+      expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
+      expect(stderr).toContain("usage: lmstat");
+    },
+  );
+
+  test("an address that is none", () => {
+    const { stdout, stderr, exitCode } = lmstat("eda", "-a", "-c", "27000@a,27000@b");
+    expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
+    expect(stderr).toContain("27000@a,27000@b");
+  });
+});
+
+describe("rlmstat", () => {
+  test("-a -c prints the report", () => {
+    const { stdout, stderr, exitCode } = rlmstat("-a", "-c", "5053@lic-media");
+    expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+    const reading = read("rlm", stdout);
+    expect(reading.daemons).toHaveLength(2);
+    expect(reading.unparsedLines).toBe(0);
+  });
+
+  test("-i takes one ISV, -p one product, -v the version", () => {
+    const { stdout } = rlmstat("-i", "paintisv");
+    expect(read("rlm", stdout).features.map(({ name }) => name)).toEqual(["paint_studio", "paint_viewer"]);
+    expect(read("rlm", rlmstat("-p", "denoise-gpu").stdout).features).toHaveLength(1);
+    expect(rlmstat("-v").stdout).toStartWith("rlmutil v14.2\n");
+  });
+
+  test("unknown option: usage on stderr, exit 1", () => {
+    expect(rlmstat("-frobnicate")).toMatchObject({
+      stdout: "",
+      stderr: expect.stringContaining("usage: rlmstat"),
+      exitCode: 1,
+    });
+  });
+});
+
+test("a server of a given size", () => {
+  const size = ["--checkouts", "300", "--features", "7", "--bytes", "90000"];
+  const { stdout, exitCode } = simulate(
+    managerOf("flexnet"),
+    [...OWN, ...size, "lmstat", "-a", "-i", "-c", "1700@big"],
+    NOW,
+  );
+  const { features, members, unparsedLines } = read("flexnet", stdout);
+  expect({ exitCode, unparsedLines, features: features.length }).toEqual({
+    exitCode: 0,
+    unparsedLines: 0,
+    features: 7,
+  });
+  expect(features.reduce((sum, { checkouts }) => sum + checkouts.length, 0)).toBe(300);
+  expect(members).toMatchObject([{ host: "big", port: 1700 }]);
+  expect(stdout.length).toBeGreaterThan(89_000);
+});
+
+test.each([
+  [["--server", "nowhere"], "eda, cae, plm, remote, embedded"],
+  [["--server", "media"], '"media"'],
+  [["--seed", "one"], "--seed"],
+  [["--seed"], "--seed needs a value"],
+  [["--timezone", "Mars/Olympus"], "Mars/Olympus"],
+  [["--at", "yesterday"], "ISO 8601"],
+  [["--checkouts", "many"], "--checkouts"],
+  [["--checkouts", "9", "--bytes", "10", "-a"], "--bytes"],
+])("%j is a mistake of ours, not of the tool", (args, words) => {
+  expect(() => simulate(managerOf("flexnet"), args, NOW)).toThrow(SimulateUsageError);
+  expect(() => simulate(managerOf("flexnet"), args, NOW)).toThrow(words);
+});

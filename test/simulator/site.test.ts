@@ -1,0 +1,266 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { CheckoutReading, FeatureReading, Reading } from "../../src/domain/reading.ts";
+import { createKnownHosts } from "../../src/managers/known-hosts.ts";
+import { readOutputSync } from "../../src/managers/read-output.ts";
+import { managerOf } from "../../src/managers/registry.ts";
+import { DAY, HOUR, MINUTE, weekAt, weekOf } from "../../src/simulator/calendar.ts";
+import type { ServerSpec } from "../../src/simulator/server-spec.ts";
+import { SERVERS } from "../../src/simulator/servers.ts";
+import { createSite, isSilent, startWeekOf } from "../../src/simulator/site.ts";
+
+const ZONE = "Europe/Berlin";
+/** A Wednesday. */
+const NOON = Date.parse("2026-11-18T11:00:00Z");
+const site = createSite({ seed: 7, zone: ZONE });
+
+/** Half a year, with a change of clocks and a change of year in it, so that the weeks played stay few. */
+const instants = fc.integer({ min: Date.parse("2026-10-19"), max: Date.parse("2027-04-05") });
+const servers = fc.constantFrom(...SERVERS);
+
+function server(id: string): ServerSpec {
+  const found = SERVERS.find((one) => one.id === id);
+  if (found === undefined) throw new Error(`there is no server ${id}`);
+  return found;
+}
+
+function feature(reading: Reading, name: string): FeatureReading {
+  const found = reading.features.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`there is no feature ${name}`);
+  return found;
+}
+
+function sum(list: readonly { readonly count: number }[]): number {
+  return list.reduce((total, { count }) => total + count, 0);
+}
+
+/** Checkouts by what identifies them. */
+function checkoutsOf(reading: Reading): Map<string, CheckoutReading> {
+  const found = new Map<string, CheckoutReading>();
+  for (const { daemon, name, checkouts } of reading.features) {
+    for (const checkout of checkouts) found.set(`${daemon} ${name} ${checkout.handle}`, checkout);
+  }
+  return found;
+}
+
+function usedAt(id: string, instant: number): number {
+  return site.reading(server(id), instant).features.reduce((total, { used }) => total + (used ?? 0), 0);
+}
+
+describe("a reading", () => {
+  test("is the same from every process, and another for another seed", () => {
+    for (const spec of SERVERS) {
+      const again = createSite({ seed: 7, zone: ZONE });
+      // The second site has looked at other weeks before.
+      again.reading(spec, NOON - 40 * DAY);
+      again.reading(spec, NOON + 40 * DAY);
+      expect(again.reading(spec, NOON)).toEqual(site.reading(spec, NOON));
+    }
+    const other = createSite({ seed: 8, zone: ZONE }).reading(server("eda"), NOON);
+    expect(other).not.toEqual(site.reading(server("eda"), NOON));
+  });
+
+  test("text of every server has no line that the parser does not know, and says the same", () => {
+    fc.assert(
+      fc.property(servers, instants, (spec, instant) => {
+        const manager = managerOf(spec.manager);
+        const reading = site.reading(spec, instant);
+        const text = manager.render(reading, { address: spec.address, zone: ZONE });
+        const parser = manager.createParser({ zone: ZONE, now: instant, knownHosts: createKnownHosts() });
+        const parsed = readOutputSync(new TextEncoder().encode(text), parser);
+        expect(parsed.unparsed).toEqual([]);
+        expect(parsed).toEqual(reading);
+      }),
+      { numRuns: 120 },
+    );
+  });
+
+  test("never holds more than there is, and adds up", () => {
+    fc.assert(
+      fc.property(servers, instants, (spec, instant) => {
+        const reading = site.reading(spec, instant);
+        for (const { total, used, unlimited, checkouts, reservations, queue } of reading.features) {
+          for (const { startedAt } of checkouts) expect(startedAt ?? Infinity).toBeLessThanOrEqual(instant);
+          if (unlimited) continue;
+          expect(used).toBeLessThanOrEqual(total ?? -1);
+          expect(used).toBe(sum(checkouts) + sum(reservations));
+          if (spec.manager === "rlm") expect(queue).toEqual([]);
+        }
+        const handles = [...checkoutsOf(reading).values()].map(({ handle }) => handle);
+        expect(new Set(handles).size).toBe(handles.length);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("a minute later, what goes on is the same", () => {
+    let kept = 0;
+    fc.assert(
+      fc.property(servers, instants, (spec, instant) => {
+        const earlierReading = site.reading(spec, instant);
+        if (earlierReading.errors.length > 0) return;
+        const before = checkoutsOf(earlierReading);
+        for (const [key, after] of checkoutsOf(site.reading(spec, instant + MINUTE))) {
+          const earlier = before.get(key);
+          if (earlier === undefined) {
+            // A start is printed to the minute.
+            expect(after.startedAt ?? 0).toBeGreaterThan(instant - MINUTE);
+            continue;
+          }
+          kept++;
+          const same = { lingerSeconds: null };
+          expect({ ...after, ...same }).toEqual({ ...earlier, ...same });
+          if (after.borrowed) expect(after.lingerSeconds).toBe((earlier.lingerSeconds ?? 0) - 60);
+        }
+      }),
+      { numRuns: 200, examples: [[server("eda"), NOON]] },
+    );
+    expect(kept).toBeGreaterThan(100);
+  });
+
+  test("seats held over the change of weeks go on", () => {
+    const { endsAt } = weekAt(ZONE, NOON);
+    const before = checkoutsOf(site.reading(server("cae"), endsAt - 1000));
+    const after = checkoutsOf(site.reading(server("cae"), endsAt + 1000));
+    expect(before.size).toBeGreaterThan(0);
+    for (const [key, checkout] of before) expect(after.get(key)).toEqual(checkout);
+  });
+});
+
+describe("people", () => {
+  test.each(["eda", "plm", "media", "embedded"])("work by day: %s", (id) => {
+    const day =
+      [10, 11, 14, 15].reduce((total, hour) => total + usedAt(id, NOON + (hour - 12) * HOUR), 0) / 4;
+    const night = [3, 4, 5].reduce((total, hour) => total + usedAt(id, NOON + (hour - 12) * HOUR), 0) / 3;
+    const sunday = usedAt(id, NOON + 4 * DAY);
+    expect(day).toBeGreaterThan(8);
+    expect(night).toBeLessThan(day / 2);
+    expect(sunday).toBeLessThan(day / 2);
+  });
+
+  test("some go to lunch", () => {
+    const at = (hour: number) =>
+      feature(site.reading(server("eda"), NOON + (hour - 12) * HOUR), "Layout_XL").used;
+    const average = (hour: number) =>
+      [0, 1, 2].reduce((total, day) => total + (at(hour + 24 * (day - 1)) ?? 0), 0) / 3;
+    expect(average(12.5)).toBeLessThan(average(10.75));
+  });
+
+  test("jobs hold several seats into the night", () => {
+    const { checkouts } = feature(site.reading(server("cae"), NOON + 11 * HOUR), "fea_tokens");
+    expect(checkouts.some(({ count, host }) => count > 4 && host?.startsWith("cn-"))).toBe(true);
+  });
+
+  test("somebody holds for days, and somebody has borrowed", () => {
+    const held = SERVERS.flatMap((spec) => [...checkoutsOf(site.reading(spec, NOON)).values()]);
+    expect(held.some(({ startedAt }) => (startedAt ?? NOON) < NOON - 2 * DAY)).toBe(true);
+    expect(held.some(({ borrowed, lingerSeconds }) => borrowed && (lingerSeconds ?? 0) > 0)).toBe(true);
+  });
+});
+
+describe("what each server shows", () => {
+  test("eda: seats run out and people wait, on every working day of three weeks", () => {
+    for (let week = 0; week < 3; week++) {
+      for (let day = -2; day <= 2; day++) {
+        const waits = server("eda").features.flatMap((spec) => {
+          const midnight = NOON - 12 * HOUR + (7 * week + day) * DAY;
+          const { waits } = site.schedule(server("eda"), spec, midnight + 12 * HOUR);
+          return waits.filter(({ from }) => from > midnight && from < midnight + DAY);
+        });
+        expect(waits.length).toBeGreaterThan(0);
+      }
+    }
+  });
+
+  test("eda: who waits finds no seat, and reserved seats are kept", () => {
+    let waiting = 0;
+    for (let minute = 0; minute < 600; minute += 5) {
+      const reading = site.reading(server("eda"), NOON - 4 * HOUR + minute * MINUTE);
+      for (const { queue, total, used, pools } of reading.features) {
+        if (queue.length === 0 || pools.length > 1) continue;
+        waiting++;
+        expect((total ?? 0) - (used ?? 0)).toBeLessThan(Math.min(...queue.map(({ count }) => count)));
+      }
+    }
+    expect(waiting).toBeGreaterThan(10);
+    expect(feature(site.reading(server("eda"), NOON - 8 * HOUR), "RF_Option").reservations).toEqual([
+      { type: "group", name: "analog", count: 1, pool: 0 },
+    ]);
+  });
+
+  test("cae: two of three members are up, and the data is there", () => {
+    const { members, features } = site.reading(server("cae"), NOON);
+    expect(members.map(({ status, master }) => [status, master])).toEqual([
+      ["up", false],
+      ["up", true],
+      ["down", false],
+    ]);
+    expect(members[2]?.error?.major).toBe(-15);
+    expect(features.length).toBeGreaterThan(0);
+  });
+
+  test("plm: two daemons with features of equal names and numbers of their own", () => {
+    const viewers = site.reading(server("plm"), NOON).features.filter(({ name }) => name === "viewer");
+    expect(viewers.map(({ daemon }) => daemon)).toEqual(["drawlmd", "vaultlmd"]);
+    expect(viewers[0]?.total).not.toBe(viewers[1]?.total);
+  });
+
+  test("media: two ISVs, pools of one product, and totals that only grow between two starts", () => {
+    const reading = site.reading(server("media"), NOON);
+    expect(reading.daemons.map(({ name }) => name)).toEqual(["lumenisv", "paintisv"]);
+    expect(feature(reading, "lumen_render").pools.map(({ number }) => number)).toEqual(["1", "2"]);
+    const started = weekOf(ZONE, startWeekOf(weekAt(ZONE, NOON))).startsAt;
+    let last = { checkouts: 0, denials: 0 };
+    for (let hour = 0; hour < 28 * 24; hour += 3) {
+      const { totals } = site.reading(server("media"), started + hour * HOUR).daemons[0] ?? {};
+      expect(totals?.checkouts ?? -1).toBeGreaterThanOrEqual(last.checkouts);
+      expect(totals?.denials ?? -1).toBeGreaterThanOrEqual(last.denials);
+      last = { checkouts: totals?.checkouts ?? 0, denials: totals?.denials ?? 0 };
+    }
+    expect(last.denials).toBeGreaterThan(100);
+    expect(last.checkouts).toBeGreaterThan(last.denials);
+  });
+
+  test.each([1, 7, 99])("remote: silent for exactly ten minutes of every hour (seed %d)", (seed) => {
+    const bad = createSite({ seed, zone: ZONE });
+    for (const hour of [0, 9, 30]) {
+      const silent: number[] = [];
+      for (let minute = 0; minute < 60; minute++) {
+        const reading = bad.reading(server("remote"), NOON + hour * HOUR + minute * MINUTE + 30_000);
+        if (reading.errors.length > 0) silent.push(minute);
+        expect(reading.features.length === 0).toBe(reading.errors.length > 0);
+      }
+      expect(silent).toHaveLength(10);
+      expect((silent[9] ?? 0) - (silent[0] ?? 0)).toBe(9);
+    }
+    expect(SERVERS.filter((spec) => isSilent(seed, spec, NOON + 5 * MINUTE) && spec.id !== "remote")).toEqual(
+      [],
+    );
+  });
+
+  test("embedded: uncounted features have no totals", () => {
+    const { total, used, unlimited, pools } = feature(site.reading(server("embedded"), NOON), "cc_host_any");
+    expect({ total, used, unlimited, kind: pools[0]?.kind }).toEqual({
+      total: null,
+      used: null,
+      unlimited: true,
+      kind: "uncounted",
+    });
+  });
+
+  test("at any time something expires within 30 days, something has expired, something never does", () => {
+    fc.assert(
+      fc.property(instants, (instant) => {
+        const pools = SERVERS.flatMap((spec) =>
+          site.reading(spec, instant).features.flatMap((one) => one.pools),
+        );
+        const days = pools.map(({ expiry }) => ((expiry.expiresAt ?? Infinity) - instant) / DAY);
+        expect(days.some((left) => left > 0 && left <= 30)).toBe(true);
+        expect(days.some((left) => left < 0)).toBe(true);
+        expect(days.some((left) => left > 365 && left < 1000)).toBe(true);
+        expect(pools.some(({ expiry }) => expiry.permanent)).toBe(true);
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
