@@ -1,0 +1,83 @@
+import type { TSchema } from "@sinclair/typebox";
+import { escapeControls } from "../domain/plain-text.ts";
+import { isTable } from "./check-value.ts";
+import { closestWord } from "./closest-word.ts";
+import { type KeyPath, printPath } from "./problem.ts";
+import { ConfigFile } from "./schema.ts";
+
+/** The environment, as `process.env` has it. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Variables that are read elsewhere. */
+const OTHERS = ["LICMOND_CONFIG"];
+
+interface Scalar {
+  readonly path: readonly string[];
+  readonly type: string;
+}
+
+const whole: TSchema = ConfigFile;
+
+/** Every scalar outside of lists, by the name of its variable: `http.port` is LICMOND_HTTP_PORT. */
+export const ENVIRONMENT_VARIABLES: ReadonlyMap<string, Scalar> = new Map(scalarsOf(whole, []));
+
+interface Overridden {
+  /** The tables with the variables' values laid over them; the tables given stay as they are. */
+  readonly raw: unknown;
+  /** Which variable a value came from, by printed key path. */
+  readonly origins: ReadonlyMap<string, string>;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Lays `LICMOND_HTTP_PORT=9000` style variables over the config. An empty variable counts as not set.
+ * Texts that are no number or boolean where one belongs go through as they are: the check tells what is wrong.
+ */
+export function overrideFromEnvironment(raw: unknown, environment: Environment): Overridden {
+  const origins = new Map<string, string>();
+  const warnings: string[] = [];
+  let result = raw;
+  for (const [name, text] of Object.entries(environment).sort()) {
+    if (!name.startsWith("LICMOND_") || OTHERS.includes(name) || text === undefined || text === "") continue;
+    const scalar = ENVIRONMENT_VARIABLES.get(name);
+    if (scalar === undefined) {
+      const meant = closestWord(name, [...ENVIRONMENT_VARIABLES.keys(), ...OTHERS]);
+      warnings.push(
+        `${escapeControls(name)} is no variable of licmond and is ignored${meant ? `; did you mean ${meant}?` : ""}`,
+      );
+      continue;
+    }
+    origins.set(printPath(scalar.path), name);
+    result = withValue(result, scalar.path, read(text, scalar.type));
+  }
+  return { raw: result, origins, warnings };
+}
+
+function withValue(table: unknown, path: KeyPath, value: unknown): unknown {
+  const [key, ...rest] = path;
+  if (key === undefined) return value;
+  // Where the file has something else than a table, that is the problem to tell.
+  if (table !== undefined && !isTable(table)) return table;
+  return { ...table, [key]: withValue(table?.[key], rest, value) };
+}
+
+function read(text: string, type: string): unknown {
+  if (type === "boolean") return text === "true" ? true : text === "false" ? false : text;
+  if (type === "integer" || type === "number") return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+  return text;
+}
+
+interface Node {
+  readonly [word: string]: unknown;
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, Node>>;
+}
+
+function scalarsOf(node: Node, path: readonly string[]): [string, Scalar][] {
+  return Object.entries(node.properties ?? {}).flatMap(([key, inner]): [string, Scalar][] => {
+    const here = [...path, key];
+    if (inner.properties !== undefined) return scalarsOf(inner, here);
+    if (!["string", "integer", "number", "boolean"].includes(inner.type ?? "")) return [];
+    return [[`LICMOND_${here.join("_").toUpperCase()}`, { path: here, type: inner.type ?? "" }]];
+  });
+}

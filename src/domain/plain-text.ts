@@ -1,0 +1,33 @@
+/**
+ * Text of strangers (license tools, clients, config files) made fit for a log line or a terminal: no control character
+ * that could move a cursor or forge a line, and nothing that looks like a secret.
+ */
+
+/** Control and format characters, line and paragraph separators, lone surrogates. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const PRINTABLE = /^[\x20-\x7e]*$/;
+const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/** Every character that a terminal would act on, written as `\n`, `\t`, `\u001b`. */
+export function escapeControls(text: string): string {
+  if (PRINTABLE.test(text)) return text;
+  return text.replaceAll(
+    UNPRINTABLE,
+    (character) => NAMED[character] ?? `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** API keys in any of the ways in which they travel, and the credentials of a URL. */
+const SECRETS: readonly (readonly [RegExp, string])[] = [
+  [/lmk_[A-Za-z0-9_-]*/g, "lmk_***"],
+  [/([?&;]|\b)(api_key|apikey)(=|%3D)[^&\s"'#]*/gi, "$1$2$3***"],
+  [/\bBearer\s+[^\s"',]+/gi, "Bearer ***"],
+  [/(:\/\/)[^/\s@"']+@/g, "$1***@"],
+];
+const MAYBE_SECRET = /lmk_|api_?key|bearer|@/i;
+
+/** The text with everything masked that looks like a key. A last line of defence: nobody should have put it there. */
+export function maskSecrets(text: string): string {
+  if (!MAYBE_SECRET.test(text)) return text;
+  return SECRETS.reduce((masked, [pattern, mask]) => masked.replaceAll(pattern, mask), text);
+}

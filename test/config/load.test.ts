@@ -1,0 +1,420 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { interpretConfig } from "../../src/config/load.ts";
+import { printProblem } from "../../src/config/problem.ts";
+
+const FILE = "/etc/licmond/licmond.toml";
+
+/** Problems as they are printed, without the file's name in front. */
+function problemsOf(toml: string, environment: Record<string, string> = {}): string[] {
+  const result = interpretConfig(toml, FILE, environment);
+  if (result.ok) return [];
+  return result.problems.map((problem) => printProblem(problem).replace(`${FILE}:`, ""));
+}
+
+const SERVER = 'manager = "rlm"\naddress = "5053@lic1.example"\n';
+
+describe("defaults", () => {
+  test("an empty file is a config", () => {
+    const result = interpretConfig("", null, {});
+    expect(result).toMatchObject({
+      ok: true,
+      warnings: [],
+      config: {
+        http: {
+          host: "0.0.0.0",
+          port: 8080,
+          tls: null,
+          maxBodyBytes: 65_536,
+          corsOrigins: [],
+          trustedProxies: [],
+        },
+        storage: { directory: "/var/lib/licmond" },
+        log: { level: "info", format: "auto" },
+        collector: { intervalMs: 60_000, timeoutMs: 30_000, rescanTimeoutMs: 60_000, concurrency: 8 },
+        servers: [],
+        retention: { samplesMs: 400 * 86_400_000, logBytes: 256_000_000 },
+        alerts: {
+          usageWarning: 80,
+          usageCritical: 95,
+          expiryDays: [30, 14, 7, 1],
+          failures: 3,
+          recoveries: 2,
+        },
+        limits: {
+          requestsPerMinute: 600,
+          burst: 100,
+          anonymousPerMinute: 60,
+          streams: 2000,
+          streamsPerKey: 50,
+        },
+        execute: { enabled: false, commands: [] },
+        remoteWrite: null,
+      },
+    });
+  });
+
+  test("a server takes what it does not say from [collector] and the host", () => {
+    const result = interpretConfig(
+      `[collector]\ninterval = "2m"\ntimeout = "9s"\n[[servers]]\nid = "a"\n${SERVER}
+       [[servers]]\nid = "b"\ninterval = "30s"\ntool = "/opt/rlm/rlmutil"\ntimezone = "UTC"\nenabled = false\n${SERVER}`,
+      FILE,
+      {},
+    );
+    expect(result.ok && result.config.servers).toMatchObject([
+      {
+        id: "a",
+        name: "a",
+        tool: null,
+        intervalMs: 120_000,
+        timeoutMs: 9_000,
+        enabled: true,
+        labels: {},
+        logFile: null,
+      },
+      { id: "b", tool: ["/opt/rlm/rlmutil"], intervalMs: 30_000, timezone: "UTC", enabled: false },
+    ]);
+  });
+
+  test("the config is frozen through and through", () => {
+    const result = interpretConfig(`[[servers]]\nid = "a"\nlabels = { site = "muc" }\n${SERVER}`, FILE, {});
+    if (!result.ok) throw new Error("refused");
+    const labels = result.config.servers[0]?.labels;
+    expect([result.config, result.config.servers, labels].every(Object.isFrozen)).toBe(true);
+  });
+
+  test.each([
+    [{ STATE_DIRECTORY: "/srv/state" }, "", "/srv/state"],
+    [{ STATE_DIRECTORY: "/srv/one:/srv/two" }, "", "/srv/one"],
+    [{ STATE_DIRECTORY: "/srv/state" }, '[storage]\ndirectory = "/srv/mine"', "/srv/mine"],
+    [{ STATE_DIRECTORY: "/srv/state", LICMOND_STORAGE_DIRECTORY: "/srv/env" }, "", "/srv/env"],
+  ])("storage under %j with %j is %s", (environment, toml, directory) => {
+    const result = interpretConfig(toml, FILE, environment);
+    expect(result.ok && result.config.storage.directory).toBe(directory);
+  });
+});
+
+describe("every section is read", () => {
+  test("the whole of the contract's example", () => {
+    const result = interpretConfig(
+      `
+      [http]
+      tls_cert = "/etc/licmond/cert.pem"
+      tls_key = "/etc/licmond/key.pem"
+      cors_origins = ["https://wall.example", "http://localhost:3000"]
+      trusted_proxies = ["10.0.0.0/8", "::1"]
+      [log]
+      level = "debug"
+      format = "json"
+      [[servers]]
+      id = "eda"
+      name = "EDA tools"
+      manager = "flexnet"
+      address = "27000@lic1,27000@lic2,27000@lic3"
+      tool = ["/usr/bin/nice", "/opt/flexnet/lmutil"]
+      timezone = "Europe/Berlin"
+      labels = { site = "muc" }
+      log_file = "/var/log/flexnet/snps.log"
+      [retention]
+      log_size = "1GiB"
+      audit = "2y"
+      [alerts]
+      usage_warning = 70.5
+      held_hours = 12
+      [[alerts.overrides]]
+      server = "eda"
+      feature = "VCS*"
+      usage_critical = 99
+      for = "10m"
+      [[maintenance]]
+      servers = ["eda", "x*"]
+      start = 2026-01-31T22:00:00Z
+      duration = "4h"
+      every = "week"
+      [[notifications]]
+      type = "webhook"
+      severity = "critical"
+      rules = ["server_down"]
+      url = "https://hooks.example/x"
+      secret_file = "/run/credentials/hook"
+      template = "slack"
+      [[notifications]]
+      type = "email"
+      smtp = "smtp://mail.example:587"
+      from = "licmond <licmond@company.example>"
+      to = "admin@company.example"
+      [[notifications]]
+      type = "command"
+      argv = ["/usr/local/bin/page", "-v"]
+      [limits]
+      daily_quota = 100000
+      [execute]
+      enabled = true
+      [[execute.commands]]
+      name = "lmdiag"
+      argv = ["/opt/flexnet/lmutil", "lmdiag", "-n", "-c", "{address}"]
+      [export.remote_write]
+      url = "https://prometheus.example/api/v1/write"
+      token_file = "/run/credentials/token"
+      `,
+      FILE,
+      {},
+    );
+    expect(result).toMatchObject({
+      ok: true,
+      config: {
+        http: { tls: { cert: "/etc/licmond/cert.pem", key: "/etc/licmond/key.pem" } },
+        servers: [{ id: "eda", tool: ["/usr/bin/nice", "/opt/flexnet/lmutil"], labels: { site: "muc" } }],
+        retention: { logBytes: 2 ** 30, auditMs: 730 * 86_400_000 },
+        alerts: {
+          usageWarning: 70.5,
+          usageCritical: 95,
+          overrides: [
+            { server: "eda", daemon: null, feature: "VCS*", settings: { usageCritical: 99 }, forMs: 600_000 },
+          ],
+        },
+        maintenance: [
+          {
+            servers: ["eda", "x*"],
+            startAt: Date.UTC(2026, 0, 31, 22),
+            durationMs: 14_400_000,
+            every: "week",
+          },
+        ],
+        notifications: [
+          { type: "webhook", severity: "critical", rules: ["server_down"], template: "slack" },
+          { type: "email", severity: "warning", rules: null, to: ["admin@company.example"] },
+          { type: "command", argv: ["/usr/local/bin/page", "-v"] },
+        ],
+        limits: { dailyQuota: 100_000, monthlyQuota: null },
+        execute: { enabled: true, commands: [{ name: "lmdiag", role: "admin", timeoutMs: 30_000 }] },
+        remoteWrite: { url: "https://prometheus.example/api/v1/write", intervalMs: 60_000 },
+      },
+    });
+  });
+});
+
+describe("each mistake has its words", () => {
+  test.each<[string, string]>([
+    ["[http]\nport = 99999", "2: http.port takes a whole number from 0 to 65535, not 99999"],
+    ['[http]\nport = "8080"', '2: http.port takes a whole number from 0 to 65535, not "8080"'],
+    ["http = 5", "1: http takes a table, not 5"],
+    [
+      '[http]\nhost = "http://x"',
+      '2: http.host takes an address or host name without scheme and port, e.g. "0.0.0.0", "::" or "127.0.0.1", not "http://x"',
+    ],
+    ['[http]\ntls_cert = "/a"', "1: http.tls_key is missing: it goes with tls_cert"],
+    ['[storage]\ndirectory = "data"', '2: storage.directory takes an absolute path, not "data"'],
+    [
+      '[log]\nlevel = "warning"',
+      '2: log.level takes one of debug, info, warn, error (did you mean "warn"?), not "warning"',
+    ],
+    [
+      '[collector]\ninterval = "4s"',
+      '2: collector.interval takes a duration from 5s to 24h: a whole number and one of the units s m h d y, e.g. "60s", not "4s"',
+    ],
+    [
+      "[colector]\n",
+      "1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, servers, retention, alerts, maintenance, notifications, limits, execute, export)",
+    ],
+    [`[servers]\nid = "a"\n${SERVER}`, "1: servers takes a list of tables: write [[servers]]"],
+    [
+      `[[servers]]\n${SERVER}`,
+      '1: servers[0].id is missing: it takes an id of 1 to 64 of the characters a-z 0-9 . _ - that starts with a letter or digit, e.g. "eda"',
+    ],
+    [
+      '[[servers]]\nid = "a"\nmanager = "lmx"\naddress = "x"',
+      '3: servers[0].manager takes a license manager that is built in: flexnet, rlm, not "lmx"',
+    ],
+    [
+      `[[servers]]\nid = "a"\n${SERVER}[[servers]]\nid = "a"\n${SERVER}`,
+      '6: servers[1].id takes an id of its own: "a" is that of servers[0], line 2',
+    ],
+    [
+      `[[servers]]\nid = "a"\n${SERVER}timezone = "Mars"`,
+      '5: servers[0].timezone takes an IANA time zone, e.g. "Europe/Berlin" or "UTC", not "Mars"',
+    ],
+    [`[[servers]]\nid = "a"\n${SERVER}tool = 5`, "5: servers[0].tool takes a text or a list, not 5"],
+    [
+      `[[servers]]\nid = "a"\n${SERVER}tool = "bin/rlmutil"`,
+      '5: servers[0].tool takes an absolute path, or a bare name that is looked for in $PATH, not "bin/rlmutil"',
+    ],
+    [
+      `[[servers]]\nid = "a"\n${SERVER}tool = ["./rlmutil", "-z"]`,
+      '5: servers[0].tool[0] takes an absolute path, or a bare name that is looked for in $PATH, not "./rlmutil"',
+    ],
+    [
+      '[retention]\nlog_size = "1kB"',
+      '2: retention.log_size takes a size of 1 MB or more: a whole number with kB, MB, GB, TB, KiB, MiB, GiB or TiB, e.g. "256MB", not "1kB"',
+    ],
+    ["[alerts]\nexpiry_days = [1, 1]", "2: alerts.expiry_days takes a list in which nothing occurs twice"],
+    [
+      "[alerts]\nusage_warning = 96",
+      "2: alerts.usage_warning takes usage_warning (96) up to usage_critical (95)",
+    ],
+    [
+      '[[maintenance]]\nservers = ["b"]\nstart = 2026-01-01T00:00:00Z\nduration = "1h"',
+      '2: maintenance[0].servers[0] takes ids of servers, in which * stands for any characters; no server is "b"',
+    ],
+    [
+      '[[notifications]]\ntype = "sms"',
+      '2: notifications[0].type takes one of webhook, email, command, not "sms"',
+    ],
+    ['[[notifications]]\ntype = "webhook"', "1: notifications[0].url is missing: type webhook needs it"],
+    [
+      '[[notifications]]\ntype = "command"\nargv = ["x"]\nurl = "https://a.example"',
+      "4: notifications[0].url does not go with type command, which takes argv",
+    ],
+    [
+      '[[execute.commands]]\nname = "remove"\nargv = ["/bin/true"]',
+      '2: execute.commands[0].name takes a name of its own: "remove" is built in',
+    ],
+    ["[limits]\ndaily_quota = 0", "2: limits.daily_quota takes a whole number of 1 or more, not 0"],
+    [
+      "[http]\nport = 1\nport = 2",
+      "3: is no TOML: trying to redefine an already defined table or value (column 1)",
+    ],
+  ])("%j", (toml, problem) => {
+    const [first, ...others] = problemsOf(toml);
+    expect(first).toBe(problem);
+    expect(others.filter((other) => !other.includes("is missing"))).toEqual([]);
+  });
+
+  test("an address that its manager does not take", () => {
+    const [problem = ""] = problemsOf(
+      '[[servers]]\nid = "a"\nmanager = "flexnet"\naddress = "27000@a b; rm -rf /"\n',
+    );
+    expect(problem).toStartWith("4: servers[0].address ");
+  });
+
+  test("five mistakes are five problems, in the order of the file", () => {
+    const toml = `
+[collector]
+interval = "1s"
+timout = "30s"
+[[servers]]
+id = "UPPER"
+manager = "flexnet"
+address = "27000@lic1.example"
+[[servers]]
+id = "b"
+manager = "flexlmm"
+address = "27000@lic1.example"
+[[servers]]
+id = "c"
+manager = "rlm"
+address = 5053
+`;
+    expect(problemsOf(toml).map((problem) => problem.split(" ").slice(0, 2).join(" "))).toEqual([
+      "3: collector.interval",
+      "4: collector.timout",
+      "6: servers[0].id",
+      "11: servers[1].manager",
+      "16: servers[2].address",
+    ]);
+  });
+});
+
+describe("secrets", () => {
+  test.each([
+    ['[[notifications]]\ntype = "webhook"\nurl = "HUSH"'],
+    ['[[notifications]]\ntype = "webhook"\nurl = "https://a.example"\nsecret_file = "HUSH"'],
+    [
+      '[[notifications]]\ntype = "email"\nsmtp = "smtp://me:HUSH@mail.example"\nfrom = "a@b.example"\nto = "a@b.example"',
+    ],
+    ['[[notifications]]\ntype = "command"\nargv = [["HUSH"]]'],
+    ['[export.remote_write]\nurl = "ftp://HUSH"\ntoken_file = "HUSH"'],
+    ['[execute]\npassword = "HUSH"'],
+    ['[http]\nport = "lmk_abcdefghijkl_HUSH"'],
+    ['[http]\nhost = "https://me:HUSH@a.example"'],
+    ['token = """\nHUSH'],
+    ['[[servers]]\nid = "a"\nlabels = "HUSH'],
+  ])("are not repeated: %j", (toml) => {
+    const problems = problemsOf(toml);
+    expect(problems.length).toBeGreaterThan(0);
+    expect(problems.join("\n")).not.toContain("HUSH");
+  });
+});
+
+describe("the environment", () => {
+  test("overrides scalars of every type", () => {
+    const result = interpretConfig('[http]\nport = 1\nhost = "::"', FILE, {
+      LICMOND_HTTP_PORT: "9000",
+      LICMOND_EXECUTE_ENABLED: "true",
+      LICMOND_ALERTS_USAGE_WARNING: "70.5",
+      LICMOND_EXPORT_REMOTE_WRITE_URL: "https://prometheus.example/write",
+      LICMOND_LOG_LEVEL: "",
+      LICMOND_CONFIG: "/elsewhere.toml",
+      HOME: "/root",
+    });
+    expect(result).toMatchObject({
+      ok: true,
+      warnings: [],
+      config: {
+        http: { port: 9000, host: "::" },
+        execute: { enabled: true },
+        alerts: { usageWarning: 70.5 },
+        log: { level: "info" },
+        remoteWrite: { url: "https://prometheus.example/write" },
+      },
+    });
+  });
+
+  test("is named where it is wrong", () => {
+    expect(problemsOf("[http]\nport = 1", { LICMOND_HTTP_PORT: "x" })).toEqual([
+      '$LICMOND_HTTP_PORT: http.port takes a whole number from 0 to 65535, not "x"',
+    ]);
+  });
+
+  test("warns of a variable that is none, with the one that was meant, without its value", () => {
+    const result = interpretConfig("", null, { LICMOND_HTPP_PORT: "HUSH", LICMOND_X: "HUSH" });
+    expect(result.warnings).toEqual([
+      "LICMOND_HTPP_PORT is no variable of licmond and is ignored; did you mean LICMOND_HTTP_PORT?",
+      "LICMOND_X is no variable of licmond and is ignored",
+    ]);
+  });
+
+  test("does not repair a section that is no table", () => {
+    expect(problemsOf("http = 5", { LICMOND_HTTP_PORT: "9000" })).toEqual(["1: http takes a table, not 5"]);
+  });
+});
+
+describe("whatever the text", () => {
+  const never = (text: string) => {
+    const result = interpretConfig(text, FILE, {});
+    return result.ok ? result.config.http.port >= 0 : result.problems.length > 0;
+  };
+
+  test("any text gives a config or problems", () => {
+    fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 200 }), never), { numRuns: 300 });
+  });
+
+  const word = fc.constantFrom(
+    ..."http servers port id manager address tool alerts overrides __proto__ constructor labels toString a.b".split(
+      " ",
+    ),
+  );
+  const scalar = fc.constantFrom(
+    ...'1 -1 1.5 nan inf true "" "x" "flexnet" 2026-01-01 22:00:00 1979-05-27T07:32:00Z [] [1] [[]] [{}] {} {id=1} \'\'\'\n\'\'\' """\n[x]\n"""'.split(
+      " ",
+    ),
+  );
+  const line = fc.oneof(
+    word.map((name) => `[${name}]`),
+    word.map((name) => `[[${name}]]`),
+    fc.tuple(word, scalar).map(([name, value]) => `${name} = ${value}`),
+    fc.constantFrom("# [x]", "", "  "),
+  );
+
+  test("any mix of the config's own words too", () => {
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 12 }), (lines) => never(lines.join("\n"))),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("a key __proto__ is a key like any other", () => {
+    expect(problemsOf("[__proto__]\nx = 1")[0]).toStartWith("1: __proto__ is no known key");
+    expect(Object.hasOwn(Object.prototype, "x")).toBe(false);
+  });
+});
