@@ -1,0 +1,308 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { applyPoll } from "../../src/domain/apply-poll.ts";
+import type { FeaturePicture, ServerPicture } from "../../src/domain/picture.ts";
+import type { FeatureReading } from "../../src/domain/reading.ts";
+import { createKnownHostsStore } from "../../src/store/known-hosts.ts";
+import { partsOf } from "../../src/store/picture-parts.ts";
+import { createPictures } from "../../src/store/pictures.ts";
+import { createServers } from "../../src/store/servers.ts";
+import * as a from "../domain/make.ts";
+import { fixedClock, open, temporaryDirectory } from "./place.ts";
+import { recordingLog } from "./recording-log.ts";
+
+/**
+ * When this does not compile, the shape of a picture has changed: bring it up to date AND raise PICTURE_FORMAT,
+ * or a new binary will read pictures that an older one wrote in another shape.
+ */
+const SHAPE_OF_FORMAT_1: Record<keyof ServerPicture | keyof FeaturePicture, true> = {
+  server: true,
+  status: true,
+  state: true,
+  members: true,
+  daemons: true,
+  error: true,
+  collectedAt: true,
+  lastPollAt: true,
+  nextPollAt: true,
+  pollDurationMs: true,
+  toolVersion: true,
+  clockOffsetMs: true,
+  cut: true,
+  unparsedLines: true,
+  unparsed: true,
+  reachability: true,
+  features: true,
+  daemon: true,
+  name: true,
+  total: true,
+  used: true,
+  available: true,
+  reserved: true,
+  queued: true,
+  unlimited: true,
+  utilization: true,
+  shared: true,
+  expiry: true,
+  pools: true,
+  checkouts: true,
+  reservations: true,
+  queue: true,
+  missed: true,
+  missedPools: true,
+};
+
+function make(ids: readonly string[] = ["eda"]) {
+  const log = recordingLog();
+  const clock = fixedClock(a.NOON);
+  const store = open(temporaryDirectory());
+  createServers({ store, clock }).configured(ids.map((id) => a.server({ id })));
+  return { store, log, clock, pictures: createPictures({ store, clock, log }) };
+}
+
+const checkouts = (count: number, first = 0) =>
+  Array.from({ length: count }, (_, n) =>
+    a.checkout({ user: `user${first + n}`, handle: String(first + n) }),
+  );
+
+const picture = (features: readonly FeatureReading[], id = "eda", finishedAt = a.NOON): ServerPicture =>
+  applyPoll(
+    null,
+    a.server({ id }),
+    a.outcome({ serverId: id, finishedAt, reading: a.reading({ features }) }),
+    finishedAt + 60_000,
+  );
+
+const partCount = (store: ReturnType<typeof open>) =>
+  store.db.get<number[]>("SELECT count(*) FROM picture_parts")?.[0];
+
+describe("a stored picture", () => {
+  test("has the shape that its format stands for", () => {
+    const full = picture([a.feature()]);
+    const [feature] = full.features;
+    expect(Object.keys({ ...full, ...feature }).sort()).toEqual(Object.keys(SHAPE_OF_FORMAT_1).sort());
+  });
+
+  test("comes back as it was, whatever the names", async () => {
+    const text = fc.string({ unit: "binary", maxLength: 12 });
+    const features = fc.array(
+      fc.record({ name: text, user: text, rows: fc.nat({ max: 700 }), old: fc.boolean() }),
+      { maxLength: 4 },
+    );
+    const { pictures } = make();
+    await fc.assert(
+      fc.asyncProperty(features, async (list) => {
+        const whole = picture(
+          list.map(({ name, user, rows }, n) =>
+            a.feature({
+              name: `${n}${name}`,
+              checkouts: checkouts(rows).map((row) => ({ ...row, user: row.user + user })),
+              pools: [a.pool()],
+              reservations: [{ type: "group", name, count: 1, pool: 0 }],
+              queue: [
+                {
+                  user,
+                  host: null,
+                  display: null,
+                  qualifier: null,
+                  version: null,
+                  count: 2,
+                  handle: null,
+                  pool: null,
+                },
+              ],
+            }),
+          ),
+        );
+        const mixed = {
+          ...whole,
+          features: whole.features.map((feature, n) =>
+            list[n]?.old === true ? { ...feature, collectedAt: n === 0 ? null : a.NOON - n } : feature,
+          ),
+        };
+        await pictures.save(mixed);
+        expect(pictures.load().get("eda")).toEqual(mixed);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test("is cut into parts of at most 500 rows", () => {
+    const sizes = [...partsOf(picture([a.feature({ checkouts: checkouts(5_000) })]))].map(
+      ({ body }) => (JSON.parse(body) as unknown[]).length,
+    );
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(5_001);
+  });
+
+  test("is written only where it changed: one checkout less in the middle is a part or two", async () => {
+    const { pictures, store } = make();
+    const all = checkouts(5_000);
+    await pictures.save(picture([a.feature({ checkouts: all })]));
+    const before = partCount(store) ?? 0;
+    const hashes = () =>
+      new Set(store.db.all<{ hash: string }>("SELECT hash FROM picture_parts").map((row) => row.hash));
+    const old = hashes();
+    await pictures.save(picture([a.feature({ checkouts: all.toSpliced(1_234, 1) })], "eda", a.NOON + 60_000));
+    const added = [...hashes()].filter((hash) => !old.has(hash));
+    expect(before).toBeGreaterThan(10);
+    expect(added.length).toBeGreaterThan(0);
+    expect(added.length).toBeLessThanOrEqual(3);
+  });
+
+  test("of an unchanged reading writes its head alone, though the times went on", async () => {
+    const { pictures, store } = make();
+    await pictures.save(picture([a.feature()]));
+    const writes = () => store.db.get<number[]>("SELECT total_changes()")?.[0] ?? 0;
+    const before = writes();
+    await pictures.save(picture([a.feature()], "eda", a.NOON + 60_000));
+    expect(writes() - before).toBe(1);
+    expect(pictures.load().get("eda")?.features[0]?.collectedAt).toBe(a.NOON + 60_000);
+  });
+
+  test("leaves nothing of the one before, however large", async () => {
+    const { pictures, store } = make();
+    await pictures.save(picture([a.feature({ checkouts: checkouts(20_000) })]));
+    expect(partCount(store)).toBeGreaterThan(40);
+    await pictures.save(picture([a.feature()]));
+    expect(partCount(store)).toBe(1);
+    await pictures.save(picture([]));
+    expect(partCount(store)).toBe(0);
+    expect(pictures.load().get("eda")?.features).toEqual([]);
+  });
+
+  test("of one server is saved in the order of the calls, also when they overlap", async () => {
+    const { pictures } = make();
+    const saves = [3_000, 10, 4_000, 20].map((count, n) =>
+      pictures.save(picture([a.feature({ checkouts: checkouts(count, n * 1_000) })])),
+    );
+    await Promise.all(saves);
+    expect(pictures.load().get("eda")?.features[0]?.checkouts).toEqual(checkouts(20, 3_000));
+  });
+
+  test("stays the old one, whole, when the new one cannot be written to its end", async () => {
+    const { pictures, store } = make();
+    const old = picture([a.feature({ checkouts: checkouts(600) })]);
+    await pictures.save(old);
+    const [pages = 0] = store.db.get<number[]>("PRAGMA page_count") ?? [];
+    store.db.run(`PRAGMA max_page_count = ${pages + 200}`);
+    const large = picture([a.feature({ checkouts: checkouts(20_000, 5_000) })]);
+    await expect(pictures.save(large)).rejects.toMatchObject({ code: "FULL" });
+    expect(partCount(store)).toBeGreaterThan(10);
+    expect(pictures.load().get("eda")).toEqual(old);
+    store.db.run("PRAGMA max_page_count = 1000000");
+    await pictures.save(large);
+    expect(pictures.load().get("eda")).toEqual(large);
+  });
+
+  test("is read in the next process", async () => {
+    const { pictures, store, log, clock } = make();
+    const saved = picture([a.feature({ checkouts: checkouts(1_000) })]);
+    await pictures.save(saved);
+    store.close();
+    const again = createPictures({ store: open(store.directory), clock, log });
+    expect(again.load().get("eda")).toEqual(saved);
+  });
+});
+
+describe("a picture that cannot be read costs only itself", () => {
+  test.each([
+    ["a head that is no JSON", "UPDATE pictures SET head = '{' WHERE server_id = 'eda'"],
+    ["a head of another format", `UPDATE pictures SET head = '{"format":0}' WHERE server_id = 'eda'`],
+    [
+      "another server's head",
+      "UPDATE pictures SET head = (SELECT head FROM pictures WHERE server_id = 'rlm') WHERE server_id = 'eda'",
+    ],
+    ["a missing part", "DELETE FROM picture_parts WHERE server_id = 'eda'"],
+    ["a damaged part", "UPDATE picture_parts SET body = replace(body, 'ann', 'bob') WHERE server_id = 'eda'"],
+  ])("%s", async (_, damage) => {
+    const { pictures, store, log } = make(["eda", "rlm"]);
+    await pictures.save(picture([a.feature()]));
+    const other = picture([a.feature({ name: "other" })], "rlm");
+    await pictures.save(other);
+    store.db.run(damage);
+    expect([...pictures.load()]).toEqual([["rlm", other]]);
+    expect(log.lines.map(({ level, fields }) => [level, fields.server])).toEqual([["warn", "eda"]]);
+    const next = picture([a.feature({ name: "next" })]);
+    await pictures.save(next);
+    expect(pictures.load().get("eda")).toEqual(next);
+  });
+});
+
+test("a picture of 20,000 checkouts is saved in many turns of the event loop", async () => {
+  const { pictures } = make();
+  let turns = 0;
+  let saving = true;
+  const count = () => {
+    turns++;
+    if (saving) setImmediate(count);
+  };
+  setImmediate(count);
+  await pictures.save(picture([a.feature({ checkouts: checkouts(20_000) })]));
+  saving = false;
+  expect(turns).toBeGreaterThan(50);
+});
+
+describe("known hosts", () => {
+  test("come back in their order, and are written only when the set has changed", () => {
+    const { store, log } = make();
+    const hosts = createKnownHostsStore({ store, log });
+    expect(hosts.load("eda")).toEqual([]);
+    hosts.save("eda", ["ws1", "ws2"]);
+    const writes = () => store.db.get<number[]>("SELECT total_changes()")?.[0];
+    const before = writes();
+    hosts.save("eda", ["ws2", "ws1"]);
+    expect(writes()).toBe(before);
+    hosts.save("eda", ["ws2", "ws1", "ws3"]);
+    expect(createKnownHostsStore({ store, log }).load("eda")).toEqual(["ws2", "ws1", "ws3"]);
+  });
+
+  test("are bounded: the newest stay", () => {
+    const { store, log } = make();
+    const hosts = createKnownHostsStore({ store, log });
+    hosts.save(
+      "eda",
+      Array.from({ length: 50_003 }, (_, n) => `ws${n}`),
+    );
+    const loaded = hosts.load("eda");
+    expect(loaded).toHaveLength(50_000);
+    expect([loaded[0], loaded.at(-1)]).toEqual(["ws3", "ws50002"]);
+  });
+
+  test("that cannot be read are learnt anew", () => {
+    const { store, log } = make();
+    const hosts = createKnownHostsStore({ store, log });
+    hosts.save("eda", ["ws1"]);
+    for (const damage of ["{", "{}", "7"]) {
+      store.db.run(`UPDATE known_hosts SET hosts = '${damage}'`);
+      expect(hosts.load("eda")).toEqual([]);
+    }
+    expect(log.lines.map(({ level }) => level)).toEqual(["warn", "warn", "warn"]);
+  });
+});
+
+test("servers remember when they were first seen and last configured", () => {
+  const clock = fixedClock(100);
+  const servers = createServers({ store: open(temporaryDirectory()), clock });
+  servers.configured([a.server({ id: "a" }), a.server({ id: "b" })]);
+  clock.time = 200;
+  servers.configured([a.server({ id: "b", name: "renamed", address: "1700@new" })]);
+  expect(servers.list()).toEqual([
+    {
+      id: "a",
+      manager: "flexnet",
+      address: "27000@lic1",
+      name: "EDA tools",
+      firstSeen: 100,
+      lastConfigured: 100,
+    },
+    {
+      id: "b",
+      manager: "flexnet",
+      address: "1700@new",
+      name: "renamed",
+      firstSeen: 100,
+      lastConfigured: 200,
+    },
+  ]);
+});

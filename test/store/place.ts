@@ -1,0 +1,63 @@
+import { afterEach } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openStore, type Store, type StoreOptions } from "../../src/store/open.ts";
+import { recordingLog } from "./recording-log.ts";
+
+/** Directories, stores and logs for the tests of the store; what is opened here is closed behind each test. */
+
+const cleanups: (() => void)[] = [];
+
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0).reverse()) cleanup();
+});
+
+export function later(cleanup: () => void): void {
+  cleanups.push(cleanup);
+}
+
+export function temporaryDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), "licmond-store-"));
+  later(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+export function open(directory: string, options: Partial<StoreOptions> = {}): Store {
+  const store = openStore({ directory, log: recordingLog(), lockWaitMs: 0, ...options });
+  later(() => store.close());
+  return store;
+}
+
+export const fixedClock = (start: number) => {
+  const clock = {
+    time: start,
+    now: () => clock.time,
+    advance(ms: number) {
+      clock.time += ms;
+    },
+  };
+  return clock;
+};
+
+/** Runs one of the scripts beside the tests in a process of its own. */
+export function spawnScript(name: string, args: readonly string[], prefix: readonly string[] = []) {
+  return Bun.spawn({
+    cmd: [...prefix, process.execPath, join(import.meta.dir, name), ...args],
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { ...process.env },
+  });
+}
+
+/** Lines of a stream as they come. */
+export async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of stream) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
