@@ -1,7 +1,9 @@
-import { expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { createKeys } from "../../src/store/keys.ts";
-import { later, linesOf, open, spawnScript, temporaryDirectory } from "./place.ts";
+import { cleanUp, later, linesOf, open, spawnScript, temporaryDirectory } from "./place.ts";
 import { plainKey } from "./plain-key.ts";
+
+afterEach(cleanUp);
 
 /** Commits seen before the end, per round: the end comes while the writer is anywhere in the next one. */
 const ROUNDS = [1, 2, 7, 23, 40];

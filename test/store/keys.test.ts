@@ -1,12 +1,14 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { type KeyState, type NewKey, parseKey, printKey } from "../../src/domain/keys.ts";
 import { ROLES } from "../../src/domain/words.ts";
 import { createKeys, type Keys } from "../../src/store/keys.ts";
-import { fixedClock, open, temporaryDirectory } from "./place.ts";
+import { cleanUp, fixedClock, open, temporaryDirectory } from "./place.ts";
 import { plainKey } from "./plain-key.ts";
+
+afterEach(cleanUp);
 
 const NOW = Date.parse("2026-03-02T12:00:00.000Z");
 

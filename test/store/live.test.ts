@@ -1,12 +1,14 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { type Change, createLive } from "../../src/store/live.ts";
 import type { Store } from "../../src/store/open.ts";
 import { createServers } from "../../src/store/servers.ts";
 import * as a from "../domain/make.ts";
-import { fixedClock, open, temporaryDirectory } from "./place.ts";
+import { cleanUp, fixedClock, open, temporaryDirectory } from "./place.ts";
 import { recordingLog } from "./recording-log.ts";
+
+afterEach(cleanUp);
 
 /** Timers that run when the test says so. */
 function handTimers() {

@@ -1,12 +1,14 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { getTableName, is } from "drizzle-orm";
 import { getTableConfig, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { migrate, schemaVersion } from "../../src/store/migrate.ts";
 import { MIGRATIONS, type Migration } from "../../src/store/migrations.ts";
 import * as schema from "../../src/store/schema.ts";
 import { StoreError } from "../../src/store/store-error.ts";
-import { later } from "./place.ts";
+import { cleanUp, later } from "./place.ts";
+
+afterEach(cleanUp);
 
 function memory(): Database {
   const sqlite = new Database(":memory:", { strict: true });

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
   chownSync,
@@ -15,9 +15,11 @@ import { createKeys } from "../../src/store/keys.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
 
 import { StoreError, type StoreErrorCode } from "../../src/store/store-error.ts";
-import { later, linesOf, open, spawnScript, temporaryDirectory } from "./place.ts";
+import { cleanUp, later, linesOf, open, spawnScript, temporaryDirectory } from "./place.ts";
 import { plainKey } from "./plain-key.ts";
 import { recordingLog } from "./recording-log.ts";
+
+afterEach(cleanUp);
 
 const isRoot = process.getuid?.() === 0;
 const NOBODY = 65534;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { applyPoll } from "../../src/domain/apply-poll.ts";
 import type { FeaturePicture, ServerPicture } from "../../src/domain/picture.ts";
@@ -8,8 +8,10 @@ import { partsOf } from "../../src/store/picture-parts.ts";
 import { createPictures } from "../../src/store/pictures.ts";
 import { createServers } from "../../src/store/servers.ts";
 import * as a from "../domain/make.ts";
-import { fixedClock, open, temporaryDirectory } from "./place.ts";
+import { cleanUp, fixedClock, open, temporaryDirectory } from "./place.ts";
 import { recordingLog } from "./recording-log.ts";
+
+afterEach(cleanUp);
 
 /**
  * When this does not compile, the shape of a picture has changed: bring it up to date AND raise PICTURE_FORMAT,
@@ -123,7 +125,7 @@ describe("a stored picture", () => {
         await pictures.save(mixed);
         expect(pictures.load().get("eda")).toEqual(mixed);
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 

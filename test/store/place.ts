@@ -1,17 +1,17 @@
-import { afterEach } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore, type Store, type StoreOptions } from "../../src/store/open.ts";
 import { recordingLog } from "./recording-log.ts";
 
-/** Directories, stores and logs for the tests of the store; what is opened here is closed behind each test. */
+/** Directories and stores for tests. Each file that uses them says `afterEach(cleanUp)`: a hook set here would be one file's. */
 
 const cleanups: (() => void)[] = [];
 
-afterEach(() => {
+/** Closes and removes what a test opened and made. */
+export function cleanUp(): void {
   for (const cleanup of cleanups.splice(0).reverse()) cleanup();
-});
+}
 
 export function later(cleanup: () => void): void {
   cleanups.push(cleanup);

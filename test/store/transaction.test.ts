@@ -1,7 +1,9 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { createTransaction } from "../../src/store/transaction.ts";
-import { later } from "./place.ts";
+import { cleanUp, later } from "./place.ts";
+
+afterEach(cleanUp);
 
 function make() {
   const sqlite = new Database(":memory:", { strict: true });
