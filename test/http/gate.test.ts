@@ -1,0 +1,158 @@
+import { describe, expect, test } from "bun:test";
+import { type Ask, bench } from "./make.ts";
+
+const broken: Ask = { method: "POST", body: "{", headers: { "content-type": "application/json" } };
+
+describe("the order of the checks", () => {
+  test.each<[string, string, Ask, number]>([
+    ["an unknown path before the key", "/api/nowhere", { key: null }, 404],
+    ["an unknown path whatever the method", "/api/nowhere", { key: null, method: "DELETE" }, 404],
+    ["a wrong method before the key", "/api/keys", { key: null, method: "PUT" }, 405],
+    ["OPTIONS before the key", "/api/keys", { key: null, method: "OPTIONS" }, 204],
+    ["OPTIONS of an unknown path", "/api/nowhere", { key: null, method: "OPTIONS" }, 404],
+    ["the key before the body", "/api/licenses/rescan", { ...broken, key: null }, 401],
+    [
+      "the key before the length",
+      "/api/licenses/rescan",
+      { ...broken, key: null, body: " ".repeat(5000) },
+      401,
+    ],
+    ["the role before the body", "/api/licenses/rescan", broken, 403],
+    ["the role before the length", "/api/keys", { ...broken, body: " ".repeat(5000) }, 403],
+    ["the key before the query", "/api/licenses/features?limit=x", { key: null }, 401],
+    ["the query before the server", "/api/licenses/features?limit=x&server=nobody", {}, 400],
+  ])("%s", async (_, path, ask, status) => {
+    expect((await bench().get(path, ask)).status).toBe(status);
+  });
+
+  test("no byte of a body is asked for before the key holds", async () => {
+    let pulled = 0;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull: (controller) => {
+          pulled++;
+          controller.enqueue(new Uint8Array([32]));
+          controller.close();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const response = await bench().get("/api/licenses/rescan", { key: null, method: "POST", body });
+    expect([response.status, pulled]).toEqual([401, 0]);
+  });
+});
+
+describe("methods", () => {
+  test("405 and OPTIONS name the methods", async () => {
+    const at = bench();
+    const wrong = await at.get("/api/keys/abc", { key: null, method: "PATCH" });
+    expect(wrong.headers.get("allow")).toBe("GET, HEAD, DELETE, OPTIONS");
+    const options = await at.get("/api/licenses/rescan", { key: null, method: "OPTIONS" });
+    expect([options.status, options.headers.get("allow"), await options.text()]).toEqual([
+      204,
+      "POST, OPTIONS",
+      "",
+    ]);
+  });
+
+  test("HEAD is GET without the body", async () => {
+    const at = bench();
+    expect((await at.get("/api/licenses/summary", { method: "HEAD" })).status).toBe(200);
+    expect((await at.get("/api/licenses/summary", { method: "HEAD", key: null })).status).toBe(401);
+  });
+});
+
+describe("the key", () => {
+  test.each<[string, (key: string) => Record<string, string>]>([
+    ["X-API-Key", (key) => ({ "x-api-key": key })],
+    ["Authorization: Bearer", (key) => ({ authorization: `Bearer ${key}` })],
+    ["authorization: bearer", (key) => ({ authorization: `bearer  ${key}` })],
+    ["X-API-Key before Authorization", (key) => ({ "x-api-key": key, authorization: "Bearer nonsense" })],
+  ])("%s", async (_, headers) => {
+    const at = bench();
+    expect((await at.get("/api/licenses", { key: null, headers: headers(at.keys.viewer) })).status).toBe(200);
+  });
+
+  test("an expired key is told so, and a use is noted", async () => {
+    const at = bench();
+    const made = at.deps.keys.create({
+      name: "short",
+      role: "viewer",
+      expiresAt: at.now + 1000,
+      anonymize: false,
+      dailyQuota: null,
+      monthlyQuota: null,
+      requestsPerMinute: null,
+    });
+    if (made.outcome !== "created") throw new Error("not made");
+    expect((await at.get("/api/licenses", { key: made.presented })).status).toBe(200);
+    expect(at.deps.keys.get(made.key.id)?.lastUsedAt).toBe(at.now);
+    at.now += 1000;
+    const late = await at.get("/api/licenses", { key: made.presented });
+    expect([late.status, await late.json()]).toMatchObject([401, { code: "AUTH_EXPIRED" }]);
+  });
+
+  test.each(["/api/health", "/api/ping", "/", "/swagger", "/swagger/json", "/swagger/assets/ui.js"])(
+    "%s needs none, and a bad one does not hurt",
+    async (path) => {
+      const at = bench();
+      expect((await at.get(path, { key: null })).status).toBe(200);
+      expect((await at.get(path, { key: "nonsense" })).status).toBe(200);
+    },
+  );
+});
+
+describe("headers of every answer", () => {
+  const PATHS: [string, Ask][] = [
+    ["/api/ping", {}],
+    ["/api/nowhere", {}],
+    ["/api/keys", { method: "PUT" }],
+    ["/api/keys", { method: "OPTIONS" }],
+    ["/api/licenses", { key: null }],
+    ["/api/keys", {}],
+    ["/api/licenses/features?limit=x", {}],
+    ["/", {}],
+    ["/swagger", {}],
+    ["/swagger/json", {}],
+    ["/swagger/assets/ui.css", {}],
+  ];
+  test.each(PATHS)("%s %j has a request id of its own or the client's", async (path, ask) => {
+    const at = bench();
+    const own = (await at.get(path, ask)).headers.get("x-request-id") ?? "";
+    expect(own).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+    const kept = await at.get(path, { ...ask, headers: { "x-request-id": "a.B_c-1" } });
+    expect(kept.headers.get("x-request-id")).toBe("a.B_c-1");
+    expect(kept.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(kept.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+    for (const bad of ["", "a b", "x".repeat(129), "é"]) {
+      const made = await at.get(path, { ...ask, headers: { "x-request-id": bad } });
+      expect(made.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+    }
+  });
+
+  test("answers of /api are private and vary by key", async () => {
+    const at = bench();
+    for (const [path, ask] of PATHS.filter(([path]) => path.startsWith("/api"))) {
+      const { headers } = await at.get(path, ask);
+      expect(headers.get("cache-control")).toBe("private, no-cache");
+      expect(headers.get("vary")).toBe("Accept, X-API-Key, Authorization");
+    }
+  });
+});
+
+test("the access log has the path and not the query", async () => {
+  const at = bench();
+  await at.get("/api/licenses/features?search=secret-project", { headers: { "x-request-id": "trace-3" } });
+  expect(at.logged.at(-1)).toMatchObject({
+    level: "debug",
+    source: "http",
+    fields: {
+      requestId: "trace-3",
+      method: "GET",
+      path: "/api/licenses/features",
+      status: 200,
+      keyId: "key000000001",
+    },
+  });
+  expect(JSON.stringify(at.logged)).not.toContain("secret-project");
+});
