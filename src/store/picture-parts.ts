@@ -23,6 +23,12 @@ export interface Part {
 /** Rows of a feature that stand in lists of their own. */
 const LISTS = ["pools", "checkouts", "reservations", "queue"] as const;
 type ListName = (typeof LISTS)[number];
+type Lists = { [Name in ListName]: FeaturePicture[Name][number][] };
+
+/** One line of a part. A feature without `collectedAt` has its picture's. */
+type Row =
+  | readonly ["feature", Omit<FeaturePicture, ListName | "collectedAt"> & { collectedAt?: number | null }]
+  | { [Name in ListName]: readonly [Name, Lists[Name][number]] }[ListName];
 
 /** Makes the parts one by one, each in a few milliseconds: the caller may yield between them. */
 export function* partsOf(picture: ServerPicture): Generator<Part> {
@@ -64,23 +70,35 @@ export function joinPicture(
   bodies: ReadonlyMap<string, string>,
 ): ServerPicture {
   const features: FeaturePicture[] = [];
-  let lists: Record<ListName, unknown[]> | null = null;
+  let lists: Lists | null = null;
   for (const hash of hashes) {
     const body = bodies.get(hash);
     if (body === undefined) throw new Error("a part is missing");
     if (hashOf(body) !== hash) throw new Error("a part is damaged");
-    for (const [kind, row] of JSON.parse(body) as [ListName | "feature", object][]) {
-      if (kind === "feature") {
+    for (const row of JSON.parse(body) as Row[]) {
+      if (row[0] === "feature") {
         lists = { pools: [], checkouts: [], reservations: [], queue: [] };
-        features.push({ collectedAt: head.collectedAt, ...row, ...lists } as unknown as FeaturePicture);
-      } else if (lists === null) {
-        throw new Error("a row stands before its feature");
+        features.push({ collectedAt: head.collectedAt, ...row[1], ...lists });
       } else {
-        lists[kind].push(row);
+        if (lists === null) throw new Error("a row stands before its feature");
+        addTo(lists, row);
       }
     }
   }
   return { ...head, features };
+}
+
+function addTo(lists: Lists, row: Exclude<Row, readonly ["feature", unknown]>): void {
+  switch (row[0]) {
+    case "pools":
+      return void lists.pools.push(row[1]);
+    case "checkouts":
+      return void lists.checkouts.push(row[1]);
+    case "reservations":
+      return void lists.reservations.push(row[1]);
+    case "queue":
+      return void lists.queue.push(row[1]);
+  }
 }
 
 function* linesOf(picture: ServerPicture): Generator<string> {
@@ -88,7 +106,7 @@ function* linesOf(picture: ServerPicture): Generator<string> {
     const { pools, checkouts, reservations, queue, collectedAt, ...rest } = feature;
     // The time of the picture's last good reading stands in the head: here it would change every part at every poll.
     const own = collectedAt === picture.collectedAt ? rest : { ...rest, collectedAt };
-    yield JSON.stringify(["feature", own]);
+    yield JSON.stringify(["feature", own] satisfies Row);
     const lists = { pools, checkouts, reservations, queue };
     for (const kind of LISTS) for (const row of lists[kind]) yield JSON.stringify([kind, row]);
   }
