@@ -1,0 +1,127 @@
+import { createFlightQueue, type Job } from "./flight-queue.ts";
+
+/** What a piece of work sees of its flight. */
+export interface FlightControl {
+  /** A signal for the next attempt: aborted by `interrupt` and when the flight is called off. */
+  attempt(): AbortSignal;
+  readonly calledOff: boolean;
+}
+
+export interface FlightsDeps<T> {
+  /** Flights at once. */
+  readonly limit: number;
+  readonly work: (key: string, control: FlightControl) => Promise<T>;
+  /** A flight has ended and was not called off; its key is free again. */
+  readonly onLanding: (key: string) => void;
+}
+
+/** Work by key: one flight a key, which everybody joins who asks meanwhile, and `limit` in all. */
+export interface Flights<T> {
+  /** Joins the key's flight, waiting or running, or queues one. An urgent one goes ahead. */
+  launch(key: string, urgent: boolean): Promise<T>;
+  has(key: string): boolean;
+  isRunning(key: string): boolean;
+  /** Aborts the attempt that runs; the work decides whether to make another. */
+  interrupt(key: string): void;
+  /** Calls a flight off: who waits for it gets the error at once, and the key's next flight waits until it is down. */
+  ground(key: string, why: Error): void;
+  /** Settles when nothing called off runs any more. */
+  allGrounded(): Promise<unknown>;
+  readonly waiting: number;
+}
+
+interface Flight<T> {
+  readonly job: Job;
+  readonly done: Promise<T>;
+  readonly reject: (error: unknown) => void;
+  /** Settles when nothing of it runs any more. Never rejects. */
+  readonly landed: Promise<void>;
+  running: boolean;
+  calledOff: boolean;
+  abort: AbortController;
+}
+
+export function createFlights<T>({ limit, work, onLanding }: FlightsDeps<T>): Flights<T> {
+  const queue = createFlightQueue(limit);
+  const flights = new Map<string, Flight<T>>();
+  /** Called-off flights that are not down yet. */
+  const landing = new Map<string, Promise<void>>();
+
+  function takeOff(key: string): Flight<T> {
+    const { promise: done, resolve, reject } = Promise.withResolvers<T>();
+    const { promise: landed, resolve: land } = Promise.withResolvers<void>();
+    // Scheduled work has nobody to tell: its failures stand in the log.
+    done.catch(() => {});
+    const flight: Flight<T> = {
+      job: async () => {
+        flight.running = true;
+        await landing.get(key);
+        const tell = await perform(key, flight).then(
+          (value) => () => resolve(value),
+          (error: unknown) => () => reject(error),
+        );
+        if (!flight.calledOff) {
+          flights.delete(key);
+          onLanding(key);
+        }
+        tell();
+        land();
+      },
+      done,
+      reject,
+      landed,
+      running: false,
+      calledOff: false,
+      abort: new AbortController(),
+    };
+    flights.set(key, flight);
+    return flight;
+  }
+
+  async function perform(key: string, flight: Flight<T>): Promise<T> {
+    if (flight.calledOff) throw new Error("called off");
+    return work(key, {
+      attempt() {
+        flight.abort = new AbortController();
+        if (flight.calledOff) flight.abort.abort();
+        return flight.abort.signal;
+      },
+      get calledOff() {
+        return flight.calledOff;
+      },
+    });
+  }
+
+  return {
+    launch(key, urgent) {
+      const known = flights.get(key);
+      if (known !== undefined) {
+        if (urgent) queue.hasten(known.job);
+        return known.done;
+      }
+      const flight = takeOff(key);
+      queue.add(flight.job, urgent);
+      return flight.done;
+    },
+    has: (key) => flights.has(key),
+    isRunning: (key) => flights.get(key)?.running ?? false,
+    interrupt: (key) => flights.get(key)?.abort.abort(),
+    ground(key, why) {
+      const flight = flights.get(key);
+      if (flight === undefined) return;
+      flights.delete(key);
+      flight.calledOff = true;
+      flight.reject(why);
+      if (queue.remove(flight.job)) return;
+      const landed = Promise.all([landing.get(key), flight.landed]).then(() => {
+        if (landing.get(key) === landed) landing.delete(key);
+      });
+      landing.set(key, landed);
+      flight.abort.abort();
+    },
+    allGrounded: () => Promise.all(landing.values()),
+    get waiting() {
+      return queue.waiting;
+    },
+  };
+}

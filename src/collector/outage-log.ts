@@ -1,0 +1,37 @@
+import type { Log } from "../domain/log.ts";
+import type { PollOutcome } from "../domain/poll.ts";
+
+export interface OutageLog {
+  /** Writes one line when a server stops answering and one when it is back; everything else is for debugging. */
+  note(outcome: PollOutcome): void;
+  forget(serverId: string): void;
+}
+
+export function createOutageLog(log: Log): OutageLog {
+  /** Since when a server's polls fail, epoch ms. */
+  const downSince = new Map<string, number>();
+  return {
+    note({ serverId, startedAt, finishedAt, durationMs, reading, error, raw }) {
+      const since = downSince.get(serverId);
+      if (error !== null && since === undefined) {
+        downSince.set(serverId, startedAt);
+        log.warn("server does not answer", { server: serverId, code: error.code, error: error.message });
+      } else if (error === null && since !== undefined) {
+        downSince.delete(serverId);
+        log.info("server answers again", { server: serverId, downMs: finishedAt - since });
+      }
+      log.debug("poll done", {
+        server: serverId,
+        code: error?.code ?? null,
+        durationMs,
+        exitCode: raw.exitCode,
+        signal: raw.signal,
+        bytes: raw.stdout.length,
+        features: reading?.features.length ?? null,
+        unparsedLines: reading?.unparsedLines ?? null,
+        cut: reading?.cut ?? null,
+      });
+    },
+    forget: (serverId) => void downSince.delete(serverId),
+  };
+}

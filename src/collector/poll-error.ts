@@ -1,0 +1,113 @@
+import { basename } from "node:path";
+import type { PollErrorCode } from "../domain/errors.ts";
+import type { PollError } from "../domain/poll.ts";
+import type { Reading, ToolError } from "../domain/reading.ts";
+import type { CommandResult, CommandRun } from "./run-command.ts";
+import type { StartFailure } from "./start-failure.ts";
+import { quoteOutput, quoteWords } from "./tool-words.ts";
+
+export interface PollEvidence {
+  readonly result: CommandResult;
+  /** Null when the tool did not run. */
+  readonly reading: Reading | null;
+  readonly address: string;
+  readonly timeoutMs: number;
+}
+
+/** True when the reading holds something to believe in: a feature, or anybody who is up. */
+export function isUsable(reading: Reading): boolean {
+  return (
+    reading.recognised &&
+    (reading.features.length > 0 ||
+      reading.members.some((member) => member.status === "up") ||
+      reading.daemons.some((daemon) => daemon.status === "up"))
+  );
+}
+
+/**
+ * Whether the output may lack its end: the tool was killed or died. `lmstat` has no end mark, so a text that stops
+ * between two blocks looks whole. A bad exit code alone proves nothing: lmutil ends so with whole outputs.
+ */
+export function mayBeCut(run: CommandRun): boolean {
+  return run.timedOut || run.truncated || run.aborted || run.signal !== null || run.abandoned;
+}
+
+/**
+ * What a poll's failure is called; null when its reading is usable. The parse decides, the exit code is evidence:
+ * some tools end with a bad code and whole output, others with 0 and nothing.
+ */
+export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidence): PollError | null {
+  if (!result.started) return notStarted(result.failure);
+  if (reading !== null && isUsable(reading)) return null;
+
+  const tool = basename(result.argv[0] ?? "");
+  const said = quoteOutput(result.stdout, result.stderr);
+  const error = (code: PollErrorCode, message: string, details = said): PollError => ({
+    code,
+    message,
+    details,
+  });
+
+  if (result.timedOut) {
+    const seconds = timeoutMs / 1000;
+    const fix = "Check that the server answers, or raise its `timeout`.";
+    return error("TIMEOUT", `${tool} did not finish within ${seconds} s and was killed. ${fix}`);
+  }
+  if (result.aborted) return error("LICENSE_QUERY_FAILED", `${tool} was called off before it finished.`);
+
+  const errors = reading === null || !reading.recognised ? [] : errorsOf(reading);
+  const words = errors.length === 0 ? said : quoteWords(errors.map(({ message }) => message).join("\n"));
+  if (errors.some(isFlexnetEmbedded)) {
+    return error(
+      "LICENSE_QUERY_FAILED",
+      `The server at ${address} speaks FlexNet Embedded (a license server with a REST interface), which ${tool} cannot query.`,
+      words,
+    );
+  }
+  if (errors.some(({ kind }) => kind === "query")) {
+    return error("LICENSE_QUERY_FAILED", `The license server at ${address} answered with an error.`, words);
+  }
+  if (errors.length > 0 || reading?.members.some(({ status }) => status === "down")) {
+    const fix = "Check that the license server runs and that no firewall stands between.";
+    return error("LICENSE_SERVER_UNREACHABLE", `No license server answers at ${address}. ${fix}`, words);
+  }
+
+  if (result.signal !== null) {
+    return error("LICENSE_QUERY_FAILED", `${tool} died of ${result.signal} before it said anything of use.`);
+  }
+  if (result.abandoned) {
+    return error("LICENSE_QUERY_FAILED", `${tool} hangs in the system and cannot be killed.`);
+  }
+  if (result.exitCode !== 0) {
+    const library = /error while loading shared libraries: ([^:\s]+)/.exec(said ?? "")?.[1];
+    const why =
+      library === undefined ? "and nothing that licmond knows" : `because its library ${library} is missing`;
+    return error("LICENSE_QUERY_FAILED", `${tool} ended with exit code ${result.exitCode} ${why}.`);
+  }
+  return said === null
+    ? error("LICENSE_PARSE_ERROR", `${tool} ended well and said nothing.`)
+    : error(
+        "LICENSE_PARSE_ERROR",
+        `The output of ${tool} has no part that licmond knows. Check the server's \`manager\` and \`tool\`.`,
+      );
+}
+
+function notStarted({ reason, message, fix, path }: StartFailure): PollError {
+  const lead = reason === "other" ? "" : "The tool could not be started. ";
+  return {
+    code: "LICENSE_QUERY_FAILED",
+    message: `${lead}${message}${fix === null ? "" : ` Fix: ${fix}.`}`,
+    details: path,
+  };
+}
+
+/** Errors of the whole query; where there are none, those of the parts. */
+function errorsOf(reading: Reading): ToolError[] {
+  if (reading.errors.length > 0) return [...reading.errors];
+  return [...reading.members, ...reading.daemons].flatMap(({ error }) => (error === null ? [] : [error]));
+}
+
+/** `Cannot read data from license server system. (-16,287)`: the port is open, and another protocol answers. */
+function isFlexnetEmbedded({ major, minor }: ToolError): boolean {
+  return major === -16 && minor === 287;
+}

@@ -1,0 +1,152 @@
+import type { Clock } from "../domain/clock.ts";
+import type { MemberReachability, PollOutcome, PollRaw } from "../domain/poll.ts";
+import type { Reading } from "../domain/reading.ts";
+import type { MonitoredServer } from "../domain/server.ts";
+import type { ManagerName } from "../domain/words.ts";
+import { createKnownHosts } from "../managers/known-hosts.ts";
+import type { KnownHosts, Manager } from "../managers/manager.ts";
+import { readOutput } from "../managers/read-output.ts";
+import { mayBeCut, pollErrorOf } from "./poll-error.ts";
+import type { MeasureReachability, MemberAddress } from "./reachability.ts";
+import type { CommandResult, CommandRunner } from "./run-command.ts";
+import { inspectTool } from "./start-failure.ts";
+
+export interface Poller {
+  /** Asks one server once. Does not reject for anything that tool or server do. */
+  poll(server: MonitoredServer, signal?: AbortSignal): Promise<PollOutcome>;
+  /** Drops what was learnt of a server that is gone, or is another one now. */
+  forget(serverId: string): void;
+}
+
+export interface PollerDeps {
+  readonly run: CommandRunner["run"];
+  readonly managerOf: (
+    name: ManagerName,
+  ) => Pick<Manager, "tools" | "parseAddress" | "command" | "createParser">;
+  readonly measure: MeasureReachability;
+  /** $PATH in which a manager's tool is looked for. */
+  readonly path: string;
+  readonly clock: Clock;
+  readonly maxBytes?: number;
+}
+
+/** What is kept of a server between its polls. */
+interface Memory {
+  readonly knownHosts: KnownHosts;
+  /** Of the last reading: where the address is a license file, only a reading knows the members. */
+  members: readonly MemberAddress[];
+}
+
+/**
+ * Polls servers: command, run, parse, judge. A timeout or a cap that still yielded usable numbers is no error:
+ * the reading is kept with `cut` set, so that its server is `partial` and missing features go stale instead of away.
+ */
+export function createPoller(deps: PollerDeps): Poller {
+  const { run, managerOf, measure, path, clock, maxBytes } = deps;
+  const memories = new Map<string, Memory>();
+
+  function memoryOf(serverId: string): Memory {
+    const known = memories.get(serverId);
+    if (known !== undefined) return known;
+    const memory: Memory = { knownHosts: createKnownHosts(), members: [] };
+    memories.set(serverId, memory);
+    return memory;
+  }
+
+  async function poll(server: MonitoredServer, signal?: AbortSignal): Promise<PollOutcome> {
+    const startedAt = clock.now();
+    const begun = performance.now();
+    const manager = managerOf(server.manager);
+    const memory = memoryOf(server.id);
+
+    const parsed = manager.parseAddress(server.address);
+    const problem = "problem" in parsed ? parsed.problem : null;
+    const members = "problem" in parsed || parsed.members.length === 0 ? memory.members : parsed.members;
+    const measured = measure(members, signal);
+
+    const result = problem === null ? await runTool(manager, server, signal) : wrongAddress(server, problem);
+    const reading = result.started ? await parse(manager, server, result, memory, startedAt) : null;
+    if (reading !== null && reading.members.length > 0) memory.members = reading.members;
+
+    const reachability: readonly MemberReachability[] =
+      members.length > 0 ? await measured : await measure(memory.members, signal);
+    const durationMs = Math.round(performance.now() - begun);
+    return {
+      serverId: server.id,
+      startedAt,
+      finishedAt: startedAt + durationMs,
+      durationMs,
+      reading: reading?.recognised ? reading : null,
+      error: pollErrorOf({ result, reading, address: server.address, timeoutMs: server.timeoutMs }),
+      raw: rawOf(result),
+      reachability,
+    };
+  }
+
+  function runTool(
+    manager: Pick<Manager, "tools" | "command">,
+    server: MonitoredServer,
+    signal: AbortSignal | undefined,
+  ): Promise<CommandResult> {
+    const command = manager.command(server.tool ?? [findTool(manager.tools)], server.address);
+    return run({
+      argv: command.argv,
+      // The banner's clock and the parser's zone are then the same.
+      env: { TZ: server.timezone, ...command.env },
+      timeoutMs: server.timeoutMs,
+      ...(maxBytes !== undefined && { maxBytes }),
+      ...(signal !== undefined && { signal }),
+    });
+  }
+
+  /** The file to try; where none can start, one whose failure explains why. */
+  function findTool(names: readonly string[]): string {
+    const finding = inspectTool({ names }, path);
+    return (finding.ok ? finding.path : finding.failure.path) ?? names[0] ?? "";
+  }
+
+  return { poll, forget: (serverId) => void memories.delete(serverId) };
+}
+
+async function parse(
+  manager: Pick<Manager, "createParser">,
+  server: MonitoredServer,
+  result: Extract<CommandResult, { started: true }>,
+  { knownHosts }: Memory,
+  now: number,
+): Promise<Reading> {
+  const cut = mayBeCut(result);
+  const parser = manager.createParser({ zone: server.timezone, now, knownHosts });
+  const reading = await readOutput(result.stdout, parser, cut);
+  return cut && !reading.cut ? { ...reading, cut } : reading;
+}
+
+function wrongAddress(server: MonitoredServer, problem: string): CommandResult {
+  return {
+    started: false,
+    argv: [],
+    failure: {
+      reason: "other",
+      path: null,
+      message: `The server's address is wrong: ${problem}`,
+      fix: `correct the \`address\` of ${server.id}`,
+    },
+  };
+}
+
+const NOTHING = new Uint8Array(0);
+
+function rawOf(result: CommandResult): PollRaw {
+  if (!result.started) {
+    return {
+      argv: result.argv,
+      exitCode: null,
+      signal: null,
+      stdout: NOTHING,
+      stderr: NOTHING,
+      truncated: false,
+    };
+  }
+  const { argv, exitCode, signal, stdout, stderr, truncated } = result;
+  return { argv, exitCode, signal, stdout, stderr, truncated };
+}

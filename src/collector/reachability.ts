@@ -1,0 +1,123 @@
+import { lookup } from "node:dns/promises";
+import { connect } from "node:net";
+import type { MemberReachability } from "../domain/poll.ts";
+
+/** How long one member may take to be found and to answer: a poll is never held up by more. */
+export const REACHABILITY_TIMEOUT_MS = 2000;
+/** Addresses of one name that are tried, all at once. */
+const MAX_ADDRESSES = 4;
+
+export interface MemberAddress {
+  readonly host: string;
+  readonly port: number | null;
+}
+
+export interface ReachabilityDeps {
+  /** IP addresses of a host name. */
+  readonly resolve: (host: string) => Promise<readonly string[]>;
+  /** Opens a TCP connection and closes it; rejects when it cannot. */
+  readonly touch: (address: string, port: number, signal: AbortSignal) => Promise<void>;
+  /** Milliseconds of a clock that never jumps. */
+  readonly elapsed: () => number;
+  readonly timeoutMs: number;
+}
+
+export type MeasureReachability = (
+  members: readonly MemberAddress[],
+  signal?: AbortSignal,
+) => Promise<MemberReachability[]>;
+
+/** Measures by TCP which members can be reached. What goes wrong stands in the answer; it never rejects. */
+export function createReachability(deps: ReachabilityDeps = systemNetwork): MeasureReachability {
+  return (members, signal) => Promise.all(members.map((member) => measure(deps, member, signal)));
+}
+
+export const systemNetwork: ReachabilityDeps = {
+  resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
+  touch,
+  elapsed: () => performance.now(),
+  timeoutMs: REACHABILITY_TIMEOUT_MS,
+};
+
+async function measure(
+  { resolve, touch, elapsed, timeoutMs }: ReachabilityDeps,
+  { host, port }: MemberAddress,
+  outer: AbortSignal | undefined,
+): Promise<MemberReachability> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), timeoutMs);
+  const signal = outer === undefined ? late.signal : AbortSignal.any([late.signal, outer]);
+  let addresses: readonly string[] = [];
+  const answer = (reachable: boolean | null, connectMs: number | null, error: string | null) => ({
+    host,
+    port,
+    addresses,
+    reachable,
+    connectMs,
+    error,
+  });
+  try {
+    // A lookup cannot be called off: it is left behind when it takes too long.
+    addresses = await orAbort(resolve(host), signal);
+    if (port === null) return answer(null, null, "the address names no port");
+    if (addresses.length === 0) return answer(false, null, "the name has no address");
+    const startedAt = elapsed();
+    const tries = addresses.slice(0, MAX_ADDRESSES).map((address) => touch(address, port, signal));
+    await orAbort(Promise.any(tries), signal);
+    return answer(true, Math.round((elapsed() - startedAt) * 100) / 100, null);
+  } catch (error) {
+    if (outer?.aborted) return answer(null, null, "called off");
+    if (late.signal.aborted) return answer(false, null, `no answer within ${timeoutMs / 1000} s`);
+    return answer(false, null, wordsOf(error));
+  } finally {
+    clearTimeout(timer);
+    // Ends the tries that lost.
+    late.abort();
+  }
+}
+
+function touch(address: string, port: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(new Error("aborted"));
+    const socket = connect({ host: address, port });
+    const end = (error?: Error) => {
+      signal.removeEventListener("abort", onAbort);
+      socket.destroy();
+      if (error === undefined) resolve();
+      else reject(error);
+    };
+    const onAbort = () => end(new Error("aborted"));
+    signal.addEventListener("abort", onAbort, { once: true });
+    socket.once("connect", () => end());
+    // Stays, so that an error after the end finds a listener.
+    socket.on("error", end);
+  });
+}
+
+function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(new Error("aborted"));
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: "connection reset",
+  EHOSTUNREACH: "no route to the host",
+  ENETUNREACH: "no route to the network",
+  ETIMEDOUT: "no answer",
+  ENOTFOUND: "the name cannot be resolved",
+  EAI_AGAIN: "the name server does not answer",
+};
+
+function wordsOf(error: unknown): string {
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const code = typeof first === "object" && first !== null && "code" in first ? String(first.code) : "";
+  // Bun's resolver prefixes its codes.
+  const known = WORDS[code.replace(/^DNS_/, "")];
+  if (known !== undefined) return `${known} (${code.replace(/^DNS_/, "")})`;
+  return first instanceof Error ? first.message : String(first);
+}

@@ -1,0 +1,359 @@
+import { describe, expect, test } from "bun:test";
+import { ApiError } from "../../src/domain/errors.ts";
+import { createSite } from "./collector-site.ts";
+import { server, UNREACHABLE } from "./sample-poll.ts";
+
+const codeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => "no error",
+    (error: unknown) => (error instanceof ApiError ? error.code : String(error)),
+  );
+
+describe("the schedule", () => {
+  test("begins at once and goes on at the interval, measured from start to start", async () => {
+    const site = createSite(["a"]);
+    site.collector.start();
+    await site.time.pass(185_000);
+    expect(site.startsOf("a")).toEqual([0, 60, 120, 180]);
+  });
+
+  test("jitter moves polls by at most a tenth", async () => {
+    for (const [value, starts] of [
+      [0, [0, 54, 108, 162]],
+      [0.999999, [0, 66, 132, 198]],
+    ] as const) {
+      const site = createSite(["a"], { random: () => value });
+      site.collector.start();
+      await site.time.pass(200_000);
+      expect(site.startsOf("a").map(Math.round)).toEqual([...starts]);
+    }
+  });
+
+  test("many servers begin spread over ten seconds, the first of them at once", async () => {
+    const ids = Array.from({ length: 28 }, (_, index) => `s${index}`);
+    const site = createSite(ids, { concurrency: 8 });
+    for (const id of ids) site.behave(id, { takesMs: 10 });
+    site.collector.start();
+    await site.time.pass(20_000);
+    const starts = ids.map((id) => site.startsOf(id)[0]);
+    expect(starts.slice(0, 9)).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0.5]);
+    expect(starts.at(-1)).toBe(10);
+  });
+
+  test("a slow poll is not doubled: the next one comes a tenth of an interval after it", async () => {
+    const site = createSite([server("a", { intervalMs: 5000 })]);
+    site.behave("a", { takesMs: 20_000 });
+    site.collector.start();
+    await site.time.pass(45_000);
+    expect(site.startsOf("a")).toEqual([0, 20.5, 41]);
+    expect(site.most.ofOneServer).toBe(1);
+  });
+
+  test("failures double the wait up to ten minutes, and the first success ends that", async () => {
+    const site = createSite(["a"]);
+    site.behave("a", { error: UNREACHABLE, takesMs: 0 });
+    site.collector.start();
+    await site.time.pass(2_800_000);
+    expect(site.startsOf("a")).toEqual([0, 60, 180, 420, 900, 1500, 2100, 2700]);
+    site.behave("a", { error: null });
+    await site.time.pass(650_000);
+    expect(site.startsOf("a").slice(8)).toEqual([3300, 3360, 3420]);
+  });
+
+  test("an interval longer than ten minutes is its own ceiling", async () => {
+    const site = createSite([server("a", { intervalMs: 3_600_000 })]);
+    site.behave("a", { error: UNREACHABLE, takesMs: 0 });
+    site.collector.start();
+    await site.time.pass(4 * 3_600_000);
+    expect(site.startsOf("a")).toEqual([0, 3600, 7200, 10800, 14400]);
+  });
+
+  test("the time of the next poll is told with each outcome", async () => {
+    const site = createSite(["a"]);
+    const begun = site.time.clock.now();
+    site.collector.start();
+    await site.time.pass(2000);
+    expect(site.recorded.map(({ nextPollAt }) => nextPollAt - begun)).toEqual([60_000]);
+    expect(site.collector.status().nextPollAt).toBe(begun + 60_000);
+  });
+
+  test("disabled servers are never polled", async () => {
+    const site = createSite([server("a", { enabled: false }), "b"]);
+    site.collector.start();
+    await site.time.pass(100_000);
+    expect(site.startsOf("a")).toEqual([]);
+    expect(site.startsOf("b")).toEqual([0, 60]);
+    expect(await codeOf(site.collector.pollNow("a"))).toBe("CONFLICT");
+    expect(await codeOf(site.collector.rescan(["b", "a"], 1000))).toBe("CONFLICT");
+  });
+
+  test("a store that fails is logged, told to who waits, and stops nothing", async () => {
+    const site = createSite(["a"]);
+    site.breakStore(new Error("disk full"));
+    site.collector.start();
+    const told = codeOf(site.collector.pollNow("a"));
+    await site.time.pass(70_000);
+    expect(await told).toBe("Error: disk full");
+    expect(site.startsOf("a")).toEqual([0, 60]);
+    expect(site.log.filter(({ level }) => level === "error").map(({ message }) => message)).toEqual([
+      "poll could not be recorded",
+      "poll could not be recorded",
+    ]);
+    site.breakStore(null);
+    await site.time.pass(60_000);
+    expect(site.recorded.length).toBe(1);
+  });
+
+  test("a poll that breaks is recorded as failed", async () => {
+    const site = createSite(["a"]);
+    site.behave("a", { breaks: true });
+    site.collector.start();
+    await site.time.pass(2000);
+    expect(site.recorded[0]?.outcome.error?.code).toBe("LICENSE_QUERY_FAILED");
+    expect(site.log.some(({ level }) => level === "error")).toBe(true);
+  });
+});
+
+describe("a forced poll", () => {
+  test("joins the running one", async () => {
+    const site = createSite(["a"]);
+    site.collector.start();
+    await site.time.pass(500);
+    const both = Promise.all([site.collector.pollNow("a"), site.collector.pollNow("a")]);
+    await site.time.pass(600);
+    const [one, two] = await both;
+    expect(one).toBe(two);
+    expect(one.outcome.durationMs).toBe(1000);
+    expect(site.polls.length).toBe(1);
+  });
+
+  test("runs at once between two scheduled ones and moves the next", async () => {
+    const site = createSite(["a"]);
+    site.collector.start();
+    await site.time.pass(30_000);
+    const polled = site.collector.pollNow("a");
+    await site.time.pass(70_000);
+    expect((await polled).picture.status).toBe("up");
+    expect(site.startsOf("a")).toEqual([0, 30, 90]);
+  });
+
+  test("goes ahead of scheduled ones that wait, its own included", async () => {
+    const site = createSite(["a", "b", "c", "d"], { concurrency: 1 });
+    for (const id of ["a", "b", "c", "d"]) site.behave(id, { takesMs: 15_000 });
+    site.collector.start();
+    await site.time.pass(11_000);
+    expect(site.collector.status()).toMatchObject({ running: ["a"], waiting: 3 });
+    site.collector.pollNow("d");
+    await site.time.pass(50_000);
+    expect(site.polls.map(({ id }) => id).slice(0, 4)).toEqual(["a", "d", "b", "c"]);
+  });
+
+  test("of an unknown server is NOT_FOUND", async () => {
+    const site = createSite(["a"]);
+    expect(await codeOf(site.collector.pollNow("nobody"))).toBe("NOT_FOUND");
+    expect(await codeOf(site.collector.rescan(["a", "nobody"], 1000))).toBe("NOT_FOUND");
+    expect(site.polls).toEqual([]);
+  });
+});
+
+describe("a rescan", () => {
+  test("has one row a server, in the given order, each with its outcome", async () => {
+    const site = createSite(["ok", "cut", "dead", server("off", { enabled: false })]);
+    site.behave("cut", { state: "partial" });
+    site.behave("dead", { error: UNREACHABLE, takesMs: 2000 });
+    const rows = site.collector.rescan(["dead", "ok", "cut", "ok"], 60_000);
+    await site.time.pass(5000);
+    expect(await rows).toEqual([
+      { server: "dead", status: "failed", durationMs: 2000, error: UNREACHABLE },
+      { server: "ok", status: "ok", durationMs: 1000, error: null },
+      { server: "cut", status: "partial", durationMs: 1000, error: null },
+    ]);
+    const all = site.collector.rescan(null, 60_000);
+    await site.time.pass(5000);
+    expect((await all).map((row) => row.server)).toEqual(["ok", "cut", "dead"]);
+  });
+
+  test("that takes too long answers TIMEOUT for what is not done, and that goes on", async () => {
+    const site = createSite(["quick", "slow"]);
+    site.behave("slow", { takesMs: 20_000 });
+    const rows = site.collector.rescan(null, 5000);
+    await site.time.pass(6000);
+    expect(await rows).toMatchObject([
+      { server: "quick", status: "ok" },
+      { server: "slow", status: "failed", durationMs: 5000, error: { code: "TIMEOUT" } },
+    ]);
+    expect(site.running()).toBe(1);
+    await site.time.pass(20_000);
+    expect(site.recorded.map(({ outcome }) => outcome.serverId)).toEqual(["quick", "slow"]);
+  });
+
+  test("says so when readings cannot be kept", async () => {
+    const site = createSite(["a"]);
+    site.breakStore(new Error("disk full"));
+    const rows = site.collector.rescan(null, 5000);
+    await site.time.pass(6000);
+    expect(await rows).toMatchObject([{ server: "a", status: "failed", error: { code: "DATABASE_ERROR" } }]);
+  });
+});
+
+describe("a changed config", () => {
+  test("adds and removes servers while polls run", async () => {
+    const site = createSite(["a", "b"]);
+    site.behave("b", { takesMs: 10_000 });
+    site.collector.start();
+    await site.time.pass(2000);
+    const waiting = codeOf(site.collector.pollNow("b"));
+    site.collector.setServers([server("a"), server("c")]);
+    expect(await waiting).toBe("NOT_FOUND");
+    await site.time.pass(70_000);
+    expect(site.startsOf("a")).toEqual([0, 60]);
+    expect(site.startsOf("b")).toEqual([0]);
+    expect(site.startsOf("c")).toEqual([2, 62]);
+    expect(site.recorded.some(({ outcome }) => outcome.serverId === "b")).toBe(false);
+    expect(site.forgotten).toEqual(["b"]);
+    expect(await site.collector.raw("b")).toBeNull();
+  });
+
+  test("a new address ends the running poll and asks there, for those who wait as well", async () => {
+    const site = createSite(["a"]);
+    site.behave("a", { takesMs: 10_000 });
+    site.collector.start();
+    await site.time.pass(2000);
+    const waiting = site.collector.pollNow("a");
+    site.collector.setServers([server("a", { address: "27000@lic2" })]);
+    await site.time.pass(20_000);
+    expect(site.polls.map(({ address, aborted }) => [address, aborted])).toEqual([
+      ["27000@lic1", true],
+      ["27000@lic2", false],
+    ]);
+    expect((await waiting).outcome.durationMs).toBe(10_000);
+    expect(site.recorded.length).toBe(1);
+    expect(site.most.ofOneServer).toBe(1);
+  });
+
+  test("a new name or interval disturbs no running poll", async () => {
+    const site = createSite(["a"]);
+    site.collector.start();
+    await site.time.pass(500);
+    site.collector.setServers([server("a", { name: "other", intervalMs: 10_000 })]);
+    await site.time.pass(25_000);
+    expect(site.startsOf("a")).toEqual([0, 10, 20]);
+    site.collector.setServers([server("a", { intervalMs: 30_000 })]);
+    await site.time.pass(30_000);
+    expect(site.startsOf("a")).toEqual([0, 10, 20, 50]);
+  });
+
+  test("disabling calls the poll off, enabling polls at once, but never beside the one that dies", async () => {
+    const site = createSite(["a"], { abortTakesMs: 3000 });
+    site.behave("a", { takesMs: 10_000 });
+    site.collector.start();
+    await site.time.pass(2000);
+    site.collector.setServers([server("a", { enabled: false })]);
+    await site.time.pass(1000);
+    expect(site.collector.status().nextPollAt).toBeNull();
+    site.collector.setServers([server("a")]);
+    await site.time.pass(20_000);
+    expect(site.startsOf("a")).toEqual([0, 5]);
+    expect(site.most.ofOneServer).toBe(1);
+    expect(site.recorded.length).toBe(1);
+  });
+});
+
+describe("stop", () => {
+  test("calls off what runs and what waits, waits for it, and starts nothing more", async () => {
+    const site = createSite(["a", "b"], { concurrency: 1, abortTakesMs: 2000 });
+    site.behave("a", { takesMs: 15_000 });
+    site.collector.start();
+    await site.time.pass(12_000);
+    const waiting = [site.collector.pollNow("a"), site.collector.pollNow("b")].map(codeOf);
+    let stopped = false;
+    const stopping = site.collector.stop().then(() => {
+      stopped = true;
+    });
+    expect(await Promise.all(waiting)).toEqual(["SERVICE_UNAVAILABLE", "SERVICE_UNAVAILABLE"]);
+    await site.time.pass(1000);
+    expect(stopped).toBe(false);
+    await site.time.pass(1000);
+    await stopping;
+    expect(site.running()).toBe(0);
+    await site.time.pass(1_000_000);
+    expect(site.polls.length).toBe(1);
+    expect(site.recorded).toEqual([]);
+    expect(await codeOf(site.collector.pollNow("a"))).toBe("SERVICE_UNAVAILABLE");
+  });
+});
+
+describe("the log", () => {
+  test("has one line when a server goes down and one when it is back", async () => {
+    const site = createSite(["a"]);
+    const loud = () => site.log.filter(({ level }) => level !== "debug");
+    site.collector.start();
+    await site.time.pass(10_000);
+    expect(loud()).toEqual([]);
+    site.behave("a", { error: UNREACHABLE });
+    await site.time.pass(400_000);
+    expect(loud()).toEqual([
+      {
+        level: "warn",
+        message: "server does not answer",
+        fields: { server: "a", code: "LICENSE_SERVER_UNREACHABLE", error: "No license server answers." },
+      },
+    ]);
+    site.behave("a", { error: null });
+    await site.time.pass(600_000);
+    expect(loud().slice(1)).toEqual([
+      { level: "info", message: "server answers again", fields: { server: "a", downMs: 421_000 } },
+    ]);
+  });
+});
+
+describe("what it tells of itself", () => {
+  test("counts outcomes, durations and parse problems", async () => {
+    const site = createSite(["a", "b", "c"]);
+    site.behave("b", { error: UNREACHABLE, takesMs: 3000 });
+    site.behave("c", { reading: { unparsedLines: 7, cut: true }, takesMs: 2000 });
+    const begun = site.time.clock.now();
+    expect(site.collector.status()).toMatchObject({
+      lastPollAt: null,
+      nextPollAt: null,
+      durations: { p50Ms: null, p95Ms: null },
+    });
+    site.collector.start();
+    await site.time.pass(2500);
+    expect(site.collector.status()).toEqual({
+      servers: { total: 3, enabled: 3 },
+      running: ["b"],
+      waiting: 0,
+      concurrency: 8,
+      lastPollAt: begun + 2000,
+      nextPollAt: begun + 60_000,
+      outcomes: {
+        ok: 1,
+        partial: 1,
+        LICENSE_SERVER_UNREACHABLE: 0,
+        LICENSE_QUERY_FAILED: 0,
+        LICENSE_PARSE_ERROR: 0,
+        TIMEOUT: 0,
+      },
+      durations: { p50Ms: 1000, p95Ms: 2000 },
+      parseProblems: { outputs: 1, lines: 7 },
+    });
+    await site.time.pass(1000);
+    expect(site.collector.status()).toMatchObject({
+      running: [],
+      outcomes: { LICENSE_SERVER_UNREACHABLE: 1 },
+      durations: { p50Ms: 2000, p95Ms: 3000 },
+    });
+  });
+
+  test("keeps the last poll's words", async () => {
+    const site = createSite(["a"]);
+    expect(await site.collector.raw("a")).toBeNull();
+    expect(await site.collector.raw("nobody")).toBeNull();
+    site.collector.start();
+    await site.time.pass(2000);
+    const raw = await site.collector.raw("a");
+    expect(raw).toMatchObject({ argv: ["lmstat"], exitCode: 0, at: site.recorded[0]?.outcome.finishedAt });
+    expect(new TextDecoder().decode(raw?.stdout)).toBe("words\n");
+  });
+});
