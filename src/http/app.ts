@@ -26,8 +26,19 @@ import { rescanRoutes } from "./routes/rescan.ts";
 import { serverInfoRoutes } from "./routes/server-info.ts";
 import { serverRoutes } from "./routes/servers.ts";
 import { statusRoutes } from "./routes/status.ts";
+import { socketRoutes, sseRoutes } from "./routes/streams.ts";
 import { summaryRoutes } from "./routes/summary.ts";
 import { userRoutes } from "./routes/users.ts";
+
+/** A client may send little and must take what it is sent; how much may wait for it is counted where it is sent. */
+const SOCKETS = {
+  idleTimeout: 60,
+  sendPings: true,
+  maxPayloadLength: 64 * 1024,
+  backpressureLimit: 4 * 1024 * 1024,
+  closeOnBackpressureLimit: false,
+  perMessageDeflate: false,
+};
 
 /**
  * The HTTP side of the daemon. The order of the checks (contract section 2) is the order of the plugins below;
@@ -40,7 +51,7 @@ export function createApp(deps: HttpDeps) {
   const log = deps.log("http");
 
   const api = apiRoutes(deps, exchanges, counters);
-  const app = new Elysia({ name: "licmond", handler: { standardHostname: false } })
+  const app = new Elysia({ name: "licmond", handler: { standardHostname: false }, websocket: SOCKETS })
     .use(errors(exchanges, deps.clock, log))
     .use(accessLog(exchanges, counters, log))
     .use(requestId(exchanges)) // 1
@@ -80,5 +91,7 @@ function apiRoutes(
     .use(serverRoutes(deps, exchanges, answers))
     .use(summaryRoutes(deps, exchanges, answers))
     .use(rescanRoutes(deps, forcePoll))
+    .use(sseRoutes(deps, exchanges))
+    .use(socketRoutes(deps, exchanges))
     .use(keyRoutes(deps, exchanges));
 }

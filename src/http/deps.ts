@@ -3,6 +3,7 @@ import type { KeyRecord, NewKey } from "../domain/keys.ts";
 import type { LogOf } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import type { PollError, PollRaw } from "../domain/poll.ts";
+import type { StreamsPort } from "./streams/open-stream.ts";
 
 /**
  * Everything the routes need from the rest of the daemon. The composition root fills it; tests fill it with
@@ -20,6 +21,7 @@ export interface HttpDeps {
   /** Does the work; the route caches the answer for 1 s. Must not throw: what fails is told in the check. */
   health(): HealthChecks | Promise<HealthChecks>;
   readonly host: HostPort;
+  readonly streams: StreamsPort;
   readonly daemon: DaemonPort;
 }
 

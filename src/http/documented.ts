@@ -35,6 +35,7 @@ export const TAGS = {
   Service: "The daemon itself",
   Host: "The machine it runs on",
   Licenses: "What the license servers say",
+  Streams: "Events as they happen, over server-sent events and WebSockets",
   Keys: "Who may ask",
 } as const;
 export type Tag = keyof typeof TAGS;

@@ -7,6 +7,7 @@ import type { MonitoredServer } from "../../src/domain/server.ts";
 import type { Role } from "../../src/domain/words.ts";
 import { type App, createApp } from "../../src/http/app.ts";
 import type { HttpDeps, KeyCheck, RescanRow } from "../../src/http/deps.ts";
+import { memoryStreams } from "./streams/rig.ts";
 
 /** 2026-03-01T12:00:00.000Z */
 export const NOW = Date.UTC(2026, 2, 1, 12);
@@ -204,6 +205,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       collector: { status: "healthy", message: "polls" },
       disk: { status: "healthy", message: "12 % used" },
     }),
+    streams: memoryStreams((id) => keys.get(id)?.state === "active"),
     host: {
       info: () => ({
         hostname: "mon1",

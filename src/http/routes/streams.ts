@@ -1,0 +1,131 @@
+import type { TSchema } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { ApiError } from "../../domain/errors.ts";
+import { EVENT_SCHEMAS } from "../../domain/events.ts";
+import type { Permission } from "../../domain/keys.ts";
+import type { HttpDeps } from "../deps.ts";
+import { documented, type RouteDoc } from "../documented.ts";
+import type { Exchanges } from "../exchange.ts";
+import { openStream } from "../streams/open-stream.ts";
+import { createSseStream, SSE_HEADERS } from "../streams/sse.ts";
+import { createStreamFilter, STREAM_QUERIES, type StreamName } from "../streams/stream-filter.ts";
+import { createSocketHandlers } from "../streams/websocket.ts";
+
+type Deps = Pick<HttpDeps, "log" | "streams">;
+
+/** What each stream is, for its documents. */
+const STREAMS: Readonly<Record<StreamName, { access: Permission; summary: string; events: string[] }>> = {
+  logs: { access: "logs", summary: "The service's own log", events: ["log"] },
+  metrics: { access: "read", summary: "Load of the host, and seats", events: ["metrics"] },
+  combined: { access: "read", summary: "All events", events: Object.keys(EVENT_SCHEMAS) },
+};
+
+/** Server-sent events (specification 4.4). `/api/logs/stream` is the older name of `/stream/logs`. */
+export function sseRoutes({ log, streams }: Deps, exchanges: Exchanges) {
+  const http = log("http");
+
+  const serve = (stream: StreamName, request: Request, lift: (request: Request) => void) => {
+    const exchange = exchanges.of(request);
+    const query = STREAM_QUERIES[stream].parse(exchange.query);
+    const opening = openStream(streams, http, stream, request, exchange, query.last_event_id);
+    const filter = createStreamFilter(stream, query, opening.hidden);
+    // A quiet stream is no dead one: Bun cuts silent connections.
+    lift(request);
+    if (request.method === "HEAD") return new Response(null, { headers: SSE_HEADERS });
+    const body = createSseStream({ ...opening, filter, hub: streams.hub });
+    return new Response(body, { headers: SSE_HEADERS });
+  };
+
+  const route = (stream: StreamName) => documented({ ...docOf(stream), answers: { 200: sseAnswer(stream) } });
+  return new Elysia({ name: "routes/sse" })
+    .get(
+      "/stream/logs",
+      ({ request, server }) => serve("logs", request, (open) => server?.timeout(open, 0)),
+      route("logs"),
+    )
+    .get(
+      "/api/logs/stream",
+      ({ request, server }) => serve("logs", request, (open) => server?.timeout(open, 0)),
+      route("logs"),
+    )
+    .get(
+      "/stream/metrics",
+      ({ request, server }) => serve("metrics", request, (open) => server?.timeout(open, 0)),
+      route("metrics"),
+    )
+    .get(
+      "/stream/combined",
+      ({ request, server }) => serve("combined", request, (open) => server?.timeout(open, 0)),
+      route("combined"),
+    );
+}
+
+/** What a route gives to the upgrade; the server is Elysia's. */
+interface Upgrader {
+  upgrade(request: Request, options: { headers: Record<string, string>; data: unknown }): boolean;
+}
+
+/** WebSockets: the same parameters and the same objects, each log event once. */
+export function socketRoutes({ log, streams }: Deps, exchanges: Exchanges) {
+  const http = log("http");
+
+  const serve = (stream: StreamName, request: Request, upgrader: Upgrader | null) => {
+    const exchange = exchanges.of(request);
+    const query = STREAM_QUERIES[stream].parse(exchange.query);
+    if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
+      throw new ApiError(
+        "INVALID_FIELD",
+        `${exchange.path} is a WebSocket: open it with ws:// and an Upgrade header, or use /stream/${stream}.`,
+      );
+    }
+    const opening = openStream(streams, http, stream, request, exchange, query.last_event_id);
+    const data = createSocketHandlers({
+      ...opening,
+      stream,
+      query: exchange.query,
+      hub: streams.hub,
+      oldest: () => streams.history.oldestId(),
+      now: () => performance.now(),
+    });
+    if (upgrader?.upgrade(request, { headers: { "x-request-id": exchange.id }, data }) === true) return;
+    throw new ApiError("INVALID_FIELD", "The WebSocket handshake is not complete (RFC 6455, section 4.2.1).");
+  };
+
+  const route = (stream: StreamName) =>
+    documented({
+      ...docOf(stream),
+      description:
+        'Sends one JSON object a message. Takes {"type":"ping"} and {"type":"subscribe", …parameters of the query…}; what it does not understand is answered with {"type":"error"} and the connection stays.',
+      answers: { 101: { description: "Switching to WebSocket" } },
+      errors: ["INVALID_FIELD", "SERVICE_UNAVAILABLE"],
+    });
+  return new Elysia({ name: "routes/sockets" })
+    .get("/ws/logs", ({ request, server }) => serve("logs", request, server), route("logs"))
+    .get("/ws/metrics", ({ request, server }) => serve("metrics", request, server), route("metrics"))
+    .get("/ws/combined", ({ request, server }) => serve("combined", request, server), route("combined"));
+}
+
+function docOf(stream: StreamName): Omit<RouteDoc, "answers"> {
+  const { access, summary } = STREAMS[stream];
+  return {
+    access,
+    tag: "Streams",
+    summary,
+    keyInQuery: true,
+    query: STREAM_QUERIES[stream],
+    errors: ["SERVICE_UNAVAILABLE"],
+  };
+}
+
+function sseAnswer(stream: StreamName) {
+  const schemas: readonly TSchema[] = STREAMS[stream].events.map(
+    (name) => EVENT_SCHEMAS[name as keyof typeof EVENT_SCHEMAS],
+  );
+  return {
+    description:
+      "Frames of `event`, `id` and `data`, where data is one JSON object of these. With Last-Event-ID the first line is `:resume from <id>`.",
+    content: {
+      "text/event-stream": { schema: schemas.length === 1 ? { ...schemas[0] } : { oneOf: schemas } },
+    },
+  };
+}

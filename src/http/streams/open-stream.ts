@@ -1,0 +1,99 @@
+import { ApiError } from "../../domain/errors.ts";
+import { permits } from "../../domain/keys.ts";
+import type { Log } from "../../domain/log.ts";
+import { LOG_SOURCES, type LogSource } from "../../domain/words.ts";
+import type { Published } from "../../events/bus.ts";
+import type { Exchange } from "../exchange.ts";
+import { type CatchingUp, catchUp } from "./catch-up.ts";
+import { chunkOf, type Hub } from "./hub.ts";
+import { type EventHistory, resumeNotes } from "./replay.ts";
+import { resumeFrom } from "./resume.ts";
+import { HIDDEN_FROM_VIEWERS, type StreamName } from "./stream-filter.ts";
+import { type Telling, tellPublished } from "./telling.ts";
+
+/** What the stream routes need of the daemon. */
+export interface StreamsPort {
+  readonly hub: Hub;
+  readonly history: EventHistory;
+  readonly samples: {
+    /** The sample of this moment, if there is one. */
+    fresh(): Published | null;
+    since(id: number): readonly Published[];
+  };
+  /** Streams at the same time: in all, and of one key. */
+  limits(): { readonly streams: number; readonly perKey: number };
+}
+
+/** A stream that may be opened: everything but how it is carried. */
+export interface Opening {
+  readonly keyId: string;
+  /** Sources of log events that this key may not see. */
+  readonly hidden: readonly LogSource[];
+  readonly from: number | null;
+  readonly notes: readonly string[];
+  begin(client: CatchingUp): Promise<void>;
+  onSlow(): void;
+  onError(error: unknown): void;
+}
+
+/** The checks that all streams share. Throws ApiError. */
+export function openStream(
+  { hub, history, samples, limits }: StreamsPort,
+  log: Log,
+  stream: StreamName,
+  request: Request,
+  exchange: Exchange,
+  lastEventId: string | null,
+): Opening {
+  const { caller } = exchange;
+  if (caller === null) throw new Error("A stream needs a key");
+  const from = resumeFrom(request, lastEventId);
+  const { streams, perKey } = limits();
+  const { sse, websocket } = hub.counts();
+  if (sse + websocket >= streams)
+    throw full(`${streams} streams are open, which is the most (limits.streams).`);
+  if (hub.ofKey(caller.id) >= perKey) {
+    throw full(`This key has ${perKey} streams open, which is the most (limits.streams_per_key).`);
+  }
+  const noLogs = !permits(caller, "logs");
+  const hidden = permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
+  const only = stream === "logs" ? "log" : undefined;
+  const tell = ({ id, event, json }: Published): Telling => tellPublished(id, event, json);
+
+  return {
+    keyId: caller.id,
+    hidden: noLogs ? LOG_SOURCES : hidden,
+    from,
+    notes: from === null || stream === "metrics" ? [] : resumeNotes(history, from, hub.lastPublished(), only),
+    async begin(client) {
+      if (from !== null) {
+        const samplesSince = (id: number) => samples.since(id).map(tell);
+        return catchUp(client, from, { hub, history, samplesSince, breathe });
+      }
+      hub.goLive(client);
+      const fresh = samples.fresh();
+      const chunk = fresh === null ? null : chunkOf([tell(fresh)], client.filter);
+      if (chunk !== null) client.send(chunk);
+      else hub.wantSample(client);
+    },
+    onSlow: () => log.warn("A stream client reads too slowly and was cut off", { keyId: caller.id, stream }),
+    onError: (error) =>
+      log.error("A stream failed", {
+        keyId: caller.id,
+        stream,
+        error: String(error),
+        requestId: exchange.id,
+      }),
+  };
+}
+
+/** Seconds after which a place may be free. */
+const RETRY_SECONDS = 5;
+
+function full(message: string): ApiError {
+  return new ApiError("SERVICE_UNAVAILABLE", message, { retryAfterSeconds: RETRY_SECONDS });
+}
+
+function breathe(): Promise<void> {
+  return new Promise((resume) => setImmediate(resume));
+}

@@ -1,0 +1,86 @@
+import { FRAME_NAMES, type FrameName } from "../../domain/events.ts";
+import { LOG_LEVELS, type LogLevel, type LogSource } from "../../domain/words.ts";
+import { integer, names, text, wordList } from "../parameters.ts";
+import { type QueryOf, queryOf } from "../query.ts";
+import { BOTH, FIRST, NONE, type Parts, SECOND, type Telling, twinOf } from "./telling.ts";
+
+export const STREAM_NAMES = ["logs", "metrics", "combined"] as const;
+export type StreamName = (typeof STREAM_NAMES)[number];
+
+const LOG_PARAMETERS = {
+  level: wordList(LOG_LEVELS, "Levels of log events. All when absent."),
+  source: names("Sources of log events, by name. All when absent."),
+};
+const METRICS_PARAMETERS = {
+  interval: integer("Milliseconds between two metrics events.", {
+    minimum: 250,
+    maximum: 3_600_000,
+    absent: 10_000,
+  }),
+  include: wordList(["system", "licenses", "all"], "What metrics events hold. All when absent."),
+};
+const RESUME = {
+  last_event_id: text("Resume behind this event, as the header Last-Event-ID does, which beats it."),
+};
+const namesOf = (list: readonly FrameName[]) => ({
+  events: wordList(list, "Names of the frames to send: the way to have each log event once."),
+});
+
+/** Query parameters of each stream, the same for server-sent events and WebSockets. `api_key` is the gate's. */
+export const STREAM_QUERIES = {
+  logs: queryOf({ ...LOG_PARAMETERS, ...namesOf(["log", "error_log", "warning_log"]), ...RESUME }),
+  metrics: queryOf({ ...METRICS_PARAMETERS, ...namesOf(["metrics"]), ...RESUME }),
+  combined: queryOf({ ...LOG_PARAMETERS, ...METRICS_PARAMETERS, ...namesOf(FRAME_NAMES), ...RESUME }),
+} as const;
+
+type Wanted = Partial<QueryOf<(typeof STREAM_QUERIES)["combined"]>>;
+
+/** What one client gets. Equal filters have equal keys, so that what they send is put together once. */
+export interface StreamFilter {
+  readonly key: string;
+  readonly stream: StreamName;
+  /** Interval of metrics events; null when the client wants none. */
+  readonly intervalMs: number | null;
+  /** The parts of an event that the client wants. */
+  partsOf(event: Pick<Telling, "type" | "level" | "source">): Parts;
+}
+
+/** Sources that a viewer may not see: they tell who does what (contract section 3). */
+export const HIDDEN_FROM_VIEWERS: readonly LogSource[] = ["auth", "audit", "http"];
+
+export function createStreamFilter(
+  stream: StreamName,
+  { level = null, source = null, events = null, include = null, interval = 10_000 }: Wanted,
+  hidden: readonly LogSource[],
+): StreamFilter {
+  const levels = level && new Set<LogLevel>(level);
+  const sources = source && new Set<string>(source);
+  const frames = events && new Set<FrameName>(events);
+  const metricsParts = partsIncluded(include);
+  const hasMetrics = stream !== "logs" && (frames === null || frames.has("metrics"));
+
+  const logParts = (type: Telling["type"], level: LogLevel | null, source: LogSource | null): Parts => {
+    if (stream === "metrics" || source === null || hidden.includes(source)) return NONE;
+    if (levels !== null && (level === null || !levels.has(level))) return NONE;
+    if (sources !== null && !sources.has(source)) return NONE;
+    const twin = twinOf(type, level);
+    const own = frames === null || frames.has("log") ? FIRST : NONE;
+    return own | (twin !== null && (frames === null || frames.has(twin)) ? SECOND : NONE);
+  };
+
+  return {
+    key: JSON.stringify([stream, level, source, events, include, hasMetrics && interval, hidden.length]),
+    stream,
+    intervalMs: hasMetrics ? interval : null,
+    partsOf({ type, level, source }) {
+      if (type === "log") return logParts(type, level, source);
+      if (type === "metrics") return hasMetrics ? metricsParts : NONE;
+      return stream === "combined" && (frames === null || frames.has(type)) ? FIRST : NONE;
+    },
+  };
+}
+
+function partsIncluded(include: readonly ("system" | "licenses" | "all")[] | null): Parts {
+  if (include === null || include.includes("all")) return BOTH;
+  return (include.includes("system") ? FIRST : NONE) | (include.includes("licenses") ? SECOND : NONE);
+}

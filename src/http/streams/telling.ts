@@ -1,0 +1,103 @@
+import {
+  type AnyEvent,
+  type EventType,
+  LOG_TWINS,
+  type LogEvent,
+  type MetricsEvent,
+} from "../../domain/events.ts";
+import type { LogLevel, LogSource } from "../../domain/words.ts";
+
+/**
+ * Which parts of an event a client wants, as bits. A log event has two: its frame `log`, and its twin `error_log` or
+ * `warning_log`. A metrics sample has two: `system` and `licenses`. Any other event has one.
+ */
+export type Parts = number;
+export const NONE: Parts = 0;
+export const FIRST: Parts = 1;
+export const SECOND: Parts = 2;
+export const BOTH: Parts = 3;
+
+/** An event on its way to clients of any kind: each form of it is encoded once, when the first client wants it. */
+export interface Telling {
+  readonly id: number;
+  readonly type: EventType;
+  readonly level: LogLevel | null;
+  readonly source: LogSource | null;
+  /** Frames of server-sent events. */
+  frames(parts: Parts): Uint8Array;
+  /** JSON text for WebSockets; log events have one form whatever the parts. */
+  text(parts: Parts): string;
+}
+
+const encoder = new TextEncoder();
+
+/** A frame: `event`, `id`, `data`, each on its line (specification 4.4, rule 1). The JSON has no raw line ends. */
+export function frame(name: string, id: number, json: string): string {
+  return `event: ${name}\nid: ${id}\ndata: ${json}\n\n`;
+}
+
+export interface Told {
+  readonly id: number;
+  readonly type: EventType;
+  readonly level: string | null;
+  readonly source: string | null;
+  readonly json: string;
+}
+
+/** An event as the store gives it back: already encoded. */
+export function tellStored({ id, type, level, source, json }: Told): Telling {
+  return telling(id, type, level as LogLevel | null, source as LogSource | null, () => json);
+}
+
+/** An event as the bus tells it. */
+export function tellPublished(id: number, event: AnyEvent, json: string): Telling {
+  if (event.type === "log") return tellStored({ id, type: "log", ...logFields(event), json });
+  if (event.type !== "metrics") return telling(id, event.type, null, null, () => json);
+  return telling(id, "metrics", null, null, (parts) => (parts === BOTH ? json : metricsJson(event, parts)));
+}
+
+function telling(
+  id: number,
+  type: EventType,
+  level: LogLevel | null,
+  source: LogSource | null,
+  jsonOf: (parts: Parts) => string,
+): Telling {
+  const frames: (Uint8Array | undefined)[] = [];
+  const twin = twinOf(type, level);
+  const makeFrames = (parts: Parts): Uint8Array => {
+    const json = jsonOf(parts);
+    if (type !== "log") return encoder.encode(frame(type, id, json));
+    const own = parts & FIRST ? frame("log", id, json) : "";
+    return encoder.encode(own + (parts & SECOND && twin !== null ? frame(twin, id, json) : ""));
+  };
+  return {
+    id,
+    type,
+    level,
+    source,
+    frames: (parts) => {
+      frames[parts] ??= makeFrames(parts);
+      return frames[parts];
+    },
+    text: jsonOf,
+  };
+}
+
+/** Name of the second frame of a log event of this level; null when it has none. */
+export function twinOf(type: EventType, level: LogLevel | null) {
+  if (type !== "log" || (level !== "error" && level !== "warn")) return null;
+  return LOG_TWINS[level];
+}
+
+function logFields({ level, source }: LogEvent) {
+  return { level, source };
+}
+
+/** `include=licenses` leaves out `system`, `cpu` and `memory`; `include=system` leaves out `licenses`. */
+function metricsJson(event: MetricsEvent, parts: Parts): string {
+  const { type, timestamp, cpu, memory, system, licenses } = event;
+  return JSON.stringify(
+    parts === FIRST ? { type, timestamp, cpu, memory, system } : { type, timestamp, licenses },
+  );
+}

@@ -1,0 +1,167 @@
+import type { ServerWebSocket } from "bun";
+import { ApiError } from "../../domain/errors.ts";
+import type { LogSource } from "../../domain/words.ts";
+import type { CatchingUp } from "./catch-up.ts";
+import { changedQuery, readClientMessage } from "./client-message.ts";
+import type { Chunk, Hub } from "./hub.ts";
+import { MAX_WAITING_BYTES } from "./sse.ts";
+import { createStreamFilter, STREAM_QUERIES, type StreamFilter, type StreamName } from "./stream-filter.ts";
+
+/** More messages than this in one second end a connection. */
+const MAX_MESSAGES_PER_SECOND = 20;
+/** While this much waits, a replay holds its next page back. */
+const REPLAY_WAITING_BYTES = 128 * 1024;
+
+/** Codes of RFC 6455 7.4.1 and the IANA registry. */
+const GOING_AWAY = 1001;
+const POLICY = 1008;
+const TRY_AGAIN_LATER = 1013;
+
+/** Elysia hands the events of a native socket to the functions in its `data`. */
+export interface SocketHandlers {
+  open(ws: ServerWebSocket<unknown>): void;
+  message(ws: ServerWebSocket<unknown>, message: string | Buffer): void;
+  drain(ws: ServerWebSocket<unknown>): void;
+  close(ws: ServerWebSocket<unknown>, code: number, reason: string): void;
+}
+
+export interface SocketOptions {
+  readonly stream: StreamName;
+  /** The query of the opening, without `?`. */
+  readonly query: string;
+  readonly hidden: readonly LogSource[];
+  readonly keyId: string;
+  readonly hub: Hub;
+  readonly from: number | null;
+  /** Id of the oldest stored event, told with a resume; null when there is none. */
+  readonly oldest: () => number | null;
+  readonly notes: readonly string[];
+  readonly begin: (client: CatchingUp) => Promise<void>;
+  readonly onSlow: () => void;
+  readonly onError: (error: unknown) => void;
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
+}
+
+/** One WebSocket client: the same events as JSON texts, each log event once. */
+export function createSocketHandlers(options: SocketOptions): SocketHandlers {
+  const { stream, hidden, keyId, hub, from, oldest, notes, begin, onSlow, onError, now } = options;
+  let query = options.query;
+  let client: SocketClient | null = null;
+  let second = -1;
+  let messages = 0;
+
+  const filterOf = (text: string) => createStreamFilter(stream, STREAM_QUERIES[stream].parse(text), hidden);
+
+  const answer = (opened: SocketClient, message: string | Buffer) => {
+    const read = readClientMessage(message, stream);
+    if (read.type === "ping") return opened.tell({ type: "pong" });
+    const changed = changedQuery(query, read.changes);
+    const filter = filterOf(changed);
+    query = changed;
+    opened.refilter(filter);
+    const { last_event_id: _, ...effective } = STREAM_QUERIES[stream].parse(changed);
+    opened.tell({ type: "subscribed", ...effective });
+  };
+
+  return {
+    open(ws) {
+      const opened = createSocketClient(ws);
+      client = opened;
+      hub.enter(opened);
+      if (from !== null)
+        opened.tell({ type: "resume", from, oldest: oldest(), ...(notes.length > 0 && { notes }) });
+      begin(opened).catch((error: unknown) => {
+        opened.finish(1011, "internal error");
+        onError(error);
+      });
+    },
+    message(_, message) {
+      if (client === null || client.gone) return;
+      const current = Math.floor(now() / 1000);
+      messages = current === second ? messages + 1 : 1;
+      second = current;
+      if (messages > MAX_MESSAGES_PER_SECOND) {
+        client.finish(POLICY, `more than ${MAX_MESSAGES_PER_SECOND} messages a second`);
+        return;
+      }
+      try {
+        answer(client, message);
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        client.tell({ type: "error", code: error.code, message: error.message });
+      }
+    },
+    drain: () => client?.drained(),
+    close: () => client?.leave(),
+  };
+
+  function createSocketClient(ws: ServerWebSocket<unknown>) {
+    let wake: (() => void) | null = null;
+    const self: SocketClient = {
+      kind: "websocket",
+      filter: filterOf(query),
+      keyId,
+      gone: false,
+      send(chunk: Chunk) {
+        for (const text of chunk.texts()) self.put(text);
+      },
+      tell: (message: object) => self.put(JSON.stringify(message)),
+      put(text: string) {
+        if (self.gone) return;
+        if (ws.getBufferedAmount() + text.length > MAX_WAITING_BYTES) {
+          onSlow();
+          self.finish(TRY_AGAIN_LATER, "reads too slowly");
+          return;
+        }
+        ws.sendText(text);
+      },
+      // Bun's own pings keep the connection.
+      heartbeat() {},
+      end: (reason: "shutdown" | "key") =>
+        reason === "shutdown"
+          ? self.finish(GOING_AWAY, "licmond is shutting down")
+          : self.finish(POLICY, "the API key has ended"),
+      finish(code: number, reason: string) {
+        if (self.gone) return;
+        self.leave();
+        ws.close(code, reason);
+      },
+      leave() {
+        if (self.gone) return;
+        self.gone = true;
+        hub.leave(self);
+        self.drained();
+      },
+      drained() {
+        wake?.();
+        wake = null;
+      },
+      ready(): Promise<void> {
+        if (self.gone || ws.getBufferedAmount() < REPLAY_WAITING_BYTES) return Promise.resolve();
+        return new Promise((resolve) => {
+          wake = resolve;
+        });
+      },
+      refilter(filter) {
+        hub.regroup(self, () => {
+          self.filter = filter;
+        });
+        hub.wantSample(self);
+      },
+    };
+    return self;
+  }
+}
+
+interface SocketClient extends CatchingUp {
+  filter: StreamFilter;
+  gone: boolean;
+  put(text: string): void;
+  tell(message: object): void;
+  finish(code: number, reason: string): void;
+  leave(): void;
+  /** More may be sent. */
+  drained(): void;
+  refilter(filter: StreamFilter): void;
+}

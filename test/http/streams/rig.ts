@@ -1,0 +1,159 @@
+import type { EventInput, LogEvent } from "../../../src/domain/events.ts";
+import { createBus } from "../../../src/events/bus.ts";
+import { createIds } from "../../../src/events/ids.ts";
+import { createSampler } from "../../../src/events/sampler.ts";
+import { createHub, type HubTimers } from "../../../src/http/streams/hub.ts";
+import type { StreamsPort } from "../../../src/http/streams/open-stream.ts";
+import type { Told } from "../../../src/http/streams/telling.ts";
+
+/** Streams over a real bus, hub and sampler, with the events in memory instead of SQLite. */
+export interface MemoryStreams extends StreamsPort {
+  log(message: string, change?: Partial<LogEvent>): void;
+  emit(input: EventInput): void;
+  flush(): void;
+  /** Forgets events up to an id, as retention does. */
+  forget(through: number): void;
+  readonly holes: { from: number; to: number }[];
+  readonly stored: readonly Told[];
+  limit: { streams: number; perKey: number };
+  close(): void;
+}
+
+export const realTimers = {
+  set: (work: () => void, ms: number) => setTimeout(work, ms),
+  clear: (timer: unknown) => clearTimeout(timer as Timer),
+};
+
+export const realIntervals: HubTimers = {
+  repeat: (work, ms) => setInterval(work, ms),
+  clear: (timer) => clearInterval(timer as Timer),
+};
+
+export function memoryStreams(
+  keyHolds: (id: string) => boolean,
+  timers: HubTimers = realIntervals,
+): MemoryStreams {
+  const clock = { now: () => Date.now() };
+  const stored: Told[] = [];
+  const holes: { from: number; to: number }[] = [];
+  let deleted = 0;
+  const bus = createBus({
+    ids: createIds({ clock, start: 0, reserve() {}, onAhead() {} }),
+    timers: realTimers,
+    sink: {
+      transaction: (work) => work(),
+      insert: (id, event, json) =>
+        void stored.push({
+          id,
+          type: event.type,
+          level: event.type === "log" ? event.level : null,
+          source: event.type === "log" ? event.source : null,
+          json,
+        }),
+      insertHole: (from, to) => void holes.push({ from, to }),
+    },
+    onStore() {},
+  });
+  let reads = 0;
+  const sampler = createSampler({
+    bus,
+    clock,
+    timers: realTimers,
+    read: () => ({
+      cpu: 12.5,
+      memory: 40,
+      system: { cpu: 12.5, memory: 40, disk: null },
+      licenses: { total: 10, used: ++reads, utilization: reads * 10 },
+    }),
+  });
+  const streams: MemoryStreams = {
+    hub: createHub({ bus, requestSample: sampler.request, keyHolds, timers }),
+    samples: sampler,
+    history: {
+      page: (after, limit, only) =>
+        stored.filter(({ id, type }) => id > after && (only === undefined || type === only)).slice(0, limit),
+      oldestId: () => stored[0]?.id ?? null,
+      deletedThrough: () => deleted,
+      holesAbove: (after) => holes.filter(({ to }) => to > after),
+    },
+    limit: { streams: 10, perKey: 5 },
+    limits: () => streams.limit,
+    log: (message, change = {}) =>
+      bus.emit({ type: "log", level: "info", message, source: "collector", metadata: {}, ...change }),
+    emit: bus.emit,
+    flush: bus.flush,
+    forget(through) {
+      deleted = through;
+      while ((stored[0]?.id ?? Infinity) <= through) stored.shift();
+    },
+    holes,
+    stored,
+    close() {
+      streams.hub.close();
+      sampler.stop();
+      bus.flush();
+    },
+  };
+  return streams;
+}
+
+/** A frame of server-sent events as a client reads it; comments have their text in `comment`. */
+export interface Frame {
+  readonly event?: string;
+  readonly id?: number;
+  readonly data?: Record<string, unknown>;
+  readonly comment?: string;
+  readonly retry?: number;
+}
+
+/** Reads blocks of a stream one by one. */
+export function readFrames(response: Response) {
+  const reader = (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  const next = async (): Promise<Frame | null> => {
+    for (;;) {
+      const end = text.indexOf("\n\n");
+      if (end >= 0) {
+        const block = text.slice(0, end);
+        text = text.slice(end + 2);
+        return parseBlock(block);
+      }
+      const { value, done } = await reader.read();
+      if (done) return null;
+      text += value;
+    }
+  };
+  const take = async (count: number) => {
+    const frames: Frame[] = [];
+    while (frames.length < count) {
+      const frame = await next();
+      if (frame === null) break;
+      frames.push(frame);
+    }
+    return frames;
+  };
+  return {
+    next,
+    take,
+    /** Everything up to the end of the stream. */
+    rest: () => take(Infinity),
+    cancel: () => reader.cancel(),
+  };
+}
+
+function parseBlock(block: string): Frame {
+  const frame: { -readonly [K in keyof Frame]: Frame[K] } = {};
+  for (const line of block.split("\n")) {
+    const [name = "", value = ""] = [
+      line.slice(0, line.indexOf(":")),
+      line.slice(line.indexOf(":") + 1).trimStart(),
+    ];
+    if (line.startsWith(":")) frame.comment = line.slice(1);
+    else if (name === "event") frame.event = value;
+    else if (name === "id") frame.id = Number(value);
+    else if (name === "retry") frame.retry = Number(value);
+    else if (name === "data") frame.data = JSON.parse(value) as Record<string, unknown>;
+    else throw new Error(`Not a line of an event stream: ${line}`);
+  }
+  return frame;
+}

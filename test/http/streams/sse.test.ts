@@ -1,0 +1,304 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { App } from "../../../src/http/app.ts";
+import { type Listening, listen } from "../../../src/http/listen.ts";
+import { type Bench, bench } from "../make.ts";
+import { type MemoryStreams, memoryStreams, readFrames } from "./rig.ts";
+
+let streams: MemoryStreams;
+let site: Bench;
+let server: Listening;
+beforeEach(() => {
+  streams = memoryStreams((id) => site.deps.keys.get(id)?.state === "active");
+  site = bench({ streams });
+  server = listen(site.app as App, { host: "127.0.0.1", port: 0 });
+});
+afterEach(async () => {
+  streams.close();
+  await server.stop(1_000);
+});
+
+type Role = keyof Bench["keys"];
+
+async function open(path: string, { role = "admin" as Role, headers = {} as Record<string, string> } = {}) {
+  const key = `${path.includes("?") ? "&" : "?"}api_key=${site.keys[role]}`;
+  const response = await fetch(`http://127.0.0.1:${server.port}${path}${key}`, { headers });
+  return { response, ...(response.ok && { ...readFrames(response) }) } as { response: Response } & ReturnType<
+    typeof readFrames
+  >;
+}
+
+describe("a log stream", () => {
+  test("opens as an event stream that no proxy holds back, with a request id", async () => {
+    const { response, next } = await open("/stream/logs");
+    expect(response.status).toBe(200);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache, no-transform",
+      "x-accel-buffering": "no",
+      "x-request-id": expect.any(String),
+    });
+    expect(await next()).toEqual({ retry: 3000 });
+  });
+
+  test("sends each event as log, and errors and warnings once more directly behind with the same id", async () => {
+    const { take } = await open("/stream/logs");
+    streams.log("plain");
+    streams.log("broken", { level: "error" });
+    streams.log("odd", { level: "warn" });
+    const frames = (await take(6)).slice(1);
+    expect(frames.map(({ event }) => event)).toEqual(["log", "log", "error_log", "log", "warning_log"]);
+    expect(frames[1]?.id).toBe(frames[2]?.id);
+    expect(frames[1]?.data).toEqual(frames[2]?.data);
+    expect(frames[0]?.data).toMatchObject({ type: "log", id: `log-${frames[0]?.id}`, message: "plain" });
+    expect(frames[0]?.data?.timestamp).toBe(new Date(frames[0]?.id ?? 0).toISOString());
+  });
+
+  test.each([
+    ["level=error,warn", ["b", "b", "c", "c"]],
+    ["source=store", ["b", "b"]],
+    ["events=error_log", ["b"]],
+    ["events=log", ["a", "b", "c", "d"]],
+    ["level=error&events=log", ["b"]],
+  ])("?%s lets through %p", async (query, messages) => {
+    const { take } = await open(`/stream/logs?${query}`);
+    streams.log("a");
+    streams.log("b", { level: "error", source: "store" });
+    streams.log("c", { level: "warn" });
+    streams.log("d");
+    streams.log("last", { level: "error", source: "store" });
+    const frames = (await take(messages.length + 2)).slice(1);
+    expect(frames.map(({ data }) => data?.message)).toEqual([...messages, "last"]);
+  });
+
+  test("keeps data on one line and free of frames of its own, whatever the message holds", async () => {
+    const hostile = 'x\n\nevent: evil\r\nid: 1\ndata: {}\u2028\u0000"\\';
+    const { take } = await open("/stream/logs");
+    streams.log(hostile, { metadata: { server: "a\nb" } });
+    expect((await take(2))[1]?.data).toMatchObject({ message: hostile, metadata: { server: "a\nb" } });
+  });
+
+  test("shows a viewer nothing of auth, audit and http", async () => {
+    const { take } = await open("/stream/logs", { role: "viewer" });
+    for (const source of ["auth", "audit", "http", "collector"] as const) streams.log(source, { source });
+    expect((await take(2))[1]?.data).toMatchObject({ message: "collector" });
+  });
+});
+
+describe("resuming", () => {
+  const past = (count: number) => {
+    for (let index = 0; index < count; index++) streams.log(`past ${index}`);
+    streams.flush();
+    return streams.stored.map(({ id }) => id);
+  };
+
+  test("starts with the resume line, and sends what follows, once, then what is live", async () => {
+    const [first = 0, , third = 0] = past(5);
+    const { take } = await open("/stream/logs", { headers: { "Last-Event-ID": String(first) } });
+    const frames = await take(6);
+    streams.log("live");
+    frames.push(...(await take(1)));
+    expect(frames[0]).toEqual({ comment: `resume from ${first}` });
+    expect(frames[1]).toEqual({ retry: 3000 });
+    expect(frames.slice(2).map(({ data }) => data?.message)).toEqual([
+      "past 1",
+      "past 2",
+      "past 3",
+      "past 4",
+      "live",
+    ]);
+    expect(frames[3]?.id).toBe(third);
+  });
+
+  test.each([
+    ["the header", "", (id: number) => ({ "Last-Event-ID": `log-${id}` })],
+    ["the query", "&last_event_id=", () => ({})],
+    ["the header before the query", "&last_event_id=1", (id: number) => ({ "Last-Event-ID": String(id) })],
+  ])("goes by %s", async (_, query, headers) => {
+    const [, second = 0] = past(2);
+    const path = query.endsWith("=") ? `${query}${second}` : query;
+    const { next } = await open(`/stream/logs?x=1${path}`, {
+      headers: headers(second) as Record<string, string>,
+    });
+    expect(await next()).toEqual({ comment: `resume from ${second}` });
+  });
+
+  test("says when older events are gone, when there is a hole, and when it is ahead", async () => {
+    const ids = past(4);
+    const [first = 0, second = 0] = ids;
+    streams.forget(second);
+    streams.holes.push({ from: second + 1, to: second + 2 });
+    const { take } = await open("/stream/logs", { headers: { "Last-Event-ID": String(first) } });
+    const comments = (await take(4)).map(({ comment }) => comment);
+    expect(comments[2]).toBe(`events up to ${second} were deleted, some may be missing`);
+    expect(comments[3]).toBe(`events ${second + 1} to ${second + 2} could not be stored and are missing`);
+
+    const ahead = (ids.at(-1) ?? 0) + 1_000_000;
+    const early = await open("/stream/logs", { headers: { "Last-Event-ID": String(ahead) } });
+    expect((await early.take(3))[2]?.comment).toContain("is ahead of the newest event");
+  });
+
+  test.each(["-1", "abc", "log-", "1e5", "log-12x", "1".repeat(16)])(
+    "refuses Last-Event-ID %p",
+    async (id) => {
+      const { response } = await open("/stream/logs", { headers: { "Last-Event-ID": id } });
+      expect(response.status).toBe(400);
+    },
+  );
+
+  test("an empty Last-Event-ID counts as absent", async () => {
+    const { next } = await open("/stream/logs", { headers: { "Last-Event-ID": "" } });
+    expect(await next()).toEqual({ retry: 3000 });
+  });
+
+  test("loses and doubles nothing while events keep coming", async () => {
+    const [first = 0] = past(2_000);
+    const writer = setInterval(() => {
+      for (let index = 0; index < 10; index++) streams.log("more");
+    }, 5);
+    const { take } = await open("/stream/logs", { headers: { "Last-Event-ID": String(first) } });
+    const frames = (await take(3_002)).slice(2);
+    clearInterval(writer);
+    const expected = streams.stored.map(({ id }) => id).filter((id) => id > first);
+    expect(frames.map(({ id }) => id)).toEqual(expected.slice(0, 3_000));
+  });
+});
+
+describe("a metrics stream", () => {
+  test("sends a first event at once and then one per interval", async () => {
+    const start = performance.now();
+    const { take } = await open("/stream/metrics?interval=250");
+    const frames = (await take(4)).slice(1);
+    const took = performance.now() - start;
+    expect(frames.map(({ event }) => event)).toEqual(["metrics", "metrics", "metrics"]);
+    expect(frames[0]?.data).toMatchObject({ type: "metrics", cpu: 12.5, system: { memory: 40, disk: null } });
+    const ids = frames.map(({ id }) => id ?? 0);
+    expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
+    expect(took).toBeGreaterThan(250);
+  });
+
+  test("holds what include asks for", async () => {
+    const one = async (include: string) =>
+      (await (await open(`/stream/metrics?include=${include}`)).take(2))[1]?.data;
+    expect(Object.keys((await one("licenses")) ?? {})).toEqual(["type", "timestamp", "licenses"]);
+    expect(Object.keys((await one("system")) ?? {})).toEqual([
+      "type",
+      "timestamp",
+      "cpu",
+      "memory",
+      "system",
+    ]);
+  });
+
+  test("gives all clients of the moment one sample with one id", async () => {
+    const readers = await Promise.all([1, 2, 3].map(() => open("/stream/metrics")));
+    const ids = await Promise.all(readers.map(async ({ take }) => (await take(2))[1]?.id));
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  test.each(["interval=249", "interval=3600001", "interval=0x100", "include=disk"])(
+    "refuses ?%s",
+    async (query) => {
+      const { response } = await open(`/stream/metrics?${query}`);
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ code: "INVALID_QUERY" });
+    },
+  );
+});
+
+describe("the combined stream", () => {
+  test("sends logs, domain events and metrics", async () => {
+    const { take } = await open("/stream/combined?events=log,server_status,metrics");
+    expect((await take(2))[1]?.event).toBe("metrics");
+    streams.log("one");
+    streams.emit({
+      type: "server_status",
+      server: "eda",
+      daemon: null,
+      from: "up",
+      to: "down",
+      reason: null,
+    });
+    const frames = await take(2);
+    expect(frames.map(({ event }) => event)).toEqual(["log", "server_status"]);
+    expect(frames[1]?.data?.id).toBe(`server_status-${frames[1]?.id}`);
+  });
+
+  test("resumes with what is stored, and then a current sample", async () => {
+    streams.log("one");
+    streams.flush();
+    const { take } = await open("/stream/combined", { headers: { "Last-Event-ID": "1" } });
+    const frames = (await take(4)).slice(2);
+    expect(frames.map(({ event }) => event)).toEqual(["log", "metrics"]);
+  });
+});
+
+describe("the end of a stream", () => {
+  test("a client that goes leaves nothing behind", async () => {
+    const { cancel, next } = await open("/stream/metrics");
+    await next();
+    expect(streams.hub.counts()).toEqual({ sse: 1, websocket: 0 });
+    await cancel();
+    while (streams.hub.counts().sse > 0) await Bun.sleep(5);
+    expect(streams.hub.ofKey("any")).toBe(0);
+  });
+
+  test("too many are refused with a time to come back", async () => {
+    streams.limit = { streams: 1, perKey: 5 };
+    await open("/stream/logs");
+    const { response } = await open("/stream/logs");
+    expect(response.status).toBe(503);
+    expect(response.headers.get("retry-after")).toBe("5");
+    expect(await response.json()).toMatchObject({ code: "SERVICE_UNAVAILABLE" });
+
+    streams.limit = { streams: 10, perKey: 1 };
+    expect((await open("/stream/logs")).response.status).toBe(503);
+    expect((await open("/stream/logs", { role: "viewer" })).response.status).toBe(200);
+  });
+
+  test("a shutdown says goodbye in a comment", async () => {
+    const { rest, next } = await open("/stream/logs");
+    await next();
+    streams.hub.close();
+    expect(await rest()).toEqual([{ comment: "licmond is shutting down" }]);
+  });
+
+  test("a revoked key ends its streams within 5 s", async () => {
+    const { rest, next } = await open("/stream/logs", { role: "viewer" });
+    await next();
+    const start = performance.now();
+    for (const { id, role } of site.deps.keys.list()) if (role === "viewer") site.deps.keys.revoke(id);
+    expect((await rest()).at(-1)).toEqual({ comment: "the API key has ended" });
+    expect(performance.now() - start).toBeLessThan(5_000);
+  });
+
+  test("a reader that stalls is cut off, keeps no memory, and delays nobody", async () => {
+    const stalled = await open("/stream/logs");
+    await stalled.next();
+    const swift = await open("/stream/logs?events=log");
+    await swift.next();
+    const big = "x".repeat(10_000);
+    let seen = 0;
+    for (let round = 0; round < 300 && streams.hub.counts().sse === 2; round++) {
+      for (let index = 0; index < 10; index++) streams.log(big);
+      seen += (await swift.take(10)).length;
+    }
+    expect(streams.hub.counts().sse).toBe(1);
+    streams.log("still here");
+    expect((await swift.next())?.data?.message).toBe("still here");
+    expect(seen).toBe(streams.stored.length - 1);
+    expect(site.logged.filter(({ message }) => message.includes("reads too slowly"))).toHaveLength(1);
+    // Its socket stays open on our side until here.
+    await stalled.cancel().catch(() => {});
+  });
+});
+
+test("the older path and HEAD", async () => {
+  const { take } = await open("/api/logs/stream?level=warn");
+  streams.log("odd", { level: "warn" });
+  expect((await take(2))[1]?.event).toBe("log");
+  const head = await fetch(`http://127.0.0.1:${server.port}/stream/logs?api_key=${site.keys.admin}`, {
+    method: "HEAD",
+  });
+  expect([head.status, head.headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
+  expect(streams.hub.counts().sse).toBe(1);
+});

@@ -1,0 +1,203 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { App } from "../../../src/http/app.ts";
+import { type Listening, listen } from "../../../src/http/listen.ts";
+import { type Bench, bench } from "../make.ts";
+import { type MemoryStreams, memoryStreams } from "./rig.ts";
+
+let streams: MemoryStreams;
+let site: Bench;
+let server: Listening;
+beforeEach(() => {
+  streams = memoryStreams((id) => site.deps.keys.get(id)?.state === "active");
+  site = bench({ streams });
+  server = listen(site.app as App, { host: "127.0.0.1", port: 0 });
+});
+afterEach(async () => {
+  streams.close();
+  await server.stop(1_000);
+});
+
+interface Message extends Record<string, unknown> {
+  readonly type: string;
+}
+
+/** Opens a socket; messages are taken one by one, the close last. */
+async function open(path: string, role: keyof Bench["keys"] = "admin") {
+  const key = `${path.includes("?") ? "&" : "?"}api_key=${site.keys[role]}`;
+  const socket = new WebSocket(`ws://127.0.0.1:${server.port}${path}${key}`);
+  const waiting: ((value: Message) => void)[] = [];
+  const queue: Message[] = [];
+  socket.onmessage = ({ data }) => {
+    const message = JSON.parse(String(data)) as Message;
+    const taker = waiting.shift();
+    if (taker === undefined) queue.push(message);
+    else taker(message);
+  };
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    socket.onclose = ({ code, reason }) => resolve({ code, reason });
+  });
+  await new Promise((resolve, reject) => {
+    socket.onopen = resolve;
+    socket.onerror = reject;
+  });
+  const next = () =>
+    new Promise<Message>((resolve) => {
+      const message = queue.shift();
+      if (message === undefined) waiting.push(resolve);
+      else resolve(message);
+    });
+  return { socket, next, closed, send: (message: unknown) => socket.send(JSON.stringify(message)) };
+}
+
+describe("a WebSocket", () => {
+  test("gets each log event once, as the object that server-sent events carry", async () => {
+    const { next } = await open("/ws/logs");
+    streams.log("broken", { level: "error" });
+    streams.log("plain");
+    expect(await next()).toMatchObject({ type: "log", level: "error", message: "broken" });
+    expect(await next()).toMatchObject({ type: "log", message: "plain" });
+  });
+
+  test("takes the parameters of the streams", async () => {
+    const { next } = await open(
+      "/ws/combined?level=warn&events=warning_log,metrics&include=licenses&interval=250",
+    );
+    expect(await next()).toEqual({
+      type: "metrics",
+      timestamp: expect.any(String),
+      licenses: expect.any(Object),
+    });
+    streams.log("plain");
+    streams.log("odd", { level: "warn" });
+    let message = await next();
+    while (message.type === "metrics") message = await next();
+    expect(message).toMatchObject({ message: "odd" });
+  });
+
+  test("resumes: says so first, then sends what is stored, then what is live", async () => {
+    for (const message of ["a", "b", "c"]) streams.log(message);
+    streams.flush();
+    const [first] = streams.stored;
+    const { next } = await open(`/ws/logs?last_event_id=${first?.id}`);
+    expect(await next()).toEqual({ type: "resume", from: first?.id, oldest: first?.id });
+    expect([(await next()).message, (await next()).message]).toEqual(["b", "c"]);
+    streams.log("live");
+    expect(await next()).toMatchObject({ message: "live" });
+  });
+
+  test("answers ping, changes its filter, and says what it does not understand", async () => {
+    const { next, send, socket } = await open("/ws/logs");
+    send({ type: "ping" });
+    expect(await next()).toEqual({ type: "pong" });
+    send({ type: "subscribe", level: ["error"], source: "store" });
+    expect(await next()).toEqual({ type: "subscribed", level: ["error"], source: ["store"], events: null });
+    streams.log("plain");
+    streams.log("broken", { level: "error", source: "store" });
+    expect(await next()).toMatchObject({ message: "broken" });
+    send({ type: "subscribe", level: null });
+    expect(await next()).toMatchObject({ type: "subscribed", level: null, source: ["store"] });
+
+    const refused: [unknown, string][] = [
+      [{ type: "subscribe", level: "loud" }, "INVALID_QUERY"],
+      [{ type: "subscribe", interval: 1000 }, "INVALID_FIELD"],
+      [{ type: "subscribe", api_key: "x" }, "INVALID_FIELD"],
+      [{ type: "subscribe", level: { a: 1 } }, "INVALID_FIELD"],
+      [{ type: "shout" }, "INVALID_FIELD"],
+      [{}, "MISSING_FIELD"],
+      [[], "INVALID_JSON"],
+      [null, "INVALID_JSON"],
+    ];
+    for (const [message, code] of refused) {
+      send(message);
+      expect(await next()).toMatchObject({ type: "error", code });
+    }
+    socket.send("{broken");
+    expect(await next()).toMatchObject({ type: "error", code: "INVALID_JSON" });
+    socket.send(new Uint8Array([1, 2, 3]));
+    expect(await next()).toMatchObject({ type: "error", code: "INVALID_JSON" });
+    streams.log("still open", { source: "store" });
+    expect(await next()).toMatchObject({ message: "still open" });
+  });
+
+  test("subscribe changes the interval of metrics", async () => {
+    const { next, send } = await open("/ws/metrics?interval=3600000");
+    expect(await next()).toMatchObject({ type: "metrics" });
+    send({ type: "subscribe", interval: 250, include: "licenses" });
+    expect(await next()).toMatchObject({ type: "subscribed", interval: 250, include: ["licenses"] });
+    for (let count = 0; count < 3; count++)
+      expect(Object.keys(await next())).toEqual(["type", "timestamp", "licenses"]);
+  });
+
+  test("no message of a stranger breaks it", async () => {
+    const { next, socket } = await open("/ws/combined?events=log");
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(fc.string({ unit: "binary" }), fc.json()), async (text) => {
+        socket.send(text);
+        const { type } = await next();
+        expect(["pong", "subscribed", "error"]).toContain(type);
+      }),
+      // Below the limit of messages a second.
+      { numRuns: 15 },
+    );
+  });
+});
+
+describe("the handshake", () => {
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    fetch(`http://127.0.0.1:${server.port}${path}`, { headers });
+
+  test.each([
+    ["no key", "/ws/logs", 401, "AUTH_MISSING"],
+    ["a wrong key", "/ws/logs?api_key=lmk_x", 401, "AUTH_INVALID"],
+    ["a wrong parameter", "/ws/metrics?interval=1&api_key=", 400, "INVALID_QUERY"],
+    ["a plain GET", "/ws/logs?api_key=", 400, "INVALID_FIELD"],
+  ])("%s is the error of HTTP", async (_, path, status, code) => {
+    const response = await get(path.endsWith("api_key=") ? `${path}${site.keys.admin}` : path);
+    expect(response.status).toBe(status);
+    expect(response.headers.get("x-request-id")).toBeTruthy();
+    expect(await response.json()).toMatchObject({ code });
+  });
+
+  test("an upgrade that is no handshake is refused", async () => {
+    const response = await get(`/ws/logs?api_key=${site.keys.admin}`, { upgrade: "websocket" });
+    expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([
+      400,
+      "INVALID_FIELD",
+    ]);
+  });
+});
+
+describe("the close", () => {
+  test("is 1001 at shutdown", async () => {
+    const { closed } = await open("/ws/logs");
+    streams.hub.close();
+    expect(await closed).toEqual({ code: 1001, reason: "licmond is shutting down" });
+  });
+
+  test("is 1008 for more than 20 messages a second", async () => {
+    const { closed, send } = await open("/ws/logs");
+    for (let count = 0; count < 50; count++) send({ type: "ping" });
+    expect((await closed).code).toBe(1008);
+    expect(streams.hub.counts().websocket).toBe(0);
+  });
+
+  test("is 1009 for a message over 64 KiB", async () => {
+    const { closed, socket } = await open("/ws/logs");
+    socket.send("x".repeat(65 * 1024));
+    expect((await closed).code).toBe(1009);
+  });
+
+  test("of the client leaves nothing behind", async () => {
+    const { socket, closed } = await open("/ws/combined");
+    socket.close(1000);
+    await closed;
+    while (streams.hub.counts().websocket > 0) await Bun.sleep(5);
+  });
+
+  test("ends with its key", async () => {
+    const { closed } = await open("/ws/logs", "viewer");
+    for (const { id, role } of site.deps.keys.list()) if (role === "viewer") site.deps.keys.revoke(id);
+    expect((await closed).code).toBe(1008);
+  });
+});
