@@ -30,7 +30,7 @@ export function parseStatistics(line: string, zone: string): number | null | und
  * looked for in up to eight earlier years. Null when the calendar knows no such day or the clock no such time.
  */
 export function createYearlessTimes(zone: string, reference: () => number) {
-  const known = new Map<string, number | null>();
+  const known = new Map<number, number | null>();
   let knownFor = Number.NaN;
 
   const resolve = (month: number, day: number, hour: number, minute: number): number | null => {
@@ -45,16 +45,17 @@ export function createYearlessTimes(zone: string, reference: () => number) {
     return null;
   };
 
-  return (month: string, day: string, hour: string, minute: string): number | null => {
+  /** `printed` is the number MMDDHHMM. */
+  return (printed: number): number | null => {
     if (knownFor !== reference()) {
       known.clear();
       knownFor = reference();
     }
-    const key = `${month}${day}${hour}${minute}`;
-    let time = known.get(key);
+    let time = known.get(printed);
     if (time === undefined) {
-      time = resolve(Number(month), Number(day), Number(hour), Number(minute));
-      known.set(key, time);
+      const pair = (place: number) => Math.floor(printed / place) % 100;
+      time = resolve(pair(1_000_000), pair(10_000), pair(100), pair(1));
+      known.set(printed, time);
     }
     return time;
   };

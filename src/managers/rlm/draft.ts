@@ -9,7 +9,7 @@ import type {
 } from "../../domain/reading.ts";
 import type { PoolKind } from "../../domain/words.ts";
 import type { PoolCounts, PoolHeader } from "./pool-lines.ts";
-import type { KnownProducts, UsageLine } from "./usage-line.ts";
+import type { KnownProducts, Owner, UsageLine } from "./usage-line.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -44,7 +44,7 @@ export interface ProductDraft {
 
 export function createDaemonDraft(name: string): DaemonDraft {
   const products = new Map<string, ProductDraft>();
-  const known = new Map<string, Set<string | null>>();
+  const owners = new Map<string, Owner>();
   const lengths = new Set<number>();
   const draft: DaemonDraft = {
     name,
@@ -56,17 +56,19 @@ export function createDaemonDraft(name: string): DaemonDraft {
     error: null,
     totals: null,
     product(of) {
-      const product = products.get(of) ?? createProductDraft(name, of);
-      products.set(of, product);
-      return product;
+      const known = products.get(of);
+      if (known !== undefined) return known;
+      const fresh = createProductDraft(name, of);
+      products.set(of, fresh);
+      return fresh;
     },
     products: () => products.values(),
     know({ product, version }) {
-      const versions = known.get(product) ?? new Set();
-      known.set(product, versions.add(version));
-      lengths.add(version === null ? product.length : product.length + 1 + version.length);
+      const header = version === null ? product : `${product} ${version}`;
+      owners.set(header, { product, version });
+      lengths.add(header.length);
     },
-    has: (product, version) => known.get(product)?.has(version) ?? false,
+    owner: (header) => owners.get(header),
     hasLength: (length) => lengths.has(length),
     read: () => ({
       name,

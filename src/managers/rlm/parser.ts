@@ -83,9 +83,11 @@ export function createRlmParser(context: ParseContext): ReadingParser {
   };
 
   const daemonOf = (name: string): DaemonDraft => {
-    const draft = daemons.get(name) ?? createDaemonDraft(name);
-    daemons.set(name, draft);
-    return draft;
+    const known = daemons.get(name);
+    if (known !== undefined) return known;
+    const fresh = createDaemonDraft(name);
+    daemons.set(name, fresh);
+    return fresh;
   };
 
   const memberAt = (host: string, port: number | null, status: "up" | "down"): MemberDraft => {
@@ -230,7 +232,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
     if (daemon === null) return false;
     const usage = parseUsageLine(text, daemon);
     if (usage === null || usage.seats + usage.reserved === 0) return false;
-    const startedAt = resolveTime(usage.month, usage.day, usage.hour, usage.minute);
+    const startedAt = resolveTime(usage.time);
     product = daemon.product(usage.product);
     product.addUsage(usage, startedAt);
     return startedAt !== null;
@@ -273,9 +275,9 @@ export function createRlmParser(context: ParseContext): ReadingParser {
 
   const take = (text: string) => {
     lineNumber++;
-    if (text.trim() === "") return;
     // Usage lines are by far the most: they are tried first where they can stand.
     if (state === "usage" && takeUsageLine(text)) recognised = true;
+    else if (text.trim() === "") return;
     else if (takeAnywhere(text)) recognised ||= !isSeparator(text);
     else if (state !== "usage" && inState[state](text)) recognised = true;
     else reject(text);

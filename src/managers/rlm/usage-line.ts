@@ -11,101 +11,199 @@ export interface UsageLine {
   readonly seats: number;
   /** The second number: seats taken from a reservation. */
   readonly reserved: number;
-  readonly month: string;
-  readonly day: string;
-  readonly hour: string;
-  readonly minute: string;
+  /** `MM/DD HH:MM` as the number MMDDHHMM. */
+  readonly time: number;
   readonly handle: string | null;
   /** Text the application attached (`rlmstat -I`). */
   readonly isvData: string | null;
   readonly roaming: boolean;
 }
 
-/** Products printed in the pool section, to tell the colons in a product's name from the one behind it. */
+/** A product and its version, as the pool section heads them. */
+export interface Owner {
+  readonly product: string;
+  readonly version: string | null;
+}
+
+/** Headers of the pool section, to tell the colons in a product's name from the one behind it. */
 export interface KnownProducts {
-  has(product: string, version: string | null): boolean;
-  /** Whether some `product vVERSION` has this length: spares the look at most colons. */
+  owner(header: string): Owner | undefined;
+  /** Whether some header has this length: spares the look at most colons. */
   hasLength(length: number): boolean;
 }
 
-const LINE =
-  /^(.*) (\d{1,9})\/(\d{1,9}) at (\d\d)\/(\d\d) (\d\d):(\d\d)(?::\d\d)?(?: {1,9}\(handle: ([0-9A-Fa-f]+)\))?(.*)$/s;
-const ROAMING = /^\(?roam(?:ing|ed)?\)?$/i;
+/** What stands behind the host, and where it begins. */
+interface Counts {
+  readonly begin: number;
+  readonly seats: number;
+  readonly reserved: number;
+  readonly time: number;
+  readonly handle: string | null;
+  readonly roaming: boolean;
+}
+
 const REQUESTED = /^(.*)\((v[^\s()]*)\) \(([0-9A-Fa-f]+)\)$/s;
 const WITH_VERSION = /^(.+) (v\S+)$/s;
+const ROAMING = /^\(?roam(?:ing|ed)?\)?$/i;
+const HANDLE = "(handle: ";
+const ZERO = 0x30;
 
 /**
  * `PRODUCT vVER: USER@HOST A/B at MM/DD HH:MM  (handle: 36a5) [I: data]`, taken apart from the right, because
  * everything on the left may hold blanks, colons and more than one `@`: the host is what stands behind the last `@`.
  * The old form `PRODUCT vVER: USER@HOST(vREQUESTED) (HANDLE) A/B at …` is understood too. Null for other lines.
+ * By hand and not by expressions: these lines are nearly all of a large output.
  */
 export function parseUsageLine(line: string, products: KnownProducts): UsageLine | null {
-  const text = line.trim();
-  const withData = splitIsvData(text);
-  let found = withData === null ? null : LINE.exec(withData.head);
-  const isvData = found === null ? null : (withData?.data ?? null);
-  found ??= LINE.exec(text);
-  if (found === null) return null;
-  const [, whole = "", a = "", b = "", month = "", day = "", hour = "", minute = ""] = found;
-  const tail = (found[9] ?? "").trim();
-  if (tail !== "" && !ROAMING.test(tail)) return null;
+  const begin = skipBlanks(line, 0);
+  const end = endOf(line, line.length);
+  const dataAt = line[end - 1] === "]" ? line.lastIndexOf("[I: ", end) : -1;
+  let counts = dataAt === -1 ? null : parseCounts(line, endOf(line, dataAt));
+  const isvData = counts === null ? null : line.slice(dataAt + 4, end - 1);
+  counts ??= parseCounts(line, end);
+  if (counts === null || counts.begin <= begin) return null;
 
-  const old = whole.endsWith(")") ? REQUESTED.exec(whole) : null;
-  const who = old?.[1] ?? whole;
-  const at = who.lastIndexOf("@");
-  const owner = splitProduct(at === -1 ? who : who.slice(0, at), products);
-  if (owner === null) return null;
-  const host = at === -1 ? "" : who.slice(at + 1);
+  const old = line[counts.begin - 1] === ")" ? REQUESTED.exec(line.slice(begin, counts.begin)) : null;
+  const whoEnd = old === null ? counts.begin : begin + (old[1] ?? "").length;
+  const at = line.lastIndexOf("@", whoEnd - 1);
+  const userEnd = at < begin ? whoEnd : at;
+  const found = findOwner(line, begin, userEnd, products);
+  if (found === null) return null;
+  const { owner, colon } = found;
+  const host = at < begin || at + 1 === whoEnd ? null : line.slice(at + 1, whoEnd);
   return {
-    ...owner,
-    host: host === "" ? null : host,
+    product: owner.product,
+    version: owner.version,
+    user: line.slice(colon + 2, userEnd),
+    host,
     requested: old?.[2] ?? null,
-    seats: Number(a),
-    reserved: Number(b),
-    month,
-    day,
-    hour,
-    minute,
-    handle: found[8] ?? old?.[3] ?? null,
+    seats: counts.seats,
+    reserved: counts.reserved,
+    time: counts.time,
+    handle: counts.handle ?? old?.[3] ?? null,
     isvData,
-    roaming: tail !== "" || /^roam(?:ing)?$/i.test(host),
+    roaming: counts.roaming || isRoamHost(host),
   };
 }
 
-function splitIsvData(text: string): { head: string; data: string } | null {
-  if (!text.endsWith("]")) return null;
-  const begin = text.lastIndexOf("[I: ");
-  return begin === -1 ? null : { head: text.slice(0, begin).trimEnd(), data: text.slice(begin + 4, -1) };
+/** ` A/B at MM/DD HH:MM[:SS][  (handle: H)][ roam]` before `end`. */
+function parseCounts(line: string, end: number): Counts | null {
+  const at = line.lastIndexOf(" at ", end - 1);
+  if (at === -1 || at + 15 > end) return null;
+  const month = twoDigits(line, at + 4);
+  const day = twoDigits(line, at + 7);
+  const hour = twoDigits(line, at + 10);
+  const minute = twoDigits(line, at + 13);
+  if (month < 0 || day < 0 || hour < 0 || minute < 0) return null;
+  if (line[at + 6] !== "/" || line[at + 9] !== " " || line[at + 12] !== ":") return null;
+
+  const slash = digitsBefore(line, at) - 1;
+  if (slash + 1 === at || line[slash] !== "/") return null;
+  const blank = digitsBefore(line, slash) - 1;
+  if (blank + 1 === slash || line[blank] !== " ") return null;
+
+  let rest = at + 15;
+  if (line[rest] === ":" && twoDigits(line, rest + 1) >= 0) rest += 3;
+  let handle: string | null = null;
+  const handleAt = skipBlanks(line, rest);
+  if (line.startsWith(HANDLE, handleAt)) {
+    const close = line.indexOf(")", handleAt);
+    if (close === -1 || close > end) return null;
+    handle = line.slice(handleAt + HANDLE.length, close);
+    if (!isHex(handle)) return null;
+    rest = close + 1;
+  }
+  const roaming = rest < end;
+  if (roaming && (end - rest > 20 || !ROAMING.test(line.slice(rest, end).trim()))) return null;
+  return {
+    begin: blank,
+    seats: Number(line.slice(blank + 1, slash)),
+    reserved: Number(line.slice(slash + 1, at)),
+    time: ((month * 100 + day) * 100 + hour) * 100 + minute,
+    handle,
+    roaming,
+  };
 }
 
-/** `PRODUCT vVER: USER`: the first colon behind a product of the pool section, else behind a version, else the first. */
-function splitProduct(
-  text: string,
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}
+
+function skipBlanks(line: string, from: number): number {
+  let begin = from;
+  while (isBlank(line.charCodeAt(begin))) begin++;
+  return begin;
+}
+
+function endOf(line: string, from: number): number {
+  let end = from;
+  while (end > 0 && isBlank(line.charCodeAt(end - 1))) end--;
+  return end;
+}
+
+/** The two-digit number at a place; -1 where there is none. */
+function twoDigits(line: string, at: number): number {
+  const tens = line.charCodeAt(at) - ZERO;
+  const ones = line.charCodeAt(at + 1) - ZERO;
+  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : -1;
+}
+
+/** Where the digits before `end` begin; at most nine, for RLM counts no more. */
+function digitsBefore(line: string, end: number): number {
+  let begin = end;
+  while (begin > 0 && end - begin < 9) {
+    const digit = line.charCodeAt(begin - 1) - ZERO;
+    // Also false for the NaN before the first character.
+    if (!(digit >= 0 && digit <= 9)) break;
+    begin--;
+  }
+  return begin;
+}
+
+function isHex(text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    const letter = code | 0x20;
+    if (!((code >= ZERO && code <= 0x39) || (letter >= 0x61 && letter <= 0x66))) return false;
+  }
+  return text !== "";
+}
+
+function isRoamHost(host: string | null): boolean {
+  return host !== null && host.length <= 7 && /^roam(?:ing)?$/i.test(host);
+}
+
+/** In `PRODUCT vVER: USER` the first colon behind a header of the pool section, else behind a version, else the first. */
+function findOwner(
+  line: string,
+  begin: number,
+  end: number,
   products: KnownProducts,
-): { product: string; version: string | null; user: string } | null {
+): { readonly owner: Owner; readonly colon: number } | null {
   let byVersion = -1;
   let first = -1;
-  for (let colon = text.indexOf(": "); colon !== -1; colon = text.indexOf(": ", colon + 1)) {
+  for (
+    let colon = line.indexOf(": ", begin);
+    colon !== -1 && colon + 2 <= end;
+    colon = line.indexOf(": ", colon + 1)
+  ) {
+    const owner = products.hasLength(colon - begin) ? products.owner(line.slice(begin, colon)) : undefined;
+    if (owner !== undefined) return { owner, colon };
     if (first === -1) first = colon;
-    if (products.hasLength(colon)) {
-      const owner = takeVersion(text.slice(0, colon));
-      if (products.has(owner.product, owner.version)) return { ...owner, user: text.slice(colon + 2) };
-    }
-    if (byVersion === -1 && endsWithVersion(text, colon)) byVersion = colon;
+    if (byVersion === -1 && endsWithVersion(line, begin, colon)) byVersion = colon;
   }
   const colon = byVersion === -1 ? first : byVersion;
-  if (colon < 1) return null;
-  return { ...takeVersion(text.slice(0, colon)), user: text.slice(colon + 2) };
+  return colon <= begin ? null : { owner: takeVersion(line.slice(begin, colon)), colon };
 }
 
 /** True when the word before the colon is a version with something before it. */
-function endsWithVersion(text: string, colon: number): boolean {
-  const blank = text.lastIndexOf(" ", colon - 1);
-  return blank > 0 && text[blank + 1] === "v" && colon - blank > 2;
+function endsWithVersion(line: string, begin: number, colon: number): boolean {
+  const blank = line.lastIndexOf(" ", colon - 1);
+  return blank > begin && line[blank + 1] === "v" && colon - blank > 2;
 }
 
 /** `PRODUCT vVER` → both; the version is null where none is printed. */
-export function takeVersion(text: string): { product: string; version: string | null } {
+export function takeVersion(text: string): Owner {
   const found = WITH_VERSION.exec(text);
   return found === null
     ? { product: text, version: null }
