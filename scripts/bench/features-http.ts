@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { lmstatText } from "./lmstat-text.ts";
 import { type LoadOptions, type LoadResult, load } from "./load.ts";
 import { quantile } from "./measure.ts";
 import { freePort, type Place, rescan, startPlace, untilAnswers } from "./place.ts";
+import { lmstatText } from "./shapes.ts";
 import type { Bench, Row } from "./table.ts";
 
 const SERVERS = 200;
@@ -70,7 +70,7 @@ export const featuresHttp: Bench = {
   what: `GET ${PATH} with ${SERVERS} × ${FEATURES} features, ${SERVERS * CHECKOUTS} checkouts, beside a bare server; at rest and while all are polled`,
   async run(): Promise<Row[]> {
     const outputs = Array.from({ length: SERVERS }, (_, index) =>
-      lmstatText({ features: FEATURES, checkouts: CHECKOUTS }, `s${index}.example.com`),
+      lmstatText({ features: FEATURES, checkouts: CHECKOUTS, address: `27000@s${index}.example.com` }),
     );
     await using place = await startPlace({ outputs });
     await rescan(place);

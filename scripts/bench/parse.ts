@@ -1,11 +1,10 @@
 import { flexnet } from "../../src/managers/flexnet/index.ts";
 import { createKnownHosts } from "../../src/managers/known-hosts.ts";
 import { readOutput, readOutputSync } from "../../src/managers/read-output.ts";
-import { lmstatOfSize } from "./lmstat-text.ts";
 import { longestStall, medianTimes } from "./measure.ts";
+import { INSTANT, largeOutput } from "./shapes.ts";
 import type { Bench, Row } from "./table.ts";
 
-const MB = 1_000_000;
 const ROUNDS = 7;
 
 /** The parser over large outputs, beside decoding and splitting the same bytes. */
@@ -13,10 +12,9 @@ export const parse: Bench = {
   name: "parse",
   what: "lmstat outputs of 10 and 20 MB: time beside decode + split, stall of the event loop",
   async run(): Promise<Row[]> {
-    const ten = new TextEncoder().encode(lmstatOfSize(10 * MB));
-    const twenty = new TextEncoder().encode(lmstatOfSize(20 * MB));
-    const parser = () =>
-      flexnet.createParser({ zone: "UTC", now: Date.UTC(2026, 0, 5, 9, 30), knownHosts: createKnownHosts() });
+    const ten = largeOutput(10);
+    const twenty = largeOutput(20);
+    const parser = () => flexnet.createParser({ zone: "UTC", now: INSTANT, knownHosts: createKnownHosts() });
 
     const reading = readOutputSync(ten, parser());
     if (reading.unparsedLines > 0) throw new Error(`${reading.unparsedLines} lines were not understood`);

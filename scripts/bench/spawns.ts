@@ -1,6 +1,6 @@
-import { lmstatText } from "./lmstat-text.ts";
 import { cpuSeconds, median } from "./measure.ts";
 import { rescan, startPlace } from "./place.ts";
+import { lmstatText } from "./shapes.ts";
 import type { Bench, Row } from "./table.ts";
 
 const SERVERS = 200;
@@ -42,7 +42,7 @@ export const spawns: Bench = {
   name: "spawns",
   what: "200 servers polled through 200 real spawns of a tool that prints 50 KB",
   async run(): Promise<Row[]> {
-    const output = lmstatText({ features: 25, checkouts: 400 });
+    const output = lmstatText({ features: 25, checkouts: 350, bytes: 50_000 });
     await using place = await startPlace({
       outputs: Array.from({ length: SERVERS }, () => output),
       concurrency: CONCURRENCY,
