@@ -1,0 +1,232 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createPoller, type PollerDeps } from "../../src/collector/poll.ts";
+import type { MeasureReachability, MemberAddress } from "../../src/collector/reachability.ts";
+import { type CommandRequest, createCommandRunner } from "../../src/collector/run-command.ts";
+import type { MonitoredServer } from "../../src/domain/server.ts";
+import { managerOf } from "../../src/managers/registry.ts";
+import { server } from "./sample-poll.ts";
+
+const tools = join(import.meta.dir, "../fake-tools");
+const path = `${tools}:/usr/bin:/bin`;
+const runner = createCommandRunner({ path, home: "/nonexistent", graceMs: 100, quietMs: 100 });
+const NOW = Date.UTC(2026, 0, 5, 12);
+
+const BANNER = `lmstat - Copyright (c) 1989-2025 Flexera. All Rights Reserved.
+Flexible License Manager status on Mon 1/5/2026 13:00
+
+License server status: 27000@lic1
+    License file(s) on lic1: /opt/lic/license.dat:
+
+`;
+const UP = `${BANNER}      lic1: license server UP (MASTER) v11.19.5
+
+Vendor daemon status (on lic1):
+
+   toolsd: UP v11.19.5
+Feature usage info:
+
+Users of router:  (Total of 4 licenses issued;  Total of 1 license in use)
+
+  "router" v2026.0, vendor: toolsd, expiry: 31-dec-2026
+  floating license
+
+    ann ws1 /dev/pts/1 (v2026.0) (lic1/27000 101), start Mon 1/5 8:00
+
+`;
+const REFUSED = `${BANNER}Error getting status: Cannot connect to license server system. (-15,570:111 "Connection refused")\n`;
+const EMBEDDED = `${BANNER}Error getting status: Cannot read data from license server system. (-16,287)\n`;
+
+let folder = "";
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "licmond-poll-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A server whose tool prints this text; the fake tool reads from the name how to end. */
+function serverSaying(text: string, ending = "ok", more: Partial<MonitoredServer> = {}): MonitoredServer {
+  const file = join(folder, `${ending}.txt`);
+  writeFileSync(file, text);
+  return server("a", { address: file, tool: [join(tools, "lmstat")], timeoutMs: 3000, ...more });
+}
+
+function poller(more: Partial<PollerDeps> = {}) {
+  const measure: MeasureReachability = async () => [];
+  return createPoller({ run: runner.run, managerOf, measure, path, clock: { now: () => NOW }, ...more });
+}
+
+describe("a poll with a real tool and the real parser", () => {
+  test("yields a reading, its raw words and its times", async () => {
+    const of = serverSaying(UP);
+    const outcome = await poller().poll(of);
+    expect(outcome.error).toBeNull();
+    expect(outcome).toMatchObject({
+      serverId: "a",
+      startedAt: NOW,
+      raw: {
+        argv: [join(tools, "lmstat"), "-a", "-i", "-c", of.address],
+        exitCode: 0,
+        signal: null,
+        truncated: false,
+      },
+    });
+    expect(outcome.finishedAt).toBe(NOW + outcome.durationMs);
+    expect(new TextDecoder().decode(outcome.raw.stdout)).toBe(UP);
+    expect(outcome.reading).toMatchObject({
+      cut: false,
+      unparsedLines: 0,
+      members: [{ host: "lic1", status: "up" }],
+    });
+    const [feature] = outcome.reading?.features ?? [];
+    expect(feature).toMatchObject({ daemon: "toolsd", name: "router", total: 4, used: 1 });
+    expect(feature?.checkouts).toMatchObject([
+      { user: "ann", host: "ws1", startedAt: Date.UTC(2026, 0, 5, 8) },
+    ]);
+  });
+
+  for (const [ending, text, error, reading] of [
+    ["exit-241", UP, null, { cut: false }],
+    ["then-die", UP, null, { cut: true }],
+    ["then-hang", UP, null, { cut: true }],
+    ["then-hang-before-anything", "", { code: "TIMEOUT", details: null }, null],
+    ["then-hang-after-the-banner", BANNER, { code: "TIMEOUT" }, {}],
+    ["exit-241-refused", REFUSED, { code: "LICENSE_SERVER_UNREACHABLE" }, { features: [] }],
+    ["exit-241-embedded", EMBEDDED, { code: "LICENSE_QUERY_FAILED" }, { features: [] }],
+    ["garbage", "<html>\0\xff</html>\n", { code: "LICENSE_PARSE_ERROR" }, null],
+    ["exit-241-garbage", "Segmentation violation\n", { code: "LICENSE_QUERY_FAILED" }, null],
+    ["empty", "", { code: "LICENSE_PARSE_ERROR", details: null }, null],
+  ] as const) {
+    test(`${ending}: ${error?.code ?? "usable"}`, async () => {
+      const timeoutMs = ending.startsWith("then-hang") ? 200 : 3000;
+      const outcome = await poller().poll(serverSaying(text, ending, { timeoutMs }));
+      if (error === null) expect(outcome.error).toBeNull();
+      else expect(outcome.error).toMatchObject(error);
+      if (reading === null) expect(outcome.reading).toBeNull();
+      else expect(outcome.reading).toMatchObject(reading);
+    });
+  }
+
+  test("details hold the tool's own words, the message the advice", async () => {
+    const { error } = await poller().poll(serverSaying(EMBEDDED));
+    expect(error?.details).toContain("Cannot read data from license server system. (-16,287)");
+    expect(error?.message).toContain("speaks FlexNet Embedded");
+  });
+
+  test("output beyond the cap is cut, and what was read is used", async () => {
+    const outcome = await poller({ maxBytes: UP.indexOf("    ann") }).poll(serverSaying(UP));
+    expect(outcome.error).toBeNull();
+    expect(outcome.raw.truncated).toBe(true);
+    expect(outcome.reading).toMatchObject({ cut: true, features: [{ name: "router", total: 4 }] });
+  });
+
+  test("a signal ends it", async () => {
+    const outcome = await poller().poll(
+      serverSaying("", "then-hang", { timeoutMs: 10_000 }),
+      AbortSignal.timeout(50),
+    );
+    expect(outcome.error?.code).toBe("LICENSE_QUERY_FAILED");
+    expect(outcome.durationMs).toBeLessThan(2000);
+  });
+
+  test("a tool that cannot start says why, and where it was looked for", async () => {
+    const missing = await poller({ path: "/no/such" }).poll(server("a"));
+    expect(missing).toMatchObject({
+      reading: null,
+      error: { code: "LICENSE_QUERY_FAILED" },
+      raw: { exitCode: null },
+    });
+    expect(missing.error?.message).toContain("`lmutil`");
+    const broken = await poller().poll(server("a", { tool: [join(tools, "no-interpreter")] }));
+    expect(broken.error?.message).toContain("/no/such/interpreter");
+    expect(broken.raw.argv).toEqual([
+      join(tools, "no-interpreter"),
+      "lmstat",
+      "-a",
+      "-i",
+      "-c",
+      "27000@lic1",
+    ]);
+  });
+
+  test("the manager's tool is found in $PATH, and an address that is none runs nothing", async () => {
+    const asked: CommandRequest[] = [];
+    const run: PollerDeps["run"] = (request) => {
+      asked.push(request);
+      return runner.run(request);
+    };
+    const found = await poller({ run }).poll(
+      serverSaying(UP, "ok", { tool: null, timezone: "Europe/Berlin" }),
+    );
+    expect(found.error).toBeNull();
+    expect(asked[0]?.argv[0]).toBe(join(tools, "lmstat"));
+    expect(asked[0]?.env).toMatchObject({ TZ: "Europe/Berlin" });
+    const wrong = await poller({ run }).poll(server("a", { address: "-x $(reboot)" }));
+    expect(wrong.error).toMatchObject({ code: "LICENSE_QUERY_FAILED" });
+    expect(wrong.error?.message).toStartWith("The server's address is wrong");
+    expect(asked.length).toBe(1);
+  });
+});
+
+describe("reachability beside the poll", () => {
+  function recorder() {
+    const asked: (readonly MemberAddress[])[] = [];
+    const measure: MeasureReachability = async (members) => {
+      asked.push(members.map(({ host, port }) => ({ host, port })));
+      return members.map(({ host, port }) => ({
+        host,
+        port,
+        addresses: [],
+        reachable: true,
+        connectMs: 1,
+        error: null,
+      }));
+    };
+    return { asked, measure };
+  }
+
+  test("measures the members of the address", async () => {
+    const { asked, measure } = recorder();
+    const of = server("a", { address: "27000@lic1,27001@lic2,27002@lic3", tool: [join(tools, "exit-241")] });
+    const outcome = await poller({ measure }).poll(of);
+    expect(asked).toEqual([
+      [
+        { host: "lic1", port: 27000 },
+        { host: "lic2", port: 27001 },
+        { host: "lic3", port: 27002 },
+      ],
+    ]);
+    expect(outcome.reachability.length).toBe(3);
+  });
+
+  test("of a license file: those of this reading, later of the last one, until it is forgotten", async () => {
+    const { asked, measure } = recorder();
+    const asking = poller({ measure });
+    const lic1 = [{ host: "lic1", port: 27000 }];
+    expect((await asking.poll(serverSaying(UP))).reachability).toMatchObject(lic1);
+    expect((await asking.poll(serverSaying("", "empty"))).reachability).toMatchObject(lic1);
+    asking.forget("a");
+    expect((await asking.poll(serverSaying("", "empty"))).reachability).toEqual([]);
+    expect(asked).toEqual([[], lic1, lic1, [], []]);
+  });
+});
+
+test("hosts learnt in one poll are known in the next", async () => {
+  const seen: boolean[] = [];
+  const asking = poller({
+    managerOf: (name) => ({
+      ...managerOf(name),
+      createParser(context) {
+        seen.push(context.knownHosts.has("WS1"));
+        context.knownHosts.add("ws1");
+        return managerOf(name).createParser(context);
+      },
+    }),
+  });
+  await asking.poll(serverSaying(UP));
+  await asking.poll(serverSaying(UP));
+  asking.forget("a");
+  await asking.poll(serverSaying(UP));
+  expect(seen).toEqual([false, true, false]);
+});

@@ -1,0 +1,100 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { createServer } from "node:net";
+import {
+  createReachability,
+  type ReachabilityDeps,
+  systemNetwork,
+} from "../../src/collector/reachability.ts";
+
+const never = new Promise<never>(() => {});
+const fake = (more: Partial<ReachabilityDeps>) =>
+  createReachability({
+    resolve: async () => ["192.0.2.1"],
+    touch: async () => {},
+    elapsed: () => 0,
+    timeoutMs: 50,
+    ...more,
+  });
+
+describe("on this host", () => {
+  const listener = createServer();
+  const ready = new Promise<number>((resolve) =>
+    listener.listen(0, "127.0.0.1", () => {
+      const address = listener.address();
+      resolve(typeof address === "object" && address !== null ? address.port : 0);
+    }),
+  );
+  afterAll(() => void listener.close());
+
+  test("a port that listens is reachable, with its addresses and the time it took", async () => {
+    const port = await ready;
+    const [found] = await createReachability()([{ host: "127.0.0.1", port }]);
+    expect(found).toMatchObject({
+      host: "127.0.0.1",
+      port,
+      addresses: ["127.0.0.1"],
+      reachable: true,
+      error: null,
+    });
+    expect(found?.connectMs).toBeGreaterThanOrEqual(0);
+    expect(found?.connectMs).toBeLessThan(500);
+  });
+
+  test("a port that does not listen is refused; a name that does not exist is said", async () => {
+    const port = await ready;
+    await new Promise((resolve) => listener.close(resolve));
+    const measured = await createReachability()([
+      { host: "127.0.0.1", port },
+      { host: "no-such-host.invalid", port: 27000 },
+    ]);
+    expect(measured).toMatchObject([
+      { reachable: false, connectMs: null, error: "connection refused (ECONNREFUSED)" },
+      { reachable: false, addresses: [], connectMs: null },
+    ]);
+    expect(measured[1]?.error).toMatch(/name|no answer/);
+  });
+});
+
+describe("with a make-believe network", () => {
+  test("one address of several is enough", async () => {
+    const measure = fake({
+      resolve: async () => ["192.0.2.1", "192.0.2.2"],
+      touch: (address) => (address.endsWith("2") ? Promise.resolve() : never),
+    });
+    expect(await measure([{ host: "lic1", port: 27000 }])).toMatchObject([
+      { addresses: ["192.0.2.1", "192.0.2.2"], reachable: true },
+    ]);
+  });
+
+  test("neither a silent name server nor a silent host is waited for longer than the timeout", async () => {
+    const measured = await Promise.all([
+      fake({ resolve: () => never })([{ host: "lic1", port: 27000 }]),
+      fake({ touch: () => never })([{ host: "lic1", port: 27000 }]),
+    ]);
+    expect(measured.flat().map(({ error }) => error)).toEqual([
+      "no answer within 0.05 s",
+      "no answer within 0.05 s",
+    ]);
+  });
+
+  test("no port: addresses, but no verdict", async () => {
+    expect(await fake({})([{ host: "lic1", port: null }])).toMatchObject([
+      { addresses: ["192.0.2.1"], reachable: null, error: "the address names no port" },
+    ]);
+  });
+
+  test("called off from outside: no verdict", async () => {
+    const measured = fake({ touch: () => never, timeoutMs: 10_000 })(
+      [{ host: "lic1", port: 1 }],
+      AbortSignal.timeout(20),
+    );
+    expect(await measured).toMatchObject([{ reachable: null, error: "called off" }]);
+  });
+
+  test("a bare lookup failure names its code", async () => {
+    const resolve = () => Promise.reject(Object.assign(new Error("x"), { code: "DNS_ENOTFOUND" }));
+    expect(await fake({ ...systemNetwork, resolve })([{ host: "lic1", port: 1 }])).toMatchObject([
+      { reachable: false, error: "the name cannot be resolved (ENOTFOUND)" },
+    ]);
+  });
+});
