@@ -1,22 +1,9 @@
-import {
-  MAX_UNPARSED_KEPT,
-  type MemberReading,
-  type Reading,
-  type ToolError,
-  type UnparsedLine,
-} from "../../domain/reading.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { createYearlessTimes, parseStatistics } from "./dates.ts";
-import { createDaemonDraft, type DaemonDraft, type ProductDraft } from "./draft.ts";
-import {
-  beginErrorBlock,
-  beginsAdvice,
-  type ErrorBlock,
-  extendErrorBlock,
-  isAdvice,
-  toToolError,
-} from "./errors.ts";
+import type { DaemonDraft, ProductDraft } from "./draft.ts";
+import { beginErrorBlock, beginsAdvice, type ErrorBlock, extendErrorBlock, isAdvice } from "./errors.ts";
 import { isPoolDetail, type PoolHeader, parsePoolCounts, parsePoolHeader } from "./pool-lines.ts";
+import { createReport, type MemberDraft } from "./report.ts";
 import {
   isBanner,
   isSeparator,
@@ -34,8 +21,6 @@ import { parseUsageLine } from "./usage-line.ts";
 
 type State = "top" | "rlm" | "table" | "isv" | "pools" | "usage" | "error" | "advice";
 
-type MemberDraft = { -readonly [Key in keyof MemberReading]: MemberReading[Key] };
-
 /** A header of the pool section whose line of counts has not come yet. */
 interface PendingPool extends PoolHeader {
   readonly line: number;
@@ -52,15 +37,7 @@ interface PendingPool extends PoolHeader {
  * be seen: a cut between two whole pools of an ISV server none of whose pools so far is in use.
  */
 export function createRlmParser(context: ParseContext): ReadingParser {
-  const members: MemberDraft[] = [];
-  const daemons = new Map<string, DaemonDraft>();
-  const wholeErrors: ToolError[] = [];
-  const unparsed: UnparsedLine[] = [];
-  let unparsedLines = 0;
-  let toolVersion: string | null = null;
-  let reportTime: number | null = null;
-  let recognised = false;
-  let cut = false;
+  const report = createReport();
 
   let state: State = "top";
   let lastSection: SectionHeader["kind"] | "table" | null = null;
@@ -75,28 +52,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
   let lineNumber = 0;
   /** The line before the current one is taken only when the next comes: the last may be cut. */
   let held: string | null = null;
-  const resolveTime = createYearlessTimes(context.zone, () => reportTime ?? context.now);
-
-  const reject = (text: string, line = lineNumber) => {
-    unparsedLines++;
-    if (unparsed.length < MAX_UNPARSED_KEPT) unparsed.push({ line, text: text.slice(0, 500) });
-  };
-
-  const daemonOf = (name: string): DaemonDraft => {
-    const known = daemons.get(name);
-    if (known !== undefined) return known;
-    const fresh = createDaemonDraft(name);
-    daemons.set(name, fresh);
-    return fresh;
-  };
-
-  const memberAt = (host: string, port: number | null, status: "up" | "down"): MemberDraft => {
-    const same = members.find((m) => m.host.toLowerCase() === host.toLowerCase() && m.port === port);
-    if (same !== undefined) return same;
-    const fresh: MemberDraft = { host, port, status, master: false, version: null, error: null };
-    members.push(fresh);
-    return fresh;
-  };
+  const resolveTime = createYearlessTimes(context.zone, () => report.reportTime ?? context.now);
 
   const addPool = (header: PoolHeader, counts: ReturnType<typeof parsePoolCounts>) => {
     if (daemon === null) return;
@@ -108,29 +64,14 @@ export function createRlmParser(context: ParseContext): ReadingParser {
 
   const settlePending = () => {
     if (pending?.certain === true) addPool(pending, null);
-    else if (pending !== null) reject(pending.text, pending.line);
+    else if (pending !== null) report.reject(pending.text, pending.line);
     pending = null;
-  };
-
-  const settleError = () => {
-    if (block === null) return;
-    const error = toToolError(block);
-    if (block.server !== null && block.server !== "rlm") {
-      const draft = daemonOf(block.server);
-      draft.status = "down";
-      draft.error = error;
-      draft.awaited = false;
-    } else if (block.server === "rlm" && block.host !== null) {
-      memberAt(block.host, block.port, "down").error = error;
-    } else {
-      wholeErrors.push(error);
-    }
-    block = null;
   };
 
   const leave = (next: State) => {
     settlePending();
-    settleError();
+    if (block !== null) report.addError(block);
+    block = null;
     state = next;
     product = null;
     openPool = false;
@@ -140,11 +81,11 @@ export function createRlmParser(context: ParseContext): ReadingParser {
     leave(header.kind);
     lastSection = header.kind;
     if (header.kind === "rlm") {
-      member = memberAt(header.host, header.port, "up");
+      member = report.member(header.host, header.port, "up");
       member.status = "up";
       return;
     }
-    daemon = daemonOf(header.server);
+    daemon = report.daemon(header.server);
     daemon.status = "up";
     daemon.awaited = false;
     if (header.kind === "pools") daemon.poolSection = true;
@@ -177,7 +118,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
   const takeServerLine = (text: string): boolean => {
     const clock = parseStatistics(text, context.zone);
     if (clock !== undefined) {
-      reportTime ??= clock;
+      report.reportTime ??= clock;
       return clock !== null;
     }
     const counter = parseCounter(text);
@@ -201,7 +142,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
     if (isServerTableHead(text)) return true;
     const row = parseServerRow(text);
     if (row === null) return false;
-    const draft = daemonOf(row.name);
+    const draft = report.daemon(row.name);
     draft.status = row.running ? "up" : "down";
     draft.awaited = row.running;
     return true;
@@ -241,7 +182,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
   const takeLoose = (text: string): boolean => {
     const version = parseToolVersion(text);
     if (version !== null) {
-      toolVersion ??= version;
+      report.toolVersion ??= version;
       return true;
     }
     if (isBanner(text)) return true;
@@ -276,11 +217,11 @@ export function createRlmParser(context: ParseContext): ReadingParser {
   const take = (text: string) => {
     lineNumber++;
     // Usage lines are by far the most: they are tried first where they can stand.
-    if (state === "usage" && takeUsageLine(text)) recognised = true;
+    if (state === "usage" && takeUsageLine(text)) report.recognised = true;
     else if (text.trim() === "") return;
-    else if (takeAnywhere(text)) recognised ||= !isSeparator(text);
-    else if (state !== "usage" && inState[state](text)) recognised = true;
-    else reject(text);
+    else if (takeAnywhere(text)) report.recognised ||= !isSeparator(text);
+    else if (state !== "usage" && inState[state](text)) report.recognised = true;
+    else report.reject(text, lineNumber);
   };
 
   /** A last line without line end: whole when its own grammar closes it. */
@@ -294,7 +235,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
   };
 
   const markCut = () => {
-    cut = true;
+    report.cut = true;
     if (product !== null) product.cut = true;
   };
 
@@ -307,9 +248,9 @@ export function createRlmParser(context: ParseContext): ReadingParser {
       markCut();
     }
     leave("top");
-    if (wholeErrors.length > 0 || members.some((m) => m.error !== null)) return;
-    const began = lastSection === null || lastSection === "rlm" || lastSection === "isv";
-    if (began || (lastSection === "table" && daemons.size === 0)) cut ||= recognised;
+    const begun = lastSection === "rlm" || lastSection === "isv";
+    const empty = !report.hasDaemons() && !report.hasErrors();
+    if (report.recognised && (begun || empty)) report.cut = true;
   };
 
   return {
@@ -319,31 +260,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
     },
     finish(end) {
       judgeEnd(end);
-      const features: Reading["features"][number][] = [];
-      for (const draft of daemons.values()) {
-        let inUse = false;
-        for (const each of draft.products()) {
-          const feature = each.read();
-          features.push(feature);
-          inUse ||= !feature.unlimited && (feature.used ?? 0) > 0;
-        }
-        if (draft.awaited || (inUse && !draft.usageSection)) cut = true;
-      }
-      const answered = members.some((m) => m.status === "up") || daemons.size > 0;
-      const failed = answered ? [] : members.flatMap((m) => (m.error === null ? [] : [m.error]));
-      return {
-        manager: "rlm",
-        reportTime,
-        toolVersion,
-        members,
-        daemons: [...daemons.values()].map((draft) => draft.read()),
-        features,
-        errors: [...wholeErrors, ...failed],
-        unparsedLines,
-        unparsed,
-        cut,
-        recognised,
-      };
+      return report.read();
     },
   };
 }

@@ -157,6 +157,13 @@ describe("errors", () => {
     expect(reading.features).toHaveLength(5);
   });
 
+  test("… and where that one's text is cut, it is known to be", () => {
+    const failed = fixture("unreachable.txt").split("\n").slice(5, 12).join("\n");
+    const whole = fixture("two-isv-servers.txt");
+    const reading = parse(`${failed}\n${whole.slice(0, whole.indexOf("\t--------- ISV"))}`);
+    expect(reading).toMatchObject({ cut: true, daemons: [], errors: [] });
+  });
+
   test.each([
     ["Cannot connect to license server (-17)", "unreachable", -17],
     ["Request not supported by this license server (-29)", "query", -29],
@@ -229,6 +236,44 @@ describe("the check: inuse = Σ A of the product's usage lines", () => {
       features: [{ consistency: "ok" }],
     });
   });
+});
+
+test("a user without a host", () => {
+  const reading = parse(isv(["a v1", "count: 1, inuse: 1"], ["a v1: batch 1/0 at 06/04 09:00  (handle: 1)"]));
+  expect(reading.features[0]?.checkouts[0]).toMatchObject({ user: "batch", host: null });
+});
+
+test("of two members of one name in other case there is one, however often it is printed", () => {
+  const text = "\trlm status on LIC (port 5053), up 00:00:01\n\trlm status on lic (port 5053), up 00:00:01\n";
+  expect(parse(text).members).toHaveLength(1);
+});
+
+test.each([
+  [
+    "only the banner",
+    "rlmutil v14.1\nCopyright (C) 2006-2020, Reprise Software, Inc. All rights reserved.\n",
+    true,
+  ],
+  [
+    "a running ISV server without its part",
+    "\t--------- ISV servers ----------\n\tpaintco 50011 Yes 0\n",
+    true,
+  ],
+  ["an ISV server that does not run", "\t--------- ISV servers ----------\n\tpaintco 0 No 4\n", false],
+  [
+    "a pool without its second line",
+    `${POOLS}\ta v1\n\t\tcount: 1, # reservations: 0, inuse: 0, exp: permanent\n`,
+    true,
+  ],
+  ["a pool without counts", `${POOLS}\ta v1\n`, true],
+  ["a line without its end", `${POOLS}\ta v1\n\t\tcount: 10, # reservations: 0, inuse: 0`, true],
+  [
+    "a last line that closes itself",
+    `${POOLS}\ta v1\n\t\tcount: 1, inuse: 0\n\t\tobsolete: 0, min_remove: 120, total checkouts: 0`,
+    false,
+  ],
+])("cut or not: %s", (_, text, cut) => {
+  expect(parse(text).cut).toBe(cut);
 });
 
 describe("lines that no rule knows", () => {
