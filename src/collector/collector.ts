@@ -30,7 +30,9 @@ export interface CollectorDeps {
 }
 
 export interface CollectorStatus extends PollStats {
-  readonly servers: { readonly total: number; readonly enabled: number };
+  readonly servers: number;
+  readonly enabled: number;
+  readonly runningPolls: number;
   /** Ids of the servers that are being polled now, in the config's order. */
   readonly running: readonly string[];
   /** Polls that wait for a free place. */
@@ -215,9 +217,12 @@ export function createCollector(deps: CollectorDeps): Collector {
     },
     status() {
       const all = [...entries.values()];
+      const running = all.map(({ server }) => server.id).filter(flights.isRunning);
       return {
-        servers: { total: all.length, enabled: all.filter(({ server }) => server.enabled).length },
-        running: all.map(({ server }) => server.id).filter(flights.isRunning),
+        servers: all.length,
+        enabled: all.filter(({ server }) => server.enabled).length,
+        runningPolls: running.length,
+        running,
         waiting: flights.waiting,
         concurrency,
         lastPollAt: extreme(

@@ -8,7 +8,7 @@ export interface PollStats {
   /** Polls since the start, by what came of them; `partial` = usable, but the text was cut. */
   readonly outcomes: Readonly<Record<"ok" | "partial" | PollErrorCode, number>>;
   /** Over the last 512 polls; null before the first. */
-  readonly durations: { readonly p50Ms: number | null; readonly p95Ms: number | null };
+  readonly durationMs: { readonly p50: number | null; readonly p95: number | null };
   /** Since the start: outputs with lines that no rule knew, and those lines. */
   readonly parseProblems: { readonly outputs: number; readonly lines: number };
 }
@@ -44,7 +44,7 @@ export function createPollCounter(): PollCounter {
       const sorted = durations.toSorted((a, b) => a - b);
       return {
         outcomes: { ...outcomes },
-        durations: { p50Ms: percentile(sorted, 50), p95Ms: percentile(sorted, 95) },
+        durationMs: { p50: percentile(sorted, 50), p95: percentile(sorted, 95) },
         parseProblems: { ...parseProblems },
       };
     },

@@ -316,12 +316,14 @@ describe("what it tells of itself", () => {
     expect(site.collector.status()).toMatchObject({
       lastPollAt: null,
       nextPollAt: null,
-      durations: { p50Ms: null, p95Ms: null },
+      durationMs: { p50: null, p95: null },
     });
     site.collector.start();
     await site.time.pass(2500);
     expect(site.collector.status()).toEqual({
-      servers: { total: 3, enabled: 3 },
+      servers: 3,
+      enabled: 3,
+      runningPolls: 1,
       running: ["b"],
       waiting: 0,
       concurrency: 8,
@@ -335,14 +337,14 @@ describe("what it tells of itself", () => {
         LICENSE_PARSE_ERROR: 0,
         TIMEOUT: 0,
       },
-      durations: { p50Ms: 1000, p95Ms: 2000 },
+      durationMs: { p50: 1000, p95: 2000 },
       parseProblems: { outputs: 1, lines: 7 },
     });
     await site.time.pass(1000);
     expect(site.collector.status()).toMatchObject({
       running: [],
       outcomes: { LICENSE_SERVER_UNREACHABLE: 1 },
-      durations: { p50Ms: 2000, p95Ms: 3000 },
+      durationMs: { p50: 2000, p95: 3000 },
     });
   });
 

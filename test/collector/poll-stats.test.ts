@@ -15,5 +15,5 @@ test("only the last 512 durations count, and all outcomes", () => {
   const counter = createPollCounter();
   for (let n = 0; n < 512; n++) counter.add(outcome("a", { durationMs: 1000 }));
   for (let n = 0; n < 400; n++) counter.add(outcome("a", { durationMs: 10 }));
-  expect(counter.stats()).toMatchObject({ outcomes: { ok: 912 }, durations: { p50Ms: 10, p95Ms: 1000 } });
+  expect(counter.stats()).toMatchObject({ outcomes: { ok: 912 }, durationMs: { p50: 10, p95: 1000 } });
 });
