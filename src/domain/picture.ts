@@ -63,13 +63,21 @@ export interface FeaturePicture {
   /** The tool's error for this feature, in its own words. */
   readonly error: string | null;
   readonly collectedAt: number | null;
-  readonly checkouts: readonly CheckoutReading[];
+  readonly checkouts: readonly CheckoutPicture[];
   readonly reservations: readonly ReservationReading[];
   readonly queue: readonly QueueReading[];
   /** Good readings in a row that lacked this feature; the second removes it. */
   readonly missed: number;
   /** 1 while `pools` are lent from the reading before, because this one printed none. */
   readonly missedPools: number;
+}
+
+/** A checkout with what licmond itself knows of it: absent until its session is known. */
+export interface CheckoutPicture extends CheckoutReading {
+  /** Epoch ms of the first reading that had it. */
+  readonly firstSeenAt?: number;
+  /** Epoch ms from which its duration counts, see `beginOf` in `session.ts`. */
+  readonly beganAt?: number;
 }
 
 export interface PoolPicture extends PoolReading {

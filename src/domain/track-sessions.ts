@@ -1,5 +1,5 @@
 import { featureKey } from "./merge-blocks.ts";
-import type { FeaturePicture, ServerPicture } from "./picture.ts";
+import type { CheckoutPicture, FeaturePicture, ServerPicture } from "./picture.ts";
 import type { CheckoutReading } from "./reading.ts";
 import { beginOf, endSession, isTakenAnew, restartKey, type Session, seatKey } from "./session.ts";
 
@@ -63,6 +63,14 @@ export function openSessions(tracking: Tracking): Session[] {
   return [...tracking.features.values()].flatMap((feature) => feature.open.map(({ session }) => session));
 }
 
+/** What one poll means for the seats of its server. */
+export interface Tracked {
+  readonly tracking: Tracking;
+  readonly changes: SessionChanges;
+  /** The picture with each checkout that was read now knowing its session's times. */
+  readonly picture: ServerPicture;
+}
+
 /**
  * Compares a poll's picture with the open sessions. A feature that this poll did not read closes nothing; one that
  * is partial closes what two of its last three whole readings lacked; one that is `ok` closes what it lacks.
@@ -73,12 +81,13 @@ export function* trackSessions(
   before: Tracking,
   picture: ServerPicture,
   nextId: () => number,
-): Generator<void, { tracking: Tracking; changes: SessionChanges }> {
+): Generator<void, Tracked> {
   const { server, collectedAt, lastPollAt } = picture;
   const good = collectedAt !== null && collectedAt === lastPollAt && picture.error === null;
   const features = new Map<string, FeatureTracking>();
   const changes = { opened: [] as Session[], closed: [] as Session[], changed: [] as Session[] };
   const gone = new Map(before.features);
+  const seen: FeaturePicture[] = [];
   let rows = 0;
 
   for (const feature of picture.features) {
@@ -87,6 +96,7 @@ export function* trackSessions(
     gone.delete(key);
     if (!good || feature.collectedAt !== collectedAt || feature.state === "failed") {
       if (known !== undefined) features.set(key, unread(known, picture, feature.daemon));
+      seen.push(feature);
       continue;
     }
     rows += feature.checkouts.length + (known?.open.length ?? 0);
@@ -94,7 +104,9 @@ export function* trackSessions(
       rows = 0;
       yield;
     }
-    features.set(key, yield* trackFeature(known, feature, picture, collectedAt, nextId, changes));
+    const tracked = yield* trackFeature(known, feature, picture, collectedAt, nextId, changes);
+    features.set(key, tracked);
+    seen.push({ ...feature, checkouts: withTimes(feature.checkouts, tracked.open) });
   }
 
   for (const [key, known] of gone) {
@@ -106,7 +118,21 @@ export function* trackSessions(
         changes.closed.push(end(session, collectedAt, known, server.intervalMs));
   }
   const tracking = { features, begun: before.begun || good };
-  return { tracking, changes: { ...changes, announce: before.begun } };
+  return {
+    tracking,
+    changes: { ...changes, announce: before.begun },
+    picture: { ...picture, features: seen },
+  };
+}
+
+/** The first sessions of a feature that was read are those of its lines, in their order. */
+function withTimes(rows: readonly CheckoutReading[], open: readonly OpenSession[]): CheckoutPicture[] {
+  return rows.map((row, index) => {
+    const session = open[index]?.session;
+    return session === undefined
+      ? row
+      : { ...row, firstSeenAt: session.firstSeenAt, beganAt: session.beganAt };
+  });
 }
 
 function* trackFeature(

@@ -19,6 +19,7 @@ import { healthRoutes } from "./routes/health.ts";
 import { homeRoutes } from "./routes/home.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { licenseRoutes } from "./routes/licenses.ts";
+import { logRoutes } from "./routes/logs.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { networkRoutes } from "./routes/network.ts";
 import { pingRoutes } from "./routes/ping.ts";
@@ -91,6 +92,7 @@ function apiRoutes(
     .use(serverRoutes(deps, exchanges, answers))
     .use(summaryRoutes(deps, exchanges, answers))
     .use(rescanRoutes(deps, forcePoll))
+    .use(logRoutes(deps, exchanges))
     .use(sseRoutes(deps, exchanges))
     .use(socketRoutes(deps, exchanges))
     .use(keyRoutes(deps, exchanges));

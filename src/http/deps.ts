@@ -3,6 +3,8 @@ import type { KeyRecord, NewKey } from "../domain/keys.ts";
 import type { LogOf } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import type { PollError, PollRaw } from "../domain/poll.ts";
+import type { LogSource } from "../domain/words.ts";
+import type { LogFilter, LogStats } from "../store/logs.ts";
 import type { StreamsPort } from "./streams/open-stream.ts";
 
 /**
@@ -22,6 +24,7 @@ export interface HttpDeps {
   health(): HealthChecks | Promise<HealthChecks>;
   readonly host: HostPort;
   readonly streams: StreamsPort;
+  readonly logs: LogsPort;
   readonly daemon: DaemonPort;
 }
 
@@ -195,4 +198,17 @@ export interface DaemonCounters {
   /** User and system time of the daemon. */
   readonly cpuSeconds: number;
   readonly eventLoopLagMs: number | null;
+}
+
+/** The stored log lines. Rows are log events as JSON texts. */
+export interface LogsPort {
+  recent(filter: LogFilter, lines: number): readonly string[];
+  search(
+    filter: LogFilter,
+    limit: number,
+    offset: number,
+  ): { readonly rows: readonly string[]; readonly total: number };
+  stats(hiddenSources: readonly LogSource[]): LogStats;
+  /** Deletes what was logged before `before` (null = until `now`), audit lines spared, in small steps; answers how many. */
+  clear(before: number | null, keyId: string | null, now: number): Promise<number>;
 }

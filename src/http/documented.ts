@@ -36,6 +36,7 @@ export const TAGS = {
   Host: "The machine it runs on",
   Licenses: "What the license servers say",
   Streams: "Events as they happen, over server-sent events and WebSockets",
+  Logs: "The service's own log",
   Keys: "Who may ask",
 } as const;
 export type Tag = keyof typeof TAGS;

@@ -1,13 +1,16 @@
 import { applyPoll, initialPicture, markStale, staleDeadline } from "../domain/apply-poll.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { EventInput } from "../domain/events.ts";
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
+import { pollEvents } from "../domain/poll-events.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { Store } from "./open.ts";
 import { createPictures } from "./pictures.ts";
 import { createServers } from "./servers.ts";
 import { StoreError } from "./store-error.ts";
+import { createTracker } from "./tracker.ts";
 import { restored, underConfig } from "./under-config.ts";
 
 /** A deadline is looked at again this often, because the wall clock may jump while a timer waits. */
@@ -41,6 +44,8 @@ export interface Live {
 
 export interface LiveDeps {
   readonly store: Store;
+  /** Commits facts with the events that tell of them: the bus. */
+  readonly commit: (work: () => void, events: readonly EventInput[]) => Promise<void>;
   readonly servers: readonly MonitoredServer[];
   readonly clock: Clock;
   readonly timers: Timers;
@@ -52,9 +57,10 @@ export interface Timers {
   after(ms: number, run: () => void): () => void;
 }
 
-export function createLive({ store, servers, clock, timers, log }: LiveDeps): Live {
+export function createLive({ store, commit, servers, clock, timers, log }: LiveDeps): Live {
   const stored = createPictures({ store, clock, log });
   const memory = createServers({ store, clock });
+  const tracker = createTracker(store);
   const listeners = new Set<(change: Change) => void>();
   const running = new Map<string, Promise<unknown>>();
   /** Servers that a reload removed: a poll of theirs may still be under way. */
@@ -71,6 +77,7 @@ export function createLive({ store, servers, clock, timers, log }: LiveDeps): Li
     attempt(note);
     const loaded = stored.load();
     pictures = new Map(configured.map((server) => [server.id, restored(server, loaded.get(server.id))]));
+    for (const picture of pictures.values()) tracker.resume(picture);
     publish([]);
     arm();
   }
@@ -148,14 +155,27 @@ export function createLive({ store, servers, clock, timers, log }: LiveDeps): Li
     const before = pictures.get(id);
     const server = before?.server ?? former.get(id);
     if (server === undefined) throw new Error(`A poll of a server that was never configured: ${id}`);
-    const after = applyPoll(before ?? null, server, outcome, nextPollAt);
-    if (before === undefined) return after;
+    const polled = applyPoll(before ?? null, server, outcome, nextPollAt);
+    if (before === undefined) return polled;
+    const { picture: after, changes } = await tracker.track(polled);
+    const events = pollEvents(before, after, changes, outcome.finishedAt);
+    const facts = () => tracker.write(changes);
+    let told = false;
     try {
       if (!noted) note();
-      await stored.save(after);
+      await stored.save(after, (work) => {
+        told = true;
+        const together = () => {
+          work();
+          facts();
+        };
+        return commit(together, events);
+      });
       works();
     } catch (error) {
       fails(error);
+      // What happened is told although its picture could not be stored.
+      if (!told) await commit(facts, events).catch(fails);
     }
     return settle(after);
   }
@@ -208,6 +228,7 @@ export function createLive({ store, servers, clock, timers, log }: LiveDeps): Li
           return [server.id, picture === undefined ? initialPicture(server) : underConfig(server, picture)];
         }),
       );
+      for (const picture of pictures.values()) if (!before.has(picture.server.id)) tracker.resume(picture);
       const changed = [...pictures.values()]
         .map((after) => ({ before: before.get(after.server.id) ?? null, after }))
         .filter((change) => change.before !== change.after);

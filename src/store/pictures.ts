@@ -17,10 +17,13 @@ export interface Pictures {
    * event loop between them: its parts first, then, in one transaction, the head that makes them the picture. So the
    * stored picture is at any moment the old one or the new one, whole. Rejects with StoreError; the old one stands then.
    */
-  save(picture: ServerPicture): Promise<void>;
+  save(picture: ServerPicture, commit?: Commit): Promise<void>;
   /** Every stored picture as it was saved, by server id. One that cannot be read is logged and left out. */
   load(): ReadonlyMap<string, ServerPicture>;
 }
+
+/** Commits the last step of a save, perhaps together with other facts. Rejects when nothing of it stands. */
+export type Commit = (work: () => void) => Promise<void>;
 
 export interface PicturesDeps {
   readonly store: Store;
@@ -61,7 +64,9 @@ export function createPictures({ store, clock, log }: PicturesDeps): Pictures {
   /** Saves of one server go one after the other: the second must not remove what the first is about to need. */
   const running = new Map<string, Promise<void>>();
 
-  async function save(picture: ServerPicture): Promise<void> {
+  const alone: Commit = async (work) => store.transaction(() => work());
+
+  async function save(picture: ServerPicture, commit: Commit): Promise<void> {
     const serverId = picture.server.id;
     const stored = new Set(store.read(() => hashes.all({ serverId })).map((row) => row.hash));
     const wanted: string[] = [];
@@ -89,7 +94,7 @@ export function createPictures({ store, clock, log }: PicturesDeps): Pictures {
       for (const hash of garbage.splice(0, count)) removePart.run({ serverId, hash });
     };
     const head = headOf(picture, wanted);
-    store.transaction(() => {
+    await commit(() => {
       add();
       writeHead.run({ serverId, savedAt: clock.now(), head });
       remove(BATCH_REMOVALS);
@@ -108,11 +113,14 @@ export function createPictures({ store, clock, log }: PicturesDeps): Pictures {
   }
 
   return {
-    save(picture) {
+    save(picture, commit = alone) {
       const { id } = picture.server;
       const before = running.get(id);
       // What the save before came to is told to its own caller.
-      const done = before === undefined ? save(picture) : before.then(noop, noop).then(() => save(picture));
+      const done =
+        before === undefined
+          ? save(picture, commit)
+          : before.then(noop, noop).then(() => save(picture, commit));
       running.set(id, done);
       const forget = () => {
         if (running.get(id) === done) running.delete(id);

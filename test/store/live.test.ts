@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import type { EventInput } from "../../src/domain/events.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { type Change, createLive } from "../../src/store/live.ts";
@@ -34,10 +35,16 @@ function make(servers: readonly MonitoredServer[] = [a.server()], store: Store =
   const clock = fixedClock(a.NOON);
   const timers = handTimers();
   const log = recordingLog();
-  const live = createLive({ store, servers, clock, timers, log });
+  const told: EventInput[] = [];
+  const commit = async (work: () => void, events: readonly EventInput[]) => {
+    // The bus tells events whether or not the store could take them.
+    told.push(...events);
+    store.transaction(() => work());
+  };
+  const live = createLive({ store, commit, servers, clock, timers, log });
   const changes: Change[] = [];
   live.subscribe((change) => changes.push(change));
-  return { store, clock, timers, log, live, changes };
+  return { store, clock, timers, log, live, changes, told };
 }
 
 const shown = (live: { snapshot(): { servers: readonly ServerPicture[] } }) =>
@@ -313,4 +320,92 @@ test("stop ends the timer and waits for what is being stored", async () => {
   expect((await last).collectedAt).toBe(a.NOON + 5);
   const { live: again } = make([a.server()], open(store.directory));
   expect(again.snapshot().servers[0]?.collectedAt).toBe(a.NOON + 5);
+});
+
+describe("what a poll has to tell", () => {
+  const MINUTE = 60_000;
+  const poll = (minute: number, users: readonly string[]) =>
+    a.outcome({
+      startedAt: a.NOON + minute * MINUTE,
+      finishedAt: a.NOON + minute * MINUTE,
+      reading: a.reading({
+        features: [
+          a.feature({
+            used: users.length,
+            checkouts: users.map((user) => a.checkout({ user, handle: user })),
+          }),
+        ],
+      }),
+    });
+  const texts = (events: readonly EventInput[]) =>
+    events.map((event) =>
+      event.type === "server_status"
+        ? `${event.daemon ?? event.server} ${event.from} ${event.to}`
+        : describeSeat(event),
+    );
+  const describeSeat = (event: EventInput) =>
+    event.type === "checkout" || event.type === "checkin" ? `${event.type} ${event.user}` : event.type;
+
+  test("seats taken and given back, but not those of the first reading, and changes of status", async () => {
+    const { live, told } = make();
+    await live.record(poll(0, ["ann"]), null);
+    await live.record(poll(1, ["ann", "bob"]), null);
+    await live.record(a.failedPoll({ finishedAt: a.NOON + 2 * MINUTE }), null);
+    await live.record(poll(3, ["bob"]), null);
+    expect(texts(told)).toEqual([
+      "eda unknown up",
+      "checkout bob",
+      "eda up down",
+      "eda down up",
+      "checkin ann",
+    ]);
+    expect(told.at(-1)).toMatchObject({
+      endReason: "server_restart",
+      lastSeenAt: new Date(a.NOON + MINUTE).toISOString(),
+      endedAt: new Date(a.NOON + 3 * MINUTE).toISOString(),
+    });
+  });
+
+  test("a restart resumes the open sessions and announces none twice", async () => {
+    const first = make();
+    await first.live.record(poll(0, ["ann", "bob"]), null);
+    await first.live.record(poll(1, ["ann", "bob"]), null);
+    await first.live.stop();
+    first.store.close();
+
+    const { live, told } = make([a.server()], open(first.store.directory));
+    const [eda] = live.snapshot().servers;
+    expect(eda?.features[0]?.checkouts[0]?.firstSeenAt).toBe(a.NOON);
+    await live.record(poll(2, ["ann"]), null);
+    expect(told).toMatchObject([
+      {
+        type: "checkin",
+        user: "bob",
+        endReason: "checkin",
+        lastSeenAt: new Date(a.NOON + MINUTE).toISOString(),
+      },
+    ]);
+  });
+
+  test("a session's first sight stays with its row from poll to poll", async () => {
+    const { live } = make();
+    await live.record(poll(0, ["ann"]), null);
+    const picture = await live.record(poll(7, ["ann", "bob"]), null);
+    expect(picture.features[0]?.checkouts.map(({ firstSeenAt }) => firstSeenAt)).toEqual([
+      a.NOON,
+      a.NOON + 7 * MINUTE,
+    ]);
+  });
+
+  test("is told although the store is full", async () => {
+    const store = open(temporaryDirectory());
+    const { live, told, log } = make([a.server()], store);
+    await live.record(poll(0, ["ann"]), null);
+    store.db.run("PRAGMA query_only = ON");
+    await live.record(poll(1, []), null);
+    await live.record(poll(2, ["cy"]), null);
+    expect(texts(told)).toEqual(["eda unknown up", "checkin ann", "checkout cy"]);
+    expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
+    store.db.run("PRAGMA query_only = OFF");
+  });
 });

@@ -1,6 +1,6 @@
 import { iso } from "../../domain/clock.ts";
-import type { FeaturePicture, PoolPicture, ServerPicture } from "../../domain/picture.ts";
-import type { CheckoutReading, QueueReading, ReservationReading } from "../../domain/reading.ts";
+import type { CheckoutPicture, FeaturePicture, PoolPicture, ServerPicture } from "../../domain/picture.ts";
+import type { QueueReading, ReservationReading } from "../../domain/reading.ts";
 import type { FeatureRecord, PoolRecord, ServerRecord, UserRecord } from "../../domain/records.ts";
 
 /** Pictures → the records of the API (contract section 5). Pure: equal pictures give equal records, byte for byte. */
@@ -98,8 +98,10 @@ interface Where {
   readonly feature: FeaturePicture;
 }
 
-function checkoutRecord(at: Where, checkout: CheckoutReading): UserRecord {
+function checkoutRecord(at: Where, checkout: CheckoutPicture): UserRecord {
   const { collectedAt } = at.feature;
+  // Before a session is known (one reading given to `parse`), the tool's own word is all there is.
+  const began = checkout.beganAt ?? checkout.startedAt;
   return {
     ...blankRow(at, "checkout", checkout.count),
     user: checkout.user,
@@ -110,14 +112,16 @@ function checkoutRecord(at: Where, checkout: CheckoutReading): UserRecord {
     handle: checkout.handle,
     pid: checkout.pid,
     startedAt: iso(checkout.startedAt),
+    firstSeenAt: iso(checkout.firstSeenAt ?? null),
     // An age is measured when it was read, so that equal snapshots stay equal bytes.
-    durationSeconds:
-      checkout.startedAt === null || collectedAt === null
-        ? null
-        : Math.max(0, Math.floor((collectedAt - checkout.startedAt) / 1000)),
+    durationSeconds: began === null || collectedAt === null ? null : secondsBetween(began, collectedAt),
     lingerSeconds: checkout.lingerSeconds,
     borrowed: checkout.borrowed,
   };
+}
+
+function secondsBetween(from: number, to: number): number {
+  return Math.max(0, Math.floor((to - from) / 1000));
 }
 
 function reservationRecord(at: Where, { type, name, count }: ReservationReading): UserRecord {

@@ -1,0 +1,189 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { type Clock, iso } from "../../domain/clock.ts";
+import { ApiError } from "../../domain/errors.ts";
+import { LogEvent } from "../../domain/events.ts";
+import { permits } from "../../domain/keys.ts";
+import { nullable, Timestamp } from "../../domain/records.ts";
+import { LOG_LEVELS } from "../../domain/words.ts";
+import { encode } from "../answers/answers.ts";
+import { columnsOf, toCsv } from "../answers/csv.ts";
+import { chooseFormat, type Format } from "../answers/format.ts";
+import { listDoc } from "../answers/list.ts";
+import { jsonBody } from "../body.ts";
+import type { HttpDeps } from "../deps.ts";
+import { documented } from "../documented.ts";
+import type { Exchange, Exchanges } from "../exchange.ts";
+import { FORMAT, integer, names, STORED_PAGE, text, wordList } from "../parameters.ts";
+import { type QueryOf, queryOf } from "../query.ts";
+import { checkRange, endTime, parseTime, startTime } from "../query-time.ts";
+import type { Schema } from "../schema-check.ts";
+import { HIDDEN_FROM_VIEWERS } from "../streams/stream-filter.ts";
+
+const FILTER = {
+  levels: wordList(LOG_LEVELS, "Levels."),
+  sources: names("Components that wrote the lines."),
+  server_ids: names("Ids of license servers that the lines are about."),
+  start_time: startTime("Lines from this time on."),
+  end_time: endTime("Lines before this time."),
+  q: text("Words that must all occur, in the message or in values of the metadata."),
+};
+const RECENT = queryOf({
+  lines: integer("How many of the last matching lines to answer.", {
+    minimum: 1,
+    maximum: 10_000,
+    absent: 100,
+  }),
+  ...FILTER,
+  ...FORMAT,
+});
+const SEARCH = queryOf({ ...FILTER, ...STORED_PAGE, ...FORMAT });
+
+const CLEAR = jsonBody(
+  Type.Object({
+    before: Type.Optional(
+      Type.String({ description: "Only lines before this time (ISO 8601 or epoch milliseconds)" }),
+    ),
+  }),
+);
+
+const Count = Type.Integer({ minimum: 0 });
+const Stats = Type.Object({
+  total: Count,
+  byLevel: Type.Record(Type.String(), Count),
+  bySource: Type.Record(Type.String(), Count),
+  byHour: Type.Array(Type.Object({ hour: Timestamp, count: Count })),
+  oldest: nullable(Timestamp),
+  newest: nullable(Timestamp),
+  sizeBytes: Count,
+});
+
+/** Reading and clearing the service's own log. */
+export function logRoutes(
+  { logs, settings, clock }: Pick<HttpDeps, "logs" | "settings"> & { readonly clock: Clock },
+  exchanges: Exchanges,
+) {
+  return new Elysia({ name: "routes/logs" })
+    .get(
+      "/api/logs/recent",
+      ({ request }) => {
+        const exchange = exchanges.of(request);
+        const query = RECENT.parse(exchange.query);
+        const rows = logs.recent(filterOf(query, exchange), query.lines);
+        const format = chooseFormat(query.format, request.headers.get("accept"));
+        return answer(rows, rows.length, { limit: query.lines, offset: 0 }, format);
+      },
+      documented({
+        access: "logs",
+        tag: "Logs",
+        summary: "The last lines, oldest first",
+        query: RECENT,
+        answers: { 200: listDoc("logs", LogEvent, "Log events") },
+      }),
+    )
+    .get(
+      "/api/logs/search",
+      ({ request }) => {
+        const exchange = exchanges.of(request);
+        const query = SEARCH.parse(exchange.query);
+        const { limit, offset } = query;
+        const { rows, total } = logs.search(filterOf(query, exchange), limit, offset);
+        return answer(
+          rows,
+          total,
+          { limit, offset },
+          chooseFormat(query.format, request.headers.get("accept")),
+        );
+      },
+      documented({
+        access: "logs",
+        tag: "Logs",
+        summary: "Search the stored lines, newest first",
+        description:
+          "`q` is words, never a query language: quotes, operators and brackets are looked for as they stand.",
+        query: SEARCH,
+        answers: { 200: listDoc("logs", LogEvent, "Log events") },
+      }),
+    )
+    .get(
+      "/api/logs/stats",
+      ({ request }) => {
+        const { byHour, oldestAt, newestAt, ...stats } = logs.stats(hiddenFrom(exchanges.of(request)));
+        return Response.json({
+          ...stats,
+          byHour: byHour.map(({ hour, count }) => ({ hour: iso(hour), count })),
+          oldest: iso(oldestAt),
+          newest: iso(newestAt),
+        });
+      },
+      documented({
+        access: "logs",
+        tag: "Logs",
+        summary: "How many lines are stored, by level, source and hour",
+        answers: { 200: { description: "Counts", schema: Stats } },
+      }),
+    )
+    .post(
+      "/api/logs/clear",
+      async ({ request, server }) => {
+        const { before } = await CLEAR.read(request, settings().maxBodyBytes);
+        const at = before === undefined ? null : timeOf(before);
+        // Many lines take many small steps, so that nobody waits for them.
+        server?.timeout(request, 0);
+        const cleared = await logs.clear(at, exchanges.of(request).caller?.id ?? null, clock.now());
+        return Response.json({ cleared });
+      },
+      documented({
+        access: "clear_logs",
+        tag: "Logs",
+        summary: "Delete stored lines",
+        description: "Never lines of the source audit. The clearing is itself logged.",
+        body: CLEAR,
+        answers: { 200: { description: "How many were deleted", schema: Type.Object({ cleared: Count }) } },
+        errors: ["DATABASE_ERROR"],
+      }),
+    );
+}
+
+type Filter = Pick<QueryOf<typeof SEARCH>, keyof typeof FILTER>;
+
+function filterOf(query: Filter, exchange: Exchange) {
+  const { levels, sources, server_ids: serverIds, start_time: start, end_time: end, q } = query;
+  checkRange(start, end, { start: "start_time", end: "end_time" });
+  return { levels, sources, serverIds, start, end, q, hiddenSources: hiddenFrom(exchange) };
+}
+
+function hiddenFrom({ caller }: Exchange) {
+  return caller !== null && permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
+}
+
+/** The rows are JSON texts already: they are joined, not parsed and written again. */
+function answer(
+  rows: readonly string[],
+  total: number,
+  { limit, offset }: { limit: number; offset: number },
+  format: Format,
+): Response {
+  if (format === "json") {
+    const body = `{"logs":[${rows.join(",")}],"total":${total},"limit":${limit},"offset":${offset}}`;
+    return new Response(encode(body), { headers: { "content-type": "application/json; charset=utf-8" } });
+  }
+  const schema: Schema = LogEvent;
+  const events = rows.map((row) => JSON.parse(row) as LogEvent);
+  return new Response(encode(toCsv(events, columnsOf(schema))), {
+    headers: {
+      "content-type": "text/csv; charset=utf-8",
+      "content-disposition": 'attachment; filename="licmond-logs.csv"',
+      "x-total-count": String(total),
+    },
+  });
+}
+
+function timeOf(text: string): number {
+  const time = parseTime(text);
+  if (time !== null) return time.at;
+  throw new ApiError(
+    "INVALID_FIELD",
+    "before takes a time in ISO 8601 (2026-01-31T08:15:00Z) or epoch milliseconds.",
+  );
+}
