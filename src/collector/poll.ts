@@ -1,10 +1,11 @@
 import type { Clock } from "../domain/clock.ts";
+import type { Log } from "../domain/log.ts";
 import type { MemberReachability, PollOutcome, PollRaw } from "../domain/poll.ts";
 import type { Reading } from "../domain/reading.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { ManagerName } from "../domain/words.ts";
 import { createKnownHosts } from "../managers/known-hosts.ts";
-import type { KnownHosts, Manager } from "../managers/manager.ts";
+import type { Manager } from "../managers/manager.ts";
 import { readOutput } from "../managers/read-output.ts";
 import { mayBeCut, pollErrorOf } from "./poll-error.ts";
 import type { MeasureReachability, MemberAddress } from "./reachability.ts";
@@ -28,11 +29,20 @@ export interface PollerDeps {
   readonly path: string;
   readonly clock: Clock;
   readonly maxBytes?: number;
+  /** Keeps the client hosts learnt over a restart; without it they are learnt anew. */
+  readonly hosts?: HostsStore;
+  readonly log?: Pick<Log, "warn">;
+}
+
+/** Client hosts by server, oldest first. */
+export interface HostsStore {
+  load(serverId: string): readonly string[];
+  save(serverId: string, hosts: readonly string[]): void;
 }
 
 /** What is kept of a server between its polls. */
 interface Memory {
-  readonly knownHosts: KnownHosts;
+  readonly knownHosts: ReturnType<typeof createKnownHosts>;
   /** Of the last reading: where the address is a license file, only a reading knows the members. */
   members: readonly MemberAddress[];
 }
@@ -42,13 +52,13 @@ interface Memory {
  * the reading is kept with `cut` set, so that its server is `partial` and missing features go stale instead of away.
  */
 export function createPoller(deps: PollerDeps): Poller {
-  const { run, managerOf, measure, path, clock, maxBytes } = deps;
+  const { run, managerOf, measure, path, clock, maxBytes, hosts, log } = deps;
   const memories = new Map<string, Memory>();
 
   function memoryOf(serverId: string): Memory {
     const known = memories.get(serverId);
     if (known !== undefined) return known;
-    const memory: Memory = { knownHosts: createKnownHosts(), members: [] };
+    const memory: Memory = { knownHosts: createKnownHosts(hosts?.load(serverId)), members: [] };
     memories.set(serverId, memory);
     return memory;
   }
@@ -68,6 +78,8 @@ export function createPoller(deps: PollerDeps): Poller {
     const reading = result.started ? await parse(manager, server, result, memory, startedAt) : null;
     if (reading !== null && reading.members.length > 0) memory.members = reading.members;
 
+    if (reading?.recognised && !signal?.aborted) keepHosts(server.id, memory);
+
     const reachability: readonly MemberReachability[] =
       members.length > 0 ? await measured : await measure(memory.members, signal);
     const durationMs = Math.round(performance.now() - begun);
@@ -81,6 +93,16 @@ export function createPoller(deps: PollerDeps): Poller {
       raw: rawOf(result),
       reachability,
     };
+  }
+
+  function keepHosts(serverId: string, { knownHosts }: Memory): void {
+    if (hosts === undefined) return;
+    try {
+      hosts.save(serverId, knownHosts.list());
+    } catch (error) {
+      // Only a restart would miss them: no reason to lose the reading.
+      log?.warn("known hosts could not be kept", { server: serverId, error: String(error) });
+    }
   }
 
   function runTool(

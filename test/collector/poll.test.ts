@@ -230,3 +230,25 @@ test("hosts learnt in one poll are known in the next", async () => {
   await asking.poll(serverSaying(UP));
   expect(seen).toEqual([false, true, false]);
 });
+
+test("learnt hosts are kept over a restart, and a store that fails costs no reading", async () => {
+  const kept: string[][] = [];
+  const warnings: string[] = [];
+  const hosts = {
+    load: () => kept.at(-1) ?? ["old1"],
+    save: (_: string, list: readonly string[]) => void kept.push([...list]),
+  };
+  await poller({ hosts }).poll(serverSaying(UP));
+  expect(kept).toEqual([["old1", "ws1"]]);
+  await poller({ hosts }).poll(serverSaying("", "empty"));
+  expect(kept.length).toBe(1);
+  const save = () => {
+    throw new Error("disk full");
+  };
+  const outcome = await poller({
+    hosts: { ...hosts, save },
+    log: { warn: (message) => void warnings.push(message) },
+  }).poll(serverSaying(UP));
+  expect(outcome.error).toBeNull();
+  expect(warnings).toEqual(["known hosts could not be kept"]);
+});
