@@ -8,14 +8,23 @@ export function createKnownHosts(initial: Iterable<string> = []): KnownHosts & {
   const hosts = new Set<string>();
   const add = (host: string) => {
     const key = host.toLowerCase();
-    if (!hosts.delete(key) && hosts.size >= MAX_HOSTS) {
+    if (hosts.delete(key)) {
+      hosts.add(key);
+      return;
+    }
+    if (hosts.size >= MAX_HOSTS) {
       for (const oldest of hosts) {
         hosts.delete(oldest);
         break;
       }
     }
-    hosts.add(key);
+    hosts.add(ownCopy(key));
   };
   for (const host of initial) add(host);
   return { has: (host) => hosts.has(host.toLowerCase()), add, list: () => [...hosts] };
+}
+
+/** A slice of a line keeps the whole output in memory as long as it lives, and hosts live for months. */
+function ownCopy(text: string): string {
+  return Buffer.from(text, "utf16le").toString("utf16le");
 }

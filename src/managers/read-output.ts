@@ -67,28 +67,46 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
   /** The begun line: pieces, joined once its end is seen, so that a line without end costs linear time. */
   let begun: string[] = [];
   let begunLength = 0;
+  /** The last character: without any text, nothing is cut. */
+  let lastCode = LF;
 
+  /** CRLF, and the lone CR of very old tools as a line end of its own. */
   const emit = (line: string) => {
-    if (line.indexOf("\r") === -1) parser.line(line);
-    // CRLF, and the lone CR of very old tools as a line end of its own.
-    else for (const part of line.replace(/\r+$/, "").split("\r")) parser.line(part);
+    let end = line.length;
+    while (end > 0 && line.charCodeAt(end - 1) === CR) end--;
+    if (end === 0 || line.lastIndexOf("\r", end - 1) === -1) parser.line(line.slice(0, end));
+    else for (const part of line.slice(0, end).split("\r")) parser.line(part);
   };
   const emitBegun = (last: string) => {
     emit(begun.length === 0 ? last : begun.join("") + last);
     begun = [];
     begunLength = 0;
   };
-  const feed = (text: string) => {
-    const lines = text.split("\n");
-    const rest = lines.pop() ?? "";
-    for (const [index, line] of lines.entries()) {
-      if (index === 0) emitBegun(line);
-      else emit(line);
-    }
-    if (rest === "") return;
+  /** Keeps the text behind the last line end; CRs at its very end may still become CRLF. */
+  const begin = (text: string) => {
+    let end = text.length;
+    while (end > 0 && text.charCodeAt(end - 1) === CR) end--;
+    const lineEnd = end === 0 ? -1 : text.lastIndexOf("\r", end - 1);
+    if (lineEnd !== -1) emitBegun(text.slice(0, lineEnd));
+    const rest = text.slice(lineEnd + 1);
     begun.push(rest);
     begunLength += rest.length;
     if (begunLength > MAX_LINE) emitBegun("");
+  };
+  const feed = (text: string) => {
+    if (text === "") return;
+    lastCode = text.charCodeAt(text.length - 1);
+    const lines = text.split("\n");
+    const rest = lines.pop() ?? "";
+    const [first] = lines;
+    if (first !== undefined) emitBegun(first);
+    const bare = !text.includes("\r");
+    for (let index = 1; index < lines.length; index++) {
+      const line = lines[index] ?? "";
+      if (bare) parser.line(line);
+      else emit(line);
+    }
+    if (rest !== "") begin(rest);
   };
 
   return {
@@ -107,11 +125,8 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
       return true;
     },
     finish(): Reading {
-      const tail = bytes[bytes.length - 1];
-      const endsWithNewline =
-        bytes.length === 0 || tail === LF || tail === CR || (wide && bytes[bytes.length - 2] === LF);
       if (begun.length > 0) emitBegun("");
-      const end: OutputEnd = { endsWithNewline, truncated };
+      const end: OutputEnd = { endsWithNewline: lastCode === LF || lastCode === CR, truncated };
       return parser.finish(end);
     },
   };

@@ -11,7 +11,7 @@ import type { FeatureHeader } from "./header-line.ts";
 
 /** A feature's block as its lines come in; the table of `-i` is laid over it at the end of the output. */
 export interface Block extends FeatureHeader {
-  readonly daemon: string;
+  daemon: string;
   readonly pools: PoolDraft[];
   readonly checkouts: CheckoutReading[];
   readonly reservations: ReservationReading[];

@@ -1,92 +1,172 @@
 import type { KnownHosts } from "../manager.ts";
-import { wordBounds } from "./scan.ts";
+import { isDigit } from "./scan.ts";
 
 /** Who holds or waits for a seat, as far as the words in front of the version tell. */
 export interface Identity {
-  readonly user: string;
-  readonly host: string | null;
-  readonly display: string | null;
-  readonly qualifier: string | null;
+  user: string;
+  host: string | null;
+  display: string | null;
+  qualifier: string | null;
   /** Nothing in the line told the host: hosts learnt later may tell better. */
-  readonly guessed: boolean;
+  guessed: boolean;
 }
 
-const COLON = 0x3a;
-const PLAIN = /^[\w.:/ \t-]*$/;
-const X_DISPLAY = /^[\p{L}\p{N}_.-]*:\d+(?:\.\d+)?$/u;
+export interface IdentityReader {
+  /**
+   * Splits `USER HOST [DISPLAY [QUALIFIER…]]` at `from`…`to`, which begins and ends with a word. The same object
+   * is filled at every call: tens of thousands of lines make no garbage.
+   */
+  read(text: string, from: number, to: number): Identity;
+}
+
+const PLAIN = /^[\w.:/ -]*$/;
 
 /**
- * Splits `USER HOST [DISPLAY [QUALIFIER…]]`, where users, displays and qualifiers may hold blanks, by evidence:
- * one word is a user; two are user and host, unless the second is a terminal or X display; three are user, host
- * and display, which teaches the host. With more, the host is, in this order, the word whose successor
- * equals or extends it (`PC1 PC1:0.0`), a known host, or the word before something shaped like a display; what
- * stands before it is the user, the next word the display, the rest a qualifier. Without evidence: one word each.
+ * Users, displays and qualifiers may hold blanks, so the split goes by evidence: one word is a user; two are user
+ * and host, unless the second is a terminal or X display; three are user, host and display, which teaches the host.
+ * With more, the host is, in this order, the word whose successor equals or extends it (`PC1 PC1:0.0`), a known
+ * host, or the word before something shaped like a display; what stands before it is the user, the next word the
+ * display, the rest a qualifier. Without evidence: one word each, and the rest is a qualifier.
  */
-export function splitIdentity(text: string, from: number, to: number, hosts: KnownHosts): Identity {
-  const bounds = wordBounds(text, from, to);
-  const count = bounds.length / 2;
-  const word = (index: number) => text.slice(bounds[2 * index], bounds[2 * index + 1]);
-  /** Words `first`…`last` with the blanks between them as printed. */
-  const span = (first: number, last: number) => text.slice(bounds[2 * first], bounds[2 * last + 1]);
+export function createIdentityReader(hosts: KnownHosts): IdentityReader {
+  const out: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
+  /** Starts and ends of the words of a line with more than three. */
+  const bounds: number[] = [];
 
-  if (count <= 1) return { user: word(0), host: null, display: null, qualifier: null, guessed: false };
-  const second = word(1);
-  if (count === 2) {
-    return isTerminal(second)
-      ? { user: word(0), host: null, display: second, qualifier: null, guessed: false }
-      : { user: word(0), host: second, display: null, qualifier: null, guessed: false };
-  }
-  if (count === 3 && !isTerminal(second)) {
-    hosts.add(second);
-    return { user: word(0), host: second, display: word(2), qualifier: null, guessed: false };
+  function fill(
+    user: string,
+    host: string | null,
+    display: string | null,
+    qualifier: string | null,
+  ): Identity {
+    out.user = user;
+    out.host = host;
+    out.display = display;
+    out.qualifier = qualifier;
+    out.guessed = false;
+    return out;
   }
 
-  const words: string[] = [];
-  for (let index = 0; index < count; index++) words.push(word(index));
-  const host = hostByEvidence(words, hosts);
-  if (host !== null) {
-    return {
-      user: span(0, Math.max(0, host - 1)),
-      host: host === 0 ? null : (words[host] ?? null),
-      display: words[host + 1] ?? null,
-      qualifier: host + 2 < count ? span(host + 2, count - 1) : null,
-      guessed: false,
-    };
+  function start(word: number): number {
+    return bounds[2 * word] ?? 0;
   }
-  const rest = span(3, count - 1);
-  // Encrypted displays hold blanks and any sign; products, versions and process ids are plain words.
-  const restIsDisplay = !PLAIN.test(rest);
+
+  function end(word: number): number {
+    return bounds[2 * word + 1] ?? 0;
+  }
+
+  function takeWords(text: string, from: number, to: number): number {
+    let words = 0;
+    for (let at = from; at < to; at = nextWord(text, at, to)) {
+      const blank = text.indexOf(" ", at);
+      const last = blank === -1 || blank > to ? to : blank;
+      bounds[2 * words] = at;
+      bounds[2 * words + 1] = last;
+      words++;
+      at = last;
+    }
+    return words;
+  }
+
+  /** Index of the host; 0 when a display follows the user at once; -1 without evidence. */
+  function hostByEvidence(text: string, words: number): number {
+    let display = 1;
+    while (display < words && !isDisplay(text, start(display), end(display))) display++;
+    // A display is never part of a user's name, so no host stands behind one.
+    const last = Math.min(display, words - 1);
+    for (let word = 1; word < last; word++) {
+      if (extendsWord(text, start(word), end(word), start(word + 1), end(word + 1))) return word;
+    }
+    for (let word = 1; word < last; word++) if (hosts.has(text.slice(start(word), end(word)))) return word;
+    return display < words ? display - 1 : -1;
+  }
+
+  function splitMany(text: string, from: number, to: number): Identity {
+    const words = takeWords(text, from, to);
+    const word = (index: number) => text.slice(start(index), end(index));
+    /** Words from `index` to the last, with the blanks between them as printed. */
+    const rest = (index: number) => (index < words ? text.slice(start(index), to) : null);
+    const host = hostByEvidence(text, words);
+    if (host === 0) return fill(word(0), null, word(1), rest(2));
+    if (host > 0) return fill(text.slice(from, end(host - 1)), word(host), word(host + 1), rest(host + 2));
+    const qualifier = rest(3);
+    // Encrypted displays hold blanks and any sign; products, versions and process ids are plain words.
+    const isPlain = qualifier === null || PLAIN.test(qualifier);
+    if (isPlain) fill(word(0), word(1), word(2), qualifier);
+    else fill(word(0), word(1), rest(2), null);
+    out.guessed = true;
+    return out;
+  }
+
   return {
-    user: word(0),
-    host: second,
-    display: restIsDisplay ? span(2, count - 1) : word(2),
-    qualifier: restIsDisplay ? null : rest,
-    guessed: true,
+    read(text, from, to) {
+      const firstEnd = text.indexOf(" ", from);
+      if (firstEnd === -1 || firstEnd >= to) return fill(text.slice(from, to), null, null, null);
+      const user = text.slice(from, firstEnd);
+      const second = nextWord(text, firstEnd, to);
+      const secondEnd = text.indexOf(" ", second);
+      const isTwo = secondEnd === -1 || secondEnd >= to;
+      const terminal = isTerminal(text, second, isTwo ? to : secondEnd);
+      if (isTwo) {
+        const word = text.slice(second, to);
+        return terminal ? fill(user, null, word, null) : fill(user, word, null, null);
+      }
+      const third = nextWord(text, secondEnd, to);
+      const thirdEnd = text.indexOf(" ", third);
+      if (terminal || (thirdEnd !== -1 && thirdEnd < to)) return splitMany(text, from, to);
+      const host = text.slice(second, secondEnd);
+      hosts.add(host);
+      return fill(user, host, text.slice(third, to), null);
+    },
   };
 }
 
-/** Index of the host; 0 when the line has a display and, before it, only the user; null without evidence. */
-function hostByEvidence(words: readonly string[], hosts: KnownHosts): number | null {
-  const firstDisplay = words.findIndex((word, index) => index > 0 && isDisplay(word));
-  // A display is never part of a user's name, so no host stands behind one.
-  const end = firstDisplay === -1 ? words.length - 1 : firstDisplay;
-  for (let index = 1; index < end; index++) {
-    const word = words[index] ?? "";
-    if ((words[index + 1] ?? "").toLowerCase().startsWith(word.toLowerCase())) return index;
+const SPACE = 0x20;
+const DOT = 0x2e;
+const SLASH = 0x2f;
+const COLON = 0x3a;
+
+function nextWord(text: string, blank: number, to: number): number {
+  let at = blank;
+  while (at < to && text.charCodeAt(at) === SPACE) at++;
+  return at;
+}
+
+/** `/dev/…`, `:0`, `:0.0`, `pc1:0.0`: cannot be a host. */
+function isTerminal(text: string, from: number, to: number): boolean {
+  if (text.charCodeAt(from) === SLASH) return text.startsWith("/dev/", from);
+  let at = to;
+  while (at > from && isDigit(text.charCodeAt(at - 1))) at--;
+  if (at === to) return false;
+  if (text.charCodeAt(at - 1) === DOT) {
+    const screen = --at;
+    while (at > from && isDigit(text.charCodeAt(at - 1))) at--;
+    if (at === screen) return false;
   }
-  for (let index = 1; index < end; index++) if (hosts.has(words[index] ?? "")) return index;
-  return firstDisplay === -1 ? null : firstDisplay - 1;
+  if (at <= from || text.charCodeAt(at - 1) !== COLON) return false;
+  return HOST.test(text.slice(from, at - 1));
 }
 
-function isTerminal(word: string): boolean {
-  return word.startsWith("/dev/") || (hasColon(word) && X_DISPLAY.test(word));
+const HOST = /^[\p{L}\p{N}_.-]*$/u;
+
+/** A terminal, or one of the names that clients without one give. */
+function isDisplay(text: string, from: number, to: number): boolean {
+  if (isTerminal(text, from, to)) return true;
+  const length = to - from;
+  return (
+    (length === 10 && text.startsWith("NoXDisplay", from)) || (length === 5 && text.startsWith("local", from))
+  );
 }
 
-function isDisplay(word: string): boolean {
-  return isTerminal(word) || word === "NoXDisplay" || word === "local";
+/** True when the second word equals or extends the first, whatever the case of its letters. */
+function extendsWord(text: string, from: number, to: number, nextFrom: number, nextTo: number): boolean {
+  if (nextTo - nextFrom < to - from) return false;
+  for (let at = 0; at < to - from; at++) {
+    if (folded(text.charCodeAt(from + at)) !== folded(text.charCodeAt(nextFrom + at))) return false;
+  }
+  return true;
 }
 
-function hasColon(word: string): boolean {
-  for (let at = 0; at < word.length; at++) if (word.charCodeAt(at) === COLON) return true;
-  return false;
+function folded(code: number): number {
+  return code >= 0x41 && code <= 0x5a ? code | 0x20 : code;
 }

@@ -10,16 +10,15 @@ import {
 } from "../../domain/reading.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { type Block, closeBlock, hold, openBlock, openPool, poolOf, setKind } from "./block.ts";
-import { type Held, parseCheckout, parseQueued } from "./checkout-line.ts";
 import { addDaemon, parseDaemon, parseOwnedError } from "./daemons.ts";
 import { parseHeader, startsHeader } from "./header-line.ts";
-import { splitIdentity } from "./identity.ts";
 import { blocksOfTable, joinTable } from "./join-table.ts";
 import { createMembers, parseMemberStatus, parseSpec } from "./members.ts";
 import { isPreamble, isSeparator } from "./noise.ts";
 import { parseKind, parsePool, parseVendorString } from "./pool-line.ts";
 import { parseReservation } from "./reservation-line.ts";
 import { endOfText, skipBlanks } from "./scan.ts";
+import { createSeatReader } from "./seat-line.ts";
 import { createStartTimes, parseReportTime } from "./start-time.ts";
 import { parseTableHeader, parseTableRow, type TableOrder, type TableRow } from "./table-row.ts";
 import { endsInErrorCode, parseToolError } from "./tool-error.ts";
@@ -40,8 +39,9 @@ type Section = "head" | "members" | "daemons" | "table";
  * the section. Checkouts are tried first: whatever a user's name holds, the right end of the line is the tool's.
  */
 export function createFlexnetParser(context: ParseContext): ReadingParser {
-  const { zone, knownHosts } = context;
+  const { zone } = context;
   const times = createStartTimes(zone, context.now);
+  const seats = createSeatReader(times, context.knownHosts);
   const members = createMembers();
   const daemons = new Map<string, DaemonReading>();
   const blocks: Block[] = [];
@@ -69,7 +69,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     lineNumber++;
     const from = skipBlanks(text, 0);
     if (from === text.length) return;
-    const known = inBlock(text, from, cut) || outside(text, from, cut);
+    const known = (block !== null && inBlock(block, text, from, cut)) || outside(text, from, cut);
     endsBroken = !known && isBroken(text, from);
     if (!known) leave(text);
   }
@@ -80,46 +80,47 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   }
 
   /** Lines that belong to the open block. */
-  function inBlock(text: string, from: number, cut: boolean): boolean {
-    if (block === null) return false;
-    if (block.describing && describe(block, text.slice(from), cut)) return true;
+  function inBlock(open: Block, text: string, from: number, cut: boolean): boolean {
+    if (open.describing && describe(open, text.slice(from), cut)) return true;
 
-    const pool = poolOf(block);
-    const checkout = parseCheckout(text, pool, times, knownHosts);
+    const pool = poolOf(open);
+    const checkout = seats.checkout(text, from, pool);
     if (checkout !== null) {
-      keep(block.checkouts, checkout, text);
-      hold(block, checkout.reading.count);
-      block.describing = false;
+      keep(open.checkouts, checkout, text);
+      hold(open, checkout.count);
+      open.describing = false;
       return true;
     }
-    const queued = parseQueued(text, pool, knownHosts);
+    const queued = seats.queued(text, from, pool);
     if (queued !== null) {
-      keep(block.queue, queued, text);
-      block.describing = false;
+      keep(open.queue, queued, text);
+      open.describing = false;
       return true;
     }
-    const trimmed = text.slice(from, endOfText(text, from, text.length));
-    const kind = block.pools.length > 0 ? parseKind(trimmed) : null;
-    if (kind !== null) {
-      const open = block.pools.at(-1);
-      if (open !== undefined && open.kind === "unknown") setKind(open, kind);
-      block.describing = false;
-      return true;
-    }
+    return inPool(open, text.slice(from, endOfText(text, from, text.length)), pool, cut);
+  }
+
+  /** Lines of pools and reservations, which are few beside checkouts and headers. */
+  function inPool(open: Block, trimmed: string, pool: number | null, cut: boolean): boolean {
     const reservation = parseReservation(trimmed, pool);
     if (reservation !== null) {
-      block.reservations.push(reservation);
-      hold(block, reservation.count);
-      block.describing = false;
+      open.reservations.push(reservation);
+      hold(open, reservation.count);
+      open.describing = false;
+      return true;
+    }
+    const last = open.pools.at(-1);
+    const kind = last === undefined ? null : parseKind(trimmed);
+    if (last !== undefined && kind !== null) {
+      if (last.kind === "unknown") setKind(last, kind);
+      open.describing = false;
       return true;
     }
     const opened = parsePool(trimmed, zone);
     if (opened === null) return false;
     // The name of the daemon stands in the pool line alone where a part of an output was kept.
-    if (daemon === "" && block.daemon === "" && block.pools.length === 0) {
-      block = blocks[blocks.length - 1] = { ...block, daemon: opened.vendor };
-    }
-    openPool(block, opened.version, cut ? UNKNOWN_EXPIRY : opened.expiry);
+    if (daemon === "" && open.daemon === "" && last === undefined) open.daemon = opened.vendor;
+    openPool(open, opened.version, cut ? UNKNOWN_EXPIRY : opened.expiry);
     return opened.understood && !cut;
   }
 
@@ -251,12 +252,13 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   }
 
   /** Keeps a line's reading; one without evidence for its host is split again when all hosts are known. */
-  function keep<T extends CheckoutReading | QueueReading>(list: T[], held: Held<T>, text: string): void {
-    const index = list.push(held.reading) - 1;
-    if (!held.guessed || secondLooks.length >= MAX_SECOND_LOOKS) return;
+  function keep<T extends CheckoutReading | QueueReading>(list: T[], reading: T, text: string): void {
+    const index = list.push(reading) - 1;
+    const guessed = seats.guessedAt();
+    if (guessed === null || secondLooks.length >= MAX_SECOND_LOOKS) return;
     secondLooks.push(() => {
-      const { user, host, display, qualifier } = splitIdentity(text, held.from, held.to, knownHosts);
-      list[index] = { ...held.reading, user, host, display, qualifier };
+      const { user, host, display, qualifier } = seats.identity(text, guessed.from, guessed.to);
+      list[index] = { ...reading, user, host, display, qualifier };
     });
   }
 

@@ -37,7 +37,7 @@ export function parsePool(trimmed: string, zone: string): PoolLine | null {
 
 /** `floating license`, `nodelocked license, locked to "ID=…"`, `uncounted nodelocked license locked to NOTHING …`. */
 export function parseKind(trimmed: string): PoolKind | null {
-  const found = KIND.exec(trimmed);
+  const found = trimmed.includes(" license") ? KIND.exec(trimmed) : null;
   if (found === null) return null;
   if (found[1] !== undefined) return "uncounted";
   return found[2]?.toLowerCase() === "floating" ? "floating" : "nodelocked";

@@ -1,10 +1,11 @@
 import { RESERVATION_TYPES, type ReservationReading, type ReservationType } from "../../domain/reading.ts";
+import { isDigit } from "./scan.ts";
 
 const RESERVATION = /^(\d{1,9}) RESERVATIONs? for ([A-Z_]+) (.+)$/i;
 
 /** `N RESERVATION[s] for (USER|HOST|HOST_GROUP|…) NAME… (srv/port)`; null when the line is none. */
 export function parseReservation(trimmed: string, pool: number | null): ReservationReading | null {
-  const found = RESERVATION.exec(trimmed);
+  const found = isDigit(trimmed.charCodeAt(0)) ? RESERVATION.exec(trimmed) : null;
   if (found === null) return null;
   const count = Number(found[1]);
   const type = reservationType(found[2] ?? "");

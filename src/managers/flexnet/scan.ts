@@ -10,6 +10,10 @@ export function isBlank(code: number): boolean {
   return code === SPACE || code === TAB;
 }
 
+export function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
 /** Index of the first character at or after `from` that is no blank; the length when there is none. */
 export function skipBlanks(text: string, from: number): number {
   let at = from;
