@@ -1,4 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
+import type { ErrorCode } from "../domain/errors.ts";
 import type { KeyRecord, NewKey } from "../domain/keys.ts";
 import type { LogOf } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
@@ -64,14 +65,14 @@ export interface CollectorPort {
   rescan(ids: readonly string[] | null, timeoutMs: number): Promise<readonly RescanRow[]>;
   status(): CollectorStatus;
   /** The words of the last poll of a server; null when none was made since the start, or the id is unknown. */
-  raw(id: string): PollRaw | null;
+  raw(id: string): PollRaw | null | Promise<PollRaw | null>;
 }
 
 export interface RescanRow {
   readonly server: string;
   readonly status: "ok" | "partial" | "failed";
   readonly durationMs: number;
-  readonly error: PollError | null;
+  readonly error: (Omit<PollError, "code"> & { readonly code: ErrorCode }) | null;
 }
 
 export interface CollectorStatus {

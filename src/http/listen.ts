@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { Server } from "bun";
 import type { App } from "./app.ts";
 import type { HttpSettings } from "./deps.ts";
@@ -18,11 +19,16 @@ export interface Listening {
   stop(graceMs: number): Promise<void>;
 }
 
+export interface ListenSettings extends Pick<HttpSettings, "host" | "port"> {
+  /** Paths of the certificate chain and its key, PEM; null = plain HTTP. */
+  readonly tls?: { readonly cert: string; readonly key: string } | null;
+}
+
 /**
  * Opens the port. Throws an Error that names it and the fix when it cannot be had.
  * `reusePort` must stay off: Elysia turns it on, and two daemons would share a port in silence.
  */
-export function listen(app: App, { host, port }: Pick<HttpSettings, "host" | "port">): Listening {
+export function listen(app: App, { host, port, tls = null }: ListenSettings): Listening {
   try {
     app.listen({
       hostname: host,
@@ -31,6 +37,7 @@ export function listen(app: App, { host, port }: Pick<HttpSettings, "host" | "po
       development: false,
       idleTimeout: IDLE_TIMEOUT_SECONDS,
       maxRequestBodySize: HARD_CAP_BYTES,
+      ...(tls !== null && { tls: { cert: readPem(tls.cert), key: readPem(tls.key) } }),
     });
   } catch (error) {
     throw new Error(whyNot(error, host, port), { cause: error });
@@ -48,6 +55,11 @@ export function listen(app: App, { host, port }: Pick<HttpSettings, "host" | "po
       await server.stop(true);
     },
   };
+}
+
+/** Read here and not by Bun: it starts without a file that is not there and then fails every handshake. */
+function readPem(path: string): string {
+  return readFileSync(path, "utf8");
 }
 
 function whyNot(error: unknown, host: string, port: number): string {

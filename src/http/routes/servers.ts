@@ -105,9 +105,9 @@ export function serverRoutes(
     )
     .get(
       "/api/licenses/servers/:id/raw",
-      ({ params }) => {
+      async ({ params }) => {
         const { unparsedLines, unparsed, lastPollAt } = knownServer(live.snapshot(), params.id);
-        const raw = collector.raw(params.id);
+        const raw = await collector.raw(params.id);
         return Response.json({
           server: params.id,
           polledAt: raw === null ? null : iso(lastPollAt),

@@ -1,0 +1,158 @@
+import { accessSync, constants, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { createReachability, type MemberAddress } from "../collector/reachability.ts";
+import { inspectTool } from "../collector/start-failure.ts";
+import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
+import type { MonitoredServer } from "../domain/server.ts";
+import { managerOf } from "../managers/registry.ts";
+import type { Report } from "./check.ts";
+
+/** What the config asks of this host. Changes nothing on it. */
+export async function checkHost(config: Config, environment: Environment, report: Report): Promise<void> {
+  checkStorage(config.storage.directory, report);
+  checkPort(config.http, report);
+  checkFiles(config, report);
+  for (const server of config.servers) checkTool(server, environment.PATH ?? "", report);
+  await checkHosts(config.servers, report);
+}
+
+function checkStorage(directory: string, report: Report): void {
+  const fix = "make it and give it to the user that runs the daemon, or set storage.directory";
+  try {
+    if (statSync(directory).isDirectory()) {
+      accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+      report.fine("storage", `${directory} can be written`);
+    } else report.problem("storage", `${directory} is not a directory`, "set storage.directory to one");
+    return;
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") {
+      report.problem("storage", `${directory} cannot be written by this user`, fix);
+      return;
+    }
+  }
+  try {
+    accessSync(dirname(directory), constants.W_OK | constants.X_OK);
+    report.fine("storage", `${directory} will be made`);
+  } catch {
+    report.problem("storage", `${directory} does not exist and cannot be made by this user`, fix);
+  }
+}
+
+function checkPort({ host, port, tls }: Config["http"], report: Report): void {
+  const where = `${host}:${port}`;
+  try {
+    Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true);
+    report.fine("http", `${where} is free`);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "EADDRINUSE")
+      report.warning(
+        "http",
+        `another program listens on ${where}: the running licmond, or one that is in its way`,
+      );
+    else if (code === "EACCES")
+      report.problem("http", `this user may not listen on ${where}`, "set http.port to 1024 or more");
+    else
+      report.problem(
+        "http",
+        `cannot listen on ${where} (${code})`,
+        "set http.host to an address of this host",
+      );
+  }
+  const loopback = host === "localhost" || host === "::1" || host.startsWith("127.");
+  if (tls === null && !loopback)
+    report.warning(
+      "http",
+      `plain HTTP on ${where}: keys travel in clear (http.tls_cert, or a TLS proxy in front)`,
+    );
+}
+
+/** Files that the config names and the daemon will read. */
+function checkFiles({ http, servers, notifications, remoteWrite }: Config, report: Report): void {
+  const named: [string, string | null | undefined][] = [
+    ["http.tls_cert", http.tls?.cert],
+    ["http.tls_key", http.tls?.key],
+    ...servers.map(({ id, logFile }): [string, string | null] => [`${id}: log_file`, logFile]),
+    ...notifications.map((each, index): [string, string | null] => [
+      `notifications[${index}].secret_file`,
+      each.type === "command" ? null : each.secretFile,
+    ]),
+    ["export.remote_write.token_file", remoteWrite?.tokenFile],
+  ];
+  for (const [what, file] of named) {
+    if (file === null || file === undefined) continue;
+    try {
+      accessSync(file, constants.R_OK);
+      report.fine(what, "can be read");
+    } catch (error) {
+      const why = codeOf(error) === "ENOENT" ? "does not exist" : "cannot be read by this user";
+      // Where it lies may tell something; that it is the wrong file, too.
+      report.problem(
+        what,
+        what.endsWith("_file") && !what.includes("log_file") ? `the file ${why}` : `${file} ${why}`,
+        null,
+      );
+    }
+  }
+}
+
+function checkTool({ id, manager, tool, enabled }: MonitoredServer, path: string, report: Report): void {
+  const finding = inspectTool(tool === null ? { names: managerOf(manager).tools } : { argv: tool }, path);
+  const what = `${id}: tool`;
+  if (finding.ok) {
+    report.fine(what, finding.path);
+    return;
+  }
+  const { message, fix } = finding.failure;
+  if (enabled) report.problem(what, message, fix);
+  else report.warning(what, `${message} (the server is disabled)`);
+}
+
+/** Names must resolve; whether anybody answers is the servers' affair, and said as a warning. */
+async function checkHosts(servers: readonly MonitoredServer[], report: Report): Promise<void> {
+  const measure = createReachability();
+  await Promise.all(
+    servers.map(async ({ id, manager, address, enabled }) => {
+      const parsed = managerOf(manager).parseAddress(address);
+      if ("problem" in parsed) return;
+      if (parsed.members.length === 0) return checkLicenseFile(id, address, report);
+      for (const member of enabled ? await measure(parsed.members) : []) {
+        const name = nameOf(member);
+        if (member.addresses.length === 0)
+          report.problem(
+            `${id}: host`,
+            `${name} does not resolve (${member.error ?? "no address"})`,
+            "correct the address, or the name service",
+          );
+        else if (member.reachable === false)
+          report.warning(
+            `${id}: host`,
+            `${name} resolves, and nobody answers there (${member.error ?? "no answer"})`,
+          );
+        else report.fine(`${id}: host`, `${name} is ${member.addresses.join(", ")}`);
+      }
+    }),
+  );
+}
+
+function checkLicenseFile(id: string, file: string, report: Report): void {
+  try {
+    accessSync(file, constants.R_OK);
+    report.fine(`${id}: address`, `${file} can be read`);
+  } catch {
+    report.problem(
+      `${id}: address`,
+      `the license file ${file} cannot be read by this user`,
+      "correct the address, or its permissions",
+    );
+  }
+}
+
+function nameOf({ host, port }: MemberAddress): string {
+  return port === null ? host : `${port}@${host}`;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
+}

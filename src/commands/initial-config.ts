@@ -1,0 +1,108 @@
+/** What `licmond init` writes: a config that starts as it is, with every setting explained. */
+export const INITIAL_CONFIG = `# licmond: the license monitoring daemon. \`licmond check\` tells every mistake of this file.
+# Lines that start with "# " and a setting show its default. Durations are a whole number with s, m, h, d or y.
+# Environment variables beat scalars of this file: LICMOND_HTTP_PORT=9000, LICMOND_LOG_LEVEL=debug.
+# A change takes effect with \`systemctl reload licmond\`; http and storage need a restart.
+
+[http]
+# host = "0.0.0.0"                  # "127.0.0.1" = this host only
+# port = 8080
+# tls_cert = "/etc/licmond/cert.pem"  # without both, keys travel in clear: put a TLS proxy in front
+# tls_key = "/etc/licmond/key.pem"
+# cors_origins = []                 # web pages of other origins that may ask, e.g. ["https://wall.example"]
+# trusted_proxies = []              # proxies whose X-Forwarded-For is believed, e.g. ["127.0.0.1", "10.0.0.0/8"]
+# max_body_bytes = 65536
+
+[storage]
+# directory = "/var/lib/licmond"    # under systemd: its state directory
+
+[log]
+# level = "info"                    # debug, info, warn, error
+# format = "auto"                   # auto: text on a terminal, journal under journald; or text, json
+
+[collector]
+# interval = "60s"                  # 5s to 24h: how often each server is asked
+# timeout = "30s"                   # how long its tool may take
+# rescan_timeout = "60s"
+# concurrency = 8                   # polls at the same time
+
+# One table for each license server. A FlexNet triad is one server with three members.
+#
+# [[servers]]
+# id = "eda"                        # a-z 0-9 . _ -; what the API and its clients call it
+# name = "EDA tools"
+# manager = "flexnet"               # flexnet or rlm
+# address = "27000@lic1.example,27000@lic2.example,27000@lic3.example"
+# tool = "/opt/flexnet/lmutil"      # default: lmutil or lmstat (rlmutil, rlmstat) from $PATH; a list is an argv prefix
+# timezone = "Europe/Berlin"        # the server's; default: this host's
+# interval = "60s"                  # default: [collector]'s, as the timeout is
+# enabled = true
+# labels = { site = "muc" }
+# log_file = "/var/log/flexnet/snps.log"   # the vendor's debug log, for denials
+#
+# [[servers]]
+# id = "render"
+# manager = "rlm"
+# address = "5053@lic4.example"
+
+[retention]
+# samples = "400d"
+# rollups = "5y"
+# sessions = "400d"
+# events = "30d"
+# logs = "30d"
+# log_size = "256MB"
+# audit = "400d"
+
+[alerts]
+# usage_warning = 80                # percent of the seats
+# usage_critical = 95
+# expiry_days = [30, 14, 7, 1]
+# failures = 3                      # failed polls in a row before an alert fires
+# recoveries = 2
+# held_hours = 0                    # a checkout older than this; 0 = never
+# reminder = "24h"                  # 0s = told once only
+
+# [[alerts.overrides]]              # names take * and ?; the last override that fits counts
+# server = "eda"
+# feature = "VCS*"
+# usage_warning = 100
+# for = "10m"                       # only when it stays so for this long
+# enabled = true
+
+# [[maintenance]]                   # no alerts meanwhile
+# servers = ["eda"]                 # default: all
+# start = 2026-01-31T22:00:00       # without a zone: this host's time
+# duration = "4h"
+# every = "week"                    # week, day, or once when not set
+
+# [[notifications]]
+# type = "webhook"                  # webhook, email or command
+# severity = "warning"              # the least that is told: info, warning, critical
+# url = "https://hooks.example/licmond"
+# secret_file = "/run/credentials/licmond.service/webhook"
+# template = "json"                 # json, slack, teams, ntfy
+
+[limits]
+# requests_per_minute = 600         # of one key
+# burst = 100
+# anonymous_per_minute = 60         # of one address without a valid key
+# daily_quota = 100000              # default: none
+# monthly_quota = 1000000           # default: none
+# streams = 2000
+# streams_per_key = 50
+
+[execute]
+# enabled = false                   # POST /api/execute runs tools: read the documentation first
+
+# [[execute.commands]]
+# name = "lmdiag"
+# argv = ["/opt/flexnet/lmutil", "lmdiag", "-n", "-c", "{address}"]
+# role = "admin"
+# timeout = "30s"
+
+# [export.remote_write]             # Prometheus remote write
+# url = "https://prometheus.example/api/v1/write"
+# token_file = "/run/credentials/licmond.service/prometheus"
+# interval = "60s"
+`;

@@ -1,0 +1,48 @@
+import { createApp } from "../http/app.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import type { BuildInfo } from "../system/build-info.ts";
+
+/** The document as the daemon serves it: the same app is asked, with nothing behind it. */
+export async function printOpenapi(build: BuildInfo): Promise<string> {
+  const app = createApp(nothingBehind(build));
+  const response = await app.handle(new Request("http://localhost/swagger/json"));
+  if (!response.ok) throw new Error(`the document could not be made (${response.status})`);
+  return `${JSON.stringify(await response.json(), null, 2)}\n`;
+}
+
+/** Routes are declared with these, and none is called. */
+function nothingBehind(build: BuildInfo): HttpDeps {
+  const none = (): never => {
+    throw new Error("no daemon runs");
+  };
+  const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+  return {
+    clock: { now: Date.now },
+    log: () => quiet,
+    build,
+    settings: none,
+    live: { snapshot: none },
+    collector: { rescan: none, status: none, raw: none },
+    keys: { verify: none, touch: none, count: none, create: none, list: none, get: none, revoke: none },
+    health: none,
+    host: { info: none, interfaces: none, sample: none },
+    streams: {
+      hub: {
+        enter: none,
+        goLive: none,
+        regroup: none,
+        leave: none,
+        wantSample: none,
+        lastPublished: none,
+        counts: none,
+        ofKey: none,
+        close: none,
+      },
+      history: { page: none, oldestId: none, deletedThrough: none, holesAbove: none },
+      samples: { fresh: none, since: none },
+      limits: none,
+    },
+    logs: { recent: none, search: none, stats: none, clear: none },
+    daemon: { status: none, counters: none },
+  };
+}

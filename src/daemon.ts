@@ -1,0 +1,263 @@
+import { createCollector } from "./collector/collector.ts";
+import { createPoller } from "./collector/poll.ts";
+import { createReachability } from "./collector/reachability.ts";
+import { createCommandRunner } from "./collector/run-command.ts";
+import { systemTimers } from "./collector/timers.ts";
+import type { Config } from "./config/config.ts";
+import type { Environment } from "./config/environment.ts";
+import type { LoadedConfig } from "./config/find.ts";
+import { printProblem } from "./config/problem.ts";
+import { configChanges, effectiveConfig } from "./daemon/changes.ts";
+import { busTimers, createEventRoom } from "./daemon/events.ts";
+import { healthOf } from "./daemon/health.ts";
+import { processLogging } from "./daemon/logging.ts";
+import { createLoopLag } from "./daemon/loop-lag.ts";
+import { countersOf, createHostRoom, createLogsPort, sampleReader } from "./daemon/ports.ts";
+import { createTeardown } from "./daemon/teardown.ts";
+import { type Clock, systemClock } from "./domain/clock.ts";
+import type { LogOf } from "./domain/log.ts";
+import { hostZone } from "./domain/zone.ts";
+import { createSampler } from "./events/sampler.ts";
+import { createApp } from "./http/app.ts";
+import type { DaemonStatus } from "./http/deps.ts";
+import { listen } from "./http/listen.ts";
+import { createHub } from "./http/streams/hub.ts";
+import { managerOf } from "./managers/registry.ts";
+import { createKeys } from "./store/keys.ts";
+import { createLive } from "./store/live.ts";
+import { openStore } from "./store/open.ts";
+import { type BuildInfo, buildInfo } from "./system/build-info.ts";
+import type { Logging } from "./system/log.ts";
+
+/** How long requests that run may take to finish at the end. */
+const HTTP_GRACE_MS = 5_000;
+/** Uses of keys are written this often; a kill may forget the last ones. */
+const KEY_FLUSH_MS = 10_000;
+
+export interface Daemon {
+  readonly log: LogOf;
+  /** Throws when it cannot start (StoreError, or an Error that names the fix); nothing of it is left behind then. */
+  start(): Promise<Started>;
+  /** Reads the config again. A bad one is refused, and the running one stays. */
+  reload(): Reloaded;
+  /** Ends what runs, in order; nothing that was told is lost. A second call waits for the first. */
+  stop(): Promise<void>;
+}
+
+export interface Started {
+  readonly host: string;
+  /** The real one, also when the config said 0. */
+  readonly port: number;
+  readonly activeKeys: number;
+}
+
+export interface Reloaded {
+  readonly outcome: "applied" | "refused";
+  /** One line each; empty when applied. */
+  readonly problems: readonly string[];
+  /** Settings that differ and hold only after a restart. */
+  readonly needRestart: readonly string[];
+}
+
+/** What a daemon takes from its surroundings. */
+export interface DaemonDeps {
+  readonly environment: Environment;
+  readonly clock: Clock;
+  readonly build: BuildInfo;
+  readonly logging: Logging;
+  /** Path of the config file; null when the defaults run. */
+  readonly configFile: string | null;
+  /** Reads the config again; null = it comes from no file and stays. */
+  readonly loadConfig: (() => LoadedConfig) | null;
+}
+
+/** The composition root: which part gets which. */
+export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}): Daemon {
+  const environment = overrides.environment ?? process.env;
+  const clock = overrides.clock ?? systemClock;
+  const build = overrides.build ?? buildInfo();
+  const logging = overrides.logging ?? processLogging(config.log, environment);
+  const log = logging.logOf;
+  const configFile = overrides.configFile ?? null;
+  const teardown = createTeardown((what, error) =>
+    log("system").error("A part did not end well", { part: what, error: String(error) }),
+  );
+  let running = config;
+  let lastReload: DaemonStatus["lastReload"] = null;
+  let applyServers: (servers: Config["servers"]) => void = () => {};
+  let ending: Promise<void> | null = null;
+
+  async function start(): Promise<Started> {
+    const startedAt = clock.now();
+    const store = openStore({ directory: config.storage.directory, log: log("store") });
+    teardown.add("store", () => store.close());
+
+    const { bus, events, logSink } = createEventRoom(store, clock, log("store"));
+    const removeSink = logging.addSink(logSink);
+    teardown.add("events", () => {
+      removeSink();
+      bus.flush();
+    });
+
+    const keys = createKeys({ store, clock });
+    const keyTimer = setInterval(() => attempt("Uses of keys were not written", keys.flush), KEY_FLUSH_MS);
+    teardown.add("keys", () => {
+      clearInterval(keyTimer);
+      keys.flush();
+    });
+
+    const { servers } = config;
+    const live = createLive({
+      ...{ store, servers, clock, commit: bus.commit, timers: systemTimers, log: log("store") },
+    });
+    teardown.add("live", () => live.stop());
+
+    const path = environment.PATH ?? "";
+    const runner = createCommandRunner({ path, home: environment.HOME ?? "/" });
+    teardown.add("commands", () => runner.stop());
+    const poller = createPoller({ run: runner.run, managerOf, measure: createReachability(), path, clock });
+    const collector = createCollector({
+      ...{ servers, clock, timers: systemTimers, log: log("collector"), random: Math.random },
+      concurrency: config.collector.concurrency,
+      poll: poller.poll,
+      record: live.record,
+      forget: poller.forget,
+    });
+    applyServers = (next) => {
+      live.setServers(next);
+      collector.setServers(next);
+    };
+
+    const host = createHostRoom(store.directory, clock);
+    const lag = createLoopLag();
+    teardown.add("event loop", () => lag.stop());
+    const sampler = createSampler({ bus, clock, timers: busTimers, read: sampleReader(host, live.snapshot) });
+    teardown.add("sampler", () => sampler.stop());
+    const hub = createHub({
+      bus,
+      requestSample: sampler.request,
+      keyHolds: (id) => keys.get(id)?.state === "active",
+      timers: {
+        repeat: (work, ms) => setInterval(work, ms),
+        clear: (timer) => clearInterval(timer as Timer),
+      },
+    });
+
+    const app = createApp({
+      ...{ clock, log, build, live, keys, host, collector },
+      logs: createLogsPort(store, bus, log("audit")),
+      settings: () => ({
+        host: running.http.host,
+        port: running.http.port,
+        maxBodyBytes: running.http.maxBodyBytes,
+        rescanTimeoutMs: running.collector.rescanTimeoutMs,
+        timezone: hostZone(),
+      }),
+      health: () =>
+        healthOf({
+          database: store.checkDatabase(),
+          collector: collector.status(),
+          snapshot: live.snapshot(),
+          sample: host.sample(),
+          now: clock.now(),
+        }),
+      streams: {
+        hub,
+        history: events,
+        samples: sampler,
+        limits: () => ({ streams: running.limits.streams, perKey: running.limits.streamsPerKey }),
+      },
+      daemon: {
+        status: () => ({
+          ...{ startedAt, configFile, lastReload, streams: hub.counts(), eventLoopLagMs: lag.longestMs() },
+          database: {
+            sizeBytes: store.sizeBytes(),
+            schemaVersion: store.schemaVersion,
+            oldestSampleAt: null,
+          },
+        }),
+        counters: () => countersOf(collector, hub, lag),
+      },
+    });
+    const listening = listen(app, config.http);
+    teardown.add("http", async () => {
+      const closed = listening.stop(HTTP_GRACE_MS);
+      // No new connection can come now: whoever streams is told goodbye.
+      hub.close();
+      await closed;
+    });
+
+    collector.start();
+    teardown.add("collector", () => collector.stop());
+    log("system").info("licmond started", {
+      version: build.version,
+      address: `${config.http.tls === null ? "http" : "https"}://${bracketed(listening.host)}:${listening.port}`,
+      servers: servers.length,
+      config: configFile,
+      storage: store.directory,
+    });
+    return { host: listening.host, port: listening.port, activeKeys: keys.count() };
+  }
+
+  function reload(): Reloaded {
+    const at = clock.now();
+    const loaded = overrides.loadConfig?.() ?? null;
+    if (loaded === null) {
+      log("config").info("There is no config file to read again");
+      return { outcome: "applied", problems: [], needRestart: [] };
+    }
+    for (const warning of loaded.warnings) log("config").warn("Config warning", { warning });
+    if (!loaded.ok) {
+      const problems = loaded.problems.map(printProblem);
+      for (const problem of problems) log("config").error("Config problem", { problem });
+      log("config").error("The config was refused, the running one stays", { problems: problems.length });
+      lastReload = { at, outcome: "refused", message: problems.join("\n") };
+      return { outcome: "refused", problems, needRestart: [] };
+    }
+    const { added, removed, changed, needRestart } = configChanges(running, loaded.config);
+    running = effectiveConfig(running, loaded.config);
+    logging.setLevel(running.log.level);
+    applyServers(running.servers);
+    const list = (ids: readonly string[]) => (ids.length === 0 ? undefined : ids.join(", "));
+    log("config").info("The config was read again", {
+      ...{ added: list(added), removed: list(removed), changed: list(changed) },
+    });
+    const message = needRestart.length === 0 ? null : `A restart is needed for ${needRestart.join(", ")}`;
+    if (message !== null) log("config").warn("Some settings need a restart", { settings: list(needRestart) });
+    lastReload = { at, outcome: "applied", message };
+    return { outcome: "applied", problems: [], needRestart };
+  }
+
+  function attempt(message: string, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      log("store").warn(message, { error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  return {
+    log,
+    reload,
+    async start() {
+      try {
+        return await start();
+      } catch (error) {
+        await teardown.run();
+        throw error;
+      }
+    },
+    stop() {
+      ending ??= (async () => {
+        log("system").info("licmond stops");
+        await teardown.run();
+      })();
+      return ending;
+    },
+  };
+}
+
+/** An IPv6 address as a URL has it. */
+function bracketed(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}

@@ -1,0 +1,64 @@
+import type { Config } from "../config/config.ts";
+
+/** What a reload means. */
+export interface ConfigChanges {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly string[];
+  /** Settings that differ and hold only after a restart. */
+  readonly needRestart: readonly string[];
+}
+
+/** Settings read once, at the start. */
+const AT_START = {
+  http: ["host", "port", "tls", "corsOrigins", "trustedProxies"],
+  storage: ["directory"],
+  log: ["format"],
+  collector: ["concurrency"],
+} as const satisfies { [Section in keyof Config]?: readonly (keyof Config[Section])[] };
+
+/** The keys as the file spells them. */
+const SPELLED: Readonly<Record<string, string>> = {
+  tls: "tls_cert, http.tls_key",
+  corsOrigins: "cors_origins",
+  trustedProxies: "trusted_proxies",
+};
+
+/** Compares the running config with a new one. */
+export function configChanges(running: Config, next: Config): ConfigChanges {
+  const before = new Map(running.servers.map((server) => [server.id, JSON.stringify(server)]));
+  const after = new Map(next.servers.map((server) => [server.id, JSON.stringify(server)]));
+  return {
+    added: [...after.keys()].filter((id) => !before.has(id)),
+    removed: [...before.keys()].filter((id) => !after.has(id)),
+    changed: [...after].filter(([id, text]) => before.has(id) && before.get(id) !== text).map(([id]) => id),
+    needRestart: [
+      ...differing("http", AT_START.http, running.http, next.http),
+      ...differing("storage", AT_START.storage, running.storage, next.storage),
+      ...differing("log", AT_START.log, running.log, next.log),
+      ...differing("collector", AT_START.collector, running.collector, next.collector),
+    ],
+  };
+}
+
+/** The new config, with those of the running one's settings that only a restart can change. */
+export function effectiveConfig(running: Config, next: Config): Config {
+  return Object.freeze({
+    ...next,
+    http: Object.freeze({ ...running.http, maxBodyBytes: next.http.maxBodyBytes }),
+    storage: running.storage,
+    log: Object.freeze({ ...next.log, format: running.log.format }),
+    collector: Object.freeze({ ...next.collector, concurrency: running.collector.concurrency }),
+  });
+}
+
+function differing<Section extends object>(
+  section: string,
+  keys: readonly (keyof Section & string)[],
+  running: Section,
+  next: Section,
+): string[] {
+  return keys
+    .filter((key) => JSON.stringify(running[key]) !== JSON.stringify(next[key]))
+    .map((key) => `${section}.${SPELLED[key] ?? key}`);
+}

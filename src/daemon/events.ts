@@ -1,0 +1,55 @@
+import type { Clock } from "../domain/clock.ts";
+import type { Log } from "../domain/log.ts";
+import { type Bus, createBus, type Timers } from "../events/bus.ts";
+import { createIds } from "../events/ids.ts";
+import { createEvents, type Events } from "../store/events.ts";
+import type { Store } from "../store/open.ts";
+import type { LogSink } from "../system/log.ts";
+
+export const busTimers: Timers = {
+  set: (work, ms) => setTimeout(work, ms),
+  clear: (timer) => clearTimeout(timer as Timer),
+};
+
+export interface EventRoom {
+  readonly bus: Bus;
+  readonly events: Events;
+  /** Makes events of log lines: stored and streamed. */
+  readonly logSink: LogSink;
+}
+
+/** The bus over the store: events are committed, then told. */
+export function createEventRoom(store: Store, clock: Clock, log: Log): EventRoom {
+  const events = createEvents(store);
+  const ids = createIds({
+    clock,
+    start: events.highestReserved(),
+    reserve(highest) {
+      try {
+        events.reserve(highest);
+      } catch {
+        // The store fails: the commit of the event that asked for the id fails too, and that is told below.
+      }
+    },
+    onAhead: (aheadMs) =>
+      log.warn("The clock was set back: times of events follow it, their ids go on", { aheadMs }),
+  });
+  const bus = createBus({
+    ids,
+    sink: events,
+    timers: busTimers,
+    onStore(state, cause) {
+      if (state === "working") log.info("Events are stored again");
+      else
+        log.error("Events cannot be stored: they are told, and cannot be read again later", {
+          error: cause instanceof Error ? cause.message : String(cause),
+        });
+    },
+  });
+  return {
+    bus,
+    events,
+    logSink: ({ level, source, message, fields }) =>
+      bus.emit({ type: "log", level, message, source, metadata: fields }),
+  };
+}

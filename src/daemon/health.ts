@@ -1,0 +1,49 @@
+import type { CollectorStatus } from "../collector/collector.ts";
+import type { Snapshot } from "../domain/picture.ts";
+import type { HealthCheck, HealthChecks } from "../http/deps.ts";
+import type { DatabaseCheck } from "../store/check.ts";
+import type { HostSample } from "../system/host-metrics.ts";
+
+/** A schedule this late does not keep itself any more. */
+const OVERDUE_MS = 5 * 60_000;
+const DISK_FULL_PERCENT = 95;
+
+export interface HealthView {
+  readonly database: DatabaseCheck;
+  readonly collector: Pick<CollectorStatus, "nextPollAt" | "enabled" | "runningPolls">;
+  readonly snapshot: Snapshot;
+  readonly sample: HostSample;
+  /** Epoch ms. */
+  readonly now: number;
+}
+
+/** What `/api/health` says of the parts. For everybody: no names of servers, no paths. */
+export function healthOf({ database, collector, snapshot, sample, now }: HealthView): HealthChecks {
+  return {
+    database: { status: database.ok ? "healthy" : "unhealthy", message: database.message },
+    collector: collectorHealth(collector, snapshot, now),
+    disk: diskHealth(sample.disk),
+  };
+}
+
+function collectorHealth(
+  { nextPollAt, enabled, runningPolls }: HealthView["collector"],
+  { servers }: Snapshot,
+  now: number,
+): HealthCheck {
+  if (enabled === 0) return { status: "healthy", message: "No server is configured" };
+  if (runningPolls === 0 && nextPollAt !== null && now - nextPollAt > OVERDUE_MS)
+    return { status: "unhealthy", message: "Polls are overdue" };
+  const polled = servers.filter(({ server, lastPollAt }) => server.enabled && lastPollAt !== null);
+  const well = polled.filter(
+    ({ state, status }) => state !== "stale" && state !== "failed" && status !== "down",
+  );
+  const message = `${well.length} of ${enabled} servers answer`;
+  return { status: well.length < polled.length ? "degraded" : "healthy", message };
+}
+
+function diskHealth(disk: number | null): HealthCheck {
+  if (disk === null) return { status: "healthy", message: "The host does not tell" };
+  const full = disk >= DISK_FULL_PERCENT;
+  return { status: full ? "degraded" : "healthy", message: `${disk} % of the file system is used` };
+}

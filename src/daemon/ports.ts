@@ -1,0 +1,94 @@
+import type { Collector } from "../collector/collector.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { MetricsEvent } from "../domain/events.ts";
+import type { Log } from "../domain/log.ts";
+import type { Snapshot } from "../domain/picture.ts";
+import { summarise } from "../domain/summary.ts";
+import type { Bus } from "../events/bus.ts";
+import type { DaemonCounters, HostPort, LogsPort } from "../http/deps.ts";
+import type { Hub } from "../http/streams/hub.ts";
+import { createLogs } from "../store/logs.ts";
+import type { Store } from "../store/open.ts";
+import { hostInfo, networkInterfaces } from "../system/host-info.ts";
+import { createHostMetrics, type HostSample } from "../system/host-metrics.ts";
+import type { LoopLag } from "./loop-lag.ts";
+
+/** The host as the routes see it: the last sample, which the sampler renews every ten seconds. */
+export interface HostRoom extends HostPort {
+  renew(): HostSample;
+}
+
+export function createHostRoom(directory: string, clock: Clock): HostRoom {
+  const metrics = createHostMetrics({ directory, clock });
+  const info = hostInfo();
+  let last = metrics.sample();
+  return {
+    info: () => info,
+    interfaces: () => networkInterfaces(),
+    sample: () => last,
+    renew: () => (last = metrics.sample()),
+  };
+}
+
+/** Reads a metrics sample; totals are counted once a snapshot. */
+export function sampleReader(
+  host: HostRoom,
+  snapshot: () => Snapshot,
+): () => Omit<MetricsEvent, "type" | "timestamp"> {
+  let version = -1;
+  let licenses: NonNullable<MetricsEvent["licenses"]> = { total: null, used: null, utilization: null };
+  return () => {
+    const system = host.renew();
+    const now = snapshot();
+    if (now.version !== version) {
+      const { seats, utilization } = summarise(now);
+      licenses = { total: seats.total, used: seats.used, utilization };
+      version = now.version;
+    }
+    return { cpu: system.cpu, memory: system.memory, system: { ...system }, licenses };
+  };
+}
+
+/** Stored log lines. Clearing goes in steps between which others have their turn. */
+export function createLogsPort(
+  store: Store,
+  bus: Pick<Bus, "flush" | "lastPublished">,
+  audit: Log,
+): LogsPort {
+  const logs = createLogs(store);
+  return {
+    recent: logs.recent,
+    search: logs.search,
+    stats: logs.stats,
+    async clear(before, keyId, _now) {
+      bus.flush();
+      const through = bus.lastPublished();
+      let cleared = 0;
+      for (let step = logs.clearStep(before, through); step > 0; step = logs.clearStep(before, through)) {
+        cleared += step;
+        await new Promise<void>((resume) => setImmediate(resume));
+      }
+      audit.info("Logs were cleared", {
+        key: keyId,
+        cleared,
+        before: before === null ? null : new Date(before).toISOString(),
+      });
+      return cleared;
+    },
+  };
+}
+
+export function countersOf(collector: Collector, hub: Hub, lag: LoopLag): DaemonCounters {
+  const { outcomes, parseProblems } = collector.status();
+  const { ok, partial, ...failed } = outcomes;
+  const { sse, websocket } = hub.counts();
+  const { user, system } = process.cpuUsage();
+  return {
+    polls: { ok, partial, failed: Object.values(failed).reduce((sum, count) => sum + count, 0) },
+    parseProblems: typeof parseProblems === "number" ? parseProblems : parseProblems.lines,
+    streamClients: sse + websocket,
+    memoryBytes: process.memoryUsage.rss(),
+    cpuSeconds: (user + system) / 1e6,
+    eventLoopLagMs: lag.longestMs(),
+  };
+}

@@ -1,0 +1,13 @@
+import { buildInfo, versionLine } from "./system/build-info.ts";
+
+const args = process.argv.slice(2);
+const [first] = args;
+
+if (first === "--version" || first === "-V") {
+  // Answered before anything else is loaded.
+  console.log(versionLine(buildInfo()));
+} else {
+  const { runProgram } = await import("./commands/program.ts");
+  const { processIo } = await import("./commands/io.ts");
+  await runProgram(args, processIo());
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** Set by the build (`--define`); not there when licmond runs from its sources. */
+declare const BUILD_VERSION: string | undefined;
+declare const BUILD_COMMIT: string | undefined;
+
+export interface BuildInfo {
+  /** `1.2.3`, as in package.json. */
+  readonly version: string;
+  /** Commit the binary was built from; null when run from source. */
+  readonly commit: string | null;
+  /** Version of Bun inside. */
+  readonly bun: string;
+}
+
+export function buildInfo(): BuildInfo {
+  return {
+    version: typeof BUILD_VERSION === "string" ? BUILD_VERSION : sourceVersion(),
+    commit: typeof BUILD_COMMIT === "string" ? BUILD_COMMIT : null,
+    bun: Bun.version,
+  };
+}
+
+/** `licmond 0.1.0 (commit)`; from source, `dev` stands for the commit. */
+export function versionLine({ version, commit }: BuildInfo): string {
+  return `licmond ${version} (${commit ?? "dev"})`;
+}
+
+function sourceVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(join(import.meta.dir, "../../package.json"), "utf8"));
+  const named = typeof manifest === "object" && manifest !== null && "version" in manifest;
+  return named ? String(manifest.version) : "0.0.0";
+}
