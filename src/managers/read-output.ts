@@ -116,8 +116,8 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
       let end = Math.min(position + CHUNK_BYTES, bytes.length);
       // Chunks end at line ends where there is one, so that no long rest is copied again and again.
       if (!wide && end < bytes.length) {
-        const newline = bytes.lastIndexOf(LF, end - 1);
-        if (newline >= position) end = newline + 1;
+        const newline = bytes.subarray(position, end).lastIndexOf(LF);
+        if (newline !== -1) end = position + newline + 1;
       }
       const last = end >= bytes.length;
       feed(decoder.decode(bytes.subarray(position, end), { stream: !last }));

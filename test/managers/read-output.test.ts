@@ -1,0 +1,206 @@
+import { describe, expect, test } from "bun:test";
+import type { Reading } from "../../src/domain/reading.ts";
+import type { OutputEnd, ReadingParser } from "../../src/managers/manager.ts";
+import { decodeOutput, detectEncoding, readOutput, readOutputSync } from "../../src/managers/read-output.ts";
+
+const EMPTY: Reading = {
+  manager: "flexnet",
+  reportTime: null,
+  toolVersion: null,
+  members: [],
+  daemons: [],
+  features: [],
+  errors: [],
+  unparsedLines: 0,
+  unparsed: [],
+  cut: false,
+  recognised: false,
+};
+
+/** A parser that only writes down what it is fed. */
+function listener() {
+  const lines: string[] = [];
+  const ends: OutputEnd[] = [];
+  const parser: ReadingParser = {
+    line: (text) => void lines.push(text),
+    finish: (end) => {
+      ends.push(end);
+      return EMPTY;
+    },
+  };
+  return { parser, lines, ends };
+}
+
+function linesOf(bytes: Uint8Array): string[] {
+  const { parser, lines } = listener();
+  readOutputSync(bytes, parser);
+  return lines;
+}
+
+const utf8 = (text: string) => new TextEncoder().encode(text);
+const utf16le = (text: string) => new Uint8Array(Buffer.from(`\uFEFF${text}`, "utf16le"));
+const utf16be = (text: string) => new Uint8Array(Buffer.from(`\uFEFF${text}`, "utf16le").swap16());
+
+describe("line ends", () => {
+  const rows: [string, string, string[]][] = [
+    ["LF", "a\nb\n", ["a", "b"]],
+    ["no line end at the end", "a\nb", ["a", "b"]],
+    ["blank lines", "a\n\n\nb\n", ["a", "", "", "b"]],
+    ["CRLF", "a\r\nb\r\n", ["a", "b"]],
+    ["CRLF behind a CR of its own", "a\r\r\nb\r\r\n", ["a", "b"]],
+    ["lone CR", "a\rb\rc\r", ["a", "b", "c"]],
+    ["lone CR without a last one", "a\rb", ["a", "b"]],
+    ["all kinds", "a\r\nb\rc\nd", ["a", "b", "c", "d"]],
+    ["nothing", "", []],
+  ];
+  test.each(rows)("%s", (_, text, expected) => {
+    expect(linesOf(utf8(text))).toEqual(expected);
+  });
+
+  test("a file of lone CRs over many chunks is no single line", () => {
+    const expected = Array.from({ length: 40_000 }, (_, index) => `line ${index} ${"x".repeat(40)}`);
+    expect(linesOf(utf8(expected.join("\r")))).toEqual(expected);
+  });
+
+  test("CRLF over many chunks", () => {
+    const expected = Array.from({ length: 20_000 }, (_, index) => `line ${index} ${"x".repeat(index % 91)}`);
+    expect(linesOf(utf8(`${expected.join("\r\n")}\r\n`))).toEqual(expected);
+  });
+});
+
+describe("the end of the output", () => {
+  const rows: [string, Uint8Array, boolean][] = [
+    ["nothing is not cut", utf8(""), true],
+    ["LF", utf8("a\n"), true],
+    ["CR", utf8("a\r"), true],
+    ["text", utf8("a"), false],
+    ["UTF-16 LE with a line end", utf16le("a\n"), true],
+    ["UTF-16 LE without", utf16le("a"), false],
+    ["UTF-16 LE, a character whose byte is LF", utf16le("\u0a41"), false],
+    ["UTF-16 BE with a line end", utf16be("a\n"), true],
+    ["UTF-16 BE, a character whose byte is LF", utf16be("\u410a"), false],
+  ];
+  test.each(rows)("%s", (_, bytes, endsWithNewline) => {
+    const { parser, ends } = listener();
+    readOutputSync(bytes, parser);
+    expect(ends).toEqual([{ endsWithNewline, truncated: false }]);
+  });
+
+  test("truncation is passed on", () => {
+    const { parser, ends } = listener();
+    readOutputSync(utf8("a\n"), parser, true);
+    expect(ends).toEqual([{ endsWithNewline: true, truncated: true }]);
+  });
+});
+
+describe("encodings", () => {
+  const text = "Jürgen\n名前\n🙂\n";
+  const lines = ["Jürgen", "名前", "🙂"];
+  const rows: [string, Uint8Array, ReturnType<typeof detectEncoding>, string[]][] = [
+    ["UTF-8", utf8(text), "utf-8", lines],
+    ["UTF-8 with a byte order mark", utf8(`\uFEFF${text}`), "utf-8", lines],
+    ["UTF-16 LE", utf16le(text), "utf-16le", lines],
+    ["UTF-16 BE", utf16be(text), "utf-16be", lines],
+    ["Windows-1252", new Uint8Array([0x4a, 0xfc, 0x72, 0x80, 0x0a]), "windows-1252", ["Jür€"]],
+    ["UTF-8 cut inside its last character", utf8("aü").slice(0, 2), "utf-8", ["a\uFFFD"]],
+    ["UTF-8 cut inside four bytes", utf8("a🙂").slice(0, 4), "utf-8", ["a\uFFFD"]],
+    [
+      "bytes that are nothing at the end",
+      new Uint8Array([0x61, 0x81, 0x8d]),
+      "windows-1252",
+      ["a\u0081\u008d"],
+    ],
+  ];
+  test.each(rows)("%s", (_, bytes, encoding, expected) => {
+    expect(detectEncoding(bytes)).toBe(encoding);
+    expect(linesOf(bytes)).toEqual(expected);
+    expect(
+      decodeOutput(bytes)
+        .split("\n")
+        .filter((line) => line !== ""),
+    ).toEqual(expected);
+  });
+
+  test("every byte has a character in Windows-1252", () => {
+    const bytes = Uint8Array.from({ length: 256 }, (_, index) => index).filter(
+      (byte) => byte !== 0x0a && byte !== 0x0d,
+    );
+    const [line = ""] = linesOf(bytes);
+    expect(line).toHaveLength(254);
+    expect(line).not.toContain("\uFFFD");
+  });
+
+  const spans: [string, string, (text: string) => Uint8Array][] = [
+    ["two bytes", "ü", utf8],
+    ["three bytes", "名", utf8],
+    ["four bytes", "🙂", utf8],
+    ["UTF-16 LE surrogates", "🙂", utf16le],
+    ["UTF-16 BE surrogates", "🙂", utf16be],
+  ];
+  test.each(spans)("no chunk border breaks a character of %s", (_, sign, encode) => {
+    // One line far longer than a chunk, at all offsets of the border inside a character.
+    for (let shift = 0; shift < 4; shift++) {
+      const line = "x".repeat(shift) + sign.repeat(70_000);
+      expect(linesOf(encode(`${line}\n`)).join("")).toBe(line);
+    }
+  });
+});
+
+test("20 MB without a line end take time linear in their length and lose nothing", () => {
+  const time = (megabytes: number) => {
+    const bytes = new Uint8Array(megabytes * 1024 * 1024).fill(0x78);
+    let length = 0;
+    let longest = 0;
+    const parser: ReadingParser = {
+      line: (text) => {
+        length += text.length;
+        longest = Math.max(longest, text.length);
+      },
+      finish: () => EMPTY,
+    };
+    const start = performance.now();
+    readOutputSync(bytes, parser);
+    const took = performance.now() - start;
+    expect(length).toBe(bytes.length);
+    expect(longest).toBeLessThan(2 * 1024 * 1024);
+    return took;
+  };
+  time(2);
+  const five = Math.min(time(5), time(5));
+  const twenty = time(20);
+  // Four times the length; quadratic would be sixteen times.
+  expect(twenty).toBeLessThan(10 * five + 20);
+});
+
+test("many CRs take linear time", () => {
+  const start = performance.now();
+  linesOf(utf8(`${"\r".repeat(300_000)}x${"\r".repeat(300_000)}`));
+  expect(performance.now() - start).toBeLessThan(1000);
+});
+
+test("reading in slices feeds the same and lets others in between", async () => {
+  const bytes = utf8(Array.from({ length: 30_000 }, (_, index) => `line ${index}`).join("\n"));
+  const whole = listener();
+  readOutputSync(bytes, whole.parser, true);
+  const sliced = listener();
+  let others = 0;
+  let done = false;
+  const slow: ReadingParser = {
+    line: (text) => {
+      // Slower than any slice, so that the reader must give way.
+      for (const until = performance.now() + 0.001; performance.now() < until; );
+      sliced.parser.line(text);
+    },
+    finish: sliced.parser.finish,
+  };
+  const beat = () => {
+    others++;
+    if (!done) setImmediate(beat);
+  };
+  setImmediate(beat);
+  await readOutput(bytes, slow, true);
+  done = true;
+  expect(sliced.lines).toEqual(whole.lines);
+  expect(sliced.ends).toEqual(whole.ends);
+  expect(others).toBeGreaterThan(0);
+});
