@@ -1,0 +1,74 @@
+import { readFileSync } from "node:fs";
+import type { FeatureReading, Reading } from "../../../src/domain/reading.ts";
+import { flexnet } from "../../../src/managers/flexnet/index.ts";
+import { createKnownHosts } from "../../../src/managers/known-hosts.ts";
+import type { KnownHosts } from "../../../src/managers/manager.ts";
+import { readOutputSync } from "../../../src/managers/read-output.ts";
+
+/** Our own clock in tests, long after every fixture: years come from the banner or not at all. */
+export const NOW = Date.UTC(2026, 5, 1, 12);
+
+export interface ReadOptions {
+  readonly zone?: string;
+  readonly now?: number;
+  readonly knownHosts?: KnownHosts;
+  readonly truncated?: boolean;
+}
+
+export function readText(text: string | Uint8Array, options: ReadOptions = {}): Reading {
+  const parser = flexnet.createParser({
+    zone: options.zone ?? "UTC",
+    now: options.now ?? NOW,
+    knownHosts: options.knownHosts ?? createKnownHosts(),
+  });
+  const bytes = typeof text === "string" ? new TextEncoder().encode(text) : text;
+  return readOutputSync(bytes, parser, options.truncated ?? false);
+}
+
+export function fixture(name: string): string {
+  return readFileSync(new URL(`../../fixtures/flexnet/${name}.txt`, import.meta.url), "utf8");
+}
+
+export const FIXTURES = ["modern", "triad-two-daemons", "unreachable", "two-servers"];
+
+/** The one feature of this name; throws when there is none. */
+export function featureOf(reading: Reading, name: string, daemon?: string): FeatureReading {
+  const found = reading.features.find(
+    (feature) => feature.name === name && (daemon === undefined || feature.daemon === daemon),
+  );
+  if (found === undefined) throw new Error(`no feature ${name} in the reading`);
+  return found;
+}
+
+/** A whole output of one server and one daemon around these lines. */
+export function around(lines: readonly string[], banner = "Fri 10/20/2017 17:02"): string {
+  return `${[
+    "lmutil - Copyright (c) 1989-2016 Flexera Software LLC. All Rights Reserved.",
+    `Flexible License Manager status on ${banner}`,
+    "",
+    "License server status: 27000@lic",
+    "    License file(s) on lic: /opt/license.lic:",
+    "",
+    "lic: license server UP (MASTER) v11.13.0",
+    "",
+    "Vendor daemon status (on lic):",
+    "",
+    "    vend: UP v11.13.1",
+    "Feature usage info:",
+    "",
+    ...lines,
+  ].join("\n")}\n`;
+}
+
+/** A block of one pool that holds these lines. */
+export function block(name: string, used: number, lines: readonly string[], total = 100): string[] {
+  return [
+    `Users of ${name}:  (Total of ${total} licenses issued;  Total of ${used} licenses in use)`,
+    "",
+    `  "${name}" v1.0, vendor: vend`,
+    "  floating license",
+    "",
+    ...lines,
+    "",
+  ];
+}
