@@ -29,9 +29,11 @@ function pathItem(item: unknown): Json {
 }
 
 function operationOf(operation: Json): Json {
-  const { parameters, requestBody, responses, ...rest } = operation;
+  const { parameters, requestBody, responses, operationId, ...rest } = operation;
   return {
     ...rest,
+    // Made of the path, dashes and all: generators of clients want names.
+    operationId: String(operationId).replaceAll(/[^A-Za-z0-9]+(.)/g, (_, next: string) => next.toUpperCase()),
     ...(Array.isArray(parameters) && {
       parameters: parameters.map((one) => {
         const parameter = objectOf(one);
@@ -74,6 +76,10 @@ function schemaOf(schema: unknown): Json {
   }
   if (properties !== undefined) {
     result.properties = Object.fromEntries(entriesOf(properties).map(([name, one]) => [name, schemaOf(one)]));
+  }
+  for (const word of ["oneOf", "anyOf", "allOf"] as const) {
+    const choices = result[word];
+    if (Array.isArray(choices)) result[word] = choices.map(schemaOf);
   }
   if (items !== undefined) result.items = schemaOf(items);
   // 3.0.3 wants null in the list of a nullable enumeration (OAI proposal "Clarify nullable").

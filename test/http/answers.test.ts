@@ -1,0 +1,159 @@
+import { describe, expect, test } from "bun:test";
+import { FeatureRecord, ServerRecord } from "../../src/domain/records.ts";
+import { columnsOf, toCsv } from "../../src/http/answers/csv.ts";
+import { matches } from "../../src/http/answers/etag.ts";
+import { chooseFormat } from "../../src/http/answers/format.ts";
+import { bench, checkout, feature, picture } from "./make.ts";
+
+const TAGGED = [
+  "/api/licenses",
+  "/api/licenses/features",
+  "/api/licenses/users",
+  "/api/licenses/servers",
+  "/api/licenses/servers/eda",
+  "/api/licenses/summary",
+];
+
+describe("ETag", () => {
+  test.each(TAGGED)("%s answers 304 until the snapshot changes", async (path) => {
+    const at = bench();
+    const first = await at.get(path);
+    const etag = first.headers.get("etag") ?? "";
+    expect(etag).toMatch(/^"[\w-]+"$/);
+    const again = await at.get(path, { headers: { "if-none-match": etag } });
+    expect([again.status, await again.text(), again.headers.get("etag")]).toEqual([304, "", etag]);
+    expect(again.headers.get("x-request-id")).toBeTruthy();
+    expect(again.headers.get("vary")).toContain("X-API-Key");
+    // Time alone changes nothing: equal snapshots are equal bytes.
+    at.now += 86_400_000;
+    expect(await (await at.get(path)).text()).toBe(await first.text());
+    at.show(picture("eda", { pollDurationMs: 5, features: [feature("other", { used: 2 })] }));
+    const changed = await at.get(path, { headers: { "if-none-match": etag } });
+    expect(changed.status).toBe(200);
+    expect(changed.headers.get("etag")).not.toBe(etag);
+  });
+
+  test("covers the query and the format", async () => {
+    const at = bench();
+    const tags = new Set<string | null>();
+    for (const query of ["", "?limit=1", "?limit=2", "?format=csv", "?server=eda"]) {
+      tags.add((await at.get(`/api/licenses/features${query}`)).headers.get("etag"));
+    }
+    tags.add(
+      (await at.get("/api/licenses/features", { headers: { accept: "text/csv" } })).headers.get("etag"),
+    );
+    tags.add((await bench().get("/api/licenses/features")).headers.get("etag"));
+    expect(tags.size).toBe(7);
+  });
+
+  test("a 304 still needs a key", async () => {
+    const at = bench();
+    const etag = (await at.get("/api/licenses")).headers.get("etag") ?? "";
+    expect((await at.get("/api/licenses", { key: null, headers: { "if-none-match": etag } })).status).toBe(
+      401,
+    );
+  });
+
+  test.each([
+    [null, false],
+    ['"a"', true],
+    ['W/"a"', true],
+    ['"b", "a"', true],
+    ["*", true],
+    ['"b"', false],
+    ["a", false],
+  ])("If-None-Match: %s", (sent, expected) => expect(matches(sent, '"a"')).toBe(expected));
+
+  test("a change of one server leaves the others' parts as they were", async () => {
+    const at = bench();
+    const [one, two] = [picture("one"), picture("two")];
+    at.show(one, two);
+    const before = await (await at.get("/api/licenses/features")).text();
+    at.show(one, picture("two", { features: [feature("new")] }));
+    const after = await (await at.get("/api/licenses/features")).text();
+    const partOfOne = before.slice(0, before.indexOf('"server":"two"'));
+    expect(after.startsWith(partOfOne)).toBe(true);
+    expect(after).toContain('"name":"new"');
+  });
+});
+
+describe("format", () => {
+  test.each<["json" | "csv" | null, string | null, "json" | "csv"]>([
+    [null, null, "json"],
+    [null, "*/*", "json"],
+    [null, "text/html,application/xhtml+xml,*/*;q=0.8", "json"],
+    [null, "text/csv", "csv"],
+    [null, "text/csv;q=0.5, application/json", "json"],
+    [null, "text/csv, */*;q=0.1", "csv"],
+    [null, "text/csv;q=0", "json"],
+    [null, "image/png", "json"],
+    ["json", "text/csv", "json"],
+    ["csv", "application/json", "csv"],
+  ])("format=%s Accept: %s → %s", (format, accept, expected) =>
+    expect(chooseFormat(format, accept)).toBe(expected),
+  );
+});
+
+describe("CSV", () => {
+  test("columns: nested lists out, nested objects flat", () => {
+    const headings = (schema: Parameters<typeof columnsOf>[0]) =>
+      columnsOf(schema).map(({ heading }) => heading);
+    expect(headings(FeatureRecord)).not.toContain("pools");
+    expect(headings(ServerRecord)).toContain("counts.used");
+    expect(headings(ServerRecord)).toContain("error.code");
+  });
+
+  test.each([
+    ["plain", "plain"],
+    ["a,b", '"a,b"'],
+    ['say "x"', '"say ""x"""'],
+    ["two\r\nlines", '"two\r\nlines"'],
+    ["=1+1", "'=1+1"],
+    ["+1", "'+1"],
+    ["-1", "'-1"],
+    ["@x", "'@x"],
+    ["\tx", "'\tx"],
+    ["\rx", `"'\rx"`],
+    ['=a,"b"', `"'=a,""b"""`],
+    [-1, "-1"],
+    [null, ""],
+    [true, "true"],
+    [{ site: "muc" }, '"{""site"":""muc""}"'],
+  ])("%j → %s", (value, cell) => {
+    expect(toCsv([{ a: value, b: 2 }], columnsOf({ properties: { a: {}, b: {} } }))).toBe(
+      `a,b\r\n${cell},2\r\n`,
+    );
+  });
+
+  test.each(["/api/licenses/features", "/api/licenses/users", "/api/licenses/servers", "/api/keys"])(
+    "%s",
+    async (path) => {
+      const at = bench();
+      at.show(
+        picture("eda", { features: [feature("=cmd", { checkouts: [checkout("ada"), checkout("bob")] })] }),
+      );
+      const key = at.keys.admin;
+      const response = await at.get(`${path}?format=csv&limit=1`, { key });
+      expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+      expect(response.headers.get("content-disposition")).toMatch(
+        /^attachment; filename="licmond-\w+\.csv"$/,
+      );
+      const list = (await (await at.get(path, { key })).json()) as { total: number };
+      expect(response.headers.get("x-total-count")).toBe(String(list.total));
+      const lines = (await response.text()).split("\r\n");
+      expect([lines.length, lines.at(-1)]).toEqual([3, ""]);
+      if (path.endsWith("features")) expect(lines[1]).toStartWith("eda,acmed,'=cmd,4,1,3,");
+    },
+  );
+
+  test("errors stay JSON", async () => {
+    const response = await bench().get("/api/licenses/features?format=xml", {
+      headers: { accept: "text/csv" },
+    });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      code: "INVALID_QUERY",
+      message: expect.stringContaining("json, csv"),
+    });
+  });
+});

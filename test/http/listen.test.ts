@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Listening, listen } from "../../src/http/listen.ts";
+import { type Bench, bench, picture, REFUSED } from "./make.ts";
+
+let at: Bench;
+let listening: Listening;
+let base: string;
+
+beforeAll(() => {
+  at = bench();
+  listening = listen(at.app, { host: "127.0.0.1", port: 0 });
+  base = `http://127.0.0.1:${listening.port}`;
+});
+afterAll(() => listening.stop(1000));
+
+/** What comes back for these bytes, as they are: for requests that no client would send. */
+async function raw(text: string): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  let got = "";
+  const socket = await Bun.connect({
+    hostname: "127.0.0.1",
+    port: listening.port,
+    socket: {
+      data(_, data) {
+        got += new TextDecoder().decode(data);
+        if (/\r\n\r\n.*\}$/s.test(got)) resolve(got);
+      },
+      close: () => resolve(got),
+      end: () => resolve(got),
+      error: () => resolve(got),
+    },
+  });
+  socket.write(text);
+  const answer = await promise;
+  socket.end();
+  return answer;
+}
+
+const admin = () => ({ "x-api-key": at.keys.admin });
+
+describe("over a real port", () => {
+  test("the gate is the same as in memory", async () => {
+    const status = async (path: string, init: RequestInit = {}) => (await fetch(base + path, init)).status;
+    expect(await status("/api/ping")).toBe(200);
+    expect(await status("/api/ping/")).toBe(200);
+    expect(await status("/api/nowhere")).toBe(404);
+    expect(await status("/api/keys")).toBe(401);
+    expect(await status("/api/keys", { method: "PUT" })).toBe(405);
+    expect(await status("/api/keys", { method: "OPTIONS" })).toBe(204);
+    expect(await status("/api/licenses/rescan", { method: "POST", body: "{" })).toBe(401);
+    expect(await status("/api/licenses/servers/%65da", { headers: admin() })).toBe(200);
+    expect(await status("/api/licenses/servers/%zz", { headers: admin() })).toBe(404);
+  });
+
+  test("HEAD has the headers of GET and no body", async () => {
+    const got = await fetch(`${base}/api/licenses`, { headers: admin() });
+    const head = await fetch(`${base}/api/licenses`, { headers: admin(), method: "HEAD" });
+    expect([head.status, await head.text()]).toEqual([200, ""]);
+    expect(head.headers.get("etag")).toBe(got.headers.get("etag"));
+    expect(head.headers.get("content-length")).toBe(String((await got.arrayBuffer()).byteLength));
+  });
+
+  test("304, 404, 405 and 413 carry the request id", async () => {
+    const etag = (await fetch(`${base}/api/licenses`, { headers: admin() })).headers.get("etag") ?? "";
+    const asked: [string, RequestInit, number][] = [
+      ["/api/licenses", { headers: { ...admin(), "if-none-match": etag } }, 304],
+      ["/api/nowhere", {}, 404],
+      ["/api/ping", { method: "DELETE" }, 405],
+      ["/api/licenses/rescan", { method: "POST", headers: admin(), body: " ".repeat(5000) }, 413],
+    ];
+    for (const [path, init, status] of asked) {
+      const response = await fetch(base + path, {
+        ...init,
+        headers: { ...init.headers, "x-request-id": "real-1" },
+      });
+      expect([response.status, response.headers.get("x-request-id")]).toEqual([status, "real-1"]);
+      expect(response.headers.get("date")).toBeTruthy();
+    }
+  });
+
+  test("a body that grows too long in chunks is cut off with the error body", async () => {
+    const chunk = `${(400).toString(16)}\r\n${" ".repeat(400)}\r\n`;
+    const answer = await raw(
+      `POST /api/licenses/rescan HTTP/1.1\r\nHost: lic\r\nX-API-Key: ${at.keys.admin}\r\n` +
+        `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunk.repeat(4)}`,
+    );
+    expect(answer).toStartWith("HTTP/1.1 413");
+    expect(answer).toContain('"code":"BODY_TOO_LARGE"');
+  });
+
+  test("a body that claims 100 GB is refused with the error body before a byte of it", async () => {
+    const answer = await raw(
+      `POST /api/licenses/rescan HTTP/1.1\r\nHost: lic\r\nX-API-Key: ${at.keys.admin}\r\nContent-Length: 100000000000\r\n\r\n`,
+    );
+    expect(answer).toStartWith("HTTP/1.1 413");
+    expect(answer).toContain('"code":"BODY_TOO_LARGE"');
+  });
+
+  test.each([
+    ["GET /api/ping/../keys HTTP/1.1", 401],
+    ["GET //api/keys HTTP/1.1", 401],
+    ["GET /api/%6beys HTTP/1.1", 404],
+    ["GET http://elsewhere/api/keys HTTP/1.1", 401],
+    ["GET /api/keys#/api/ping HTTP/1.1", 401],
+    ["GET /api/ping%2f..%2fkeys HTTP/1.1", 404],
+    ["GET /API/keys HTTP/1.1", 404],
+  ])("%s does not slip past the gate", async (line, status) => {
+    const answer = await raw(`${line}\r\nHost: lic\r\n\r\n`);
+    expect(answer.slice(0, 12)).not.toBe("HTTP/1.1 200");
+    expect([status, 404, 400]).toContain(Number(answer.slice(9, 12)));
+  });
+
+  test("a short Host is as good as any", async () => {
+    expect(await raw("GET /api/ping HTTP/1.1\r\nHost: x\r\n\r\n")).toStartWith("HTTP/1.1 200");
+    expect(await raw("GET /api/nowhere HTTP/1.1\r\nHost: x\r\n\r\n")).toContain(
+      'There is no \\"/api/nowhere\\" here',
+    );
+  });
+
+  test("/api/network says where we listen", async () => {
+    const response = await fetch(`${base}/api/network`, { headers: admin() });
+    expect(await response.json()).toMatchObject({ listening: [{ host: "127.0.0.1", port: listening.port }] });
+  });
+
+  test("the access log knows the final status", async () => {
+    at.logged.length = 0;
+    await fetch(`${base}/api/nowhere`);
+    await fetch(`${base}/api/keys`);
+    const etag = (await fetch(`${base}/api/licenses`, { headers: admin() })).headers.get("etag") ?? "";
+    await fetch(`${base}/api/licenses`, { headers: { ...admin(), "if-none-match": etag } });
+    expect(
+      at.logged.filter(({ message }) => message === "Request").map(({ fields }) => fields.status),
+    ).toEqual([404, 401, 200, 304]);
+  });
+
+  test("a forced poll of one server that is down is its error", async () => {
+    at.show(picture("eda"));
+    at.fail("eda", REFUSED);
+    const response = await fetch(`${base}/api/licenses?refresh=true&server=eda`, { headers: admin() });
+    at.fail("eda", null);
+    expect(response.status).toBe(502);
+  });
+});
+
+describe("the port", () => {
+  test("that is taken is an error with the fix", () => {
+    expect(() => listen(bench().app, { host: "127.0.0.1", port: listening.port })).toThrow(
+      /Another program listens on .*http\.port/,
+    );
+  });
+
+  test("that this host has not is an error with the fix", () => {
+    expect(() => listen(bench().app, { host: "192.0.2.77", port: 0 })).toThrow(/http\.host|192\.0\.2\.77/);
+  });
+
+  test("stop lets a running request finish and closes the port", async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const own = bench();
+    const app = bench({
+      keys: own.deps.keys,
+      collector: {
+        ...own.deps.collector,
+        rescan: async () => {
+          begin();
+          await held;
+          return [];
+        },
+      },
+    });
+    const door = listen(app.app, { host: "127.0.0.1", port: 0 });
+    const running = fetch(`http://127.0.0.1:${door.port}/api/licenses/rescan`, {
+      method: "POST",
+      headers: { "x-api-key": own.keys.admin },
+    });
+    await begun;
+    const stopped = door.stop(5_000);
+    release();
+    expect((await running).status).toBe(200);
+    await stopped;
+    expect(fetch(`http://127.0.0.1:${door.port}/api/ping`)).rejects.toThrow();
+  });
+});

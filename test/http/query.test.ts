@@ -1,0 +1,248 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { ApiError } from "../../src/domain/errors.ts";
+import {
+  decimal,
+  flag,
+  integer,
+  LIVE_PAGE,
+  names,
+  type Sort,
+  STORED_PAGE,
+  sortBy,
+  text,
+  wholeNames,
+  word,
+  wordList,
+} from "../../src/http/parameters.ts";
+import { queryOf } from "../../src/http/query.ts";
+import { checkRange, endTime, parseTime, startTime } from "../../src/http/query-time.ts";
+import { shown } from "../../src/http/shown.ts";
+import { bench } from "./make.ts";
+
+const QUERY = queryOf({
+  search: text("."),
+  server: names("."),
+  feature: wholeNames("."),
+  state: wordList(["ok", "stale"], "."),
+  format: word(["json", "csv"], "."),
+  refresh: flag("."),
+  lines: integer(".", { minimum: -5, maximum: 100, absent: 10 }),
+  share: decimal(".", { minimum: 0, maximum: 100 }),
+  sort: sortBy(["name", "used"]),
+  start: startTime("."),
+  end: endTime("."),
+  ...LIVE_PAGE,
+});
+
+/** The message of the refusal. */
+function refused(query: string): string {
+  try {
+    QUERY.parse(query);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === "INVALID_QUERY") return error.message;
+    throw error;
+  }
+  throw new Error(`${query} was taken`);
+}
+
+describe("what is taken", () => {
+  test("nothing", () => {
+    expect(QUERY.parse("")).toEqual({
+      search: null,
+      server: null,
+      feature: null,
+      state: null,
+      format: null,
+      refresh: null,
+      lines: 10,
+      share: null,
+      sort: null,
+      start: null,
+      end: null,
+      limit: null,
+      offset: 0,
+    });
+    expect(queryOf(STORED_PAGE).parse("")).toEqual({ limit: 100, offset: 0 });
+  });
+
+  test.each<[string, object]>([
+    ["server=a,b&server=c", { server: ["a", "b", "c"] }],
+    ["feature=a,b&feature=c", { feature: ["a,b", "c"] }],
+    ["state=ok,stale", { state: ["ok", "stale"] }],
+    ["refresh=true", { refresh: true }],
+    ["refresh=false", { refresh: false }],
+    ["lines=-3", { lines: -3 }],
+    ["lines=007", { lines: 7 }],
+    ["share=12.5", { share: 12.5 }],
+    ["sort=name", { sort: { field: "name", descending: false } satisfies Sort<"name"> }],
+    ["sort=-used", { sort: { field: "used", descending: true } }],
+    ["search=", { search: "" }],
+    ["search=%F0%9F%94%A5", { search: "🔥" }],
+    ["limit=10000&offset=5", { limit: 10_000, offset: 5 }],
+    ["unknown=1&unknown=2&__proto__=x&constructor=y", {}],
+    ["start=2026-01-31", { start: Date.UTC(2026, 0, 31) }],
+    ["end=2026-01-31", { end: Date.UTC(2026, 1, 1) }],
+    ["end=2026-01-31T00:00", { end: Date.UTC(2026, 0, 31) }],
+  ])("%s", (query, values) => expect(QUERY.parse(query)).toMatchObject(values));
+
+  test.each<[string, number]>([
+    ["2026-01-31T08:15:30.123Z", Date.UTC(2026, 0, 31, 8, 15, 30, 123)],
+    ["2026-01-31T08:15:30.1Z", Date.UTC(2026, 0, 31, 8, 15, 30, 100)],
+    ["2026-01-31 08:15", Date.UTC(2026, 0, 31, 8, 15)],
+    ["2026-01-31T08:15:30+02:00", Date.UTC(2026, 0, 31, 6, 15, 30)],
+    ["2026-01-31T08:15:30 02:00", Date.UTC(2026, 0, 31, 6, 15, 30)],
+    ["2026-01-31T08:15:30-0530", Date.UTC(2026, 0, 31, 13, 45, 30)],
+    ["1769847330123", 1769847330123],
+    ["999999999999", 999999999999],
+  ])("time %s", (value, at) => expect(parseTime(value)?.at).toBe(at));
+
+  test("a plus in a zone may come as it stands", () => {
+    const { start } = QUERY.parse("start=2026-01-31T08:15:30+02:00");
+    expect(start).toBe(Date.UTC(2026, 0, 31, 6, 15, 30));
+  });
+});
+
+describe("what is refused, and how", () => {
+  test.each([
+    ["state=fine", '"state" got "fine"; it takes ok, stale'],
+    ["state=ok,", '"state" got "ok,"; it takes ok, stale'],
+    ["format=xml", '"format" got "xml"; it takes one of json, csv'],
+    ["refresh=1", '"refresh" got "1"; it takes true or false'],
+    ["refresh=", '"refresh" got ""'],
+    ["lines=101", '"lines" got "101"; it takes an integer from -5 to 100'],
+    ["lines=0x3", "an integer"],
+    ["lines=1e1", "an integer"],
+    ["lines=%201", "an integer"],
+    ["lines=1.0", "an integer"],
+    ["lines=", "an integer"],
+    ["lines=٣", "an integer"],
+    ["share=1e1", "plain decimals"],
+    ["share=.5", "plain decimals"],
+    ["share=NaN", "plain decimals"],
+    ["sort=nothing", "one of name, used"],
+    ["sort=--name", "one of name, used"],
+    ["sort=toString", "one of name, used"],
+    ["limit=0", "from 1 to 10000"],
+    ["limit=10001", "from 1 to 10000"],
+    ["offset=-1", "from 0"],
+    ["limit=1&limit=2", '"limit" is given 2 times'],
+    ["search=a&search=b", '"search" is given 2 times'],
+    ["start=yesterday", "ISO 8601"],
+    ["start=2026-02-30", "ISO 8601"],
+    ["start=2026-01-31T24:00", "ISO 8601"],
+    ["start=17698473301", "ISO 8601"],
+    ["start=2026-01-31T08:15:30+99:00", "ISO 8601"],
+  ])("%s", (query, says) => expect(refused(query)).toContain(says));
+
+  test("start must lie before end", () => {
+    expect(() => checkRange(5, 5)).toThrow("must lie before");
+    expect(() => checkRange(4, 5)).not.toThrow();
+    expect(() => checkRange(null, 5)).not.toThrow();
+  });
+
+  test("values are cut, control characters escaped, keys masked", () => {
+    const long = refused(`limit=${"9".repeat(42)},${"8 ".repeat(500)}`);
+    expect(long.length).toBeLessThan(220);
+    expect(shown("a\nb\u0000\u202e")).toBe('"a\\u000ab\\u0000\\u202e"');
+    const secret = "A".repeat(43);
+    for (const value of [
+      `lmk_abcdefghijkl_${secret}`,
+      secret,
+      `x=lmk_abcdefghijkl_${secret}`,
+      `${"y".repeat(90)} lmk_abcdefghijkl_${secret}`,
+    ]) {
+      expect(refused(`limit=${encodeURIComponent(value)}`)).not.toContain("AAAA");
+    }
+  });
+});
+
+describe("whatever is sent", () => {
+  const PATHS = [
+    "/api/licenses",
+    "/api/licenses/features",
+    "/api/licenses/users",
+    "/api/licenses/servers",
+    "/api/keys",
+  ];
+  const NAMES = [
+    "server",
+    "feature",
+    "daemon",
+    "search",
+    "state",
+    "sort",
+    "limit",
+    "offset",
+    "min_utilization",
+    "kind",
+    "user",
+    "host",
+    "format",
+    "refresh",
+    "status",
+  ];
+  const value = fc.oneof(
+    fc.string({ unit: "binary" }),
+    fc.string(),
+    fc.integer().map(String),
+    fc.double().map(String),
+    fc.constantFrom("eda", "ok", "csv", "-name", "true", "%", "%zz", "+"),
+  );
+
+  test("a query gets an answer below 500", async () => {
+    const at = bench();
+    const query = fc.array(fc.tuple(fc.constantFrom(...NAMES), value), { maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...PATHS), query, fc.boolean(), async (path, pairs, encoded) => {
+        const search = pairs
+          .map(([name, text]) => `${name}=${encoded ? encodeURIComponent(text.toWellFormed()) : text}`)
+          .join("&");
+        const response = await at.get(`${path}?${search}`, { key: at.keys.admin });
+        expect(response.status).toBeLessThan(500);
+        await response.arrayBuffer();
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("a path gets an answer below 500", async () => {
+    const at = bench();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom("/api/licenses/servers/", "/api/keys/", "/api/", "/"),
+        value,
+        async (path, rest) => {
+          const response = await at.get(`${path}${encodeURIComponent(rest.toWellFormed())}`, {
+            key: at.keys.admin,
+          });
+          expect(response.status).toBeLessThan(500);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test("a body gets an answer below 500", async () => {
+    const at = bench();
+    const body = fc.oneof(
+      fc.json(),
+      fc.string(),
+      fc
+        .record({ name: value, role: fc.constantFrom("viewer", "x"), expiresAt: fc.anything() })
+        .map((made) => JSON.stringify(made) ?? ""),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom("/api/keys", "/api/licenses/rescan"), body, async (path, sent) => {
+        const response = await at.get(path, {
+          key: at.keys.admin,
+          method: "POST",
+          body: sent,
+          headers: { "content-type": "application/json" },
+        });
+        expect(response.status).toBeLessThan(500);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
