@@ -24,8 +24,10 @@ import { listen } from "./http/listen.ts";
 import { createHub } from "./http/streams/hub.ts";
 import { managerOf } from "./managers/registry.ts";
 import { createKeys } from "./store/keys.ts";
+import { createKnownHostsStore } from "./store/known-hosts.ts";
 import { createLive } from "./store/live.ts";
 import { openStore } from "./store/open.ts";
+import { createRetention } from "./store/retention.ts";
 import { type BuildInfo, buildInfo } from "./system/build-info.ts";
 import type { Logging } from "./system/log.ts";
 
@@ -115,7 +117,9 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const path = environment.PATH ?? "";
     const runner = createCommandRunner({ path, home: environment.HOME ?? "/" });
     teardown.add("commands", () => runner.stop());
-    const poller = createPoller({ run: runner.run, managerOf, measure: createReachability(), path, clock });
+    const hosts = createKnownHostsStore({ store, log: log("store") });
+    const measure = createReachability();
+    const poller = createPoller({ run: runner.run, managerOf, measure, path, clock, hosts, log: log("collector") });
     const collector = createCollector({
       ...{ servers, clock, timers: systemTimers, log: log("collector"), random: Math.random },
       concurrency: config.collector.concurrency,
@@ -127,6 +131,13 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       live.setServers(next);
       collector.setServers(next);
     };
+
+    const retention = createRetention({
+      ...{ store, clock, timers: busTimers, log: log("store") },
+      keep: () => running.retention,
+    });
+    retention.start();
+    teardown.add("retention", () => retention.stop());
 
     const host = createHostRoom(store.directory, clock);
     const lag = createLoopLag();
@@ -142,6 +153,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
         clear: (timer) => clearInterval(timer as Timer),
       },
     });
+    teardown.add("streams", () => hub.close());
 
     const app = createApp({
       ...{ clock, log, build, live, keys, host, collector },

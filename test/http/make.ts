@@ -206,6 +206,20 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       disk: { status: "healthy", message: "12 % used" },
     }),
     streams: memoryStreams((id) => keys.get(id)?.state === "active"),
+    logs: {
+      recent: () => [],
+      search: () => ({ rows: [], total: 0 }),
+      stats: () => ({
+        total: 0,
+        byLevel: {},
+        bySource: {},
+        byHour: [],
+        oldestAt: null,
+        newestAt: null,
+        sizeBytes: 0,
+      }),
+      clear: () => Promise.resolve(0),
+    },
     host: {
       info: () => ({
         hostname: "mon1",

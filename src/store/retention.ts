@@ -1,0 +1,84 @@
+import type { Clock } from "../domain/clock.ts";
+import type { Log } from "../domain/log.ts";
+import { deleteEventsThrough } from "./events.ts";
+import { createLogs } from "./logs.ts";
+import type { Store } from "./open.ts";
+import { createSessions } from "./sessions.ts";
+import { StoreError } from "./store-error.ts";
+
+/** How long stored things are kept. */
+export interface Keep {
+  readonly sessionsMs: number;
+  readonly eventsMs: number;
+  readonly logsMs: number;
+  readonly logBytes: number;
+  readonly auditMs: number;
+}
+
+export interface RetentionTimers {
+  set(work: () => void, ms: number): unknown;
+  clear(timer: unknown): void;
+}
+
+export interface Retention {
+  start(): void;
+  stop(): void;
+}
+
+export interface RetentionDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly timers: RetentionTimers;
+  readonly log: Log;
+  /** Asked before every round, so that a reload holds from the next one on. */
+  readonly keep: () => Keep;
+}
+
+const ROUND_MS = 60_000;
+/** Between two steps others get the event loop; a step takes a few milliseconds. */
+const PAUSE_MS = 20;
+const STEP_ROWS = 500;
+
+/** Deletes what is older, or more, than it may be: in small steps that nobody has to wait for. */
+export function createRetention({ store, clock, timers, log, keep }: RetentionDeps): Retention {
+  const logs = createLogs(store);
+  const sessions = createSessions(store);
+  let timer: unknown = null;
+  let stopped = true;
+
+  const step = (): number => {
+    const now = clock.now();
+    const { sessionsMs, eventsMs, logsMs, logBytes, auditMs } = keep();
+    return (
+      logs.retainStep({ logsBefore: now - logsMs, auditBefore: now - auditMs, maxBytes: logBytes }) ||
+      deleteEventsThrough(store, now - eventsMs, STEP_ROWS) ||
+      sessions.retainStep(now - sessionsMs)
+    );
+  };
+
+  const run = () => {
+    timer = null;
+    if (stopped) return;
+    let wait = ROUND_MS;
+    try {
+      if (step() > 0) wait = PAUSE_MS;
+    } catch (error) {
+      // A full disk is the very time to go on deleting: the next round tries again.
+      log.warn("Old entries could not be deleted", {
+        error: error instanceof StoreError ? error.message : String(error),
+      });
+    }
+    timer = timers.set(run, wait);
+  };
+
+  return {
+    start() {
+      stopped = false;
+      timer = timers.set(run, PAUSE_MS);
+    },
+    stop() {
+      stopped = true;
+      if (timer !== null) timers.clear(timer);
+    },
+  };
+}
