@@ -119,7 +119,15 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     teardown.add("commands", () => runner.stop());
     const hosts = createKnownHostsStore({ store, log: log("store") });
     const measure = createReachability();
-    const poller = createPoller({ run: runner.run, managerOf, measure, path, clock, hosts, log: log("collector") });
+    const poller = createPoller({
+      run: runner.run,
+      managerOf,
+      measure,
+      path,
+      clock,
+      hosts,
+      log: log("collector"),
+    });
     const collector = createCollector({
       ...{ servers, clock, timers: systemTimers, log: log("collector"), random: Math.random },
       concurrency: config.collector.concurrency,

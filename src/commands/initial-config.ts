@@ -66,7 +66,7 @@ export const INITIAL_CONFIG = `# licmond: the license monitoring daemon. \`licmo
 # [[alerts.overrides]]              # names take * and ?; the last override that fits counts
 # server = "eda"
 # feature = "VCS*"
-# usage_warning = 100
+# usage_critical = 99
 # for = "10m"                       # only when it stays so for this long
 # enabled = true
 

@@ -22,6 +22,13 @@ export const EXIT_FAILURE = 1;
 export const EXIT_USAGE = 2;
 
 export function processIo(): CommandIo {
+  // `licmond openapi | head`: whoever reads may go early. Anything else, e.g. a full disk, is a failure.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    process.exitCode = EXIT_FAILURE;
+    if (error.code !== "EPIPE") process.stderr.write(`licmond: stdout cannot be written: ${error.message}\n`);
+  });
+  // A daemon goes on when nobody reads its words any more; there is nobody left to be told.
+  process.stderr.on("error", () => {});
   return {
     env: process.env,
     build: buildInfo(),

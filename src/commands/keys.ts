@@ -18,9 +18,9 @@ interface CreateOptions {
 
 /** `licmond keys …`: API keys, also while the daemon runs. */
 export function registerKeys(program: Command, io: CommandIo): void {
-  const keys = program
-    .command("keys")
-    .description("Makes, lists and revokes API keys, also while the daemon runs.");
+  const keys = withConfigOption(program.command("keys")).description(
+    "Makes, lists and revokes API keys, also while the daemon runs.",
+  );
   registerCreate(keys, io);
   registerList(keys, io);
   registerRevoke(keys, io);

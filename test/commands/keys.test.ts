@@ -1,0 +1,87 @@
+import { expect, test } from "bun:test";
+import { systemClock } from "../../src/domain/clock.ts";
+import { createKeys } from "../../src/store/keys.ts";
+import { openStore } from "../../src/store/open.ts";
+import { createPlace, run } from "./rig.ts";
+
+const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+
+test("create, list, revoke", async () => {
+  await using place = await createPlace();
+  const config = ["--config", place.config];
+  const none = await run(["keys", "list", ...config]);
+  expect(none.out).toContain("licmond keys create");
+
+  const args = [
+    "--name",
+    "wall",
+    "--role",
+    "viewer",
+    "--expires",
+    "90d",
+    "--anonymize",
+    "--daily-quota",
+    "1000",
+  ];
+  const created = await run(["keys", "create", ...args, ...config]);
+  expect(created).toEqual({
+    exitCode: 0,
+    err: "",
+    out: expect.stringMatching(/^lmk_[a-z0-9]{12}_[\w-]{43}\n$/),
+  });
+
+  const store = openStore({ directory: place.storage, log: quiet, mode: "cli" });
+  const check = createKeys({ store, clock: systemClock }).verify(created.out.trim());
+  store.close();
+  expect(check).toMatchObject({
+    outcome: "valid",
+    key: { name: "wall", role: "viewer", anonymize: true, dailyQuota: 1000, monthlyQuota: null },
+  });
+
+  const again = await run(["keys", "create", "--name", "wall", "--role", "admin", ...config]);
+  expect(again).toMatchObject({ exitCode: 1, out: "", err: expect.stringContaining('"wall"') });
+
+  const listed = await run(["keys", "list", ...config]);
+  expect(listed.out).toMatch(/wall +viewer \(anonymized\) +active/);
+  const records = JSON.parse((await run(["keys", "list", "--json", ...config])).out);
+  expect(records).toMatchObject({ keys: [{ name: "wall", state: "active", revokedAt: null }] });
+  expect(listed.out + JSON.stringify(records)).not.toContain(created.out.trim().slice(17));
+
+  expect(await run(["keys", "revoke", "wall", ...config])).toMatchObject({ exitCode: 0, out: "" });
+  expect(await run(["keys", "revoke", records.keys[0].id, ...config])).toMatchObject({
+    exitCode: 1,
+    err: expect.stringContaining("revoked before"),
+  });
+  expect(await run(["keys", "revoke", "nobody", ...config])).toMatchObject({ exitCode: 1 });
+});
+
+test("--config before the command, too", async () => {
+  await using place = await createPlace();
+  for (const args of [
+    ["--config", place.config, "keys", "list"],
+    ["keys", "--config", place.config, "list"],
+  ]) {
+    expect(await run(args)).toMatchObject({ exitCode: 0, err: "" });
+  }
+});
+
+test("a storage directory that cannot be had", async () => {
+  await using place = await createPlace();
+  const env = { LICMOND_STORAGE_DIRECTORY: "/proc/licmond" };
+  const { exitCode, out, err } = await run(["keys", "list", "--config", place.config], { env });
+  expect({ exitCode, out }).toEqual({ exitCode: 1, out: "" });
+  expect(err).toContain("/proc/licmond");
+});
+
+test("a bad config is told whole", async () => {
+  await using place = await createPlace();
+  await place.write("[log]\nlevel = 1\nlevl = 2");
+  const { exitCode, err } = await run(["keys", "list", "--config", place.config]);
+  expect(exitCode).toBe(1);
+  expect(err.split("\n")).toEqual([
+    `${place.config}:7: log.level takes one of debug, info, warn, error, not 1`,
+    `${place.config}:8: log.levl is no known key, did you mean level? (known here: level, format)`,
+    "licmond: the config cannot be used: 2 problems",
+    "",
+  ]);
+});

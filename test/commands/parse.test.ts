@@ -1,0 +1,71 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { lmstat, REFUSED } from "../e2e/lmstat.ts";
+import { createPlace, run } from "./rig.ts";
+
+const WHOLE = lmstat({
+  solver: { total: 4, holders: [{ user: "ada", host: "ws01" }] },
+  mesher: { total: 2, holders: [] },
+});
+const FLEXNET = ["parse", "--manager", "flexnet"];
+
+test("a whole text: the API's records, nothing on stderr, exit 0", async () => {
+  const { exitCode, out, err } = await run(FLEXNET, { stdin: WHOLE });
+  expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
+  expect(JSON.parse(out)).toMatchObject({
+    servers: [{ id: "flexnet", manager: "flexnet", status: "up", state: "ok", counts: { features: 2 } }],
+    features: [
+      { server: "flexnet", daemon: "acmed", name: "solver", total: 4, used: 1, available: 3, state: "ok" },
+      { name: "mesher", total: 2, used: 0 },
+    ],
+    users: [{ kind: "checkout", feature: "solver", user: "ada", host: "ws01", count: 1 }],
+  });
+});
+
+test("from a file, with an id and a zone", async () => {
+  await using place = await createPlace();
+  const file = join(place.folder, "lmstat.txt");
+  await Bun.write(file, WHOLE);
+  const { out } = await run([...FLEXNET, "--server", "eda", "--timezone", "UTC", file]);
+  expect(JSON.parse(out)).toMatchObject({
+    servers: [{ id: "eda", address: file }],
+    users: [{ server: "eda" }],
+  });
+});
+
+test("a file that is not there", async () => {
+  const { exitCode, out, err } = await run([...FLEXNET, "/nonexistent/lmstat.txt"]);
+  expect({ exitCode, out }).toEqual({ exitCode: 1, out: "" });
+  expect(err).toContain("/nonexistent/lmstat.txt");
+});
+
+test("cut inside of a feature: exit 3", async () => {
+  const { exitCode, out } = await run(FLEXNET, { stdin: WHOLE.slice(0, WHOLE.indexOf("    ada ws01") + 9) });
+  expect(exitCode).toBe(3);
+  expect(JSON.parse(out)).toMatchObject({ servers: [{ state: "partial" }] });
+});
+
+test("unknown lines stand on stderr with their numbers, the records on stdout", async () => {
+  const strange = WHOLE.replace("Feature usage info:\n", "Feature usage info:\n\n\u001b[31mnever seen\n");
+  const { out, err } = await run(FLEXNET, { stdin: strange });
+  expect(err).toMatch(/^line \d+: \u001b\[31mnever seen\n$/);
+  expect(JSON.parse(out)).toMatchObject({ servers: [{ unparsedLines: 1 }] });
+  // On a terminal it cannot act on it.
+  expect((await run(FLEXNET, { stdin: strange, terminal: true })).err).toContain("\\u001b[31mnever seen");
+});
+
+test("a server that is down: its record, the tool's words, exit 1", async () => {
+  const { exitCode, out, err } = await run(FLEXNET, { stdin: REFUSED });
+  expect(exitCode).toBe(1);
+  expect(err).toContain("Connection refused");
+  expect(JSON.parse(out)).toMatchObject({ servers: [{ error: { code: "LICENSE_SERVER_UNREACHABLE" } }] });
+});
+
+test.each([[""], ["bash: lmutil: not found\n"], ["\u0000\u0001\u0002"]])(
+  "%j is no output of the tool: exit 1, nothing on stdout",
+  async (stdin) => {
+    const { exitCode, out, err } = await run(FLEXNET, { stdin });
+    expect({ exitCode, out }).toEqual({ exitCode: 1, out: "" });
+    expect(err).not.toBe("");
+  },
+);

@@ -1,0 +1,93 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { version } from "../../package.json";
+import { run } from "./rig.ts";
+
+const COMMANDS = [
+  "serve",
+  "demo",
+  "init",
+  "check",
+  "probe",
+  "parse",
+  "keys",
+  "simulate",
+  "openapi",
+  "version",
+];
+
+test("--help names every command", async () => {
+  const { exitCode, out, err } = await run(["--help"]);
+  expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
+  for (const command of COMMANDS) expect(out).toContain(`\n  ${command}`);
+});
+
+test.each([
+  ...COMMANDS.map((command) => [command]),
+  ["keys", "create"],
+  ["keys", "list"],
+  ["keys", "revoke"],
+])("%s %s has a help with an example", async (...command) => {
+  const args = command.filter((word) => typeof word === "string");
+  const { exitCode, out, err } = await run([...args, "--help"]);
+  expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
+  expect(out).toContain(`Usage: licmond ${args.join(" ")}`);
+  if (args.join() !== "keys") expect(out).toContain("Example");
+  if (args[0] !== "simulate") expect(out).toContain("--config <file>");
+});
+
+test.each<[string[], string]>([
+  [[], "Usage: licmond"],
+  [["keys"], "Usage: licmond keys"],
+  [["srve"], "Did you mean serve?"],
+  [["serve", "--prot"], "unknown option '--prot'"],
+  [["keys", "create"], "required option '--name <name>'"],
+  [
+    ["keys", "create", "--name", "x", "--role", "emperor"],
+    "Allowed choices are calendar, viewer, operator, admin",
+  ],
+  [["keys", "create", "--name", "x", "--role", "viewer", "--expires", "soon"], "e.g. 90d"],
+  [["keys", "create", "--name", "x", "--role", "admin", "--anonymize"], "role viewer only"],
+  [["keys", "create", "--name", "", "--role", "admin"], "1 to 100 characters"],
+  [["keys", "create", "--name", "x", "--role", "viewer", "--daily-quota", "0"], "1 or more"],
+  [["parse", "--manager", "lmx"], "Allowed choices are flexnet, rlm"],
+  [["parse", "--manager", "rlm", "--timezone", "Mars"], "IANA time zone"],
+  [["probe", "x", "--raw", "--json"], "cannot be used with option"],
+  [["probe", "lmx", "27000@x"], "flexnet, rlm"],
+  [["version", "now"], "too many arguments"],
+])("%j is a usage error", async (args, words) => {
+  const { exitCode, out, err } = await run(args);
+  expect({ exitCode, out }).toEqual({ exitCode: 2, out: "" });
+  expect(err).toContain(words);
+});
+
+test("version tells version and commit", async () => {
+  expect(await run(["version"])).toEqual({ exitCode: 0, out: "licmond 1.2.3 (abc)\n", err: "" });
+});
+
+describe("the real program", () => {
+  const main = join(import.meta.dir, "../../src/main.ts");
+
+  test("--version, from source", async () => {
+    const child = Bun.spawn([process.execPath, main, "--version"], { stdout: "pipe" });
+    expect(await child.stdout.text()).toBe(`licmond ${version} (dev)\n`);
+    expect(await child.exited).toBe(0);
+  });
+
+  test("a reader that goes early is no crash", async () => {
+    const child = Bun.spawn(["sh", "-c", `"${process.execPath}" "${main}" openapi | head -1`], {
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    expect({ out, err }).toEqual({ out: "{\n", err: "" });
+  });
+});
+
+test("openapi prints the document", async () => {
+  const { exitCode, out } = await run(["openapi"]);
+  expect(exitCode).toBe(0);
+  const document = JSON.parse(out);
+  expect(document).toMatchObject({ openapi: "3.0.3", info: { title: "licmond", version: "1.2.3" } });
+  expect(Object.keys(document.paths)).toContain("/api/licenses/features");
+});

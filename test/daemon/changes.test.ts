@@ -1,0 +1,67 @@
+import { expect, test } from "bun:test";
+import type { Config } from "../../src/config/config.ts";
+import { interpretConfig } from "../../src/config/load.ts";
+import { configChanges, effectiveConfig } from "../../src/daemon/changes.ts";
+
+function config(toml: string): Config {
+  const result = interpretConfig(toml, null, {});
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.config;
+}
+
+const server = (id: string, more = "") =>
+  `[[servers]]\nid = "${id}"\nmanager = "rlm"\naddress = "5053@lic.example"\n${more}\n`;
+
+test("servers that came, went and became others", () => {
+  const before = config(server("a") + server("b") + server("c"));
+  const after = config(server("a") + server("c", "enabled = false") + server("d"));
+  expect(configChanges(before, after)).toEqual({
+    added: ["d"],
+    removed: ["b"],
+    changed: ["c"],
+    needRestart: [],
+  });
+});
+
+test("a new default interval changes the servers that follow it", () => {
+  const before = config(server("a") + server("b", 'interval = "60s"'));
+  const after = config(`[collector]\ninterval = "30s"\n${server("a")}${server("b", 'interval = "60s"')}`);
+  expect(configChanges(before, after).changed).toEqual(["a"]);
+});
+
+test("what needs a restart is named as the file spells it, and stays as it was", () => {
+  const before = config("");
+  const after = config(`
+    [http]
+    port = 9000
+    tls_cert = "/c"
+    tls_key = "/k"
+    cors_origins = ["https://a.example"]
+    max_body_bytes = 2048
+    [storage]
+    directory = "/srv"
+    [log]
+    format = "json"
+    level = "debug"
+    [collector]
+    concurrency = 4
+    rescan_timeout = "9s"
+    [limits]
+    streams = 5
+  `);
+  expect(configChanges(before, after).needRestart).toEqual([
+    "http.port",
+    "http.tls_cert, http.tls_key",
+    "http.cors_origins",
+    "storage.directory",
+    "log.format",
+    "collector.concurrency",
+  ]);
+  expect(effectiveConfig(before, after)).toMatchObject({
+    http: { port: 8080, tls: null, maxBodyBytes: 2048 },
+    storage: { directory: "/var/lib/licmond" },
+    log: { format: "auto", level: "debug" },
+    collector: { concurrency: 8, rescanTimeoutMs: 9_000 },
+    limits: { streams: 5 },
+  });
+});

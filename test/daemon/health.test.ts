@@ -1,0 +1,70 @@
+import { expect, test } from "bun:test";
+import { type HealthView, healthOf } from "../../src/daemon/health.ts";
+import { createTeardown } from "../../src/daemon/teardown.ts";
+import { initialPicture } from "../../src/domain/apply-poll.ts";
+import type { ServerPicture } from "../../src/domain/picture.ts";
+import type { MonitoredServer } from "../../src/domain/server.ts";
+
+const NOW = 1_000_000_000;
+const server: MonitoredServer = {
+  ...{ id: "eda", name: "eda", manager: "rlm", address: "1@x", tool: null, timezone: "UTC", labels: {} },
+  ...{ intervalMs: 60_000, timeoutMs: 1_000, enabled: true, logFile: null },
+};
+const picture = (change: Partial<ServerPicture>): ServerPicture => ({
+  ...initialPicture(server),
+  lastPollAt: NOW,
+  ...change,
+});
+const well: HealthView = {
+  database: { ok: true, message: "The database works", code: null },
+  collector: { enabled: 1, runningPolls: 0, nextPollAt: NOW + 1 },
+  snapshot: { version: 1, servers: [picture({ status: "up", state: "ok" })] },
+  sample: { cpu: 1, memory: 2, disk: 50 },
+  now: NOW,
+};
+
+test.each<[string, Partial<HealthView>, string]>([
+  ["all well", {}, "healthy healthy healthy"],
+  [
+    "the database fails",
+    { database: { ok: false, message: "x", code: "FULL" } },
+    "unhealthy healthy healthy",
+  ],
+  [
+    "no server",
+    { collector: { ...well.collector, enabled: 0, nextPollAt: null } },
+    "healthy healthy healthy",
+  ],
+  ["overdue", { collector: { ...well.collector, nextPollAt: NOW - 3e5 - 1 } }, "healthy unhealthy healthy"],
+  [
+    "overdue, and one runs",
+    { collector: { enabled: 1, runningPolls: 1, nextPollAt: NOW - 3e5 - 1 } },
+    "healthy healthy healthy",
+  ],
+  [
+    "a server is down",
+    { snapshot: { version: 1, servers: [picture({ status: "down", state: "stale" })] } },
+    "healthy degraded healthy",
+  ],
+  [
+    "not polled yet",
+    { snapshot: { version: 1, servers: [picture({ state: "stale", lastPollAt: null })] } },
+    "healthy healthy healthy",
+  ],
+  ["disk nearly full", { sample: { ...well.sample, disk: 95 } }, "healthy healthy degraded"],
+  ["disk unknown", { sample: { ...well.sample, disk: null } }, "healthy healthy healthy"],
+])("%s", (_name, change, expected) => {
+  const { database, collector, disk } = healthOf({ ...well, ...change });
+  expect(`${database.status} ${collector.status} ${disk.status}`).toBe(expected);
+});
+
+test("a teardown goes backwards, tells what fails and goes on", async () => {
+  const seen: string[] = [];
+  const teardown = createTeardown((what, error) => void seen.push(`${what}: ${error}`));
+  teardown.add("first", () => void seen.push("first"));
+  teardown.add("second", () => Promise.reject(new Error("stuck")));
+  teardown.add("third", async () => void seen.push("third"));
+  await teardown.run();
+  await teardown.run();
+  expect(seen).toEqual(["third", "second: Error: stuck", "first"]);
+});
