@@ -6,7 +6,7 @@ import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { managerOf } from "../managers/registry.ts";
-import type { Report } from "./check.ts";
+import type { Report } from "./report.ts";
 
 /** What the config asks of this host. Changes nothing on it. */
 export async function checkHost(config: Config, environment: Environment, report: Report): Promise<void> {
