@@ -2,6 +2,7 @@ import pictures from "./migrations/0001-pictures.sql" with { type: "text" };
 import keys from "./migrations/0002-keys.sql" with { type: "text" };
 import events from "./migrations/0003-events.sql" with { type: "text" };
 import sessions from "./migrations/0004-sessions.sql" with { type: "text" };
+import secrets from "./migrations/0005-secrets.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
 export interface Migration {
@@ -16,4 +17,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0002-keys", sql: keys },
   { name: "0003-events", sql: events },
   { name: "0004-sessions", sql: sessions },
+  { name: "0005-secrets", sql: secrets },
 ];

@@ -124,6 +124,11 @@ export const sessions = sqliteTable(
   ],
 );
 
+export const secrets = sqliteTable("secrets", {
+  name: text().primaryKey(),
+  value: blob({ mode: "buffer" }).notNull(),
+});
+
 /** Every table, for the test and for drizzle. */
 export const tables = {
   servers,
@@ -136,4 +141,5 @@ export const tables = {
   eventMarks,
   eventHoles,
   sessions,
+  secrets,
 };
