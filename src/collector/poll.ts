@@ -80,9 +80,10 @@ export function createPoller(deps: PollerDeps): Poller {
 
     if (reading?.recognised && !signal?.aborted) keepHosts(server.id, memory);
 
+    // The poll ends here: what the measurement beside it takes is no part of the tool's time, nor of the numbers' age.
+    const durationMs = Math.round(performance.now() - begun);
     const reachability: readonly MemberReachability[] =
       members.length > 0 ? await measured : await measure(memory.members, signal);
-    const durationMs = Math.round(performance.now() - begun);
     return {
       serverId: server.id,
       startedAt,
