@@ -77,6 +77,32 @@ describe("ETag", () => {
   });
 });
 
+describe("the buffer that is used again", () => {
+  test.each(["/api/licenses", "/api/licenses/features"])(
+    "%s: answers under way and parts keep their own bytes",
+    async (path) => {
+      const at = bench();
+      const [one, two] = [picture("one"), picture("two", { features: [feature("x".repeat(5000))] })];
+      at.show(one, two);
+      const first = await at.get(path);
+      const part = await at.get(`${path}?server=one`);
+      const again = await at.get(`${path}?unknown=1`);
+      at.show(two, one);
+      const later = await at.get(path);
+      at.show(picture("tiny", { features: [] }));
+      const last = await at.get(path);
+      const texts = await Promise.all([first, part, again, later, last].map((response) => response.text()));
+      for (const text of texts) expect(() => JSON.parse(text)).not.toThrow();
+      const [firstText = "", partText = "", againText, laterText = "", lastText = ""] = texts;
+      expect(againText).toBe(firstText);
+      expect(firstText.indexOf('"one"')).toBeLessThan(firstText.indexOf('"two"'));
+      expect(laterText.indexOf('"two"')).toBeLessThan(laterText.indexOf('"one"'));
+      expect(partText).not.toContain('"two"');
+      expect(lastText).not.toContain('"one"');
+    },
+  );
+});
+
 describe("format", () => {
   test.each<["json" | "csv" | null, string | null, "json" | "csv"]>([
     [null, null, "json"],

@@ -4,7 +4,7 @@ import { FeatureRecord } from "../../domain/records.ts";
 import { DATA_STATES } from "../../domain/words.ts";
 import { type Answer, type Answers, jsonAnswer } from "../answers/answers.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { joinFragments, perPicture, serialiseRows } from "../answers/fragments.ts";
+import { createJoiner, perPicture, serialiseRows } from "../answers/fragments.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
 import { sortable } from "../answers/order.ts";
@@ -39,11 +39,12 @@ export function featureRoutes({ live }: Pick<HttpDeps, "live">, exchanges: Excha
   const recordsOf = ({ server, features }: ServerPicture) =>
     features.map((one) => featureRecord(server.id, one));
   const fragmentOf = perPicture((picture) => serialiseRows(recordsOf(picture)));
+  const join = createJoiner();
 
   function everything(servers: readonly ServerPicture[]): Answer {
     const total = servers.reduce((sum, { features }) => sum + features.length, 0);
     return jsonAnswer(
-      joinFragments('{"features":[', servers.map(fragmentOf), `],"total":${total},"limit":null,"offset":0}`),
+      join('{"features":[', servers.map(fragmentOf), `],"total":${total},"limit":null,"offset":0}`),
     );
   }
 
@@ -56,7 +57,7 @@ export function featureRoutes({ live }: Pick<HttpDeps, "live">, exchanges: Excha
       const snapshot = live.snapshot();
       const servers = namedServers(snapshot, query.server);
       return answers.respond(request, exchange, snapshot, format, () => {
-        if (format === "json" && isPlain(query)) return everything(servers);
+        if (format === "json" && query.server === null && isPlain(query)) return everything(servers);
         const matched = servers.flatMap(({ server, features }) =>
           features
             .filter((feature) => wanted(query, feature))

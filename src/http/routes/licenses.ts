@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import type { ServerPicture, Snapshot } from "../../domain/picture.ts";
 import { FeatureRecord, ServerRecord, SummaryRecord } from "../../domain/records.ts";
 import { type Answer, type Answers, encode, jsonAnswer } from "../answers/answers.ts";
-import { joinFragments, perPicture } from "../answers/fragments.ts";
+import { createJoiner, perPicture } from "../answers/fragments.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -37,11 +37,14 @@ export function licenseRoutes(
     const features = picture.features.map((feature) => featureRecord(picture.server.id, feature));
     return encode(JSON.stringify({ ...serverRecord(picture), features }));
   });
+  const joinAll = createJoiner();
 
   function answer(snapshot: Snapshot, servers: readonly ServerPicture[]): Answer {
     const summary = summaryRecord({ version: snapshot.version, servers });
+    // A part of the servers is another answer: it must not overwrite the buffer of the whole.
+    const join = servers.length === snapshot.servers.length ? joinAll : createJoiner();
     return jsonAnswer(
-      joinFragments('{"servers":[', servers.map(fragmentOf), `],"summary":${JSON.stringify(summary)}}`),
+      join('{"servers":[', servers.map(fragmentOf), `],"summary":${JSON.stringify(summary)}}`),
     );
   }
 
