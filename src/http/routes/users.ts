@@ -1,27 +1,20 @@
 import { Elysia } from "elysia";
+import type { ServerPicture } from "../../domain/picture.ts";
 import { UserRecord } from "../../domain/records.ts";
 import { USER_KINDS } from "../../domain/words.ts";
-import type { Answers } from "../answers/answers.ts";
+import { type Answer, type Answers, encode, jsonAnswer } from "../answers/answers.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { perPicture } from "../answers/fragments.ts";
+import { createJoiner } from "../answers/fragments.ts";
 import { namedServers } from "../answers/known-servers.ts";
-import { type ListKind, listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
+import { listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
 import { sortable } from "../answers/order.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
-import { FORMAT, LIVE_PAGE, names, type Sort, sortBy, wholeNames, wordList } from "../parameters.ts";
+import { FORMAT, LIVE_PAGE, names, sortBy, wholeNames, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
 import { userRecords } from "../records/to-records.ts";
-
-const USERS: ListKind<UserRecord> = {
-  plural: "users",
-  record: UserRecord,
-  identity: ["server", "daemon", "feature", "kind", "user", "host", "display", "handle"],
-};
-
-/** Who holds seats longest stands first. */
-const BY_START: Sort<keyof UserRecord> = { field: "startedAt", descending: false };
+import { BY_START, createUserRows, USERS } from "./user-rows.ts";
 
 const QUERY = queryOf({
   feature: wholeNames("Exact name of the feature; may be repeated."),
@@ -38,9 +31,13 @@ type Query = QueryOf<typeof QUERY>;
 
 /** Who holds seats, for whom seats are kept, and who waits. */
 export function userRoutes({ live }: Pick<HttpDeps, "live">, exchanges: Exchanges, answers: Answers) {
-  const recordsOf = perPicture(({ server, features }) =>
-    features.flatMap((feature) => userRecords(server.id, feature)),
-  );
+  const rowsOf = createUserRows();
+  const join = createJoiner();
+
+  function everything(servers: readonly ServerPicture[]): Answer {
+    const { json, total } = rowsOf(servers);
+    return jsonAnswer(join('{"users":[', [encode(json)], `],"total":${total},"limit":null,"offset":0}`));
+  }
 
   return new Elysia({ name: "routes/users" }).get(
     "/api/licenses/users",
@@ -51,8 +48,13 @@ export function userRoutes({ live }: Pick<HttpDeps, "live">, exchanges: Exchange
       const snapshot = live.snapshot();
       const servers = namedServers(snapshot, query.server);
       return answers.respond(request, exchange, snapshot, format, () => {
+        if (format === "json" && isPlain(query)) return everything(servers);
         const wanted = matcher(query);
-        const matched = servers.flatMap((picture) => recordsOf(picture).filter(wanted));
+        const matched = servers.flatMap(({ server, features }) =>
+          features
+            .filter((feature) => query.feature === null || query.feature.includes(feature.name))
+            .flatMap((feature) => userRecords(server.id, feature).filter(wanted)),
+        );
         return listAnswer(USERS, matched, { ...query, sort: query.sort ?? BY_START }, format);
       });
     },
@@ -68,10 +70,15 @@ export function userRoutes({ live }: Pick<HttpDeps, "live">, exchanges: Exchange
   );
 }
 
-function matcher({ feature, daemon, user, host, kind }: Query): (row: UserRecord) => boolean {
+/** The question for everything; its answer is made of rows that are kept. */
+function isPlain({ feature, server, daemon, user, host, kind, sort, limit, offset }: Query): boolean {
+  const narrowed = [feature, server, daemon, user, host, kind, sort, limit].some((value) => value !== null);
+  return !narrowed && offset === 0;
+}
+
+function matcher({ daemon, user, host, kind }: Query): (row: UserRecord) => boolean {
   const hosts = host && new Set(host.map((name) => name.toLowerCase()));
   return (row) =>
-    (feature === null || feature.includes(row.feature)) &&
     (daemon === null || daemon.includes(row.daemon)) &&
     (user === null || (row.user !== null && user.includes(row.user))) &&
     (hosts === null || (row.host !== null && hosts.has(row.host.toLowerCase()))) &&
