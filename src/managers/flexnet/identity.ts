@@ -26,7 +26,8 @@ const PLAIN = /^[\w.:/ -]*$/;
  * and host, unless the second is a terminal or X display; three are user, host and display, which teaches the host.
  * With more, the host is, in this order, the word whose successor equals or extends it (`PC1 PC1:0.0`), a known
  * host, or the word before something shaped like a display; what stands before it is the user, the next word the
- * display, the rest a qualifier. Without evidence: one word each, and the rest is a qualifier.
+ * display, the rest a qualifier. Without evidence: one word each. A rest that is no plain words belongs to the
+ * display, unless the display's own shape tells where it ends.
  */
 export function createIdentityReader(hosts: KnownHosts): IdentityReader {
   const out: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
@@ -68,17 +69,11 @@ export function createIdentityReader(hosts: KnownHosts): IdentityReader {
     return words;
   }
 
-  /** Index of the host; 0 when a display follows the user at once; -1 without evidence. */
-  function hostByEvidence(text: string, words: number): number {
-    let display = 1;
-    while (display < words && !isDisplay(text, start(display), end(display))) display++;
-    // A display is never part of a user's name, so no host stands behind one.
-    const last = Math.min(display, words - 1);
-    for (let word = 1; word < last; word++) {
-      if (extendsWord(text, start(word), end(word), start(word + 1), end(word + 1))) return word;
-    }
-    for (let word = 1; word < last; word++) if (hosts.has(text.slice(start(word), end(word)))) return word;
-    return display < words ? display - 1 : -1;
+  /** The first word from `1` on that is shaped like a display; `words` when there is none. */
+  function firstDisplay(text: string, words: number): number {
+    let word = 1;
+    while (word < words && !isDisplay(text, start(word), end(word))) word++;
+    return word;
   }
 
   function splitMany(text: string, from: number, to: number): Identity {
@@ -86,15 +81,27 @@ export function createIdentityReader(hosts: KnownHosts): IdentityReader {
     const word = (index: number) => text.slice(start(index), end(index));
     /** Words from `index` to the last, with the blanks between them as printed. */
     const rest = (index: number) => (index < words ? text.slice(start(index), to) : null);
-    const host = hostByEvidence(text, words);
-    if (host === 0) return fill(word(0), null, word(1), rest(2));
-    if (host > 0) return fill(text.slice(from, end(host - 1)), word(host), word(host + 1), rest(host + 2));
-    const qualifier = rest(3);
+
+    const display = firstDisplay(text, words);
+    // A display is never part of a user's name, so no host stands behind one.
+    const last = Math.min(display, words - 1);
+    let host = 1;
+    while (host < last && !extendsWord(text, start(host), end(host), start(host + 1), end(host + 1))) host++;
+    const extended = host < last;
+    if (!extended) host = 1;
+    while (!extended && host < last && !hosts.has(word(host))) host++;
+
+    const known = host < last;
+    if (!known && display === 1) return fill(word(0), null, word(1), rest(2));
+    if (!known) host = display < words ? display - 1 : 1;
+    const user = text.slice(from, end(host - 1));
+    const qualifier = rest(host + 2);
     // Encrypted displays hold blanks and any sign; products, versions and process ids are plain words.
-    const isPlain = qualifier === null || PLAIN.test(qualifier);
-    if (isPlain) fill(word(0), word(1), word(2), qualifier);
-    else fill(word(0), word(1), rest(2), null);
-    out.guessed = true;
+    const shaped = extended || host + 1 === display;
+    if (shaped || qualifier === null || PLAIN.test(qualifier))
+      fill(user, word(host), word(host + 1), qualifier);
+    else fill(user, word(host), rest(host + 1), null);
+    out.guessed = !known && display === words;
     return out;
   }
 

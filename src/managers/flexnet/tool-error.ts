@@ -28,8 +28,14 @@ export function endsInErrorCode(text: string): boolean {
 }
 
 function errorSuffix(text: string): RegExpExecArray | null {
-  const open = text.lastIndexOf("(-");
-  return open === -1 ? null : SUFFIX.exec(text.slice(open));
+  let open = text.lastIndexOf("(-");
+  // The system's text may hold brackets of its own, though not many.
+  for (let tries = 0; open !== -1 && tries < 4; tries++) {
+    const found = SUFFIX.exec(text.slice(open));
+    if (found !== null) return found;
+    open = open === 0 ? -1 : text.lastIndexOf("(-", open - 1);
+  }
+  return null;
 }
 
 function number(text: string | undefined): number | null {

@@ -1,0 +1,234 @@
+import { describe, expect, test } from "bun:test";
+import { parseHeader } from "../../../src/managers/flexnet/header-line.ts";
+import { parseKind, parsePool } from "../../../src/managers/flexnet/pool-line.ts";
+import { parseReservation } from "../../../src/managers/flexnet/reservation-line.ts";
+import { createStartTimes } from "../../../src/managers/flexnet/start-time.ts";
+import { parseTableHeader, parseTableRow, type TableOrder } from "../../../src/managers/flexnet/table-row.ts";
+import { parseToolError } from "../../../src/managers/flexnet/tool-error.ts";
+
+describe("feature headers", () => {
+  const counts: [string, string, number, number][] = [
+    ["Users of F:  (Total of 1 license issued;  Total of 0 licenses in use)", "F", 1, 0],
+    ["Users of F:  (Total of 5 licenses issued;  Total of 1 licenses in use)", "F", 5, 1],
+    ["Users of F: (Total of 5 licences issued; Total of 1 licence in use) ", "F", 5, 1],
+    [
+      "Users of ARC/INFO:  (Total of 9999 licenses issued;  Total of 12 licenses in use)",
+      "ARC/INFO",
+      9999,
+      12,
+    ],
+    ["Users of 111:  (Total of 2 licenses issued;  Total of 3 licenses in use)", "111", 2, 3],
+    ["Users of a:b: (x):  (Total of 2 licenses issued;  Total of 3 licenses in use)", "a:b: (x)", 2, 3],
+  ];
+  test.each(counts)("%s", (line, name, total, used) => {
+    expect(parseHeader(line)).toEqual({ name, total, used, unlimited: false, error: null });
+  });
+
+  test("uncounted is a state, not a number", () => {
+    expect(parseHeader("Users of S:  (Uncounted, node-locked)")).toEqual({
+      name: "S",
+      total: null,
+      used: null,
+      unlimited: true,
+      error: null,
+    });
+  });
+
+  test("errors leave the counts unknown", () => {
+    expect(parseHeader("Users of S:  (Error: 21 licenses, unsupported by licensed server)")).toMatchObject({
+      name: "S",
+      total: null,
+      used: null,
+      unlimited: false,
+      error: { message: "Error: 21 licenses, unsupported by licensed server", major: null, kind: "query" },
+    });
+    expect(parseHeader("Users of S: Cannot get users of S: No such feature exists. (-5,222)")).toMatchObject({
+      name: "S",
+      total: null,
+      error: { message: "Cannot get users of S: No such feature exists. (-5,222)", major: -5, minor: 222 },
+    });
+  });
+
+  test.each([
+    "Users of",
+    "Users of F",
+    "Users of F:  (Total of 1",
+    "Users of F:  (Total of x licenses issued;  Total of 0 licenses in use)",
+  ])("%j is none", (line) => expect(parseHeader(line)).toBeNull());
+});
+
+describe("errors", () => {
+  const rows: [string, number | null, number | null, number | null, string][] = [
+    [
+      'Cannot connect to license server system. (-15,570:115 "Operation now in progress")',
+      -15,
+      570,
+      115,
+      "unreachable",
+    ],
+    [
+      'Cannot connect to license server (-15,10:10061 "WinSock: Connection refused")',
+      -15,
+      10,
+      10061,
+      "unreachable",
+    ],
+    ["Server node is down or not responding (-96,7)", -96, 7, null, "unreachable"],
+    ["The desired vendor daemon is down. (-97,121)", -97, 121, null, "unreachable"],
+    ["Cannot read data from license server system. (-16,287)", -16, 287, null, "query"],
+    ["No such feature exists. (-5,222)", -5, 222, null, "query"],
+    ['No file. (-1,359:2 "No (-7,8) file")', -1, 359, 2, "query"],
+    ["lmgrd is not running", null, null, null, "unreachable"],
+    ["something else", null, null, null, "query"],
+  ];
+  test.each(rows)("%s", (message, major, minor, system, kind) => {
+    expect(parseToolError(message)).toEqual({ message, major, minor, system, kind } as never);
+  });
+});
+
+describe("pool lines", () => {
+  const rows: [string, string | null, string, string][] = [
+    ['"F" v61.9, vendor: VEND', "v61.9", "VEND", "unknown"],
+    ['"F" v37, vendor: V, expiry: 1-jan-0', "v37", "V", "permanent"],
+    ['"F" v6.3, vendor: V, expiry: permanent(no expiration date)', "v6.3", "V", "permanent"],
+    ['"F" v2015.0325, vendor: V, expiry: 30-dec-2025', "v2015.0325", "V", "2025-12-30"],
+    ['"F" v1, vendor: V, expiry: 31-dec-99', "v1", "V", "1999-12-31"],
+    ['"a", vendor: x" v1, vendor: V, expiry: 01-jan-0000', "v1", "V", "permanent"],
+  ];
+  test.each(rows)("%s", (line, version, vendor, expiry) => {
+    const pool = parsePool(line, "UTC");
+    expect(pool).toMatchObject({ version, vendor, understood: true });
+    const { expiresOn, permanent } = pool?.expiry ?? { expiresOn: null, permanent: false };
+    expect(permanent ? "permanent" : (expiresOn ?? "unknown")).toBe(expiry);
+  });
+
+  test("an expiry that nobody can read is unknown, never permanent", () => {
+    expect(parsePool('"F" v1, vendor: V, expiry: when pigs fly', "UTC")).toMatchObject({
+      expiry: { expiresOn: null, permanent: false },
+      understood: false,
+    });
+  });
+
+  test("kinds", () => {
+    expect(parseKind("floating license")).toBe("floating");
+    expect(parseKind('nodelocked license, locked to "ID=1"')).toBe("nodelocked");
+    expect(parseKind("uncounted nodelocked license locked to NOTHING (hostid=ANY)")).toBe("uncounted");
+    expect(parseKind("floating lic")).toBeNull();
+  });
+});
+
+describe("reservations", () => {
+  const rows: [string, number, string, string][] = [
+    ["1 RESERVATION for HOST pc-1 (lic/27000)", 1, "host", "pc-1"],
+    ["48 RESERVATIONs for GROUP night-shift.2 (lic/27000)", 48, "group", "night-shift.2"],
+    ["2 RESERVATIONs for HOST_GROUP a b (c) (lic/27000)", 2, "host_group", "a b (c)"],
+    ["2 RESERVATIONs for USER Jane Doe (lic/27000)", 2, "user", "Jane Doe"],
+    ["2 RESERVATIONs for INTERNET 10.*.*.* (lic/27000)", 2, "internet", "10.*.*.*"],
+    ["2 RESERVATIONs for DISPLAY :0 (lic/27000)", 2, "display", ":0"],
+    ["2 RESERVATIONs for PROJECT p (lic/27000)", 2, "project", "p"],
+  ];
+  test.each(rows)("%s", (line, count, type, name) => {
+    expect(parseReservation(line, 3)).toEqual({ count, type, name, pool: 3 } as never);
+  });
+  test.each(["0 RESERVATIONs for HOST x (l/1)", "2 RESERVATIONs for MOON x (l/1)", "RESERVATION for HOST x"])(
+    "%j is none",
+    (line) => expect(parseReservation(line, null)).toBeNull(),
+  );
+});
+
+describe("the table of -i", () => {
+  const orders: [string, TableOrder | null][] = [
+    ["Feature   Version   #licenses    Expires      Vendor", "expires-vendor"],
+    ["Feature   Version   #licenses    Vendor       Expires", "vendor-expires"],
+    ["Feature   Version", null],
+  ];
+  test.each(orders)("%s", (line, order) => expect(parseTableHeader(line)).toBe(order));
+
+  const rows: [string, TableOrder, string, string, number | null, string, string, boolean][] = [
+    ["f 2018.12 600 31-dec-2018 vend", "expires-vendor", "f", "2018.12", 600, "vend", "2018-12-31", true],
+    ["f 0.1 1 01-jan-0000 vend", "expires-vendor", "f", "0.1", 1, "vend", "permanent", true],
+    [
+      "f 1.0 1 permanent(no expiration date) vend",
+      "expires-vendor",
+      "f",
+      "1.0",
+      1,
+      "vend",
+      "permanent",
+      true,
+    ],
+    [
+      "f 15.0 2 vend permanent(no expiration date)",
+      "vendor-expires",
+      "f",
+      "15.0",
+      2,
+      "vend",
+      "permanent",
+      true,
+    ],
+    ["f 15.0 uncounted vend permanent", "vendor-expires", "f", "15.0", null, "vend", "permanent", true],
+    ["f 15.0 0 vend 1-jan-0", "vendor-expires", "f", "15.0", null, "vend", "permanent", true],
+    ["111 1.0 3 vend 30-Apr-20202", "vendor-expires", "111", "1.0", 3, "vend", "2020-04-30", false],
+    ["f 1.0 3 vend never", "vendor-expires", "f", "1.0", 3, "vend", "unknown", false],
+    ["f 1.0 3 never vend", "expires-vendor", "f", "1.0", 3, "vend", "unknown", false],
+    ["a b 1.0 3 vend 30-apr-2020", "vendor-expires", "a b", "1.0", 3, "vend", "2020-04-30", true],
+  ];
+  test.each(rows)("%s (%s)", (line, order, feature, version, count, vendor, expiry, understood) => {
+    const row = parseTableRow(line, order, "UTC");
+    expect(row).toMatchObject({ feature, version, count, vendor, understood });
+    const { expiresOn, permanent } = row?.expiry ?? { expiresOn: null, permanent: false };
+    expect(permanent ? "permanent" : (expiresOn ?? "unknown")).toBe(expiry);
+  });
+  test.each(["f 1.0 many vend permanent", "f 1.0 3", "1.0 3 vend permanent", ""])("%j is no row", (line) => {
+    expect(parseTableRow(line, "vendor-expires", "UTC")).toBeNull();
+  });
+});
+
+describe("start times", () => {
+  const at = (iso: string) => Date.parse(iso);
+  const rows: [string, string, string, string | null][] = [
+    ["the report's year", "2017-10-20T17:02Z", "Fri 10/20 16:44", "2017-10-20T16:44Z"],
+    ["the year before, by the weekday", "2020-01-03T07:10Z", "Tue 12/31 23:50", "2019-12-31T23:50Z"],
+    ["two years before", "2020-01-03T07:10Z", "Mon 12/31 23:50", "2018-12-31T23:50Z"],
+    ["a day ahead across the turn of the year", "2019-12-31T23:30Z", "Wed 1/1 5:00", "2020-01-01T05:00Z"],
+    ["not two days ahead", "2019-12-30T23:30Z", "Wed 1/1 5:00", null],
+    ["no year near with that weekday", "2017-10-20T17:02Z", "Mon 6/11 11:01", null],
+    ["29 February", "2025-01-01T00:00Z", "Thu 2/29 12:00", "2024-02-29T12:00Z"],
+    ["29 February of no near year", "2023-01-01T00:00Z", "Thu 2/29 12:00", null],
+    ["a written year", "2020-01-03T07:10Z", "Fri 10/20/17 16:44", "2017-10-20T16:44Z"],
+    ["a written year and a wrong weekday", "2020-01-03T07:10Z", "Mon 10/20/2017 16:44", null],
+    ["no date of any calendar", "2020-01-03T07:10Z", "Mon 13/45 16:44", null],
+    ["no time of any day", "2017-10-20T17:02Z", "Fri 10/20 24:00", null],
+  ];
+  test.each(rows)("%s", (_, reference, text, expected) => {
+    const times = createStartTimes("UTC", at(reference));
+    expect(times.read(`x${text}, 2 licenses`, 1)).toBe(expected === null ? null : at(expected));
+    expect(times.end).toBe(1 + text.length);
+  });
+
+  test.each([
+    "Fri 10/20 16:4",
+    "Fri 10/20",
+    "10/20 16:44",
+    "Fry 10/20 16:44",
+    "Fri 10-20 16:44",
+    "Fri 10/20/ 16:44",
+    "",
+  ])("%j is none", (text) => expect(createStartTimes("UTC", 0).read(text, 0)).toBeUndefined());
+
+  test("a zone, and the hour that occurs twice", () => {
+    const times = createStartTimes("Europe/Berlin", at("2026-10-26T12:00Z"));
+    expect(times.read("Sun 10/25 2:30", 0)).toBe(at("2026-10-25T00:30Z"));
+    expect(times.read("Sun 10/25 3:30", 0)).toBe(at("2026-10-25T02:30Z"));
+    expect(times.read("Sat 10/24 23:59", 0)).toBe(at("2026-10-24T21:59Z"));
+    expect(times.read("Mon 10/26 0:00", 0)).toBe(at("2026-10-25T23:00Z"));
+  });
+
+  test("a new reference forgets what was resolved by the old one", () => {
+    const times = createStartTimes("UTC", at("2026-10-26T12:00Z"));
+    expect(times.read("Fri 10/20 16:44", 0)).toBeNull();
+    times.setReference(at("2017-10-20T17:02Z"));
+    expect(times.read("Fri 10/20 16:44", 0)).toBe(at("2017-10-20T16:44Z"));
+  });
+});

@@ -1,0 +1,484 @@
+import { describe, expect, test } from "bun:test";
+import { MAX_UNPARSED_KEPT } from "../../../src/domain/reading.ts";
+import { createKnownHosts } from "../../../src/managers/known-hosts.ts";
+import { around, block, featureOf, fixture, readText } from "./read.ts";
+
+const SEAT = "    amira pc-1 pc-1 (v1.0) (lic/27000 101), start Fri 10/20 16:44";
+
+describe("a modern output", () => {
+  const reading = readText(fixture("modern"));
+
+  test("head, members, daemons", () => {
+    expect(reading).toMatchObject({
+      manager: "flexnet",
+      reportTime: Date.parse("2025-03-12T14:05Z"),
+      members: [
+        {
+          host: "lic1.example.com",
+          port: 27000,
+          status: "up",
+          master: true,
+          version: "v11.19.6",
+          error: null,
+        },
+      ],
+      daemons: [{ name: "solverd", status: "up", version: "v11.19.6", error: null, totals: null }],
+      errors: [],
+      cut: false,
+      recognised: true,
+    });
+    expect(reading.features.map(({ name }) => name)).toEqual(["Solver", "111", "Viewer", "Broken", "Idle"]);
+  });
+
+  test("pools of one feature, each with what stands under it", () => {
+    const solver = featureOf(reading, "Solver");
+    expect(solver).toMatchObject({
+      daemon: "solverd",
+      total: 20,
+      used: 17,
+      unlimited: false,
+      consistency: "ok",
+    });
+    expect(solver.pools).toEqual([
+      {
+        number: null,
+        version: "v2025.1",
+        vendorString: 'site=A|seats="12",kind:full',
+        kind: "floating",
+        total: 12,
+        used: 11,
+        unlimited: false,
+        expiry: { expiresOn: "2025-12-31", expiresAt: Date.parse("2026-01-01T00:00Z") - 1, permanent: false },
+      },
+      {
+        number: null,
+        version: "v2024.2",
+        vendorString: null,
+        kind: "nodelocked",
+        total: 8,
+        used: 6,
+        unlimited: false,
+        expiry: { expiresOn: null, expiresAt: null, permanent: true },
+      },
+    ]);
+  });
+
+  test("checkouts: counts, linger, process ids, handles, starts", () => {
+    const rows = featureOf(reading, "Solver").checkouts.map((held) => [
+      held.user,
+      held.host,
+      held.display,
+      held.qualifier,
+      held.count,
+      held.lingerSeconds,
+      held.borrowed,
+      held.pid,
+      held.handle,
+      held.pool,
+      held.startedAt === null ? null : new Date(held.startedAt).toISOString().slice(0, 16),
+    ]);
+    expect(rows).toEqual([
+      ["amira", "ws-101", "ws-101", null, 1, null, false, 4711, "101", 0, "2025-03-12T08:01"],
+      ["bruno", "ws-102", "ws-102:0.0", null, 4, null, false, 4712, "205", 0, "2025-03-11T17:55"],
+      [
+        "Carla von Berg",
+        "ws-103",
+        "/dev/pts/3",
+        "Batch Engine",
+        2,
+        600,
+        true,
+        null,
+        "309",
+        0,
+        "2025-03-12T09:30",
+      ],
+      ["dora", "ws-104", "NoXDisplay", "88123", 1, 0, false, null, "412", 0, "2024-12-30T10:00"],
+      ["1", "ws-106", "ws-106", null, 6, null, false, null, "614", 1, "2025-03-12T11:11"],
+    ]);
+  });
+
+  test("reservations and queue", () => {
+    const solver = featureOf(reading, "Solver");
+    expect(solver.reservations).toEqual([
+      { type: "group", name: "night-shift", count: 2, pool: 0 },
+      { type: "host_group", name: "rack-7.east", count: 1, pool: 0 },
+    ]);
+    expect(solver.queue).toEqual([
+      {
+        user: "emil",
+        host: "ws-105",
+        display: "ws-105",
+        qualifier: "2025.1",
+        version: "v2025.1",
+        count: 3,
+        handle: "513",
+        pool: 0,
+      },
+    ]);
+  });
+
+  test("uncounted and failed features have no counts", () => {
+    expect(featureOf(reading, "Viewer")).toMatchObject({ total: null, used: null, unlimited: true });
+    expect(featureOf(reading, "Viewer").pools[0]).toMatchObject({
+      kind: "uncounted",
+      unlimited: true,
+      total: null,
+    });
+    expect(featureOf(reading, "Broken")).toMatchObject({
+      total: null,
+      used: null,
+      unlimited: false,
+      pools: [],
+    });
+    expect(featureOf(reading, "Broken").error?.message).toBe(
+      "Error: 3 licenses, unsupported by licensed server",
+    );
+  });
+
+  test("a row of the table that no pool line stands for becomes a pool, and glued text behind its year is reported", () => {
+    expect(featureOf(reading, "Idle").pools).toEqual([
+      {
+        number: null,
+        version: "v3.0",
+        vendorString: null,
+        kind: "unknown",
+        total: 5,
+        used: 0,
+        unlimited: false,
+        expiry: { expiresOn: "2026-04-30", expiresAt: Date.parse("2026-05-01T00:00Z") - 1, permanent: false },
+      },
+    ]);
+    expect(reading.unparsedLines).toBe(1);
+    expect(reading.unparsed[0]?.text).toContain("30-Apr-20261");
+  });
+});
+
+describe("a triad with a member down and several daemons", () => {
+  const reading = readText(fixture("triad-two-daemons"));
+
+  test("one error line brings down its member, not the server; short and long names are one host", () => {
+    expect(
+      reading.members.map(({ host, port, status, master, version }) => [host, port, status, master, version]),
+    ).toEqual([
+      ["alpha", 27000, "up", false, "v9.2"],
+      ["beta", 27000, "up", true, "v11.7"],
+      ["gamma", 27000, "down", false, null],
+    ]);
+    expect(reading.members[2]?.error).toEqual({
+      message: 'Cannot connect to license server system. (-15,570:115 "Operation now in progress")',
+      major: -15,
+      minor: 570,
+      system: 115,
+      kind: "unreachable",
+    });
+    expect(reading.errors).toEqual([]);
+    expect(reading.unparsedLines).toBe(0);
+  });
+
+  test("equal feature names belong to the daemon whose list they stand in", () => {
+    expect(reading.features.map(({ daemon, name, total, used }) => [daemon, name, total, used])).toEqual([
+      ["cadd", "Mesh", 10, 1],
+      ["cadd", "Draw", 3, 0],
+      ["simd", "Mesh", 4, 4],
+      ["deadd", "Gone", null, null],
+    ]);
+    expect(reading.daemons.map(({ name, status }) => [name, status])).toEqual([
+      ["cadd", "up"],
+      ["simd", "up"],
+      ["deadd", "down"],
+    ]);
+  });
+
+  test("features of a daemon that is down are errors, not zeros", () => {
+    expect(featureOf(reading, "Gone")).toMatchObject({
+      total: null,
+      used: null,
+      error: { message: "Cannot get users of Gone: No such feature exists. (-5,222)", major: -5, minor: 222 },
+    });
+  });
+
+  test("a checkout without version, one without handle, the year before in January", () => {
+    const [first, second] = featureOf(reading, "Mesh", "simd").checkouts;
+    expect(first).toMatchObject({ user: "win\\user", host: "pc-2", version: null, handle: "22" });
+    expect(second).toMatchObject({ host: "pc-3", display: "pc-30", version: "v5.0", handle: null, count: 3 });
+    expect(featureOf(reading, "Mesh", "cadd").checkouts[0]?.startedAt).toBe(Date.parse("2019-12-31T23:50Z"));
+  });
+});
+
+describe("errors", () => {
+  test("a server that is down", () => {
+    const reading = readText(fixture("unreachable"));
+    const message =
+      'lmgrd is not running: License server machine is down or not responding. (-96,7:2 "No such file or directory")';
+    expect(reading.errors).toEqual([{ message, major: -96, minor: 7, system: 2, kind: "unreachable" }]);
+    expect(reading.members).toMatchObject([
+      { host: "lonely", port: 27000, status: "down", error: { message } },
+    ]);
+    expect(reading).toMatchObject({ features: [], unparsedLines: 0, recognised: true });
+  });
+
+  const whole: [string, string, number | null][] = [
+    [
+      'Error getting status: Cannot connect to license server (-15,570:111 "Connection refused")',
+      "unreachable",
+      -15,
+    ],
+    [
+      'Error getting status: Cannot connect to license server system. (-15,10:10061 "WinSock: Connection refused")',
+      "unreachable",
+      -15,
+    ],
+    ["Error getting status: Cannot read data from license server system. (-16,287)", "query", -16],
+    ['Error getting status: Cannot find license file. (-1,359:2 "No such file or directory")', "query", -1],
+    ["lmgrd is not running: Server node is down or not responding (-96,7)", "unreachable", -96],
+  ];
+  test.each(whole)("%s", (line, kind, major) => {
+    const reading = readText(`lmutil - Copyright (c) 1989-2016 Flexera.\n\n${line}\n`);
+    expect(reading.errors).toMatchObject([{ message: line, kind, major }]);
+    expect(reading).toMatchObject({ members: [], features: [], unparsedLines: 0, recognised: true });
+  });
+
+  test("a member that answers with an error is not shown to be down", () => {
+    const text = around([]).replace(
+      "lic: license server UP (MASTER) v11.13.0",
+      "lic: Cannot read data. (-16,287)",
+    );
+    expect(readText(text).members).toMatchObject([
+      { status: "unknown", error: { kind: "query", major: -16 } },
+    ]);
+  });
+
+  test("an output of something else is not recognised, and its lines are kept", () => {
+    const reading = readText("bash: lmutil: command not found\n\nsomething else\n");
+    expect(reading).toMatchObject({ recognised: false, unparsedLines: 2, features: [], errors: [] });
+    expect(reading.unparsed).toEqual([
+      { line: 1, text: "bash: lmutil: command not found" },
+      { line: 3, text: "something else" },
+    ]);
+  });
+
+  test("unknown lines are counted without end and kept within bounds", () => {
+    const reading = readText(around(Array.from({ length: 1000 }, () => "?".repeat(2000))));
+    expect(reading.unparsedLines).toBe(1000);
+    expect(reading.unparsed).toHaveLength(MAX_UNPARSED_KEPT);
+    expect(reading.unparsed[0]?.text).toHaveLength(500);
+  });
+});
+
+describe("shapes that other parsers trip over", () => {
+  test("a blank line behind every line, names in column 0, tabs, CRLF, lone CR", () => {
+    const plain = around(block("F", 1, [SEAT]));
+    const expected = readText(plain);
+    const shapes = [
+      plain.replaceAll("\n", "\n\n"),
+      plain.replaceAll("\n", "\n \t\n"),
+      plain.replaceAll(/^ +/gm, ""),
+      plain.replaceAll(/^ +/gm, "\t"),
+      plain.replaceAll("\n", "\r\n"),
+      plain.replaceAll("\n", "\r"),
+      `\uFEFF${plain}`,
+      plain.replaceAll(/^\n/gm, ""),
+      plain.replaceAll("\n", "   \n"),
+    ];
+    for (const shape of shapes) expect(readText(shape)).toEqual(expected);
+  });
+
+  test("counts of checkouts, singular and plural", () => {
+    const reading = readText(around(block("F", 44, [`${SEAT}, 43 licenses`, `${SEAT}, 1 license`])));
+    expect(featureOf(reading, "F")).toMatchObject({
+      consistency: "ok",
+      checkouts: [{ count: 43 }, { count: 1 }],
+    });
+  });
+
+  test("queued requests are not in use", () => {
+    const queued = "    amira pc-1 x 1.0 (v1.0) (lic/27000 101) queued for 5 licenses";
+    const reading = readText(around(block("F", 1, [SEAT, queued])));
+    expect(featureOf(reading, "F")).toMatchObject({
+      used: 1,
+      consistency: "ok",
+      queue: [{ count: 5, qualifier: "1.0" }],
+    });
+  });
+
+  test("reservations of one group on several lines, groups with hyphens, host groups", () => {
+    const lines = [
+      "\t2 RESERVATIONs for GROUP a-b.c (lic/27000)",
+      SEAT,
+      "\t1 RESERVATION for GROUP a-b.c (lic/27000)",
+      "\t3 RESERVATIONs for HOST_GROUP x y (lic/27000)",
+    ];
+    const reading = readText(around(block("F", 7, lines)));
+    expect(featureOf(reading, "F")).toMatchObject({
+      consistency: "ok",
+      reservations: [
+        { type: "group", name: "a-b.c", count: 2 },
+        { type: "group", name: "a-b.c", count: 1 },
+        { type: "host_group", name: "x y", count: 3 },
+      ],
+    });
+    expect(featureOf(reading, "F").pools[0]?.used).toBe(7);
+  });
+
+  const tails: [string, number, number | null, boolean, number | null][] = [
+    ["  (linger: 14437140)", 1, 14_437_140, true, null],
+    ["  (linger: 885098 / 1340160)", 1, 885_098, true, null],
+    ["  (linger: 0 / 86400)", 1, 0, false, null],
+    [", 16 licenses  (linger: 10 / 20)", 16, 10, true, null],
+    [", 16 licenses (linger: 10), PID: 7 ", 16, 10, true, 7],
+    [", PID: 7 , 16 licenses", 16, null, false, 7],
+    [", PID: 7  (linger: 10)", 1, 10, true, 7],
+    ["   ", 1, null, false, null],
+  ];
+  test.each(tails)("tail %j", (tail, count, lingerSeconds, borrowed, pid) => {
+    const reading = readText(around(block("F", count, [SEAT + tail])));
+    expect(reading.unparsedLines).toBe(0);
+    expect(featureOf(reading, "F").checkouts).toMatchObject([{ count, lingerSeconds, borrowed, pid }]);
+  });
+
+  test.each([", 0 licenses", ", 2 licenses, 3 licenses", ", PID: x", " and more", ", PID: 1, PID: 2"])(
+    "a tail of %j is none of lmstat's: the line is kept and the block is short",
+    (tail) => {
+      const reading = readText(around(block("F", 1, [SEAT + tail])));
+      expect(reading.unparsedLines).toBe(1);
+      expect(featureOf(reading, "F")).toMatchObject({ checkouts: [], consistency: "short" });
+      expect(featureOf(reading, "F").pools[0]?.used).toBeNull();
+    },
+  );
+
+  test("displays with brackets, quotes, commas and bars", () => {
+    const lines = [
+      "    root srv |)8<fZ)=Y[<7L$lY-p\\<6nn^Y (v61.4) (lic/27000 1), start Mon 10/16 11:01",
+      "    jo pc w%.=H@QVO!;~_8' (v10.1) (lic/27000 2), start Mon 10/16 11:01",
+      '    al pc "a), start Fri 10/20 1:00, (b" (v1) (lic/27000 3), start Mon 10/16 11:01',
+      "    bo pc (v9) (v1) (lic/27000 4), start Mon 10/16 11:01",
+    ];
+    const { checkouts } = featureOf(readText(around(block("F", 4, lines))), "F");
+    expect(checkouts.map(({ display, version, handle }) => [display, version, handle])).toEqual([
+      ["|)8<fZ)=Y[<7L$lY-p\\<6nn^Y", "v61.4", "1"],
+      ["w%.=H@QVO!;~_8'", "v10.1", "2"],
+      ['"a), start Fri 10/20 1:00, (b"', "v1", "3"],
+      ["(v9)", "v1", "4"],
+    ]);
+  });
+
+  test("a host in two spellings is one member, its best status wins", () => {
+    const text = around([]).replace(
+      "lic: license server UP (MASTER) v11.13.0",
+      "  LIC: license server DOWN\n  lic: license server UP v11.12\n  Lic: license server UP (MASTER) v11.12",
+    );
+    expect(readText(text).members).toEqual([
+      { host: "lic", port: 27000, status: "up", master: true, version: "v11.12", error: null },
+    ]);
+  });
+
+  test("two long names with one first label are two hosts", () => {
+    const text = around([]).replace(
+      "License server status: 27000@lic",
+      "License server status: 27000@lic.a.example,27000@lic.b.example,27000@lic.c.example",
+    );
+    expect(
+      readText(text.replace(/^lic: .*$/m, "lic.b.example: license server UP v11.1")).members,
+    ).toMatchObject([
+      { host: "lic.a.example", status: "unknown" },
+      { host: "lic.b.example", status: "up" },
+      { host: "lic.c.example", status: "unknown" },
+    ]);
+  });
+
+  test("several servers in one output", () => {
+    const reading = readText(fixture("two-servers"));
+    expect(reading.unparsedLines).toBe(0);
+    expect(reading.members.map(({ host }) => host)).toEqual(["one", "two"]);
+    expect(reading.features.map(({ daemon, total }) => [daemon, total])).toEqual([
+      ["firstd", 2],
+      ["secondd", 7],
+    ]);
+    expect(featureOf(reading, "Tool", "firstd").pools[0]?.expiry.expiresOn).toBe("2024-02-29");
+  });
+
+  test("equal lines with one handle are checkouts of their own", () => {
+    const reading = readText(around(block("F", 3, [SEAT, SEAT, SEAT])));
+    expect(featureOf(reading, "F")).toMatchObject({ consistency: "ok" });
+    expect(featureOf(reading, "F").checkouts).toHaveLength(3);
+  });
+
+  test("numeric users and numeric features", () => {
+    const line = "    1 2 3 (v4) (lic/27000 5), start Fri 10/20 6:07";
+    const reading = readText(around(block("111", 1, [line])));
+    expect(featureOf(reading, "111").checkouts).toMatchObject([
+      { user: "1", host: "2", display: "3", version: "v4", handle: "5" },
+    ]);
+  });
+
+  test("more lines than seats share them; their pools' use is not known", () => {
+    const reading = readText(around(block("F", 1, [SEAT, SEAT])));
+    expect(featureOf(reading, "F")).toMatchObject({
+      used: 1,
+      consistency: "shared",
+      pools: [{ used: null }],
+    });
+  });
+
+  test("in use beyond issued is what the tool says", () => {
+    const reading = readText(around(block("F", 2, [`${SEAT}, 2 licenses`], 1)));
+    expect(featureOf(reading, "F")).toMatchObject({ total: 1, used: 2, consistency: "ok" });
+  });
+
+  test("bytes that are not UTF-8", () => {
+    const text = around(block("F", 1, [SEAT.replace("amira", "J\u00fcrgen")]));
+    const bytes = new Uint8Array(Buffer.from(text, "latin1"));
+    expect(featureOf(readText(bytes), "F").checkouts).toMatchObject([{ user: "J\u00fcrgen" }]);
+  });
+
+  test("the zone of the server", () => {
+    const reading = readText(around(block("F", 1, [SEAT])), { zone: "America/New_York" });
+    expect(reading.reportTime).toBe(Date.parse("2017-10-20T21:02Z"));
+    expect(featureOf(reading, "F").checkouts[0]?.startedAt).toBe(Date.parse("2017-10-20T20:44Z"));
+  });
+
+  test("without a readable banner our own clock tells the year", () => {
+    const text = around(block("F", 1, [SEAT]), "Fri 10/20/XXXX 10:00");
+    const reading = readText(text, { now: Date.parse("2017-11-01T00:00Z") });
+    expect(reading).toMatchObject({ reportTime: null, unparsedLines: 0 });
+    expect(featureOf(reading, "F").checkouts[0]?.startedAt).toBe(Date.parse("2017-10-20T16:44Z"));
+  });
+
+  test("the version of the tool, where it is printed", () => {
+    expect(
+      readText("lmutil - Copyright (c) 1989-2016 F.\nlmstat v11.14.0.1 build 188735 x64_lsb\n").toolVersion,
+    ).toBe("v11.14.0.1");
+  });
+
+  test("only the date as a heading, daemons without one", () => {
+    const reading = readText("Wed 10/28/2020 10:48\n\n   vend: UP v11.1\nFeature usage info:\n");
+    expect(reading).toMatchObject({
+      reportTime: Date.parse("2020-10-28T10:48Z"),
+      daemons: [{ name: "vend", status: "up" }],
+      unparsedLines: 0,
+    });
+  });
+});
+
+describe("hosts", () => {
+  const known = "    bo pc-7 pc-7 (v1.0) (lic/27000 1), start Fri 10/20 6:07";
+  const odd = "    Jane Doe pc-7 abc (v1.0) (lic/27000 2), start Fri 10/20 6:07";
+
+  test.each([
+    ["before", [known, odd]],
+    ["behind", [odd, known]],
+  ])("learnt from a line %s it, whatever the order", (_, lines) => {
+    const { checkouts } = featureOf(readText(around(block("F", 2, lines))), "F");
+    expect(checkouts).toContainEqual(
+      expect.objectContaining({ user: "Jane Doe", host: "pc-7", display: "abc" }),
+    );
+  });
+
+  test("learnt from an earlier output", () => {
+    const knownHosts = createKnownHosts();
+    readText(around(block("F", 1, [known])), { knownHosts });
+    const { checkouts } = featureOf(readText(around(block("F", 1, [odd])), { knownHosts }), "F");
+    expect(checkouts).toMatchObject([{ user: "Jane Doe", host: "pc-7", display: "abc" }]);
+  });
+});
