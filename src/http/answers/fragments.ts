@@ -24,8 +24,22 @@ export function serialiseRows(rows: readonly unknown[]): Uint8Array<ArrayBuffer>
   return encode(JSON.stringify(rows).slice(1, -1));
 }
 
+/** A piece of an answer that is kept as text, with its length in UTF-8. */
+export interface TextPiece {
+  readonly text: string;
+  readonly byteLength: number;
+}
+
+export function textPiece(text: string): TextPiece {
+  return { text, byteLength: Buffer.byteLength(text) };
+}
+
 /** `head`, the parts that are not empty with commas between, `tail`. */
-export type Joiner = (head: string, parts: readonly Uint8Array[], tail: string) => Uint8Array<ArrayBuffer>;
+export type Joiner = (
+  head: string,
+  parts: readonly (Uint8Array | TextPiece)[],
+  tail: string,
+) => Uint8Array<ArrayBuffer>;
 
 /**
  * Joins into one buffer of its own, which it uses again: what it gives is right until its next call, so one joiner
@@ -34,7 +48,7 @@ export type Joiner = (head: string, parts: readonly Uint8Array[], tail: string) 
  * A Response copies the bytes it is made of (Fetch standard, "extract a body"), so answers under way are safe.
  */
 export function createJoiner(): Joiner {
-  let buffer = new Uint8Array(0);
+  let buffer = Buffer.alloc(0);
   return (head, parts, tail) => {
     const pieces = parts.filter(({ byteLength }) => byteLength > 0);
     const first = encode(head);
@@ -43,10 +57,11 @@ export function createJoiner(): Joiner {
       (sum, { byteLength }) => sum + byteLength + 1,
       first.byteLength + last.byteLength,
     );
-    if (buffer.byteLength < length) buffer = new Uint8Array(Math.ceil(length * 1.25));
+    if (buffer.byteLength < length) buffer = Buffer.alloc(Math.ceil(length * 1.25));
     let end = 0;
-    const put = (piece: Uint8Array) => {
-      buffer.set(piece, end);
+    const put = (piece: Uint8Array | TextPiece) => {
+      if (piece instanceof Uint8Array) buffer.set(piece, end);
+      else buffer.write(piece.text, end);
       end += piece.byteLength;
     };
     put(first);

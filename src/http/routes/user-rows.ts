@@ -1,6 +1,6 @@
 import type { ServerPicture } from "../../domain/picture.ts";
 import { UserRecord } from "../../domain/records.ts";
-import { perPicture } from "../answers/fragments.ts";
+import { perPicture, type TextPiece, textPiece } from "../answers/fragments.ts";
 import type { ListKind } from "../answers/list.ts";
 import { ordered } from "../answers/order.ts";
 import type { Sort } from "../parameters.ts";
@@ -16,28 +16,26 @@ export const USERS: ListKind<UserRecord> = {
 export const BY_START: Sort<keyof UserRecord> = { field: "startedAt", descending: false };
 
 /** A row as it is kept: written out, with what it is sorted by. */
-interface Row {
+interface Row extends TextPiece {
   /** Epoch ms; unknown = Infinity, which puts it last. */
   readonly start: number;
-  readonly json: string;
 }
 
 /**
- * All rows of all servers by start, written out, as the inside of a JSON list. Each server's rows are sorted and
+ * All rows of all servers by start, written out. Each server's rows are sorted and
  * kept with its picture, so that after a poll only that server's are made anew and the rest is merged: servers in
  * the order of their ids and a stable sort keep ties in the order of identity.
  */
-export function createUserRows(): (servers: readonly ServerPicture[]) => { json: string; total: number } {
+export function createUserRows(): (servers: readonly ServerPicture[]) => readonly TextPiece[] {
   const rowsOf = perPicture(({ server, features }): readonly Row[] => {
     const records = features.flatMap((feature) => userRecords(server.id, feature));
     return ordered(records, BY_START, USERS.identity).map((record) => ({
       start: record.startedAt === null ? Infinity : Date.parse(record.startedAt),
-      json: JSON.stringify(record),
+      ...textPiece(JSON.stringify(record)),
     }));
   });
   return (servers) => {
     const byId = servers.toSorted((a, b) => (a.server.id < b.server.id ? -1 : 1));
-    const rows = byId.flatMap(rowsOf).sort((a, b) => (a.start === b.start ? 0 : a.start - b.start));
-    return { json: rows.map(({ json }) => json).join(","), total: rows.length };
+    return byId.flatMap(rowsOf).sort((a, b) => (a.start === b.start ? 0 : a.start - b.start));
   };
 }

@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { UserRecord } from "../../domain/records.ts";
 import { USER_KINDS } from "../../domain/words.ts";
-import { type Answer, type Answers, encode, jsonAnswer } from "../answers/answers.ts";
+import { type Answer, type Answers, jsonAnswer } from "../answers/answers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { createJoiner } from "../answers/fragments.ts";
 import { namedServers } from "../answers/known-servers.ts";
@@ -35,8 +35,8 @@ export function userRoutes({ live }: Pick<HttpDeps, "live">, exchanges: Exchange
   const join = createJoiner();
 
   function everything(servers: readonly ServerPicture[]): Answer {
-    const { json, total } = rowsOf(servers);
-    return jsonAnswer(join('{"users":[', [encode(json)], `],"total":${total},"limit":null,"offset":0}`));
+    const rows = rowsOf(servers);
+    return jsonAnswer(join('{"users":[', rows, `],"total":${rows.length},"limit":null,"offset":0}`));
   }
 
   return new Elysia({ name: "routes/users" }).get(
