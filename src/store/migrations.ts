@@ -3,6 +3,7 @@ import keys from "./migrations/0002-keys.sql" with { type: "text" };
 import events from "./migrations/0003-events.sql" with { type: "text" };
 import sessions from "./migrations/0004-sessions.sql" with { type: "text" };
 import secrets from "./migrations/0005-secrets.sql" with { type: "text" };
+import quotas from "./migrations/0006-quotas.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
 export interface Migration {
@@ -18,4 +19,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0003-events", sql: events },
   { name: "0004-sessions", sql: sessions },
   { name: "0005-secrets", sql: secrets },
+  { name: "0006-quotas", sql: quotas },
 ];

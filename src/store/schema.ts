@@ -129,6 +129,14 @@ export const secrets = sqliteTable("secrets", {
   value: blob({ mode: "buffer" }).notNull(),
 });
 
+export const quotaCounts = sqliteTable("quota_counts", {
+  keyId: text("key_id").primaryKey(),
+  dayAt: integer("day_at").notNull(),
+  dayCount: integer("day_count").notNull(),
+  monthAt: integer("month_at").notNull(),
+  monthCount: integer("month_count").notNull(),
+});
+
 /** Every table, for the test and for drizzle. */
 export const tables = {
   servers,
@@ -142,4 +150,5 @@ export const tables = {
   eventHoles,
   sessions,
   secrets,
+  quotaCounts,
 };

@@ -1,0 +1,150 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { createQuotas, type Quotas } from "../../src/store/quotas.ts";
+import { cleanUp, fixedClock, later, linesOf, open, spawnScript, temporaryDirectory } from "./place.ts";
+
+afterEach(cleanUp);
+
+const DAY = 86_400_000;
+const NOON = Date.parse("2026-03-02T12:00:00.000Z");
+const MIDNIGHT = Date.parse("2026-03-03T00:00:00.000Z");
+const APRIL = Date.parse("2026-04-01T00:00:00.000Z");
+
+function make(now = NOON) {
+  const clock = fixedClock(now);
+  const store = open(temporaryDirectory());
+  return { store, clock, quotas: createQuotas({ store, clock }) };
+}
+
+function takeTimes(quotas: Quotas, times: number, daily: number | null, monthly: number | null) {
+  const answers = [];
+  for (let n = 0; n < times; n++) answers.push(quotas.take("k", { daily, monthly }));
+  return answers;
+}
+
+describe("a quota", () => {
+  test.each<[number | null, number | null, number, object | null]>([
+    [null, null, 5, null],
+    [5, null, 5, null],
+    [4, null, 5, { period: "day", limit: 4, until: MIDNIGHT }],
+    [null, 4, 5, { period: "month", limit: 4, until: APRIL }],
+    [4, 4, 5, { period: "month", limit: 4, until: APRIL }],
+    [4, 9, 5, { period: "day", limit: 4, until: MIDNIGHT }],
+    [1, 1, 1, null],
+  ])("of %j a day, %j a month: the %ith request", (daily, monthly, times, refusal) => {
+    const { quotas } = make();
+    const answers = takeTimes(quotas, times, daily, monthly);
+    expect<unknown>(answers.at(-1)).toEqual(refusal);
+    expect(answers.slice(0, -1)).toEqual(Array(times - 1).fill(null));
+    // What was refused was not counted.
+    expect(quotas.used("k").day).toBe(times - (refusal === null ? 0 : 1));
+  });
+
+  test("holds for its key alone, and with the limits of the moment", () => {
+    const { quotas } = make();
+    takeTimes(quotas, 3, 3, null);
+    expect(quotas.take("other", { daily: 1, monthly: 1 })).toBeNull();
+    expect(quotas.take("k", { daily: 4, monthly: null })).toBeNull();
+    expect(quotas.take("k", { daily: 2, monthly: null })?.period).toBe("day");
+  });
+
+  test.each([
+    ["the last millisecond of the day", MIDNIGHT - 1, { day: 3, month: 3 }],
+    ["midnight UTC", MIDNIGHT, { day: 0, month: 3 }],
+    ["the last millisecond of the month", APRIL - 1, { day: 0, month: 3 }],
+    ["the first of the month UTC", APRIL, { day: 0, month: 0 }],
+    ["a year later", NOON + 365 * DAY, { day: 0, month: 0 }],
+  ])("counts by UTC days and months: %s", (_, at, used) => {
+    const { quotas, clock } = make();
+    takeTimes(quotas, 3, null, null);
+    clock.time = at;
+    expect(quotas.used("k")).toEqual(used);
+  });
+
+  test("is not given anew by a clock that is put back over midnight", () => {
+    const { quotas, clock } = make(APRIL + 5);
+    takeTimes(quotas, 2, 2, 2);
+    clock.time = APRIL - 60_000;
+    expect(quotas.take("k", { daily: 2, monthly: null })).toEqual({
+      period: "day",
+      limit: 2,
+      until: APRIL + DAY,
+    });
+    clock.time = APRIL + 60_000;
+    expect(quotas.used("k")).toEqual({ day: 2, month: 2 });
+  });
+
+  test("is given anew when the clock was wrong by years", () => {
+    const { quotas, clock } = make(NOON + 900 * DAY);
+    takeTimes(quotas, 2, 2, 2);
+    clock.time = NOON;
+    expect(quotas.take("k", { daily: 2, monthly: 2 })).toBeNull();
+  });
+});
+
+describe("what was counted", () => {
+  const writes = ({ db }: ReturnType<typeof make>["store"]) =>
+    db.get<number[]>("SELECT total_changes()")?.[0] ?? -1;
+
+  test("costs no write until flush, and then one row a key", () => {
+    const { quotas, store } = make();
+    const before = writes(store);
+    takeTimes(quotas, 500, null, null);
+    expect(writes(store)).toBe(before);
+    quotas.flush();
+    expect(writes(store)).toBe(before + 1);
+    quotas.flush();
+    expect(writes(store)).toBe(before + 1);
+  });
+
+  test("goes on after a restart", () => {
+    const { quotas, store, clock } = make();
+    takeTimes(quotas, 3, null, null);
+    clock.time = MIDNIGHT;
+    takeTimes(quotas, 2, null, null);
+    store.close();
+    const again = createQuotas({ store: open(store.directory), clock });
+    expect(again.used("k")).toEqual({ day: 2, month: 5 });
+    expect(again.take("k", { daily: 2, monthly: null })?.period).toBe("day");
+  });
+
+  test("stays to be written when it cannot be written", () => {
+    const { quotas, store, clock } = make();
+    takeTimes(quotas, 3, null, null);
+    store.db.run("PRAGMA query_only = ON");
+    expect(() => quotas.flush()).toThrow(/cannot be written/);
+    store.db.run("PRAGMA query_only = OFF");
+    quotas.flush();
+    expect(createQuotas({ store, clock }).used("k").month).toBe(3);
+  });
+
+  test("is forgotten, in memory and stored, once its month is over", () => {
+    const { quotas, store, clock } = make();
+    for (let n = 0; n < 50; n++) quotas.take(`old ${n}`, { daily: null, monthly: null });
+    quotas.flush();
+    clock.time = APRIL + DAY;
+    quotas.take("k", { daily: null, monthly: null });
+    quotas.flush();
+    expect(store.db.all("SELECT key_id, month_count FROM quota_counts")).toEqual([
+      { key_id: "k", month_count: 1 } as never,
+    ]);
+  });
+
+  test("outlives kill -9 but for the last second", async () => {
+    const directory = temporaryDirectory();
+    const counter = spawnScript("quota-counter.ts", [directory]);
+    later(() => counter.kill("SIGKILL"));
+    const told = { taken: 0, written: 0 };
+    for await (const line of linesOf(counter.stdout)) {
+      const [what, count] = line.split(" ");
+      told[what === "written" ? "written" : "taken"] = Number(count);
+      if (told.written > 0 && told.taken > told.written + 50) counter.kill("SIGKILL");
+    }
+    const kept = createQuotas({
+      store: open(directory, { lockWaitMs: 5_000 }),
+      clock: { now: () => Date.now() },
+    });
+    expect(kept.used("k").month).toBeGreaterThanOrEqual(told.written);
+    expect(kept.used("k").month).toBeLessThanOrEqual(told.taken);
+    expect(told.written).toBeGreaterThan(100);
+  });
+});
