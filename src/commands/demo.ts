@@ -1,11 +1,14 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type { Config } from "../config/config.ts";
 import { parseDuration } from "../domain/duration.ts";
 import type { Log } from "../domain/log.ts";
 import { hostZone } from "../domain/zone.ts";
+import { listenToSignals } from "../system/signals.ts";
+import { withConfigOption } from "./config-option.ts";
+import { type CommandIo, EXIT_FAILURE } from "./io.ts";
 
 const DEFAULT_PORT = 8080;
 const DEFAULT_SEED = 1;
@@ -15,10 +18,15 @@ const KEY_NAME = "demo";
 export interface DemoDeps {
   /** The whole daemon: polls, stores and answers from `start` until `stop`. */
   createDaemon(config: Config): Promise<DemoDaemon>;
-  /** Resolves when somebody wants the demo to end: Ctrl-C. */
-  ended(): Promise<unknown>;
+  /** Listens for somebody who wants the demo to end (Ctrl-C), until `quit`. */
+  listenForEnd(): DemoEnd;
   out(text: string): void;
   err(text: string): void;
+}
+
+export interface DemoEnd {
+  readonly wanted: Promise<unknown>;
+  quit(): void;
 }
 
 export interface DemoDaemon {
@@ -37,16 +45,17 @@ export interface DemoOptions {
   readonly interval: string;
 }
 
-const processDeps: Omit<DemoDeps, "createDaemon"> = {
-  ended: untilSignal,
-  out: (text) => process.stdout.write(text),
-  err: (text) => process.stderr.write(text),
-};
-
-/** `licmond demo`: the whole daemon on built-in simulated license servers, with an admin key of its own. */
-export function demoCommand(given: Pick<DemoDeps, "createDaemon"> & Partial<DemoDeps>): Command {
-  const deps: DemoDeps = { ...processDeps, ...given };
-  return new Command("demo")
+/**
+ * `licmond demo`: the whole daemon on built-in simulated license servers, with an admin key of its own.
+ * Tests give it another daemon and another end.
+ */
+export function registerDemo(
+  program: Command,
+  { out, err }: Pick<CommandIo, "out" | "err">,
+  given: Partial<DemoDeps> = {},
+): void {
+  const deps: DemoDeps = { createDaemon: realDaemon, listenForEnd: listenForSignal, out, err, ...given };
+  withConfigOption(program.command("demo"))
     .summary("run the whole daemon on simulated license servers")
     .description(
       "Runs the whole daemon on built-in simulated license servers. Prints its address and an admin key; Ctrl-C ends it.",
@@ -59,10 +68,25 @@ export function demoCommand(given: Pick<DemoDeps, "createDaemon"> & Partial<Demo
     )
     .option("--seed <number>", "another seed is another site", integer(0, 999_999_999), DEFAULT_SEED)
     .option("--interval <duration>", "time between two polls of a server", interval, "10s")
-    .action((options: DemoOptions) => runDemo(options, deps));
+    .addHelpText("after", "\nExample:\n  licmond demo --port 9000 --interval 5s")
+    .action(async (options: DemoOptions) => {
+      try {
+        await runDemo(options, deps);
+      } catch (error) {
+        const { StoreError } = await import("../store/store-error.ts");
+        throw error instanceof StoreError
+          ? new Error(`${error.message}. ${error.fix}`, { cause: error })
+          : error;
+      }
+    });
 }
 
-/** Runs until `deps.ended`. Throws an Error whose message says what to do when it cannot start. */
+async function realDaemon(config: Config): Promise<DemoDaemon> {
+  const { createDaemon } = await import("../daemon.ts");
+  return createDaemon(config);
+}
+
+/** Runs until the end is wanted. Throws an Error whose message says what to do when it cannot start. */
 export async function runDemo(options: DemoOptions, deps: DemoDeps): Promise<void> {
   const temporary = options.directory === undefined;
   const directory = resolve(options.directory ?? (await mkdtemp(join(tmpdir(), "licmond-demo-"))));
@@ -71,18 +95,23 @@ export async function runDemo(options: DemoOptions, deps: DemoDeps): Promise<voi
     const port = await choosePort(options.host, wanted, options.port !== undefined);
     const config = await demoConfig({ ...options, port, directory });
     const daemon = await deps.createDaemon(config);
-    const ended = deps.ended();
-    await daemon.start();
+    const end = deps.listenForEnd();
     try {
-      // Not before: a daemon that runs here already keeps its key, because ours does not start then.
-      const key = await makeAdminKey(directory, deps);
-      if (options.port === undefined && port !== wanted) {
-        deps.out(`Port ${wanted} is taken, so this demo listens on ${port} (--port chooses one).\n`);
+      // It leaves nothing behind when it does not start.
+      await daemon.start();
+      try {
+        // Not before: a daemon that runs here already keeps its key, because ours does not start then.
+        const key = await makeAdminKey(directory, deps);
+        if (options.port === undefined && port !== wanted) {
+          deps.out(`Port ${wanted} is taken, so this demo listens on ${port} (--port chooses one).\n`);
+        }
+        deps.out(welcome(config, { ...options, key, temporary }));
+        await end.wanted;
+      } finally {
+        await daemon.stop();
       }
-      deps.out(welcome(config, { ...options, key, temporary }));
-      await ended;
     } finally {
-      await daemon.stop();
+      end.quit();
     }
   } finally {
     if (temporary) await rm(directory, { recursive: true, force: true });
@@ -127,16 +156,11 @@ export function ownProgram(): readonly string[] {
     : [process.execPath, join(import.meta.dir, "../main.ts")];
 }
 
-/** Ctrl-C, `kill`, or the terminal's end. A second one ends the process at once. */
-async function untilSignal(): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-  const end = () => {
-    for (const signal of signals) process.off(signal, end);
-    resolve();
-  };
-  for (const signal of signals) process.on(signal, end);
-  await promise;
+/** Ctrl-C or `kill`; a second one ends the process at once. */
+function listenForSignal(): DemoEnd {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const quit = listenToSignals({ stop: resolve, exitNow: () => process.exit(EXIT_FAILURE), reload() {} });
+  return { wanted: promise, quit };
 }
 
 /** The wanted port if it is free or there is no choice (the daemon then says what is wrong), else a free one. */

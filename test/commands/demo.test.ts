@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, CommanderError } from "commander";
-import { demoCommand, demoConfig, ownProgram } from "../../src/commands/demo.ts";
+import { demoConfig, ownProgram, registerDemo } from "../../src/commands/demo.ts";
 import type { Config } from "../../src/config/config.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { managerOf } from "../../src/managers/registry.ts";
@@ -35,30 +35,34 @@ async function demo(
   const calls: string[] = [];
   const seen: { config: Config | null; out: string } = { config: null, out: "" };
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-  const command = demoCommand({
-    async createDaemon(config) {
-      seen.config = config;
-      return {
-        async start() {
-          calls.push("start");
-        },
-        async stop() {
-          calls.push("stop");
-        },
-      };
+  const out = (text: string) => {
+    seen.out += text;
+    if (!text.includes("Ctrl-C") || seen.config === null) return;
+    calls.push("told");
+    during(seen.config, seen.out);
+    end();
+  };
+  const program = new Command("licmond")
+    .exitOverride()
+    .configureOutput({ writeErr: () => {}, writeOut: () => {} });
+  registerDemo(
+    program,
+    { out, err: () => {} },
+    {
+      async createDaemon(config) {
+        seen.config = config;
+        return {
+          async start() {
+            calls.push("start");
+          },
+          async stop() {
+            calls.push("stop");
+          },
+        };
+      },
+      listenForEnd: () => ({ wanted: ended, quit: () => calls.push("quit") }),
     },
-    ended: () => ended,
-    out(text) {
-      seen.out += text;
-      if (!text.includes("Ctrl-C") || seen.config === null) return;
-      calls.push("told");
-      during(seen.config, seen.out);
-      end();
-    },
-    err: () => {},
-  });
-  const program = new Command("licmond").exitOverride().addCommand(command);
-  command.exitOverride().configureOutput({ writeErr: () => {}, writeOut: () => {} });
+  );
   await program.parseAsync(["demo", ...args], { from: "user" });
   const key = /lmk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}/.exec(seen.out)?.[0] ?? "";
   return { calls, ...seen, key };
@@ -77,7 +81,7 @@ function checkKey(directory: string, key: string): string {
 describe("licmond demo", () => {
   test("starts the daemon, prints its address, an admin key and three requests to try, and stops it", async () => {
     const { calls, out, key, config } = await demo(["--directory", folder, "--port", "0", "--seed", "7"]);
-    expect(calls).toEqual(["start", "told", "stop"]);
+    expect(calls).toEqual(["start", "told", "stop", "quit"]);
     expect(checkKey(folder, key)).toBe("admin");
     expect(config?.http.port).toBeGreaterThan(0);
     const url = `http://127.0.0.1:${config?.http.port}`;
@@ -119,6 +123,33 @@ describe("licmond demo", () => {
     } finally {
       blocker?.stop();
     }
+  });
+
+  test("a daemon that does not start leaves nothing behind, and its words are the answer", async () => {
+    const calls: string[] = [];
+    const program = new Command("licmond").exitOverride();
+    const listenForEnd = () => ({ wanted: Promise.resolve(), quit: () => calls.push("quit") });
+    let directory = "";
+    registerDemo(
+      program,
+      { out: (text) => calls.push(text), err: () => {} },
+      {
+        listenForEnd,
+        createDaemon: async ({ storage }) => ({
+          start() {
+            directory = storage.directory;
+            throw new Error("the port is taken");
+          },
+          stop: async () => calls.push("stop"),
+        }),
+      },
+    );
+    await expect(program.parseAsync(["demo", "--port", "0"], { from: "user" })).rejects.toThrow(
+      "the port is taken",
+    );
+    expect(calls).toEqual(["quit"]);
+    expect(directory).not.toBe("");
+    expect(existsSync(directory)).toBe(false);
   });
 
   test.each([
