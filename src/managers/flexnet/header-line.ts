@@ -15,8 +15,8 @@ const PREFIX = "Users of ";
 const CANNOT = ": Cannot get users of ";
 const COUNTS =
   /^\(Total of (\d{1,15}) licen[sc]es? issued;\s+Total of (\d{1,15}) licen[sc]es? in use\)[ \t]*$/i;
-const UNCOUNTED = /^\(Uncounted\b.*\)[ \t]*$/i;
-const ERROR = /^\((Error: .*)\)[ \t]*$/i;
+const UNCOUNTED = /^\(Uncounted\b.*\)[ \t]*$/is;
+const ERROR = /^\((Error: .*)\)[ \t]*$/is;
 
 /** True for a line that opens a block, even a broken one. */
 export function startsHeader(trimmed: string): boolean {

@@ -229,12 +229,12 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   }
 
   function inErrors(trimmed: string): boolean {
-    const whole = /^(?:Error getting status|lmgrd is not running)\b/i.test(trimmed);
-    if (!whole && !endsInErrorCode(trimmed)) return false;
+    const noServer = /^lmgrd is not running\b/i.test(trimmed);
+    if (!noServer && !/^Error getting status\b/i.test(trimmed) && !endsInErrorCode(trimmed)) return false;
     const error = parseToolError(trimmed);
     errors.push(error);
     asked = true;
-    if (error.kind === "unreachable" && section === "members") members.unanswered(error);
+    if (noServer && section === "members") members.unanswered(error);
     return true;
   }
 

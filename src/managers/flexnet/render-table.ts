@@ -38,9 +38,9 @@ function isUnasked(feature: FeatureReading): boolean {
 export function isTableOnly(feature: FeatureReading, index: number): boolean {
   const pool = feature.pools[index];
   if (pool === undefined || !fitsTable(feature, pool)) return false;
-  const bare =
-    pool.vendorString === null &&
-    (pool.kind === "unknown" || (pool.kind === "uncounted" && pool.used === null));
+  // Where a block adds up, the use of every pool that it prints is known.
+  const uncounted = pool.kind === "uncounted" && pool.used === null && feature.consistency === "ok";
+  const bare = pool.vendorString === null && (pool.kind === "unknown" || uncounted);
   return bare && !holds(feature, index);
 }
 
@@ -53,7 +53,8 @@ function fitsTable(feature: FeatureReading, pool: PoolReading): boolean {
   return (
     feature.daemon !== "" &&
     pool.version !== null &&
-    (pool.total !== null || pool.unlimited) &&
+    // A count of 0 in a license file means uncounted.
+    ((pool.total ?? 0) > 0 || pool.unlimited) &&
     printExpiry(pool.expiry) !== null
   );
 }

@@ -1,7 +1,7 @@
 import { RESERVATION_TYPES, type ReservationReading, type ReservationType } from "../../domain/reading.ts";
 import { isDigit } from "./scan.ts";
 
-const RESERVATION = /^(\d{1,9}) RESERVATIONs? for ([A-Z_]+) (.+)$/i;
+const RESERVATION = /^(\d{1,9}) RESERVATIONs? for ([A-Z_]+) (.+)$/is;
 
 /** `N RESERVATION[s] for (USER|HOST|HOST_GROUP|…) NAME… (srv/port)`; null when the line is none. */
 export function parseReservation(trimmed: string, pool: number | null): ReservationReading | null {

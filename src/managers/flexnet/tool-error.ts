@@ -1,6 +1,6 @@
 import type { ToolError } from "../../domain/reading.ts";
 
-const SUFFIX = /^\((-?\d{1,6}),(-?\d{1,9})(?::(-?\d{1,9})(?:\s+".*")?)?\)\.?[ \t]*$/;
+const SUFFIX = /^\((-?\d{1,6}),(-?\d{1,9})(?::(-?\d{1,9})(?:\s+".*")?)?\)\.?[ \t]*$/s;
 /** Majors with which nobody answered: cannot connect, server machine down, vendor daemon down. */
 const UNREACHABLE = new Set([-15, -96, -97]);
 const UNREACHABLE_WORDS = /cannot connect|down or not responding|lmgrd is not running|daemon is down/i;
