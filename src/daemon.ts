@@ -18,10 +18,12 @@ import { type Clock, systemClock } from "./domain/clock.ts";
 import type { LogOf } from "./domain/log.ts";
 import { hostZone } from "./domain/zone.ts";
 import { createSampler } from "./events/sampler.ts";
+import { createPseudonyms } from "./http/anonymous/pseudonyms.ts";
 import { createApp } from "./http/app.ts";
 import type { DaemonStatus } from "./http/deps.ts";
 import { listen } from "./http/listen.ts";
 import { createHub } from "./http/streams/hub.ts";
+import { createTeller } from "./http/streams/telling.ts";
 import { managerOf } from "./managers/registry.ts";
 import { createKeys } from "./store/keys.ts";
 import { createKnownHostsStore } from "./store/known-hosts.ts";
@@ -29,6 +31,7 @@ import { createLive } from "./store/live.ts";
 import { openStore } from "./store/open.ts";
 import { createRetention } from "./store/retention.ts";
 import { type BuildInfo, buildInfo } from "./system/build-info.ts";
+import { installationSecret } from "./store/secrets.ts";
 import type { Logging } from "./system/log.ts";
 
 /** How long requests that run may take to finish at the end. */
@@ -163,8 +166,10 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
     teardown.add("streams", () => hub.close());
 
+    const pseudonyms = createPseudonyms(installationSecret(store, "pseudonyms"));
     const app = createApp({
-      ...{ clock, log, build, live, keys, host, collector },
+      teller: createTeller(pseudonyms),
+      ...{ clock, log, build, live, pseudonyms, keys, quotas, host, collector },
       logs: createLogsPort(store, bus, log("audit")),
       settings: () => ({
         host: running.http.host,

@@ -22,8 +22,10 @@ function nothingBehind(build: BuildInfo): HttpDeps {
     build,
     settings: none,
     live: { snapshot: none },
+    pseudonyms: { user: none, host: none, display: none },
     collector: { rescan: none, status: none, raw: none },
     keys: { verify: none, touch: none, count: none, create: none, list: none, get: none, revoke: none },
+    quotas: { take: none },
     health: none,
     host: { info: none, interfaces: none, sample: none },
     streams: {
@@ -37,6 +39,7 @@ function nothingBehind(build: BuildInfo): HttpDeps {
         counts: none,
         ofKey: none,
         close: none,
+        teller: { stored: none, published: none },
       },
       history: { page: none, oldestId: none, deletedThrough: none, holesAbove: none },
       samples: { fresh: none, since: none },

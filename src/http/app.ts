@@ -1,6 +1,7 @@
 import "./production.ts";
 
 import { Elysia } from "elysia";
+import { createSnapshotFor } from "./anonymous/view.ts";
 import { createAnswers } from "./answers/answers.ts";
 import type { HttpDeps } from "./deps.ts";
 import { docsRoutes } from "./docs/routes.ts";
@@ -86,11 +87,12 @@ function apiRoutes(
     .use(serverInfoRoutes(deps))
     .use(metricsRoutes(deps, counters))
     .use(networkRoutes(deps))
-    .use(licenseRoutes(deps, exchanges, answers, forcePoll))
-    .use(featureRoutes(deps, exchanges, answers))
-    .use(userRoutes(deps, exchanges, answers))
-    .use(serverRoutes(deps, exchanges, answers))
-    .use(summaryRoutes(deps, exchanges, answers))
+    .use(licenseRoutes(snapshotFor, exchanges, answers, forcePoll))
+    .use(featureRoutes(snapshotFor, exchanges, answers))
+    .use(userRoutes(snapshotFor, exchanges, answers))
+    .use(serverRoutes(deps, snapshotFor, exchanges, answers))
+    .use(summaryRoutes(snapshotFor, exchanges, answers))
+  const snapshotFor = createSnapshotFor(deps.live, deps.pseudonyms);
     .use(rescanRoutes(deps, forcePoll))
     .use(logRoutes(deps, exchanges))
     .use(sseRoutes(deps, exchanges))

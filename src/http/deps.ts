@@ -6,6 +6,7 @@ import type { Snapshot } from "../domain/picture.ts";
 import type { PollError, PollRaw } from "../domain/poll.ts";
 import type { LogSource } from "../domain/words.ts";
 import type { LogFilter, LogStats } from "../store/logs.ts";
+import type { Pseudonyms } from "./anonymous/pseudonyms.ts";
 import type { StreamsPort } from "./streams/open-stream.ts";
 
 /**
@@ -19,6 +20,8 @@ export interface HttpDeps {
   /** Asked on every request, so that a reload takes effect without a restart. */
   settings(): HttpSettings;
   readonly live: LiveView;
+  /** What anonymized keys see instead of users and hosts. */
+  readonly pseudonyms: Pseudonyms;
   readonly collector: CollectorPort;
   readonly keys: KeysPort;
   /** Does the work; the route caches the answer for 1 s. Must not throw: what fails is told in the check. */

@@ -6,8 +6,8 @@ import type { CheckoutReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import type { Role } from "../../src/domain/words.ts";
 import { type App, createApp } from "../../src/http/app.ts";
-import type { HttpDeps, KeyCheck, RescanRow } from "../../src/http/deps.ts";
-import { memoryStreams } from "./streams/rig.ts";
+import type { HttpDeps, HttpSettings, KeyCheck, RescanRow } from "../../src/http/deps.ts";
+import { memoryStreams, PSEUDONYMS } from "./streams/rig.ts";
 
 /** 2026-03-01T12:00:00.000Z */
 export const NOW = Date.UTC(2026, 2, 1, 12);
@@ -183,6 +183,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
         servers: 1,
         enabled: 1,
         runningPolls: 0,
+    pseudonyms: PSEUDONYMS,
         lastPollAt: NOW - 5_000,
         nextPollAt: NOW + 55_000,
         durationMs: { p50: 100, p95: 120.5 },

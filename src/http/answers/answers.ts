@@ -50,7 +50,8 @@ export function createAnswers(): Answers {
         keptBytes = 0;
         keptVersion = snapshot.version;
       }
-      const what = `${exchange.route?.path} ${exchange.path}?${exchange.query}#${format}`;
+      const audience = exchange.caller?.anonymize === true ? "anonymous" : "";
+      const what = `${exchange.route?.path} ${exchange.path}?${exchange.query}#${format}#${audience}`;
       const etag = tags.of(snapshot.version, what);
       if (matches(request.headers.get("if-none-match"), etag)) {
         return new Response(null, { status: 304, headers: { etag } });

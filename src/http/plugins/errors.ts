@@ -44,7 +44,8 @@ export function errors(exchanges: Exchanges, clock: Clock, log: Log) {
         cause: describe(known.cause),
       });
     }
-    return errorResponse(known, exchange?.id ?? Bun.randomUUIDv7(), clock.now());
+    const told = exchange?.caller?.anonymize === true ? withoutToolWords(known) : known;
+    return errorResponse(told, exchange?.id ?? Bun.randomUUIDv7(), clock.now());
   });
 }
 
@@ -63,6 +64,13 @@ export function errorResponse(error: ApiError, requestId: string, now: number): 
   headers.set("x-request-id", requestId);
   if (error.retryAfterSeconds !== undefined) headers.set("retry-after", String(error.retryAfterSeconds));
   return new Response(JSON.stringify(body), { status: error.status, headers });
+}
+
+/** Paths of the host and the tool's own words are not for anonymized keys (contract section 4). */
+function withoutToolWords(error: ApiError): ApiError {
+  if (error.details === undefined || !/^(LICENSE|COMMAND|TIMEOUT|UPSTREAM)/.test(error.code)) return error;
+  const { code, message, retryAfterSeconds, headers } = error;
+  return new ApiError(code, message, { retryAfterSeconds, headers });
 }
 
 function asApiError(code: unknown, error: unknown): ApiError {

@@ -2,15 +2,15 @@ import { Elysia } from "elysia";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { FeatureRecord } from "../../domain/records.ts";
 import { DATA_STATES } from "../../domain/words.ts";
+import { perAudience, type SnapshotFor } from "../anonymous/view.ts";
 import { type Answer, type Answers, jsonAnswer } from "../answers/answers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { createJoiner, perPicture, serialiseRows } from "../answers/fragments.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
 import { sortable } from "../answers/order.ts";
-import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import type { Exchange, Exchanges } from "../exchange.ts";
 import { decimal, FORMAT, LIVE_PAGE, names, sortBy, text, wholeNames, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
 import { featureRecord } from "../records/to-records.ts";
@@ -35,16 +35,20 @@ const QUERY = queryOf({
 type Query = QueryOf<typeof QUERY>;
 
 /** All features of all servers, flat. The plain question is answered from parts kept by server. */
-export function featureRoutes({ live }: Pick<HttpDeps, "live">, exchanges: Exchanges, answers: Answers) {
+export function featureRoutes(snapshotFor: SnapshotFor, exchanges: Exchanges, answers: Answers) {
   const recordsOf = ({ server, features }: ServerPicture) =>
     features.map((one) => featureRecord(server.id, one));
   const fragmentOf = perPicture((picture) => serialiseRows(recordsOf(picture)));
-  const join = createJoiner();
+  const joiners = perAudience(createJoiner);
 
-  function everything(servers: readonly ServerPicture[]): Answer {
+  function everything(exchange: Exchange, servers: readonly ServerPicture[]): Answer {
     const total = servers.reduce((sum, { features }) => sum + features.length, 0);
     return jsonAnswer(
-      join('{"features":[', servers.map(fragmentOf), `],"total":${total},"limit":null,"offset":0}`),
+      joiners(exchange)(
+        '{"features":[',
+        servers.map(fragmentOf),
+        `],"total":${total},"limit":null,"offset":0}`,
+      ),
     );
   }
 
@@ -54,10 +58,11 @@ export function featureRoutes({ live }: Pick<HttpDeps, "live">, exchanges: Excha
       const exchange = exchanges.of(request);
       const query = QUERY.parse(exchange.query);
       const format = chooseFormat(query.format, request.headers.get("accept"));
-      const snapshot = live.snapshot();
+      const snapshot = snapshotFor(exchange);
       const servers = namedServers(snapshot, query.server);
       return answers.respond(request, exchange, snapshot, format, () => {
-        if (format === "json" && query.server === null && isPlain(query)) return everything(servers);
+        if (format === "json" && query.server === null && isPlain(query))
+          return everything(exchange, servers);
         const matched = servers.flatMap(({ server, features }) =>
           features
             .filter((feature) => wanted(query, feature))

@@ -2,13 +2,13 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { ServerPicture, Snapshot } from "../../domain/picture.ts";
 import { FeatureRecord, ServerRecord, SummaryRecord } from "../../domain/records.ts";
+import { perAudience, type SnapshotFor } from "../anonymous/view.ts";
 import { type Answer, type Answers, encode, jsonAnswer } from "../answers/answers.ts";
 import { createJoiner, perPicture } from "../answers/fragments.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
-import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import type { Exchange, Exchanges } from "../exchange.ts";
 import type { ForcePoll } from "../force-poll.ts";
 import { flag, names } from "../parameters.ts";
 import { requirePermission } from "../plugins/auth.ts";
@@ -28,7 +28,7 @@ const Licenses = Type.Object({
 
 /** The whole snapshot: servers with their features, and the totals of those shown. */
 export function licenseRoutes(
-  { live }: Pick<HttpDeps, "live">,
+  snapshotFor: SnapshotFor,
   exchanges: Exchanges,
   answers: Answers,
   forcePoll: ForcePoll,
@@ -37,12 +37,12 @@ export function licenseRoutes(
     const features = picture.features.map((feature) => featureRecord(picture.server.id, feature));
     return encode(JSON.stringify({ ...serverRecord(picture), features }));
   });
-  const joinAll = createJoiner();
+  const joinersOfAll = perAudience(createJoiner);
 
-  function answer(snapshot: Snapshot, servers: readonly ServerPicture[]): Answer {
+  function answer(exchange: Exchange, snapshot: Snapshot, servers: readonly ServerPicture[]): Answer {
     const summary = summaryRecord({ version: snapshot.version, servers });
     // A part of the servers is another answer: it must not overwrite the buffer of the whole.
-    const join = servers.length === snapshot.servers.length ? joinAll : createJoiner();
+    const join = servers.length === snapshot.servers.length ? joinersOfAll(exchange) : createJoiner();
     return jsonAnswer(
       join('{"servers":[', servers.map(fragmentOf), `],"summary":${JSON.stringify(summary)}}`),
     );
@@ -58,9 +58,9 @@ export function licenseRoutes(
         server?.timeout(request, 0);
         await forcePoll(query.server);
       }
-      const snapshot = live.snapshot();
+      const snapshot = snapshotFor(exchange);
       const servers = namedServers(snapshot, query.server);
-      return answers.respond(request, exchange, snapshot, "json", () => answer(snapshot, servers));
+      return answers.respond(request, exchange, snapshot, "json", () => answer(exchange, snapshot, servers));
     },
     documented({
       access: "read",

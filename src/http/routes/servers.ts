@@ -4,6 +4,7 @@ import { iso } from "../../domain/clock.ts";
 import { nullable, ServerRecord, Timestamp } from "../../domain/records.ts";
 import { DATA_STATES, MANAGERS, SERVER_STATUSES } from "../../domain/words.ts";
 import { decodeOutput } from "../../managers/read-output.ts";
+import type { SnapshotFor } from "../anonymous/view.ts";
 import { type Answers, encode, jsonAnswer } from "../answers/answers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { perPicture } from "../answers/fragments.ts";
@@ -47,6 +48,7 @@ const ID = { id: "Id of the server" };
 /** The license servers, one by one, and what their tools last said. */
 export function serverRoutes(
   { live, collector }: Pick<HttpDeps, "live" | "collector">,
+  snapshotFor: SnapshotFor,
   exchanges: Exchanges,
   answers: Answers,
 ) {
@@ -59,7 +61,7 @@ export function serverRoutes(
         const exchange = exchanges.of(request);
         const query = QUERY.parse(exchange.query);
         const format = chooseFormat(query.format, request.headers.get("accept"));
-        const snapshot = live.snapshot();
+        const snapshot = snapshotFor(exchange);
         const servers = namedServers(snapshot, query.server);
         return answers.respond(request, exchange, snapshot, format, () => {
           const matched = servers
@@ -85,9 +87,10 @@ export function serverRoutes(
     .get(
       "/api/licenses/servers/:id",
       ({ request, params }) => {
-        const snapshot = live.snapshot();
+        const exchange = exchanges.of(request);
+        const snapshot = snapshotFor(exchange);
         const picture = knownServer(snapshot, params.id);
-        return answers.respond(request, exchanges.of(request), snapshot, "json", () =>
+        return answers.respond(request, exchange, snapshot, "json", () =>
           jsonAnswer(encode(JSON.stringify(recordOf(picture)))),
         );
       },

@@ -28,7 +28,7 @@ export function sseRoutes({ log, streams }: Deps, exchanges: Exchanges) {
     const exchange = exchanges.of(request);
     const query = STREAM_QUERIES[stream].parse(exchange.query);
     const opening = openStream(streams, http, stream, request, exchange, query.last_event_id);
-    const filter = createStreamFilter(stream, query, opening.hidden);
+    const filter = createStreamFilter(stream, query, opening.sight);
     // A quiet stream is no dead one: Bun cuts silent connections.
     lift(request);
     if (request.method === "HEAD") return new Response(null, { headers: SSE_HEADERS });
@@ -87,7 +87,13 @@ export function socketRoutes({ log, streams }: Deps, exchanges: Exchanges) {
       oldest: () => streams.history.oldestId(),
       now: () => performance.now(),
     });
-    if (upgrader?.upgrade(request, { headers: { "x-request-id": exchange.id }, data }) === true) return;
+    if (
+      upgrader?.upgrade(request, {
+        headers: { ...exchange.rateHeaders, "x-request-id": exchange.id },
+        data,
+      }) === true
+    )
+      return;
     throw new ApiError("INVALID_FIELD", "The WebSocket handshake is not complete (RFC 6455, section 4.2.1).");
   };
 

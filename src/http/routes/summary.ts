@@ -1,18 +1,19 @@
 import { Elysia } from "elysia";
 import { SummaryRecord } from "../../domain/records.ts";
+import type { SnapshotFor } from "../anonymous/view.ts";
 import { type Answers, encode, jsonAnswer } from "../answers/answers.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
-import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
 import { summaryRecord } from "../records/summary-record.ts";
 
-export function summaryRoutes({ live }: Pick<HttpDeps, "live">, exchanges: Exchanges, answers: Answers) {
+export function summaryRoutes(snapshotFor: SnapshotFor, exchanges: Exchanges, answers: Answers) {
   return new Elysia({ name: "routes/summary" }).get(
     "/api/licenses/summary",
     ({ request }) => {
-      const snapshot = live.snapshot();
-      return answers.respond(request, exchanges.of(request), snapshot, "json", () =>
+      const exchange = exchanges.of(request);
+      const snapshot = snapshotFor(exchange);
+      return answers.respond(request, exchange, snapshot, "json", () =>
         jsonAnswer(encode(JSON.stringify(summaryRecord(snapshot)))),
       );
     },

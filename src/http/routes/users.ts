@@ -2,15 +2,15 @@ import { Elysia } from "elysia";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { UserRecord } from "../../domain/records.ts";
 import { USER_KINDS } from "../../domain/words.ts";
+import { perAudience, type SnapshotFor } from "../anonymous/view.ts";
 import { type Answer, type Answers, jsonAnswer } from "../answers/answers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { createJoiner } from "../answers/fragments.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import { listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
 import { sortable } from "../answers/order.ts";
-import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import type { Exchange, Exchanges } from "../exchange.ts";
 import { FORMAT, LIVE_PAGE, names, sortBy, wholeNames, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
 import { userRecords } from "../records/to-records.ts";
@@ -30,11 +30,11 @@ const QUERY = queryOf({
 type Query = QueryOf<typeof QUERY>;
 
 /** Who holds seats, for whom seats are kept, and who waits. */
-export function userRoutes({ live }: Pick<HttpDeps, "live">, exchanges: Exchanges, answers: Answers) {
-  const rowsOf = createUserRows();
-  const join = createJoiner();
+export function userRoutes(snapshotFor: SnapshotFor, exchanges: Exchanges, answers: Answers) {
+  const makers = perAudience(() => ({ rowsOf: createUserRows(), join: createJoiner() }));
 
-  function everything(servers: readonly ServerPicture[]): Answer {
+  function everything(exchange: Exchange, servers: readonly ServerPicture[]): Answer {
+    const { rowsOf, join } = makers(exchange);
     const rows = rowsOf(servers);
     return jsonAnswer(join('{"users":[', rows, `],"total":${rows.length},"limit":null,"offset":0}`));
   }
@@ -45,10 +45,10 @@ export function userRoutes({ live }: Pick<HttpDeps, "live">, exchanges: Exchange
       const exchange = exchanges.of(request);
       const query = QUERY.parse(exchange.query);
       const format = chooseFormat(query.format, request.headers.get("accept"));
-      const snapshot = live.snapshot();
+      const snapshot = snapshotFor(exchange);
       const servers = namedServers(snapshot, query.server);
       return answers.respond(request, exchange, snapshot, format, () => {
-        if (format === "json" && isPlain(query)) return everything(servers);
+        if (format === "json" && isPlain(query)) return everything(exchange, servers);
         const wanted = matcher(query);
         const matched = servers.flatMap(({ server, features }) =>
           features

@@ -1,10 +1,10 @@
 import type { Hub, StreamClient } from "./hub.ts";
 import { chunkOf } from "./hub.ts";
 import { type EventHistory, PAGE_EVENTS } from "./replay.ts";
-import { type Telling, tellStored } from "./telling.ts";
+import type { Telling } from "./telling.ts";
 
 export interface CatchUpDeps {
-  readonly hub: Pick<Hub, "goLive" | "lastPublished" | "wantSample">;
+  readonly hub: Pick<Hub, "goLive" | "lastPublished" | "wantSample" | "teller">;
   readonly history: Pick<EventHistory, "page">;
   /** Metrics samples in memory above an id. */
   readonly samplesSince: (id: number) => readonly Telling[];
@@ -38,7 +38,7 @@ export async function catchUp(client: CatchingUp, from: number, deps: CatchUpDep
       if (client.gone) return;
       const newest = hub.lastPublished();
       const page = history.page(cursor, PAGE_EVENTS, only);
-      const chunk = chunkOf(page.map(tellStored), client.filter);
+      const chunk = chunkOf(page.map(hub.teller.stored), client.filter);
       if (chunk !== null) client.send(chunk);
       cursor = page.at(-1)?.id ?? newest;
       if (page.length < PAGE_EVENTS || cursor >= newest) break;

@@ -1,6 +1,6 @@
 import type { Published } from "../../events/bus.ts";
 import type { StreamFilter } from "./stream-filter.ts";
-import { NONE, type Telling, tellPublished } from "./telling.ts";
+import { NONE, type Teller, type Telling } from "./telling.ts";
 
 /** A connected reader, whatever it is connected by. */
 export interface StreamClient {
@@ -41,9 +41,11 @@ export interface HubDeps {
   /** False once the key was revoked or has expired. */
   readonly keyHolds: (id: string) => boolean;
   readonly timers: HubTimers;
+  readonly teller: Teller;
 }
 
 export interface Hub {
+  readonly teller: Teller;
   /** Counts the client in: it gets signs of life and is ended with its key, and still catches up by itself. */
   enter(client: StreamClient): void;
   /** From the next batch on the client gets what its filter lets through. */
@@ -73,7 +75,7 @@ interface Group {
  * Fan-out. Clients of one kind and filter are a group: what they get is put together once and handed to each.
  * Metrics go to those who are due: one timer for all clients of an interval, one sample for all who are due.
  */
-export function createHub({ bus, requestSample, keyHolds, timers }: HubDeps): Hub {
+export function createHub({ bus, requestSample, keyHolds, timers, teller }: HubDeps): Hub {
   const groups = new Map<string, Group>();
   const intervals = new Map<number, { timer: unknown; clients: Set<StreamClient> }>();
   const due = new Set<StreamClient>();
@@ -83,7 +85,7 @@ export function createHub({ bus, requestSample, keyHolds, timers }: HubDeps): Hu
 
   const unsubscribe = bus.subscribe((batch) => {
     if (groups.size === 0) return;
-    const tellings = batch.map(({ id, event, json }) => tellPublished(id, event, json));
+    const tellings = batch.map(teller.published);
     const metrics = tellings.some(({ type }) => type === "metrics");
     for (const { filter, clients } of groups.values()) {
       const plain = chunkOf(
@@ -146,6 +148,7 @@ export function createHub({ bus, requestSample, keyHolds, timers }: HubDeps): Hu
   };
 
   return {
+    teller,
     enter(client) {
       members.add(client);
       counts[client.kind]++;

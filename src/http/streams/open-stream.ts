@@ -1,15 +1,14 @@
 import { ApiError } from "../../domain/errors.ts";
 import { permits } from "../../domain/keys.ts";
 import type { Log } from "../../domain/log.ts";
-import { LOG_SOURCES, type LogSource } from "../../domain/words.ts";
+import { LOG_SOURCES } from "../../domain/words.ts";
 import type { Published } from "../../events/bus.ts";
 import type { Exchange } from "../exchange.ts";
 import { type CatchingUp, catchUp } from "./catch-up.ts";
 import { chunkOf, type Hub } from "./hub.ts";
 import { type EventHistory, resumeNotes } from "./replay.ts";
 import { resumeFrom } from "./resume.ts";
-import { HIDDEN_FROM_VIEWERS, type StreamName } from "./stream-filter.ts";
-import { type Telling, tellPublished } from "./telling.ts";
+import { HIDDEN_FROM_VIEWERS, type Sight, type StreamName } from "./stream-filter.ts";
 
 /** What the stream routes need of the daemon. */
 export interface StreamsPort {
@@ -27,8 +26,7 @@ export interface StreamsPort {
 /** A stream that may be opened: everything but how it is carried. */
 export interface Opening {
   readonly keyId: string;
-  /** Sources of log events that this key may not see. */
-  readonly hidden: readonly LogSource[];
+  readonly sight: Sight;
   readonly from: number | null;
   readonly notes: readonly string[];
   begin(client: CatchingUp): Promise<void>;
@@ -58,11 +56,11 @@ export function openStream(
   const noLogs = !permits(caller, "logs");
   const hidden = permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
   const only = stream === "logs" ? "log" : undefined;
-  const tell = ({ id, event, json }: Published): Telling => tellPublished(id, event, json);
+  const tell = hub.teller.published;
 
   return {
     keyId: caller.id,
-    hidden: noLogs ? LOG_SOURCES : hidden,
+    sight: { hidden: noLogs ? LOG_SOURCES : hidden, anonymous: caller.anonymize },
     from,
     notes: from === null || stream === "metrics" ? [] : resumeNotes(history, from, hub.lastPublished(), only),
     async begin(client) {

@@ -1,5 +1,6 @@
 import { FRAME_NAMES, type FrameName } from "../../domain/events.ts";
 import { LOG_LEVELS, type LogLevel, type LogSource } from "../../domain/words.ts";
+import { ANONYMOUS_FORM } from "../anonymous/event.ts";
 import { integer, names, text, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
 import { BOTH, FIRST, NONE, type Parts, SECOND, type Telling, twinOf } from "./telling.ts";
@@ -45,13 +46,21 @@ export interface StreamFilter {
   partsOf(event: Pick<Telling, "type" | "level" | "source">): Parts;
 }
 
+/** What a key may see of the events. */
+export interface Sight {
+  /** Sources of log events that are left out. */
+  readonly hidden: readonly LogSource[];
+  /** People and their hosts are shown under pseudonyms. */
+  readonly anonymous: boolean;
+}
+
 /** Sources that a viewer may not see: they tell who does what (contract section 3). */
 export const HIDDEN_FROM_VIEWERS: readonly LogSource[] = ["auth", "audit", "http"];
 
 export function createStreamFilter(
   stream: StreamName,
   { level = null, source = null, events = null, include = null, interval = 10_000 }: Wanted,
-  hidden: readonly LogSource[],
+  { hidden, anonymous }: Sight,
 ): StreamFilter {
   const levels = level && new Set<LogLevel>(level);
   const sources = source && new Set<string>(source);
@@ -69,13 +78,18 @@ export function createStreamFilter(
   };
 
   return {
-    key: JSON.stringify([stream, level, source, events, include, hasMetrics && interval, hidden.length]),
+    key: JSON.stringify([
+      ...[stream, level, source, events, include],
+      ...[hasMetrics && interval, hidden.length, anonymous],
+    ]),
     stream,
     intervalMs: hasMetrics ? interval : null,
     partsOf({ type, level, source }) {
+      if (anonymous && ANONYMOUS_FORM[type] === "never") return NONE;
       if (type === "log") return logParts(type, level, source);
       if (type === "metrics") return hasMetrics ? metricsParts : NONE;
-      return stream === "combined" && (frames === null || frames.has(type)) ? FIRST : NONE;
+      if (stream !== "combined" || (frames !== null && !frames.has(type))) return NONE;
+      return anonymous && ANONYMOUS_FORM[type] === "pseudonyms" ? SECOND : FIRST;
     },
   };
 }

@@ -6,10 +6,13 @@ import {
   type MetricsEvent,
 } from "../../domain/events.ts";
 import type { LogLevel, LogSource } from "../../domain/words.ts";
+import { ANONYMOUS_FORM, anonymousEvent } from "../anonymous/event.ts";
+import type { Pseudonyms } from "../anonymous/pseudonyms.ts";
 
 /**
  * Which parts of an event a client wants, as bits. A log event has two: its frame `log`, and its twin `error_log` or
- * `warning_log`. A metrics sample has two: `system` and `licenses`. Any other event has one.
+ * `warning_log`. A metrics sample has two: `system` and `licenses`. An event that names people has its own form and
+ * the one under pseudonyms, of which a client gets one. Any other event has one.
  */
 export type Parts = number;
 export const NONE: Parts = 0;
@@ -44,16 +47,38 @@ export interface Told {
   readonly json: string;
 }
 
-/** An event as the store gives it back: already encoded. */
-export function tellStored({ id, type, level, source, json }: Told): Telling {
-  return telling(id, type, level as LogLevel | null, source as LogSource | null, () => json);
+/** Makes tellings; the pseudonyms are for clients with anonymized keys. */
+export interface Teller {
+  /** An event as the store gives it back: already encoded. */
+  stored(event: Told): Telling;
+  /** An event as the bus tells it. */
+  published(event: { readonly id: number; readonly event: AnyEvent; readonly json: string }): Telling;
 }
 
-/** An event as the bus tells it. */
-export function tellPublished(id: number, event: AnyEvent, json: string): Telling {
-  if (event.type === "log") return tellStored({ id, type: "log", ...logFields(event), json });
-  if (event.type !== "metrics") return telling(id, event.type, null, null, () => json);
-  return telling(id, "metrics", null, null, (parts) => (parts === BOTH ? json : metricsJson(event, parts)));
+export function createTeller(pseudonyms: Pseudonyms): Teller {
+  const plain = ({ id, type, level, source, json }: Told, event: AnyEvent | string): Telling => {
+    let anonymous: string | null = null;
+    const anonymousJson = (): string => {
+      anonymous ??= anonymousEvent(event, pseudonyms);
+      return anonymous;
+    };
+    const jsonOf =
+      ANONYMOUS_FORM[type] === "pseudonyms"
+        ? (parts: Parts) => (parts === SECOND ? anonymousJson() : json)
+        : () => json;
+    return telling(id, type, level as LogLevel | null, source as LogSource | null, jsonOf);
+  };
+  return {
+    stored: (told) => plain(told, told.json),
+    published({ id, event, json }) {
+      if (event.type === "metrics") {
+        const jsonOf = (parts: Parts) => (parts === BOTH ? json : metricsJson(event, parts));
+        return telling(id, "metrics", null, null, jsonOf);
+      }
+      const about = event.type === "log" ? logFields(event) : { level: null, source: null };
+      return plain({ id, type: event.type, ...about, json }, event);
+    },
+  };
 }
 
 function telling(

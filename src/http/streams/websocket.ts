@@ -1,11 +1,16 @@
 import type { ServerWebSocket } from "bun";
 import { ApiError } from "../../domain/errors.ts";
-import type { LogSource } from "../../domain/words.ts";
 import type { CatchingUp } from "./catch-up.ts";
 import { changedQuery, readClientMessage } from "./client-message.ts";
 import type { Chunk, Hub } from "./hub.ts";
 import { MAX_WAITING_BYTES } from "./sse.ts";
-import { createStreamFilter, STREAM_QUERIES, type StreamFilter, type StreamName } from "./stream-filter.ts";
+import {
+  createStreamFilter,
+  type Sight,
+  STREAM_QUERIES,
+  type StreamFilter,
+  type StreamName,
+} from "./stream-filter.ts";
 
 /** More messages than this in one second end a connection. */
 const MAX_MESSAGES_PER_SECOND = 20;
@@ -29,7 +34,7 @@ export interface SocketOptions {
   readonly stream: StreamName;
   /** The query of the opening, without `?`. */
   readonly query: string;
-  readonly hidden: readonly LogSource[];
+  readonly sight: Sight;
   readonly keyId: string;
   readonly hub: Hub;
   readonly from: number | null;
@@ -45,13 +50,13 @@ export interface SocketOptions {
 
 /** One WebSocket client: the same events as JSON texts, each log event once. */
 export function createSocketHandlers(options: SocketOptions): SocketHandlers {
-  const { stream, hidden, keyId, hub, from, oldest, notes, begin, onSlow, onError, now } = options;
+  const { stream, sight, keyId, hub, from, oldest, notes, begin, onSlow, onError, now } = options;
   let query = options.query;
   let client: SocketClient | null = null;
   let second = -1;
   let messages = 0;
 
-  const filterOf = (text: string) => createStreamFilter(stream, STREAM_QUERIES[stream].parse(text), hidden);
+  const filterOf = (text: string) => createStreamFilter(stream, STREAM_QUERIES[stream].parse(text), sight);
 
   const answer = (opened: SocketClient, message: string | Buffer) => {
     const read = readClientMessage(message, stream);

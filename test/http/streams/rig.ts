@@ -2,9 +2,13 @@ import type { EventInput, LogEvent } from "../../../src/domain/events.ts";
 import { createBus } from "../../../src/events/bus.ts";
 import { createIds } from "../../../src/events/ids.ts";
 import { createSampler } from "../../../src/events/sampler.ts";
+import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
 import { createHub, type HubTimers } from "../../../src/http/streams/hub.ts";
 import type { StreamsPort } from "../../../src/http/streams/open-stream.ts";
-import type { Told } from "../../../src/http/streams/telling.ts";
+import { createTeller, type Told } from "../../../src/http/streams/telling.ts";
+
+/** Under a secret that is none, so that tests can say what comes out. */
+export const PSEUDONYMS = createPseudonyms(new Uint8Array(32));
 
 /** Streams over a real bus, hub and sampler, with the events in memory instead of SQLite. */
 export interface MemoryStreams extends StreamsPort {
@@ -54,6 +58,7 @@ export function memoryStreams(
     },
     onStore() {},
   });
+  const teller = createTeller(PSEUDONYMS);
   let reads = 0;
   const sampler = createSampler({
     bus,
@@ -67,7 +72,7 @@ export function memoryStreams(
     }),
   });
   const streams: MemoryStreams = {
-    hub: createHub({ bus, requestSample: sampler.request, keyHolds, timers }),
+    hub: createHub({ bus, requestSample: sampler.request, keyHolds, timers, teller }),
     samples: sampler,
     history: {
       page: (after, limit, only) =>

@@ -1,0 +1,22 @@
+import type { AnyEvent, CheckinEvent, CheckoutEvent, EventType } from "../../domain/events.ts";
+import type { Pseudonyms } from "./pseudonyms.ts";
+
+/** How an event goes out to anonymized keys: as it is, under pseudonyms, or not at all. */
+export const ANONYMOUS_FORM = {
+  log: "never",
+  metrics: "same",
+  checkout: "pseudonyms",
+  checkin: "pseudonyms",
+  server_status: "same",
+} as const satisfies Record<EventType, "same" | "pseudonyms" | "never">;
+
+/** The JSON text of a checkout or checkin with nobody recognisable in it. Takes it parsed or as text. */
+export function anonymousEvent(event: AnyEvent | string, pseudonyms: Pseudonyms): string {
+  const told = (typeof event === "string" ? JSON.parse(event) : event) as CheckoutEvent | CheckinEvent;
+  return JSON.stringify({
+    ...told,
+    user: told.user === null ? null : pseudonyms.user(told.user),
+    host: told.host === null ? null : pseudonyms.host(told.host),
+    display: null,
+  });
+}

@@ -1,0 +1,66 @@
+import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
+import type { QueueReading, ReservationReading } from "../../domain/reading.ts";
+import type { Pseudonyms } from "./pseudonyms.ts";
+
+/**
+ * A picture in which nobody can be recognised. It is made before anything is filtered, sorted, searched or counted
+ * over it, so that no answer can depend on a real name. Numbers and order of servers and features stay.
+ */
+export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms): ServerPicture {
+  return {
+    ...picture,
+    error: picture.error && { ...picture.error, details: null },
+    // Lines that no rule knew may name anybody.
+    unparsed: [],
+    features: picture.features.map((feature) => anonymousFeature(feature, pseudonyms)),
+  };
+}
+
+function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): FeaturePicture {
+  if (feature.checkouts.length + feature.reservations.length + feature.queue.length === 0) return feature;
+  // The tool's own order may be that of the real names.
+  return {
+    ...feature,
+    checkouts: feature.checkouts.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
+    reservations: feature.reservations
+      .map((one) => anonymousReservation(one, pseudonyms))
+      .sort((a, b) => compare(a.type, b.type) || compare(a.name, b.name)),
+    queue: feature.queue.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
+  };
+}
+
+function withoutPerson<Row extends CheckoutPicture | QueueReading>(row: Row, pseudonyms: Pseudonyms): Row {
+  return {
+    ...row,
+    user: pseudonyms.user(row.user),
+    host: row.host === null ? null : pseudonyms.host(row.host),
+    display: null,
+    qualifier: null,
+  };
+}
+
+function anonymousReservation(row: ReservationReading, pseudonyms: Pseudonyms): ReservationReading {
+  switch (row.type) {
+    case "user":
+      return { ...row, name: pseudonyms.user(row.name) };
+    case "host":
+    case "internet":
+      return { ...row, name: pseudonyms.host(row.name) };
+    case "display":
+      return { ...row, name: pseudonyms.display(row.name) };
+    case "group":
+    case "host_group":
+    case "project":
+      return row;
+  }
+}
+
+function byPerson<Row extends CheckoutPicture | QueueReading>(a: Row, b: Row): number {
+  return (
+    compare(a.user, b.user) || compare(a.host ?? "", b.host ?? "") || compare(a.handle ?? "", b.handle ?? "")
+  );
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
