@@ -29,6 +29,7 @@ import { createKeys } from "./store/keys.ts";
 import { createKnownHostsStore } from "./store/known-hosts.ts";
 import { createLive } from "./store/live.ts";
 import { openStore } from "./store/open.ts";
+import { createQuotas } from "./store/quotas.ts";
 import { createRetention } from "./store/retention.ts";
 import { type BuildInfo, buildInfo } from "./system/build-info.ts";
 import { installationSecret } from "./store/secrets.ts";
@@ -38,6 +39,8 @@ import type { Logging } from "./system/log.ts";
 const HTTP_GRACE_MS = 5_000;
 /** Uses of keys are written this often; a kill may forget the last ones. */
 const KEY_FLUSH_MS = 10_000;
+/** Requests counted for quotas are written this often (contract section 9). */
+const QUOTA_FLUSH_MS = 1_000;
 
 export interface Daemon {
   readonly log: LogOf;
@@ -111,6 +114,14 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       keys.flush();
     });
 
+    const quotas = createQuotas({ store, clock });
+    const flushQuotas = () => attempt("Requests counted for quotas were not written", quotas.flush);
+    const quotaTimer = setInterval(flushQuotas, QUOTA_FLUSH_MS);
+    teardown.add("quotas", () => {
+      clearInterval(quotaTimer);
+      quotas.flush();
+    });
+
     const { servers } = config;
     const live = createLive({
       ...{ store, servers, clock, commit: bus.commit, timers: systemTimers, log: log("store") },
@@ -177,6 +188,9 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
         maxBodyBytes: running.http.maxBodyBytes,
         rescanTimeoutMs: running.collector.rescanTimeoutMs,
         timezone: hostZone(),
+        corsOrigins: running.http.corsOrigins,
+        trustedProxies: running.http.trustedProxies,
+        limits: running.limits,
       }),
       health: () =>
         healthOf({

@@ -11,7 +11,7 @@ export interface ConfigChanges {
 
 /** Settings read once, at the start. */
 const AT_START = {
-  http: ["host", "port", "tls", "corsOrigins", "trustedProxies"],
+  http: ["host", "port", "tls"],
   storage: ["directory"],
   log: ["format"],
   collector: ["concurrency"],
@@ -20,8 +20,6 @@ const AT_START = {
 /** The keys as the file spells them. */
 const SPELLED: Readonly<Record<string, string>> = {
   tls: "tls_cert, http.tls_key",
-  corsOrigins: "cors_origins",
-  trustedProxies: "trusted_proxies",
 };
 
 /** Compares the running config with a new one. */
@@ -45,7 +43,12 @@ export function configChanges(running: Config, next: Config): ConfigChanges {
 export function effectiveConfig(running: Config, next: Config): Config {
   return Object.freeze({
     ...next,
-    http: Object.freeze({ ...running.http, maxBodyBytes: next.http.maxBodyBytes }),
+    http: Object.freeze({
+      ...next.http,
+      host: running.http.host,
+      port: running.http.port,
+      tls: running.http.tls,
+    }),
     storage: running.storage,
     log: Object.freeze({ ...next.log, format: running.log.format }),
     collector: Object.freeze({ ...next.collector, concurrency: running.collector.concurrency }),

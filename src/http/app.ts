@@ -7,13 +7,18 @@ import type { HttpDeps } from "./deps.ts";
 import { docsRoutes } from "./docs/routes.ts";
 import { createExchanges } from "./exchange.ts";
 import { createForcePoll } from "./force-poll.ts";
+import { createClientAddress } from "./limits/client-address.ts";
 import { accessLog, createRequestCounters } from "./plugins/access-log.ts";
+import { addressLimit } from "./plugins/address-limit.ts";
 import { authentication, authorisation } from "./plugins/auth.ts";
 import { bodyLimit } from "./plugins/body-limit.ts";
+import { cors } from "./plugins/cors.ts";
 import { errors } from "./plugins/errors.ts";
+import { keyLimit } from "./plugins/key-limit.ts";
 import { knownPath } from "./plugins/known-path.ts";
 import { requestId } from "./plugins/request-id.ts";
 import { responseHeaders } from "./plugins/response-headers.ts";
+import { socketOrigin } from "./plugins/socket-origin.ts";
 import { createRouteTable } from "./route-table.ts";
 import { featureRoutes } from "./routes/features.ts";
 import { healthRoutes } from "./routes/health.ts";
@@ -47,22 +52,30 @@ const SOCKETS = {
  * all of them run before a byte of a body is read, and what they need to know of a route the route declares.
  */
 export function createApp(deps: HttpDeps) {
-  const exchanges = createExchanges();
   const table = createRouteTable(() => app.routes);
+  const exchanges = createExchanges(table.find);
   const counters = createRequestCounters();
   const log = deps.log("http");
+  const { clock, keys, quotas } = deps;
+  const limits = () => deps.settings().limits;
+  const origins = () => deps.settings().corsOrigins;
+  const peer = (request: Request): string | null => app.server?.requestIP(request)?.address ?? null;
+  const isTls = (): boolean => app.server?.protocol === "https";
+  const address = createClientAddress(peer, () => deps.settings().trustedProxies);
 
   const api = apiRoutes(deps, exchanges, counters);
   const app = new Elysia({ name: "licmond", handler: { standardHostname: false }, websocket: SOCKETS })
-    .use(errors(exchanges, deps.clock, log))
+    .use(errors(exchanges, clock, log))
     .use(accessLog(exchanges, counters, log))
     .use(requestId(exchanges)) // 1
-    .use(responseHeaders(exchanges))
-    // 2: the address's bucket
-    .use(knownPath(exchanges, table)) // 3
-    .use(authentication(exchanges, { keys: deps.keys, clock: deps.clock, log: deps.log("auth") })) // 4
-    // 5: the key's bucket and quota
+    .use(responseHeaders(exchanges, isTls))
+    .use(cors(exchanges, origins))
+    .use(addressLimit(exchanges, { keys, clock, address, limits })) // 2
+    .use(knownPath(exchanges)) // 3
+    .use(authentication(exchanges, { keys, clock, log: deps.log("auth") })) // 4
+    .use(keyLimit(exchanges, { quotas, clock, limits })) // 5
     .use(authorisation(exchanges)) // 6
+    .use(socketOrigin(exchanges, { origins, isTls, address }))
     .use(bodyLimit(() => deps.settings().maxBodyBytes)) // 7, before the reading; 8 and 9 are the route's own
     .use(api)
     .use(docsRoutes(api, deps.build.version))

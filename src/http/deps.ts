@@ -24,6 +24,7 @@ export interface HttpDeps {
   readonly pseudonyms: Pseudonyms;
   readonly collector: CollectorPort;
   readonly keys: KeysPort;
+  readonly quotas: QuotasPort;
   /** Does the work; the route caches the answer for 1 s. Must not throw: what fails is told in the check. */
   health(): HealthChecks | Promise<HealthChecks>;
   readonly host: HostPort;
@@ -51,6 +52,21 @@ export interface HttpSettings {
   readonly rescanTimeoutMs: number;
   /** IANA zone of this daemon. */
   readonly timezone: string;
+  /** Origins whose scripts may read answers and open sockets, as browsers write them (`https://wall.example`). */
+  readonly corsOrigins: readonly string[];
+  /** Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed. The same array while they stay. */
+  readonly trustedProxies: readonly string[];
+  readonly limits: {
+    /** Of a key that has no figure of its own. */
+    readonly requestsPerMinute: number;
+    /** Requests at once, of a key and of an address. */
+    readonly burst: number;
+    /** Of an address, without a valid key. */
+    readonly anonymousPerMinute: number;
+    /** Of a key that has none of its own; null = any number. */
+    readonly dailyQuota: number | null;
+    readonly monthlyQuota: number | null;
+  };
 }
 
 /** The live picture in memory. */
@@ -117,6 +133,19 @@ export type CreateKeyResult =
     }
   /** An active key has this name. */
   | { readonly outcome: "name-taken" };
+
+export interface QuotasPort {
+  /** Counts one request of a key, unless a quota is used up: then nothing is counted, and this says which one it is. */
+  take(
+    keyId: string,
+    limits: { readonly daily: number | null; readonly monthly: number | null },
+  ): {
+    readonly period: "day" | "month";
+    readonly limit: number;
+    /** Epoch ms at which it begins anew. */
+    readonly until: number;
+  } | null;
+}
 
 export type CheckStatus = "healthy" | "degraded" | "unhealthy";
 

@@ -1,4 +1,5 @@
 import type { KeyRecord } from "../domain/keys.ts";
+import type { KeyCheck } from "./deps.ts";
 import type { KnownRoute } from "./route-table.ts";
 
 /** What the gate learns of one request on its way to the route: filled step by step, read by routes and errors. */
@@ -11,9 +12,14 @@ export interface Exchange {
   readonly query: string;
   /** Milliseconds of the monotonic clock. */
   readonly startedAt: number;
-  route: KnownRoute | null;
+  /** Null when there is no such path. */
+  readonly route: KnownRoute | null;
+  /** What came of the presented key; null when none was, undefined while nobody has asked. */
+  keyCheck: KeyCheck | null | undefined;
   /** The key that holds; null on open routes. */
   caller: KeyRecord | null;
+  /** `RateLimit-*` of the bucket drawn on; empty when none was. */
+  rateHeaders: Readonly<Record<string, string>>;
 }
 
 /** The exchanges under way, by their request. */
@@ -24,12 +30,18 @@ export interface Exchanges {
   find(request: Request): Exchange | undefined;
 }
 
-export function createExchanges(): Exchanges {
+export function createExchanges(findRoute: (path: string) => KnownRoute | null): Exchanges {
   const underWay = new WeakMap<Request, Exchange>();
   return {
     open(request, id) {
       const { path, query } = splitUrl(request.url);
-      const exchange: Exchange = { id, path, query, startedAt: performance.now(), route: null, caller: null };
+      const exchange: Exchange = {
+        ...{ id, path, query, startedAt: performance.now() },
+        route: findRoute(path),
+        keyCheck: undefined,
+        caller: null,
+        rateHeaders: {},
+      };
       underWay.set(request, exchange);
       return exchange;
     },

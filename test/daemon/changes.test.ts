@@ -52,13 +52,12 @@ test("what needs a restart is named as the file spells it, and stays as it was",
   expect(configChanges(before, after).needRestart).toEqual([
     "http.port",
     "http.tls_cert, http.tls_key",
-    "http.cors_origins",
     "storage.directory",
     "log.format",
     "collector.concurrency",
   ]);
   expect(effectiveConfig(before, after)).toMatchObject({
-    http: { port: 8080, tls: null, maxBodyBytes: 2048 },
+    http: { port: 8080, tls: null, corsOrigins: ["https://a.example"], maxBodyBytes: 2048 },
     storage: { directory: "/var/lib/licmond" },
     log: { format: "auto", level: "debug" },
     collector: { concurrency: 8, rescanTimeoutMs: 9_000 },

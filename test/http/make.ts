@@ -120,6 +120,15 @@ export interface LogLine {
   readonly fields: LogFields;
 }
 
+/** Limits that no test runs into by itself. */
+export const PLENTY: HttpSettings["limits"] = {
+  requestsPerMinute: 1_000_000,
+  burst: 1_000_000,
+  anonymousPerMinute: 1_000_000,
+  dailyQuota: null,
+  monthlyQuota: null,
+};
+
 /** A daemon made of plain objects: everything a test may want to change is a field. */
 export interface Bench {
   readonly app: App;
@@ -169,6 +178,9 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       maxBodyBytes: 1024,
       rescanTimeoutMs: 5_000,
       timezone: "Europe/Berlin",
+      corsOrigins: [],
+      trustedProxies: [],
+      limits: PLENTY,
     }),
     live: { snapshot: () => snapshot },
     collector: {
@@ -201,6 +213,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
           : null,
     },
     keys,
+    quotas: { take: () => null },
     health: () => ({
       database: { status: "healthy", message: "answers" },
       collector: { status: "healthy", message: "polls" },

@@ -4,7 +4,7 @@ import { ApiError } from "../../domain/errors.ts";
 import { type KeyRecord, type Permission, permits } from "../../domain/keys.ts";
 import type { Log } from "../../domain/log.ts";
 import { ROLES } from "../../domain/words.ts";
-import type { KeysPort } from "../deps.ts";
+import type { KeyCheck, KeysPort } from "../deps.ts";
 import type { Exchange, Exchanges } from "../exchange.ts";
 
 const HOW = "Send it as X-API-Key: lmk_… or Authorization: Bearer lmk_….";
@@ -23,16 +23,15 @@ export function authentication(exchanges: Exchanges, { keys, clock, log }: AuthD
   return new Elysia({ name: "authentication" }).onRequest(({ request }) => {
     const exchange = exchanges.of(request);
     if (neededPermission(exchange, request.method) === null) return;
-    const presented = presentedKey(request, exchange);
-    if (presented === null) {
+    const check = checkKey(request, exchange, keys);
+    if (check === null) {
       throw new ApiError("AUTH_MISSING", `This needs an API key. ${HOW}`, { headers: CHALLENGE });
     }
-    exchange.caller = valid(presented, exchange);
+    exchange.caller = valid(check, exchange);
     keys.touch(exchange.caller.id, clock.now());
   });
 
-  function valid(presented: string, exchange: Exchange): KeyRecord {
-    const check = keys.verify(presented);
+  function valid(check: KeyCheck, exchange: Exchange): KeyRecord {
     if (check.outcome === "valid") return check.key;
     log.warn("API key refused", {
       outcome: check.outcome,
@@ -52,6 +51,19 @@ export function authentication(exchanges: Exchanges, { keys, clock, log }: AuthD
     }
     throw new ApiError("AUTH_INVALID", "This API key is not known here.", { headers: CHALLENGE });
   }
+}
+
+/** What comes of the key that a request presents, checked once; null when it presents none. */
+export function checkKey(
+  request: Request,
+  exchange: Exchange,
+  keys: Pick<KeysPort, "verify">,
+): KeyCheck | null {
+  if (exchange.keyCheck === undefined) {
+    const presented = presentedKey(request, exchange);
+    exchange.keyCheck = presented === null ? null : keys.verify(presented);
+  }
+  return exchange.keyCheck;
 }
 
 /** Step 6: what the key's role permits. */

@@ -5,14 +5,21 @@ import type { Exchanges } from "../exchange.ts";
 const API_POLICY = "default-src 'none'; frame-ancestors 'none'";
 
 /**
+ * Over TLS: come back over TLS. For a day only, as it holds for all ports of the host's name, and license managers
+ * have plain pages of their own.
+ */
+const STRICT_TRANSPORT = "max-age=86400";
+
+/**
  * Headers that every answer has: what keeps a browser from reading anything into it, and on `/api` what keeps
  * shared caches from mixing up keys (contract section 2).
  */
-export function responseHeaders(exchanges: Exchanges) {
+export function responseHeaders(exchanges: Exchanges, isTls: () => boolean) {
   return new Elysia({ name: "response-headers" }).onRequest(({ request, set }) => {
     set.headers["x-content-type-options"] = "nosniff";
     set.headers["referrer-policy"] = "no-referrer";
     set.headers["content-security-policy"] = API_POLICY;
+    if (isTls()) set.headers["strict-transport-security"] = STRICT_TRANSPORT;
     if (!exchanges.of(request).path.startsWith("/api")) return;
     set.headers["cache-control"] = "private, no-cache";
     set.headers.vary = "Accept, X-API-Key, Authorization";
