@@ -2,26 +2,13 @@ import { ApiError } from "../../domain/errors.ts";
 import { permits } from "../../domain/keys.ts";
 import type { Log } from "../../domain/log.ts";
 import { LOG_SOURCES } from "../../domain/words.ts";
-import type { Published } from "../../events/bus.ts";
 import type { Exchange } from "../exchange.ts";
 import { type CatchingUp, catchUp } from "./catch-up.ts";
-import { chunkOf, type Hub } from "./hub.ts";
-import { type EventHistory, resumeNotes } from "./replay.ts";
+import { chunkOf } from "./hub.ts";
+import type { StreamsPort } from "./port.ts";
+import { resumeNotes } from "./replay.ts";
 import { resumeFrom } from "./resume.ts";
 import { HIDDEN_FROM_VIEWERS, type Sight, type StreamName } from "./stream-filter.ts";
-
-/** What the stream routes need of the daemon. */
-export interface StreamsPort {
-  readonly hub: Hub;
-  readonly history: EventHistory;
-  readonly samples: {
-    /** The sample of this moment, if there is one. */
-    fresh(): Published | null;
-    since(id: number): readonly Published[];
-  };
-  /** Streams at the same time: in all, and of one key. */
-  limits(): { readonly streams: number; readonly perKey: number };
-}
 
 /** A stream that may be opened: everything but how it is carried. */
 export interface Opening {
