@@ -9,5 +9,7 @@ if (first === "--version" || first === "-V") {
 } else {
   const { runProgram } = await import("./commands/program.ts");
   const { processIo } = await import("./commands/io.ts");
-  await runProgram(args, processIo());
+  const io = processIo();
+  await runProgram(args, io);
+  await io.end();
 }

@@ -21,7 +21,8 @@ export interface CommandIo {
 export const EXIT_FAILURE = 1;
 export const EXIT_USAGE = 2;
 
-export function processIo(): CommandIo {
+/** The world of a real process. `end` ends it with its exit code. */
+export function processIo(): CommandIo & { end(): Promise<never> } {
   // `licmond openapi | head`: whoever reads may go early. Anything else, e.g. a full disk, is a failure.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     process.exitCode = EXIT_FAILURE;
@@ -29,17 +30,30 @@ export function processIo(): CommandIo {
   });
   // A daemon goes on when nobody reads its words any more; there is nobody left to be told.
   process.stderr.on("error", () => {});
+  let written: Promise<unknown> = Promise.resolve();
+  const write = (stream: NodeJS.WriteStream, text: string) => {
+    // A write of nothing would be done before those in front of it.
+    if (text === "") return;
+    const done = new Promise<void>((resolve) => void stream.write(text, () => resolve()));
+    written = Promise.all([written, done]);
+  };
   return {
     env: process.env,
     build: buildInfo(),
     stdin: async () => new Uint8Array(await Bun.stdin.arrayBuffer()),
-    out: (text) => void process.stdout.write(text),
-    err: (text) => void process.stderr.write(text),
+    out: (text) => write(process.stdout, text),
+    err: (text) => write(process.stderr, text),
     exitCode: (code) => {
       process.exitCode = code;
     },
     now: Date.now,
     terminal: { out: process.stdout.isTTY === true, err: process.stderr.isTTY === true },
+    // It does not wait for the event loop to empty: a lookup of a host name cannot be called off, and where no name
+    // server answers it would hold a stopped daemon for many seconds.
+    end: async () => {
+      await written;
+      process.exit();
+    },
   };
 }
 

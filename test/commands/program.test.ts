@@ -74,6 +74,15 @@ describe("the real program", () => {
     expect(await child.exited).toBe(0);
   });
 
+  test("a slow reader gets everything", async () => {
+    const child = Bun.spawn(["sh", "-c", `"${process.execPath}" "${main}" openapi | (sleep 0.5; cat)`], {
+      stdout: "pipe",
+    });
+    const text = await child.stdout.text();
+    expect(text.length).toBeGreaterThan(100_000);
+    expect(text).toBe((await run(["openapi"], { version })).out);
+  });
+
   test("a reader that goes early is no crash", async () => {
     const child = Bun.spawn(["sh", "-c", `"${process.execPath}" "${main}" openapi | head -1`], {
       stdout: "pipe",

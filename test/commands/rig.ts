@@ -14,15 +14,16 @@ export interface RunOptions {
   readonly stdin?: string | Uint8Array;
   readonly env?: Readonly<Record<string, string>>;
   readonly terminal?: boolean;
+  readonly version?: string;
 }
 
 /** Runs a command line in this process, in a world of its own. */
 export async function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   let [exitCode, out, err] = [0, "", ""];
-  const { stdin = "", terminal = false } = options;
+  const { stdin = "", terminal = false, version = "1.2.3" } = options;
   const io: CommandIo = {
     env: { PATH: process.env.PATH ?? "", ...options.env },
-    build: { version: "1.2.3", commit: "abc", bun: Bun.version },
+    build: { version, commit: "abc", bun: Bun.version },
     stdin: async () => (typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin),
     out: (text) => {
       out += text;

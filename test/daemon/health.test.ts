@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { type HealthView, healthOf } from "../../src/daemon/health.ts";
-import { createTeardown } from "../../src/daemon/teardown.ts";
 import { initialPicture } from "../../src/domain/apply-poll.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
@@ -56,15 +55,4 @@ test.each<[string, Partial<HealthView>, string]>([
 ])("%s", (_name, change, expected) => {
   const { database, collector, disk } = healthOf({ ...well, ...change });
   expect(`${database.status} ${collector.status} ${disk.status}`).toBe(expected);
-});
-
-test("a teardown goes backwards, tells what fails and goes on", async () => {
-  const seen: string[] = [];
-  const teardown = createTeardown((what, error) => void seen.push(`${what}: ${error}`));
-  teardown.add("first", () => void seen.push("first"));
-  teardown.add("second", () => Promise.reject(new Error("stuck")));
-  teardown.add("third", async () => void seen.push("third"));
-  await teardown.run();
-  await teardown.run();
-  expect(seen).toEqual(["third", "second: Error: stuck", "first"]);
 });
