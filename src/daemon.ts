@@ -31,8 +31,8 @@ import { createLive } from "./store/live.ts";
 import { openStore } from "./store/open.ts";
 import { createQuotas } from "./store/quotas.ts";
 import { createRetention } from "./store/retention.ts";
-import { type BuildInfo, buildInfo } from "./system/build-info.ts";
 import { installationSecret } from "./store/secrets.ts";
+import { type BuildInfo, buildInfo } from "./system/build-info.ts";
 import type { Logging } from "./system/log.ts";
 
 /** How long requests that run may take to finish at the end. */
@@ -166,7 +166,9 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     teardown.add("event loop", () => lag.stop());
     const sampler = createSampler({ bus, clock, timers: busTimers, read: sampleReader(host, live.snapshot) });
     teardown.add("sampler", () => sampler.stop());
+    const pseudonyms = createPseudonyms(installationSecret(store, "pseudonyms"));
     const hub = createHub({
+      teller: createTeller(pseudonyms),
       bus,
       requestSample: sampler.request,
       keyHolds: (id) => keys.get(id)?.state === "active",
@@ -177,9 +179,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
     teardown.add("streams", () => hub.close());
 
-    const pseudonyms = createPseudonyms(installationSecret(store, "pseudonyms"));
     const app = createApp({
-      teller: createTeller(pseudonyms),
       ...{ clock, log, build, live, pseudonyms, keys, quotas, host, collector },
       logs: createLogsPort(store, bus, log("audit")),
       settings: () => ({

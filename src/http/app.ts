@@ -92,6 +92,7 @@ function apiRoutes(
   counters: ReturnType<typeof createRequestCounters>,
 ) {
   const answers = createAnswers();
+  const snapshotFor = createSnapshotFor(deps.live, deps.pseudonyms);
   const forcePoll = createForcePoll(deps);
   return new Elysia({ name: "api" })
     .use(healthRoutes(deps))
@@ -105,7 +106,6 @@ function apiRoutes(
     .use(userRoutes(snapshotFor, exchanges, answers))
     .use(serverRoutes(deps, snapshotFor, exchanges, answers))
     .use(summaryRoutes(snapshotFor, exchanges, answers))
-  const snapshotFor = createSnapshotFor(deps.live, deps.pseudonyms);
     .use(rescanRoutes(deps, forcePoll))
     .use(logRoutes(deps, exchanges))
     .use(sseRoutes(deps, exchanges))

@@ -7,7 +7,7 @@ import type { PollError, PollRaw } from "../domain/poll.ts";
 import type { LogSource } from "../domain/words.ts";
 import type { LogFilter, LogStats } from "../store/logs.ts";
 import type { Pseudonyms } from "./anonymous/pseudonyms.ts";
-import type { StreamsPort } from "./streams/open-stream.ts";
+import type { StreamsPort } from "./streams/port.ts";
 
 /**
  * Everything the routes need from the rest of the daemon. The composition root fills it; tests fill it with

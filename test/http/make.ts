@@ -183,6 +183,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       limits: PLENTY,
     }),
     live: { snapshot: () => snapshot },
+    pseudonyms: PSEUDONYMS,
     collector: {
       rescan(ids) {
         rescans.push(ids);
@@ -195,7 +196,6 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
         servers: 1,
         enabled: 1,
         runningPolls: 0,
-    pseudonyms: PSEUDONYMS,
         lastPollAt: NOW - 5_000,
         nextPollAt: NOW + 55_000,
         durationMs: { p50: 100, p95: 120.5 },
