@@ -126,8 +126,8 @@ function closePool(block: Block, pool: PoolDraft, consistency: Consistency): Poo
 }
 
 function usedOf(block: Block, pool: PoolDraft, consistency: Consistency): number | null {
-  if (consistency !== "ok") return null;
+  // Where nothing is counted, nothing shows that no line is missing.
+  if (consistency !== "ok" || block.used === null) return null;
   if (!pool.tableOnly) return pool.held;
-  if (block.used === null) return null;
   return block.held === 0 || (block.loose === 0 && !pool.doubtful) ? 0 : null;
 }

@@ -1,6 +1,7 @@
 import type { Manager } from "../manager.ts";
 import { parseAddress } from "./address.ts";
 import { command } from "./command.ts";
+import { commands, utility } from "./commands.ts";
 import { createFlexnetParser } from "./parser.ts";
 import { render } from "./render.ts";
 
@@ -11,6 +12,8 @@ export const flexnet: Manager = {
   tools: ["lmutil", "lmstat"],
   parseAddress,
   command,
+  commands,
+  utility,
   createParser: createFlexnetParser,
   render,
 };

@@ -1,31 +1,25 @@
 import {
-  type CheckoutReading,
   type DaemonReading,
   MAX_UNPARSED_KEPT,
-  type QueueReading,
   type Reading,
   type ToolError,
-  UNKNOWN_EXPIRY,
   type UnparsedLine,
 } from "../../domain/reading.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
-import { type Block, closeBlock, hold, openBlock, openPool, poolOf, setKind } from "./block.ts";
+import { type Block, closeBlock, openBlock } from "./block.ts";
+import { createBlockReader } from "./block-reader.ts";
 import { addDaemon, parseDaemon, parseOwnedError } from "./daemons.ts";
 import { parseHeader, startsHeader } from "./header-line.ts";
 import { blocksOfTable, joinTable } from "./join-table.ts";
 import { createMembers, parseMemberStatus, parseSpec } from "./members.ts";
 import { isPreamble, isSeparator } from "./noise.ts";
-import { parseKind, parsePool, parseVendorString } from "./pool-line.ts";
-import { parseReservation } from "./reservation-line.ts";
 import { endOfText, skipBlanks } from "./scan.ts";
-import { createSeatReader } from "./seat-line.ts";
 import { createStartTimes, parseReportTime } from "./start-time.ts";
 import { parseTableHeader, parseTableRow, type TableOrder, type TableRow } from "./table-row.ts";
 import { endsInErrorCode, parseToolError } from "./tool-error.ts";
 
-/** Lines kept of an unparsed line, and lines whose identity is looked at again with all hosts known. */
+/** Characters kept of a line that no rule knew. */
 const MAX_UNPARSED_LENGTH = 500;
-const MAX_SECOND_LOOKS = 5_000;
 
 const STATUS_ON = /^Flexible License Manager status on (.+)$/i;
 const REPORT_ONLY = /^(?:sun|mon|tue|wed|thu|fri|sat)\s+\d{1,2}\/\d{1,2}\/\d{4}\s+\d{1,2}:\d{2}$/i;
@@ -41,14 +35,13 @@ type Section = "head" | "members" | "daemons" | "table";
 export function createFlexnetParser(context: ParseContext): ReadingParser {
   const { zone } = context;
   const times = createStartTimes(zone, context.now);
-  const seats = createSeatReader(times, context.knownHosts);
+  const held = createBlockReader(zone, times, context.knownHosts);
   const members = createMembers();
   const daemons = new Map<string, DaemonReading>();
   const blocks: Block[] = [];
   const rows: TableRow[] = [];
   const errors: ToolError[] = [];
   const unparsed: UnparsedLine[] = [];
-  const secondLooks: (() => void)[] = [];
 
   let reportTime: number | null = null;
   let toolVersion: string | null = null;
@@ -69,7 +62,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     lineNumber++;
     const from = skipBlanks(text, 0);
     if (from === text.length) return;
-    const known = (block !== null && inBlock(block, text, from, cut)) || outside(text, from, cut);
+    const known = (block !== null && held.read(block, text, from, cut)) || outside(text, from, cut);
     endsBroken = !known && isBroken(text, from);
     if (!known) leave(text);
   }
@@ -77,60 +70,6 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   /** An unknown line of which lmstat may have printed more: a header, or what stands inside a block. */
   function isBroken(text: string, from: number): boolean {
     return startsHeader(text.slice(from)) || (block !== null && (from > 0 || text.startsWith('"')));
-  }
-
-  /** Lines that belong to the open block. */
-  function inBlock(open: Block, text: string, from: number, cut: boolean): boolean {
-    if (open.describing && describe(open, text.slice(from), cut)) return true;
-
-    const pool = poolOf(open);
-    const checkout = seats.checkout(text, from, pool);
-    if (checkout !== null) {
-      keep(open.checkouts, checkout, text);
-      hold(open, checkout.count);
-      open.describing = false;
-      return true;
-    }
-    const queued = seats.queued(text, from, pool);
-    if (queued !== null) {
-      keep(open.queue, queued, text);
-      open.describing = false;
-      return true;
-    }
-    return inPool(open, text.slice(from, endOfText(text, from, text.length)), pool, cut);
-  }
-
-  /** Lines of pools and reservations, which are few beside checkouts and headers. */
-  function inPool(open: Block, trimmed: string, pool: number | null, cut: boolean): boolean {
-    const reservation = parseReservation(trimmed, pool);
-    if (reservation !== null) {
-      open.reservations.push(reservation);
-      hold(open, reservation.count);
-      open.describing = false;
-      return true;
-    }
-    const last = open.pools.at(-1);
-    const kind = last === undefined ? null : parseKind(trimmed);
-    if (last !== undefined && kind !== null) {
-      if (last.kind === "unknown") setKind(last, kind);
-      open.describing = false;
-      return true;
-    }
-    const opened = parsePool(trimmed, zone);
-    if (opened === null) return false;
-    // The name of the daemon stands in the pool line alone where a part of an output was kept.
-    if (daemon === "" && open.daemon === "" && last === undefined) open.daemon = opened.vendor;
-    openPool(open, opened.version, cut ? UNKNOWN_EXPIRY : opened.expiry);
-    return opened.understood && !cut;
-  }
-
-  function describe(open: Block, text: string, cut: boolean): boolean {
-    const pool = open.pools.at(-1);
-    if (pool === undefined || pool.vendorString !== null) return false;
-    const vendorString = parseVendorString(text);
-    if (vendorString === null) return false;
-    if (!cut) pool.vendorString = vendorString;
-    return !cut;
   }
 
   /** Lines of the head, of members and daemons, headers of blocks, and the table. */
@@ -251,17 +190,6 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     unparsed.push({ line: lineNumber, text: text.slice(0, MAX_UNPARSED_LENGTH) });
   }
 
-  /** Keeps a line's reading; one without evidence for its host is split again when all hosts are known. */
-  function keep<T extends CheckoutReading | QueueReading>(list: T[], reading: T, text: string): void {
-    const index = list.push(reading) - 1;
-    const guessed = seats.guessedAt();
-    if (guessed === null || secondLooks.length >= MAX_SECOND_LOOKS) return;
-    secondLooks.push(() => {
-      const { user, host, display, qualifier } = seats.identity(text, guessed.from, guessed.to);
-      list[index] = { ...reading, user, host, display, qualifier };
-    });
-  }
-
   /** The table's features where `-a` has none: of daemons that are up, or of all when nobody was asked. */
   function fromTable(): Block[] {
     if (rows.length === 0) return [];
@@ -278,7 +206,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     finish(end: OutputEnd): Reading {
       if (waiting !== null) line(waiting, !end.endsWithNewline);
       waiting = null;
-      for (const look of secondLooks) look();
+      held.lookAgain();
       const open = block;
       const cut = !end.endsWithNewline || end.truncated || endsBroken || open?.describing === true;
       const added = fromTable();

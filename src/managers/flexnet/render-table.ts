@@ -21,27 +21,37 @@ export function renderTable(features: readonly FeatureReading[]): string[] {
   ];
 }
 
-/** Features that only the table names: their use is unknown, and no error says why. */
+/** Features that only the table names: all of a daemon whose list is missing, with totals and without use. */
 export function tableFeatures(features: readonly FeatureReading[]): Set<FeatureReading> {
-  return new Set(
-    features.filter((feature) => feature.used === null && feature.error === null && isUnasked(feature)),
-  );
+  const asked = new Set(features.filter((feature) => !isUnasked(feature)).map(({ daemon }) => daemon));
+  return new Set(features.filter(({ daemon }) => !asked.has(daemon)));
 }
 
 function isUnasked(feature: FeatureReading): boolean {
-  const { pools, checkouts, queue, reservations } = feature;
-  const silent = checkouts.length + queue.length + reservations.length === 0;
-  return silent && pools.length > 0 && pools.every((_, index) => isTableOnly(feature, index));
+  const { pools, used, error } = feature;
+  const silent = feature.checkouts.length + feature.reservations.length + feature.queue.length === 0;
+  if (used !== null || error !== null || pools.length === 0 || !silent) return false;
+  const unlimited = pools.some((pool) => pool.unlimited);
+  const total = unlimited ? null : pools.reduce((sum, pool) => sum + (pool.total ?? 0), 0);
+  return (
+    feature.unlimited === unlimited &&
+    feature.total === total &&
+    pools.every(
+      (pool, index) => isBare(feature, index) && pool.kind === (pool.unlimited ? "uncounted" : "unknown"),
+    )
+  );
 }
 
 /** True for a pool that no line of the block describes: lmstat prints pools in use only. */
 export function isTableOnly(feature: FeatureReading, index: number): boolean {
+  return feature.pools[index]?.kind === "unknown" && isBare(feature, index);
+}
+
+/** True when a row of the table says all that is known of the pool. */
+function isBare(feature: FeatureReading, index: number): boolean {
   const pool = feature.pools[index];
-  if (pool === undefined || !fitsTable(feature, pool)) return false;
-  // Where a block adds up, the use of every pool that it prints is known.
-  const uncounted = pool.kind === "uncounted" && pool.used === null && feature.consistency === "ok";
-  const bare = pool.vendorString === null && (pool.kind === "unknown" || uncounted);
-  return bare && !holds(feature, index);
+  if (pool === undefined || pool.vendorString !== null) return false;
+  return fitsTable(feature, pool) && !holds(feature, index);
 }
 
 function holds({ checkouts, reservations, queue }: FeatureReading, index: number): boolean {

@@ -290,7 +290,7 @@ function featureOf(context: Context, daemon: string, name: string): fc.Arbitrary
               vendorString: draft.vendorString,
               kind: poolUnlimited ? "uncounted" : draft.kind === "floating" ? "floating" : "nodelocked",
               total: poolUnlimited || daemon === "" ? null : own,
-              used: consistency === "ok" ? seatsOf(groups.slice(index, index + 1)) : null,
+              used: consistency === "ok" && !unlimited ? seatsOf(groups.slice(index, index + 1)) : null,
               unlimited: poolUnlimited,
               expiry: draft.expiry,
             };

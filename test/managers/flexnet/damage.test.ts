@@ -1,0 +1,270 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { FeatureReading, PoolReading, Reading } from "../../../src/domain/reading.ts";
+import { flexnet } from "../../../src/managers/flexnet/index.ts";
+import { createKnownHosts } from "../../../src/managers/known-hosts.ts";
+import { around, FIXTURES, fixture, NOW, readText } from "./read.ts";
+
+const utf8 = (text: string) => new TextEncoder().encode(text);
+
+/** What holds of every reading, whatever it was read from. */
+function expectSound(reading: Reading): void {
+  for (const feature of reading.features) {
+    const held = [...feature.checkouts, ...feature.reservations, ...feature.queue];
+    for (const { count, pool } of held) {
+      expect(count).toBeGreaterThanOrEqual(1);
+      if (pool !== null) expect(feature.pools[pool]).toBeDefined();
+    }
+    const seats = [...feature.checkouts, ...feature.reservations].reduce((sum, { count }) => sum + count, 0);
+    const { used } = feature;
+    const consistency = used === null || seats === used ? "ok" : seats < used ? "short" : "shared";
+    expect(feature.consistency).toBe(consistency);
+    if (feature.error !== null || feature.unlimited)
+      expect([feature.total, feature.used]).toEqual([null, null]);
+  }
+  expect(reading.unparsed.length).toBeLessThanOrEqual(reading.unparsedLines);
+}
+
+describe("a text that was cut", () => {
+  /** Unknown is not wrong: of a pool that the table would have told more about, only the printed part is there. */
+  function expectNothingWrong(pools: readonly PoolReading[], whole: readonly PoolReading[]): void {
+    for (const pool of pools) {
+      const own = whole.find(({ version }) => version === pool.version);
+      expect(own).toBeDefined();
+      if (pool.total !== null) expect(pool.total).toBe(own?.total as number);
+      if (pool.used !== null) expect(pool.used).toBe(own?.used as number);
+      if (pool.expiry.expiresOn !== null || pool.expiry.permanent) {
+        expect(pool.expiry).toEqual(own?.expiry as PoolReading["expiry"]);
+      }
+    }
+  }
+
+  function expectHonest(feature: FeatureReading, whole: FeatureReading, isLast: boolean): void {
+    if (feature.cut || feature.consistency === "short") return;
+    expect([feature.total, feature.used, feature.unlimited]).toEqual([
+      whole.total,
+      whole.used,
+      whole.unlimited,
+    ]);
+    expect(feature.reservations).toEqual(whole.reservations as never);
+    expectNothingWrong(feature.pools, whole.pools);
+    // Between two lines nothing tells that more was to come: no end is marked, and nothing counts these.
+    const { length } = feature.checkouts;
+    expect(feature.checkouts).toEqual(
+      (isLast && whole.unlimited ? whole.checkouts.slice(0, length) : whole.checkouts) as never,
+    );
+    expect(feature.queue).toEqual(
+      (isLast ? whole.queue.slice(0, feature.queue.length) : whole.queue) as never,
+    );
+  }
+
+  test.each(FIXTURES)("%s cut at every byte is never a wrong picture that looks whole", (name) => {
+    const bytes = utf8(fixture(name));
+    const whole = readText(bytes);
+    for (let length = 0; length < bytes.length; length++) {
+      const reading = readText(bytes.subarray(0, length));
+      expectSound(reading);
+      const endsInLine = length > 0 && bytes[length - 1] !== 0x0a;
+      if (endsInLine) expect(reading.cut).toBe(true);
+      for (const [index, feature] of reading.features.entries()) {
+        const own = whole.features[index];
+        expect(own?.name).toBe(feature.name);
+        expect(own?.daemon).toBe(feature.daemon);
+        if (own !== undefined) expectHonest(feature, own, index === reading.features.length - 1);
+      }
+    }
+  });
+
+  const seat = "    amira pc-1 pc-1 (v1.0) (lic/27000 101), start Fri 10/20 16:44";
+  const head = [
+    "Users of F:  (Total of 9 licenses issued;  Total of 2 licenses in use)",
+    "",
+    '  "F" v1.0, vendor: vend, expiry: 31-dec-2025',
+  ];
+  const rows: [string, string, boolean, boolean, string][] = [
+    [
+      "behind half a header",
+      around([...head, "  floating license", seat, seat, "", "Users of G"]),
+      true,
+      false,
+      "ok",
+    ],
+    [
+      "inside half a header",
+      around([...head, "  floating license", seat, seat, "", "Users of G"]).slice(0, -1),
+      true,
+      false,
+      "ok",
+    ],
+    ["behind the pool's line", around(head), true, true, "short"],
+    ["behind half a kind", around([...head, "  floating lic"]), true, true, "short"],
+    [
+      "behind half a checkout",
+      around([...head, "  floating license", seat, seat.slice(0, 40)]),
+      true,
+      true,
+      "short",
+    ],
+    ["between two checkouts", around([...head, "  floating license", seat]), false, false, "short"],
+    ["behind the last checkout", around([...head, "  floating license", seat, seat]), false, false, "ok"],
+    [
+      "before the last line end",
+      around([...head, "  floating license", seat, seat]).slice(0, -1),
+      true,
+      true,
+      "ok",
+    ],
+  ];
+  test.each(rows)("%s", (_, text, cut, featureCut, consistency) => {
+    const reading = readText(text);
+    expect(reading.cut).toBe(cut);
+    expect(reading.features.at(-1)).toMatchObject({ cut: featureCut, consistency: consistency as "ok" });
+  });
+
+  test("by the collector's cap", () => {
+    const reading = readText(around([...head, "  floating license", seat, seat]), { truncated: true });
+    expect(reading.cut).toBe(true);
+    expect(reading.features[0]?.cut).toBe(true);
+  });
+
+  test("in its table: the features above are whole", () => {
+    const table = [
+      "Feature   Version     #licenses    Vendor        Expires",
+      "F         1.0         9            vend          31-dec-20",
+    ];
+    const reading = readText(around([...head, "  floating license", seat, seat, ...table]).slice(0, -1));
+    expect(reading).toMatchObject({ cut: true, unparsedLines: 1 });
+    expect(reading.features[0]).toMatchObject({
+      cut: false,
+      pools: [{ expiry: { expiresOn: "2025-12-31" } }],
+    });
+  });
+
+  test("in the expiry of a pool: the date is not known", () => {
+    const text = around(head.map((line) => line.replace("31-dec-2025", "31-dec-20"))).slice(0, -1);
+    expect(readText(text).features[0]?.pools[0]?.expiry).toEqual({
+      expiresOn: null,
+      expiresAt: null,
+      permanent: false,
+    });
+  });
+});
+
+test("lines fed one by one and whole outputs give the same", () => {
+  for (const name of FIXTURES) {
+    const text = fixture(name);
+    const parser = flexnet.createParser({ zone: "UTC", now: NOW, knownHosts: createKnownHosts() });
+    for (const line of text.split("\n").slice(0, -1)) parser.line(line);
+    expect(parser.finish({ endsWithNewline: true, truncated: false })).toEqual(readText(text));
+  }
+});
+
+describe("damaged texts", () => {
+  const sources = FIXTURES.map((name) => utf8(fixture(name)));
+  const source = fc.constantFrom(...sources);
+  const place = fc.double({ min: 0, max: 1, noNaN: true });
+  const at = (bytes: Uint8Array, where: number) => Math.floor(where * bytes.length);
+
+  test("bytes changed, removed, inserted", () => {
+    const edit = fc.record({ where: place, remove: fc.nat(40), insert: fc.uint8Array({ maxLength: 12 }) });
+    fc.assert(
+      fc.property(source, fc.array(edit, { minLength: 1, maxLength: 8 }), (bytes, edits) => {
+        let text = Buffer.from(bytes);
+        for (const { where, remove, insert } of edits) {
+          const from = at(text, where);
+          text = Buffer.concat([text.subarray(0, from), insert, text.subarray(from + remove)]);
+        }
+        expectSound(readText(new Uint8Array(text)));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("one text spliced into another", () => {
+    fc.assert(
+      fc.property(source, source, place, place, place, (one, other, cut, from, to) => {
+        const where = at(one, cut);
+        const text = [
+          one.subarray(0, where),
+          other.subarray(at(other, from), at(other, to)),
+          one.subarray(where),
+        ];
+        expectSound(readText(new Uint8Array(Buffer.concat(text))));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("lines in any order", () => {
+    const lines = FIXTURES.flatMap((name) => fixture(name).split("\n"));
+    fc.assert(
+      fc.property(fc.shuffledSubarray(lines), (shuffled) => expectSound(readText(shuffled.join("\n")))),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("time is linear", () => {
+  const SIZE = 300_000;
+  const long = (unit: string) => unit.repeat(Math.ceil(SIZE / unit.length));
+  const head = around([
+    "Users of F:  (Total of 9 licenses issued;  Total of 2 licenses in use)",
+    '"F" v1, vendor: vend',
+  ]);
+  const texts: [string, string][] = [
+    ...[
+      "(",
+      ")",
+      " ",
+      ":",
+      ": ",
+      '"',
+      "(-",
+      "(-1,",
+      "), start ",
+      ") queued for ",
+      ", vendor: ",
+      "a ",
+      "1 ",
+      "/",
+      "\t",
+    ].map((unit): [string, string] => [`a line of ${JSON.stringify(unit)}`, `${head}${long(unit)}\n`]),
+    ["a long header", `${head}Users of ${long(": (Total of ")}\n`],
+    ["a long checkout", `${head}${long("pc ")}(v1) (lic/1 2), start Fri 10/20 16:44\n`],
+    ["a long tail", `${head}a b c (v1) (lic/1 2), start Fri 10/20 16:44${long(" ")}x\n`],
+    ["a long vendor_string", `${head}vendor_string: ${long("x|")}\n`],
+    ["a long reservation", `${head}1 RESERVATION for USER ${long("x (a/")}\n`],
+    [
+      "many headers of one name",
+      around(Array(5000).fill("Users of F:  (Total of 9 licenses issued;  Total of 0 licenses in use)")),
+    ],
+    [
+      "many rows and blocks of one name",
+      around([
+        ...Array(3000).fill("Users of F:  (Total of 9 licenses issued;  Total of 0 licenses in use)"),
+        "Feature   Version     #licenses    Vendor        Expires",
+        ...Array(3000).fill("F 1.0 9 vend permanent"),
+      ]),
+    ],
+    [
+      "many pools and rows of one version",
+      around([
+        "Users of F:  (Total of 9 licenses issued;  Total of 0 licenses in use)",
+        ...Array(5000).fill('"F" v1.0, vendor: vend, expiry: 31-dec-2025'),
+        "Feature   Version     #licenses    Vendor        Expires",
+        ...Array(5000).fill("F 1.0 9 vend 31-dec-2025"),
+      ]),
+    ],
+    [
+      "many members",
+      around(Array.from({ length: 5000 }, (_, index) => `h${index}.x: license server UP v11.1`)),
+    ],
+    ["many daemons", around(Array.from({ length: 5000 }, (_, index) => `d${index}: UP v11.1`))],
+  ];
+  // Quadratic work on 300,000 characters takes minutes.
+  test.each(texts)("%s", (_, text) => {
+    const start = performance.now();
+    expectSound(readText(text));
+    expect(performance.now() - start).toBeLessThan(1500);
+  });
+});
