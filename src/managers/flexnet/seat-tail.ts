@@ -26,13 +26,16 @@ export function createSeatTail(): SeatTail {
   let end = 0;
 
   function digits(text: string, from: number): number {
+    const last = Math.min(text.length, from + MOST_DIGITS);
     let value = 0;
-    for (end = from; end < from + MOST_DIGITS; end++) {
-      const digit = text.charCodeAt(end) - 0x30;
-      if (!(digit >= 0 && digit <= 9)) break;
+    let at = from;
+    for (; at < last; at++) {
+      const digit = text.charCodeAt(at) - 0x30;
+      if (digit < 0 || digit > 9) break;
       value = value * 10 + digit;
     }
-    return end === from ? -1 : value;
+    end = at;
+    return at === from ? -1 : value;
   }
 
   /** `PID: P` or `N licenses`, behind a comma. By hand, because nearly every line has one. */

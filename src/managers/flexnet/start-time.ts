@@ -132,11 +132,12 @@ function createDigits() {
   const self = {
     end: 0,
     read(text: string, from: number, most: number): number {
+      const last = Math.min(text.length, from + most);
       let value = 0;
       let at = from;
-      for (; at < from + most; at++) {
+      for (; at < last; at++) {
         const digit = text.charCodeAt(at) - 0x30;
-        if (!(digit >= 0 && digit <= 9)) break;
+        if (digit < 0 || digit > 9) break;
         value = value * 10 + digit;
       }
       self.end = at;
