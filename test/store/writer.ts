@@ -16,4 +16,6 @@ for (let n = 0; ; n++) {
   const made = keys.create(plainKey({ name: `${process.pid}-${n}` }));
   if (made.outcome !== "created") throw new Error(made.outcome);
   process.stdout.write(`${made.presented}\n`);
+  // SQLite hands its write lock to whoever asks first: commands that never pause would starve a daemon, and none does.
+  if (mode === "cli") await Bun.sleep(1);
 }
