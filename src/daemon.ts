@@ -179,6 +179,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
     teardown.add("streams", () => hub.close());
 
+    const timezone = hostZone();
     const app = createApp({
       ...{ clock, log, build, live, pseudonyms, keys, quotas, host, collector },
       logs: createLogsPort(store, bus, log("audit")),
@@ -187,7 +188,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
         port: running.http.port,
         maxBodyBytes: running.http.maxBodyBytes,
         rescanTimeoutMs: running.collector.rescanTimeoutMs,
-        timezone: hostZone(),
+        timezone,
         corsOrigins: running.http.corsOrigins,
         trustedProxies: running.http.trustedProxies,
         limits: running.limits,
