@@ -2,10 +2,10 @@ import { isUtf8 } from "node:buffer";
 import type { Reading } from "../domain/reading.ts";
 import type { OutputEnd, ReadingParser } from "./manager.ts";
 
-/** Bytes decoded at a time: about 2 ms of parsing on a slow core. */
-const CHUNK_BYTES = 64 * 1024;
+/** Bytes decoded at a time: well under a millisecond of parsing, or two before the code is compiled. */
+const CHUNK_BYTES = 16 * 1024;
 /** How long the event loop may be held before we let others in. */
-const SLICE_MS = 6;
+const SLICE_MS = 4;
 
 /** No tool prints a line this long: binary junk is fed in pieces, each of which counts as unparsed. */
 const MAX_LINE = 1024 * 1024;
