@@ -117,7 +117,8 @@ function poolReading({ zone, week }: ServerState, pool: PoolSpec, used: number):
     vendorString: pool.vendorString,
     kind: pool.kind,
     total: pool.seats,
-    used,
+    // lmstat prints no count of an uncounted pool.
+    used: pool.seats === null ? null : used,
     unlimited: pool.seats === null,
     expiry: expiryOf(pool.expires, zone, week),
   };
