@@ -1,3 +1,4 @@
+import { BUILT_IN_COMMANDS } from "../managers/manager.ts";
 import { managerOf } from "../managers/registry.ts";
 import { type Partly, show } from "./check-value.ts";
 import { isPattern } from "./glob.ts";
@@ -130,8 +131,6 @@ function notifications({ notifications: list = [] }: Partial): Finding[] {
   });
 }
 
-/** Commands of execute that are built in. */
-export const BUILT_IN_COMMANDS = ["status", "diagnose", "reread", "remove"] as const;
 /** What an argv template may leave to the request or the server. */
 export const ARGV_PLACEHOLDERS = [
   "address",

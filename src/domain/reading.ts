@@ -61,6 +61,8 @@ export interface DaemonReading {
   readonly status: PartStatus;
   readonly version: string | null;
   readonly error: ToolError | null;
+  /** Its own port, where the manager prints one (RLM). */
+  readonly port?: number;
   /** Counters since the daemon's start, where the manager prints them (RLM); differences between polls are rates. */
   readonly totals: DaemonTotals | null;
 }

@@ -15,6 +15,10 @@ export interface Manager {
   parseAddress(address: string): ParsedAddress | { readonly problem: string };
   /** The status query. `tool` is an argv prefix of at least one element. No shell will see it. */
   command(tool: readonly string[], address: string): ToolCommand;
+  /** What `POST /api/execute` can run of this manager's tools. */
+  readonly commands: ManagerCommands;
+  /** argv prefix of one of the manager's utilities, where `tool` runs the status query. */
+  utility(tool: readonly string[], name: string): readonly string[];
   /** A fresh parser for one output. */
   createParser(context: ParseContext): ReadingParser;
   /** Text that the manager's tool would print for this reading: `parse(render(reading))` equals the reading. */
@@ -30,6 +34,28 @@ export interface ToolCommand {
   readonly argv: readonly string[];
   /** Additions to the scrubbed environment. */
   readonly env: Readonly<Record<string, string>>;
+}
+
+/** Commands that every manager has for `POST /api/execute`, by the names under which it knows them. */
+export const BUILT_IN_COMMANDS = ["status", "diagnose", "reread", "remove"] as const;
+export type BuiltInCommand = (typeof BUILT_IN_COMMANDS)[number];
+export type ManagerCommands = Readonly<Record<BuiltInCommand, CommandTemplate>>;
+
+export interface CommandTemplate {
+  /** The utility that does it, e.g. `lmremove`. */
+  readonly utility: string;
+  /** Ways to say it to the utility; `remove` may have one by handle and one by names. */
+  readonly forms: readonly CommandForm[];
+}
+
+export interface CommandForm {
+  /** By what it names a checkout. */
+  readonly by?: "handle" | "names";
+  /**
+   * Arguments behind the utility. `{address}`, and for a checkout `{feature}`, `{user}`, `{host}`, `{display}`,
+   * `{handle}`, `{daemon}`, `{server_host}`, `{server_port}`, `{daemon_port}` are filled in, each within its element.
+   */
+  readonly argv: readonly string[];
 }
 
 export interface ParseContext {

@@ -4,6 +4,9 @@ import { wholeReading } from "./reading-parts.ts";
 import { expiryOf, type MemberSpec } from "./server-spec.ts";
 import { type FeatureState, handleOf, type ServerState } from "./state.ts";
 
+/** rlm gives its ISV servers ports of the dynamic range. */
+export const FIRST_ISV_PORT = 49_152;
+
 /** What rlmstat would say of a server in this state. Its clock has seconds, its checkouts have minutes. */
 export function rlmReading(state: ServerState): Reading {
   const { instant, spec, members } = state;
@@ -24,12 +27,13 @@ export function rlmReading(state: ServerState): Reading {
       version: spec.version,
       error: null,
     })),
-    daemons: spec.daemons.map(({ name, version }) => ({
+    daemons: spec.daemons.map(({ name, version }, index) => ({
       name,
       status: "up",
       version,
       error: null,
       totals: { ...state.totals(name), removals: 0 },
+      port: FIRST_ISV_PORT + index,
     })),
     features: spec.daemons.flatMap(({ name }) =>
       state.features.flatMap((feature, index) =>

@@ -5,6 +5,7 @@ import type { Manager } from "../managers/manager.ts";
 import { asPrinted, DAY, MINUTE } from "./calendar.ts";
 import { draws } from "./random.ts";
 import { wholeReading } from "./reading-parts.ts";
+import { FIRST_ISV_PORT } from "./rlm-reading.ts";
 
 /** A server by its size alone, for measurements. */
 export interface ScaleOptions {
@@ -74,6 +75,7 @@ function plainReading(manager: Manager, options: ScaleOptions, padding: number):
         version: "v11.19.5",
         error: null,
         totals: flexnet ? null : { checkouts: options.checkouts, denials: 0, removals: 0 },
+        ...(!flexnet && { port: FIRST_ISV_PORT }),
       },
     ],
     features: Array.from({ length: options.features }, (_, index) =>

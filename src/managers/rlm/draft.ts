@@ -27,6 +27,8 @@ export interface DaemonDraft extends KnownProducts {
   version: string | null;
   error: ToolError | null;
   totals: Mutable<DaemonTotals> | null;
+  /** From the headings of its sections; null before the first. */
+  port: number | null;
   product(name: string): ProductDraft;
   products(): Iterable<ProductDraft>;
   /** Remembers a header of the pool section for the usage section. */
@@ -55,6 +57,7 @@ export function createDaemonDraft(name: string): DaemonDraft {
     version: null,
     error: null,
     totals: null,
+    port: null,
     product(of) {
       const known = products.get(of);
       if (known !== undefined) return known;
@@ -76,6 +79,7 @@ export function createDaemonDraft(name: string): DaemonDraft {
       version: draft.version,
       error: draft.error,
       totals: draft.totals,
+      ...(draft.port !== null && { port: draft.port }),
     }),
   };
   return draft;

@@ -1,5 +1,6 @@
 import type { Manager } from "../manager.ts";
 import { command, parseAddress } from "./address.ts";
+import { commands, utility } from "./commands.ts";
 import { createRlmParser } from "./parser.ts";
 import { renderRlm } from "./render.ts";
 
@@ -10,6 +11,8 @@ export const rlm: Manager = {
   tools: ["rlmutil", "rlmstat"],
   parseAddress,
   command,
+  commands,
+  utility,
   createParser: createRlmParser,
   render: renderRlm,
 };

@@ -88,6 +88,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
     daemon = report.daemon(header.server);
     daemon.status = "up";
     daemon.awaited = false;
+    daemon.port = header.port;
     if (header.kind === "pools") daemon.poolSection = true;
     if (header.kind === "usage") daemon.usageSection = true;
   };

@@ -13,7 +13,7 @@ import { printLongTime, printYearless } from "./dates.ts";
 
 const SEPARATOR = "\t------------------------";
 const DAY_MS = 86_400_000;
-/** Ports of ISV servers are not part of a reading; real ones are given out by the system from here on. */
+/** For ISV servers whose port the reading does not have; real ones are given out by the system from here on. */
 const FIRST_ISV_PORT = 49_152;
 
 /**
@@ -45,7 +45,7 @@ export function renderRlm(reading: Reading, options: RenderOptions): string {
   for (const [index, daemon] of reading.daemons.entries()) {
     if (daemon.error !== null) lines.push(...printMessage(daemon.error.message));
     if (daemon.status !== "up") continue;
-    const where = `on ${host} (port ${FIRST_ISV_PORT + index})`;
+    const where = `on ${host} (port ${daemon.port ?? FIRST_ISV_PORT + index})`;
     const features = ofDaemon.get(daemon.name) ?? [];
     lines.push("", SEPARATOR, "", `\t${daemon.name} ISV server status ${where}, up 1d 00:00:00`);
     lines.push(...printServer(daemon.name, daemon.version, reading.reportTime, options.zone, daemon));
@@ -84,9 +84,9 @@ function printMember(member: MemberReading, reading: Reading, options: RenderOpt
 }
 
 function printServerTable(daemons: readonly DaemonReading[]): string[] {
-  const rows = daemons.map(({ name, status }, index) => {
+  const rows = daemons.map(({ name, status, port }, index) => {
     const running = status === "down" ? " No" : "Yes";
-    return `\t${name.padEnd(17)}${String(FIRST_ISV_PORT + index).padStart(6)}   ${running}      0`;
+    return `\t${name.padEnd(17)}${String(port ?? FIRST_ISV_PORT + index).padStart(6)}   ${running}      0`;
   });
   return ["\t--------- ISV servers ----------", "\t   Name           Port Running Restarts", ...rows];
 }

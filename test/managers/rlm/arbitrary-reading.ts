@@ -232,12 +232,13 @@ export const arbitraryReading: fc.Arbitrary<Reading> = fc
           error: null,
         },
       ],
-      daemons: raw.daemons.map(({ name, version: printed, down, totals: counted }) => ({
+      daemons: raw.daemons.map(({ name, version: printed, down, totals: counted }, index) => ({
         name,
         status: down ? "down" : "up",
         version: down ? null : printed,
         error: null,
         totals: down ? null : counted,
+        ...(!down && { port: 1024 + 7 * index }),
       })),
       features: up.flatMap((each) => each.features),
       errors: [],
