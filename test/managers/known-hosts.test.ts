@@ -1,3 +1,4 @@
+import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import { createKnownHosts, MAX_HOSTS } from "../../src/managers/known-hosts.ts";
 
@@ -25,4 +26,16 @@ test("there are never more than the bound, and those seen lately stay", () => {
 test("a list taken out can be put in again", () => {
   const hosts = createKnownHosts(["b", "a", "Ü-host"]);
   expect(createKnownHosts(hosts.list()).list()).toEqual(hosts.list());
+});
+
+test("a host does not keep the output alive that it was cut from", () => {
+  const hosts = createKnownHosts();
+  for (let index = 0; index < 100; index++) {
+    const output = `${"x".repeat(999)} `.repeat(1000) + `host${index} `;
+    hosts.add(output.slice(output.lastIndexOf("host"), -1));
+  }
+  Bun.gc(true);
+  // The outputs were 100 MB.
+  expect(heapStats().heapSize).toBeLessThan(50_000_000);
+  expect(hosts.has("host99")).toBe(true);
 });
