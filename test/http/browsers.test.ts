@@ -1,0 +1,304 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { HttpSettings } from "../../src/http/deps.ts";
+import { type Listening, listen } from "../../src/http/listen.ts";
+import { type Ask, type Bench, bench, PLENTY } from "./make.ts";
+
+const WALL = "https://wall.example";
+const endings: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+function site(more: Partial<HttpSettings> = {}): Bench {
+  const settings = { ...bench().deps.settings(), ...more };
+  return bench({ settings: () => settings });
+}
+
+function serve(at: Bench, tls: { cert: string; key: string } | null = null): Listening {
+  const door = listen(at.app, { host: "127.0.0.1", port: 0, tls });
+  endings.push(() => door.stop(0));
+  return door;
+}
+
+const allowed = ({ headers }: Response) =>
+  [...headers.keys()].filter((name) => name.startsWith("access-control-"));
+
+describe("CORS", () => {
+  const ASKS: [string, Ask][] = [
+    ["/api/licenses/summary", {}],
+    ["/api/licenses/summary", { method: "OPTIONS", headers: { "access-control-request-method": "GET" } }],
+    ["/api/licenses/summary", { key: null }],
+    ["/api/nowhere", {}],
+    ["/stream/logs", {}],
+    ["/api/ping", {}],
+  ];
+
+  test.each(ASKS)("is off by default: %s %j", async (path, ask) => {
+    const response = await site().get(path, { ...ask, headers: { ...ask.headers, origin: WALL } });
+    await response.body?.cancel();
+    expect(allowed(response)).toEqual([]);
+    expect(response.headers.get("vary") ?? "").not.toContain("Origin");
+  });
+
+  test.each<[string, readonly string[]]>([
+    ["https://wall.example", ["https://wall.example", "http://localhost:3000"]],
+    ["http://localhost:3000", ["https://wall.example", "http://localhost:3000"]],
+  ])("lets a listed origin read every answer: %s", async (origin, corsOrigins) => {
+    const asks: [string, Ask, number][] = [
+      ["/api/licenses/summary", {}, 200],
+      ["/api/licenses/summary", { headers: { "if-none-match": "*" } }, 304],
+      ["/api/licenses/summary", { key: null }, 401],
+      ["/api/keys", {}, 403],
+      ["/api/nowhere", {}, 404],
+      ["/api/keys", { method: "PUT" }, 405],
+      ["/api/licenses/features?limit=x", {}, 400],
+      ["/stream/logs", {}, 200],
+      ["/api/ping", {}, 200],
+      ["/swagger/json", {}, 200],
+    ];
+    const at = site({ corsOrigins });
+    for (const [path, ask, status] of asks) {
+      const response = await at.get(path, { ...ask, headers: { ...ask.headers, origin } });
+      await response.body?.cancel();
+      expect([path, response.status]).toEqual([path, status]);
+      expect(response.headers.get("access-control-allow-origin")).toBe(origin);
+      expect(response.headers.get("access-control-expose-headers")).toBe(
+        "X-Request-ID, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, ETag",
+      );
+      expect(response.headers.get("vary")).toEndWith("Origin");
+      if (path.startsWith("/api")) expect(response.headers.get("vary")).toContain("X-API-Key");
+      expect(response.headers.has("access-control-allow-credentials")).toBe(false);
+    }
+  });
+
+  test("lets it read that it asks too often", async () => {
+    const at = site({ corsOrigins: [WALL], limits: { ...PLENTY, burst: 1, requestsPerMinute: 1 } });
+    await at.get("/api/licenses");
+    const refused = await at.get("/api/licenses", { headers: { origin: WALL } });
+    expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([429, WALL]);
+  });
+
+  test.each([
+    "https://wall.example.evil.example",
+    "https://evil.example",
+    "http://wall.example",
+    "https://wall.example:8443",
+    "https://WALL.example",
+    "https://wall.example/",
+    "null",
+    "*",
+    "",
+  ])("an origin that is not listed gets nothing: %p", async (origin) => {
+    const at = site({ corsOrigins: [WALL] });
+    for (const [path, ask] of ASKS) {
+      const response = await at.get(path, { ...ask, headers: { ...ask.headers, origin } });
+      await response.body?.cancel();
+      expect(allowed(response)).toEqual([]);
+      // Else a cache would give it what a listed origin got, and the other way round.
+      expect(response.headers.get("vary")).toEndWith("Origin");
+    }
+  });
+
+  test("without an Origin nothing is allowed and everything works", async () => {
+    const response = await site({ corsOrigins: [WALL] }).get("/api/licenses/summary");
+    expect([response.status, allowed(response)]).toEqual([200, []]);
+    expect(response.headers.get("vary")).toBe("Accept, X-API-Key, Authorization, Origin");
+  });
+});
+
+describe("a preflight", () => {
+  const preflight = (at: Bench, path: string, origin = WALL) =>
+    at.get(path, {
+      key: null,
+      method: "OPTIONS",
+      headers: {
+        origin,
+        "access-control-request-method": "DELETE",
+        "access-control-request-headers": "x-api-key",
+      },
+    });
+
+  test("of a listed origin is answered without a key", async () => {
+    const response = await preflight(site({ corsOrigins: [WALL] }), "/api/keys/abc");
+    expect([response.status, await response.text()]).toEqual([204, ""]);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "access-control-allow-origin": WALL,
+      "access-control-allow-methods": "GET, HEAD, DELETE, OPTIONS",
+      "access-control-allow-headers":
+        "X-API-Key, Authorization, Content-Type, Last-Event-ID, X-Request-ID, If-None-Match",
+      "access-control-max-age": "600",
+      allow: "GET, HEAD, DELETE, OPTIONS",
+      vary: "Accept, X-API-Key, Authorization, Origin",
+      "x-content-type-options": "nosniff",
+    });
+    expect(response.headers.get("x-request-id")).toBeTruthy();
+    expect(response.headers.has("access-control-allow-credentials")).toBe(false);
+  });
+
+  test("of a listed origin draws on no bucket: its requests carry a key", async () => {
+    const at = site({ corsOrigins: [WALL], limits: { ...PLENTY, burst: 1, anonymousPerMinute: 1 } });
+    for (let n = 0; n < 3; n++) expect((await preflight(at, "/api/licenses")).status).toBe(204);
+    expect((await at.get("/api/licenses", { key: null })).status).toBe(401);
+    expect((await at.get("/api/licenses", { key: null })).status).toBe(429);
+    expect((await preflight(at, "/api/licenses")).status).toBe(204);
+    expect((await preflight(at, "/api/licenses", "https://evil.example")).status).toBe(429);
+  });
+
+  test("of an unknown path is 404", async () => {
+    expect((await preflight(site({ corsOrigins: [WALL] }), "/api/nowhere")).status).toBe(404);
+  });
+
+  test("of another origin is a plain OPTIONS", async () => {
+    const response = await preflight(site({ corsOrigins: [WALL] }), "/api/keys", "https://evil.example");
+    expect([response.status, response.headers.get("allow"), allowed(response)]).toEqual([
+      204,
+      "GET, HEAD, POST, OPTIONS",
+      [],
+    ]);
+  });
+});
+
+describe("a WebSocket's Origin", () => {
+  /** The status line's number of a handshake, and the error's code where it is refused. */
+  async function handshake(door: Listening, key: string, headers: Record<string, string>): Promise<string> {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    let got = "";
+    const socket = await Bun.connect({
+      hostname: "127.0.0.1",
+      port: door.port,
+      socket: {
+        data(_, bytes) {
+          got += bytes.toString("latin1");
+          if (got.startsWith("HTTP/1.1 101") || got.endsWith("}")) resolve(got);
+        },
+        close: () => resolve(got),
+      },
+    });
+    const lines = Object.entries({
+      "X-API-Key": key,
+      Connection: "Upgrade",
+      Upgrade: "websocket",
+      "Sec-WebSocket-Version": "13",
+      "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+      ...headers,
+    }).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`GET /ws/metrics HTTP/1.1\r\n${lines.join("")}\r\n`);
+    const answer = await promise;
+    socket.end();
+    return `${answer.slice(9, 12)} ${/"code":"(\w+)"/.exec(answer)?.[1] ?? ""}`.trim();
+  }
+
+  const REFUSED = "403 AUTH_INSUFFICIENT";
+  test.each<[string, Record<string, string>, string]>([
+    ["none: no browser", { Host: "lic" }, "101"],
+    ["the same", { Host: "lic:8080", Origin: "http://lic:8080" }, "101"],
+    ["the same, with the port left out", { Host: "lic", Origin: "http://lic" }, "101"],
+    ["the same, with the port said", { Host: "lic:80", Origin: "http://lic" }, "101"],
+    ["the same, in other letters", { Host: "LIC:8080", Origin: "http://lic:8080" }, "101"],
+    ["the same, IPv6", { Host: "[::1]:8080", Origin: "http://[::1]:8080" }, "101"],
+    ["another port", { Host: "lic:8080", Origin: "http://lic:9090" }, REFUSED],
+    ["another scheme", { Host: "lic:8080", Origin: "https://lic:8080" }, REFUSED],
+    ["another host", { Host: "lic:8080", Origin: "http://evil.example" }, REFUSED],
+    ["another host that ends alike", { Host: "lic", Origin: "http://evil-lic" }, REFUSED],
+    ["a sandboxed page's", { Host: "lic", Origin: "null" }, REFUSED],
+    ["empty", { Host: "lic", Origin: "" }, REFUSED],
+    ["a listed one", { Host: "lic:8080", Origin: WALL }, "101"],
+    [
+      "said to be secure by a stranger",
+      { Host: "lic", Origin: "https://lic", "X-Forwarded-Proto": "https" },
+      REFUSED,
+    ],
+  ])("%s", async (_, headers, outcome) => {
+    const at = site({ corsOrigins: [WALL] });
+    expect(await handshake(serve(at), at.keys.viewer, headers)).toBe(outcome);
+  });
+
+  test("behind a trusted proxy that took TLS off is the one the browser sees", async () => {
+    const at = site({ trustedProxies: ["127.0.0.1"] });
+    const door = serve(at);
+    const secure = { Host: "lic", "X-Forwarded-Proto": "https" };
+    expect(await handshake(door, at.keys.viewer, { ...secure, Origin: "https://lic" })).toBe("101");
+    expect(await handshake(door, at.keys.viewer, { ...secure, Origin: "http://lic" })).toBe(REFUSED);
+  });
+
+  test("is asked for behind the key and the role, and not of server-sent events", async () => {
+    const at = site();
+    const evil = { origin: "https://evil.example" };
+    expect((await at.get("/ws/logs", { key: null, headers: evil })).status).toBe(401);
+    const refused = await at.get("/ws/logs", { headers: { ...evil, upgrade: "websocket" } });
+    expect(await refused.json()).toMatchObject({
+      code: "AUTH_INSUFFICIENT",
+      message: expect.stringMatching(/"https:\/\/evil\.example" .*http\.cors_origins/),
+    });
+    const events = await at.get("/stream/logs", { headers: evil });
+    await events.body?.cancel();
+    expect([events.status, allowed(events)]).toEqual([200, []]);
+  });
+});
+
+describe("headers of every answer", () => {
+  /** Every GET route as it stands, so that a new page cannot be forgotten; ids are filled in. */
+  const paths = [
+    ...new Set(
+      bench()
+        .app.routes.filter(({ method }) => method === "GET")
+        .map(({ path }) => path),
+    ),
+  ].map((path) => path.replaceAll(/:\w+/g, "eda"));
+
+  test.each([...paths, "/api/nowhere"])(
+    "%s lets nothing be framed, sniffed, told on, or run",
+    async (path) => {
+      for (const key of [undefined, null]) {
+        const response = await site().get(path, key === null ? { key } : {});
+        const type = response.headers.get("content-type") ?? "";
+        if (type.startsWith("text/event-stream")) await response.body?.cancel();
+        expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+        expect(response.headers.get("referrer-policy")).toBe("no-referrer");
+        expect(response.headers.has("set-cookie")).toBe(false);
+        expect(response.headers.has("strict-transport-security")).toBe(false);
+
+        const policy = new Map(
+          (response.headers.get("content-security-policy") ?? "")
+            .split(";")
+            .map((part) => part.trim().split(/ (.*)/) as [string, string]),
+        );
+        expect(policy.get("default-src")).toBe("'none'");
+        expect(policy.get("frame-ancestors")).toBe("'none'");
+        expect(policy.get("script-src") ?? "'self'").toBe("'self'");
+        if (!type.startsWith("text/html")) continue;
+        const page = await response.text();
+        const scripts = [...page.matchAll(/<script\b([^>]*)>([\s\S]*?)<\/script>/g)];
+        expect(
+          scripts.filter(([, attributes = "", code]) => !attributes.includes("src=") || code !== ""),
+        ).toEqual([]);
+        expect(page).not.toMatch(/\son\w+\s*=|javascript:/i);
+      }
+    },
+  );
+
+  // The certificate is made anew: a key has no place among fixtures.
+  test.skipIf(Bun.which("openssl") === null)(
+    "over TLS, and only there, a browser is told to stay with it",
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), "licmond-tls-"));
+      endings.push(() => rmSync(folder, { recursive: true, force: true }));
+      const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+      const made = Bun.spawnSync([
+        ...["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
+        ...["-subj", "/CN=localhost", "-days", "1", "-keyout", key, "-out", cert],
+      ]);
+      if (!made.success) throw new Error(`openssl: ${made.stderr}`);
+      const secure = serve(site(), { cert, key });
+      const over = async (url: string) =>
+        (await fetch(url, { tls: { rejectUnauthorized: false } })).headers.get("strict-transport-security");
+      for (const path of ["/api/ping", "/api/nowhere", "/swagger"]) {
+        expect(await over(`https://127.0.0.1:${secure.port}${path}`)).toBe("max-age=86400");
+      }
+      expect(await over(`http://127.0.0.1:${serve(site()).port}/api/ping`)).toBeNull();
+    },
+  );
+});
