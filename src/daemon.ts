@@ -1,4 +1,6 @@
 import { createCollector } from "./collector/collector.ts";
+import { createExecutor } from "./collector/execute/executor.ts";
+import { findTool } from "./collector/find-tool.ts";
 import { createPoller } from "./collector/poll.ts";
 import { createReachability } from "./collector/reachability.ts";
 import { createCommandRunner } from "./collector/run-command.ts";
@@ -161,6 +163,11 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     retention.start();
     teardown.add("retention", () => retention.stop());
 
+    const execute = createExecutor({
+      ...{ managerOf, run: runner.run, findTool: (names) => findTool(names, path) },
+      settings: () => running.execute,
+    });
+
     const host = createHostRoom(store.directory, clock);
     const lag = createLoopLag();
     teardown.add("event loop", () => lag.stop());
@@ -181,8 +188,8 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
 
     const timezone = hostZone();
     const app = createApp({
-      ...{ clock, log, build, live, pseudonyms, keys, quotas, host, collector },
-      logs: createLogsPort(store, bus, log("audit")),
+      ...{ clock, log, build, live, pseudonyms, execute, keys, quotas, host, collector },
+      logs: createLogsPort(store, bus),
       settings: () => ({
         host: running.http.host,
         port: running.http.port,

@@ -7,10 +7,10 @@ import type { ManagerName } from "../domain/words.ts";
 import { createKnownHosts } from "../managers/known-hosts.ts";
 import type { Manager } from "../managers/manager.ts";
 import { readOutput } from "../managers/read-output.ts";
+import { findTool } from "./find-tool.ts";
 import { mayBeCut, pollErrorOf } from "./poll-error.ts";
 import type { MeasureReachability, MemberAddress } from "./reachability.ts";
 import type { CommandResult, CommandRunner } from "./run-command.ts";
-import { inspectTool } from "./start-failure.ts";
 
 export interface Poller {
   /** Asks one server once. Does not reject for anything that tool or server do. */
@@ -111,7 +111,7 @@ export function createPoller(deps: PollerDeps): Poller {
     server: MonitoredServer,
     signal: AbortSignal | undefined,
   ): Promise<CommandResult> {
-    const command = manager.command(server.tool ?? [findTool(manager.tools)], server.address);
+    const command = manager.command(server.tool ?? [findTool(manager.tools, path)], server.address);
     return run({
       argv: command.argv,
       // The banner's clock and the parser's zone are then the same.
@@ -120,12 +120,6 @@ export function createPoller(deps: PollerDeps): Poller {
       ...(maxBytes !== undefined && { maxBytes }),
       ...(signal !== undefined && { signal }),
     });
-  }
-
-  /** The file to try; where none can start, one whose failure explains why. */
-  function findTool(names: readonly string[]): string {
-    const finding = inspectTool({ names }, path);
-    return (finding.ok ? finding.path : finding.failure.path) ?? names[0] ?? "";
   }
 
   return { poll, forget: (serverId) => void memories.delete(serverId) };

@@ -12,6 +12,8 @@ export interface CommandRequest {
   readonly timeoutMs: number;
   /** Cap of stdout; default 64 MiB. */
   readonly maxBytes?: number;
+  /** What becomes of a command whose stdout is longer: it is killed (default), or goes on and the rest is thrown away. */
+  readonly onOverflow?: "kill" | "discard";
   /** Kills the command. */
   readonly signal?: AbortSignal;
 }
@@ -34,8 +36,9 @@ export interface CommandRun {
   readonly stdout: Uint8Array;
   /** Cut at 1 MiB. */
   readonly stderr: Uint8Array;
-  /** stdout was longer than the cap; the command was killed there. */
+  /** stdout was longer than the cap. */
   readonly truncated: boolean;
+  readonly stderrTruncated: boolean;
   readonly timedOut: boolean;
   /** Ended by its AbortSignal or by `stop()`. */
   readonly aborted: boolean;
@@ -100,9 +103,9 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     }
 
     const ending = createEnding(child.pid, graceMs, killWaitMs);
-    const stdout = readCapped(child.stdout, request.maxBytes ?? DEFAULT_MAX_BYTES, () =>
-      ending.begin("overflow"),
-    );
+    const stdout = readCapped(child.stdout, request.maxBytes ?? DEFAULT_MAX_BYTES, () => {
+      if (request.onOverflow !== "discard") ending.begin("overflow");
+    });
     const stderr = readCapped(child.stderr, MAX_STDERR_BYTES);
     const timer = setTimeout(() => ending.begin("timeout"), request.timeoutMs);
     const abort = () => ending.begin("abort");
@@ -121,6 +124,7 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
         stdout: stdout.bytes(),
         stderr: stderr.bytes(),
         truncated: stdout.truncated,
+        stderrTruncated: stderr.truncated,
         timedOut: ending.cause === "timeout",
         aborted: ending.cause === "abort",
         abandoned,

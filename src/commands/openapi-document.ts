@@ -19,6 +19,7 @@ function nothingBehind(build: BuildInfo): HttpDeps {
   return {
     clock: { now: Date.now },
     log: () => quiet,
+    execute: { enabled: false, find: none, plan: none, run: none },
     build,
     settings: none,
     live: { snapshot: none },

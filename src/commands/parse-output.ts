@@ -27,7 +27,15 @@ export function parseOutput(
   const parser = managerOf(manager).createParser({ zone: timezone, now, knownHosts: createKnownHosts() });
   const reading = readOutputSync(bytes, parser);
   const nothing = new Uint8Array(0);
-  const raw = { argv: [name], exitCode: 0, signal: null, stdout: bytes, stderr: nothing, truncated: false };
+  const raw = {
+    argv: [name],
+    exitCode: 0,
+    signal: null,
+    stdout: bytes,
+    stderr: nothing,
+    truncated: false,
+    stderrTruncated: false,
+  };
   const run = {
     ...raw,
     started: true,

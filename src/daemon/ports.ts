@@ -1,7 +1,6 @@
 import type { Collector } from "../collector/collector.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { MetricsEvent } from "../domain/events.ts";
-import type { Log } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import { summarise } from "../domain/summary.ts";
 import type { Bus } from "../events/bus.ts";
@@ -50,17 +49,13 @@ export function sampleReader(
 }
 
 /** Stored log lines. Clearing goes in steps between which others have their turn. */
-export function createLogsPort(
-  store: Store,
-  bus: Pick<Bus, "flush" | "lastPublished">,
-  audit: Log,
-): LogsPort {
+export function createLogsPort(store: Store, bus: Pick<Bus, "flush" | "lastPublished">): LogsPort {
   const logs = createLogs(store);
   return {
     recent: logs.recent,
     search: logs.search,
     stats: logs.stats,
-    async clear(before, keyId, _now) {
+    async clear(before) {
       bus.flush();
       const through = bus.lastPublished();
       let cleared = 0;
@@ -68,11 +63,6 @@ export function createLogsPort(
         cleared += step;
         await new Promise<void>((resume) => setImmediate(resume));
       }
-      audit.info("Logs were cleared", {
-        key: keyId,
-        cleared,
-        before: before === null ? null : new Date(before).toISOString(),
-      });
       return cleared;
     },
   };

@@ -3,6 +3,7 @@ import "./production.ts";
 import { Elysia } from "elysia";
 import { createSnapshotFor } from "./anonymous/view.ts";
 import { createAnswers } from "./answers/answers.ts";
+import { type Audit, createAudit } from "./audit.ts";
 import type { HttpDeps } from "./deps.ts";
 import { docsRoutes } from "./docs/routes.ts";
 import { createExchanges } from "./exchange.ts";
@@ -21,6 +22,7 @@ import { responseHeaders } from "./plugins/response-headers.ts";
 import { socketOrigin } from "./plugins/socket-origin.ts";
 import { createRouteTable } from "./route-table.ts";
 import { featureRoutes } from "./routes/features.ts";
+import { executeRoutes } from "./routes/execute.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { homeRoutes } from "./routes/home.ts";
 import { keyRoutes } from "./routes/keys.ts";
@@ -57,13 +59,15 @@ export function createApp(deps: HttpDeps) {
   const counters = createRequestCounters();
   const log = deps.log("http");
   const { clock, keys, quotas } = deps;
+  const auth = deps.log("auth");
   const limits = () => deps.settings().limits;
   const origins = () => deps.settings().corsOrigins;
   const peer = (request: Request): string | null => app.server?.requestIP(request)?.address ?? null;
   const isTls = (): boolean => app.server?.protocol === "https";
   const address = createClientAddress(peer, () => deps.settings().trustedProxies);
 
-  const api = apiRoutes(deps, exchanges, counters);
+  const audit = createAudit(deps.log("audit"), exchanges, address.of);
+  const api = apiRoutes(deps, exchanges, counters, audit);
   const app = new Elysia({ name: "licmond", handler: { standardHostname: false }, websocket: SOCKETS })
     .use(errors(exchanges, clock, log))
     .use(accessLog(exchanges, counters, log))
@@ -74,7 +78,7 @@ export function createApp(deps: HttpDeps) {
     .use(knownPath(exchanges)) // 3
     .use(authentication(exchanges, { keys, clock, log: deps.log("auth") })) // 4
     .use(keyLimit(exchanges, { quotas, clock, limits })) // 5
-    .use(authorisation(exchanges)) // 6
+    .use(authorisation(exchanges, { audit, address, log: auth })) // 6
     .use(socketOrigin(exchanges, { origins, isTls, address }))
     .use(bodyLimit(() => deps.settings().maxBodyBytes)) // 7, before the reading; 8 and 9 are the route's own
     .use(api)
@@ -93,11 +97,12 @@ function apiRoutes(
 ) {
   const answers = createAnswers();
   const snapshotFor = createSnapshotFor(deps.live, deps.pseudonyms);
-  const forcePoll = createForcePoll(deps);
+  const forcePoll = createForcePoll(deps, audit);
   return new Elysia({ name: "api" })
     .use(healthRoutes(deps))
     .use(pingRoutes(deps))
     .use(statusRoutes(deps))
+  audit: Audit,
     .use(serverInfoRoutes(deps))
     .use(metricsRoutes(deps, counters))
     .use(networkRoutes(deps))
@@ -107,8 +112,9 @@ function apiRoutes(
     .use(serverRoutes(deps, snapshotFor, exchanges, answers))
     .use(summaryRoutes(snapshotFor, exchanges, answers))
     .use(rescanRoutes(deps, forcePoll))
-    .use(logRoutes(deps, exchanges))
+    .use(executeRoutes(deps, exchanges, audit))
+    .use(logRoutes(deps, exchanges, audit))
     .use(sseRoutes(deps, exchanges))
     .use(socketRoutes(deps, exchanges))
-    .use(keyRoutes(deps, exchanges));
+    .use(keyRoutes(deps, exchanges, audit));
 }

@@ -1,3 +1,4 @@
+import type { Executor } from "../collector/execute/executor.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import type { KeyRecord, NewKey } from "../domain/keys.ts";
@@ -23,6 +24,7 @@ export interface HttpDeps {
   /** What anonymized keys see instead of users and hosts. */
   readonly pseudonyms: Pseudonyms;
   readonly collector: CollectorPort;
+  readonly execute: Executor;
   readonly keys: KeysPort;
   readonly quotas: QuotasPort;
   /** Does the work; the route caches the answer for 1 s. Must not throw: what fails is told in the check. */
@@ -242,6 +244,6 @@ export interface LogsPort {
     offset: number,
   ): { readonly rows: readonly string[]; readonly total: number };
   stats(hiddenSources: readonly LogSource[]): LogStats;
-  /** Deletes what was logged before `before` (null = until `now`), audit lines spared, in small steps; answers how many. */
-  clear(before: number | null, keyId: string | null, now: number): Promise<number>;
+  /** Deletes what was logged before `before` (null = until now), audit lines spared, in small steps; answers how many. */
+  clear(before: number | null): Promise<number>;
 }

@@ -14,6 +14,7 @@ const run = (more: Partial<CommandRun> = {}): CommandRun => ({
   stdout: bytes("the tool's words\n"),
   stderr: bytes(""),
   truncated: false,
+  stderrTruncated: false,
   timedOut: false,
   aborted: false,
   abandoned: false,

@@ -1,3 +1,6 @@
+import { createExecutor } from "../../src/collector/execute/executor.ts";
+import type { CommandRequest, CommandResult } from "../../src/collector/run-command.ts";
+import type { ConfiguredCommand } from "../../src/config/config.ts";
 import { type KeyRecord, keyState, type NewKey } from "../../src/domain/keys.ts";
 import type { Log, LogFields, LogOf } from "../../src/domain/log.ts";
 import type { FeaturePicture, ServerPicture, Snapshot } from "../../src/domain/picture.ts";
@@ -7,6 +10,7 @@ import type { MonitoredServer } from "../../src/domain/server.ts";
 import type { Role } from "../../src/domain/words.ts";
 import { type App, createApp } from "../../src/http/app.ts";
 import type { HttpDeps, HttpSettings, KeyCheck, RescanRow } from "../../src/http/deps.ts";
+import { managerOf } from "../../src/managers/registry.ts";
 import { memoryStreams, PSEUDONYMS } from "./streams/rig.ts";
 
 /** 2026-03-01T12:00:00.000Z */
@@ -184,6 +188,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
     }),
     live: { snapshot: () => snapshot },
     pseudonyms: PSEUDONYMS,
+    execute: executor(),
     collector: {
       rescan(ids) {
         rescans.push(ids);
@@ -307,6 +312,19 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
     },
   };
   return result;
+}
+
+/** Real commands up to where they would be run; off unless commands are given. */
+export function executor(
+  commands: readonly ConfiguredCommand[] | null = null,
+  run: (request: CommandRequest) => Promise<CommandResult> = () => Promise.reject(new Error("not run here")),
+): HttpDeps["execute"] {
+  return createExecutor({
+    run,
+    managerOf,
+    findTool: ([name = ""]) => `/opt/tools/${name}`,
+    settings: () => ({ enabled: commands !== null, commands: commands ?? [] }),
+  });
 }
 
 /** Keys in memory, with the outcomes of the real ones. */

@@ -4,8 +4,10 @@ import { ApiError } from "../../domain/errors.ts";
 import { type KeyRecord, type Permission, permits } from "../../domain/keys.ts";
 import type { Log } from "../../domain/log.ts";
 import { ROLES } from "../../domain/words.ts";
+import type { Audit } from "../audit.ts";
 import type { KeyCheck, KeysPort } from "../deps.ts";
 import type { Exchange, Exchanges } from "../exchange.ts";
+import type { ClientAddress } from "../limits/client-address.ts";
 
 const HOW = "Send it as X-API-Key: lmk_… or Authorization: Bearer lmk_….";
 const CHALLENGE = { "www-authenticate": "Bearer" };
@@ -14,12 +16,13 @@ const CHALLENGE = { "www-authenticate": "Bearer" };
 export interface AuthDeps {
   readonly keys: Pick<KeysPort, "verify" | "touch">;
   readonly clock: Clock;
+  readonly address: Pick<ClientAddress, "of">;
   /** Log of the source `auth`. */
   readonly log: Log;
 }
 
 /** Step 4: the key. Open routes ask for none and look at none. */
-export function authentication(exchanges: Exchanges, { keys, clock, log }: AuthDeps) {
+export function authentication(exchanges: Exchanges, { keys, clock, address, log }: AuthDeps) {
   return new Elysia({ name: "authentication" }).onRequest(({ request }) => {
     const exchange = exchanges.of(request);
     if (neededPermission(exchange, request.method) === null) return;
@@ -27,15 +30,16 @@ export function authentication(exchanges: Exchanges, { keys, clock, log }: AuthD
     if (check === null) {
       throw new ApiError("AUTH_MISSING", `This needs an API key. ${HOW}`, { headers: CHALLENGE });
     }
-    exchange.caller = valid(check, exchange);
+    exchange.caller = valid(check, exchange, request);
     keys.touch(exchange.caller.id, clock.now());
   });
 
-  function valid(check: KeyCheck, exchange: Exchange): KeyRecord {
+  function valid(check: KeyCheck, exchange: Exchange, request: Request): KeyRecord {
     if (check.outcome === "valid") return check.key;
     log.warn("API key refused", {
       outcome: check.outcome,
       keyId: check.outcome === "invalid" ? null : check.key.id,
+      address: address.of(request),
       requestId: exchange.id,
       path: exchange.route?.path,
     });
@@ -67,11 +71,27 @@ export function checkKey(
 }
 
 /** Step 6: what the key's role permits. */
-export function authorisation(exchanges: Exchanges) {
+export function authorisation(
+  exchanges: Exchanges,
+  { audit, address, log }: Pick<AuthDeps, "address" | "log"> & { readonly audit: Audit },
+) {
   return new Elysia({ name: "authorisation" }).onRequest(({ request }) => {
     const exchange = exchanges.of(request);
     const needed = neededPermission(exchange, request.method);
-    if (needed !== null) requirePermission(exchange, needed);
+    if (needed === null) return;
+    try {
+      requirePermission(exchange, needed);
+    } catch (error) {
+      log.warn("API key lacks a permission", {
+        keyId: exchange.caller?.id,
+        needed,
+        address: address.of(request),
+        requestId: exchange.id,
+        path: exchange.route?.path,
+      });
+      if (needed === "execute_operator") audit.refused(request, "Command", error);
+      throw error;
+    }
   });
 }
 

@@ -8,6 +8,7 @@ import { ROLES } from "../../domain/words.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { type ListKind, listAnswer, listDoc } from "../answers/list.ts";
 import { sortable } from "../answers/order.ts";
+import type { Audit } from "../audit.ts";
 import { jsonBody } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
@@ -57,11 +58,10 @@ const ID = { id: "Id of the key, the part between lmk_ and the secret" };
 
 /** Who may ask: making, listing and ending keys. */
 export function keyRoutes(
-  { keys, clock, settings, log }: Pick<HttpDeps, "keys" | "clock" | "settings" | "log">,
+  { keys, clock, settings }: Pick<HttpDeps, "keys" | "clock" | "settings">,
   exchanges: Exchanges,
 ) {
-  const audit = log("audit");
-
+  audit: Audit,
   return new Elysia({ name: "routes/keys" })
     .get(
       "/api/keys",
@@ -104,8 +104,8 @@ export function keyRoutes(
           );
         }
         const { key, presented } = result;
-        const { id, caller } = exchanges.of(request);
-        audit.info("API key created", { keyId: key.id, role: key.role, by: caller?.id, requestId: id });
+        const { id: keyId, name, role, anonymize } = key;
+        audit.done(request, "API key created", { keyId, name, role, anonymize });
         return Response.json(
           { ...keyRow(key), key: presented },
           {
@@ -149,8 +149,7 @@ export function keyRoutes(
         const outcome = keys.revoke(params.id);
         if (outcome === "unknown") throw unknownKey(params.id);
         if (outcome === "gone") throw gone(params.id);
-        const { id, caller } = exchanges.of(request);
-        audit.info("API key revoked", { keyId: params.id, by: caller?.id, requestId: id });
+        audit.done(request, "API key revoked", { keyId: params.id });
         return new Response(null, { status: 204 });
       },
       documented({

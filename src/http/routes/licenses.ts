@@ -56,7 +56,7 @@ export function licenseRoutes(
       if (query.refresh === true) {
         requirePermission(exchange, "refresh", "refresh=true");
         server?.timeout(request, 0);
-        await forcePoll(query.server);
+        await forcePoll(request, query.server);
       }
       const snapshot = snapshotFor(exchange);
       const servers = namedServers(snapshot, query.server);

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type Clock, iso } from "../../domain/clock.ts";
+import { iso } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
 import { LogEvent } from "../../domain/events.ts";
 import { permits } from "../../domain/keys.ts";
@@ -10,6 +10,7 @@ import { encode } from "../answers/answers.ts";
 import { columnsOf, toCsv } from "../answers/csv.ts";
 import { chooseFormat, type Format } from "../answers/format.ts";
 import { listDoc } from "../answers/list.ts";
+import type { Audit } from "../audit.ts";
 import { jsonBody } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
@@ -60,9 +61,10 @@ const Stats = Type.Object({
 
 /** Reading and clearing the service's own log. */
 export function logRoutes(
-  { logs, settings, clock }: Pick<HttpDeps, "logs" | "settings"> & { readonly clock: Clock },
+  { logs, settings }: Pick<HttpDeps, "logs" | "settings">,
   exchanges: Exchanges,
 ) {
+  audit: Audit,
   return new Elysia({ name: "routes/logs" })
     .get(
       "/api/logs/recent",
@@ -130,8 +132,16 @@ export function logRoutes(
         const at = before === undefined ? null : timeOf(before);
         // Many lines take many small steps, so that nobody waits for them.
         server?.timeout(request, 0);
-        const cleared = await logs.clear(at, exchanges.of(request).caller?.id ?? null, clock.now());
-        return Response.json({ cleared });
+        const of = { before: iso(at) };
+        try {
+          const cleared = await logs.clear(at);
+          audit.done(request, "Logs were cleared", { ...of, cleared });
+          return Response.json({ cleared });
+        } catch (error) {
+          // Some may be gone all the same.
+          audit.refused(request, "Logs were cleared", error, of);
+          throw error;
+        }
       },
       documented({
         access: "clear_logs",

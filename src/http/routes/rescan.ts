@@ -24,7 +24,7 @@ export function rescanRoutes({ settings }: Pick<HttpDeps, "settings">, forcePoll
       const { servers = null } = await BODY.read(request, settings().maxBodyBytes);
       // A poll may take longer than the time after which Bun cuts a silent connection.
       server?.timeout(request, 0);
-      const rows = await forcePoll(servers);
+      const rows = await forcePoll(request, servers);
       return Response.json({
         results: rows.map(({ server: id, status, durationMs, error }) => ({
           server: id,
