@@ -1,13 +1,10 @@
-import { createApp } from "../http/app.ts";
+import { apiDocument } from "../http/app.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import type { BuildInfo } from "../system/build-info.ts";
 
-/** The document as the daemon serves it: the same app is asked, with nothing behind it. */
+/** The document as the daemon serves it: made of the same routes, with nothing behind them. */
 export async function printOpenapi(build: BuildInfo): Promise<string> {
-  const app = createApp(nothingBehind(build));
-  const response = await app.handle(new Request("http://localhost/swagger/json"));
-  if (!response.ok) throw new Error(`the document could not be made (${response.status})`);
-  return `${JSON.stringify(await response.json(), null, 2)}\n`;
+  return `${JSON.stringify(await apiDocument(nothingBehind(build)), null, 2)}\n`;
 }
 
 /** Routes are declared with these, and none is called. */
@@ -19,10 +16,10 @@ function nothingBehind(build: BuildInfo): HttpDeps {
   return {
     clock: { now: Date.now },
     log: () => quiet,
-    execute: { enabled: false, find: none, plan: none, run: none },
     build,
     settings: none,
     live: { snapshot: none },
+    execute: { enabled: false, find: none, plan: none, run: none },
     pseudonyms: { user: none, host: none, display: none },
     collector: { rescan: none, status: none, raw: none },
     keys: { verify: none, touch: none, count: none, create: none, list: none, get: none, revoke: none },

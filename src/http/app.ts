@@ -5,6 +5,7 @@ import { createSnapshotFor } from "./anonymous/view.ts";
 import { createAnswers } from "./answers/answers.ts";
 import { type Audit, createAudit } from "./audit.ts";
 import type { HttpDeps } from "./deps.ts";
+import { openApiDocument } from "./docs/document.ts";
 import { docsRoutes } from "./docs/routes.ts";
 import { createExchanges } from "./exchange.ts";
 import { createForcePoll } from "./force-poll.ts";
@@ -21,8 +22,8 @@ import { requestId } from "./plugins/request-id.ts";
 import { responseHeaders } from "./plugins/response-headers.ts";
 import { socketOrigin } from "./plugins/socket-origin.ts";
 import { createRouteTable } from "./route-table.ts";
-import { featureRoutes } from "./routes/features.ts";
 import { executeRoutes } from "./routes/execute.ts";
+import { featureRoutes } from "./routes/features.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { homeRoutes } from "./routes/home.ts";
 import { keyRoutes } from "./routes/keys.ts";
@@ -58,15 +59,15 @@ export function createApp(deps: HttpDeps) {
   const exchanges = createExchanges(table.find);
   const counters = createRequestCounters();
   const log = deps.log("http");
-  const { clock, keys, quotas } = deps;
   const auth = deps.log("auth");
+  const { clock, keys, quotas } = deps;
   const limits = () => deps.settings().limits;
   const origins = () => deps.settings().corsOrigins;
   const peer = (request: Request): string | null => app.server?.requestIP(request)?.address ?? null;
   const isTls = (): boolean => app.server?.protocol === "https";
   const address = createClientAddress(peer, () => deps.settings().trustedProxies);
-
   const audit = createAudit(deps.log("audit"), exchanges, address.of);
+
   const api = apiRoutes(deps, exchanges, counters, audit);
   const app = new Elysia({ name: "licmond", handler: { standardHostname: false }, websocket: SOCKETS })
     .use(errors(exchanges, clock, log))
@@ -76,7 +77,7 @@ export function createApp(deps: HttpDeps) {
     .use(cors(exchanges, origins))
     .use(addressLimit(exchanges, { keys, clock, address, limits })) // 2
     .use(knownPath(exchanges)) // 3
-    .use(authentication(exchanges, { keys, clock, log: deps.log("auth") })) // 4
+    .use(authentication(exchanges, { keys, clock, address, log: auth })) // 4
     .use(keyLimit(exchanges, { quotas, clock, limits })) // 5
     .use(authorisation(exchanges, { audit, address, log: auth })) // 6
     .use(socketOrigin(exchanges, { origins, isTls, address }))
@@ -89,11 +90,19 @@ export function createApp(deps: HttpDeps) {
 
 export type App = ReturnType<typeof createApp>;
 
+/** The document that an app of these would serve. None of them is asked for anything. */
+export function apiDocument(deps: HttpDeps): ReturnType<typeof openApiDocument> {
+  const exchanges = createExchanges(() => null);
+  const audit = createAudit(deps.log("audit"), exchanges, () => "");
+  return openApiDocument(apiRoutes(deps, exchanges, createRequestCounters(), audit), deps.build.version);
+}
+
 /** Every route of the API, without the gate: for the app and for its document. */
 function apiRoutes(
   deps: HttpDeps,
   exchanges: ReturnType<typeof createExchanges>,
   counters: ReturnType<typeof createRequestCounters>,
+  audit: Audit,
 ) {
   const answers = createAnswers();
   const snapshotFor = createSnapshotFor(deps.live, deps.pseudonyms);
@@ -102,7 +111,6 @@ function apiRoutes(
     .use(healthRoutes(deps))
     .use(pingRoutes(deps))
     .use(statusRoutes(deps))
-  audit: Audit,
     .use(serverInfoRoutes(deps))
     .use(metricsRoutes(deps, counters))
     .use(networkRoutes(deps))

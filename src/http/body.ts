@@ -6,6 +6,8 @@ import { fieldName, findProblem, type Schema } from "./schema-check.ts";
 /** A JSON body: one TypeBox schema gives the check, the document and the static type. */
 export interface BodyDefinition<T> {
   readonly schema: TObject;
+  /** A body that is taken, for the OpenAPI document. */
+  readonly example: unknown;
   /** True when the route does without a body. */
   readonly optional: boolean;
   /**
@@ -15,11 +17,12 @@ export interface BodyDefinition<T> {
   read(request: Request, maxBytes: number): Promise<T>;
 }
 
-export function jsonBody<S extends TObject>(schema: S): BodyDefinition<Static<S>> {
+export function jsonBody<S extends TObject>(schema: S, example: Static<S>): BodyDefinition<Static<S>> {
   const shape: Schema = schema as TObject;
   const optional = (schema.required ?? []).length === 0;
   return {
     schema,
+    example,
     optional,
     async read(request, maxBytes) {
       const value = await readJson(request, maxBytes);

@@ -3,6 +3,7 @@ import type { DocumentDecoration } from "elysia";
 import { ERROR_STATUS, type ErrorCode } from "../domain/errors.ts";
 import { ErrorBody } from "../domain/records.ts";
 import type { BodyDefinition } from "./body.ts";
+import { ERROR_NOTES } from "./docs/error-notes.ts";
 import type { QueryDefinition } from "./query.ts";
 import type { Access } from "./route-table.ts";
 
@@ -14,12 +15,20 @@ export interface RouteDoc {
   readonly description?: string;
   /** Takes `?api_key=` too. */
   readonly keyInQuery?: boolean;
-  readonly parameters?: Readonly<Record<string, string>>;
+  readonly parameters?: Readonly<Record<string, TextParameter>>;
+  /** Request headers beyond those that every route takes. */
+  readonly requestHeaders?: Readonly<Record<string, TextParameter>>;
   readonly query?: QueryDefinition<unknown>;
   readonly body?: BodyDefinition<unknown>;
   readonly answers: Readonly<Record<number, RouteAnswer>>;
   /** Beyond those that follow from access, query and body. */
   readonly errors?: readonly ErrorCode[];
+}
+
+/** A part of the path or a header: a text. */
+export interface TextParameter {
+  readonly description: string;
+  readonly example: string;
 }
 
 export interface RouteAnswer {
@@ -52,14 +61,18 @@ export function documented(doc: RouteDoc) {
     ...(doc.description !== undefined && { description: doc.description }),
     tags: [doc.tag],
     security: secured ? securityOf(doc.keyInQuery === true) : [],
-    parameters: [...pathParameters(doc.parameters ?? {}), ...queryParameters(doc.query)],
+    parameters: [
+      ...textParameters("path", doc.parameters ?? {}),
+      ...textParameters("header", { ...(304 in doc.answers && CONDITION), ...doc.requestHeaders }),
+      ...queryParameters(doc.query),
+    ],
     ...(doc.body !== undefined && {
       requestBody: {
         required: !doc.body.optional,
-        content: { "application/json": { schema: doc.body.schema } },
+        content: { "application/json": { schema: doc.body.schema, example: doc.body.example } },
       },
     }),
-    responses: { ...answersOf(doc.answers), ...errorsOf(errorCodes(doc)) },
+    responses: { ...answersOf(doc.answers, secured), ...errorsOf(errorCodes(doc), secured) },
     "x-permission": doc.access,
     ...(doc.keyInQuery === true && { "x-key-in-query": true }),
   };
@@ -71,34 +84,54 @@ function securityOf(keyInQuery: boolean) {
   return [{ apiKey: [] }, { bearer: [] }, ...(keyInQuery ? [{ apiKeyQuery: [] }] : [])];
 }
 
-function pathParameters(parameters: Readonly<Record<string, string>>) {
-  return Object.entries(parameters).map(([name, description]) => ({
+const CONDITION = {
+  "If-None-Match": { description: "ETag of an earlier answer: 304 while it is right", example: '"a1b2c3"' },
+};
+
+function textParameters(where: "path" | "header", parameters: Readonly<Record<string, TextParameter>>) {
+  return Object.entries(parameters).map(([name, { description, example }]) => ({
     name,
-    in: "path" as const,
-    required: true,
+    in: where,
+    required: where === "path",
     description,
+    example,
     schema: { type: "string" as const },
   }));
 }
 
 function queryParameters(query: QueryDefinition<unknown> | undefined) {
-  return Object.entries(query?.parameters ?? {}).map(([name, { description, schema }]) => ({
+  return Object.entries(query?.parameters ?? {}).map(([name, { description, schema, example }]) => ({
     name,
     in: "query" as const,
     required: false,
     description,
+    example,
     schema: { ...schema },
   }));
 }
 
-function answersOf(answers: RouteDoc["answers"]) {
+/** Headers that are described once, under `components`. */
+const header = (name: string) => [name, { $ref: `#/components/headers/${name}` }] as const;
+const COMMON = Object.fromEntries([header("X-Request-ID")]);
+const RATES = Object.fromEntries(
+  ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"].map((name) => header(name)),
+);
+/** Headers that an error's status brings. */
+const OF_STATUS: Readonly<Record<number, Readonly<Record<string, object>>>> = {
+  401: Object.fromEntries([header("WWW-Authenticate")]),
+  429: Object.fromEntries([header("Retry-After")]),
+  503: Object.fromEntries([header("Retry-After")]),
+};
+
+function answersOf(answers: RouteDoc["answers"], secured: boolean) {
   const responses: Record<string, object> = {};
   for (const [status, { description, schema, content, headers }] of Object.entries(answers)) {
     const bodies = { ...(schema && { "application/json": { schema } }), ...content };
     responses[status] = {
       description,
       headers: {
-        "X-Request-ID": { description: "Id of the request", schema: { type: "string" } },
+        ...COMMON,
+        ...(secured && RATES),
         ...Object.fromEntries(
           Object.entries(headers ?? {}).map(([name, told]) => [
             name,
@@ -122,18 +155,20 @@ function errorCodes({ access, query, body, errors = [] }: RouteDoc): Set<ErrorCo
           "AUTH_EXPIRED",
           "AUTH_REVOKED",
           "AUTH_INSUFFICIENT",
+          "RATE_LIMIT_EXCEEDED",
+          "QUOTA_EXCEEDED",
           "DATABASE_ERROR",
         ] as const)),
     ...(query === undefined ? [] : (["INVALID_QUERY"] as const)),
-    ...(body === undefined
-      ? []
-      : (["INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD", "BODY_TOO_LARGE"] as const)),
+    ...(body === undefined ? [] : (["INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD"] as const)),
     ...errors,
+    // Whatever the method: a body that nobody asked for is refused too.
+    "BODY_TOO_LARGE",
     "INTERNAL_ERROR",
   ]);
 }
 
-function errorsOf(codes: ReadonlySet<ErrorCode>) {
+function errorsOf(codes: ReadonlySet<ErrorCode>, secured: boolean) {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of codes)
     byStatus.set(ERROR_STATUS[code], [...(byStatus.get(ERROR_STATUS[code]) ?? []), code]);
@@ -141,8 +176,14 @@ function errorsOf(codes: ReadonlySet<ErrorCode>) {
   for (const [status, list] of byStatus) {
     responses[status] = {
       description: `Error: ${list.join(", ")}`,
-      headers: { "X-Request-ID": { description: "Id of the request", schema: { type: "string" } } },
-      content: { "application/json": { schema: ErrorBody } },
+      headers: { ...COMMON, ...(secured && RATES), ...OF_STATUS[status] },
+      content: {
+        "application/json": {
+          schema: ErrorBody,
+          examples: Object.fromEntries(list.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+        },
+      },
+      "x-retry": Object.fromEntries(list.map((code) => [code, ERROR_NOTES[code].retry])),
     };
   }
   return responses;

@@ -5,10 +5,11 @@ import { type Parameter, REFUSED } from "./query.ts";
 const MAX_ITEMS = 1000;
 
 /** Free text; absent = null. */
-export function text(description: string): Parameter<string | null> {
+export function text(description: string, example: string): Parameter<string | null> {
   return {
     description,
     schema: { type: "string" },
+    example,
     repeatable: false,
     absent: null,
     takes: "a text",
@@ -17,13 +18,15 @@ export function text(description: string): Parameter<string | null> {
 }
 
 /** Exact names, by comma or repetition; absent = null. */
-export function names(description: string): Parameter<readonly string[] | null> {
-  return list(description, { type: "string" }, "names, separated by commas", true, (item) => item);
+export function names(description: string, example: string): Parameter<readonly string[] | null> {
+  const takes = "names, separated by commas";
+  return list(description, { type: "string" }, example, takes, true, (item) => item);
 }
 
 /** Exact names by repetition alone, because they may hold commas; absent = null. */
-export function wholeNames(description: string): Parameter<readonly string[] | null> {
-  return list(description, { type: "string" }, "a name; repeat it for more", false, (item) => item);
+export function wholeNames(description: string, example: string): Parameter<readonly string[] | null> {
+  const takes = "a name; repeat it for more";
+  return list(description, { type: "string" }, example, takes, false, (item) => item);
 }
 
 /** Words of a closed vocabulary, by comma or repetition; absent = null. */
@@ -32,9 +35,8 @@ export function wordList<const W extends string>(
   description: string,
 ): Parameter<readonly W[] | null> {
   const takes = `${vocabulary.join(", ")} (one or more, separated by commas)`;
-  return list(description, { type: "string", enum: vocabulary }, takes, true, (item) =>
-    wordOf(vocabulary, item),
-  );
+  const items = { type: "string", enum: vocabulary };
+  return list(description, items, vocabulary[0] ?? "", takes, true, (item) => wordOf(vocabulary, item));
 }
 
 /** One word of a closed vocabulary; absent = null. */
@@ -45,6 +47,7 @@ export function word<const W extends string>(
   return {
     description,
     schema: { type: "string", enum: vocabulary },
+    example: vocabulary[0],
     repeatable: false,
     absent: null,
     takes: vocabulary.length === 1 ? `${vocabulary[0]}` : `one of ${vocabulary.join(", ")}`,
@@ -56,6 +59,7 @@ export function flag(description: string): Parameter<boolean | null> {
   return {
     description,
     schema: { type: "boolean" },
+    example: true,
     repeatable: false,
     absent: null,
     takes: "true or false",
@@ -71,6 +75,7 @@ export function integer<A extends number | null>(
   return {
     description,
     schema: { type: "integer", minimum, maximum, ...(absent !== null && { default: absent }) },
+    example: absent ?? Math.min(maximum, Math.max(minimum, 100)),
     repeatable: false,
     absent,
     takes: `an integer from ${minimum} to ${maximum}`,
@@ -90,6 +95,7 @@ export function decimal(
   return {
     description,
     schema: { type: "number", minimum, maximum },
+    example: Math.min(maximum, Math.max(minimum, 80)),
     repeatable: false,
     absent: null,
     takes: `a number from ${minimum} to ${maximum} in plain decimals`,
@@ -111,6 +117,7 @@ export function sortBy<const F extends string>(fields: readonly F[]): Parameter<
   return {
     description: "Field to sort by, `-` before it for descending. Nulls come last, ties go by identity.",
     schema: { type: "string", enum: fields.flatMap((field) => [field, `-${field}`]) },
+    example: `-${fields[0]}`,
     repeatable: false,
     absent: null,
     takes: `one of ${fields.join(", ")}, with - before it for descending`,
@@ -142,13 +149,15 @@ export const FORMAT = { format: word(["json", "csv"], "Format of the answer; bea
 function list<T>(
   description: string,
   items: Readonly<Record<string, unknown>>,
+  example: string,
   takes: string,
   split: boolean,
   read: (item: string) => T | typeof REFUSED,
 ): Parameter<readonly T[] | null> {
   return {
     description,
-    schema: { type: "array", items },
+    schema: { type: "array", items, maxItems: MAX_ITEMS },
+    example: [example],
     repeatable: true,
     absent: null,
     takes,

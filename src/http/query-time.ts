@@ -65,7 +65,8 @@ function time(
 ): Parameter<number | null> {
   return {
     description,
-    schema: { type: "string", examples: ["2026-01-31T08:15:00Z"] },
+    schema: { type: "string" },
+    example: "2026-01-31T08:15:00Z",
     repeatable: false,
     absent: null,
     takes: TAKES,

@@ -9,6 +9,8 @@ export interface Parameter<T> {
   readonly description: string;
   /** OpenAPI schema of one value, or of the list. */
   readonly schema: Readonly<Record<string, unknown>>;
+  /** A value that is taken, for the OpenAPI document; a list's is a list. */
+  readonly example: unknown;
   /** False: `a=1&a=2` is refused. */
   readonly repeatable: boolean;
   /** Value when the parameter is absent. */

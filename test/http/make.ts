@@ -8,9 +8,10 @@ import type { PollError } from "../../src/domain/poll.ts";
 import type { CheckoutReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import type { Role } from "../../src/domain/words.ts";
-import { type App, createApp } from "../../src/http/app.ts";
+import { type App, apiDocument, createApp } from "../../src/http/app.ts";
 import type { HttpDeps, HttpSettings, KeyCheck, RescanRow } from "../../src/http/deps.ts";
 import { managerOf } from "../../src/managers/registry.ts";
+import { type ApiDocument, type Conformance, createConformance } from "./document.ts";
 import { memoryStreams, PSEUDONYMS } from "./streams/rig.ts";
 
 /** 2026-03-01T12:00:00.000Z */
@@ -145,6 +146,7 @@ export interface Bench {
   show(...servers: ServerPicture[]): void;
   /** How the next polls of a server end; without an error they succeed. */
   fail(server: string, error: PollError | null): void;
+  /** Asks the app, and holds its answer against the document: throws when it is not what that says. */
   get(path: string, options?: Ask): Promise<Response>;
 }
 
@@ -299,19 +301,34 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       if (error === null) failures.delete(server);
       else failures.set(server, error);
     },
-    get(path, { key = result.keys.viewer, method = "GET", headers = {}, body } = {}) {
-      return Promise.resolve(
-        app.handle(
-          new Request(`http://lic${path}`, {
-            method,
-            headers: { ...(key !== null && { "x-api-key": key }), ...headers },
-            ...(body !== undefined && { body, duplex: "half" }),
-          }),
-        ),
+    async get(path, { key = result.keys.viewer, method = "GET", headers = {}, body } = {}) {
+      const response = await app.handle(
+        new Request(`http://lic${path}`, {
+          method,
+          headers: { ...(key !== null && { "x-api-key": key }), ...headers },
+          ...(body !== undefined && { body, duplex: "half" }),
+        }),
       );
+      await hold(deps, method, path, response);
+      return response;
     },
   };
   return result;
+}
+
+/** The document is the same for all benches. */
+let conformance: Promise<Conformance> | null = null;
+
+async function hold(deps: HttpDeps, method: string, path: string, response: Response): Promise<void> {
+  conformance ??= apiDocument(deps).then((made) =>
+    createConformance(JSON.parse(JSON.stringify(made)) as ApiDocument),
+  );
+  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+  const { status, headers } = response;
+  const text = isStream ? null : await response.clone().text();
+  const { pathname } = new URL(`http://lic${path}`);
+  const problems = (await conformance).check(method, pathname, { status, headers, text });
+  if (problems.length > 0) throw new Error(`${method} ${path} → ${status}: ${problems.join("; ")}\n${text}`);
 }
 
 /** Real commands up to where they would be run; off unless commands are given. */

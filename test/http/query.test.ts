@@ -21,9 +21,9 @@ import { shown } from "../../src/http/shown.ts";
 import { bench } from "./make.ts";
 
 const QUERY = queryOf({
-  search: text("."),
-  server: names("."),
-  feature: wholeNames("."),
+  search: text(".", "a"),
+  server: names(".", "a"),
+  feature: wholeNames(".", "a"),
   state: wordList(["ok", "stale"], "."),
   format: word(["json", "csv"], "."),
   refresh: flag("."),

@@ -1,6 +1,13 @@
 import { swagger } from "@elysiajs/swagger";
 import { type AnyElysia, Elysia } from "elysia";
 import {
+  CheckinEvent,
+  CheckoutEvent,
+  LogEvent,
+  MetricsEvent,
+  ServerStatusEvent,
+} from "../../domain/events.ts";
+import {
   DaemonRecord,
   ErrorBody,
   ExpirationRecord,
@@ -13,15 +20,11 @@ import {
   UserRecord,
 } from "../../domain/records.ts";
 import { TAGS } from "../documented.ts";
+import { reasonOf } from "../plugins/errors.ts";
+import { DESCRIPTION } from "./description.ts";
+import { errorExamples } from "./error-notes.ts";
+import { HEADERS } from "./headers.ts";
 import { type Json, normalise } from "./normalise.ts";
-
-const DESCRIPTION = `What license servers say: who holds seats, since when, what is left, what expires next.
-
-Keys go in \`X-API-Key\` or \`Authorization: Bearer\`. Times are ISO 8601 UTC with milliseconds; unknown is null.
-Every answer carries \`X-Request-ID\`; every error has one body (schema Error).
-
-Safe to retry: RATE_LIMIT_EXCEEDED (after \`Retry-After\`), SERVICE_UNAVAILABLE (with back-off), TIMEOUT,
-UPSTREAM_ERROR (after a delay), DATABASE_ERROR (after a short delay).`;
 
 const COMPONENTS = {
   Error: ErrorBody,
@@ -34,6 +37,11 @@ const COMPONENTS = {
   Summary: SummaryRecord,
   Expiration: ExpirationRecord,
   RescanResult,
+  LogEvent,
+  MetricsEvent,
+  CheckoutEvent,
+  CheckinEvent,
+  ServerStatusEvent,
 };
 
 const SPEC = "/document";
@@ -50,12 +58,24 @@ export async function openApiDocument(routes: AnyElysia, version: string): Promi
         specPath: SPEC,
         documentation: {
           info: { title: "licmond", version, description: DESCRIPTION, license: { name: "MIT" } },
+          servers: [{ url: "/", description: "This daemon" }],
           tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
           components: {
+            headers: HEADERS,
             securitySchemes: {
-              apiKey: { type: "apiKey", in: "header", name: "X-API-Key" },
-              bearer: { type: "http", scheme: "bearer" },
-              apiKeyQuery: { type: "apiKey", in: "query", name: "api_key" },
+              apiKey: {
+                type: "apiKey",
+                in: "header",
+                name: "X-API-Key",
+                description: "The way to send a key",
+              },
+              bearer: { type: "http", scheme: "bearer", description: "The same key as a bearer token" },
+              apiKeyQuery: {
+                type: "apiKey",
+                in: "query",
+                name: "api_key",
+                description: "For clients that cannot set headers; a header beats it",
+              },
             },
           },
         },
@@ -64,5 +84,13 @@ export async function openApiDocument(routes: AnyElysia, version: string): Promi
     .use(routes);
   await app.modules;
   const response = await app.handle(new Request(`http://localhost${SPEC}`));
-  return normalise((await response.json()) as Json, COMPONENTS);
+  const document = normalise((await response.json()) as Json, COMPONENTS);
+  return { ...document, components: { ...(document.components as Json), examples: examplesOf(document) } };
+}
+
+/** The examples of errors that some route can give. */
+function examplesOf({ paths }: Json): Record<string, object> {
+  const text = JSON.stringify(paths);
+  const all = Object.entries(errorExamples(reasonOf));
+  return Object.fromEntries(all.filter(([code]) => text.includes(`"#/components/examples/${code}"`)));
 }

@@ -6,7 +6,6 @@ import type { ErrorBody } from "../../domain/records.ts";
 import { StoreError } from "../../store/store-error.ts";
 import type { Exchanges } from "../exchange.ts";
 
-/** Reason phrases of RFC 9110, for the field `error`. */
 const REASONS: Readonly<Record<number, string>> = {
   400: "Bad Request",
   401: "Unauthorized",
@@ -22,6 +21,11 @@ const REASONS: Readonly<Record<number, string>> = {
   503: "Service Unavailable",
   504: "Gateway Timeout",
 };
+
+/** Reason phrase of RFC 9110, for the field `error`. */
+export function reasonOf(status: number): string {
+  return REASONS[status] ?? "Error";
+}
 
 /** SQLite's words for a database that cannot do its work now (primary result codes, extended ones begin alike). */
 const DATABASE_TROUBLE =
@@ -52,7 +56,7 @@ export function errors(exchanges: Exchanges, clock: Clock, log: Log) {
 /** The answer to an error: body (specification 7.1) and headers. */
 export function errorResponse(error: ApiError, requestId: string, now: number): Response {
   const body: ErrorBody = {
-    error: REASONS[error.status] ?? "Error",
+    error: reasonOf(error.status),
     code: error.code,
     message: error.message,
     ...(error.details !== undefined && { details: error.details }),

@@ -22,10 +22,10 @@ const FEATURES: ListKind<FeatureRecord> = {
 };
 
 const QUERY = queryOf({
-  server: names("Ids of servers. An unknown one is 404."),
-  daemon: names("Names of daemons."),
-  feature: wholeNames("Exact name; may be repeated."),
-  search: text("Part of the name, whatever the case."),
+  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  daemon: names("Names of daemons.", "acmed"),
+  feature: wholeNames("Exact name; may be repeated.", "solver"),
+  search: text("Part of the name, whatever the case.", "solv"),
   min_utilization: decimal("Least utilization in percent.", { minimum: 0, maximum: 1_000_000 }),
   state: wordList(DATA_STATES, "How far the numbers can be trusted."),
   sort: sortBy(sortable<FeatureRecord>(FeatureRecord)),

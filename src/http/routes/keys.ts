@@ -42,7 +42,7 @@ const CreatedKey = Type.Object({
 
 const BODY = jsonBody(
   Type.Object({
-    name: Type.String({ examples: ["wall display"] }),
+    name: Type.String(),
     role: words(ROLES),
     expiresAt: Type.Optional(nullable(Timestamp)),
     anonymize: Type.Optional(Type.Boolean()),
@@ -50,18 +50,21 @@ const BODY = jsonBody(
     monthlyQuota: Type.Optional(Quota),
     requestsPerMinute: Type.Optional(Quota),
   }),
+  { name: "wall display", role: "viewer", expiresAt: "2027-01-01T00:00:00Z" },
 );
 
 const KEYS: ListKind<Key> = { plural: "keys", record: Key, identity: ["id"] };
 const QUERY = queryOf({ sort: sortBy(sortable<Key>(Key)), ...STORED_PAGE, ...FORMAT });
-const ID = { id: "Id of the key, the part between lmk_ and the secret" };
+const ID = {
+  id: { description: "Id of the key, the part between lmk_ and the secret", example: "k3v9x2m7q1ab" },
+};
 
 /** Who may ask: making, listing and ending keys. */
 export function keyRoutes(
   { keys, clock, settings }: Pick<HttpDeps, "keys" | "clock" | "settings">,
   exchanges: Exchanges,
-) {
   audit: Audit,
+) {
   return new Elysia({ name: "routes/keys" })
     .get(
       "/api/keys",

@@ -18,7 +18,7 @@ import { featureRecord, serverRecord } from "../records/to-records.ts";
 
 const QUERY = queryOf({
   refresh: flag("true polls first and waits, as POST /api/licenses/rescan does; needs the role operator."),
-  server: names("Ids of servers to show (and to refresh). An unknown one is 404."),
+  server: names("Ids of servers to show (and to refresh). An unknown one is 404.", "eda"),
 });
 
 const Licenses = Type.Object({

@@ -23,11 +23,11 @@ import { HIDDEN_FROM_VIEWERS } from "../streams/stream-filter.ts";
 
 const FILTER = {
   levels: wordList(LOG_LEVELS, "Levels."),
-  sources: names("Components that wrote the lines."),
-  server_ids: names("Ids of license servers that the lines are about."),
+  sources: names("Components that wrote the lines.", "collector"),
+  server_ids: names("Ids of license servers that the lines are about.", "eda"),
   start_time: startTime("Lines from this time on."),
   end_time: endTime("Lines before this time."),
-  q: text("Words that must all occur, in the message or in values of the metadata."),
+  q: text("Words that must all occur, in the message or in values of the metadata.", "connection refused"),
 };
 const RECENT = queryOf({
   lines: integer("How many of the last matching lines to answer.", {
@@ -46,6 +46,7 @@ const CLEAR = jsonBody(
       Type.String({ description: "Only lines before this time (ISO 8601 or epoch milliseconds)" }),
     ),
   }),
+  { before: "2026-01-31T00:00:00Z" },
 );
 
 const Count = Type.Integer({ minimum: 0 });
@@ -63,8 +64,8 @@ const Stats = Type.Object({
 export function logRoutes(
   { logs, settings }: Pick<HttpDeps, "logs" | "settings">,
   exchanges: Exchanges,
-) {
   audit: Audit,
+) {
   return new Elysia({ name: "routes/logs" })
     .get(
       "/api/logs/recent",
@@ -150,7 +151,6 @@ export function logRoutes(
         description: "Never lines of the source audit. The clearing is itself logged.",
         body: CLEAR,
         answers: { 200: { description: "How many were deleted", schema: Type.Object({ cleared: Count }) } },
-        errors: ["DATABASE_ERROR"],
       }),
     );
 }

@@ -12,6 +12,7 @@ const BODY = jsonBody(
       Type.Array(Type.String(), { minItems: 1, description: "Ids; every enabled server when absent" }),
     ),
   }),
+  { servers: ["eda"] },
 );
 
 const Results = Type.Object({ results: Type.Array(RescanResult) });

@@ -21,7 +21,7 @@ import { serverRecord } from "../records/to-records.ts";
 const SERVERS: ListKind<ServerRecord> = { plural: "servers", record: ServerRecord, identity: ["id"] };
 
 const QUERY = queryOf({
-  server: names("Ids of servers. An unknown one is 404."),
+  server: names("Ids of servers. An unknown one is 404.", "eda"),
   manager: wordList(MANAGERS, "License managers."),
   status: wordList(SERVER_STATUSES, "Reachability."),
   state: wordList(DATA_STATES, "Outcome of the last poll."),
@@ -43,7 +43,7 @@ const Raw = Type.Object({
   unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
 });
 
-const ID = { id: "Id of the server" };
+const ID = { id: { description: "Id of the server", example: "eda" } };
 
 /** The license servers, one by one, and what their tools last said. */
 export function serverRoutes(

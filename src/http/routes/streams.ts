@@ -102,7 +102,7 @@ export function socketRoutes({ log, streams }: Deps, exchanges: Exchanges) {
       ...docOf(stream),
       description:
         'Sends one JSON object a message. Takes {"type":"ping"} and {"type":"subscribe", …parameters of the query…}; what it does not understand is answered with {"type":"error"} and the connection stays.',
-      answers: { 101: { description: "Switching to WebSocket" } },
+      answers: { 101: socketAnswer(stream) },
       errors: ["INVALID_FIELD", "SERVICE_UNAVAILABLE"],
     });
   return new Elysia({ name: "routes/sockets" })
@@ -119,19 +119,36 @@ function docOf(stream: StreamName): Omit<RouteDoc, "answers"> {
     summary,
     keyInQuery: true,
     query: STREAM_QUERIES[stream],
+    requestHeaders: {
+      "Last-Event-ID": {
+        description: "Resume behind this event: `<n>` or `log-<n>`; empty counts as absent",
+        example: "1769847330123",
+      },
+    },
     errors: ["SERVICE_UNAVAILABLE"],
   };
 }
 
-function sseAnswer(stream: StreamName) {
+/** Schema of what a stream tells, one object an event. */
+function eventSchema(stream: StreamName): Readonly<Record<string, unknown>> {
   const schemas: readonly TSchema[] = STREAMS[stream].events.map(
     (name) => EVENT_SCHEMAS[name as keyof typeof EVENT_SCHEMAS],
   );
+  return schemas.length === 1 ? { ...schemas[0] } : { oneOf: schemas };
+}
+
+/** OpenAPI has no place for messages: they stand as the body of the 101, which has none. */
+function socketAnswer(stream: StreamName) {
+  return {
+    description: "Switching to WebSocket. Each message is one of these, as text.",
+    content: { "application/json": { schema: eventSchema(stream) } },
+  };
+}
+
+function sseAnswer(stream: StreamName) {
   return {
     description:
       "Frames of `event`, `id` and `data`, where data is one JSON object of these. With Last-Event-ID the first line is `:resume from <id>`.",
-    content: {
-      "text/event-stream": { schema: schemas.length === 1 ? { ...schemas[0] } : { oneOf: schemas } },
-    },
+    content: { "text/event-stream": { schema: eventSchema(stream) } },
   };
 }

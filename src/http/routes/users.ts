@@ -17,11 +17,11 @@ import { userRecords } from "../records/to-records.ts";
 import { BY_START, createUserRows, USERS } from "./user-rows.ts";
 
 const QUERY = queryOf({
-  feature: wholeNames("Exact name of the feature; may be repeated."),
-  server: names("Ids of servers. An unknown one is 404."),
-  daemon: names("Names of daemons."),
-  user: names("Exact names of users."),
-  host: names("Names of client hosts, whatever the case."),
+  feature: wholeNames("Exact name of the feature; may be repeated.", "solver"),
+  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  daemon: names("Names of daemons.", "acmed"),
+  user: names("Exact names of users.", "ada"),
+  host: names("Names of client hosts, whatever the case.", "ws01"),
   kind: wordList(USER_KINDS, "Checkouts, reservations, queue entries."),
   sort: sortBy(sortable<UserRecord>(UserRecord)),
   ...LIVE_PAGE,

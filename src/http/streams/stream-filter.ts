@@ -10,7 +10,7 @@ export type StreamName = (typeof STREAM_NAMES)[number];
 
 const LOG_PARAMETERS = {
   level: wordList(LOG_LEVELS, "Levels of log events. All when absent."),
-  source: names("Sources of log events, by name. All when absent."),
+  source: names("Sources of log events, by name. All when absent.", "collector"),
 };
 const METRICS_PARAMETERS = {
   interval: integer("Milliseconds between two metrics events.", {
@@ -21,7 +21,10 @@ const METRICS_PARAMETERS = {
   include: wordList(["system", "licenses", "all"], "What metrics events hold. All when absent."),
 };
 const RESUME = {
-  last_event_id: text("Resume behind this event, as the header Last-Event-ID does, which beats it."),
+  last_event_id: text(
+    "Resume behind this event, as the header Last-Event-ID does, which beats it.",
+    "1769847330123",
+  ),
 };
 const namesOf = (list: readonly FrameName[]) => ({
   events: wordList(list, "Names of the frames to send: the way to have each log event once."),
