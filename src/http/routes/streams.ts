@@ -20,44 +20,37 @@ const STREAMS: Readonly<Record<StreamName, { access: Permission; summary: string
   combined: { access: "read", summary: "All events", events: Object.keys(EVENT_SCHEMAS) },
 };
 
+/** A stream that has ended may keep its connection this long for what is on its way: who does not read would for ever. */
+const LINGER_SECONDS = 10;
+
+/** How long a request may be silent, in seconds; 0 = for ever. The server is Elysia's. */
+interface IdleTimes {
+  timeout(request: Request, seconds: number): void;
+}
+
 /** Server-sent events (specification 4.4). `/api/logs/stream` is the older name of `/stream/logs`. */
 export function sseRoutes({ log, streams }: Deps, exchanges: Exchanges) {
   const http = log("http");
 
-  const serve = (stream: StreamName, request: Request, lift: (request: Request) => void) => {
+  const serve = (stream: StreamName, request: Request, server: IdleTimes | null) => {
     const exchange = exchanges.of(request);
     const query = STREAM_QUERIES[stream].parse(exchange.query);
     const opening = openStream(streams, http, stream, request, exchange, query.last_event_id);
     const filter = createStreamFilter(stream, query, opening.sight);
     // A quiet stream is no dead one: Bun cuts silent connections.
-    lift(request);
+    server?.timeout(request, 0);
     if (request.method === "HEAD") return new Response(null, { headers: SSE_HEADERS });
-    const body = createSseStream({ ...opening, filter, hub: streams.hub });
+    const onEnd = () => server?.timeout(request, LINGER_SECONDS);
+    const body = createSseStream({ ...opening, onEnd, filter, hub: streams.hub });
     return new Response(body, { headers: SSE_HEADERS });
   };
 
   const route = (stream: StreamName) => documented({ ...docOf(stream), answers: { 200: sseAnswer(stream) } });
   return new Elysia({ name: "routes/sse" })
-    .get(
-      "/stream/logs",
-      ({ request, server }) => serve("logs", request, (open) => server?.timeout(open, 0)),
-      route("logs"),
-    )
-    .get(
-      "/api/logs/stream",
-      ({ request, server }) => serve("logs", request, (open) => server?.timeout(open, 0)),
-      route("logs"),
-    )
-    .get(
-      "/stream/metrics",
-      ({ request, server }) => serve("metrics", request, (open) => server?.timeout(open, 0)),
-      route("metrics"),
-    )
-    .get(
-      "/stream/combined",
-      ({ request, server }) => serve("combined", request, (open) => server?.timeout(open, 0)),
-      route("combined"),
-    );
+    .get("/stream/logs", ({ request, server }) => serve("logs", request, server), route("logs"))
+    .get("/api/logs/stream", ({ request, server }) => serve("logs", request, server), route("logs"))
+    .get("/stream/metrics", ({ request, server }) => serve("metrics", request, server), route("metrics"))
+    .get("/stream/combined", ({ request, server }) => serve("combined", request, server), route("combined"));
 }
 
 /** What a route gives to the upgrade; the server is Elysia's. */

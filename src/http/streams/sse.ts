@@ -31,6 +31,8 @@ export interface SseOptions {
   readonly begin: (client: CatchingUp) => Promise<void>;
   /** Called when the client was cut off because it reads too slowly. */
   readonly onSlow: () => void;
+  /** Called when the daemon ends the stream, for whatever reason. */
+  readonly onEnd: () => void;
   /** Called when `begin` failed; the stream has ended. */
   readonly onError: (error: unknown) => void;
 }
@@ -40,7 +42,7 @@ export interface SseOptions {
  * because the server takes from it only what the socket accepts.
  */
 export function createSseStream(options: SseOptions): ReadableStream<Uint8Array> {
-  const { filter, keyId, hub, from, notes, begin, onSlow, onError } = options;
+  const { filter, keyId, hub, from, notes, begin, onSlow, onEnd, onError } = options;
   let wake: (() => void) | null = null;
   let client: (CatchingUp & { leave(): void }) | null = null;
 
@@ -97,12 +99,14 @@ export function createSseStream(options: SseOptions): ReadableStream<Uint8Array>
         if (self.gone) return;
         leave();
         controller.close();
+        onEnd();
       },
       /** Ends without what waits: whoever does not read would keep it in memory for ever. */
       abort() {
         if (self.gone) return;
         leave();
         controller.error(new Error("The stream was ended"));
+        onEnd();
       },
       ready(): Promise<void> {
         if (self.gone || waiting() < REPLAY_WAITING_BYTES) return Promise.resolve();
