@@ -1,0 +1,69 @@
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { EventSource } from "eventsource";
+import type { Seen } from "./stream-site.ts";
+
+/** The npm package itself: under its name Bun gives its own likeness of it. */
+const { WebSocket: NpmWebSocket } = createRequire(import.meta.url)(
+  join(import.meta.dir, "../../node_modules/ws/index.js"),
+) as Pick<typeof import("ws"), "WebSocket">;
+export type NpmSocket = InstanceType<typeof NpmWebSocket>;
+
+/** A client that keeps what it gets. */
+export interface Client {
+  readonly seen: Seen[];
+  /** How often it connected. */
+  opened(): number;
+  close(): void;
+}
+
+/** The npm package `eventsource`, which connects again by itself. */
+export function npmEventSource(url: string, names: readonly string[]): Client {
+  const source = new EventSource(url);
+  const seen: Seen[] = [];
+  let opened = 0;
+  source.onopen = () => void opened++;
+  for (const name of names) {
+    source.addEventListener(name, ({ data, lastEventId }) => {
+      seen.push({ id: Number(lastEventId), name, data: asObject(data) });
+    });
+  }
+  return { seen, opened: () => opened, close: () => source.close() };
+}
+
+export interface SocketClient extends Client {
+  readonly socket: NpmSocket;
+  readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
+  /** Everything that is no event: resume, pong, subscribed, error. */
+  readonly answers: Readonly<Record<string, unknown>>[];
+}
+
+/** The npm package `ws`; resolves once it is open. */
+export async function npmWebSocket(url: string): Promise<SocketClient> {
+  const socket = new NpmWebSocket(url.replace(/^http/, "ws"));
+  const seen: Seen[] = [];
+  const answers: Readonly<Record<string, unknown>>[] = [];
+  socket.on("message", (bytes) => {
+    const data = asObject(String(bytes));
+    const { type, id } = data;
+    // Metrics have no id of their own.
+    if (type === "metrics") seen.push({ id: Number.NaN, name: "metrics", data });
+    else if (typeof id === "string" && typeof type === "string")
+      seen.push({ id: Number(id.slice(type.length + 1)), name: type, data });
+    else answers.push(data);
+  });
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    socket.on("close", (code, reason) => resolve({ code, reason: String(reason) }));
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.on("open", resolve);
+    socket.on("error", reject);
+  });
+  return { socket, seen, answers, closed, opened: () => 1, close: () => socket.close() };
+}
+
+export function asObject(text: unknown): Readonly<Record<string, unknown>> {
+  const value: unknown = JSON.parse(String(text));
+  if (typeof value !== "object" || value === null) throw new Error(`not an object: ${String(text)}`);
+  return { ...value };
+}

@@ -1,0 +1,218 @@
+import { describe, expect, test } from "bun:test";
+import { type Daemon, until } from "./harness.ts";
+import { REFUSED } from "./lmstat.ts";
+import type { Site } from "./site.ts";
+import { npmEventSource, npmWebSocket } from "./stream-clients.ts";
+import { createStreamSite, publish, replay, requestIdOf, type Seen, untilSeen } from "./stream-site.ts";
+
+const ids = (seen: readonly Seen[]) => seen.map(({ id }) => id);
+/** The lines of the access log alone, as `<tag>-<n>` in the order in which they came. */
+const published = (seen: readonly Seen[]) =>
+  seen.flatMap((each) => requestIdOf(each) ?? []).filter((id) => /^(before|after)-/.test(id));
+
+/** Publishes, kills the daemon, starts it again and publishes once more, while `watch` is connected. */
+async function overACrash(
+  site: Site,
+  connect: (daemon: Daemon, key: string) => readonly Seen[] | Promise<readonly Seen[]>,
+  after: (daemon: Daemon, key: string) => void | Promise<void> = () => {},
+): Promise<{ daemon: Daemon; key: string; seen: readonly Seen[] }> {
+  const first = await site.serve();
+  const key = await site.key("admin");
+  const seen = await connect(first, key);
+  await until("the client is connected", () => streamsOpen(first, key));
+  await publish(first, { tag: "before", count: 200 });
+  await untilSeen(seen, "before-199");
+  await first.kill();
+  const second = await site.serve();
+  // Told while nobody listens, and when the client is back.
+  await publish(second, { tag: "after", count: 100 });
+  await after(second, key);
+  await publish(second, { tag: "after-again", count: 1 });
+  await untilSeen(seen, "after-again-0");
+  return { daemon: second, key, seen };
+}
+
+async function streamsOpen(daemon: Daemon, key: string): Promise<true | undefined> {
+  const body: unknown = await (await daemon.get("/api/status", key)).json();
+  return /"(sse|websocket)":[1-9]/.test(JSON.stringify(body)) || undefined;
+}
+
+describe("the npm package eventsource", () => {
+  test("connects again after a crash by itself and misses and doubles nothing", async () => {
+    await using site = await createStreamSite();
+    let client: ReturnType<typeof npmEventSource> | undefined;
+    const { daemon, key, seen } = await overACrash(site, (daemon, key) => {
+      client = npmEventSource(`${daemon.url}/stream/logs?api_key=${key}`, ["log"]);
+      return client.seen;
+    });
+    client?.close();
+    expect(client?.opened()).toBe(2);
+    const truth = await replay(daemon, key, (seen[0]?.id ?? 0) - 1, "after-again-0");
+    expect(seen.slice(0, truth.length)).toEqual([...truth]);
+    expect(published(seen)).toHaveLength(200 + 100 + 1);
+    expect(new Set(ids(seen)).size).toBe(seen.length);
+    expect(await daemon.stop()).toBe(0);
+  });
+
+  test("gets errors and warnings under their names too, and metrics", async () => {
+    await using site = await createStreamSite();
+    const tool = await site.tool("lmutil");
+    await tool.says(REFUSED);
+    await site.configure(
+      `[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@lic1.example"\ntool = "${tool.path}"\n`,
+    );
+    await using daemon = await site.serve();
+    const key = await site.key("admin");
+    const logs = npmEventSource(`${daemon.url}/stream/logs?last_event_id=1&api_key=${key}`, [
+      "log",
+      "error_log",
+      "warning_log",
+    ]);
+    const metrics = npmEventSource(`${daemon.url}/stream/metrics?interval=250&api_key=${key}`, ["metrics"]);
+    const combined = npmEventSource(`${daemon.url}/stream/combined?last_event_id=1&api_key=${key}`, [
+      "log",
+      "metrics",
+      "server_status",
+    ]);
+    await site.configure("[log]\nlevel = 'loud'\n");
+    expect((await daemon.get("/api/licenses", "lmk_aaaaaaaaaaaa_wrong")).status).toBe(401);
+    process.kill(daemon.pid, "SIGHUP");
+    await until("all names came", () => {
+      const names = new Set([...logs.seen, ...metrics.seen, ...combined.seen].map(({ name }) => name));
+      return names.size >= 5 && metrics.seen.length >= 3 ? true : undefined;
+    });
+    for (const client of [logs, metrics, combined]) client.close();
+    for (const [twin, level] of [
+      ["error_log", "error"],
+      ["warning_log", "warn"],
+    ] as const) {
+      const twins = logs.seen.filter(({ name }) => name === twin);
+      expect(twins.length).toBeGreaterThan(0);
+      for (const each of twins) {
+        const index = logs.seen.indexOf(each);
+        expect(logs.seen[index - 1]).toEqual({ ...each, name: "log" });
+        expect(each.data).toMatchObject({ type: "log", id: `log-${each.id}`, level });
+      }
+    }
+    expect(metrics.seen[0]?.data).toMatchObject({ type: "metrics", system: { disk: expect.any(Number) } });
+    expect(combined.seen.find(({ name }) => name === "server_status")?.data).toMatchObject({
+      server: "eda",
+      from: "unknown",
+      to: "down",
+    });
+  });
+});
+
+describe("the npm package ws", () => {
+  test("resumes with last_event_id after a crash and misses and doubles nothing", async () => {
+    await using site = await createStreamSite();
+    const seen: Seen[] = [];
+    const connect = async (daemon: Daemon, key: string) => {
+      const last = seen.at(-1)?.id;
+      const query = last === undefined ? "" : `&last_event_id=${last}`;
+      const client = await npmWebSocket(`${daemon.url}/ws/logs?api_key=${key}${query}`);
+      for (const event of client.seen.splice(0)) seen.push(event);
+      client.seen.push = (...events) => seen.push(...events);
+      return client;
+    };
+    const clients: Awaited<ReturnType<typeof connect>>[] = [];
+    const { daemon, key } = await overACrash(
+      site,
+      async (daemon, key) => {
+        clients.push(await connect(daemon, key));
+        return seen;
+      },
+      async (daemon, key) => {
+        // A crash says no goodbye.
+        expect((await clients[0]?.closed)?.code).toBe(1006);
+        clients.push(await connect(daemon, key));
+      },
+    );
+    const [first, second] = clients;
+    expect(first?.answers).toEqual([]);
+    const resumedAt = seen[seen.findIndex((each) => requestIdOf(each) === "before-199")]?.id;
+    const { type, from, oldest } = second?.answers[0] ?? {};
+    expect(type).toBe("resume");
+    expect(Number(from)).toBeGreaterThanOrEqual(resumedAt ?? Number.NaN);
+    expect(Number(oldest)).toBeLessThan(Number(from));
+    const truth = await replay(daemon, key, (seen[0]?.id ?? 0) - 1, "after-again-0");
+    expect(seen.slice(0, truth.length).map(({ data }) => data)).toEqual(truth.map(({ data }) => data));
+    expect(published(seen)).toHaveLength(200 + 100 + 1);
+    expect(await daemon.stop()).toBe(0);
+    expect(await second?.closed).toEqual({ code: 1001, reason: "licmond is shutting down" });
+  });
+
+  test("pings, changes its filter, gets the objects of the event stream, and is told what it says wrong", async () => {
+    await using site = await createStreamSite();
+    await using daemon = await site.serve();
+    const key = await site.key("admin");
+    const sse = npmEventSource(`${daemon.url}/stream/logs?events=log&api_key=${key}`, ["log"]);
+    const { socket, seen, answers, closed } = await npmWebSocket(`${daemon.url}/ws/combined?api_key=${key}`);
+    const answer = async (message: unknown) => {
+      const before = answers.length;
+      socket.send(typeof message === "string" ? message : JSON.stringify(message));
+      return until("an answer", () => answers[before]);
+    };
+    expect(await answer({ type: "ping" })).toEqual({ type: "pong" });
+    await until("both are connected", () => (sse.opened() === 1 && seen.length > 0) || undefined);
+    await publish(daemon, { tag: "before", count: 20 });
+    await Promise.all([untilSeen(seen, "before-19"), untilSeen(sse.seen, "before-19")]);
+    const tagged = (list: readonly Seen[]) =>
+      list.filter((each) => requestIdOf(each)?.startsWith("before-")).map(({ data }) => data);
+    expect(tagged(seen)).toEqual(tagged(sse.seen));
+    expect(tagged(seen)).toHaveLength(20);
+    sse.close();
+
+    expect(await answer({ type: "subscribe", events: ["metrics"], interval: 250 })).toMatchObject({
+      type: "subscribed",
+      events: ["metrics"],
+      interval: 250,
+    });
+    const from = seen.length;
+    await until("metrics come", () => seen.length >= from + 3 || undefined);
+    expect(new Set(seen.slice(from).map(({ name }) => name))).toEqual(new Set(["metrics"]));
+    expect(await answer({ type: "subscribe", level: "loud" })).toMatchObject({ code: "INVALID_QUERY" });
+    expect(await answer("{broken")).toMatchObject({ type: "error", code: "INVALID_JSON" });
+    expect(await answer({ type: "ping" })).toEqual({ type: "pong" });
+    socket.send("x".repeat(65 * 1024));
+    expect((await closed).code).toBe(1009);
+  });
+});
+
+describe("curl -N", () => {
+  test("resumes: the resume line first, then what followed, frame by frame", async () => {
+    if (Bun.which("curl") === null) throw new Error("this test needs curl: apt-get install curl");
+    await using site = await createStreamSite();
+    await using daemon = await site.serve();
+    const key = await site.key("admin");
+    await publish(daemon, { tag: "before", count: 3 });
+    const all = await replay(daemon, key, 1, "before-2");
+    const from = all.find((each) => requestIdOf(each)?.startsWith("before-"))?.id;
+    const curl = Bun.spawn(
+      [
+        ...["curl", "-sSN", "-H", "Accept: text/event-stream", "-H", `Last-Event-ID: ${from}`],
+        `${daemon.url}/stream/logs?events=log&api_key=${key}`,
+      ],
+      { stdout: "pipe", stderr: "pipe" },
+    );
+    let printed = "";
+    const reading = (async () => {
+      const decoder = new TextDecoder();
+      for await (const bytes of curl.stdout) printed += decoder.decode(bytes, { stream: true });
+    })();
+    await until("curl shows the replay", () => printed.includes('"before-2"') || undefined);
+    // The goodbye at shutdown is a comment, and curl ends well.
+    expect(await daemon.stop()).toBe(0);
+    await reading;
+    expect(await curl.exited).toBe(0);
+    const lines = printed.split("\n");
+    expect(lines.slice(0, 4)).toEqual([`:resume from ${from}`, "", "retry: 3000", ""]);
+    const frames = printed.split("\n\n").slice(2, -2);
+    expect(frames.length).toBeGreaterThanOrEqual(2);
+    for (const frame of frames) expect(frame).toMatch(/^event: log\nid: \d{13}\ndata: \{"type":"log".*\}$/);
+    expect(frames.map((frame) => Number(/^id: (\d+)$/m.exec(frame)?.[1]))).toEqual(
+      frames.map((frame) => Number(/"id":"log-(\d+)"/.exec(frame)?.[1])),
+    );
+    expect(printed.endsWith(":licmond is shutting down\n\n")).toBe(true);
+  });
+});
