@@ -12,6 +12,7 @@ import { printProblem } from "./config/problem.ts";
 import { configChanges, effectiveConfig } from "./daemon/changes.ts";
 import { busTimers, createEventRoom } from "./daemon/events.ts";
 import { healthOf } from "./daemon/health.ts";
+import { createKeyWatch } from "./daemon/key-watch.ts";
 import { processLogging } from "./daemon/logging.ts";
 import { createLoopLag } from "./daemon/loop-lag.ts";
 import { countersOf, createHostRoom, createLogsPort, sampleReader } from "./daemon/ports.ts";
@@ -109,9 +110,12 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       bus.flush();
     });
 
-    const keys = createKeys({ store, clock });
+    const keyStore = createKeys({ store, clock });
+    const keyWatch = createKeyWatch({ store, keys: keyStore, log: log("audit"), timers: systemTimers });
+    const { keys } = keyWatch;
     const keyTimer = setInterval(() => attempt("Uses of keys were not written", keys.flush), KEY_FLUSH_MS);
     teardown.add("keys", () => {
+      keyWatch.stop();
       clearInterval(keyTimer);
       keys.flush();
     });

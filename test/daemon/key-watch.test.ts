@@ -1,0 +1,145 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { createKeyWatch, KEY_WATCH_MS } from "../../src/daemon/key-watch.ts";
+import type { Log, LogFields } from "../../src/domain/log.ts";
+import { createKeys } from "../../src/store/keys.ts";
+import type { Store } from "../../src/store/open.ts";
+import { cleanUp, fixedClock, open, temporaryDirectory } from "../store/place.ts";
+import { plainKey } from "../store/plain-key.ts";
+
+afterEach(cleanUp);
+
+const NOW = Date.parse("2026-03-02T12:00:00.000Z");
+
+/** A daemon's watch on a directory, with timers that the test fires. */
+function watched(
+  directory: string,
+  clock: { now(): number },
+  wrap: (store: Store) => Store = (store) => store,
+) {
+  const told: { message: string; fields: LogFields }[] = [];
+  const write = (message: string, fields: LogFields = {}) => void told.push({ message, fields });
+  const log: Log = { debug: write, info: write, warn: write, error: write };
+  const waiting: { ms: number; run: () => void }[] = [];
+  const store = open(directory);
+  const watch = createKeyWatch({
+    store: wrap(store),
+    keys: createKeys({ store, clock }),
+    log,
+    timers: {
+      after(ms, run) {
+        const timer = { ms, run };
+        waiting.push(timer);
+        return () => void waiting.splice(waiting.indexOf(timer), 1);
+      },
+    },
+  });
+  return {
+    store,
+    watch,
+    waiting,
+    tick: () => waiting.shift()?.run(),
+    /** What was told since the last call. */
+    news: () =>
+      told.splice(0).map(({ message, fields }) => [message, fields.name ?? null, fields.via ?? null]),
+    told,
+  };
+}
+
+const commandLine = (directory: string, clock: { now(): number }) =>
+  createKeys({ store: open(directory, { mode: "cli" }), clock });
+
+function made(keys: ReturnType<typeof createKeys>, name: string): string {
+  const result = keys.create(plainKey({ name }));
+  if (result.outcome !== "created") throw new Error(result.outcome);
+  return result.key.id;
+}
+
+describe("what the command line does to keys", () => {
+  test("is told at the next look, once, within five seconds", () => {
+    const directory = temporaryDirectory();
+    const clock = fixedClock(NOW);
+    const daemon = watched(directory, clock);
+    const beside = commandLine(directory, clock);
+    expect(KEY_WATCH_MS).toBeLessThan(5000);
+    expect(daemon.waiting.map(({ ms }) => ms)).toEqual([KEY_WATCH_MS]);
+
+    const id = made(beside, "grafana");
+    daemon.tick();
+    expect(daemon.told[0]?.fields).toEqual({
+      ...{ outcome: "ok", keyId: id, name: "grafana", role: "viewer", anonymize: false },
+      ...{ by: null, via: "command line" },
+    });
+    expect(daemon.news()).toEqual([["API key created", "grafana", "command line"]]);
+    daemon.tick();
+    expect(daemon.news()).toEqual([]);
+
+    beside.revoke(id);
+    const short = made(beside, "short");
+    beside.revoke(short);
+    daemon.tick();
+    expect(daemon.news().sort()).toEqual([
+      ["API key created", "short", "command line"],
+      ["API key revoked", "grafana", "command line"],
+      ["API key revoked", "short", "command line"],
+    ]);
+  });
+
+  test("is not what the daemon does itself, and uses are no change", () => {
+    const directory = temporaryDirectory();
+    const clock = fixedClock(NOW);
+    const daemon = watched(directory, clock);
+    const beside = commandLine(directory, clock);
+    const own = made(daemon.watch.keys, "own");
+    made(beside, "beside");
+    daemon.tick();
+    expect(daemon.news()).toEqual([["API key created", "beside", "command line"]]);
+    daemon.watch.keys.revoke(own);
+    beside.touch(own, NOW + 5);
+    beside.flush();
+    daemon.tick();
+    expect(daemon.news()).toEqual([]);
+  });
+
+  test("is told after a start when no daemon ran, and what was told before is not", () => {
+    const directory = temporaryDirectory();
+    const clock = fixedClock(NOW);
+    made(commandLine(directory, clock), "first");
+    const before = watched(directory, clock);
+    expect(before.news()).toEqual([["API key created", "first", "command line"]]);
+    clock.advance(1000);
+    const own = made(before.watch.keys, "own");
+    before.watch.stop();
+    expect(before.waiting).toEqual([]);
+    before.store.close();
+
+    clock.advance(1000);
+    const meanwhile = commandLine(directory, clock);
+    made(meanwhile, "second");
+    meanwhile.revoke(own);
+    expect(watched(directory, clock).news().sort()).toEqual([
+      ["API key created", "second", "command line"],
+      ["API key revoked", "own", "command line"],
+    ]);
+  });
+
+  test("a store that fails is told once, and the next look catches up", () => {
+    const directory = temporaryDirectory();
+    const clock = fixedClock(NOW);
+    let broken = false;
+    const daemon = watched(directory, clock, (store) => ({
+      ...store,
+      dataVersion() {
+        if (broken) throw new Error("disk I/O error");
+        return store.dataVersion();
+      },
+    }));
+    broken = true;
+    made(commandLine(directory, clock), "grafana");
+    daemon.tick();
+    daemon.tick();
+    expect(daemon.news()).toEqual([["Changes to API keys cannot be looked for", null, null]]);
+    broken = false;
+    daemon.tick();
+    expect(daemon.news()).toEqual([["API key created", "grafana", "command line"]]);
+  });
+});
