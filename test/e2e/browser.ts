@@ -1,0 +1,45 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium, type Page } from "playwright-core";
+
+const CHROMIUM = "/usr/bin/chromium";
+
+/** Whether there is a browser to test with; `scripts/test` installs it where it may. */
+export const HAS_BROWSER = existsSync(CHROMIUM);
+
+if (!HAS_BROWSER) {
+  console.error(`tests in a browser are skipped: no ${CHROMIUM} (Debian: apt-get install chromium)`);
+}
+
+export interface Browser extends AsyncDisposable {
+  /** A fresh page at a URL. */
+  open(url: string): Promise<Page>;
+}
+
+/** Debian's Chromium, without a window, with a profile of its own, and talking to nobody but the page's own server. */
+export async function startBrowser(): Promise<Browser> {
+  const profile = await mkdtemp(join(tmpdir(), "licmond-browser-"));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: CHROMIUM,
+    headless: true,
+    // The pages' own policy allows no script of ours, and scripts of ours are what these tests run in them.
+    bypassCSP: true,
+    args: [
+      ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
+      ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    ],
+  });
+  return {
+    async open(url) {
+      const page = await context.newPage();
+      await page.goto(url);
+      return page;
+    },
+    async [Symbol.asyncDispose]() {
+      await context.close();
+      await rm(profile, { recursive: true, force: true });
+    },
+  };
+}
