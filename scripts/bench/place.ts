@@ -93,11 +93,12 @@ ${addresses
   }
 }
 
-/** Polls every server once, now, and waits; throws when one of them failed. */
-export async function rescan(place: Place): Promise<void> {
+/** Polls every server (or the named ones) once, now, and waits; throws when one of them failed. */
+export async function rescan(place: Place, servers?: readonly string[]): Promise<void> {
   const response = await fetch(`${place.url}/api/licenses/rescan`, {
     method: "POST",
-    headers: { "X-API-Key": place.key },
+    headers: { "X-API-Key": place.key, "content-type": "application/json" },
+    ...(servers !== undefined && { body: JSON.stringify({ servers }) }),
   });
   const body = await response.text();
   if (!response.ok || body.includes('"failed"'))
@@ -111,12 +112,16 @@ export function freePort(): number {
   return port;
 }
 
-export async function untilAnswers(url: string, ended: () => boolean): Promise<void> {
+export async function untilAnswers(
+  url: string,
+  ended: () => boolean,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const deadline = performance.now() + START_DEADLINE_MS;
   for (;;) {
     if (ended()) throw new Error("it ended");
     try {
-      if ((await fetch(url)).ok) return;
+      if ((await fetch(url, { headers })).ok) return;
     } catch {
       // Not listening yet.
     }

@@ -11,6 +11,7 @@ import { findTool } from "./find-tool.ts";
 import { mayBeCut, pollErrorOf } from "./poll-error.ts";
 import type { MeasureReachability, MemberAddress } from "./reachability.ts";
 import type { CommandResult, CommandRunner } from "./run-command.ts";
+import { createTurns } from "./turns.ts";
 
 export interface Poller {
   /** Asks one server once. Does not reject for anything that tool or server do. */
@@ -54,6 +55,7 @@ interface Memory {
 export function createPoller(deps: PollerDeps): Poller {
   const { run, managerOf, measure, path, clock, maxBytes, hosts, log } = deps;
   const memories = new Map<string, Memory>();
+  const turn = createTurns();
 
   function memoryOf(serverId: string): Memory {
     const known = memories.get(serverId);
@@ -75,6 +77,7 @@ export function createPoller(deps: PollerDeps): Poller {
     const measured = measure(members, signal);
 
     const result = problem === null ? await runTool(manager, server, signal) : wrongAddress(server, problem);
+    await turn();
     const reading = result.started ? await parse(manager, server, result, memory, startedAt) : null;
     if (reading !== null && reading.members.length > 0) memory.members = reading.members;
 
