@@ -228,6 +228,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
           },
         }),
         counters: () => countersOf(collector, hub, lag),
+        reload,
       },
     });
     const listening = listen(app, config.http);

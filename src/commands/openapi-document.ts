@@ -44,6 +44,6 @@ function nothingBehind(build: BuildInfo): HttpDeps {
       limits: none,
     },
     logs: { recent: none, search: none, stats: none, clear: none },
-    daemon: { status: none, counters: none },
+    daemon: { status: none, counters: none, reload: none },
   };
 }

@@ -32,6 +32,7 @@ import { logRoutes } from "./routes/logs.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { networkRoutes } from "./routes/network.ts";
 import { pingRoutes } from "./routes/ping.ts";
+import { reloadRoutes } from "./routes/reload.ts";
 import { rescanRoutes } from "./routes/rescan.ts";
 import { serverInfoRoutes } from "./routes/server-info.ts";
 import { serverRoutes } from "./routes/servers.ts";
@@ -120,6 +121,7 @@ function apiRoutes(
     .use(serverRoutes(deps, snapshotFor, exchanges, answers))
     .use(summaryRoutes(snapshotFor, exchanges, answers))
     .use(rescanRoutes(deps, forcePoll))
+    .use(reloadRoutes(deps, audit))
     .use(executeRoutes(deps, exchanges, audit))
     .use(logRoutes(deps, exchanges, audit))
     .use(sseRoutes(deps, exchanges))

@@ -201,6 +201,14 @@ export interface HostSample {
 export interface DaemonPort {
   status(): DaemonStatus;
   counters(): DaemonCounters;
+  /** Reads the config again. */
+  reload(): {
+    readonly outcome: "applied" | "refused";
+    /** One line each, without values of secrets; empty when applied. */
+    readonly problems: readonly string[];
+    /** Settings that hold only after a restart. */
+    readonly needRestart: readonly string[];
+  };
 }
 
 export interface DaemonStatus {

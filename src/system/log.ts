@@ -18,7 +18,7 @@ export type LogSink = (line: LogLine) => void;
 
 export interface Logging {
   readonly logOf: LogOf;
-  /** Lines below this level go nowhere. */
+  /** Lines below this level go nowhere, but for those of source `audit`. */
   setLevel(level: LogLevel): void;
   /** Gives further lines to this sink too, until the answer is called. */
   addSink(sink: LogSink): () => void;
@@ -65,7 +65,8 @@ export function createLogging({ level, clock, sinks }: LoggingDeps): Logging {
       const at = (level: LogLevel) => {
         const rank = LOG_LEVELS.indexOf(level);
         return (message: string, fields: LogFields = {}) => {
-          if (rank >= lowest) write(lineOf(level, source, message, fields));
+          // The trail of who did what does not depend on how much else is wanted.
+          if (rank >= lowest || source === "audit") write(lineOf(level, source, message, fields));
         };
       };
       return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") } satisfies Log;

@@ -359,6 +359,24 @@ describe("the trail", () => {
     expect(JSON.stringify(at.logged)).not.toContain(secret);
   });
 
+  test("of reloads, refused ones too", async () => {
+    for (const [outcome, problems, status, code] of [
+      ["applied", [], 200, "ok"],
+      ["refused", ["licmond.toml:3: http.port takes an integer"], 409, "CONFLICT"],
+    ] as const) {
+      const { daemon } = bench().deps;
+      const needRestart = outcome === "applied" ? ["http.port"] : [];
+      const at = bench({ daemon: { ...daemon, reload: () => ({ outcome, problems, needRestart }) } });
+      expect((await at.get("/api/reload", { method: "POST", key: at.keys.operator })).status).toBe(403);
+      const response = await at.get("/api/reload", { method: "POST", key: at.keys.admin });
+      expect(response.status).toBe(status);
+      expect(await response.json()).toMatchObject(
+        outcome === "applied" ? { outcome, needRestart } : { code, details: problems[0] ?? "" },
+      );
+      expect(audited(at)).toMatchObject([{ outcome: code, by: "key000000003" }]);
+    }
+  });
+
   test("a key that lacks a permission is noted", async () => {
     const at = bench();
     await at.get("/api/keys");

@@ -278,6 +278,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
         cpuSeconds: 1.5,
         eventLoopLagMs: null,
       }),
+      reload: () => ({ outcome: "applied", problems: [], needRestart: [] }),
     },
     ...over,
   };

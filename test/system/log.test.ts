@@ -10,6 +10,13 @@ function rig(level: "debug" | "info" | "warn" | "error" = "info") {
   return { lines, logging };
 }
 
+test("the audit trail is written whatever the level", () => {
+  const { logging, lines } = rig("error");
+  logging.logOf("audit").info("API key created");
+  logging.logOf("collector").warn("not wanted");
+  expect(lines.map(({ message }) => message)).toEqual(["API key created"]);
+});
+
 test("levels: what is below goes nowhere, until the level changes", () => {
   const { lines, logging } = rig("warn");
   const log = logging.logOf("collector");
