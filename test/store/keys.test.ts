@@ -235,3 +235,21 @@ test("the list is oldest first, and count counts the active", () => {
   expect(keys.count()).toBe(2);
   expect(keys.list().map((key) => key.state)).toEqual(["active", "expired", "active"]);
 });
+
+test("what another process does to a key holds for the next request, though keys are kept in memory", () => {
+  const { keys, store, clock } = make();
+  const { key, presented } = created(keys);
+  const beside = open(store.directory, { mode: "cli" });
+  const other = createKeys({ store: beside, clock });
+  expect(keys.verify(presented).outcome).toBe("valid");
+  beside.db.run(`UPDATE api_keys SET daily_quota = 7 WHERE id = '${key.id}'`);
+  expect(keys.verify(presented)).toMatchObject({ outcome: "valid", key: { dailyQuota: 7 } });
+  const late = other.create(plainKey({ name: "late" }));
+  if (late.outcome !== "created") throw new Error(late.outcome);
+  expect(keys.verify(late.presented).outcome).toBe("valid");
+  other.revoke(key.id);
+  expect(keys.verify(presented).outcome).toBe("revoked");
+  keys.revoke(late.key.id);
+  expect(keys.verify(late.presented).outcome).toBe("revoked");
+  expect(other.verify(late.presented).outcome).toBe("revoked");
+});
