@@ -220,5 +220,7 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
 }
 
 function hashOf(secret: string): Uint8Array {
-  return Bun.SHA256.hash(secret);
+  const hash = new Uint8Array(NO_HASH.length);
+  Bun.SHA256.hash(secret, hash);
+  return hash;
 }
