@@ -31,8 +31,13 @@ export function createEventRoom(store: Store, clock: Clock, log: Log): EventRoom
         // The store fails: the commit of the event that asked for the id fails too, and that is told below.
       }
     },
+    // Behind the event whose id it was, or that one would be queued second.
     onAhead: (aheadMs) =>
-      log.warn("The clock was set back: times of events follow it, their ids go on", { aheadMs }),
+      queueMicrotask(() =>
+        log.warn("Event ids run ahead of the clock: it was set back, or events come faster than one a ms", {
+          aheadMs,
+        }),
+      ),
   });
   const bus = createBus({
     ids,

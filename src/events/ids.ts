@@ -18,7 +18,10 @@ export interface IdsDeps {
   readonly start: number;
   /** Notes durably that ids up to `highest` may be given. A failure must not stop the ids: it is the store's to report. */
   readonly reserve: (highest: number) => void;
-  /** Called once when ids run ahead of the clock, i.e. the clock was set back. */
+  /**
+   * Called once when ids run ahead of the clock: it was set back, or more than one event a millisecond came for long.
+   * The id that was asked for has not been used yet: an event that tells of it must wait its turn.
+   */
   readonly onAhead: (aheadMs: number) => void;
 }
 
@@ -33,21 +36,23 @@ export function createIds({ clock, start, reserve, onAhead }: IdsDeps): Ids {
   return {
     next() {
       const now = clock.now();
-      last = Math.max(now, last + 1);
-      if (last > reserved) {
-        reserved = last + RESERVE_STEP;
+      // Kept: whoever is called below may ask for an id of his own.
+      const id = Math.max(now, last + 1);
+      last = id;
+      if (id > reserved) {
+        reserved = id + RESERVE_STEP;
         reserve(reserved);
       }
-      const ahead = last - now;
+      const ahead = id - now;
       if (ahead <= TRUSTED_AHEAD_MS) {
         if (ahead === 0) saidAhead = false;
-        return { id: last, timestamp: last };
+        return { id, timestamp: id };
       }
       if (!saidAhead) {
         saidAhead = true;
         onAhead(ahead);
       }
-      return { id: last, timestamp: now };
+      return { id, timestamp: now };
     },
     last: () => last,
   };

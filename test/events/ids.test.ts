@@ -41,6 +41,17 @@ describe("event ids", () => {
     expect(ahead).toEqual([60_001]);
   });
 
+  test("stay unique when the word of it is an event itself", () => {
+    const inner: number[] = [];
+    const ids = createIds({
+      clock: { now: () => T - 60_000 },
+      start: T,
+      reserve: () => {},
+      onAhead: () => void inner.push(ids.next().id),
+    });
+    expect([ids.next().id, ...inner, ids.next().id]).toEqual([T + 1, T + 2, T + 3]);
+  });
+
   test("start above all that an earlier process had reserved", () => {
     expect(rig([T], T + 700).take(1)).toEqual([{ id: T + 701, timestamp: T + 701 }]);
   });
