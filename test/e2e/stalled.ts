@@ -1,0 +1,41 @@
+/** A client that asks and then reads nothing, until it is told to: bytes pile up where the other side keeps them. */
+export interface Stalled {
+  /** Bytes read so far, as text. */
+  text(): string;
+  /** Reads on. */
+  resume(): void;
+  /** When the other side has ended the connection. */
+  readonly closed: Promise<void>;
+  close(): void;
+}
+
+export async function connectStalled(port: number, request: string): Promise<Stalled> {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  const parts: Buffer[] = [];
+  let reading = false;
+  const socket = await Bun.connect({
+    hostname: "127.0.0.1",
+    port,
+    socket: {
+      open: (opened) => void opened.write(request),
+      data(opened, bytes) {
+        parts.push(Buffer.from(bytes));
+        if (!reading) opened.pause();
+        answer();
+      },
+      close: () => resolve(),
+      error: () => resolve(),
+    },
+  });
+  await answered;
+  return {
+    text: () => Buffer.concat(parts).toString("latin1"),
+    resume() {
+      reading = true;
+      socket.resume();
+    },
+    closed,
+    close: () => void socket.terminate(),
+  };
+}

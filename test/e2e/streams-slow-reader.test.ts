@@ -1,0 +1,118 @@
+import { describe, expect, test } from "bun:test";
+import { type Daemon, until } from "./harness.ts";
+import type { Site } from "./site.ts";
+import { SLOW } from "./slow.ts";
+import { connectStalled } from "./stalled.ts";
+import { npmEventSource, npmWebSocket } from "./stream-clients.ts";
+import { createStreamSite, ownMegabytes, publish, replay, requestIdOf, untilSeen } from "./stream-site.ts";
+
+const SLOW_LINE = "A stream client reads too slowly and was cut off";
+/** Makes an event about 1 KB as a frame. */
+const LENGTH = 500;
+/** More than the kernel keeps for a connection (4 MB at most by default) and the daemon's 1 MiB together. */
+const ENOUGH = 10_000;
+/** What stands in a close frame for 1013 (RFC 6455 5.5.1): opcode, length, code, reason. */
+const CLOSE_1013 = `\x88\x12\x03\xf5reads too slowly`;
+
+const sse = (key: string) => `GET /stream/logs?events=log HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\n\r\n`;
+const ws = (key: string) =>
+  `GET /ws/logs HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+  "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+/** How often the daemon has said so. */
+const saidSlow = (daemon: Daemon) => daemon.output().split(SLOW_LINE).length - 1;
+
+/** Connections that the daemon holds and for which the kernel keeps more than 1 MB that the other side does not take. */
+async function stuck({ port }: Site): Promise<number> {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const lines = (await Bun.file("/proc/net/tcp").text()).split("\n").map((line) => line.trim().split(/\s+/));
+  // proc(5): local address, remote address, state (01 = established), then the send queue in hex before the colon.
+  return lines.filter(
+    ([, address, , state, queues]) =>
+      address?.endsWith(local) && state === "01" && parseInt(queues ?? "", 16) > 1e6,
+  ).length;
+}
+
+describe("a reader that stops reading", () => {
+  test("of an event stream is cut off, delays nobody, and has everything after it resumed", async () => {
+    await using site = await createStreamSite();
+    await using daemon = await site.serve();
+    const key = await site.key("admin");
+    const other = npmEventSource(`${daemon.url}/stream/logs?events=log&api_key=${key}`, ["log"]);
+    await until("the other client is connected", () => other.opened() === 1 || undefined);
+    const stalled = await connectStalled(site.port, sse(key));
+    await publish(daemon, { tag: "bulk", count: ENOUGH, length: LENGTH });
+    const last = `bulk-${ENOUGH - 1}`;
+    await untilSeen(other.seen, last);
+    expect(other.seen.filter((each) => requestIdOf(each)?.startsWith("bulk-"))).toHaveLength(ENOUGH);
+    expect(other.opened()).toBe(1);
+    other.close();
+    expect(saidSlow(daemon)).toBe(1);
+
+    stalled.resume();
+    await stalled.closed;
+    const ids = [...stalled.text().matchAll(/^id: (\d+)\ndata: .*\n\n/gm)].map(([, id]) => Number(id));
+    expect(ids.length).toBeGreaterThan(0);
+    expect(ids.length).toBeLessThan(ENOUGH);
+    const rest = await replay(daemon, key, ids.at(-1) ?? 0, last);
+    const truth = await replay(daemon, key, (ids[0] ?? 0) - 1, last);
+    expect([...ids, ...rest.map(({ id }) => id)]).toEqual(truth.map(({ id }) => id));
+  });
+
+  test("of a WebSocket is closed with 1013 and delays nobody", async () => {
+    await using site = await createStreamSite();
+    await using daemon = await site.serve();
+    const key = await site.key("admin");
+    const other = await npmWebSocket(`${daemon.url}/ws/logs?api_key=${key}`);
+    const stalled = await connectStalled(site.port, ws(key));
+    await publish(daemon, { tag: "bulk", count: ENOUGH, length: LENGTH });
+    await untilSeen(other.seen, `bulk-${ENOUGH - 1}`);
+    expect(other.seen.filter((each) => requestIdOf(each)?.startsWith("bulk-"))).toHaveLength(ENOUGH);
+    other.close();
+    expect(saidSlow(daemon)).toBe(1);
+    stalled.resume();
+    await stalled.closed;
+    expect(stalled.text().endsWith(CLOSE_1013)).toBe(true);
+  });
+
+  test.skipIf(!SLOW).each([
+    ["an event stream", sse],
+    ["a WebSocket", ws],
+  ])("of %s and never does again is let go", async (_, request) => {
+    await using site = await createStreamSite();
+    await using daemon = await site.serve();
+    const stalled = await connectStalled(site.port, request(await site.key("admin")));
+    await publish(daemon, { tag: "bulk", count: ENOUGH, length: LENGTH });
+    expect(saidSlow(daemon)).toBe(1);
+    expect(await stuck(site)).toBe(1);
+    await until("it is let go", async () => ((await stuck(site)) === 0 ? true : undefined), 18_500);
+    stalled.close();
+  });
+
+  test.skipIf(!SLOW)(
+    "costs less than 5 MB while 30 MB pass",
+    async () => {
+      await using site = await createStreamSite();
+      await using daemon = await site.serve();
+      const key = await site.key("admin");
+      // Answering the requests that make the events has its price too, and it goes up and down by 10 MB: ten readers
+      // of each kind make theirs stand out. Without a bound they would cost 600 MB.
+      await publish(daemon, { tag: "warm", count: 32_000, length: LENGTH });
+      const before = await ownMegabytes(daemon.pid);
+      const each = [sse(key), ws(key)].flatMap((request) => Array.from({ length: 10 }, () => request));
+      const stalled = await Promise.all(each.map((request) => connectStalled(site.port, request)));
+      let peak = 0;
+      const timer = setInterval(async () => {
+        peak = Math.max(peak, await ownMegabytes(daemon.pid));
+      }, 20);
+      await publish(daemon, { tag: "bulk", count: 32_000, length: LENGTH });
+      clearInterval(timer);
+      for (const { close } of stalled) close();
+      const growth = (peak - before) / each.length;
+      console.log(`at the most ${growth.toFixed(1)} MB for each of ${each.length} stalled readers`);
+      expect(saidSlow(daemon)).toBe(each.length);
+      expect(growth).toBeLessThan(5);
+    },
+    60_000,
+  );
+});
