@@ -8,7 +8,8 @@ import { systemTimers } from "./collector/timers.ts";
 import type { Config } from "./config/config.ts";
 import type { Environment } from "./config/environment.ts";
 import type { LoadedConfig } from "./config/find.ts";
-import { printProblem } from "./config/problem.ts";
+import { type Problem, printProblem } from "./config/problem.ts";
+import { type CertificateRoom, createCertificateRoom } from "./daemon/certificate.ts";
 import { configChanges, effectiveConfig } from "./daemon/changes.ts";
 import { busTimers, createEventRoom } from "./daemon/events.ts";
 import { healthOf } from "./daemon/health.ts";
@@ -17,7 +18,7 @@ import { processLogging } from "./daemon/logging.ts";
 import { createLoopLag } from "./daemon/loop-lag.ts";
 import { countersOf, createHostRoom, createLogsPort, sampleReader } from "./daemon/ports.ts";
 import { createTeardown } from "./daemon/teardown.ts";
-import { type Clock, systemClock } from "./domain/clock.ts";
+import { type Clock, iso, systemClock } from "./domain/clock.ts";
 import type { LogOf } from "./domain/log.ts";
 import { hostZone } from "./domain/zone.ts";
 import { createSampler } from "./events/sampler.ts";
@@ -27,6 +28,7 @@ import type { DaemonStatus } from "./http/deps.ts";
 import { listen } from "./http/listen.ts";
 import { createHub } from "./http/streams/hub.ts";
 import { createTeller } from "./http/streams/telling.ts";
+import type { TlsMaterial } from "./http/tls.ts";
 import { managerOf } from "./managers/registry.ts";
 import { createKeys } from "./store/keys.ts";
 import { createKnownHostsStore } from "./store/known-hosts.ts";
@@ -49,7 +51,7 @@ export interface Daemon {
   readonly log: LogOf;
   /** Throws when it cannot start (StoreError, or an Error that names the fix); nothing of it is left behind then. */
   start(): Promise<Started>;
-  /** Reads the config again. A bad one is refused, and the running one stays. */
+  /** Reads the config again, the TLS files included. A bad one is refused, and the running one stays. */
   reload(): Reloaded;
   /** Ends what runs, in order; nothing that was told is lost. A second call waits for the first. */
   stop(): Promise<void>;
@@ -96,6 +98,8 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   let running = config;
   let lastReload: DaemonStatus["lastReload"] = null;
   let applyServers: (servers: Config["servers"]) => void = () => {};
+  let certificate: CertificateRoom | null = null;
+  let serveCertificate: (material: TlsMaterial) => void = () => {};
   let ending: Promise<void> | null = null;
 
   async function start(): Promise<Started> {
@@ -228,10 +232,18 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
           },
         }),
         counters: () => countersOf(collector, hub, lag),
-        reload,
+        reload: () => reload(printWithoutFile),
       },
     });
-    const listening = listen(app, config.http);
+    const room = createCertificateRoom(config.http.tls, clock, log("http"));
+    teardown.add("certificate", () => room.stop());
+    certificate = room;
+    const { host: address, port } = config.http;
+    const listening = listen(app, { host: address, port, tls: room.current() });
+    serveCertificate = (material) => {
+      listening.renew(material);
+      room.serve(material);
+    };
     teardown.add("http", async () => {
       const closed = listening.stop(HTTP_GRACE_MS);
       // No new connection can come now: whoever streams is told goodbye.
@@ -251,25 +263,39 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     return { host: listening.host, port: listening.port, activeKeys: keys.count() };
   }
 
-  function reload(): Reloaded {
+  function reload(print: (problem: Problem) => string = printProblem): Reloaded {
     const at = clock.now();
+    const refuse = (lines: readonly string[], problems: readonly string[] = lines): Reloaded => {
+      for (const problem of lines) log("config").error("Config problem", { problem });
+      log("config").error("The config was refused, the running one stays", { problems: lines.length });
+      lastReload = { at, outcome: "refused", message: lines.join("\n") };
+      return { outcome: "refused", problems, needRestart: [] };
+    };
     const loaded = overrides.loadConfig?.() ?? null;
     if (loaded === null) {
       log("config").info("There is no config file to read again");
       return { outcome: "applied", problems: [], needRestart: [] };
     }
     for (const warning of loaded.warnings) log("config").warn("Config warning", { warning });
-    if (!loaded.ok) {
-      const problems = loaded.problems.map(printProblem);
-      for (const problem of problems) log("config").error("Config problem", { problem });
-      log("config").error("The config was refused, the running one stays", { problems: problems.length });
-      lastReload = { at, outcome: "refused", message: problems.join("\n") };
-      return { outcome: "refused", problems, needRestart: [] };
-    }
+    if (!loaded.ok) return refuse(loaded.problems.map(printProblem), loaded.problems.map(print));
     const { added, removed, changed, needRestart } = configChanges(running, loaded.config);
-    running = effectiveConfig(running, loaded.config);
+    const next = effectiveConfig(running, loaded.config);
+    let material: TlsMaterial | null = null;
+    try {
+      if (next.http.tls !== null) material = certificate?.read(next.http.tls) ?? null;
+    } catch (error) {
+      return refuse([error instanceof Error ? error.message : String(error)]);
+    }
+    running = next;
     logging.setLevel(running.log.level);
     applyServers(running.servers);
+    const served = certificate?.current() ?? null;
+    if (material !== null && (material.cert !== served?.cert || material.key !== served.key)) {
+      serveCertificate(material);
+      log("http").info("Another TLS certificate is served to new connections", {
+        validUntil: iso(material.validTo),
+      });
+    }
     const list = (ids: readonly string[]) => (ids.length === 0 ? undefined : ids.join(", "));
     log("config").info("The config was read again", {
       ...{ added: list(added), removed: list(removed), changed: list(changed) },
@@ -290,7 +316,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
 
   return {
     log,
-    reload,
+    reload: () => reload(),
     async start() {
       try {
         return await start();
@@ -307,6 +333,12 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       return ending;
     },
   };
+}
+
+/** For answers over HTTP, which name no paths of the host. */
+function printWithoutFile(problem: Problem): string {
+  const line = problem.file === null || problem.line === null ? "" : `line ${problem.line}: `;
+  return line + printProblem({ ...problem, file: null, line: null });
 }
 
 /** An IPv6 address as a URL has it. */

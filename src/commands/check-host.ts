@@ -5,6 +5,7 @@ import { inspectTool } from "../collector/start-failure.ts";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import type { MonitoredServer } from "../domain/server.ts";
+import { certificateWarning, readTls } from "../http/tls.ts";
 import { managerOf } from "../managers/registry.ts";
 import type { Report } from "./report.ts";
 
@@ -12,6 +13,7 @@ import type { Report } from "./report.ts";
 export async function checkHost(config: Config, environment: Environment, report: Report): Promise<void> {
   checkStorage(config.storage.directory, report);
   checkPort(config.http, report);
+  checkCertificate(config.http, report);
   checkFiles(config, report);
   for (const server of config.servers) checkTool(server, environment.PATH ?? "", report);
   await checkHosts(config.servers, report);
@@ -68,11 +70,21 @@ function checkPort({ host, port, tls }: Config["http"], report: Report): void {
     );
 }
 
+/** That the certificate and its key are what they should be, and good for some time. */
+function checkCertificate({ tls }: Config["http"], report: Report): void {
+  if (tls === null) return;
+  try {
+    const warning = certificateWarning(readTls(tls), Date.now());
+    if (warning === null) report.fine("http", "the TLS certificate and its key are good");
+    else report.warning("http", warning);
+  } catch (error) {
+    report.problem("http", error instanceof Error ? error.message : String(error), null);
+  }
+}
+
 /** Files that the config names and the daemon will read. */
-function checkFiles({ http, servers, notifications, remoteWrite }: Config, report: Report): void {
+function checkFiles({ servers, notifications, remoteWrite }: Config, report: Report): void {
   const named: [string, string | null | undefined][] = [
-    ["http.tls_cert", http.tls?.cert],
-    ["http.tls_key", http.tls?.key],
     ...servers.map(({ id, logFile }): [string, string | null] => [`${id}: log_file`, logFile]),
     ...notifications.map((each, index): [string, string | null] => [
       `notifications[${index}].secret_file`,

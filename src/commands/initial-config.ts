@@ -2,7 +2,7 @@
 export const INITIAL_CONFIG = `# licmond: the license monitoring daemon. \`licmond check\` tells every mistake of this file.
 # Lines that start with "# " and a setting show its default. Durations are a whole number with s, m, h, d or y.
 # Environment variables beat scalars of this file: LICMOND_HTTP_PORT=9000, LICMOND_LOG_LEVEL=debug.
-# A change takes effect with \`systemctl reload licmond\`; http and storage need a restart.
+# A change takes effect with \`systemctl reload licmond\`, which says what needs a restart.
 
 [http]
 # host = "0.0.0.0"                  # "127.0.0.1" = this host only

@@ -11,16 +11,11 @@ export interface ConfigChanges {
 
 /** Settings read once, at the start. */
 const AT_START = {
-  http: ["host", "port", "tls"],
+  http: ["host", "port"],
   storage: ["directory"],
   log: ["format"],
   collector: ["concurrency"],
 } as const satisfies { [Section in keyof Config]?: readonly (keyof Config[Section])[] };
-
-/** The keys as the file spells them. */
-const SPELLED: Readonly<Record<string, string>> = {
-  tls: "tls_cert, http.tls_key",
-};
 
 /** Compares the running config with a new one. */
 export function configChanges(running: Config, next: Config): ConfigChanges {
@@ -32,6 +27,8 @@ export function configChanges(running: Config, next: Config): ConfigChanges {
     changed: [...after].filter(([id, text]) => before.has(id) && before.get(id) !== text).map(([id]) => id),
     needRestart: [
       ...differing("http", AT_START.http, running.http, next.http),
+      // Another certificate is taken while running; to begin or to end with TLS is another kind of port.
+      ...((running.http.tls === null) === (next.http.tls === null) ? [] : ["http.tls_cert, http.tls_key"]),
       ...differing("storage", AT_START.storage, running.storage, next.storage),
       ...differing("log", AT_START.log, running.log, next.log),
       ...differing("collector", AT_START.collector, running.collector, next.collector),
@@ -47,7 +44,7 @@ export function effectiveConfig(running: Config, next: Config): Config {
       ...next.http,
       host: running.http.host,
       port: running.http.port,
-      tls: running.http.tls,
+      tls: running.http.tls === null || next.http.tls === null ? running.http.tls : next.http.tls,
     }),
     storage: running.storage,
     log: Object.freeze({ ...next.log, format: running.log.format }),
@@ -63,5 +60,5 @@ function differing<Section extends object>(
 ): string[] {
   return keys
     .filter((key) => JSON.stringify(running[key]) !== JSON.stringify(next[key]))
-    .map((key) => `${section}.${SPELLED[key] ?? key}`);
+    .map((key) => `${section}.${key}`);
 }

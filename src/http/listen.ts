@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
 import type { Server } from "bun";
 import type { App } from "./app.ts";
 import type { HttpSettings } from "./deps.ts";
+import type { TlsMaterial } from "./tls.ts";
 
 /**
  * Bun refuses a longer body with a bare 413, before any of our code. It holds no byte of a body that nobody reads
@@ -15,51 +15,82 @@ export interface Listening {
   readonly host: string;
   /** The real one, also when the settings said 0. */
   readonly port: number;
+  /**
+   * Takes another certificate for connections to come; only where it listened over TLS before. Bun's own reload
+   * leaves TLS as it was, so the port is opened a second time and then closed the first time. Requests, streams and
+   * sockets that are open go on under the old certificate, connections that idle are closed in order; only one that
+   * is just being made can be reset.
+   */
+  renew(tls: TlsMaterial): void;
   /** Takes no new work, lets what runs finish for at most `graceMs`, then cuts it. */
   stop(graceMs: number): Promise<void>;
 }
 
 export interface ListenSettings extends Pick<HttpSettings, "host" | "port"> {
-  /** Paths of the certificate chain and its key, PEM; null = plain HTTP. */
-  readonly tls?: { readonly cert: string; readonly key: string } | null;
+  /** Null = plain HTTP. */
+  readonly tls?: Pick<TlsMaterial, "cert" | "key"> | null;
 }
 
 /**
  * Opens the port. Throws an Error that names it and the fix when it cannot be had.
- * `reusePort` must stay off: Elysia turns it on, and two daemons would share a port in silence.
+ *
+ * Elysia turns `reusePort` on, with which two daemons would share a port in silence: it is off. With TLS the port
+ * must be opened twice at times, so there it is on, and whether the port is free is tried before.
  */
 export function listen(app: App, { host, port, tls = null }: ListenSettings): Listening {
-  try {
-    app.listen({
-      hostname: host,
-      port,
-      reusePort: false,
-      development: false,
-      idleTimeout: IDLE_TIMEOUT_SECONDS,
-      maxRequestBodySize: HARD_CAP_BYTES,
-      ...(tls !== null && { tls: { cert: readPem(tls.cert), key: readPem(tls.key) } }),
-    });
-  } catch (error) {
-    throw new Error(whyNot(error, host, port), { cause: error });
-  }
-  const server: Server<unknown> | null = app.server;
-  if (server === null) throw new Error(`Nothing listens on ${host}:${port}`);
+  if (tls !== null) tryPort(host, port);
+  const first = open(app, { host, port, tls });
+  const servers = [first];
+  const real = first.port ?? port;
   return {
     host,
-    port: server.port ?? port,
+    port: real,
+    renew(material) {
+      const next = open(app, { host, port: real, tls: material });
+      // Closes their door at once; the promise is for what still runs behind it, and stop() sees to that.
+      for (const server of servers) void server.stop(false);
+      servers.push(next);
+    },
     async stop(graceMs) {
       const { promise: deadline, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, graceMs);
-      await Promise.race([server.stop(false), deadline]);
+      await Promise.race([Promise.all(servers.map((server) => server.stop(false))), deadline]);
       clearTimeout(timer);
-      await server.stop(true);
+      await Promise.all(servers.map((server) => server.stop(true)));
     },
   };
 }
 
-/** Read here and not by Bun: it starts without a file that is not there and then fails every handshake. */
-function readPem(path: string): string {
-  return readFileSync(path, "utf8");
+function open(app: App, { host, port, tls }: Required<ListenSettings>): Server<unknown> {
+  const atExit = process.listeners("beforeExit");
+  try {
+    app.listen({
+      hostname: host,
+      port,
+      reusePort: tls !== null,
+      development: false,
+      idleTimeout: IDLE_TIMEOUT_SECONDS,
+      maxRequestBodySize: HARD_CAP_BYTES,
+      ...(tls !== null && { tls: { cert: tls.cert, key: tls.key } }),
+    });
+  } catch (error) {
+    throw new Error(whyNot(error, host, port), { cause: error });
+  }
+  // Elysia leaves one each time; the end of the daemon is the daemon's.
+  for (const listener of process.listeners("beforeExit")) {
+    if (!atExit.includes(listener)) process.off("beforeExit", listener);
+  }
+  if (app.server === null) throw new Error(`Nothing listens on ${host}:${port}`);
+  return app.server;
+}
+
+/** Throws as {@link listen} does when somebody else has the port. */
+function tryPort(host: string, port: number): void {
+  try {
+    Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true);
+  } catch (error) {
+    throw new Error(whyNot(error, host, port), { cause: error });
+  }
 }
 
 function whyNot(error: unknown, host: string, port: number): string {

@@ -29,6 +29,14 @@ test("a new default interval changes the servers that follow it", () => {
   expect(configChanges(before, after).changed).toEqual(["a"]);
 });
 
+test("another certificate is taken while running, the end of TLS is not", () => {
+  const tls = (name: string) => config(`[http]\ntls_cert = "/${name}.crt"\ntls_key = "/${name}.key"`);
+  expect(configChanges(tls("a"), tls("b")).needRestart).toEqual([]);
+  expect(effectiveConfig(tls("a"), tls("b")).http.tls).toEqual({ cert: "/b.crt", key: "/b.key" });
+  expect(configChanges(tls("a"), config("")).needRestart).toEqual(["http.tls_cert, http.tls_key"]);
+  expect(effectiveConfig(tls("a"), config("")).http.tls).toEqual({ cert: "/a.crt", key: "/a.key" });
+});
+
 test("what needs a restart is named as the file spells it, and stays as it was", () => {
   const before = config("");
   const after = config(`

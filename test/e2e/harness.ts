@@ -47,12 +47,12 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
 /** A licmond that runs: `serve` or `demo`. Ended, with all it started, at the end of an `await using`. */
 export interface Daemon extends AsyncDisposable {
   readonly pid: number;
-  /** `http://127.0.0.1:<port>` */
+  /** `http://127.0.0.1:<port>`, or https */
   readonly url: string;
   /** What it has printed so far, stdout and stderr together. */
   output(): string;
   /** A request with a key; `path` from `/` on. */
-  get(path: string, key?: string, init?: RequestInit): Promise<Response>;
+  get(path: string, key?: string, init?: BunFetchRequestInit): Promise<Response>;
   /** Asks it to end and waits: the exit code, null when it had to be killed. */
   stop(): Promise<number | null>;
   /** `kill -9`, as a crash or a power cut would end it. */
@@ -65,6 +65,8 @@ export interface StartOptions {
   readonly port: number;
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** It listens over TLS: whom to believe. */
+  readonly tls?: { readonly ca?: string; readonly rejectUnauthorized?: boolean };
 }
 
 const START_DEADLINE_MS = 10_000;
@@ -94,7 +96,8 @@ export async function start(options: StartOptions): Promise<Daemon> {
     return child.exitCode;
   };
 
-  const url = `http://127.0.0.1:${options.port}`;
+  const url = `${options.tls === undefined ? "http" : "https"}://127.0.0.1:${options.port}`;
+  const tls = options.tls === undefined ? {} : { tls: options.tls };
   const daemon: Daemon = {
     pid: child.pid,
     url,
@@ -102,7 +105,7 @@ export async function start(options: StartOptions): Promise<Daemon> {
     get: (path, key, init = {}) => {
       const headers = new Headers(init.headers);
       if (key !== undefined) headers.set("X-API-Key", key);
-      return fetch(url + path, { redirect: "manual", ...init, headers });
+      return fetch(url + path, { redirect: "manual", ...tls, ...init, headers });
     },
     stop: () => end("SIGTERM"),
     kill: async () => {
@@ -118,7 +121,7 @@ export async function start(options: StartOptions): Promise<Daemon> {
       `licmond answers on port ${options.port}`,
       async () => {
         if (child.exitCode !== null || child.signalCode !== null) throw new Error("it ended instead");
-        return (await answers(`${url}/api/ping`)) ? true : undefined;
+        return (await answers(`${url}/api/ping`, tls)) ? true : undefined;
       },
       START_DEADLINE_MS,
     );
@@ -129,9 +132,9 @@ export async function start(options: StartOptions): Promise<Daemon> {
   return daemon;
 }
 
-async function answers(url: string): Promise<boolean> {
+async function answers(url: string, init: BunFetchRequestInit): Promise<boolean> {
   try {
-    return (await fetch(url)).ok;
+    return (await fetch(url, init)).ok;
   } catch {
     return false;
   }

@@ -1,18 +1,26 @@
 import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Daemon, type Ended, freePort, type RunOptions, run, start } from "./harness.ts";
+import {
+  type Daemon,
+  type Ended,
+  freePort,
+  type RunOptions,
+  run,
+  type StartOptions,
+  start,
+} from "./harness.ts";
 
 /** A folder of its own for one daemon: config, storage and the tools it runs. Removed at the end of an `await using`. */
 export interface Site extends AsyncDisposable {
   readonly folder: string;
   readonly config: string;
   readonly port: number;
-  /** Writes `[http]` and `[storage]` of this site and what is given. */
-  configure(toml: string): Promise<void>;
+  /** Writes `[http]` and `[storage]` of this site and what is given; `http` are more lines of `[http]`. */
+  configure(toml: string, http?: string): Promise<void>;
   /** A tool that prints what `says` was last told, whatever it is asked. */
   tool(name: string): Promise<FakeTool>;
-  serve(): Promise<Daemon>;
+  serve(options?: Partial<StartOptions>): Promise<Daemon>;
   /** A command of the binary with this site's config. */
   run(args: readonly string[], options?: RunOptions): Promise<Ended>;
   /** A fresh key, made on the command line. */
@@ -36,10 +44,10 @@ export async function createSite(): Promise<Site> {
     folder,
     config,
     port,
-    async configure(toml) {
+    async configure(toml, http = "") {
       await Bun.write(
         config,
-        `[http]\nhost = "127.0.0.1"\nport = ${port}\n\n[storage]\ndirectory = "${storage}"\n\n${toml}\n`,
+        `[http]\nhost = "127.0.0.1"\nport = ${port}\n${http}\n[storage]\ndirectory = "${storage}"\n\n${toml}\n`,
       );
     },
     async tool(name) {
@@ -57,7 +65,7 @@ export async function createSite(): Promise<Site> {
       await tool.says("");
       return tool;
     },
-    serve: () => start({ args: ["serve", "--config", config], port }),
+    serve: (options) => start({ args: ["serve", "--config", config], port, ...options }),
     run: (args, options) => run([...args, "--config", config], options),
     async key(role) {
       const ended = await site.run(["keys", "create", "--name", `test-${++keys}`, "--role", role]);

@@ -110,6 +110,7 @@ const ROUTES: readonly [path: string, asked: string, ask: Ask, status: number][]
   ["/api/keys/{id}", "/api/keys/key000000001", {}, 200],
   ["/api/keys/{id}", "/api/keys/nobody", {}, 404],
   ["/api/licenses", "/api/licenses?server=x", {}, 404],
+  ["/api/reload", "/api/reload", { method: "POST" }, 200],
   ["/api/logs/recent", "/api/logs/recent", {}, 200],
   ["/api/logs/recent", "/api/logs/recent?format=csv", {}, 200],
   ["/api/logs/search", "/api/logs/search?q=x", {}, 200],

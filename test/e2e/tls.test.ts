@@ -1,0 +1,215 @@
+import { describe, expect, test } from "bun:test";
+import { copyFile } from "node:fs/promises";
+import { join } from "node:path";
+import { connect } from "node:tls";
+import { encryptKey, HAS_OPENSSL, type Pair, selfSigned } from "../certificates.ts";
+import { type Daemon, until } from "./harness.ts";
+import { createSite, type Site } from "./site.ts";
+
+const DAY = 86_400_000;
+const now = Date.now();
+const year = { from: now - DAY, to: now + 365 * DAY };
+
+const pairIn = (site: Site, name: string, { from, to } = year): Promise<Pair> =>
+  selfSigned(site.folder, name, from, to);
+const lines = ({ cert, key }: Pair) => `tls_cert = "${cert}"\ntls_key = "${key}"\n`;
+const textOf = (path: string) => Bun.file(path).text();
+
+async function serveOverTls(site: Site, pair: Pair, valid = true): Promise<Daemon> {
+  await site.configure("", lines(pair));
+  return site.serve({ tls: valid ? { ca: await textOf(pair.cert) } : { rejectUnauthorized: false } });
+}
+
+/** Whose certificate a new connection is shown; the error's code when there is none. */
+function servedTo(site: Site): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const socket = connect({ host: "127.0.0.1", port: site.port, rejectUnauthorized: false }, () => {
+    resolve(String(socket.getPeerCertificate().subject?.CN));
+    socket.destroy();
+  });
+  socket.on("error", (error) => resolve("code" in error ? String(error.code) : String(error)));
+  return promise;
+}
+
+const hup = (daemon: Daemon) => process.kill(daemon.pid, "SIGHUP");
+
+describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
+  test("requests, streams and sockets work, and answers ask to come back over TLS", async () => {
+    await using site = await createSite();
+    const pair = await pairIn(site, "one");
+    await using daemon = await serveOverTls(site, pair);
+    const ca = await textOf(pair.cert);
+    const key = await site.key("viewer");
+
+    const summary = await daemon.get("/api/licenses/summary", key);
+    expect(summary.status).toBe(200);
+    expect(summary.headers.get("strict-transport-security")).toMatch(/^max-age=\d+$/);
+    const refused = await daemon.get("/api/licenses/summary");
+    expect([refused.status, refused.headers.has("strict-transport-security")]).toEqual([401, true]);
+
+    const stream = await daemon.get("/stream/metrics", key);
+    const reader = (stream.body as ReadableStream<Uint8Array>).getReader();
+    let got = "";
+    while (!got.includes("event: metrics")) {
+      const { value, done } = await reader.read();
+      if (done) throw new Error(`the stream ended: ${got}`);
+      got += new TextDecoder().decode(value);
+    }
+    await reader.cancel();
+
+    const { promise: first, resolve, reject } = Promise.withResolvers<string>();
+    const url = `wss://127.0.0.1:${site.port}/ws/metrics?api_key=${key}`;
+    const socket = new WebSocket(url, { tls: { ca } });
+    socket.onmessage = ({ data }) => resolve(String(data));
+    socket.onerror = () => reject(new Error("the socket failed"));
+    expect(JSON.parse(await first)).toMatchObject({ type: "metrics" });
+    socket.close();
+
+    expect(daemon.output()).not.toContain("Plain HTTP");
+    expect(await daemon.stop()).toBe(0);
+  });
+
+  test("SIGHUP takes a new certificate, and nothing that is open breaks", async () => {
+    await using site = await createSite();
+    const files = { cert: join(site.folder, "live.crt"), key: join(site.folder, "live.key") };
+    const put = async (pair: Pair) => {
+      await copyFile(pair.cert, files.cert);
+      await copyFile(pair.key, files.key);
+    };
+    const [one, two] = [await pairIn(site, "one"), await pairIn(site, "two")];
+    await put(one);
+    await using daemon = await serveOverTls(site, files);
+    const ca = await textOf(one.cert);
+    const key = await site.key("viewer");
+    expect(await servedTo(site)).toBe("one");
+
+    const messages: string[] = [];
+    let closes = 0;
+    const socket = new WebSocket(`wss://127.0.0.1:${site.port}/ws/metrics?interval=250&api_key=${key}`, {
+      tls: { ca },
+    });
+    socket.onmessage = ({ data }) => messages.push(String(data));
+    socket.onclose = () => closes++;
+    await until("the socket gets its first message", () => messages.length > 0 || undefined);
+    const stream = await daemon.get("/stream/metrics?interval=250", key);
+    const reader = (stream.body as ReadableStream<Uint8Array>).getReader();
+    await reader.read();
+
+    await put(two);
+    hup(daemon);
+    await until("the new one is served", async () => (await servedTo(site)) === "two" || undefined);
+
+    // Both go on over the connections they have.
+    const before = messages.length;
+    await until("the socket gets more", () => messages.length > before + 2 || undefined);
+    expect((await reader.read()).done).toBe(false);
+    expect(closes).toBe(0);
+    const renewed = { tls: { ca: await textOf(two.cert) } };
+    expect((await daemon.get("/api/ping", undefined, renewed)).status).toBe(200);
+    // A socket after the change works as well: the upgrade goes to the port that listens now.
+    const { promise: told, resolve } = Promise.withResolvers<string>();
+    const later = new WebSocket(`wss://127.0.0.1:${site.port}/ws/metrics?api_key=${key}`, renewed);
+    later.onmessage = ({ data }) => resolve(String(data));
+    expect(JSON.parse(await told)).toMatchObject({ type: "metrics" });
+    later.close();
+
+    // A pair that does not belong together is refused, and the old one stays.
+    await copyFile(one.key, files.key);
+    hup(daemon);
+    await until("the refusal is logged", () => daemon.output().includes("is not the key of") || undefined);
+    expect(await servedTo(site)).toBe("two");
+    socket.close();
+    await reader.cancel();
+    expect(await daemon.stop()).toBe(0);
+  });
+
+  test("many connections during many changes are all served", async () => {
+    await using site = await createSite();
+    const files = { cert: join(site.folder, "live.crt"), key: join(site.folder, "live.key") };
+    const pairs = [await pairIn(site, "one"), await pairIn(site, "two")];
+    const put = async (turn: number) => {
+      const pair = pairs[turn % 2];
+      if (pair === undefined) throw new Error("no pair");
+      await copyFile(pair.cert, files.cert);
+      await copyFile(pair.key, files.key);
+    };
+    await put(0);
+    await using daemon = await serveOverTls(site, files);
+    let asking = true;
+    let served = 0;
+    const failures: string[] = [];
+    const ask = async () => {
+      while (asking) {
+        try {
+          const answer = await fetch(`${daemon.url}/api/ping`, {
+            keepalive: false,
+            tls: { rejectUnauthorized: false },
+          });
+          await answer.text();
+          if (answer.status === 200) served++;
+        } catch (error) {
+          failures.push(error instanceof Error && "code" in error ? String(error.code) : String(error));
+        }
+      }
+    };
+    const askers = [ask(), ask()];
+    for (let turn = 1; turn <= 6; turn++) {
+      await put(turn);
+      hup(daemon);
+      const name = turn % 2 === 0 ? "one" : "two";
+      await until(`${name} is served`, async () => (await servedTo(site)) === name || undefined);
+    }
+    asking = false;
+    await Promise.all(askers);
+    expect(served).toBeGreaterThan(50);
+    // A connection that is just being made when the old door closes can be reset; none is refused.
+    expect(failures.filter((code) => code !== "ECONNRESET")).toEqual([]);
+    expect(failures.length).toBeLessThanOrEqual(askers.length * 6);
+    console.log(`${served} requests served over 6 changes of the certificate, ${failures.length} reset`);
+  });
+
+  test("a port that is taken ends serve with the reason, also where the other one listens over TLS", async () => {
+    await using site = await createSite();
+    await using other = await createSite();
+    await using _first = await serveOverTls(site, await pairIn(site, "one"));
+    await other.configure("", lines(await pairIn(other, "two")));
+    const second = await other.run(["serve"], { env: { LICMOND_HTTP_PORT: String(site.port) } });
+    expect(second.exitCode).toBe(1);
+    expect(second.stderr + second.stdout).toContain(`Another program listens on 127.0.0.1:${site.port}`);
+  });
+
+  test("files that are no good end serve with the reason, and check says it too", async () => {
+    await using site = await createSite();
+    const [one, two] = [await pairIn(site, "one"), await pairIn(site, "two")];
+    const encrypted = join(site.folder, "encrypted.key");
+    encryptKey(one.key, encrypted);
+    const cases: [Pair, RegExp][] = [
+      [{ ...one, cert: join(site.folder, "none.crt") }, /http\.tls_cert: \S+none\.crt does not exist/],
+      [{ ...one, key: join(site.folder, "none.key") }, /http\.tls_key: \S+none\.key does not exist/],
+      [{ ...one, key: two.key }, /http\.tls_key: \S+two\.key is not the key of/],
+      [{ ...one, key: encrypted }, /http\.tls_key: .*encrypted\.key is encrypted/],
+      [{ ...one, cert: one.key }, /http\.tls_cert: \S+one\.key holds no certificate/],
+    ];
+    for (const [files, message] of cases) {
+      await site.configure("", lines(files));
+      const { exitCode, stdout, stderr } = await site.run(["serve"]);
+      expect({ exitCode, stderr: stdout + stderr }).toEqual({
+        exitCode: 1,
+        stderr: expect.stringMatching(message),
+      });
+      expect(stderr).not.toMatch(/OPENSSL|at .*\.ts/);
+      const check = await site.run(["check"]);
+      expect([check.exitCode, check.stdout + check.stderr]).toEqual([1, expect.stringMatching(message)]);
+    }
+  });
+
+  test.each([
+    ["soon", now - DAY, now + 5.5 * DAY, "in 5 days"],
+    ["expired", now - 30 * DAY, now - DAY, "The TLS certificate expired on"],
+    ["early", now + DAY, now + 30 * DAY, "holds only from"],
+  ])("a certificate that is %s is told of, and served", async (name, from, to, told) => {
+    await using site = await createSite();
+    await using daemon = await serveOverTls(site, await pairIn(site, name, { from, to }), false);
+    expect(daemon.output()).toContain(told);
+  });
+});
