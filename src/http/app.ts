@@ -12,6 +12,8 @@ import { createForcePoll } from "./force-poll.ts";
 import { createClientAddress } from "./limits/client-address.ts";
 import { accessLog, createRequestCounters } from "./plugins/access-log.ts";
 import { addressLimit } from "./plugins/address-limit.ts";
+import { answerHeaders } from "./plugins/answer-headers.ts";
+import { answered } from "./plugins/answered.ts";
 import { authentication, authorisation } from "./plugins/auth.ts";
 import { bodyLimit } from "./plugins/body-limit.ts";
 import { cors } from "./plugins/cors.ts";
@@ -72,7 +74,7 @@ export function createApp(deps: HttpDeps) {
   const api = apiRoutes(deps, exchanges, counters, audit);
   const app = new Elysia({ name: "licmond", handler: { standardHostname: false }, websocket: SOCKETS })
     .use(errors(exchanges, clock, log))
-    .use(accessLog(exchanges, counters, log))
+    .use(answered(answerHeaders(exchanges), accessLog(exchanges, counters, log)))
     .use(requestId(exchanges)) // 1
     .use(responseHeaders(exchanges, isTls))
     .use(cors(exchanges, origins))

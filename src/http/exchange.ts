@@ -18,8 +18,8 @@ export interface Exchange {
   keyCheck: KeyCheck | null | undefined;
   /** The key that holds; null on open routes. */
   caller: KeyRecord | null;
-  /** `RateLimit-*` of the bucket drawn on; empty when none was. */
-  rateHeaders: Readonly<Record<string, string>>;
+  /** Headers of the answer, whatever it becomes; names in lower case. */
+  readonly headers: Record<string, string>;
 }
 
 /** The exchanges under way, by their request. */
@@ -40,7 +40,7 @@ export function createExchanges(findRoute: (path: string) => KnownRoute | null):
         route: findRoute(path),
         keyCheck: undefined,
         caller: null,
-        rateHeaders: {},
+        headers: { "x-request-id": id },
       };
       underWay.set(request, exchange);
       return exchange;

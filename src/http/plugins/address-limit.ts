@@ -24,7 +24,7 @@ export interface AddressLimitDeps {
  */
 export function addressLimit(exchanges: Exchanges, { keys, clock, address, limits }: AddressLimitDeps) {
   const buckets = createBuckets();
-  return new Elysia({ name: "address-limit" }).onRequest(({ request, set }) => {
+  return new Elysia({ name: "address-limit" }).onRequest(({ request }) => {
     const exchange = exchanges.of(request);
     if (isFree(exchange, request.method)) return;
     if (checkKey(request, exchange, keys)?.outcome === "valid") return;
@@ -33,7 +33,6 @@ export function addressLimit(exchanges: Exchanges, { keys, clock, address, limit
     settle(
       buckets.draw(address.of(request), rate, clock.now()),
       exchange,
-      set.headers,
       () =>
         `Too many requests without a valid key from this address: it has ${anonymousPerMinute} a minute, ${burst} at once.`,
     );

@@ -18,19 +18,19 @@ const PREFLIGHT_SECONDS = 600;
  * or of another origin, is a plain OPTIONS and goes on.
  */
 export function cors(exchanges: Exchanges, origins: () => readonly string[]) {
-  return new Elysia({ name: "cors" }).onRequest(({ request, set }) => {
+  return new Elysia({ name: "cors" }).onRequest(({ request }) => {
     const listed = origins();
     if (listed.length === 0) return;
-    const { vary } = set.headers;
-    set.headers.vary = vary === undefined ? "Origin" : `${vary}, Origin`;
+    const { headers, route } = exchanges.of(request);
+    const { vary } = headers;
+    headers.vary = vary === undefined ? "Origin" : `${vary}, Origin`;
     const origin = request.headers.get("origin");
     if (origin === null || !listed.includes(origin)) return;
-    set.headers["access-control-allow-origin"] = origin;
+    headers["access-control-allow-origin"] = origin;
 
-    const { route } = exchanges.of(request);
     const isPreflight = request.method === "OPTIONS" && request.headers.has("access-control-request-method");
     if (!isPreflight || route === null) {
-      set.headers["access-control-expose-headers"] = EXPOSED_HEADERS;
+      headers["access-control-expose-headers"] = EXPOSED_HEADERS;
       return;
     }
     return new Response(null, {

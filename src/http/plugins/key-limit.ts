@@ -18,7 +18,7 @@ export interface KeyLimitDeps {
  */
 export function keyLimit(exchanges: Exchanges, { quotas, clock, limits }: KeyLimitDeps) {
   const buckets = createBuckets();
-  return new Elysia({ name: "key-limit" }).onRequest(({ request, set }) => {
+  return new Elysia({ name: "key-limit" }).onRequest(({ request }) => {
     const exchange = exchanges.of(request);
     const { caller } = exchange;
     if (caller === null) return;
@@ -27,7 +27,6 @@ export function keyLimit(exchanges: Exchanges, { quotas, clock, limits }: KeyLim
     settle(
       buckets.draw(caller.id, { capacity: burst, perMinute }, clock.now()),
       exchange,
-      set.headers,
       () => `Too many requests with this key: it has ${perMinute} a minute, ${burst} at once.`,
     );
     const refusal = quotas.take(caller.id, {

@@ -15,13 +15,14 @@ const STRICT_TRANSPORT = "max-age=86400";
  * shared caches from mixing up keys (contract section 2).
  */
 export function responseHeaders(exchanges: Exchanges, isTls: () => boolean) {
-  return new Elysia({ name: "response-headers" }).onRequest(({ request, set }) => {
-    set.headers["x-content-type-options"] = "nosniff";
-    set.headers["referrer-policy"] = "no-referrer";
-    set.headers["content-security-policy"] = API_POLICY;
-    if (isTls()) set.headers["strict-transport-security"] = STRICT_TRANSPORT;
-    if (!exchanges.of(request).path.startsWith("/api")) return;
-    set.headers["cache-control"] = "private, no-cache";
-    set.headers.vary = "Accept, X-API-Key, Authorization";
+  return new Elysia({ name: "response-headers" }).onRequest(({ request }) => {
+    const { headers, path } = exchanges.of(request);
+    headers["x-content-type-options"] = "nosniff";
+    headers["referrer-policy"] = "no-referrer";
+    headers["content-security-policy"] = API_POLICY;
+    if (isTls()) headers["strict-transport-security"] = STRICT_TRANSPORT;
+    if (!path.startsWith("/api")) return;
+    headers["cache-control"] = "private, no-cache";
+    headers.vary = "Accept, X-API-Key, Authorization";
   });
 }

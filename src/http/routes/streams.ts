@@ -82,7 +82,7 @@ export function socketRoutes({ log, streams }: Deps, exchanges: Exchanges) {
     });
     if (
       upgrader?.upgrade(request, {
-        headers: { ...exchange.rateHeaders, "x-request-id": exchange.id },
+        headers: { ...exchange.headers },
         data,
       }) === true
     )
