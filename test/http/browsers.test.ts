@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { HttpSettings } from "../../src/http/deps.ts";
 import { type Listening, listen } from "../../src/http/listen.ts";
+import { readTls } from "../../src/http/tls.ts";
 import { type Ask, type Bench, bench, PLENTY } from "./make.ts";
 
 const WALL = "https://wall.example";
@@ -292,7 +293,7 @@ describe("headers of every answer", () => {
         ...["-subj", "/CN=localhost", "-days", "1", "-keyout", key, "-out", cert],
       ]);
       if (!made.success) throw new Error(`openssl: ${made.stderr}`);
-      const secure = serve(site(), { cert, key });
+      const secure = serve(site(), readTls({ cert, key }));
       const over = async (url: string) =>
         (await fetch(url, { tls: { rejectUnauthorized: false } })).headers.get("strict-transport-security");
       for (const path of ["/api/ping", "/api/nowhere", "/swagger"]) {
