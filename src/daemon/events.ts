@@ -13,6 +13,7 @@ export const busTimers: Timers = {
 
 export interface EventRoom {
   readonly bus: Bus;
+  /** What is stored; its holes are also those that the store could not take a note of yet. */
   readonly events: Events;
   /** Makes events of log lines: stored and streamed. */
   readonly logSink: LogSink;
@@ -53,7 +54,10 @@ export function createEventRoom(store: Store, clock: Clock, log: Log): EventRoom
   });
   return {
     bus,
-    events,
+    events: {
+      ...events,
+      holesAbove: (after) => [...events.holesAbove(after), ...bus.holes().filter(({ to }) => to > after)],
+    },
     logSink: ({ level, source, message, fields }) =>
       bus.emit({ type: "log", level, message, source, metadata: fields }),
   };

@@ -1,0 +1,101 @@
+import { describe, expect, test } from "bun:test";
+import { type Daemon, until } from "./harness.ts";
+import { createStreamSite } from "./stream-site.ts";
+
+/** A stream as bytes: what it said so far, and when the other side ended it. */
+interface Reader {
+  text(): string;
+  readonly ended: Promise<void>;
+}
+
+async function open(port: number, path: string, key: string): Promise<Reader> {
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  let text = "";
+  const upgrade = path.startsWith("/ws/")
+    ? "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+    : "";
+  await Bun.connect({
+    hostname: "127.0.0.1",
+    port,
+    socket: {
+      open: (socket) =>
+        void socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\n${upgrade}\r\n`),
+      data(_, bytes) {
+        text += bytes.toString("latin1");
+        answer();
+      },
+      close: () => resolve(),
+      error: () => resolve(),
+    },
+  });
+  await answered;
+  return { text: () => text, ended };
+}
+
+async function refusal(daemon: Daemon, path: string, key: string) {
+  const response = await daemon.get(path, key);
+  const body: unknown = await response.json();
+  return { status: response.status, retryAfter: response.headers.get("retry-after"), body };
+}
+
+/** A close frame (RFC 6455 5.5.1) with 1001 and its reason. */
+const GOING_AWAY = `\x88\x1a\x03\xe9licmond is shutting down`;
+const GOODBYE = ":licmond is shutting down\n\n";
+
+describe("many streams", () => {
+  test("2,000 are the most, and all are told goodbye at the end, which comes in time", async () => {
+    await using site = await createStreamSite("", "streams_per_key = 5000\n");
+    await using daemon = await site.serve();
+    const key = await site.key("viewer");
+    const readers: Reader[] = [];
+    while (readers.length < 2_000) {
+      const more = Array.from({ length: 100 }, (_, index) =>
+        open(site.port, index % 2 === 0 ? "/stream/combined" : "/ws/combined", key),
+      );
+      readers.push(...(await Promise.all(more)));
+    }
+    expect(readers.filter((each) => !/^HTTP\/1\.1 (200|101) /.test(each.text()))).toEqual([]);
+    for (const path of ["/stream/logs", "/stream/metrics", "/api/logs/stream"]) {
+      expect(await refusal(daemon, path, key)).toMatchObject({
+        status: 503,
+        retryAfter: "5",
+        body: { code: "SERVICE_UNAVAILABLE", error: "Service Unavailable" },
+      });
+    }
+    expect((await open(site.port, "/ws/logs", key)).text()).toStartWith("HTTP/1.1 503 ");
+
+    const startedAt = performance.now();
+    expect(await daemon.stop()).toBe(0);
+    const tookMs = performance.now() - startedAt;
+    await Promise.all(readers.map(({ ended }) => ended));
+    console.log(`2,000 streams: ended within ${tookMs.toFixed(0)} ms`);
+    expect(tookMs).toBeLessThan(10_000);
+    const unsaid = readers.filter(
+      (each) => !each.text().includes(GOODBYE) && !each.text().endsWith(GOING_AWAY),
+    );
+    expect(unsaid).toHaveLength(0);
+    expect(readers.filter((each) => each.text().endsWith(GOING_AWAY))).toHaveLength(1_000);
+  });
+
+  test("50 are the most of a key, and a place that is given up is free again", async () => {
+    await using site = await createStreamSite();
+    await using daemon = await site.serve();
+    const key = await site.key("viewer");
+    const stop = new AbortController();
+    for (let index = 0; index < 49; index++) await open(site.port, "/stream/logs", key);
+    await daemon.get("/stream/metrics", key, { signal: stop.signal });
+    const full = await refusal(daemon, "/stream/logs", key);
+    expect(full).toMatchObject({ status: 503, retryAfter: "5", body: { code: "SERVICE_UNAVAILABLE" } });
+    expect(JSON.stringify(full.body)).toContain("limits.streams_per_key");
+    const other = await daemon.get("/stream/logs", await site.key("viewer"), { signal: stop.signal });
+    expect(other.status).toBe(200);
+    stop.abort();
+    await until("its place is free", async () => {
+      const again = new AbortController();
+      const { status } = await daemon.get("/stream/logs", key, { signal: again.signal });
+      again.abort();
+      return status === 200 || undefined;
+    });
+  });
+});

@@ -1,0 +1,200 @@
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Daemon, until } from "./harness.ts";
+import { npmEventSource } from "./stream-clients.ts";
+import { createStreamSite, framesOf, publish, replay, requestIdOf, untilSeen } from "./stream-site.ts";
+
+/** A small file system of its own. */
+async function smallDisk(folder: string, megabytes: number): Promise<AsyncDisposable> {
+  await mkdir(folder, { recursive: true });
+  const mounted = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", folder]);
+  if (!mounted.success) throw new Error(`mount: ${mounted.stderr}`);
+  return {
+    [Symbol.asyncDispose]: async () => void Bun.spawnSync(["umount", "-l", folder]),
+  };
+}
+
+/** Root in a container may be refused it. */
+async function mayMount(): Promise<boolean> {
+  const folder = await mkdtemp(join(tmpdir(), "licmond-mount-"));
+  try {
+    await (await smallDisk(folder, 1))[Symbol.asyncDispose]();
+    return true;
+  } catch (error) {
+    console.error(`the test on a full disk is skipped: ${String(error)}`);
+    return false;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The comments with which a resume begins. */
+async function resumeComments(daemon: Daemon, key: string, from: number): Promise<string[]> {
+  const stop = new AbortController();
+  const response = await daemon.get(`/stream/logs?last_event_id=${from}`, key, { signal: stop.signal });
+  const comments: string[] = [];
+  for await (const { text, name } of framesOf(response)) {
+    // The request's own line comes at the latest.
+    if (name !== null) break;
+    if (text.startsWith(":")) comments.push(text.slice(1));
+  }
+  stop.abort();
+  return comments;
+}
+
+const MAY_MOUNT = await mayMount();
+
+test.skipIf(!MAY_MOUNT)(
+  "on a full disk events are told all the same, the terminal says so once, and a later resume tells of the hole",
+  async () => {
+    await using site = await createStreamSite();
+    const storage = join(site.folder, "storage");
+    await using _disk = await smallDisk(storage, 24);
+    await using daemon = await site.serve();
+    const key = await site.key("admin");
+    const client = npmEventSource(`${daemon.url}/stream/logs?events=log&api_key=${key}`, ["log"]);
+    await until("the client is connected", () => client.opened() === 1 || undefined);
+    await publish(daemon, { tag: "before", count: 10 });
+    await untilSeen(client.seen, "before-9");
+
+    // Not a byte is left.
+    const ballast = join(storage, "ballast");
+    Bun.spawnSync(["dd", "if=/dev/zero", `of=${ballast}`, "bs=4k"], { stderr: "ignore" });
+    await publish(daemon, { tag: "full", count: 3_000, length: 500 });
+    await untilSeen(client.seen, "full-2999");
+    const said = () => daemon.output().split("Events cannot be stored").length - 1;
+    expect(said()).toBe(1);
+    expect((await daemon.get("/api/ping", key)).status).toBe(200);
+    // While the store fails the hole is not in it, and is told of nevertheless.
+    const from = client.seen.find((each) => requestIdOf(each) === "before-9")?.id ?? 0;
+    expect((await resumeComments(daemon, key, from)).join("\n")).toContain("could not be stored");
+
+    Bun.spawnSync(["rm", ballast]);
+    await publish(daemon, { tag: "again", count: 10 });
+    await untilSeen(client.seen, "again-9");
+    expect(said()).toBe(1);
+    expect(daemon.output()).toContain("Events are stored again");
+    client.close();
+    const order = client.seen.map(({ id }) => id);
+    expect(order).toEqual([...new Set(order)].sort((a, b) => a - b));
+
+    const comments = await resumeComments(daemon, key, from);
+    expect(comments[0]).toBe(`resume from ${from}`);
+    const holes = comments.filter((comment) => comment.includes("could not be stored and are missing"));
+    expect(holes.length).toBeGreaterThan(0);
+    // What the hole's note says is what is missing, and nothing else is.
+    const ranges = holes.map((text) => (text.match(/\d{13}/g) ?? []).map(Number));
+    const stored = (await replay(daemon, key, from, "again-9")).map(({ id }) => id);
+    const end = stored.at(-1) ?? 0;
+    const missing = client.seen
+      .map(({ id }) => id)
+      .filter((id) => id > from && id <= end && !stored.includes(id));
+    expect(missing.length).toBeGreaterThan(0);
+    const unknown = missing.filter(
+      (id) => !ranges.some(([first = 0, last = 0]) => id >= first && id <= last),
+    );
+    expect(unknown).toEqual([]);
+    // The note is in the store: another process tells of it too.
+    expect(await daemon.stop()).toBe(0);
+    await using second = await site.serve();
+    const laterComments = await resumeComments(second, key, from);
+    expect(laterComments.filter((comment) => holes.includes(comment))).toEqual(holes);
+  },
+);
+
+test("a resume behind what was cleared says so, also after a restart", async () => {
+  await using site = await createStreamSite();
+  const first = await site.serve();
+  const key = await site.key("admin");
+  await publish(first, { tag: "before", count: 20 });
+  const events = await replay(first, key, 1, "before-19");
+  const from = events[0]?.id ?? 0;
+  const cleared = await first.get("/api/logs/clear", key, { method: "POST" });
+  expect(cleared.status).toBe(200);
+  expect(await first.stop()).toBe(0);
+  await using second = await site.serve();
+  const [resume, gone] = await resumeComments(second, key, from);
+  expect(resume).toBe(`resume from ${from}`);
+  expect(gone).toMatch(/^events up to \d{13} were deleted, some may be missing$/);
+});
+
+test("no secret gets into the terminal, the database or a stream", async () => {
+  await using site = await createStreamSite();
+  const daemon = await site.serve();
+  const admin = await site.key("admin");
+  const viewer = await site.key("viewer");
+  const seen = npmEventSource(`${daemon.url}/stream/logs?events=log&api_key=${admin}`, ["log"]);
+  await until("the client is connected", () => seen.opened() === 1 || undefined);
+  const wrong = `lmk_aaaaaaaaaaaa_${"Wr0ngSecret".repeat(3)}0123456789`;
+  const password = "hunter2-correct-horse";
+  const json = { "Content-Type": "application/json" };
+  const asks: [string, RequestInit][] = [
+    [`/api/licenses?api_key=${viewer}`, {}],
+    [`/nowhere/${viewer}?api_key=${viewer}`, {}],
+    [`/api/licenses/servers/${wrong}`, { headers: { "X-API-Key": viewer } }],
+    ["/api/licenses", { headers: { Authorization: `Bearer ${wrong}` } }],
+    ["/api/licenses", { headers: { Authorization: `Basic ${btoa(`admin:${password}`)}` } }],
+    [`/stream/logs?api_key=${wrong}`, {}],
+    [`/api/licenses/features?feature=${viewer}&limit=${viewer}`, { headers: { "X-API-Key": admin } }],
+    ["/api/licenses", { headers: { "X-API-Key": viewer, "X-Request-ID": viewer } }],
+    [
+      `/api/logs/search?q=http://user:${password}@host/?api_key=${viewer}`,
+      { headers: { "X-API-Key": admin } },
+    ],
+    [
+      "/api/licenses/rescan",
+      { method: "POST", headers: { "X-API-Key": admin, ...json }, body: `{"servers":["${viewer}"]}` },
+    ],
+    [
+      "/api/keys",
+      {
+        method: "POST",
+        headers: { "X-API-Key": admin, ...json },
+        body: `{"name":"${viewer}","role":"viewer","password":"${password}"}`,
+      },
+    ],
+    [`/ws/logs?api_key=${viewer}`, {}],
+  ];
+  for (const [path, init] of asks) await (await daemon.get(path, undefined, init)).text();
+  // A config with a secret in the wrong place is refused, and the refusal is logged without it.
+  await site.configure(
+    `[[notifications]]\ntype = "webhook"\nurl = 7\npassword = "${password}"\n[http]\napi_key = "${viewer}"\n`,
+  );
+  process.kill(daemon.pid, "SIGHUP");
+  await until("the refusal", () => daemon.output().includes("The config was refused") || undefined);
+  await publish(daemon, { tag: "end", count: 1 });
+  await untilSeen(seen.seen, "end-0");
+  seen.close();
+  expect(await daemon.stop()).toBe(0);
+
+  const secrets = [admin, viewer, wrong].map((key) => key.split("_").slice(2).join("_"));
+  const places: Record<string, string> = {
+    "the terminal": daemon.output(),
+    "the stream": JSON.stringify(seen.seen),
+  };
+  for await (const name of new Bun.Glob("**").scan({ cwd: join(site.folder, "storage") })) {
+    places[name] = Buffer.from(await Bun.file(join(site.folder, "storage", name)).bytes()).toString("latin1");
+  }
+  expect(Object.keys(places).length).toBeGreaterThan(2);
+  const found = Object.entries(places).flatMap(([place, text]) =>
+    [...secrets, password].filter((secret) => text.includes(secret)).map((secret) => `${secret} in ${place}`),
+  );
+  expect(found).toEqual([]);
+});
+
+test("what was logged last is stored when the daemon has ended", async () => {
+  await using site = await createStreamSite();
+  const daemon = await site.serve();
+  await publish(daemon, { tag: "last", count: 5 });
+  expect(await daemon.stop()).toBe(0);
+  const file = [...new Bun.Glob("*.db").scanSync(join(site.folder, "storage"))][0] ?? "none";
+  const database = new Database(join(site.folder, "storage", file), { readonly: true });
+  const bodies = database.query("SELECT body FROM events ORDER BY id").all() as { body: string }[];
+  database.close();
+  const messages = bodies.map(({ body }) => body);
+  expect(messages.filter((body) => body.includes('"requestId":"last-'))).toHaveLength(5);
+  expect(messages.at(-1)).toContain("licmond stops");
+});
