@@ -17,6 +17,7 @@ import { createKeyWatch } from "./daemon/key-watch.ts";
 import { processLogging } from "./daemon/logging.ts";
 import { createLoopLag } from "./daemon/loop-lag.ts";
 import { countersOf, createHostRoom, createLogsPort, sampleReader } from "./daemon/ports.ts";
+import { createStatusLog } from "./daemon/status-log.ts";
 import { createTeardown } from "./daemon/teardown.ts";
 import { type Clock, iso, systemClock } from "./domain/clock.ts";
 import type { LogOf } from "./domain/log.ts";
@@ -136,6 +137,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const live = createLive({
       ...{ store, servers, clock, commit: bus.commit, timers: systemTimers, log: log("store") },
     });
+    live.subscribe(createStatusLog(log("collector")));
     teardown.add("live", () => live.stop());
 
     const path = environment.PATH ?? "";
