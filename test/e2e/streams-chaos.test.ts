@@ -1,0 +1,105 @@
+import { expect, test } from "bun:test";
+import type { Daemon } from "./harness.ts";
+import { SLOW } from "./slow.ts";
+import { createStreamSite, publish, replay, requestIdOf } from "./stream-site.ts";
+
+const CLIENTS = 50;
+const SECONDS = 30;
+const RATE = 1_000;
+const LIMITS = "streams = 200\nstreams_per_key = 200\n";
+
+/** Reads a stream and goes away at random, again and again, always resuming behind the last whole frame. */
+function createRover(url: () => string, key: string, from: number) {
+  const ids: number[] = [];
+  let last = from;
+  let connections = 0;
+  let end = false;
+  const roam = async () => {
+    while (!end) {
+      const stop = new AbortController();
+      const timer = setTimeout(() => stop.abort(), 50 + Math.random() * 3_000);
+      try {
+        const response = await fetch(`${url()}/stream/logs?events=log`, {
+          headers: { "X-API-Key": key, "Last-Event-ID": String(last) },
+          signal: stop.signal,
+        });
+        if (!response.ok || response.body === null) throw new Error(`HTTP ${response.status}`);
+        connections++;
+        const decoder = new TextDecoder();
+        let rest = "";
+        for await (const bytes of response.body) {
+          const blocks = (rest + decoder.decode(bytes, { stream: true })).split("\n\n");
+          rest = blocks.pop() ?? "";
+          for (const block of blocks) {
+            const id = /^event: log\nid: (\d+)\ndata: \{.*\}$/.exec(block)?.[1];
+            if (id === undefined) {
+              if (!/^(:|retry: )/.test(block)) throw new Error(`not a frame: ${block}`);
+              continue;
+            }
+            last = Number(id);
+            ids.push(last);
+          }
+        }
+      } catch (error) {
+        // Away by its own will, or the daemon is down. Anything else is a failure of the test.
+        if (error instanceof Error && /^(HTTP|not a frame)/.test(error.message)) throw error;
+        if (!stop.signal.aborted) await Bun.sleep(50);
+      } finally {
+        clearTimeout(timer);
+      }
+    }
+  };
+  const done = roam();
+  return {
+    ids,
+    last: () => last,
+    connections: () => connections,
+    stop() {
+      end = true;
+      return done;
+    },
+  };
+}
+
+test.skipIf(!SLOW)(
+  `${CLIENTS} clients that come and go for ${SECONDS} s, and a crash of the daemon, all end with the same sequence`,
+  async () => {
+    await using site = await createStreamSite("", LIMITS);
+    let daemon: Daemon = await site.serve();
+    const key = await site.key("admin");
+    await publish(daemon, { tag: "start", count: 1 });
+    const from = (await replay(daemon, key, 1, "start-0")).at(-1)?.id ?? 0;
+    const rovers = Array.from({ length: CLIENTS }, () => createRover(() => daemon.url, key, from));
+
+    const half = { count: (SECONDS / 2) * RATE, rate: RATE };
+    const first = publish(daemon, { tag: "first", ...half });
+    await Bun.sleep((SECONDS / 2 - 2) * 1_000);
+    await daemon.kill();
+    daemon = await site.serve();
+    const beforeCrash = await first;
+    const afterCrash = await publish(daemon, { tag: "second", ...half });
+    await publish(daemon, { tag: "end", count: 1 });
+
+    const truth = await replay(daemon, key, from, "end-0");
+    const end = truth.at(-1)?.id ?? 0;
+    const deadline = performance.now() + 15_000;
+    while (rovers.some(({ last }) => last() < end) && performance.now() < deadline) await Bun.sleep(50);
+    await Promise.all(rovers.map(({ stop }) => stop()));
+    expect(await daemon.stop()).toBe(0);
+
+    const sequence = truth.map(({ id }) => id);
+    const others = rovers.filter(({ ids }) => ids.slice(0, sequence.length).join() !== sequence.join());
+    expect(others).toHaveLength(0);
+    // All that was answered before the crash's last instant, and all after it, is in that sequence.
+    const told = (tag: string) => truth.filter((each) => requestIdOf(each)?.startsWith(`${tag}-`)).length;
+    expect(told("second")).toBe(afterCrash);
+    expect(told("second")).toBe(half.count);
+    expect(told("first")).toBeGreaterThan(half.count / 2);
+    const connections = rovers.reduce((sum, rover) => sum + rover.connections(), 0);
+    console.log(
+      `${sequence.length} events, ${connections} connections; answered before the crash ${beforeCrash}, stored ${told("first")}`,
+    );
+    expect(connections).toBeGreaterThan(CLIENTS * 5);
+  },
+  90_000,
+);
