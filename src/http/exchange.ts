@@ -54,9 +54,12 @@ export function createExchanges(findRoute: (path: string) => KnownRoute | null):
   };
 }
 
-/** Path and query of an absolute URL, as sent: no decoding, no normalising, so that the gate and the router see the same. */
+/**
+ * Path and query of a request's URL, as sent: no decoding, no normalising, so that the gate and the router see the
+ * same. Bun gives it without scheme and host where the Host header is absent (HTTP/1.0) or none that it understands.
+ */
 export function splitUrl(url: string): { path: string; query: string } {
-  const start = url.indexOf("/", url.indexOf("://") + 3);
+  const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);
   if (start === -1) return { path: "/", query: "" };
   const hash = url.indexOf("#", start);
   const end = hash === -1 ? url.length : hash;

@@ -14,24 +14,29 @@ if (!HAS_BROWSER) {
 }
 
 export interface Browser extends AsyncDisposable {
+  /** A page that has been nowhere yet: to listen before it goes. */
+  blank(): Promise<Page>;
   /** A fresh page at a URL. */
   open(url: string): Promise<Page>;
 }
 
-/** Debian's Chromium, without a window, with a profile of its own, and talking to nobody but the page's own server. */
-export async function startBrowser(): Promise<Browser> {
+/**
+ * Debian's Chromium, without a window, with a profile of its own, and talking to nobody but the page's own server.
+ * With `keepPolicy` pages keep their own policy against scripts, which allows none of a test's either.
+ */
+export async function startBrowser({ keepPolicy = false } = {}): Promise<Browser> {
   const profile = await mkdtemp(join(tmpdir(), "licmond-browser-"));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: CHROMIUM,
     headless: true,
-    // The pages' own policy allows no script of ours, and scripts of ours are what these tests run in them.
-    bypassCSP: true,
+    bypassCSP: !keepPolicy,
     args: [
       ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
       ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
     ],
   });
   return {
+    blank: () => context.newPage(),
     async open(url) {
       const page = await context.newPage();
       await page.goto(url);

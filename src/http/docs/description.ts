@@ -22,5 +22,7 @@ ${errorTable()}
 \`x-retry\` of each error response says the same for programs: \`retry-after\`, \`backoff\`, \`same-timeout\`, \`delay\`,
 \`short-delay\`, \`action\`. 429 and 503 carry \`Retry-After\`.
 
-What is not HTTP (a malformed request line or header, an unknown method, a bad \`Transfer-Encoding\`, headers of more
-than 16 KiB) is refused before the daemon sees it, with a bare status and neither body nor request id.`;
+**What is not HTTP** is refused before the daemon sees it, with a bare status and neither body nor request id: 400 for a
+malformed request line or header, HTTP/1.1 without \`Host\`, contradictory lengths or broken chunks; 431 for headers of
+more than 16 KiB or 200 fields (a URL counts as one); 505 for another version than HTTP/1.0 and 1.1. At a method that
+no RFC knows the connection is closed.`;

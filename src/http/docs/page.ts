@@ -16,13 +16,36 @@ export const PAGE = `<!doctype html>
 `;
 
 /** `validatorUrl: null`: the badge would ask validator.swagger.io. Keys typed in are not kept. */
-export const INIT = `window.ui = SwaggerUIBundle({
+export const INIT = `// Swagger UI fills forms with examples; an optional parameter is better shown one than sent one.
+const withoutFilling = (document) => {
+  const made = JSON.parse(JSON.stringify(document));
+  for (const item of Object.values(made.paths)) {
+    for (const { parameters = [] } of Object.values(item)) {
+      for (const parameter of parameters) {
+        if (parameter.required || parameter.example === undefined) continue;
+        parameter.description = parameter.description.replace(/\\.?$/, ".") + " Example: \`" + [parameter.example].flat().join(", ") + "\`.";
+        delete parameter.example;
+      }
+    }
+  }
+  return made;
+};
+
+window.ui = SwaggerUIBundle({
   url: "/swagger/json",
   dom_id: "#swagger-ui",
   deepLinking: true,
   validatorUrl: null,
   persistAuthorization: false,
+  tryItOutEnabled: true,
   presets: [SwaggerUIBundle.presets.apis],
+  plugins: [
+    () => ({
+      statePlugins: {
+        spec: { wrapActions: { updateJsonSpec: (update) => (document) => update(withoutFilling(document)) } },
+      },
+    }),
+  ],
   layout: "BaseLayout",
 });
 `;

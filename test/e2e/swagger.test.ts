@@ -1,0 +1,79 @@
+import { describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { HAS_BROWSER, startBrowser } from "./browser.ts";
+import { lmstat } from "./lmstat.ts";
+import { createSite } from "./site.ts";
+
+/** Where a picture of the page is left; nowhere unless asked for. */
+const PICTURE = process.env.SWAGGER_PICTURE;
+
+interface Heard {
+  /** Requests to anywhere else; none is let through. */
+  readonly elsewhere: string[];
+  readonly complaints: string[];
+}
+
+async function listenTo(page: Page, origin: string): Promise<Heard> {
+  const heard: Heard = { elsewhere: [], complaints: [] };
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) heard.complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => heard.complaints.push(String(error)));
+  await page.route("**/*", (route) => {
+    const url = route.request().url();
+    if (url.startsWith(`${origin}/`) || url.startsWith("data:")) return route.continue();
+    heard.elsewhere.push(url);
+    return route.abort();
+  });
+  return heard;
+}
+
+describe.skipIf(!HAS_BROWSER)("Swagger UI", () => {
+  test("loads from the binary alone, takes a key, and asks the daemon", async () => {
+    await using site = await createSite();
+    const tool = await site.tool("lmutil");
+    await tool.says(lmstat({ solver: { total: 4, holders: [] } }));
+    await site.configure(
+      `[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "${tool.path}"\n`,
+    );
+    await using daemon = await site.serve();
+    const key = await site.key("viewer");
+    await using browser = await startBrowser({ keepPolicy: true });
+    const page = await browser.blank();
+    const heard = await listenTo(page, daemon.url);
+
+    const loaded = await page.goto(`${daemon.url}/swagger`);
+    const policy = loaded?.headers()["content-security-policy"] ?? "";
+    expect(policy).toContain("script-src 'self';");
+    expect(policy).not.toMatch(/script-src[^;]*unsafe/);
+    await page.getByRole("heading", { name: "licmond" }).waitFor();
+    expect(await page.locator(".opblock").count()).toBeGreaterThan(20);
+
+    await page.getByRole("button", { name: "Authorize" }).click();
+    const dialog = page.locator(".dialog-ux");
+    await dialog.getByLabel("Value").first().fill(key);
+    await dialog.getByRole("button", { name: "Apply credentials" }).first().click();
+    await dialog.getByRole("button", { name: "Close" }).first().click();
+
+    // A route with optional parameters: their examples are shown, not sent; defaults are.
+    const asked = [
+      ["/api/licenses/features", "?offset=0", '"solver"'],
+      ["/api/licenses/summary", "", '"seats"'],
+    ] as const;
+    for (const [path, query, holds] of asked) {
+      const block = page.locator(".opblock", { has: page.locator(`[data-path="${path}"]`) });
+      await block.locator(".opblock-summary-control").click();
+      const answered = page.waitForResponse((response) => new URL(response.url()).pathname === path);
+      await block.getByRole("button", { name: "Execute" }).click();
+      const answer = await answered;
+      expect([answer.status(), new URL(answer.url()).search]).toEqual([200, query]);
+      const live = block.locator(".live-responses-table");
+      await live.waitFor();
+      expect(await live.locator(".response .response-col_status").first().textContent()).toContain("200");
+      expect(await live.textContent()).toContain(holds);
+    }
+    if (PICTURE !== undefined) await page.evaluate("scrollTo(0, 0)");
+    if (PICTURE !== undefined) await page.screenshot({ path: PICTURE, fullPage: false });
+    expect(heard).toEqual({ elsewhere: [], complaints: [] });
+  }, 60_000);
+});
