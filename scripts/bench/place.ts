@@ -20,6 +20,9 @@ export interface PlaceOptions {
   /** What the tool prints for each server; none = a daemon without servers. */
   readonly outputs: readonly string[];
   readonly concurrency?: number;
+  readonly logLevel?: "info" | "debug";
+  /** Streams that may be open at the same time. */
+  readonly streams?: number;
 }
 
 const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", TZ: "UTC", LANG: "C.UTF-8" };
