@@ -30,7 +30,8 @@ const FIRST_PORT = 27_000;
 const START_DEADLINE_MS = 20_000;
 
 /** Starts the built binary over fake tools that print the outputs, and waits until it answers. */
-export async function startPlace({ outputs, concurrency = 8 }: PlaceOptions): Promise<Place> {
+export async function startPlace(options: PlaceOptions): Promise<Place> {
+  const { outputs, concurrency = 8, logLevel = "info", streams = 2_000 } = options;
   const folder = await mkdtemp(join(tmpdir(), "licmond-bench-"));
   const tool = join(folder, "lmutil");
   const config = join(folder, "licmond.toml");
@@ -58,6 +59,12 @@ concurrency = ${concurrency}
 [limits]
 requests_per_minute = 1000000
 burst = 100000
+anonymous_per_minute = 1000000
+streams = ${streams}
+streams_per_key = ${streams}
+
+[log]
+level = "${logLevel}"
 
 ${addresses
   .map(

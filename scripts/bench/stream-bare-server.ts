@@ -1,0 +1,50 @@
+/**
+ * The least that streams events: `bun stream-bare-server.ts PORT RATE JSON` tells RATE events a second, each the given
+ * JSON with its time renewed, to everyone on `/stream/logs` (each frame encoded once) and `/ws/logs` (published).
+ */
+const [port, rate, json] = process.argv.slice(2);
+if (json === undefined) throw new Error("usage: stream-bare-server.ts PORT RATE JSON");
+
+const controllers = new Set<ReadableStreamDefaultController<Uint8Array>>();
+const encoder = new TextEncoder();
+
+const server = Bun.serve({
+  hostname: "127.0.0.1",
+  port: Number(port),
+  fetch(request, server) {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/") return new Response("ok");
+    if (pathname === "/ws/logs") {
+      if (server.upgrade(request)) return;
+      return new Response(null, { status: 400 });
+    }
+    server.timeout(request, 0);
+    let own: ReadableStreamDefaultController<Uint8Array>;
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        own = controller;
+        controllers.add(controller);
+        controller.enqueue(encoder.encode("retry: 3000\n\n"));
+      },
+      cancel: () => void controllers.delete(own),
+    });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  },
+  websocket: {
+    open: (socket) => {
+      socket.subscribe("events");
+      socket.send("{}");
+    },
+    message() {},
+  },
+});
+
+setInterval(() => {
+  const now = new Date();
+  const event = json.replace(/"timestamp":"[^"]*"/, `"timestamp":"${now.toISOString()}"`);
+  const frame = encoder.encode(`event: log\nid: ${now.getTime()}\ndata: ${event}\n\n`);
+  for (const controller of controllers) controller.enqueue(frame);
+  server.publish("events", event);
+}, 1000 / Number(rate));
+
+export {};
