@@ -9,10 +9,11 @@ import { parse } from "./parse.ts";
 import { BINARY } from "./place.ts";
 import { spawns } from "./spawns.ts";
 import { startup } from "./startup.ts";
+import { streamResume } from "./stream-resume.ts";
 import { streams } from "./streams.ts";
 import { type Bench, holds, type Row, tableOf } from "./table.ts";
 
-const BENCHES: readonly Bench[] = [startup, parse, featuresHttp, gate, spawns, streams];
+const BENCHES: readonly Bench[] = [startup, parse, featuresHttp, gate, spawns, streams, streamResume];
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !BENCHES.some((bench) => bench.name === name));
