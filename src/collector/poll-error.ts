@@ -3,7 +3,7 @@ import type { PollErrorCode } from "../domain/errors.ts";
 import type { PollError } from "../domain/poll.ts";
 import type { Reading, ToolError } from "../domain/reading.ts";
 import type { CommandResult, CommandRun } from "./run-command.ts";
-import type { StartFailure } from "./start-failure.ts";
+import type { StartFailure, StartReason } from "./start-failure.ts";
 import { quoteOutput, quoteWords } from "./tool-words.ts";
 
 export interface PollEvidence {
@@ -92,12 +92,27 @@ export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidenc
       );
 }
 
+/** For everybody who may read the server's record: no path of the host. */
+const WHY_NOT: Readonly<Record<StartReason, string>> = {
+  not_found: "it does not exist",
+  not_a_file: "what stands there is no program",
+  not_executable: "this user may not run it",
+  wrong_format: "it is not built for this system",
+  missing_loader: "its loader is missing",
+  missing_interpreter: "its interpreter is missing",
+  aborted: "it was called off",
+  other: "the system refused",
+};
+
 function notStarted({ reason, message, fix, path }: StartFailure): PollError {
-  const lead = reason === "other" ? "" : "The tool could not be started. ";
+  const whole = `${message}${fix === null ? "" : ` Fix: ${fix}.`}`;
+  const isOfNoFile = reason === "other" && path === null;
   return {
     code: "LICENSE_QUERY_FAILED",
-    message: `${lead}${message}${fix === null ? "" : ` Fix: ${fix}.`}`,
-    details: path,
+    message: isOfNoFile
+      ? whole
+      : `The tool could not be started: ${WHY_NOT[reason]}. \`licmond check\` says which file is meant, and the fix.`,
+    details: isOfNoFile ? null : whole,
   };
 }
 

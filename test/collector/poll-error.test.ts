@@ -220,8 +220,10 @@ describe("what a failure is called", () => {
     const result = { started: false, argv: ["/opt/lmutil"], failure } as const;
     expect(pollErrorOf({ result, reading: null, address: "1@x", timeoutMs: 1 })).toEqual({
       code: "LICENSE_QUERY_FAILED",
-      message: "The tool could not be started. Its loader is gone. Fix: `ln -s a b`.",
-      details: "/opt/lmutil",
+      // The message is for all who may read, and names no path of the host.
+      message:
+        "The tool could not be started: its loader is missing. `licmond check` says which file is meant, and the fix.",
+      details: "Its loader is gone. Fix: `ln -s a b`.",
     });
   });
 });

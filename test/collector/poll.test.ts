@@ -137,9 +137,9 @@ describe("a poll with a real tool and the real parser", () => {
       error: { code: "LICENSE_QUERY_FAILED" },
       raw: { exitCode: null },
     });
-    expect(missing.error?.message).toContain("`lmutil`");
+    expect(missing.error?.details).toContain("`lmutil`");
     const broken = await poller().poll(server("a", { tool: [join(tools, "no-interpreter")] }));
-    expect(broken.error?.message).toContain("/no/such/interpreter");
+    expect(broken.error?.details).toContain("/no/such/interpreter");
     expect(broken.raw.argv).toEqual([
       join(tools, "no-interpreter"),
       "lmstat",

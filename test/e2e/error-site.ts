@@ -1,0 +1,106 @@
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
+import { type ApiDocument, type Conformance, createConformance } from "../http/document.ts";
+import type { Daemon } from "./harness.ts";
+import { lmstat, REFUSED } from "./lmstat.ts";
+import { createSite, type Site } from "./site.ts";
+
+/** A word that stands in bodies, keys and names that the tests send, and in no answer. */
+export const CANARY = "canary-7c1d";
+
+/** What no answer may hold: stacks, SQL, keys, places in the code, and values of a body. */
+const LEAKS = [
+  /\\n\s+at |\bat \S+ \(/,
+  /\.ts:\d|\$bunfs|node_modules/,
+  /\b(SELECT|INSERT|UPDATE|DELETE|PRAGMA)\b .*\b(FROM|INTO|SET|WHERE)\b/i,
+  /SQLITE_|SQLiteError/,
+  new RegExp(CANARY),
+];
+
+/** Codes whose details may name paths of the host and the tool's own words. */
+const MAY_NAME_PATHS = /^(LICENSE|COMMAND)_/;
+
+/** Servers that end a poll in every way there is, each with a tool that behaves so. */
+export async function createErrorSite(more = "", within?: string): Promise<Site> {
+  const site = await createSite(within);
+  const script = async (name: string, text: string) => {
+    const path = join(site.folder, name);
+    await Bun.write(path, `#!/bin/sh\n${text}\n`);
+    await chmod(path, 0o755);
+    return path;
+  };
+  const good = await site.tool("good");
+  await good.says(lmstat({ solver: { total: 4, holders: [{ user: "ada", host: "ws01" }] } }));
+  const down = await site.tool("down");
+  await down.says(REFUSED, 241);
+  const odd = await site.tool("odd");
+  await odd.says("Segmentation of the annual report\n");
+  const hang = await script("hang", "sleep 600");
+  const fails = await script("fails", `echo '${site.folder}: it did not work' >&2; exit 3`);
+  const server = (id: string, tool: string, rest = "") =>
+    `[[servers]]\nid = "${id}"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "${tool}"\ninterval = "24h"\n${rest}\n`;
+  await site.configure(
+    [
+      server("good", good.path),
+      server("down", down.path),
+      server("odd", odd.path),
+      server("hang", hang, 'timeout = "1s"'),
+      server("no-tool", join(site.folder, "no-such-tool")),
+      server("off", good.path, "enabled = false"),
+      "[execute]\nenabled = true\n",
+      `[[execute.commands]]\nname = "fails"\nargv = ["${fails}"]\n`,
+      `[[execute.commands]]\nname = "hangs"\nargv = ["${hang}"]\ntimeout = "1s"\n`,
+      more,
+    ].join("\n"),
+  );
+  return site;
+}
+
+export interface Asker {
+  /** Asks and holds the answer against the document and against leaks. */
+  ask(
+    path: string,
+    key?: string,
+    init?: BunFetchRequestInit,
+  ): Promise<{ status: number; code: string | null }>;
+  readonly codes: ReadonlySet<string>;
+}
+
+/** Every answer that goes through it is held against what the daemon itself says of its answers. */
+export async function createAsker(site: Site, daemon: Daemon): Promise<Asker> {
+  const document = (await (await daemon.get("/swagger/json")).json()) as ApiDocument;
+  const conformance: Conformance = createConformance(document);
+  const codes = new Set<string>();
+  return {
+    codes,
+    async ask(path, key, init = {}) {
+      const response = await daemon.get(path, key, init);
+      const text = await response.text();
+      const { status, headers } = response;
+      const { pathname } = new URL(response.url);
+      const problems = conformance.check(init.method ?? "GET", pathname, { status, headers, text });
+      // A new key is told once, where it is made.
+      const leaks = status === 201 ? LEAKS : [...LEAKS, /lmk_[a-z0-9]{12}_[\w-]+/];
+      problems.push(...leaks.filter((leak) => leak.test(text)).map((leak) => `it leaks ${leak}`));
+      const code = codeOf(text);
+      if (status >= 400 && code === null) problems.push("no code");
+      if (code !== null) {
+        codes.add(code);
+        const elsewhere = MAY_NAME_PATHS.test(code) ? text.replace(/"details":"([^"\\]|\\.)*"/, "") : text;
+        if (elsewhere.includes(site.folder)) problems.push("it names a path of the host");
+      }
+      if (problems.length > 0) throw new Error(`${path} → ${status}: ${problems.join("; ")}\n${text}`);
+      return { status, code };
+    },
+  };
+}
+
+function codeOf(text: string): string | null {
+  try {
+    const body: unknown = JSON.parse(text);
+    if (typeof body !== "object" || body === null || !("error" in body) || !("code" in body)) return null;
+    return typeof body.code === "string" ? body.code : null;
+  } catch {
+    return null;
+  }
+}

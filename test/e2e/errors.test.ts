@@ -1,0 +1,215 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ERROR_CODES, ERROR_STATUS, type ErrorCode } from "../../src/domain/errors.ts";
+import { CANARY, createAsker, createErrorSite } from "./error-site.ts";
+import { until } from "./harness.ts";
+import type { Site } from "./site.ts";
+
+const json = (body: unknown, more: BunFetchRequestInit = {}): BunFetchRequestInit => ({
+  method: "POST",
+  headers: { "Content-Type": "application/json" },
+  body: typeof body === "string" ? body : JSON.stringify(body),
+  ...more,
+});
+
+async function keyWith(site: Site, ...args: string[]): Promise<string> {
+  const made = await site.run(["keys", "create", ...args]);
+  if (made.exitCode !== 0) throw new Error(made.stderr);
+  return made.stdout.trim();
+}
+
+/** Comes in pieces, so that no length goes before it. */
+const inPieces = () =>
+  new ReadableStream<Uint8Array>({
+    pull(controller) {
+      controller.enqueue(new Uint8Array(8192).fill(32));
+    },
+  });
+
+/** Codes that a running daemon cannot be brought to; errors-real.test.ts has them. */
+const ELSEWHERE: readonly ErrorCode[] = ["INTERNAL_ERROR"];
+
+describe("every error of the catalogue, by its real condition, from the built binary", () => {
+  test("each has a request that brings it about, and no answer tells too much", async () => {
+    await using site = await createErrorSite("[limits]\nstreams_per_key = 1\nanonymous_per_minute = 100000");
+    await using daemon = await site.serve();
+    const [admin, viewer] = [await site.key("admin"), await site.key("viewer")];
+    const short = await keyWith(site, "--name", "short", "--role", "viewer", "--expires", "1s");
+    const revoked = await keyWith(site, "--name", "gone", "--role", "viewer");
+    await site.run(["keys", "revoke", "gone"]);
+    const once = await keyWith(site, "--name", "once", "--role", "viewer", "--daily-quota", "1");
+    const slow = await keyWith(site, "--name", "slow", "--role", "viewer", "--requests-per-minute", "1");
+    const { ask, codes } = await createAsker(site, daemon);
+    const rescan = (...servers: string[]) => ask("/api/licenses/rescan", admin, json({ servers }));
+    const execute = (body: unknown, key = admin) => ask("/api/execute", key, json(body));
+    await ask("/api/licenses/summary", once);
+    for (let n = 0; n < 100; n++) await ask("/api/ping", slow);
+
+    const cases: [ErrorCode, string, () => ReturnType<typeof ask>][] = [
+      ["AUTH_MISSING", "no key", () => ask("/api/licenses")],
+      ["AUTH_MISSING", "a broken body without a key", () => ask("/api/keys", undefined, json(`{"${CANARY}`))],
+      ["AUTH_INVALID", "a stranger's key", () => ask("/api/licenses", `lmk_aaaaaaaaaaaa_${CANARY}`)],
+      ["AUTH_INVALID", "a key with another's id", () => ask("/api/licenses", `${admin.slice(0, -3)}xyz`)],
+      ["AUTH_REVOKED", "a revoked key", () => ask("/api/licenses", revoked)],
+      ["AUTH_INSUFFICIENT", "keys as viewer", () => ask("/api/keys", viewer)],
+      ["AUTH_INSUFFICIENT", "reload as viewer", () => ask("/api/reload", viewer, { method: "POST" })],
+      ["INVALID_JSON", "half a body", () => ask("/api/keys", admin, json(`{"name":"${CANARY}`))],
+      ["INVALID_JSON", "a form", () => ask("/api/keys", admin, { method: "POST", body: `name=${CANARY}` })],
+      ["MISSING_FIELD", "no name", () => ask("/api/keys", admin, json({ role: "viewer" }))],
+      ["INVALID_FIELD", "a role", () => ask("/api/keys", admin, json({ name: CANARY, role: CANARY }))],
+      ["INVALID_FIELD", "a time", () => ask("/api/logs/clear", admin, json({ before: `2026-${CANARY}` }))],
+      ["INVALID_FIELD", "a plain GET of a socket", () => ask("/ws/logs", admin)],
+      ["INVALID_QUERY", "a limit", () => ask("/api/licenses/features?limit=-1", viewer)],
+      [
+        "INVALID_QUERY",
+        "an event id",
+        () => ask("/stream/logs", admin, { headers: { "Last-Event-ID": "yesterday" } }),
+      ],
+      ["BODY_TOO_LARGE", "by its length", () => ask("/api/keys", admin, json(" ".repeat(70_000)))],
+      [
+        "BODY_TOO_LARGE",
+        "by its pieces",
+        () => ask("/api/keys", admin, { method: "POST", body: inPieces() }),
+      ],
+      ["NOT_FOUND", "a path", () => ask("/api/nowhere")],
+      ["NOT_FOUND", "a server", () => ask("/api/licenses/servers/nobody", viewer)],
+      ["NOT_FOUND", "a key", () => ask("/api/keys/aaaaaaaaaaaa", admin)],
+      ["METHOD_NOT_ALLOWED", "PUT", () => ask("/api/keys", undefined, { method: "PUT" })],
+      ["ALREADY_EXISTS", "a name", () => ask("/api/keys", admin, json({ name: "slow", role: "viewer" }))],
+      ["CONFLICT", "a disabled server", () => rescan("off")],
+      ["GONE", "a revoked key", () => ask(`/api/keys/${revoked.split("_")[1]}`, admin)],
+      ["RATE_LIMIT_EXCEEDED", "a key's bucket", () => drain(() => ask("/api/licenses/summary", slow))],
+      ["QUOTA_EXCEEDED", "one request a day", () => ask("/api/licenses/summary", once)],
+      ["UPSTREAM_ERROR", "two that fail", () => rescan("down", "odd")],
+      ["LICENSE_SERVER_UNREACHABLE", "refused", () => rescan("down")],
+      [
+        "LICENSE_SERVER_UNREACHABLE",
+        "by refresh",
+        () => ask("/api/licenses?refresh=true&server=down", admin),
+      ],
+      ["LICENSE_PARSE_ERROR", "not lmstat", () => rescan("odd")],
+      ["LICENSE_QUERY_FAILED", "no tool", () => rescan("no-tool")],
+      ["TIMEOUT", "a tool that hangs", () => rescan("hang")],
+      ["COMMAND_EXECUTION_FAILED", "exit 3", () => execute({ command: "fails" })],
+      ["COMMAND_TIMEOUT", "a command that hangs", () => execute({ command: "hangs" })],
+      ["AUTH_EXPIRED", "a key of one second", () => ask("/api/licenses", short)],
+    ];
+    for (const [code, what, provoke] of cases) {
+      const got = await provoke();
+      expect({ what, ...got }).toEqual({ what, code, status: ERROR_STATUS[code] });
+    }
+
+    // The stream cap: one a key.
+    const held = await daemon.get("/stream/logs", admin);
+    expect(await ask("/stream/logs", admin)).toEqual({ status: 503, code: "SERVICE_UNAVAILABLE" });
+    await held.body?.cancel();
+
+    // A bad file: the problems in details, but no secret of it.
+    await site.configure(`[log]\nlevel = "${CANARY.slice(0, 3)}"\n[nonsense]\npassword = "${CANARY}"`);
+    expect(await ask("/api/reload", admin, { method: "POST" })).toEqual({ status: 409, code: "CONFLICT" });
+
+    // The database is taken away under the daemon: unhealthy, which needs no key to see.
+    await rm(await databaseOf(site));
+    await until("it is unhealthy", async () => (await ask("/api/health")).status === 503 || undefined);
+
+    const missing = ERROR_CODES.filter(
+      (code) => !codes.has(code) && !ELSEWHERE.includes(code) && code !== "DATABASE_ERROR",
+    );
+    expect(missing).toEqual([]);
+    expect(daemon.output()).not.toContain(CANARY);
+  }, 30_000);
+
+  test("DATABASE_ERROR: another process holds the write lock past the timeout", async () => {
+    await using site = await createErrorSite();
+    await using daemon = await site.serve();
+    const admin = await site.key("admin");
+    const { ask } = await createAsker(site, daemon);
+    const other = new Database(await databaseOf(site));
+    other.run("PRAGMA busy_timeout = 5000");
+    other.run("BEGIN IMMEDIATE");
+    try {
+      const made = await ask("/api/keys", admin, json({ name: "while locked", role: "viewer" }));
+      expect(made).toEqual({ status: 500, code: "DATABASE_ERROR" });
+    } finally {
+      other.run("ROLLBACK");
+      other.close();
+    }
+    const after = await ask("/api/keys", admin, json({ name: "while locked", role: "viewer" }));
+    expect(after.status).toBe(201);
+  }, 30_000);
+
+  test.skipIf(!canMount())(
+    "DATABASE_ERROR: the disk is full",
+    async () => {
+      const disk = await mkdtemp(join(tmpdir(), "licmond-disk-"));
+      mount("-t", "tmpfs", "-o", "size=4m", "none", disk);
+      try {
+        await using site = await createErrorSite("", disk);
+        await using daemon = await site.serve();
+        const admin = await site.key("admin");
+        const { ask } = await createAsker(site, daemon);
+        const filler = join(disk, "filler");
+        fill(filler);
+        let n = 0;
+        const got = await until("a write fails", async () => {
+          const made = await ask("/api/keys", admin, json({ name: `key ${n++}`, role: "viewer" }));
+          return made.status === 201 ? undefined : made;
+        });
+        expect(got).toEqual({ status: 500, code: "DATABASE_ERROR" });
+        // Reading goes on, and so does writing when there is room again.
+        expect((await ask("/api/licenses/features", admin)).status).toBe(200);
+        await rm(filler);
+        await until("there is room", async () => {
+          const made = await ask("/api/keys", admin, json({ name: `later ${n++}`, role: "viewer" }));
+          return made.status === 201 || undefined;
+        });
+        expect(await daemon.stop()).toBe(0);
+      } finally {
+        Bun.spawnSync(["umount", "-l", disk]);
+        await rm(disk, { recursive: true, force: true });
+      }
+    },
+    30_000,
+  );
+});
+
+/** Asks until something other than 200 comes. */
+async function drain<T extends { status: number }>(ask: () => Promise<T>): Promise<T> {
+  for (let n = 0; n < 200; n++) {
+    const got = await ask();
+    if (got.status !== 200) return got;
+  }
+  throw new Error("200 requests at once and no limit");
+}
+
+async function databaseOf(site: Site): Promise<string> {
+  for await (const path of new Bun.Glob("*.{db,sqlite}").scan({
+    cwd: join(site.folder, "storage"),
+    absolute: true,
+  })) {
+    return path;
+  }
+  throw new Error("no database");
+}
+
+function mount(...args: string[]): void {
+  const { success, stderr } = Bun.spawnSync(["mount", ...args], { stderr: "pipe" });
+  if (!success) throw new Error(`mount: ${stderr}`);
+}
+
+function canMount(): boolean {
+  if (process.platform === "linux" && process.getuid?.() === 0) {
+    // A container's root may not: ask for a name space of its own, which is undone by itself.
+    if (Bun.spawnSync(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"]).success) return true;
+  }
+  console.error("the test with a full disk is skipped: no small file system can be mounted here");
+  return false;
+}
+
+/** Takes what room there is. */
+function fill(path: string): void {
+  Bun.spawnSync(["dd", "if=/dev/zero", `of=${path}`, "bs=4k"], { stderr: "ignore" });
+}
