@@ -1,5 +1,5 @@
-import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { createKnownHosts, MAX_HOSTS } from "../../src/managers/known-hosts.ts";
 
 test("hosts are known whatever their case", () => {
@@ -28,14 +28,11 @@ test("a list taken out can be put in again", () => {
   expect(createKnownHosts(hosts.list()).list()).toEqual(hosts.list());
 });
 
+// In a process of its own: the heap is this test's alone, and nothing has been compiled that copies by itself.
 test("a host does not keep the output alive that it was cut from", () => {
-  const hosts = createKnownHosts();
-  for (let index = 0; index < 100; index++) {
-    const output = `${"x".repeat(999)} `.repeat(1000) + `host${index} `;
-    hosts.add(output.slice(output.lastIndexOf("host"), -1));
-  }
-  Bun.gc(true);
+  const ended = Bun.spawnSync([process.execPath, join(import.meta.dir, "hosts-of-large-outputs.ts")]);
+  const { kept, bytes } = JSON.parse(ended.stdout.toString());
+  expect(kept).toBe(true);
   // The outputs were 100 MB.
-  expect(heapStats().heapSize).toBeLessThan(50_000_000);
-  expect(hosts.has("host99")).toBe(true);
+  expect(bytes).toBeLessThan(10_000_000);
 });
