@@ -32,7 +32,10 @@ export interface Published {
 }
 
 /** Makes the daemon log `count` lines; each is a request for a path that there is not. Answers how many were answered. */
-export async function publish(daemon: Daemon, { tag, count, rate, length = 10 }: Published): Promise<number> {
+export async function publish(
+  daemon: Pick<Daemon, "url">,
+  { tag, count, rate, length = 10 }: Published,
+): Promise<number> {
   const path = `/api/${"x".repeat(length)}`;
   const startedAt = performance.now();
   let next = 0;
