@@ -117,7 +117,7 @@ function notStarted({ reason, message, fix, path }: StartFailure): PollError {
 }
 
 /** Errors of the whole query; where there are none, those of the parts. */
-function errorsOf(reading: Reading): ToolError[] {
+export function errorsOf(reading: Reading): ToolError[] {
   if (reading.errors.length > 0) return [...reading.errors];
   return [...reading.members, ...reading.daemons].flatMap(({ error }) => (error === null ? [] : [error]));
 }

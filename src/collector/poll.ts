@@ -8,9 +8,9 @@ import { createKnownHosts } from "../managers/known-hosts.ts";
 import type { Manager } from "../managers/manager.ts";
 import { readOutput } from "../managers/read-output.ts";
 import { findTool } from "./find-tool.ts";
-import { mayBeCut, pollErrorOf } from "./poll-error.ts";
+import { errorsOf, isUsable, mayBeCut, pollErrorOf } from "./poll-error.ts";
 import type { MeasureReachability, MemberAddress } from "./reachability.ts";
-import type { CommandResult, CommandRunner } from "./run-command.ts";
+import type { CommandResult, CommandRun, CommandRunner } from "./run-command.ts";
 import { createTurns } from "./turns.ts";
 
 export interface Poller {
@@ -78,7 +78,7 @@ export function createPoller(deps: PollerDeps): Poller {
 
     const result = problem === null ? await runTool(manager, server, signal) : wrongAddress(server, problem);
     await turn();
-    const reading = result.started ? await parse(manager, server, result, memory, startedAt) : null;
+    const reading = result.started ? await read(manager, server, result, memory, startedAt) : null;
     if (reading !== null && reading.members.length > 0) memory.members = reading.members;
 
     if (reading?.recognised && !signal?.aborted) keepHosts(server.id, memory);
@@ -128,17 +128,21 @@ export function createPoller(deps: PollerDeps): Poller {
   return { poll, forget: (serverId) => void memories.delete(serverId) };
 }
 
-async function parse(
+async function read(
   manager: Pick<Manager, "createParser">,
   server: MonitoredServer,
-  result: Extract<CommandResult, { started: true }>,
+  result: CommandRun,
   { knownHosts }: Memory,
   now: number,
 ): Promise<Reading> {
   const cut = mayBeCut(result);
-  const parser = manager.createParser({ zone: server.timezone, now, knownHosts });
-  const reading = await readOutput(result.stdout, parser, cut);
-  return cut && !reading.cut ? { ...reading, cut } : reading;
+  const context = { zone: server.timezone, now, knownHosts };
+  const reading = await readOutput(result.stdout, manager.createParser(context), cut);
+  const whole = cut && !reading.cut ? { ...reading, cut } : reading;
+  if (isUsable(whole) || errorsOf(whole).length > 0 || result.stderr.length === 0) return whole;
+  // Some builds, and wrappers around them, complain on stderr alone. Numbers are believed on stdout only.
+  const { errors } = await readOutput(result.stderr, manager.createParser(context), cut);
+  return errors.length === 0 ? whole : { ...whole, recognised: true, errors };
 }
 
 function wrongAddress(server: MonitoredServer, problem: string): CommandResult {
