@@ -1,0 +1,281 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLogsPort } from "../../src/daemon/ports.ts";
+import type { LogEvent } from "../../src/domain/events.ts";
+import { createEvents } from "../../src/store/events.ts";
+import { openStore, type Store } from "../../src/store/open.ts";
+import { type Ask, type Bench, bench } from "./make.ts";
+
+const T = Date.parse("2026-03-02T12:00:00.000Z");
+const MINUTE = 60_000;
+const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+
+let directory: string;
+let store: Store;
+let site: Bench;
+let newest = 0;
+
+/** Lines a minute apart from T on, as the daemon stores them. */
+const LINES: readonly Pick<LogEvent, "level" | "source" | "message" | "metadata">[] = [
+  { level: "info", source: "system", message: "licmond started", metadata: { version: "1.2.3" } },
+  {
+    level: "warn",
+    source: "collector",
+    message: "server does not answer",
+    metadata: { server: "eda", code: "X" },
+  },
+  { level: "info", source: "collector", message: "server answers again", metadata: { server: "eda" } },
+  {
+    level: "error",
+    source: "config",
+    message: "Config problem",
+    metadata: { problem: "it's (not) x-1, o'neil" },
+  },
+  { level: "warn", source: "auth", message: "API key refused", metadata: { outcome: "invalid" } },
+  { level: "info", source: "audit", message: "Logs were cleared", metadata: { keyId: "k" } },
+  { level: "debug", source: "http", message: "Request", metadata: { path: "/api/ping", status: 200 } },
+  {
+    level: "warn",
+    source: "collector",
+    message: '=server, is "odd"\r\nand long',
+    metadata: { server: "cad" },
+  },
+];
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "licmond-routes-logs-"));
+  store = openStore({ directory, log: quiet });
+  const events = createEvents(store);
+  store.transaction(() => {
+    for (const [index, fields] of LINES.entries()) {
+      const id = T + index * MINUTE;
+      const { level, message, source, metadata } = fields;
+      const timestamp = new Date(id).toISOString();
+      const event: LogEvent = { type: "log", id: `log-${id}`, timestamp, level, message, source, metadata };
+      events.insert(id, event, JSON.stringify(event));
+      newest = id;
+    }
+  });
+  site = bench({ logs: createLogsPort(store, { flush() {}, lastPublished: () => newest }) });
+});
+afterEach(() => {
+  store.close();
+  rmSync(directory, { recursive: true });
+});
+
+interface List {
+  readonly logs: readonly LogEvent[];
+  readonly total: number;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+const as = (role: keyof Bench["keys"], path: string, ask: Ask = {}) =>
+  site.get(path, { key: site.keys[role], ...ask });
+
+async function list(path: string, role: keyof Bench["keys"] = "operator"): Promise<List> {
+  const response = await as(role, path);
+  expect({ path, status: response.status }).toEqual({ path, status: 200 });
+  return (await response.json()) as List;
+}
+
+/** Which of {@link LINES} are in the answer, by their index. */
+const indexes = ({ logs }: List) => logs.map(({ timestamp }) => (Date.parse(timestamp) - T) / MINUTE);
+
+const at = (index: number) => new Date(T + index * MINUTE).toISOString();
+
+describe("GET /api/logs/recent", () => {
+  test("answers log events as the streams tell them, the oldest first", async () => {
+    const answer = await list("/api/logs/recent");
+    expect(indexes(answer)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(answer.logs[1]).toEqual({
+      type: "log",
+      id: `log-${T + MINUTE}`,
+      timestamp: at(1),
+      level: "warn",
+      message: "server does not answer",
+      source: "collector",
+      metadata: { server: "eda", code: "X" },
+    });
+    expect(answer).toMatchObject({ total: 8, limit: 100, offset: 0 });
+  });
+
+  test("takes the last `lines` of what matches", async () => {
+    expect(indexes(await list("/api/logs/recent?lines=2"))).toEqual([6, 7]);
+    expect(indexes(await list("/api/logs/recent?lines=1&sources=collector"))).toEqual([7]);
+  });
+});
+
+describe("GET /api/logs/search", () => {
+  test("answers the newest first, a page of it, and how many there are in all", async () => {
+    const answer = await list("/api/logs/search?limit=3&offset=2");
+    expect(indexes(answer)).toEqual([5, 4, 3]);
+    expect(answer).toMatchObject({ total: 8, limit: 3, offset: 2 });
+  });
+
+  test.each([
+    ["q=server", [7, 2, 1]],
+    ["q=server+eda", [2, 1]],
+    ["q=SERVER", [7, 2, 1]],
+    ["q=x-1", [3]],
+    [`q=${encodeURIComponent("o'neil")}`, [3]],
+    [`q=${encodeURIComponent("(not)")}`, [3, 1]],
+    [`q=${encodeURIComponent('"odd"')}`, [7]],
+    ["q=server+OR+refused", []],
+    ["q=NEAR(server)", []],
+    ["q=eda&levels=info", [2]],
+  ])("?%s finds %p", async (query, expected) => {
+    expect(indexes(await list(`/api/logs/search?${query}`))).toEqual(expected);
+  });
+});
+
+describe("the filter keys", () => {
+  test.each([
+    ["levels=error", [3]],
+    ["levels=error,warn", [1, 3, 4, 7]],
+    ["levels=error&levels=debug", [3, 6]],
+    ["sources=collector,config", [1, 2, 3, 7]],
+    ["sources=nobody", []],
+    ["server_ids=eda", [1, 2]],
+    ["server_ids=eda,cad", [1, 2, 7]],
+    ["server_ids=gone", []],
+    [`start_time=${at(5)}`, [5, 6, 7]],
+    [`end_time=${at(2)}`, [0, 1]],
+    [`start_time=${T + MINUTE}&end_time=${T + 3 * MINUTE}`, [1, 2]],
+    ["start_time=2026-03-02&end_time=2026-03-02", [0, 1, 2, 3, 4, 5, 6, 7]],
+    ["start_time=2026-03-03", []],
+    ["levels=warn&sources=collector&server_ids=eda", [1]],
+  ])("?%s lets through %p, in both", async (query, expected) => {
+    expect(indexes(await list(`/api/logs/recent?${query}`))).toEqual(expected);
+    expect(indexes(await list(`/api/logs/search?${query}`))).toEqual([...expected].reverse());
+  });
+
+  test.each([
+    "levels=loud",
+    "lines=0",
+    "lines=10001",
+    "lines=0x10",
+    "start_time=yesterday",
+    `start_time=${at(2)}&end_time=${at(1)}`,
+    "format=xml",
+    "lines=1&lines=2",
+  ])("?%s is INVALID_QUERY", async (query) => {
+    const response = await as("operator", `/api/logs/recent?${query}`);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ code: "INVALID_QUERY" });
+  });
+
+  test("a page out of bounds is INVALID_QUERY", async () => {
+    for (const query of ["limit=0", "limit=10001", "offset=-1"]) {
+      expect((await as("operator", `/api/logs/search?${query}`)).status).toBe(400);
+    }
+  });
+});
+
+describe("who may see what", () => {
+  test("a viewer sees nothing of auth, audit and http, whatever it asks for", async () => {
+    expect(indexes(await list("/api/logs/recent", "viewer"))).toEqual([0, 1, 2, 3, 7]);
+    expect(indexes(await list("/api/logs/recent?sources=auth,audit,http", "viewer"))).toEqual([]);
+    expect(await list("/api/logs/search?q=refused", "viewer")).toMatchObject({ logs: [], total: 0 });
+    const stats = (await (await as("viewer", "/api/logs/stats")).json()) as Record<string, object>;
+    expect(stats.bySource).toEqual({ system: 1, collector: 3, config: 1 });
+    expect(stats.total).toBe(5 as unknown as object);
+  });
+
+  test.each(["operator", "admin"] as const)("an %s sees all sources", async (role) => {
+    expect(indexes(await list("/api/logs/recent", role))).toHaveLength(8);
+  });
+
+  test.each(["viewer", "operator"] as const)("a %s may not clear", async (role) => {
+    const response = await as(role, "/api/logs/clear", { method: "POST" });
+    expect([response.status, await response.json()]).toMatchObject([403, { code: "AUTH_INSUFFICIENT" }]);
+    expect(indexes(await list("/api/logs/recent"))).toHaveLength(8);
+  });
+
+  test("a key for calendars may see none of it", async () => {
+    for (const path of ["/api/logs/recent", "/api/logs/search", "/api/logs/stats"]) {
+      expect((await as("calendar", path)).status).toBe(403);
+    }
+  });
+});
+
+describe("GET /api/logs/stats", () => {
+  test("counts by level, source and hour, with the ends and the size", async () => {
+    const stats: unknown = await (await as("operator", "/api/logs/stats")).json();
+    const bytes = LINES.map((fields, index) =>
+      JSON.stringify({ type: "log", id: `log-${T + index * MINUTE}`, timestamp: at(index), ...fields }),
+    ).join("").length;
+    expect(stats).toEqual({
+      total: 8,
+      byLevel: { info: 3, warn: 3, error: 1, debug: 1 },
+      bySource: { system: 1, collector: 3, config: 1, auth: 1, audit: 1, http: 1 },
+      byHour: [{ hour: at(0), count: 8 }],
+      oldest: at(0),
+      newest: at(7),
+      sizeBytes: bytes,
+    });
+  });
+});
+
+describe("CSV", () => {
+  test.each([
+    ["format=csv", {}],
+    ["", { accept: "text/csv" }],
+  ])("?%s with %p is a table with a name, its count, and harmless cells", async (query, headers) => {
+    const response = await as("operator", `/api/logs/search?sources=collector&limit=2&${query}`, { headers });
+    expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(response.headers.get("content-disposition")).toContain("licmond-logs.csv");
+    expect(response.headers.get("x-total-count")).toBe("3");
+    const text = await response.text();
+    const [head, first] = text.split("\r\n");
+    expect(head).toBe("type,id,timestamp,level,message,source,metadata");
+    expect(first).toStartWith(`log,log-${T + 7 * MINUTE},${at(7)},warn,`);
+    // Nothing that a spreadsheet would calculate, and the quotes doubled.
+    expect(text).toContain(`"'=server, is ""odd""`);
+  });
+
+  test("an error stays JSON", async () => {
+    const response = await as("operator", "/api/logs/search?limit=0&format=csv");
+    expect(response.headers.get("content-type")).toContain("application/json");
+  });
+});
+
+describe("POST /api/logs/clear", () => {
+  const clear = (body?: object) =>
+    as("admin", "/api/logs/clear", {
+      method: "POST",
+      ...(body !== undefined && {
+        body: JSON.stringify(body),
+        headers: { "content-type": "application/json" },
+      }),
+    });
+
+  test("deletes everything but the audit trail, and says so in it", async () => {
+    const response = await clear();
+    expect([response.status, await response.json()]).toEqual([200, { cleared: 7 }]);
+    expect(indexes(await list("/api/logs/recent"))).toEqual([5]);
+    const stats: unknown = await (await as("operator", "/api/logs/stats")).json();
+    expect(stats).toMatchObject({ total: 1, bySource: { audit: 1 }, oldest: at(5), newest: at(5) });
+    expect(await list("/api/logs/search?q=server")).toMatchObject({ total: 0 });
+    const said = site.logged.find(
+      ({ source, message }) => source === "audit" && message === "Logs were cleared",
+    );
+    expect(said?.fields).toMatchObject({ cleared: 7 });
+    const admin = site.deps.keys.list().find(({ role }) => role === "admin");
+    expect(JSON.stringify(said?.fields)).toContain(admin?.id ?? "no admin");
+  });
+
+  test("deletes what is older than `before`", async () => {
+    expect(await (await clear({ before: at(3) })).json()).toEqual({ cleared: 3 });
+    expect(indexes(await list("/api/logs/recent"))).toEqual([3, 4, 5, 6, 7]);
+    expect(await (await clear({ before: String(T + 4 * MINUTE) })).json()).toEqual({ cleared: 1 });
+  });
+
+  test.each([[{ before: "yesterday" }], [{ before: 7 }], [{ befor: at(3) }]])("refuses %p", async (body) => {
+    const response = await clear(body);
+    expect([response.status, await response.json()]).toMatchObject([400, { code: "INVALID_FIELD" }]);
+    expect(indexes(await list("/api/logs/recent"))).toHaveLength(8);
+  });
+});
