@@ -152,7 +152,7 @@ function wrongAddress(server: MonitoredServer, problem: string): CommandResult {
     failure: {
       reason: "other",
       path: null,
-      message: `The server's address is wrong: ${problem}`,
+      message: `The server's address is wrong: ${problem}.`,
       fix: `correct the \`address\` of ${server.id}`,
     },
   };

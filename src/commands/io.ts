@@ -1,5 +1,6 @@
 import type { Environment } from "../config/environment.ts";
 import { escapeControls } from "../domain/plain-text.ts";
+import type { PollError } from "../domain/poll.ts";
 import { type BuildInfo, buildInfo } from "../system/build-info.ts";
 
 /** What a command sees of the world and leaves behind in it. Tests give it another world. */
@@ -63,14 +64,21 @@ export function fail(io: CommandIo, message: string): void {
   io.exitCode(EXIT_FAILURE);
 }
 
+/** Says why a poll failed, the tool's own words below the message; and fails. */
+export function failPoll(io: CommandIo, { code, message, details }: PollError): void {
+  fail(io, `${code}: ${message}`);
+  if (details === null || message.includes(details)) return;
+  for (const line of details.split("\n")) io.err(`  ${escapeControls(line)}\n`);
+}
+
 /** True when a stream may be coloured: https://no-color.org */
 export function mayColour(io: CommandIo, stream: "out" | "err"): boolean {
   return io.terminal[stream] && (io.env.NO_COLOR ?? "") === "" && io.env.TERM !== "dumb";
 }
 
-/** A tool's words: on a terminal nothing of them may act on it; into a file or pipe they go as they are. */
-export function toolWords(io: CommandIo, text: string): string {
-  if (!io.terminal.out) return text;
+/** A tool's words for a stream: on a terminal nothing of them may act on it; into a file or pipe they go as they are. */
+export function toolWords(io: CommandIo, stream: "out" | "err", text: string): string {
+  if (!io.terminal[stream]) return text;
   return text
     .split("\n")
     .map((line) => escapeControls(line.replace(/\r$/, "")).replaceAll("\\t", "\t"))

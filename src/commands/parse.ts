@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { MANAGERS, type ManagerName } from "../domain/words.ts";
 import { isZone } from "../domain/zone.ts";
 import { withConfigOption } from "./config-option.ts";
-import { type CommandIo, EXIT_FAILURE, fail, toolWords } from "./io.ts";
+import { type CommandIo, fail, failPoll, toolWords } from "./io.ts";
 
 /** The text was read, and its numbers are not whole. */
 const EXIT_PARTIAL = 3;
@@ -33,24 +33,29 @@ Examples:
     )
     .action(async (file: string | undefined, options: ParseOptions) => {
       const bytes = await input(file, io);
-      if (bytes !== null) await parse(bytes, options, file ?? "-", io);
+      const name = file === undefined || file === "-" ? "stdin" : file;
+      if (bytes !== null) await parse(bytes, options, name, io);
     });
 }
 
-async function parse(bytes: Uint8Array, options: ParseOptions, file: string, io: CommandIo): Promise<void> {
+async function parse(bytes: Uint8Array, options: ParseOptions, name: string, io: CommandIo): Promise<void> {
   const { parseOutput } = await import("./parse-output.ts");
-  const { picture, error } = parseOutput(bytes, { ...options, name: file, now: io.now() });
-  for (const { line, text } of picture.unparsed) io.err(`line ${line}: ${toolWords(io, text)}\n`);
+  const { picture, error } = parseOutput(bytes, { ...options, name, now: io.now() });
+  for (const { line, text } of picture.unparsed) io.err(`line ${line}: ${toolWords(io, "err", text)}\n`);
   const untold = picture.unparsedLines - picture.unparsed.length;
   if (untold > 0) io.err(`and ${untold} more lines that no rule knows\n`);
 
-  if (error?.code === "LICENSE_PARSE_ERROR") return fail(io, error.message);
+  if (error?.code === "LICENSE_PARSE_ERROR") {
+    const nothing = error.details === null;
+    return fail(
+      io,
+      nothing ? `${name} is empty` : `${name} has nothing in it that ${options.manager}'s tool prints`,
+    );
+  }
   const { printRecords } = await import("./picture-output.ts");
   io.out(printRecords(picture));
-  if (error !== null) {
-    fail(io, `${error.message}${error.details === null ? "" : ` ${error.details}`}`);
-    io.exitCode(EXIT_FAILURE);
-  } else io.exitCode(picture.state === "ok" ? 0 : EXIT_PARTIAL);
+  if (error !== null) failPoll(io, error);
+  else io.exitCode(picture.state === "ok" ? 0 : EXIT_PARTIAL);
 }
 
 async function input(file: string | undefined, io: CommandIo): Promise<Uint8Array | null> {

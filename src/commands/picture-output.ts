@@ -2,6 +2,9 @@ import type { ServerPicture } from "../domain/picture.ts";
 import { featureRecord, serverRecord, userRecords } from "../http/records/to-records.ts";
 import { printTable } from "./table.ts";
 
+/** Control characters that JSON lets through, and that some terminals act on. */
+const RAW_CONTROLS = /[\u007f-\u009f]/g;
+
 /** A picture as the API's records: one JSON text with `servers`, `features`, `users`. */
 export function printRecords(picture: ServerPicture): string {
   const { id } = picture.server;
@@ -10,7 +13,8 @@ export function printRecords(picture: ServerPicture): string {
     features: picture.features.map((feature) => featureRecord(id, feature)),
     users: picture.features.flatMap((feature) => userRecords(id, feature)),
   };
-  return `${JSON.stringify(records, null, 2)}\n`;
+  const json = JSON.stringify(records, null, 2);
+  return `${json.replace(RAW_CONTROLS, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`)}\n`;
 }
 
 /** A picture for people: the server, its features, and who holds them. */

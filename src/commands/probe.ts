@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { MANAGERS, type ManagerName } from "../domain/words.ts";
 import { readConfig, withConfigOption } from "./config-option.ts";
-import { type CommandIo, EXIT_USAGE, fail, toolWords } from "./io.ts";
+import { type CommandIo, EXIT_USAGE, failPoll, toolWords } from "./io.ts";
 
 interface ProbeOptions {
   readonly json?: true;
@@ -59,16 +59,16 @@ Examples:
 
       if (options.raw) {
         const { decodeOutput } = await import("../managers/read-output.ts");
-        io.out(toolWords(io, decodeOutput(outcome.raw.stdout)));
-        io.err(toolWords(io, decodeOutput(outcome.raw.stderr)));
+        io.out(toolWords(io, "out", decodeOutput(outcome.raw.stdout)));
+        io.err(toolWords(io, "err", decodeOutput(outcome.raw.stderr)));
       } else {
         const { printPicture, printRecords } = await import("./picture-output.ts");
         io.out((options.json ? printRecords : printPicture)(picture));
         for (const { line, text } of picture.unparsed)
-          io.err(`line ${line} is unknown: ${toolWords(io, text)}\n`);
+          io.err(`line ${line} is unknown: ${toolWords(io, "err", text)}\n`);
       }
       const { error } = outcome;
-      if (error !== null) fail(io, [error.code, error.message, error.details].filter(Boolean).join(": "));
+      if (error !== null) failPoll(io, error);
     });
 }
 

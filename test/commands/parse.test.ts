@@ -33,6 +33,14 @@ test("from a file, with an id and a zone", async () => {
   });
 });
 
+test("what cannot be used is called by its name", async () => {
+  expect((await run(FLEXNET, { stdin: "" })).err).toBe("licmond: stdin is empty\n");
+  const { err } = await run(FLEXNET, { stdin: "bash: lmutil: not found\n" });
+  expect(err).toBe(
+    "line 1: bash: lmutil: not found\nlicmond: stdin has nothing in it that flexnet's tool prints\n",
+  );
+});
+
 test("a file that is not there", async () => {
   const { exitCode, out, err } = await run([...FLEXNET, "/nonexistent/lmstat.txt"]);
   expect({ exitCode, out }).toEqual({ exitCode: 1, out: "" });
@@ -51,7 +59,16 @@ test("unknown lines stand on stderr with their numbers, the records on stdout", 
   expect(err).toMatch(/^line \d+: \u001b\[31mnever seen\n$/);
   expect(JSON.parse(out)).toMatchObject({ servers: [{ unparsedLines: 1 }] });
   // On a terminal it cannot act on it.
-  expect((await run(FLEXNET, { stdin: strange, terminal: true })).err).toContain("\\u001b[31mnever seen");
+  for (const terminal of [true, { out: false, err: true }]) {
+    const seen = await run(FLEXNET, { stdin: strange, terminal });
+    expect(seen.err).toContain("\\u001b[31mnever seen");
+  }
+});
+
+test("what a terminal could act on is escaped in the records too, and they stay JSON", async () => {
+  const { out } = await run(FLEXNET, { stdin: WHOLE.replace("ada ws01", "a\u009b31mda\u001b[2J ws01") });
+  expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+  expect(JSON.parse(out)).toMatchObject({ users: [{ user: "a\u009b31mda\u001b[2J" }] });
 });
 
 test("a server that is down: its record, the tool's words, exit 1", async () => {

@@ -60,3 +60,21 @@ test("one that is not configured: the ids that are", async () => {
   expect(exitCode).toBe(2);
   expect(err).toContain("there are eda");
 });
+
+test("a tool that cannot start: what is wrong, and once", async () => {
+  await using place = await createPlace();
+  const tool = await withTool(place, "");
+  await chmod(tool, 0o644);
+  const { exitCode, err } = await run(["probe", "eda", "--config", place.config]);
+  expect(exitCode).toBe(1);
+  const [message = "", ...words] = err.trimEnd().split("\n");
+  expect(message).toStartWith("licmond: LICENSE_QUERY_FAILED: The tool could not be started");
+  expect(words).toEqual([`  ${tool} is not executable for this user. Fix: \`chmod a+rx ${tool}\`.`]);
+});
+
+test("the tool's words stand below the message, line by line", async () => {
+  await using place = await createPlace();
+  await withTool(place, "first \u001b[2Jword\nsecond word\n");
+  const { err } = await run(["probe", "eda", "--config", place.config]);
+  expect(err).toContain("\n  first \\x1b[2Jword\n  second word\n");
+});

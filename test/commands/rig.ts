@@ -13,7 +13,8 @@ export interface Ran {
 export interface RunOptions {
   readonly stdin?: string | Uint8Array;
   readonly env?: Readonly<Record<string, string>>;
-  readonly terminal?: boolean;
+  /** Which of stdout and stderr a person looks at; true = both. */
+  readonly terminal?: boolean | { readonly out: boolean; readonly err: boolean };
   readonly version?: string;
 }
 
@@ -35,7 +36,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
       exitCode = code;
     },
     now: Date.now,
-    terminal: { out: terminal, err: terminal },
+    terminal: typeof terminal === "boolean" ? { out: terminal, err: terminal } : terminal,
   };
   await runProgram(args, io);
   return { exitCode, out, err };
