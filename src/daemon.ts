@@ -42,7 +42,7 @@ import { type BuildInfo, buildInfo } from "./system/build-info.ts";
 import type { Logging } from "./system/log.ts";
 
 /** How long requests that run may take to finish at the end. */
-const HTTP_GRACE_MS = 5_000;
+const HTTP_GRACE_MS = 4_000;
 /** Uses of keys are written this often; a kill may forget the last ones. */
 const KEY_FLUSH_MS = 10_000;
 /** Requests counted for quotas are written this often (contract section 9). */
