@@ -15,7 +15,7 @@ export interface KnownRoute {
 }
 
 export interface RouteTable {
-  /** The route of a path as sent, or null. A trailing slash is tolerated. */
+  /** The route of a path as sent, or null, also where it is not decodable. A trailing slash is tolerated. */
   find(path: string): KnownRoute | null;
 }
 
@@ -61,9 +61,21 @@ export function createRouteTable(declared: () => readonly DeclaredRoute[]): Rout
       const plain = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
       const exact = fixed.get(plain);
       if (exact !== undefined) return exact;
-      return variable.find(({ pattern }) => pattern.test(plain))?.route ?? null;
+      const found = variable.find(({ pattern }) => pattern.test(plain))?.route ?? null;
+      return found !== null && isDecodable(plain) ? found : null;
     },
   };
+}
+
+/** Percent-encoded UTF-8 throughout: for anything else one router gives a route no parameter, the other a wrong one. */
+function isDecodable(path: string): boolean {
+  if (!path.includes("%")) return true;
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function declarationOf(

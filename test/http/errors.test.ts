@@ -198,6 +198,8 @@ const CASES: readonly Case[] = [
     ask: (at) => ({ key: at.keys.admin, method: "POST", body: chunks() }),
   },
   { code: "NOT_FOUND", what: "an unknown path", path: "/api/nowhere", ask: { key: null } },
+  { code: "NOT_FOUND", what: "half an encoded character", path: "/api/licenses/servers/%c3" },
+  { code: "NOT_FOUND", what: "a percent sign alone", path: "/api/keys/%", ask: asAdmin({}) },
   {
     code: "NOT_FOUND",
     what: "an unknown server in the path",

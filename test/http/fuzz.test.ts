@@ -1,0 +1,102 @@
+import { expect, test } from "bun:test";
+import { type ApiDocument, createConformance } from "./document.ts";
+import { hostileRequests } from "./hostile-requests.ts";
+import { chance } from "./hostile-values.ts";
+import { type Bench, bench } from "./make.ts";
+
+const SEED = Number(process.env.FUZZ_SEED ?? 20260301);
+const REQUESTS = process.env.SLOW_TESTS === "1" ? 60_000 : 10_000;
+const DEADLINE_MS = 5_000;
+/** What the heap may have grown by at the end: nothing is kept of a request. */
+const GROWTH_BYTES = 24 * 1024 * 1024;
+
+function keysOf(at: Bench): Readonly<Record<string, string | null>> {
+  const made = at.deps.keys.create({
+    ...{ name: "anonymized", role: "viewer", anonymize: true, expiresAt: null },
+    ...{ dailyQuota: null, monthlyQuota: null, requestsPerMinute: null },
+  });
+  if (made.outcome !== "created") throw new Error(made.outcome);
+  return { ...at.keys, anonymized: made.presented, nobody: null };
+}
+
+test(`${REQUESTS} hostile requests get the answers that the document says, and leave nothing behind`, async () => {
+  // What a request may create is forgotten at once: here the app is looked at, not the store.
+  const at = bench();
+  const keys = keysOf(at);
+  const known = at.deps.keys.list().length;
+  const app = bench({
+    keys: { ...at.deps.keys, create: () => ({ outcome: "name-taken" }), revoke: () => "unknown" },
+    log: () => ({ debug() {}, info() {}, warn() {}, error() {} }),
+  }).app;
+  const document = (await (await at.get("/swagger/json", { key: null })).json()) as ApiDocument;
+  const conformance = createConformance(document);
+  const dice = chance(SEED);
+  const statuses = new Map<number, number>();
+  let unsendable = 0;
+  let before = 0;
+
+  const requests = hostileRequests(document, dice);
+  for (let n = 0; n < REQUESTS; n++) {
+    if (n === Math.floor(REQUESTS / 5)) {
+      Bun.gc(true);
+      before = process.memoryUsage().heapUsed;
+    }
+    const { value } = requests.next();
+    if (value === undefined) throw new Error("no more requests");
+    const role = dice.pick(Object.keys(keys));
+    const key = keys[role] ?? null;
+    const { method, target, headers, body } = value;
+    let request: Request;
+    try {
+      const sent = new Headers();
+      for (const [name, content] of headers) sent.append(name, content);
+      if (key !== null && !sent.has("x-api-key")) sent.set("x-api-key", key);
+      const takesBody = body !== null && method !== "GET" && method !== "HEAD";
+      request = new Request(`http://lic${target}`, {
+        ...{ method, headers: sent },
+        ...(takesBody && { body }),
+      });
+    } catch {
+      // A header or a URL that no client of fetch can send; over the wire it is tried on the built binary.
+      unsendable++;
+      continue;
+    }
+    const where = `seed ${SEED}, request ${n} as ${role}: ${method} ${target.slice(0, 300)}`;
+    const response = await inTime(Promise.resolve(app.handle(request)), where);
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+    const text = isStream ? null : await inTime(response.text(), where);
+    if (isStream) await response.body?.cancel();
+    const { status } = response;
+    const problems = conformance.check(method, new URL(request.url).pathname, {
+      ...{ status, headers: response.headers, text },
+    });
+    if (text?.includes("INTERNAL_ERROR")) problems.push("an unexpected exception");
+    if (status >= 500) problems.push("a 5xx");
+    if (problems.length > 0) throw new Error(`${where} → ${status}: ${problems.join("; ")}\n${text}`);
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+  }
+  Bun.gc(true);
+  const grown = process.memoryUsage().heapUsed - before;
+  console.log(
+    `${REQUESTS - unsendable} answers: ${[...statuses]
+      .sort()
+      .map(([status, count]) => `${status}×${count}`)
+      .join(" ")}; heap ${(grown / 1e6).toFixed(1)} MB more`,
+  );
+  // It comes through to the routes, and is refused in many ways.
+  for (const status of [200, 400, 401, 403, 404, 405, 413])
+    expect(statuses.get(status) ?? 0).toBeGreaterThan(5);
+  expect(grown).toBeLessThan(GROWTH_BYTES);
+  expect(at.deps.keys.list().length).toBe(known);
+  expect(({} as Record<string, unknown>).x).toBeUndefined();
+}, 600_000);
+
+async function inTime<T>(work: Promise<T>, what: string): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`no answer in ${DEADLINE_MS} ms: ${what}`)), DEADLINE_MS);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
