@@ -7,6 +7,8 @@ import type { Environment } from "../config/environment.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { certificateWarning, readTls } from "../http/tls.ts";
 import { managerOf } from "../managers/registry.ts";
+import { inspectDatabase } from "../store/inspect.ts";
+import { StoreError } from "../store/store-error.ts";
 import type { Report } from "./report.ts";
 
 /** What the config asks of this host. Changes nothing on it. */
@@ -24,10 +26,15 @@ function checkStorage(directory: string, report: Report): void {
   try {
     if (statSync(directory).isDirectory()) {
       accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+      inspectDatabase(directory);
       report.fine("storage", `${directory} can be written`);
     } else report.problem("storage", `${directory} is not a directory`, "set storage.directory to one");
     return;
   } catch (error) {
+    if (error instanceof StoreError) {
+      report.problem("storage", error.message, error.fix);
+      return;
+    }
     if (codeOf(error) !== "ENOENT") {
       report.problem("storage", `${directory} cannot be written by this user`, fix);
       return;

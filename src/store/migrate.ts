@@ -14,16 +14,32 @@ export function schemaVersion(sqlite: Database): number {
  * Refuses a database that this binary must not write: a newer licmond's (`NEWER`), another program's (`FOREIGN`).
  */
 export function assertOurs(sqlite: Database, path: string, migrations: readonly Migration[]): void {
-  const id = pragma(sqlite, "application_id");
+  const applicationId = pragma(sqlite, "application_id");
   const isEmpty = sqlite.query("SELECT 1 FROM sqlite_schema LIMIT 1").get() === null;
-  if (id !== APPLICATION_ID && !(id === 0 && isEmpty)) {
+  refuseStrange({ applicationId, version: schemaVersion(sqlite), isEmpty }, path, migrations);
+}
+
+/** What a database says of itself. */
+export interface DatabaseMarks {
+  readonly applicationId: number;
+  readonly version: number;
+  /** It has no table yet. */
+  readonly isEmpty: boolean;
+}
+
+/** Throws the StoreError of {@link assertOurs} for what a file says of itself. */
+export function refuseStrange(
+  { applicationId, version, isEmpty }: DatabaseMarks,
+  path: string,
+  migrations: readonly Migration[],
+): void {
+  if (applicationId !== APPLICATION_ID && !(applicationId === 0 && isEmpty)) {
     throw new StoreError(
       "FOREIGN",
       `${path} is a database of another program`,
       "Set storage.directory to a directory of licmond's own.",
     );
   }
-  const version = schemaVersion(sqlite);
   if (version > migrations.length) {
     throw new StoreError(
       "NEWER",

@@ -64,12 +64,8 @@ export function asStoreError(error: unknown, path: string): StoreError | null {
     );
   }
   if (/^(SQLITE_CORRUPT|SQLITE_NOTADB)/.test(code)) {
-    return new StoreError(
-      "CORRUPT",
-      code.startsWith("SQLITE_NOTADB") ? `${path} is not a database` : `The database ${path} is damaged`,
-      "Restore a backup (licmond restore), or move the file away and start anew.",
-      error,
-    );
+    const isNone = code.startsWith("SQLITE_NOTADB");
+    return corrupt(isNone ? `${path} is not a database` : `The database ${path} is damaged`, error);
   }
   if (/^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM|EROFS)/.test(code)) {
     return notWritable(path, error);
@@ -83,6 +79,12 @@ export function asStoreError(error: unknown, path: string): StoreError | null {
     );
   }
   return null;
+}
+
+/** `message` has the path. The fix names what every host can do, not a command. */
+export function corrupt(message: string, cause?: unknown): StoreError {
+  const fix = "Put a backup of it in its place, or move the file away and start anew.";
+  return new StoreError("CORRUPT", message, fix, cause);
 }
 
 export function notWritable(path: string, cause?: unknown): StoreError {

@@ -1,5 +1,6 @@
-import { expect, test } from "bun:test";
-import { mkdir } from "node:fs/promises";
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createPlace, run } from "./rig.ts";
 
@@ -45,6 +46,51 @@ log_file = "${join(place.folder, "debug.log")}"
   expect(out).toContain(`PROBLEM  b: log_file: ${join(place.folder, "debug.log")} does not exist\n`);
   expect(out).toEndWith("5 problems.\n");
 });
+
+describe("a database that the daemon would refuse is told before", () => {
+  const refused: [string, (file: string) => Promise<unknown>, string][] = [
+    ["no database", (file) => Bun.write(file, "x".repeat(9000)), "is not a database"],
+    ["half a header", (file) => Bun.write(file, "SQLite format 3\0half"), "is not a database"],
+    [
+      "a newer licmond's",
+      async (file) => pragma(file, "user_version = 999"),
+      "by a newer licmond (schema 999",
+    ],
+    [
+      "another program's",
+      async (file) => pragma(file, "application_id = 7"),
+      "a database of another program",
+    ],
+  ];
+  for (const [name, make, words] of refused) {
+    test(name, async () => {
+      await using place = await createPlace();
+      await run(["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config]);
+      const files = await readdir(place.storage);
+      await make(join(place.storage, "licmond.db"));
+      const { exitCode, out } = await run(["check", "--config", place.config]);
+      expect(out).toContain(`PROBLEM  storage: ${join(place.storage, "licmond.db")} `);
+      expect(out).toContain(words);
+      expect(exitCode).toBe(1);
+      expect((await readdir(place.storage)).sort()).toEqual(files.sort());
+    });
+  }
+
+  test("a good one and an empty one are not", async () => {
+    await using place = await createPlace();
+    await run(["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config]);
+    expect((await run(["check", "--config", place.config])).exitCode).toBe(0);
+    await Bun.write(join(place.storage, "licmond.db"), "");
+    expect((await run(["check", "--config", place.config])).exitCode).toBe(0);
+  });
+});
+
+function pragma(file: string, setting: string): void {
+  const sqlite = new Database(file);
+  sqlite.run(`PRAGMA ${setting}`);
+  sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  sqlite.close();
+}
 
 test("a config with mistakes", async () => {
   await using place = await createPlace();

@@ -1,0 +1,49 @@
+import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { refuseStrange } from "./migrate.ts";
+import { MIGRATIONS } from "./migrations.ts";
+import { asStoreError, corrupt, errorCode, notWritable } from "./store-error.ts";
+
+/** Layout of the header: https://sqlite.org/fileformat2.html#the_database_header, numbers are big-endian. */
+const HEADER_BYTES = 100;
+const MAGIC = "SQLite format 3\0";
+const PAGE_COUNT_AT = 28;
+const USER_VERSION_AT = 60;
+const APPLICATION_ID_AT = 68;
+
+/**
+ * Whether the daemon would take up the database of this directory, by its header alone: nothing is locked or made, so
+ * that it can be asked beside a running daemon and by another user. No file, or an empty one, is fine.
+ * Throws StoreError as `openStore` would.
+ */
+export function inspectDatabase(directory: string): void {
+  const path = join(directory, "licmond.db");
+  const header = readHeader(path);
+  if (header === null) return;
+  if (header.length < HEADER_BYTES || header.toString("latin1", 0, MAGIC.length) !== MAGIC) {
+    throw corrupt(`${path} is not a database`);
+  }
+  const marks = {
+    applicationId: header.readUInt32BE(APPLICATION_ID_AT),
+    version: header.readUInt32BE(USER_VERSION_AT),
+    isEmpty: header.readUInt32BE(PAGE_COUNT_AT) <= 1,
+  };
+  refuseStrange(marks, path, MIGRATIONS);
+}
+
+function readHeader(path: string): Buffer | null {
+  let file: number;
+  try {
+    if (statSync(path).size === 0) return null;
+    file = openSync(path, "r+");
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return null;
+    throw asStoreError(error, path) ?? notWritable(path, error);
+  }
+  try {
+    const header = Buffer.alloc(HEADER_BYTES);
+    return header.subarray(0, readSync(file, header, 0, HEADER_BYTES, 0));
+  } finally {
+    closeSync(file);
+  }
+}
