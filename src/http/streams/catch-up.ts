@@ -8,6 +8,8 @@ export interface CatchUpDeps {
   readonly history: Pick<EventHistory, "page">;
   /** Metrics samples in memory above an id. */
   readonly samplesSince: (id: number) => readonly Telling[];
+  /** Sentences on what is missing that were not known when the client was opened. */
+  readonly lateNotes: () => readonly string[];
   /** Gives the event loop back between two pages. */
   readonly breathe: () => Promise<void>;
 }
@@ -16,6 +18,8 @@ export interface CatchUpDeps {
 export interface CatchingUp extends StreamClient {
   /** Resolves once little waits for the client; at once in the usual case. */
   ready(): Promise<void>;
+  /** Tells of what is missing in what was sent. */
+  note(text: string): void;
   readonly gone: boolean;
 }
 
@@ -25,7 +29,7 @@ export interface CatchingUp extends StreamClient {
  * events are told in the turn of their commit.
  */
 export async function catchUp(client: CatchingUp, from: number, deps: CatchUpDeps): Promise<void> {
-  const { hub, history, samplesSince, breathe } = deps;
+  const { hub, history, samplesSince, lateNotes, breathe } = deps;
   const { stream } = client.filter;
   let cursor = from;
   if (stream === "metrics") {
@@ -44,6 +48,8 @@ export async function catchUp(client: CatchingUp, from: number, deps: CatchUpDep
       if (page.length < PAGE_EVENTS || cursor >= newest) break;
       await breathe();
     }
+    // A replay takes its time: events may have been deleted, or told without being stored, meanwhile.
+    for (const note of lateNotes()) client.note(note);
   }
   if (client.gone) return;
   hub.goLive(client);

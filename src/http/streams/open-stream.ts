@@ -6,7 +6,7 @@ import type { Exchange } from "../exchange.ts";
 import { type CatchingUp, catchUp } from "./catch-up.ts";
 import { chunkOf } from "./hub.ts";
 import type { StreamsPort } from "./port.ts";
-import { resumeNotes } from "./replay.ts";
+import { gapNotes, resumeNotes } from "./replay.ts";
 import { resumeFrom } from "./resume.ts";
 import { HIDDEN_FROM_VIEWERS, type Sight, type StreamName } from "./stream-filter.ts";
 
@@ -44,16 +44,19 @@ export function openStream(
   const hidden = permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
   const only = stream === "logs" ? "log" : undefined;
   const tell = hub.teller.published;
+  const notes =
+    from === null || stream === "metrics" ? [] : resumeNotes(history, from, hub.lastPublished(), only);
 
   return {
     keyId: caller.id,
     sight: { hidden: noLogs ? LOG_SOURCES : hidden, anonymous: caller.anonymize },
     from,
-    notes: from === null || stream === "metrics" ? [] : resumeNotes(history, from, hub.lastPublished(), only),
+    notes,
     async begin(client) {
       if (from !== null) {
         const samplesSince = (id: number) => samples.since(id).map(tell);
-        return catchUp(client, from, { hub, history, samplesSince, breathe });
+        const lateNotes = () => gapNotes(history, from, only).filter((note) => !notes.includes(note));
+        return catchUp(client, from, { hub, history, samplesSince, lateNotes, breathe });
       }
       hub.goLive(client);
       const fresh = samples.fresh();

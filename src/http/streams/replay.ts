@@ -17,8 +17,13 @@ export interface EventHistory {
 
 /** What a client that resumes behind `from` must be told before the events: sentences for comments. */
 export function resumeNotes(history: EventHistory, from: number, newest: number, only?: "log"): string[] {
+  const ahead = `${from} is ahead of the newest event ${newest}: live events follow`;
+  return [...(from > newest ? [ahead] : []), ...gapNotes(history, from, only)];
+}
+
+/** What is missing behind `from`, as far as is known now. */
+export function gapNotes(history: EventHistory, from: number, only?: "log"): string[] {
   const notes: string[] = [];
-  if (from > newest) notes.push(`${from} is ahead of the newest event ${newest}: live events follow`);
   const deleted = history.deletedThrough(only);
   if (from < deleted) notes.push(`events up to ${deleted} were deleted, some may be missing`);
   for (const hole of history.holesAbove(from)) {

@@ -91,6 +91,7 @@ export function createSseStream(options: SseOptions): ReadableStream<Uint8Array>
         } else controller.enqueue(bytes);
       },
       send: (chunk: Chunk) => self.put(chunk.bytes()),
+      note: (text: string) => self.put(encoder.encode(`:${text}\n\n`)),
       heartbeat: () => self.put(HEARTBEAT),
       end(reason: "shutdown" | "key") {
         if (self.gone) return;

@@ -121,6 +121,7 @@ export function createSocketHandlers(options: SocketOptions): SocketHandlers {
         }
         ws.sendText(text);
       },
+      note: (text: string) => self.tell({ type: "resume", from, oldest: oldest(), notes: [text] }),
       // Bun's own pings keep the connection.
       heartbeat() {},
       end: (reason: "shutdown" | "key") =>
