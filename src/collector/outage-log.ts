@@ -1,6 +1,9 @@
 import type { Log } from "../domain/log.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 
+/** Characters of the tool's words in the log; the raw output has them all. */
+const MAX_DETAILS = 500;
+
 export interface OutageLog {
   /** Writes one line when a server stops answering and one when it is back; everything else is for debugging. */
   note(outcome: PollOutcome): void;
@@ -15,7 +18,12 @@ export function createOutageLog(log: Log): OutageLog {
       const since = downSince.get(serverId);
       if (error !== null && since === undefined) {
         downSince.set(serverId, startedAt);
-        log.warn("server does not answer", { server: serverId, code: error.code, error: error.message });
+        log.warn("server does not answer", {
+          server: serverId,
+          code: error.code,
+          error: error.message,
+          details: error.details?.slice(0, MAX_DETAILS),
+        });
       } else if (error === null && since !== undefined) {
         downSince.delete(serverId);
         log.info("server answers again", { server: serverId, downMs: finishedAt - since });

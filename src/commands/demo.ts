@@ -56,7 +56,7 @@ export function registerDemo(
 ): void {
   const deps: DemoDeps = { createDaemon: realDaemon, listenForEnd: listenForSignal, out, err, ...given };
   withConfigOption(program.command("demo"))
-    .summary("run the whole daemon on simulated license servers")
+    .summary("Runs the whole daemon on simulated license servers.")
     .description(
       "Runs the whole daemon on built-in simulated license servers. Prints its address and an admin key; Ctrl-C ends it.",
     )

@@ -26,7 +26,7 @@ const processIo: SimulateIo = {
  */
 export function simulateCommand(io: SimulateIo = processIo): Command {
   const command = new Command("simulate")
-    .summary("behave like a license manager's tool on a simulated server")
+    .summary("Behaves like a license manager's tool on a simulated server.")
     .description(
       "Prints what the manager's own tool would print now about a simulated license server, and exits as it would.",
     )

@@ -31,7 +31,10 @@ function collectorHealth(
   { servers }: Snapshot,
   now: number,
 ): HealthCheck {
-  if (enabled === 0) return { status: "healthy", message: "No server is configured" };
+  if (enabled === 0) {
+    const what = servers.length === 0 ? "configured" : "enabled";
+    return { status: "healthy", message: `No server is ${what}` };
+  }
   if (runningPolls === 0 && nextPollAt !== null && now - nextPollAt > OVERDUE_MS)
     return { status: "unhealthy", message: "Polls are overdue" };
   const polled = servers.filter(({ server, lastPollAt }) => server.enabled && lastPollAt !== null);

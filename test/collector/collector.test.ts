@@ -284,6 +284,15 @@ describe("stop", () => {
 });
 
 describe("the log", () => {
+  test("tells with the outage what the tool said, or which file of the host is meant", async () => {
+    const site = createSite(["a"]);
+    site.behave("a", { error: { ...UNREACHABLE, details: `(-15,570)${"x".repeat(2000)}` } });
+    site.collector.start();
+    await site.time.pass(10_000);
+    const { details } = site.log.find(({ level }) => level === "warn")?.fields ?? {};
+    expect(details).toBe(`(-15,570)${"x".repeat(491)}`);
+  });
+
   test("has one line when a server goes down and one when it is back", async () => {
     const site = createSite(["a"]);
     const loud = () => site.log.filter(({ level }) => level !== "debug");

@@ -56,3 +56,12 @@ test.each<[string, Partial<HealthView>, string]>([
   const { database, collector, disk } = healthOf({ ...well, ...change });
   expect(`${database.status} ${collector.status} ${disk.status}`).toBe(expected);
 });
+
+test("a server that is disabled is not a config without servers", () => {
+  const none = { ...well.collector, enabled: 0, nextPollAt: null };
+  const disabled = { version: 1, servers: [picture({ server: { ...server, enabled: false } })] };
+  const message = (snapshot: HealthView["snapshot"]) =>
+    healthOf({ ...well, collector: none, snapshot }).collector.message;
+  expect(message({ version: 1, servers: [] })).toBe("No server is configured");
+  expect(message(disabled)).toBe("No server is enabled");
+});
