@@ -305,7 +305,12 @@ describe("the log", () => {
       {
         level: "warn",
         message: "server does not answer",
-        fields: { server: "a", code: "LICENSE_SERVER_UNREACHABLE", error: "No license server answers." },
+        fields: {
+          server: "a",
+          code: "LICENSE_SERVER_UNREACHABLE",
+          error: "No license server answers.",
+          details: "Cannot connect (-15,570)",
+        },
       },
     ]);
     site.behave("a", { error: null });
