@@ -326,6 +326,9 @@ describe("no argument changes what is run", () => {
       fc.property(template, fc.array(hostile, { minLength: 5, maxLength: 5 }), (argv, given) => {
         const own = [{ name: "own", argv, role: "admin" as const, timeoutMs: 5000 }];
         const open = placeholdersOf(argv);
+        // Loose braces may make a placeholder that nobody fills: such a template is refused with the config.
+        const known: readonly string[] = [...ARGUMENTS, "server", "address"];
+        fc.pre(open.every((name) => known.includes(name)));
         const args: Arguments = Object.fromEntries(
           ARGUMENTS.flatMap((name, index) => (open.includes(name) ? [[name, given[index] ?? ""]] : [])),
         );
