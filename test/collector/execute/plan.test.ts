@@ -319,7 +319,12 @@ describe("no argument changes what is run", () => {
       { minLength: 1, maxLength: 4 },
     )
     .map((parts) => parts.join(""));
-  const template = fc.array(element, { minLength: 1, maxLength: 6 }).map((rest) => ["/opt/tool", ...rest]);
+  const known = new Set<string>([...ARGUMENTS, "server", "address"]);
+  // Pieces may meet to `{x}`, which the config refuses.
+  const template = fc
+    .array(element, { minLength: 1, maxLength: 6 })
+    .filter((rest) => placeholdersOf(rest).every((name) => known.has(name)))
+    .map((rest) => ["/opt/tool", ...rest]);
 
   test("of a template: each value stays in its element and makes no option of it", () => {
     fc.assert(
