@@ -28,7 +28,8 @@ export function indexLogWords({ db }: Store) {
  * looked for in the texts themselves. Null when there is no word in it.
  */
 export function allWordsOccur(q: string) {
-  const words = q.split(/\s+/).filter((word) => word !== "");
+  // SQLite reads the question as a C string: at NUL it would end, within quotes even.
+  const words = q.split(/[\s\0]+/).filter((word) => word !== "");
   if (words.length === 0) return null;
   const indexed = words.filter((word) => /[\p{L}\p{N}\p{Co}]/u.test(word));
   const plain = words.filter((word) => !indexed.includes(word));
