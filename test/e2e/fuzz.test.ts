@@ -52,7 +52,7 @@ test(`${REQUESTS} hostile requests over the wire leave the daemon as it was`, as
     const { pathname } = new URL(`http://lic${request.target.split("?", 1)[0]}`);
     // Where Bun's router reads a dot at the end as a name and its URL does not, the gate lets nothing through.
     const asked = text?.includes("There is no such path") === true ? "/nowhere" : pathname;
-    const problems = conformance.check(request.method, asked,  status, headers: got, text });
+    const problems = conformance.check(request.method, asked, { status, headers: got, text });
     // What the tools of this site bring about is documented; nothing else of ours may fail.
     if (/INTERNAL_ERROR|DATABASE_ERROR/.test(text ?? "")) problems.push("an unexpected failure");
     if (problems.length > 0) throw new Error(`${where} → ${status}: ${problems.join("; ")}\n${text}`);
