@@ -1,6 +1,7 @@
 import { earlierExpiry } from "./expiry.ts";
 import type { FeaturePicture, PoolPicture } from "./picture.ts";
 import { type FeatureReading, type PoolReading, UNKNOWN_EXPIRY } from "./reading.ts";
+import { withFirstSeen } from "./wait.ts";
 import type { DataState } from "./words.ts";
 
 /**
@@ -20,7 +21,10 @@ export function stateOfBlock(block: Pick<FeatureReading, "error" | "consistency"
   return block.cut || block.consistency === "short" ? "partial" : "ok";
 }
 
-/** A feature as this poll's block shows it. `previous` lends its pools to a block that prints none once. */
+/**
+ * A feature as this poll's block shows it. `previous` lends its pools to a block that prints none once, and tells
+ * since when an entry of the queue waits.
+ */
 export function readFeature(
   block: FeatureReading,
   collectedAt: number,
@@ -52,7 +56,7 @@ export function readFeature(
     collectedAt,
     checkouts: block.checkouts,
     reservations: block.reservations,
-    queue: block.queue,
+    queue: withFirstSeen(block.queue, previous?.queue ?? [], collectedAt),
     missed: 0,
     missedPools: keepsLent ? 1 : 0,
   };

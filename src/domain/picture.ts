@@ -65,7 +65,7 @@ export interface FeaturePicture {
   readonly collectedAt: number | null;
   readonly checkouts: readonly CheckoutPicture[];
   readonly reservations: readonly ReservationReading[];
-  readonly queue: readonly QueueReading[];
+  readonly queue: readonly QueuePicture[];
   /** Good readings in a row that lacked this feature; the second removes it. */
   readonly missed: number;
   /** 1 while `pools` are lent from the reading before, because this one printed none. */
@@ -78,6 +78,12 @@ export interface CheckoutPicture extends CheckoutReading {
   readonly firstSeenAt?: number;
   /** Epoch ms from which its duration counts, see `beginOf` in `session.ts`. */
   readonly beganAt?: number;
+}
+
+/** A request that waits; the tool does not say since when. */
+export interface QueuePicture extends QueueReading {
+  /** Epoch ms of the first reading that had it; absent in pictures of before this was kept. */
+  readonly firstSeenAt?: number;
 }
 
 export interface PoolPicture extends PoolReading {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { applyPoll, initialPicture, markStale, staleDeadline } from "../../src/domain/apply-poll.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
-import type { FeatureReading, Reading } from "../../src/domain/reading.ts";
+import type { FeatureReading, QueueReading, Reading } from "../../src/domain/reading.ts";
 import { PERMANENT } from "../../src/domain/reading.ts";
 import {
   checkout,
@@ -310,5 +310,38 @@ describe("status of a server from its parts", () => {
 
   test("features without any member or daemon line prove that somebody answered", () => {
     expect(next(null, { members: [], daemons: [] }).status).toBe("up");
+  });
+});
+
+describe("who waits, since when", () => {
+  const waiting = (user: string, handle: string | null = null, count = 1): QueueReading => ({
+    ...{ user, host: "ws1", display: ":0", qualifier: null, version: "v1", pool: null },
+    ...{ handle, count },
+  });
+  const seen = (picture: ServerPicture) =>
+    only(picture).queue.map(({ user, handle, firstSeenAt }) => [user, handle, firstSeenAt]);
+  const queue = (...entries: QueueReading[]) => ({ features: [feature({ queue: entries })] });
+
+  test("an entry keeps the time at which it was first seen while it waits", () => {
+    const first = next(null, queue(waiting("ada"), waiting("eve")), NOON);
+    expect(seen(first).map(([, , at]) => at)).toEqual([NOON, NOON]);
+    const second = next(first, queue(waiting("bob"), waiting("eve", null, 2)), LATER);
+    expect(seen(second)).toEqual([
+      ["bob", null, LATER],
+      ["eve", null, NOON],
+    ]);
+    const failed = applyPoll(second, server(), failedPoll(), LATER);
+    const third = next(failed, queue(waiting("eve"), waiting("ada")), LATER + 1);
+    expect(seen(third)).toEqual([
+      ["eve", null, NOON],
+      ["ada", null, LATER + 1],
+    ]);
+  });
+
+  test("equal entries are as many as they are, the longest waiting first", () => {
+    const first = next(null, queue(waiting("ada")), NOON);
+    const second = next(first, queue(waiting("ada"), waiting("ada")), LATER);
+    expect(seen(second).map(([, , at]) => at)).toEqual([NOON, LATER]);
+    expect(seen(next(first, queue(waiting("ada", "1f")), LATER))).toEqual([["ada", "1f", LATER]]);
   });
 });

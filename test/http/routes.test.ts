@@ -29,6 +29,7 @@ function site(at = bench()) {
               count: 2,
               handle: null,
               pool: null,
+              firstSeenAt: NOW - 90_000,
             },
           ],
         }),
@@ -238,6 +239,13 @@ describe("users", () => {
       "checkout ada eda",
       "queued eve eda",
       "reservation null eda",
+    ]);
+  });
+
+  test("who waits is told since when we see it, which is no start", async () => {
+    const { users } = await json(site(), "/api/licenses/users?kind=queued");
+    expect(users).toMatchObject([
+      { startedAt: null, firstSeenAt: new Date(NOW - 90_000).toISOString(), durationSeconds: 85 },
     ]);
   });
 

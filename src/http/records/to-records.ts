@@ -1,6 +1,12 @@
 import { iso } from "../../domain/clock.ts";
-import type { CheckoutPicture, FeaturePicture, PoolPicture, ServerPicture } from "../../domain/picture.ts";
-import type { QueueReading, ReservationReading } from "../../domain/reading.ts";
+import type {
+  CheckoutPicture,
+  FeaturePicture,
+  PoolPicture,
+  QueuePicture,
+  ServerPicture,
+} from "../../domain/picture.ts";
+import type { ReservationReading } from "../../domain/reading.ts";
 import type { FeatureRecord, PoolRecord, ServerRecord, UserRecord } from "../../domain/records.ts";
 
 /** Pictures → the records of the API (contract section 5). Pure: equal pictures give equal records, byte for byte. */
@@ -128,7 +134,9 @@ function reservationRecord(at: Where, { type, name, count }: ReservationReading)
   return { ...blankRow(at, "reservation", count), reservedFor: { type, name } };
 }
 
-function queueRecord(at: Where, entry: QueueReading): UserRecord {
+function queueRecord(at: Where, entry: QueuePicture): UserRecord {
+  const { collectedAt } = at.feature;
+  const { firstSeenAt = null } = entry;
   return {
     ...blankRow(at, "queued", entry.count),
     user: entry.user,
@@ -137,6 +145,10 @@ function queueRecord(at: Where, entry: QueueReading): UserRecord {
     qualifier: entry.qualifier,
     version: entry.version,
     handle: entry.handle,
+    firstSeenAt: iso(firstSeenAt),
+    // At least so long.
+    durationSeconds:
+      firstSeenAt === null || collectedAt === null ? null : secondsBetween(firstSeenAt, collectedAt),
   };
 }
 
