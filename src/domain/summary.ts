@@ -8,13 +8,14 @@ export interface Summary {
   readonly servers: Readonly<Record<ServerStatus, number>>;
   readonly features: number;
   readonly staleFeatures: number;
-  /** Of counted features; null while no server has ever been read. */
+  /** Of counted features; null while nothing is known. `used` and `available` are of those whose use is known. */
   readonly seats: {
     readonly total: number | null;
     readonly used: number | null;
     readonly available: number | null;
   };
   readonly unlimitedFeatures: number;
+  /** Of the seats whose use is known. */
   readonly utilization: number | null;
   /** Distinct users and hosts of checkouts; hosts are compared case-insensitively. */
   readonly users: number;
@@ -47,6 +48,10 @@ export function summarise(snapshot: Snapshot): Summary {
   let unlimitedFeatures = 0;
   let total = 0;
   let used = 0;
+  /** Of `total`, the seats whose use is known. */
+  let watched = 0;
+  let someUseKnown = false;
+  let someUseUnknown = false;
   let queued = 0;
   let reserved = 0;
   let collectedAt: number | null = null;
@@ -61,7 +66,12 @@ export function summarise(snapshot: Snapshot): Summary {
       if (feature.unlimited) unlimitedFeatures++;
       else {
         total += feature.total ?? 0;
-        used += feature.used ?? 0;
+        if (feature.used === null) someUseUnknown = true;
+        else {
+          someUseKnown = true;
+          used += feature.used;
+          watched += feature.total ?? 0;
+        }
       }
       queued += feature.queued ?? 0;
       reserved += feature.reserved ?? 0;
@@ -73,13 +83,18 @@ export function summarise(snapshot: Snapshot): Summary {
   }
 
   const known = collectedAt !== null;
+  const useKnown = known && (someUseKnown || !someUseUnknown);
   return {
     servers,
     features,
     staleFeatures,
-    seats: known ? { total, used, available: total - used } : { total: null, used: null, available: null },
+    seats: {
+      total: known ? total : null,
+      used: useKnown ? used : null,
+      available: useKnown ? watched - used : null,
+    },
     unlimitedFeatures,
-    utilization: known ? percent(used, total) : null,
+    utilization: useKnown ? percent(used, watched) : null,
     users: users.size,
     hosts: hosts.size,
     queued,

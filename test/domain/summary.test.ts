@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { applyPoll, initialPicture, markStale } from "../../src/domain/apply-poll.ts";
+import type { FeatureReading } from "../../src/domain/reading.ts";
 import { NEXT_EXPIRIES, summarise } from "../../src/domain/summary.ts";
 import { checkout, feature, NOON, outcome, pool, reading, server, toolError } from "./make.ts";
 
@@ -29,6 +30,18 @@ test("totals take ok, partial and stale in, failed and unlimited seats not", () 
     utilization: 25,
     collectedAt: NOON,
   });
+});
+
+test("seats of which nobody knows the use are issued, and neither used nor available", () => {
+  // A daemon that lists nothing: the license file alone knows its seats.
+  const listed = feature({ name: "listed", total: 6, used: null, checkouts: [] });
+  const totals = (...features: FeatureReading[]) => {
+    const { seats, utilization } = summarise({ version: 1, servers: [picture("a", features)] });
+    return { ...seats, utilization };
+  };
+  expect(totals(feature(), listed)).toEqual({ total: 16, used: 1, available: 9, utilization: 10 });
+  expect(totals(listed)).toEqual({ total: 6, used: null, available: null, utilization: null });
+  expect(totals()).toEqual({ total: 0, used: 0, available: 0, utilization: null });
 });
 
 test("users are distinct as written, hosts whatever their case", () => {
