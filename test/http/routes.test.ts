@@ -321,6 +321,14 @@ describe("servers", () => {
     });
   });
 
+  test("its seats in use are those of its total: what unlimited features hold is in neither", async () => {
+    const at = bench();
+    const free = feature("free", { total: null, used: 7, unlimited: true });
+    at.show(picture("eda", { features: [feature("solver"), free] }));
+    expect(await json(at, "/api/licenses/servers/eda")).toMatchObject({ counts: { total: 4, used: 1 } });
+    expect(await json(at, "/api/licenses/summary")).toMatchObject({ seats: { total: 4, used: 1 } });
+  });
+
   test.each([
     ["?status=down,unknown", ["cad", "new"]],
     ["?state=failed", ["new"]],

@@ -45,7 +45,8 @@ export function serverRecord(picture: ServerPicture): ServerRecord {
       features: features.length,
       checkouts: features.reduce((sum, { checkouts }) => sum + checkouts.length, 0),
       total: sumKnown(features.map(({ total }) => total)),
-      used: sumKnown(features.map(({ used }) => used)),
+      // As in the summary: what unlimited features have in use is no part of a total.
+      used: sumKnown(features.map(({ used, unlimited }) => (unlimited ? null : used))),
     },
     unparsedLines: picture.unparsedLines,
   };
