@@ -1,0 +1,141 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { type Daemon, until } from "./harness.ts";
+import { createSite } from "./site.ts";
+import { SLOW } from "./slow.ts";
+
+/** Connections that want to hurt: held half open, dripping, flooding, idle. Others must be served meanwhile. */
+
+const HEAD = "GET /api/licenses/summary HTTP/1.1\r\nHost: lic\r\n";
+/** Bun gives a request this long to be whole, and an idle connection less; some seconds for a busy machine. */
+const HEAD_DEADLINE_MS = 25_000;
+const BODY_DEADLINE_MS = 45_000;
+const MANY = 10_000;
+/** Descriptors of this process and, inherited, of the daemon. */
+const DESCRIPTORS = Number(
+  /^Max open files\s+(\d+)/m.exec(
+    process.platform === "linux" ? readFileSync("/proc/self/limits", "utf8") : "",
+  )?.[1] ?? 0,
+);
+
+interface Crowd extends Disposable {
+  readonly closed: () => number;
+  readonly sockets: readonly Socket[];
+}
+
+/** Connects `count` times and sends each what `first` says. */
+async function crowd(port: number, count: number, first: string): Promise<Crowd> {
+  let closed = 0;
+  const sockets: Socket[] = [];
+  for (let n = 0; n < count; n += 250) {
+    await Promise.all(
+      Array.from({ length: Math.min(250, count - n) }, () => {
+        const { promise, resolve, reject } = Promise.withResolvers<void>();
+        const socket = connect(port, "127.0.0.1", () => {
+          if (first !== "") socket.write(first);
+          resolve();
+        });
+        socket.on("error", reject);
+        socket.on("close", () => closed++);
+        socket.resume();
+        sockets.push(socket);
+        return promise;
+      }),
+    );
+  }
+  return {
+    sockets,
+    closed: () => closed,
+    [Symbol.dispose]() {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+function residentKb(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+}
+
+/** Longest of some requests, one after the other, each over a connection of its own. */
+async function longestMs(daemon: Daemon, key: string): Promise<number> {
+  let longest = 0;
+  for (let n = 0; n < 20; n++) {
+    const begunAt = performance.now();
+    const answer = await daemon.get("/api/licenses/summary", key, { keepalive: false });
+    await answer.arrayBuffer();
+    if (answer.status !== 200) throw new Error(`${answer.status}`);
+    longest = Math.max(longest, performance.now() - begunAt);
+  }
+  return longest;
+}
+
+describe.skipIf(process.platform !== "linux")("connections that want to hurt", () => {
+  test("floods of headers cost 16 KB each at most, and others are served", async () => {
+    await using site = await createSite();
+    await using daemon = await site.serve();
+    const key = await site.key("viewer");
+    await longestMs(daemon, key);
+    const before = residentKb(daemon.pid);
+    // Up to the limit and never ended; and far beyond it.
+    using held = await crowd(site.port, 500, `${HEAD}A: ${"a".repeat(15_000)}\r\n`);
+    using flooding = await crowd(site.port, 100, `${HEAD}${`A: ${"a".repeat(1_000)}\r\n`.repeat(300)}`);
+    await until("those beyond the limit are cut off", () => flooding.closed() === 100 || undefined);
+    const longest = await longestMs(daemon, key);
+    const grown = residentKb(daemon.pid) - before;
+    console.log(`500 half-sent headers: ${grown} KB more; slowest of 20 requests ${longest.toFixed(1)} ms`);
+    expect(held.closed()).toBe(0);
+    expect(grown).toBeLessThan(500 * 16 * 3 + 20_000);
+    expect(longest).toBeLessThan(1_000);
+    expect(await daemon.stop()).toBe(0);
+  });
+
+  test.skipIf(!SLOW)(
+    "requests that drip in are cut off, however steadily they drip",
+    async () => {
+      await using site = await createSite();
+      await using daemon = await site.serve();
+      const key = await site.key("admin");
+      const post = `POST /api/keys HTTP/1.1\r\nHost: lic\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n`;
+      using heads = await crowd(site.port, 500, `${HEAD}A: `);
+      using bodies = await crowd(site.port, 100, post);
+      const dripping = setInterval(() => {
+        for (const socket of [...heads.sockets, ...bodies.sockets]) if (socket.writable) socket.write(" ");
+      }, 500);
+      try {
+        expect(await longestMs(daemon, key)).toBeLessThan(1_000);
+        await until("heads are cut off", () => heads.closed() === 500 || undefined, HEAD_DEADLINE_MS);
+        await until("bodies are cut off", () => bodies.closed() === 100 || undefined, BODY_DEADLINE_MS);
+      } finally {
+        clearInterval(dripping);
+      }
+      expect(await daemon.stop()).toBe(0);
+    },
+    90_000,
+  );
+
+  const hasRoom = DESCRIPTORS > MANY + 1_000;
+  if (SLOW && !hasRoom)
+    console.error(`the test with ${MANY} connections is skipped: ulimit -n is ${DESCRIPTORS}`);
+  test.skipIf(!SLOW || !hasRoom)(
+    `${MANY} idle connections cost little, and others are served`,
+    async () => {
+      await using site = await createSite();
+      await using daemon = await site.serve();
+      const key = await site.key("viewer");
+      await longestMs(daemon, key);
+      const before = residentKb(daemon.pid);
+      using idle = await crowd(site.port, MANY, "GET /api/ping HTTP/1.1\r\nHost: lic\r\n\r\n");
+      const grown = residentKb(daemon.pid) - before;
+      const longest = await longestMs(daemon, key);
+      console.log(
+        `${MANY} idle connections: ${(grown / MANY).toFixed(2)} KB each (${grown} KB); slowest of 20 requests ${longest.toFixed(1)} ms; ${idle.closed()} closed meanwhile`,
+      );
+      expect(grown / MANY).toBeLessThan(10);
+      expect(longest).toBeLessThan(1_000);
+      await until("the idle ones are closed", () => idle.closed() === MANY || undefined, BODY_DEADLINE_MS);
+      expect(await daemon.stop()).toBe(0);
+    },
+    120_000,
+  );
+});
