@@ -95,8 +95,8 @@ describe.skipIf(process.platform !== "linux")("connections that want to hurt", (
     async () => {
       await using site = await createSite();
       await using daemon = await site.serve();
-      const key = await site.key("admin");
-      const post = `POST /api/keys HTTP/1.1\r\nHost: lic\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n`;
+      const [key, slow] = [await site.key("viewer"), await site.key("admin")];
+      const post = `POST /api/keys HTTP/1.1\r\nHost: lic\r\nX-API-Key: ${slow}\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n`;
       using heads = await crowd(site.port, 500, `${HEAD}A: `);
       using bodies = await crowd(site.port, 100, post);
       const dripping = setInterval(() => {
