@@ -126,6 +126,11 @@ describe("words", () => {
     expect(() => logs.recent(filter({ q: "\0" }), 10)).not.toThrow();
   });
 
+  test("letters younger than the index's Unicode are found all the same", () => {
+    put(line(T + 90, { message: "\u19b0" }));
+    expect(idsOf(logs.recent(filter({ q: "\u19b0" }), 10))).toEqual([90]);
+  });
+
   test("no text is syntax, and every line is found by its own words", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", minLength: 1 }), (text) => {
