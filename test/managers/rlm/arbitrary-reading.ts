@@ -173,6 +173,15 @@ function assemble(
   };
 }
 
+function headersOf(name: string, pools: readonly PoolReading[]): string[] {
+  return pools.map(({ version: printed }) => (printed === null ? name : `${name} ${printed}`));
+}
+
+/** `a: v1: ada@pc` is a seat of `a` for `v1: ada` as well as one of `a:` in its version v1, when there are both. */
+function canBeTakenForAnother(headers: readonly string[]): boolean {
+  return headers.some((one) => headers.some((other) => other.startsWith(`${one}: `)));
+}
+
 const features = (daemon: string) =>
   fc
     .uniqueArray(
@@ -184,6 +193,7 @@ const features = (daemon: string) =>
       }),
       { maxLength: 4, selector: ({ name }) => name },
     )
+    .filter((blocks) => !canBeTakenForAnother(blocks.flatMap(({ name, pools }) => headersOf(name, pools))))
     .map((blocks) =>
       blocks.map(({ name, pools, seats, kept }) => assemble(daemon, name, pools, seats, kept)),
     );
