@@ -1,5 +1,6 @@
 import { iso } from "../domain/clock.ts";
 import type { KeyRecord } from "../domain/keys.ts";
+import { keyRecord } from "../http/records/key-record.ts";
 import { printTable } from "./table.ts";
 
 /** Keys for people. */
@@ -22,21 +23,7 @@ export function printKeys(keys: readonly KeyRecord[]): string {
 
 /** Keys as the API's records. */
 export function printKeyRecords(keys: readonly KeyRecord[]): string {
-  const records = keys.map((key) => ({
-    id: key.id,
-    name: key.name,
-    role: key.role,
-    state: key.state,
-    anonymize: key.anonymize,
-    createdAt: iso(key.createdAt),
-    expiresAt: iso(key.expiresAt),
-    revokedAt: iso(key.revokedAt),
-    lastUsedAt: iso(key.lastUsedAt),
-    dailyQuota: key.dailyQuota,
-    monthlyQuota: key.monthlyQuota,
-    requestsPerMinute: key.requestsPerMinute,
-  }));
-  return `${JSON.stringify({ keys: records }, null, 2)}\n`;
+  return `${JSON.stringify({ keys: keys.map(keyRecord) }, null, 2)}\n`;
 }
 
 /** `2026-01-31 08:15 UTC` */

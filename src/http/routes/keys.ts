@@ -1,8 +1,7 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { iso } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
-import { KEY_STATES, type KeyRecord, keyProblem, type NewKey } from "../../domain/keys.ts";
+import { keyProblem, type NewKey } from "../../domain/keys.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { ROLES } from "../../domain/words.ts";
 import { chooseFormat } from "../answers/format.ts";
@@ -15,26 +14,9 @@ import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
 import { FORMAT, STORED_PAGE, sortBy } from "../parameters.ts";
 import { queryOf } from "../query.ts";
+import { KEY_FIELDS, Key, keyRecord, Quota } from "../records/key-record.ts";
 import { shown } from "../shown.ts";
 
-const Quota = nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }));
-
-const KEY_FIELDS = {
-  id: Type.String(),
-  name: Type.String(),
-  role: words(ROLES),
-  state: words(KEY_STATES),
-  anonymize: Type.Boolean(),
-  createdAt: Timestamp,
-  expiresAt: nullable(Timestamp),
-  revokedAt: nullable(Timestamp),
-  lastUsedAt: nullable(Timestamp),
-  dailyQuota: Quota,
-  monthlyQuota: Quota,
-  requestsPerMinute: Quota,
-};
-const Key = Type.Object(KEY_FIELDS);
-type Key = Static<typeof Key>;
 const CreatedKey = Type.Object({
   ...KEY_FIELDS,
   key: Type.String({ description: "lmk_<id>_<secret>: shown here, once, and stored nowhere" }),
@@ -71,7 +53,7 @@ export function keyRoutes(
       ({ request }) => {
         const query = QUERY.parse(exchanges.of(request).query);
         const format = chooseFormat(query.format, request.headers.get("accept"));
-        const { body, headers } = listAnswer(KEYS, keys.list().map(keyRow), query, format);
+        const { body, headers } = listAnswer(KEYS, keys.list().map(keyRecord), query, format);
         return new Response(body, { headers });
       },
       documented({
@@ -110,7 +92,7 @@ export function keyRoutes(
         const { id: keyId, name, role, anonymize } = key;
         audit.done(request, "API key created", { keyId, name, role, anonymize });
         return Response.json(
-          { ...keyRow(key), key: presented },
+          { ...keyRecord(key), key: presented },
           {
             status: 201,
             headers: { location: `/api/keys/${key.id}` },
@@ -135,7 +117,7 @@ export function keyRoutes(
         const key = keys.get(params.id);
         if (key === null) throw unknownKey(params.id);
         if (key.state === "revoked") throw gone(params.id);
-        return Response.json(keyRow(key));
+        return Response.json(keyRecord(key));
       },
       documented({
         access: "keys",
@@ -164,23 +146,6 @@ export function keyRoutes(
         errors: ["NOT_FOUND", "GONE"],
       }),
     );
-}
-
-function keyRow(key: KeyRecord): Key {
-  return {
-    id: key.id,
-    name: key.name,
-    role: key.role,
-    state: key.state,
-    anonymize: key.anonymize,
-    createdAt: iso(key.createdAt),
-    expiresAt: iso(key.expiresAt),
-    revokedAt: iso(key.revokedAt),
-    lastUsedAt: iso(key.lastUsedAt),
-    dailyQuota: key.dailyQuota,
-    monthlyQuota: key.monthlyQuota,
-    requestsPerMinute: key.requestsPerMinute,
-  };
 }
 
 function unknownKey(id: string): ApiError {
