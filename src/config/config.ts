@@ -3,7 +3,7 @@ import type { LogLevel } from "../domain/words.ts";
 import type { AlertRule, ConfigFile, Severity } from "./schema.ts";
 
 /**
- * The config as the daemon uses it: defaults applied, durations in milliseconds, frozen. Contract section 8 says what
+ * The config as the daemon uses it: defaults applied, durations in milliseconds, frozen. `licmond init` writes what
  * each setting means; null = not set, where there is no default.
  */
 export interface Config {

@@ -3,7 +3,7 @@ import { LOG_LEVELS, MANAGERS } from "../domain/words.ts";
 import type { Bounds, Form } from "./forms.ts";
 
 /**
- * The config file (contract section 8), as it is written: durations and sizes are still texts.
+ * The config file, as it is written: durations and sizes are still texts.
  * Every key of every section stands here once; `check-value.ts` walks it, `build.ts` applies the defaults.
  * `secret` marks values that no message may repeat.
  */

@@ -5,8 +5,8 @@ import { LOG_LEVELS, LOG_SOURCES, PART_STATUSES, SERVER_STATUSES } from "./words
 
 /**
  * Every event of licmond, declared once: the bus, the streams, the OpenAPI document and the static types come
- * from these schemas. Specification 2.1 and 2.2, contract section 7. `id` is `<type>-<n>` with the id `n` of the
- * frame; metrics carry no id of their own, as in the specification.
+ * from these schemas. `id` is `<type>-<n>` with the id `n` of the
+ * frame; metrics carry no id of their own.
  */
 
 const eventId = (type: string) =>
@@ -47,7 +47,7 @@ export const MetricsEvent = Type.Object(
 );
 export type MetricsEvent = Static<typeof MetricsEvent>;
 
-/** A checkout over its life (contract section 5, `session`). */
+/** A checkout over its life. */
 export const SessionFields = {
   server: Type.String(),
   daemon: Type.String(),
@@ -124,7 +124,7 @@ export const EVENT_SCHEMAS = {
   server_status: ServerStatusEvent,
 } as const satisfies Record<EventType, unknown>;
 
-/** Names under which a log event goes out besides `log`, directly behind it (contract section 7, twins). */
+/** Names under which a log event goes out besides `log`, directly behind it: its twins. */
 export const LOG_TWINS = { error: "error_log", warn: "warning_log" } as const;
 
 /** Names of frames on `/stream/combined`, as `events=` takes them. `alert` and `denial` have no emitter yet. */

@@ -5,7 +5,7 @@ import { withFirstSeen } from "./wait.ts";
 import type { DataState } from "./words.ts";
 
 /**
- * The states of a feature's numbers (contract section 1), in the one place that knows them:
+ * The states of a feature's numbers, in the one place that knows them:
  *
  * | what the last poll yielded for the feature | state | numbers |
  * | --- | --- | --- |

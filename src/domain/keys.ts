@@ -1,7 +1,7 @@
 import { ROLES, type Role } from "./words.ts";
 
 /**
- * API keys (contract section 3) as pure rules: what one looks like, what its role may do, when it holds.
+ * API keys as pure rules: what one looks like, what its role may do, when it holds.
  * A key is `lmk_<id>_<secret>`. The id is public (logs, lists), the secret is known to its owner alone.
  */
 
@@ -117,7 +117,7 @@ export function keyProblem(
   return null;
 }
 
-/** What a request may need. The words are those of contract section 3. */
+/** What a request may need, and a role may have. */
 export const PERMISSIONS = [
   "calendar",
   "read",

@@ -4,7 +4,7 @@ import { RESERVATION_TYPES } from "./reading.ts";
 import { DATA_STATES, MANAGERS, PART_STATUSES, POOL_KINDS, SERVER_STATUSES, USER_KINDS } from "./words.ts";
 
 /**
- * The records of the API (contract section 5): one schema each, from which the static type, the OpenAPI
+ * The records of the API: one schema each, from which the static type, the OpenAPI
  * document and the tests' validation come. Times are ISO 8601 UTC with milliseconds, percentages 0–100.
  */
 

@@ -1,4 +1,4 @@
-/** The contract's closed vocabularies: one list each, from which types, schemas and messages are made. */
+/** The closed vocabularies of API and config: one list each, from which types, schemas and messages are made. */
 
 /** License managers that are built in; a folder in `managers/` and a line in its registry each. */
 export const MANAGERS = ["flexnet", "rlm"] as const;

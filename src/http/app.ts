@@ -54,7 +54,7 @@ const SOCKETS = {
 };
 
 /**
- * The HTTP side of the daemon. The order of the checks (contract section 2) is the order of the plugins below;
+ * The HTTP side of the daemon. The order of the checks is the order of the plugins below;
  * all of them run before a byte of a body is read, and what they need to know of a route the route declares.
  */
 export function createApp(deps: HttpDeps) {

@@ -4,7 +4,7 @@ import type { Audit } from "./audit.ts";
 import type { HttpDeps, RescanRow } from "./deps.ts";
 import { shown } from "./shown.ts";
 
-/** Polls now and waits; null = every enabled server. For `rescan` and `refresh=true` alike (contract section 6). */
+/** Polls now and waits; null = every enabled server. For `rescan` and `refresh=true` alike. */
 export type ForcePoll = (request: Request, named: readonly string[] | null) => Promise<readonly RescanRow[]>;
 
 /**

@@ -3,7 +3,7 @@ import { shown } from "./shown.ts";
 
 /**
  * Query parameters, declared once: the definition parses, refuses, describes itself to the OpenAPI document and
- * gives the static type. The rules are those of contract section 2; unknown parameters are ignored.
+ * gives the static type. Every route reads its query by these rules; unknown parameters are ignored.
  */
 export interface Parameter<T> {
   readonly description: string;

@@ -95,7 +95,7 @@ describe("defaults", () => {
 });
 
 describe("every section is read", () => {
-  test("the whole of the contract's example", () => {
+  test("a config with every section", () => {
     const result = interpretConfig(
       `
       [http]

@@ -70,7 +70,7 @@ export function errorResponse(error: ApiError, requestId: string, now: number): 
   return new Response(JSON.stringify(body), { status: error.status, headers });
 }
 
-/** Paths of the host and the tool's own words are not for anonymized keys (contract section 4). */
+/** Paths of the host and the tool's own words are not for anonymized keys. */
 function withoutToolWords(error: ApiError): ApiError {
   if (error.details === undefined || !/^(LICENSE|COMMAND|TIMEOUT|UPSTREAM)/.test(error.code)) return error;
   const { code, message, retryAfterSeconds, headers } = error;

@@ -12,7 +12,7 @@ const STRICT_TRANSPORT = "max-age=86400";
 
 /**
  * Headers that every answer has: what keeps a browser from reading anything into it, and on `/api` what keeps
- * shared caches from mixing up keys (contract section 2).
+ * shared caches from mixing up keys.
  */
 export function responseHeaders(exchanges: Exchanges, isTls: () => boolean) {
   return new Elysia({ name: "response-headers" }).onRequest(({ request }) => {

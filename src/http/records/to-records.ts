@@ -9,7 +9,7 @@ import type {
 import type { ReservationReading } from "../../domain/reading.ts";
 import type { FeatureRecord, PoolRecord, ServerRecord, UserRecord } from "../../domain/records.ts";
 
-/** Pictures → the records of the API (contract section 5). Pure: equal pictures give equal records, byte for byte. */
+/** Pictures → the records of the API. Pure: equal pictures give equal records, byte for byte. */
 
 export function serverRecord(picture: ServerPicture): ServerRecord {
   const { server, features } = picture;
