@@ -45,7 +45,7 @@ import type { Logging } from "./system/log.ts";
 const HTTP_GRACE_MS = 4_000;
 /** Uses of keys are written this often; a kill may forget the last ones. */
 const KEY_FLUSH_MS = 10_000;
-/** Requests counted for quotas are written this often (contract section 9). */
+/** Requests counted for quotas are written this often: what `kill -9` may forget. */
 const QUOTA_FLUSH_MS = 1_000;
 
 export interface Daemon {
