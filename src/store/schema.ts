@@ -1,5 +1,5 @@
 import { isNotNull, isNull, sql } from "drizzle-orm";
-import { blob, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import { END_REASONS } from "../domain/session.ts";
 import { ROLES } from "../domain/words.ts";
 
@@ -121,6 +121,7 @@ export const sessions = sqliteTable(
   (table) => [
     index("sessions_open").on(table.serverId).where(isNull(table.endedAt)),
     index("sessions_by_end").on(table.endedAt).where(isNotNull(table.endedAt)),
+    index("sessions_by_feature").on(table.serverId, table.daemon, table.feature, table.endedAt),
   ],
 );
 
@@ -137,6 +138,60 @@ export const quotaCounts = sqliteTable("quota_counts", {
   monthCount: integer("month_count").notNull(),
 });
 
+export const historyFeatures = sqliteTable(
+  "history_features",
+  {
+    id: integer().primaryKey(),
+    serverId: ofServer(),
+    daemon: text().notNull(),
+    name: text().notNull(),
+  },
+  (table) => [uniqueIndex("history_features_by_name").on(table.serverId, table.daemon, table.name)],
+);
+
+export const historyUsers = sqliteTable(
+  "history_users",
+  { id: integer().primaryKey(), name: text().notNull() },
+  (table) => [uniqueIndex("history_users_by_name").on(table.name)],
+);
+
+export const coverage = sqliteTable(
+  "coverage",
+  {
+    serverId: ofServer(),
+    fromAt: integer("from_at").notNull(),
+    readAt: integer("read_at").notNull(),
+    untilAt: integer("until_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.serverId, table.fromAt] })],
+);
+
+export const samples = sqliteTable(
+  "samples",
+  {
+    featureId: integer("feature_id").notNull(),
+    at: integer().notNull(),
+    total: integer(),
+    used: integer(),
+    reserved: integer(),
+    queued: integer(),
+    unlimited: integer({ mode: "boolean" }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.featureId, table.at] })],
+);
+
+const packed = () => ({ key: integer().primaryKey(), data: blob({ mode: "buffer" }).notNull() });
+
+export const sampleDays = sqliteTable("sample_days", packed());
+export const rollupHours = sqliteTable("rollup_hours", packed());
+export const rollupDays = sqliteTable("rollup_days", packed());
+
+export const historyOpen = sqliteTable(
+  "history_open",
+  { span: integer().notNull(), at: integer().notNull() },
+  (table) => [primaryKey({ columns: [table.span, table.at] })],
+);
+
 /** Every table, for the test and for drizzle. */
 export const tables = {
   servers,
@@ -151,4 +206,12 @@ export const tables = {
   sessions,
   secrets,
   quotaCounts,
+  historyFeatures,
+  historyUsers,
+  coverage,
+  samples,
+  sampleDays,
+  rollupHours,
+  rollupDays,
+  historyOpen,
 };
