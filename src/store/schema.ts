@@ -1,5 +1,7 @@
 import { isNotNull, isNull, sql } from "drizzle-orm";
-import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { blob, index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { ALERT_RULES, SEVERITIES } from "../domain/alerts.ts";
+import { DENIAL_OUTCOMES } from "../domain/denials.ts";
 import { END_REASONS } from "../domain/session.ts";
 import { ROLES } from "../domain/words.ts";
 
@@ -192,6 +194,109 @@ export const historyOpen = sqliteTable(
   (table) => [primaryKey({ columns: [table.span, table.at] })],
 );
 
+export const denials = sqliteTable(
+  "denials",
+  {
+    id: integer().primaryKey(),
+    serverId: ofServer(),
+    daemon: text().notNull(),
+    feature: text().notNull(),
+    user: text().notNull(),
+    host: text(),
+    at: integer().notNull(),
+    until: integer().notNull(),
+    count: integer().notNull(),
+    attempts: integer().notNull(),
+    reason: text(),
+    code: integer(),
+    outcome: text({ enum: DENIAL_OUTCOMES }).notNull(),
+    told: integer({ mode: "boolean" }).notNull(),
+  },
+  (table) => [
+    uniqueIndex("denials_once").on(table.serverId, table.feature, table.user, table.daemon, table.at),
+    index("denials_by_time").on(table.at),
+    index("denials_by_feature").on(table.feature, table.at),
+    index("denials_by_user").on(table.user, table.at),
+    index("denials_by_end").on(table.until),
+    index("denials_untold").on(table.id).where(sql`${table.told} = 0`),
+  ],
+);
+
+export const denialSpans = sqliteTable(
+  "denial_spans",
+  {
+    id: integer().primaryKey(),
+    serverId: ofServer(),
+    fromAt: integer("from_at").notNull(),
+    toAt: integer("to_at"),
+  },
+  (table) => [index("denial_spans_by_server").on(table.serverId, table.fromAt)],
+);
+
+export const denialCursors = sqliteTable("denial_cursors", {
+  serverId: ofServer().primaryKey(),
+  cursor: text().notNull(),
+});
+
+export const importedSessions = sqliteTable(
+  "imported_sessions",
+  {
+    sessionId: integer("session_id")
+      .primaryKey()
+      .references(() => sessions.id, { onDelete: "cascade" }),
+    hash: integer().notNull(),
+  },
+  (table) => [uniqueIndex("imported_sessions_once").on(table.hash)],
+);
+
+export const alerts = sqliteTable(
+  "alerts",
+  {
+    id: integer().primaryKey(),
+    rule: text({ enum: ALERT_RULES }).notNull(),
+    severity: text({ enum: SEVERITIES }).notNull(),
+    server: text(),
+    daemon: text(),
+    feature: text(),
+    detail: text(),
+    message: text().notNull(),
+    value: real(),
+    threshold: real(),
+    startedAt: integer("started_at").notNull(),
+    resolvedAt: integer("resolved_at"),
+    acknowledgedAt: integer("acknowledged_at"),
+    acknowledgedBy: text("acknowledged_by"),
+    comment: text(),
+    silencedUntil: integer("silenced_until"),
+    told: text().notNull(),
+  },
+  (table) => [
+    index("alerts_firing").on(table.id).where(isNull(table.resolvedAt)),
+    index("alerts_by_end").on(table.resolvedAt).where(isNotNull(table.resolvedAt)),
+    index("alerts_by_silence").on(table.silencedUntil).where(isNotNull(table.silencedUntil)),
+    index("alerts_by_server").on(table.server, table.id),
+    index("alerts_by_rule").on(table.rule, table.id),
+  ],
+);
+
+export const alertWatches = sqliteTable("alert_watches", {
+  subject: text().primaryKey(),
+  body: text().notNull(),
+});
+
+export const alertBaselines = sqliteTable("alert_baselines", {
+  server: text().primaryKey(),
+  body: text().notNull(),
+});
+
+export const notifications = sqliteTable("notifications", {
+  id: integer().primaryKey(),
+  target: text().notNull(),
+  kind: text().notNull(),
+  at: integer().notNull(),
+  alert: text().notNull(),
+});
+
 /** Every table, for the test and for drizzle. */
 export const tables = {
   servers,
@@ -206,6 +311,10 @@ export const tables = {
   sessions,
   secrets,
   quotaCounts,
+  alerts,
+  alertWatches,
+  alertBaselines,
+  notifications,
   historyFeatures,
   historyUsers,
   coverage,
@@ -214,4 +323,8 @@ export const tables = {
   rollupHours,
   rollupDays,
   historyOpen,
+  denials,
+  denialSpans,
+  denialCursors,
+  importedSessions,
 };
