@@ -1,5 +1,14 @@
 import { isNotNull, isNull, sql } from "drizzle-orm";
-import { blob, index, integer, primaryKey, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import {
+  blob,
+  index,
+  integer,
+  primaryKey,
+  real,
+  sqliteTable,
+  text,
+  uniqueIndex,
+} from "drizzle-orm/sqlite-core";
 import { ALERT_RULES, SEVERITIES } from "../domain/alerts.ts";
 import { DENIAL_OUTCOMES } from "../domain/denials.ts";
 import { END_REASONS } from "../domain/session.ts";
@@ -164,6 +173,7 @@ export const coverage = sqliteTable(
     fromAt: integer("from_at").notNull(),
     readAt: integer("read_at").notNull(),
     untilAt: integer("until_at").notNull(),
+    running: integer({ mode: "boolean" }).notNull(),
   },
   (table) => [primaryKey({ columns: [table.serverId, table.fromAt] })],
 );

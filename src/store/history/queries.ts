@@ -1,5 +1,11 @@
 import type { Series } from "../../domain/history.ts";
 import type { Bucket } from "../../domain/rollup.ts";
+import { efficiencyQuery } from "../statistics/efficiency.ts";
+import { heatmapQuery } from "../statistics/heatmap.ts";
+import { namesOf } from "../statistics/people.ts";
+import { sessionsQuery } from "../statistics/session-list.ts";
+import { statsQuery } from "../statistics/stats.ts";
+import { usageQuery } from "../statistics/usage.ts";
 import type { FeatureFilter, HistoryRead, KnownFeature, Reach } from "./read.ts";
 
 /**
@@ -19,6 +25,12 @@ export const QUERIES = {
       read.checkpoint();
       return { feature, buckets: read.hours(feature, start, end) };
     }),
+  stats: statsQuery,
+  heatmap: heatmapQuery,
+  efficiency: efficiencyQuery,
+  usage: usageQuery,
+  sessions: sessionsQuery,
+  names: (read: HistoryRead, _: null) => namesOf(read),
 };
 
 export interface RangeQuery {

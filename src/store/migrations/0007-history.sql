@@ -16,12 +16,14 @@ CREATE TABLE history_users (
 ) STRICT;
 CREATE UNIQUE INDEX history_users_by_name ON history_users (name);
 
--- When a server was read without a break: [from_at, until_at). `read_at` is the last reading of it.
+-- When a server was read without a break: [from_at, until_at). `read_at` is the last reading of it; `running` is 1 as long
+-- as another one in time goes on with it.
 CREATE TABLE coverage (
   server_id TEXT NOT NULL REFERENCES servers (id) ON DELETE CASCADE,
   from_at INTEGER NOT NULL,
   read_at INTEGER NOT NULL,
   until_at INTEGER NOT NULL,
+  running INTEGER NOT NULL,
   PRIMARY KEY (server_id, from_at)
 ) STRICT, WITHOUT ROWID;
 
