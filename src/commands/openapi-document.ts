@@ -44,6 +44,7 @@ function nothingBehind(build: BuildInfo): HttpDeps {
       limits: none,
     },
     logs: { recent: none, search: none, stats: none, clear: none },
+    history: { query: none },
     daemon: { status: none, counters: none, reload: none },
   };
 }

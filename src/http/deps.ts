@@ -8,6 +8,7 @@ import type { PollError, PollRaw } from "../domain/poll.ts";
 import type { LogSource } from "../domain/words.ts";
 import type { LogFilter, LogStats } from "../store/logs.ts";
 import type { Pseudonyms } from "./anonymous/pseudonyms.ts";
+import type { HistoryPort } from "./history.ts";
 import type { StreamsPort } from "./streams/port.ts";
 
 /**
@@ -32,6 +33,7 @@ export interface HttpDeps {
   readonly host: HostPort;
   readonly streams: StreamsPort;
   readonly logs: LogsPort;
+  readonly history: HistoryPort;
   readonly daemon: DaemonPort;
 }
 

@@ -241,6 +241,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       }),
       clear: () => Promise.resolve(0),
     },
+    history: { query: () => Promise.reject(new Error("no history here")) },
     host: {
       info: () => ({
         hostname: "mon1",

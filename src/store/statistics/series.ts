@@ -1,0 +1,58 @@
+import { sumsOfRollup } from "../../domain/rollup.ts";
+import { createBucketed, type Point } from "../../domain/stats/bucketed.ts";
+import { eachSpan } from "../../domain/stats/spans.ts";
+import type { UsageSums } from "../../domain/stats/usage-sums.ts";
+import type { HistoryRead, KnownFeature } from "../history/read.ts";
+import type { Range } from "./range.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** What takes a feature's history in, be it steps or hours. */
+interface Sink {
+  addSpan: Parameters<typeof eachSpan>[1];
+  addSums(from: number, sums: Readonly<UsageSums>): void;
+}
+
+/**
+ * Feeds a range: whole hours where nothing is divided within one, else the steps as far as samples reach. Before
+ * that there are hours alone.
+ */
+export function feed(
+  read: Pick<HistoryRead, "series" | "hours" | "reach">,
+  feature: KnownFeature,
+  { start, end }: Range,
+  byHours: boolean,
+  sink: Sink,
+): void {
+  const from = Math.ceil(start / HOUR_MS) * HOUR_MS;
+  const samplesFrom = read.reach().samplesFrom ?? start;
+  const until = byHours ? Math.floor(end / HOUR_MS) * HOUR_MS : Math.ceil(samplesFrom / HOUR_MS) * HOUR_MS;
+  const steps = (a: number, b: number) => {
+    if (a < b) eachSpan(read.series(feature, a, b), sink.addSpan);
+  };
+  if (from >= until) {
+    steps(start, end);
+    return;
+  }
+  steps(start, from);
+  for (const { at, rollup } of read.hours(feature, from, Math.min(until, end))) {
+    sink.addSums(at, sumsOfRollup(rollup));
+  }
+  steps(until, end);
+}
+
+/** The points of one feature. `edges` as of `bucketEdges`. */
+export function pointsFor(
+  read: Pick<HistoryRead, "series" | "hours" | "reach">,
+  feature: KnownFeature,
+  range: Range,
+  edges: readonly number[],
+): Point[] {
+  const bucketed = createBucketed(edges);
+  feed(read, feature, range, edges.every(isWholeHour), bucketed);
+  return bucketed.points();
+}
+
+function isWholeHour(at: number): boolean {
+  return at % HOUR_MS === 0;
+}
