@@ -4,7 +4,7 @@ import type { Store } from "../open.ts";
 import { StoreError } from "../store-error.ts";
 import { createOpenBuckets } from "./open-buckets.ts";
 import { createPacker } from "./packer.ts";
-import type { CountDenials } from "./reader.ts";
+import { type CountDenials, createReader } from "./reader.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 
 /** The writing side of history, one a process: what polls add, and its packing in the background. */
@@ -16,6 +16,8 @@ export interface History {
   stop(): void;
   /** Packs everything that is due, now: for back-fills and tests. `between` is called between slices. */
   packAll(between?: () => void): void;
+  /** When the oldest stored counts begin, to the day; null when there are none. */
+  oldestSampleAt(): number | null;
   /** Has the hours and days that [from, until) touches rolled up again, e.g. when denials were learnt late. */
   reopen(from: number, until: number): void;
 }
@@ -78,6 +80,8 @@ export function createHistory({ store, clock, timers, log, countDenials }: Histo
     packAll(between) {
       while (packer.step(20)) between?.();
     },
+    oldestSampleAt: () =>
+      store.read(() => createReader(store.sqlite, { now: clock.now() }).reach().samplesFrom),
     reopen: (from, until) => void store.transaction(() => open.touch(from, Math.max(from, until - 1))),
   };
 }
