@@ -38,6 +38,10 @@ export interface Episodes {
   /** Takes up an episode that an earlier process stored. */
   resume(denial: Denial, told: boolean): void;
   /** Episodes that changed since the last call, and those whose outcome is settled by `now` and that are to be told. */
+  /** These could not be stored: the next call to `drain` yields them again. */
+  again(changed: readonly Episode[]): void;
+  /** Something waits to be stored or told. */
+  readonly isWaiting: boolean;
   drain(now: number): { readonly changed: readonly Episode[]; readonly settled: readonly Episode[] };
 }
 
@@ -144,6 +148,12 @@ export function createEpisodes(): Episodes {
       const episode: OpenEpisode = { denial, told, times };
       open.set(key, [...(open.get(key) ?? []), episode]);
       if (!told) untold.add(episode);
+    },
+    again(changed) {
+      for (const episode of changed) dirty.add(episode as OpenEpisode);
+    },
+    get isWaiting() {
+      return dirty.size + untold.size > 0;
     },
     drain(now) {
       const settled: OpenEpisode[] = [];

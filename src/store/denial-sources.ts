@@ -19,6 +19,8 @@ export interface DenialSources {
   end(server: string, at: number): void;
   /** Denials of a past time are known after all (an old log was read). */
   cover(server: string, from: number, to: number): void;
+  /** Servers whose denials are being seen, as far as the store knows. */
+  seen(): readonly string[];
   /** By start. */
   spans(server: string): readonly DenialSpan[];
 }
@@ -68,6 +70,14 @@ export function createDenialSources(store: Store & { readonly sqlite: Database }
       const goesOn = near.some(({ to_at }) => to_at === null);
       insert.run(server, first, goesOn ? null : Math.max(to, ...near.map(({ to_at }) => to_at ?? to)));
     },
+    seen: () =>
+      read(() =>
+        sqlite
+          .query<{ server: string }, []>(
+            "SELECT DISTINCT server_id AS server FROM denial_spans WHERE to_at IS NULL",
+          )
+          .all(),
+      ).map(({ server }) => server),
     spans: (server) => read(() => all.all(server)),
   };
 }
