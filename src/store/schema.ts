@@ -200,7 +200,7 @@ export const rollupDays = sqliteTable("rollup_days", packed());
 
 export const historyOpen = sqliteTable(
   "history_open",
-  { span: integer().notNull(), at: integer().notNull() },
+  { span: integer().notNull(), at: integer().notNull(), touches: integer().notNull() },
   (table) => [primaryKey({ columns: [table.span, table.at] })],
 );
 

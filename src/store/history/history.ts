@@ -4,7 +4,7 @@ import type { Store } from "../open.ts";
 import { StoreError } from "../store-error.ts";
 import { createOpenBuckets } from "./open-buckets.ts";
 import { createPacker } from "./packer.ts";
-import { type CountDenials, createReader } from "./reader.ts";
+import { createReader } from "./reader.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 
 /** The writing side of history, one a process: what polls add, and its packing in the background. */
@@ -18,7 +18,7 @@ export interface History {
   packAll(between?: () => void): void;
   /** When the oldest stored counts begin, to the day; null when there are none. */
   oldestSampleAt(): number | null;
-  /** Has the hours and days that [from, until) touches rolled up again, e.g. when denials were learnt late. */
+  /** Has the hours and days that [from, until) touches rolled up again, e.g. when sessions were learnt late. */
   reopen(from: number, until: number): void;
 }
 
@@ -32,7 +32,6 @@ export interface HistoryDeps {
   readonly clock: Clock;
   readonly timers: HistoryTimers;
   readonly log: Log;
-  readonly countDenials?: CountDenials;
 }
 
 /** Whether an hour ended is looked at this often. */
@@ -40,9 +39,9 @@ const IDLE_MS = 30_000;
 /** Between two slices of 5 ms others get the event loop. */
 const PAUSE_MS = 20;
 
-export function createHistory({ store, clock, timers, log, countDenials }: HistoryDeps): History {
+export function createHistory({ store, clock, timers, log }: HistoryDeps): History {
   const open = createOpenBuckets(store);
-  const packer = createPacker({ store, open, clock, ...(countDenials !== undefined && { countDenials }) });
+  const packer = createPacker({ store, open, clock });
   let timer: unknown = null;
   let failing = false;
   let stopped = true;

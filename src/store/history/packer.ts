@@ -2,9 +2,10 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Step } from "../../domain/history.ts";
 import { mergeRollups, rollupOf } from "../../domain/rollup.ts";
 import type { Store } from "../open.ts";
+import { type CountDenials, createDenialCounts } from "./denial-counts.ts";
 import type { OpenBucket, OpenBuckets } from "./open-buckets.ts";
 import type { KnownFeature } from "./read.ts";
-import { type CountDenials, createReader, type Reader } from "./reader.ts";
+import { createReader, type Reader } from "./reader.ts";
 import { packDayRollup, unpackHours, withHourRollup } from "./rollup-bytes.ts";
 import { withHour } from "./sample-day.ts";
 import { DAY_MS, dayOf, HOUR_MS, packedKey } from "./spans.ts";
@@ -26,10 +27,9 @@ export interface PackerDeps {
   readonly store: Store;
   readonly open: OpenBuckets;
   readonly clock: Clock;
-  readonly countDenials?: CountDenials;
 }
 
-export function createPacker({ store, open, clock, countDenials }: PackerDeps): Packer {
+export function createPacker({ store, open, clock }: PackerDeps): Packer {
   const { sqlite } = store;
   const get = (table: string) =>
     sqlite.query<{ data: Uint8Array }, [number]>(`SELECT data FROM ${table} WHERE key = ?`);
@@ -79,7 +79,7 @@ export function createPacker({ store, open, clock, countDenials }: PackerDeps): 
     dropLoose.run(feature.id, at, end);
 
     const counted = rollupOf({ steps, end }, at, end);
-    const denials = countDenials?.(feature, at, end) ?? null;
+    const denials = countDenials(feature, at, end);
     let users: readonly number[] = [];
     if (counted.groups.length > 0) {
       unstoredUsers.run(server, daemon, name, at, end);
@@ -118,6 +118,7 @@ export function createPacker({ store, open, clock, countDenials }: PackerDeps): 
   }
 
   let reader: Reader | null = null;
+  let countDenials: CountDenials = () => null;
   /** The reader of this slice: it remembers names and coverage. */
   const current = () => {
     reader ??= createReader(sqlite, { now: clock.now() });
@@ -132,6 +133,7 @@ export function createPacker({ store, open, clock, countDenials }: PackerDeps): 
       try {
         return store.transaction(() => {
           reader = null;
+          countDenials = createDenialCounts(current());
           do {
             if (running === null) {
               const bucket = open.next(clock.now() - GRACE_MS);

@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { Series, Step } from "../../domain/history.ts";
 import { type Bucket, mergeRollups, NO_ROLLUP, type Rollup, rollupOf } from "../../domain/rollup.ts";
+import { createDenialCounts } from "./denial-counts.ts";
 import type { FeatureFilter, HistoryRead, KnownFeature, Reach } from "./read.ts";
 import { unpackDayRollup, unpackHours } from "./rollup-bytes.ts";
 import { samplesOfDay } from "./sample-day.ts";
@@ -14,11 +15,7 @@ export interface ReaderOptions {
   /** What lies behind has not been seen. Epoch ms. */
   readonly now: number;
   readonly checkpoint?: () => void;
-  /** Denials of a feature in [start, end); null when nobody counts them. */
-  readonly countDenials?: CountDenials;
 }
-
-export type CountDenials = (feature: KnownFeature, start: number, end: number) => number | null;
 
 export interface Reader extends HistoryRead {
   /** When the server was read, within [start, end). */
@@ -42,7 +39,7 @@ interface SampleRow {
  * The read side over a connection. What it remembers (names, what is open) holds for the state of the database that
  * it was made in: one reader a transaction.
  */
-export function createReader(sqlite: Database, { now, checkpoint, countDenials }: ReaderOptions): Reader {
+export function createReader(sqlite: Database, { now, checkpoint }: ReaderOptions): Reader {
   const coverageRows = sqlite.query<{ from: number; until: number }, [string, number]>(
     `SELECT from_at AS "from", until_at AS until FROM coverage WHERE server_id = ? AND from_at < ? ORDER BY from_at DESC`,
   );
@@ -75,6 +72,9 @@ export function createReader(sqlite: Database, { now, checkpoint, countDenials }
     `SELECT (SELECT min(at) FROM samples) AS loose, (SELECT min(key) FROM sample_days) AS samples,
        (SELECT min(key) FROM rollup_hours) AS hours`,
   );
+  const all = <Row>(sql: string, ...parameters: (string | number | null)[]) =>
+    sqlite.query<Row, (string | number | null)[]>(sql).all(...parameters);
+  const countDenials = createDenialCounts({ all });
   const coverages = new Map<string, { start: number; end: number; list: Interval[] }>();
   const userIds = new Map<string, number>();
   let reached: Reach | null = null;
@@ -143,7 +143,7 @@ export function createReader(sqlite: Database, { now, checkpoint, countDenials }
     return {
       ...rollup,
       users: rollup.groups.length === 0 ? [] : users(feature, start, end),
-      denials: countDenials?.(feature, start, end) ?? null,
+      denials: countDenials(feature, start, end),
     };
   }
 
@@ -300,8 +300,7 @@ export function createReader(sqlite: Database, { now, checkpoint, countDenials }
       return parts.map((list) => mergeRollups(list));
     },
     users,
-    all: <Row>(sql: string, ...parameters: (string | number | null)[]) =>
-      sqlite.query<Row, (string | number | null)[]>(sql).all(...parameters),
+    all,
     checkpoint: () => checkpoint?.(),
   };
 }

@@ -3,7 +3,7 @@ import { asStoreError } from "../store-error.ts";
 import type { Failure, FromWorker, ToWorker } from "./protocol.ts";
 import { QUERIES } from "./queries.ts";
 import type { HistoryRead } from "./read.ts";
-import { type CountDenials, createReader } from "./reader.ts";
+import { createReader } from "./reader.ts";
 
 /** The asker has gone. */
 class Cancelled extends Error {}
@@ -16,10 +16,7 @@ export interface HistoryServer {
 }
 
 /** The worker's side of the protocol: one query after the other, each in a read transaction of its own. */
-export function createHistoryServer(
-  post: (message: FromWorker) => void,
-  countDenials: (sqlite: Database) => CountDenials | undefined = () => undefined,
-): HistoryServer {
+export function createHistoryServer(post: (message: FromWorker) => void): HistoryServer {
   let path = "";
   let database: Database | null = null;
 
@@ -56,12 +53,7 @@ export function createHistoryServer(
     const sqlite = connection();
     sqlite.run("BEGIN");
     try {
-      const denials = countDenials(sqlite);
-      const read = createReader(sqlite, {
-        ...{ now, checkpoint },
-        ...(denials !== undefined && { countDenials: denials }),
-      });
-      return query(read, params);
+      return query(createReader(sqlite, { now, checkpoint }), params);
     } finally {
       if (sqlite.inTransaction) sqlite.run("ROLLBACK");
     }

@@ -54,10 +54,12 @@ CREATE TABLE rollup_days (
   data BLOB NOT NULL
 ) STRICT;
 
--- Hours (`span` 3600000) and days (86400000) that are to be packed or rolled up, again or for the first time.
+-- Hours (`span` 3600000) and days (86400000) that are to be packed or rolled up, again or for the first time. `touches`
+-- tells whether there was news while that was done.
 CREATE TABLE history_open (
   span INTEGER NOT NULL,
   at INTEGER NOT NULL,
+  touches INTEGER NOT NULL,
   PRIMARY KEY (span, at)
 ) STRICT, WITHOUT ROWID;
 
