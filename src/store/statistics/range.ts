@@ -1,4 +1,4 @@
-import type { Rollup } from "../../domain/rollup.ts";
+import { NO_ROLLUP, type Rollup } from "../../domain/rollup.ts";
 import type { HistoryRead, KnownFeature, Reach } from "../history/read.ts";
 
 const HOUR_MS = 3_600_000;
@@ -19,9 +19,13 @@ export interface ResolvedRange extends Range {
   readonly resolution: Resolution;
 }
 
-/** A range that reaches past the samples is widened to the whole hours that are left of it. */
-export function resolveRange({ start, end }: Range, { samplesFrom }: Reach): ResolvedRange {
-  if (samplesFrom === null || start >= samplesFrom) return { start, end, resolution: "exact" };
+/**
+ * A range that reaches past the samples, to times of which hours are left, is widened to whole hours. Of times before
+ * all history nothing is left to widen to.
+ */
+export function resolveRange({ start, end }: Range, { samplesFrom, rollupsFrom }: Reach): ResolvedRange {
+  const hoursAlone = samplesFrom !== null && rollupsFrom !== null && rollupsFrom < samplesFrom;
+  if (!hoursAlone || start >= samplesFrom || end <= rollupsFrom) return { start, end, resolution: "exact" };
   return {
     start: Math.floor(start / HOUR_MS) * HOUR_MS,
     end: end <= samplesFrom ? Math.ceil(end / HOUR_MS) * HOUR_MS : end,
@@ -31,13 +35,16 @@ export function resolveRange({ start, end }: Range, { samplesFrom }: Reach): Res
 
 /** Each feature's range in one rollup, in the order of the features. */
 export function rollupsOver(
-  read: Pick<HistoryRead, "over" | "overMany" | "checkpoint">,
+  read: Pick<HistoryRead, "over" | "overMany" | "checkpoint" | "reach">,
   features: readonly KnownFeature[],
   { start, end }: Range,
 ): readonly Rollup[] {
-  if (features.length > FEW_FEATURES) return read.overMany(features, start, end);
+  const { samplesFrom, rollupsFrom } = read.reach();
+  const begin = Math.max(start, Math.min(samplesFrom ?? end, rollupsFrom ?? end));
+  if (begin >= end) return features.map(() => NO_ROLLUP);
+  if (features.length > FEW_FEATURES) return read.overMany(features, begin, end);
   return features.map((feature) => {
     read.checkpoint();
-    return read.over(feature, start, end);
+    return read.over(feature, begin, end);
   });
 }
