@@ -2,7 +2,7 @@ import { sumsOfRollup } from "../../domain/rollup.ts";
 import { createBucketed, type Point } from "../../domain/stats/bucketed.ts";
 import { eachSpan } from "../../domain/stats/spans.ts";
 import type { UsageSums } from "../../domain/stats/usage-sums.ts";
-import type { HistoryRead, KnownFeature } from "../history/read.ts";
+import type { HistoryRead, KnownFeature, Reach } from "../history/read.ts";
 import type { Range } from "./range.ts";
 
 const HOUR_MS = 3_600_000;
@@ -25,8 +25,8 @@ export function feed(
   sink: Sink,
 ): void {
   const from = Math.ceil(start / HOUR_MS) * HOUR_MS;
-  const samplesFrom = read.reach().samplesFrom ?? start;
-  const until = byHours ? Math.floor(end / HOUR_MS) * HOUR_MS : Math.ceil(samplesFrom / HOUR_MS) * HOUR_MS;
+  const lastHour = Math.floor(end / HOUR_MS) * HOUR_MS;
+  const until = byHours ? lastHour : Math.min(lastHour, hoursAlone(read.reach()));
   const steps = (a: number, b: number) => {
     if (a < b) eachSpan(read.series(feature, a, b), sink.addSpan);
   };
@@ -35,10 +35,16 @@ export function feed(
     return;
   }
   steps(start, from);
-  for (const { at, rollup } of read.hours(feature, from, Math.min(until, end))) {
+  for (const { at, rollup } of read.hours(feature, from, until)) {
     sink.addSums(at, sumsOfRollup(rollup));
   }
   steps(until, end);
+}
+
+/** End of the hours of which no samples are left. */
+function hoursAlone({ samplesFrom, rollupsFrom }: Reach): number {
+  if (samplesFrom === null || rollupsFrom === null || rollupsFrom >= samplesFrom) return 0;
+  return Math.ceil(samplesFrom / HOUR_MS) * HOUR_MS;
 }
 
 /** The points of one feature. `edges` as of `bucketEdges`. */

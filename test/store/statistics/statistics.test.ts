@@ -248,7 +248,10 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
     fc.asyncProperty(polls, start, cut, async (list, at, { head, tail }) => {
       const { rig, raws, until } = await play(list, at);
       const now = until + 1000;
-      const range = { start: at + head * 1000, end: Math.max(until - tail * 500, at + head * 1000 + 1000) };
+      const range = {
+        start: at + head * 1000,
+        end: Math.max(until - Math.floor(tail / 2) * 1000, at + head * 1000 + 1000),
+      };
       const read = rig.reader(now);
       const plain = sessionsOf(raws, now);
       const nobody = { servers: null, features: null, users: null, hosts: null };
