@@ -74,13 +74,13 @@ export function createRecorder(store: Store, open: Pick<OpenBuckets, "touch">): 
   }
 
   /** Whatever hour a row's new end, or its old one, reaches is to be rolled up. */
-  function touch(rows: readonly Coverage[], old: readonly (Coverage | null | undefined)[]): void {
-    for (const row of rows) {
+  function touch(rows: readonly Coverage[], old: readonly (Coverage | null | undefined)[]): (() => void)[] {
+    return rows.map((row) => {
       const was = old.find((one) => one?.from === row.from);
       const until = Math.max(row.until, was?.until ?? 0);
       const from = was?.readAt ?? row.from;
-      open.touch(from, Math.max(from, until - 1));
-    }
+      return open.touch(from, Math.max(from, until - 1));
+    });
   }
 
   return {
@@ -102,11 +102,12 @@ export function createRecorder(store: Store, open: Pick<OpenBuckets, "touch">): 
       const known = looked.record === "all" ? unread(state?.features) : (state?.features ?? new Map());
       const changed = looked.record === "nothing" ? [] : changesOf(picture, at, known);
       const features = new Map(known);
+      let noted: (() => void)[] = [];
       return {
         write() {
           for (const { from, readAt, until, running } of looked.rows)
             writeCoverage.run(server.id, from, readAt, until, running ? 1 : 0);
-          touch(looked.rows, [state?.look.current, around.found?.before]);
+          noted = touch(looked.rows, [state?.look.current, around.found?.before]);
           for (const { daemon, name, counts } of changed) {
             const key = featureKey(daemon, name);
             const id = known.get(key)?.id ?? idOf(server.id, daemon, name);
@@ -117,6 +118,7 @@ export function createRecorder(store: Store, open: Pick<OpenBuckets, "touch">): 
         },
         committed() {
           states.set(server.id, { look: looked.state, features });
+          for (const note of noted) note();
         },
       };
     },
