@@ -12,6 +12,7 @@ import { type App, apiDocument, createApp } from "../../src/http/app.ts";
 import type { HttpDeps, HttpSettings, KeyCheck, RescanRow } from "../../src/http/deps.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import { type ApiDocument, type Conformance, createConformance } from "./document.ts";
+import { emptyHistory } from "./history-port.ts";
 import { memoryStreams, PSEUDONYMS } from "./streams/rig.ts";
 
 /** 2026-03-01T12:00:00.000Z */
@@ -241,7 +242,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       }),
       clear: () => Promise.resolve(0),
     },
-    history: { query: () => Promise.reject(new Error("no history here")) },
+    history: emptyHistory(() => NOW),
     host: {
       info: () => ({
         hostname: "mon1",

@@ -99,6 +99,13 @@ const ROUTES: readonly [path: string, asked: string, ask: Ask, status: number][]
   ["/api/licenses/servers/{id}/raw", "/api/licenses/servers/eda/raw", {}, 200],
   ["/api/licenses/servers/{id}/raw", "/api/licenses/servers/new/raw", {}, 200],
   ["/api/licenses/summary", "/api/licenses/summary", {}, 200],
+  ["/api/licenses/stats", "/api/licenses/stats", {}, 200],
+  ["/api/licenses/sessions", "/api/licenses/sessions", {}, 200],
+  ["/api/licenses/heatmap", "/api/licenses/heatmap", {}, 200],
+  ["/api/licenses/efficiency", "/api/licenses/efficiency", {}, 200],
+  ["/api/licenses/usage", "/api/licenses/usage", {}, 200],
+  ["/api/licenses/expirations", "/api/licenses/expirations", {}, 200],
+  ["/api/licenses/expirations.ics", "/api/licenses/expirations.ics", {}, 200],
   ["/api/licenses/rescan", "/api/licenses/rescan", { method: "POST" }, 200],
   ["/api/keys", "/api/keys", {}, 200],
   [

@@ -56,6 +56,8 @@ export async function openApiDocument(routes: AnyElysia, version: string): Promi
       swagger({
         path: "/page",
         specPath: SPEC,
+        // The calendar's path has a dot.
+        excludeStaticFile: false,
         documentation: {
           info: { title: "licmond", version, description: DESCRIPTION, license: { name: "MIT" } },
           servers: [{ url: "/", description: "This daemon" }],
