@@ -68,7 +68,8 @@ export interface Book {
   change(alert: Alert, change: AlertChange): Alert;
   /** Notes that targets were told of it, in the row alone. */
   keep(alert: Alert, notes: readonly Note[]): void;
-  counts(): AlertCounts;
+  /** Alerts that fire about these servers; null = all. */
+  counts(servers: readonly string[] | null): AlertCounts;
   /** Writes and tells what has changed since the last call. Rejects when it could not be stored; it is told all the same. */
   commit(): Promise<void>;
 }
@@ -181,9 +182,11 @@ export function createBook({ rows, commit, outbox, notesFor, log }: BookDeps, no
       put(alert);
       notes.push(...more);
     },
-    counts() {
+    counts(servers) {
       const counts = { info: 0, warning: 0, critical: 0 };
-      for (const { severity } of firing.values()) counts[severity]++;
+      for (const { severity, server } of firing.values()) {
+        if (servers === null || (server !== null && servers.includes(server))) counts[severity]++;
+      }
       return counts;
     },
     async commit() {

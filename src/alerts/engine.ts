@@ -39,13 +39,15 @@ export interface DeniedSeats {
 
 export type Handled =
   | { readonly outcome: "done"; readonly alert: Alert }
-  | { readonly outcome: "unknown" | "resolved" };
+  | { readonly outcome: "unknown" }
+  | { readonly outcome: "resolved" };
 
 export interface AlertEngine {
   start(): void;
   /** Ends the timer and waits for what is being stored. */
   stop(): Promise<void>;
-  counts(): AlertCounts;
+  /** Alerts that fire about these servers; null = all. */
+  counts(servers: readonly string[] | null): AlertCounts;
   /** Alerts that fire now. */
   firing(): readonly Alert[];
   /** New denials, in the order in which they were told. */

@@ -22,6 +22,7 @@ import { requestId } from "./plugins/request-id.ts";
 import { responseHeaders } from "./plugins/response-headers.ts";
 import { socketOrigin } from "./plugins/socket-origin.ts";
 import { createRouteTable } from "./route-table.ts";
+import { alertRoutes } from "./routes/alerts.ts";
 import { efficiencyRoutes } from "./routes/efficiency.ts";
 import { executeRoutes } from "./routes/execute.ts";
 import { expirationRoutes } from "./routes/expirations.ts";
@@ -121,17 +122,18 @@ function apiRoutes(
     .use(serverInfoRoutes(deps))
     .use(metricsRoutes(deps, counters))
     .use(networkRoutes(deps))
-    .use(licenseRoutes(snapshotFor, exchanges, answers, forcePoll))
+    .use(licenseRoutes(deps, snapshotFor, exchanges, answers, forcePoll))
     .use(featureRoutes(snapshotFor, exchanges, answers))
     .use(userRoutes(snapshotFor, exchanges, answers))
     .use(serverRoutes(deps, snapshotFor, exchanges, answers))
-    .use(summaryRoutes(snapshotFor, exchanges, answers))
+    .use(summaryRoutes(deps, snapshotFor, exchanges, answers))
     .use(statsRoutes(deps, snapshotFor, exchanges))
     .use(sessionRoutes(deps, snapshotFor, exchanges))
     .use(heatmapRoutes(deps, snapshotFor, exchanges))
     .use(efficiencyRoutes(deps, snapshotFor, exchanges))
     .use(usageRoutes(deps, snapshotFor, exchanges))
     .use(expirationRoutes(deps, snapshotFor, exchanges))
+    .use(alertRoutes(deps, exchanges, audit))
     .use(rescanRoutes(deps, forcePoll))
     .use(reloadRoutes(deps, audit))
     .use(executeRoutes(deps, exchanges, audit))

@@ -1,5 +1,7 @@
 import type { Clock } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
+import { createAlerts } from "./alerts.ts";
+import { createDenials } from "./denials.ts";
 import { deleteEventsThrough } from "./events.ts";
 import { createHistoryRetention, type HistoryKeep } from "./history/retain.ts";
 import { createLogs } from "./logs.ts";
@@ -44,6 +46,8 @@ const STEP_ROWS = 500;
 export function createRetention({ store, clock, timers, log, keep }: RetentionDeps): Retention {
   const logs = createLogs(store);
   const sessions = createSessions(store);
+  const denials = createDenials(store);
+  const alerts = createAlerts(store);
   const history = createHistoryRetention(store);
   let timer: unknown = null;
   let stopped = true;
@@ -55,6 +59,8 @@ export function createRetention({ store, clock, timers, log, keep }: RetentionDe
       logs.retainStep({ logsBefore: now - logsMs, auditBefore: now - auditMs, maxBytes: logBytes }) ||
       deleteEventsThrough(store, now - eventsMs, STEP_ROWS) ||
       sessions.retainStep(now - sessionsMs) ||
+      denials.retainStep(now - sessionsMs) ||
+      alerts.retainStep(now - sessionsMs) ||
       history.step(now, { samplesMs, rollupsMs })
     );
   };

@@ -228,6 +228,11 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       disk: { status: "healthy", message: "12 % used" },
     }),
     streams: memoryStreams((id) => keys.get(id)?.state === "active"),
+    denials: {
+      page: () => ({ rows: [], total: 0 }),
+      people: () => ({ users: [], hosts: [] }),
+      logging: () => [],
+    },
     logs: {
       recent: () => [],
       search: () => ({ rows: [], total: 0 }),
@@ -243,6 +248,12 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       clear: () => Promise.resolve(0),
     },
     history: emptyHistory(() => NOW),
+    alerts: {
+      list: () => ({ rows: [], total: 0 }),
+      counts: () => ({ info: 0, warning: 1, critical: 2 }),
+      acknowledge: () => Promise.resolve({ outcome: "unknown" }),
+      silence: () => Promise.resolve({ outcome: "unknown" }),
+    },
     host: {
       info: () => ({
         hostname: "mon1",

@@ -37,7 +37,7 @@ export function createCommand(argv: readonly string[], run: RunCommand): Sender 
       });
       if (!ran.started) throw new DeliveryError(ran.failure.message);
       if (ran.timedOut) throw new DeliveryError("The command was ended at its timeout");
-      if (ran.exitCode === 0) return;
+      if (ran.exitCode === 0) return null;
       const words = escapeControls(new TextDecoder().decode(ran.stderr).trim()).slice(-MAX_WORDS);
       const how =
         ran.exitCode === null ? `was ended by ${ran.signal}` : `failed with exit code ${ran.exitCode}`;

@@ -144,7 +144,8 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
     const { dropped, target } = lane;
     const signal = AbortSignal.any([AbortSignal.timeout(SEND_TIMEOUT_MS), ending.signal]);
     try {
-      await lane.sender.send({ at: clock.now(), test: false, dropped, notes }, signal);
+      const remark = await lane.sender.send({ at: clock.now(), test: false, dropped, notes }, signal);
+      if (remark !== null) log.warn("A notification was delivered in part", { target: target.name, remark });
       if (lane.failures > 0) log.info("Notifications are delivered again", { target: target.name });
       const sent = new Set(notes);
       lane.notes = lane.notes.filter((note) => !sent.has(note));

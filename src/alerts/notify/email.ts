@@ -55,8 +55,8 @@ export function createEmail(options: EmailOptions, trust: EmailTrust = {}): Send
         // Whichever is late is nobody's any more.
         sending.catch(() => {});
         const { rejected } = await Promise.race([sending, aborted.promise]);
-        if (rejected.length > 0)
-          throw new DeliveryError(`${rejected.length} of ${to.length} recipients were refused`);
+        // The others have it: to send it again would tell them again.
+        return rejected.length > 0 ? `${rejected.length} of ${to.length} recipients were refused` : null;
       } catch (error) {
         throw error instanceof DeliveryError ? error : explained(error, pass);
       } finally {

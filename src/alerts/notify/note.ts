@@ -46,7 +46,10 @@ export class DeliveryError extends Error {
   }
 }
 
-/** Delivers messages to one target. Rejects with DeliveryError; resolves only when the receiver has taken it. */
+/**
+ * Delivers messages to one target. Rejects with DeliveryError; resolves only when the receiver has taken it, with what
+ * should be said about it all the same, or null.
+ */
 export interface Sender {
-  send(message: Message, signal: AbortSignal): Promise<void>;
+  send(message: Message, signal: AbortSignal): Promise<string | null>;
 }

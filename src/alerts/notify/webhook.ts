@@ -32,7 +32,7 @@ export function createWebhook({ url, secretFile, template }: WebhookOptions, clo
       const { status } = response;
       // Nobody reads what it says; the connection need not wait for it.
       await response.body?.cancel().catch(() => {});
-      if (status >= 200 && status < 300) return;
+      if (status >= 200 && status < 300) return null;
       if (status >= 300 && status < 400) {
         throw new DeliveryError(`It answered ${status}: redirects are not followed`);
       }

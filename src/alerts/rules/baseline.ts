@@ -4,11 +4,13 @@ import type { Finding } from "./rule.ts";
 
 /** What was normal for a server until now: what a new reading is held against. Stored, so that a restart misses nothing. */
 export interface Baseline {
-  /** Seats issued, by feature key; null = unlimited. */
-  readonly totals: Readonly<Record<string, number | null>>;
+  /** Seats issued, by feature key; null = unlimited, `?` = there is such a feature, and nobody could say how many. */
+  readonly totals: Readonly<Record<string, number | null | typeof UNSAID>>;
   /** Lines of the tool's output that no rule knows and everybody has got used to. */
   readonly unparsed: number;
 }
+
+const UNSAID = "?";
 
 /** A total that is not what it was. */
 export interface TotalChange {
@@ -24,7 +26,7 @@ export function compareTotals(
   baseline: Baseline | null,
   picture: ServerPicture,
 ): { readonly totals: Baseline["totals"]; readonly changes: readonly TotalChange[] } {
-  const totals: Record<string, number | null> = {};
+  const totals: Record<string, Baseline["totals"][string]> = {};
   const changes: TotalChange[] = [];
   const before = new Map(Object.entries(baseline?.totals ?? {}));
   for (const feature of picture.features) {
@@ -33,17 +35,17 @@ export function compareTotals(
     const from = before.get(key);
     before.delete(key);
     if (!isCounted(feature)) {
-      if (from !== undefined) totals[key] = from;
+      totals[key] = from === undefined ? UNSAID : from;
       continue;
     }
     const to = feature.unlimited ? null : feature.total;
     totals[key] = to;
-    if (baseline === null || from === to) continue;
+    if (baseline === null || from === to || from === UNSAID) continue;
     changes.push({ daemon, feature: name, ...(from !== undefined && { from }), to });
   }
   for (const [key, from] of before) {
     const [daemon = "", feature = ""] = key.split("\0");
-    changes.push({ daemon, feature, from });
+    if (from !== UNSAID) changes.push({ daemon, feature, from });
   }
   return { totals, changes };
 }

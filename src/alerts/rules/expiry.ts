@@ -1,7 +1,7 @@
 import type { Expiry } from "../../domain/reading.ts";
+import { daysLeft } from "../../domain/stats/expirations.ts";
 import type { PictureRule } from "./rule.ts";
 
-const DAY_MS = 86_400_000;
 /** Dates from then on are how some vendors write "permanent". */
 const FIRST_PERMANENT_YEAR = 2090;
 
@@ -10,43 +10,43 @@ const FIRST_PERMANENT_YEAR = 2090;
  * reading comes near whether or not the server answers, so stale features count; only a fresh reading shows that
  * a license was renewed.
  */
-export const expiry: PictureRule = ({ features }, { at, settingsOf }, see) => {
+export const expiry: PictureRule = ({ server, features }, { at, settingsOf }, see) => {
   for (const { daemon, name, expiry: date, state } of features) {
     const limits = settingsOf(daemon, name).expiryDays;
-    const level = expiryLevel(date, at, limits);
+    const days = daysLeft(date, server.timezone, at);
+    const level = expiryLevel(date, days, limits);
     if (level === null || (level === 0 && state !== "ok" && state !== "partial")) continue;
     see({ daemon, feature: name, detail: null }, level, () => {
-      const days = daysLeft(date, at);
       const over = days !== null && days < 0;
+      const passed = limits.filter((limit) => days !== null && days <= limit);
       return {
         severity: over ? "critical" : "warning",
         message: over
           ? `The license of ${name} expired on ${date.expiresOn}`
-          : `The license of ${name} expires on ${date.expiresOn}, in ${days} ${days === 1 ? "day" : "days"}`,
+          : `The license of ${name} expires on ${date.expiresOn}, ${when(days ?? 0)}`,
         value: days,
-        threshold: over
-          ? 0
-          : (limits.filter((limit) => days !== null && days <= limit).sort((a, b) => a - b)[0] ?? 0),
+        threshold: over || passed.length === 0 ? 0 : Math.min(...passed),
       };
     });
   }
 };
 
-/** Limits passed, and one more when expired; 0 for what never expires; null when the date is not known. */
+/**
+ * How many of the limits are passed, and one more when it is expired; 0 for what never expires; null when no date is
+ * known. `days` are those left.
+ */
 export function expiryLevel(
-  { expiresAt, expiresOn, permanent }: Expiry,
-  at: number,
+  { expiresOn, permanent }: Expiry,
+  days: number | null,
   limits: readonly number[],
 ): number | null {
   if (permanent) return 0;
-  if (expiresAt === null || expiresOn === null) return null;
+  if (days === null || expiresOn === null) return null;
   if (Number(expiresOn.slice(0, 4)) >= FIRST_PERMANENT_YEAR) return 0;
-  const left = expiresAt - at;
-  const passed = limits.filter((days) => left < (days + 1) * DAY_MS).length;
-  return left < 0 ? limits.length + 1 : passed;
+  return days < 0 ? limits.length + 1 : limits.filter((limit) => days <= limit).length;
 }
 
-/** Whole days left, as everywhere: negative = expired; null when there is no date. */
-export function daysLeft({ expiresAt }: Expiry, at: number): number | null {
-  return expiresAt === null ? null : Math.floor((expiresAt - at) / DAY_MS);
+function when(days: number): string {
+  if (days === 0) return "today";
+  return days === 1 ? "tomorrow" : `in ${days} days`;
 }

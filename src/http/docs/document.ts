@@ -1,6 +1,8 @@
 import { swagger } from "@elysiajs/swagger";
 import { type AnyElysia, Elysia } from "elysia";
+import { AlertRecord } from "../../domain/alerts.ts";
 import {
+  AlertEvent,
   CheckinEvent,
   CheckoutEvent,
   LogEvent,
@@ -27,6 +29,7 @@ import { HEADERS } from "./headers.ts";
 import { type Json, normalise } from "./normalise.ts";
 
 const COMPONENTS = {
+  Alert: AlertRecord,
   Error: ErrorBody,
   Server: ServerRecord,
   Member: MemberRecord,
@@ -42,6 +45,7 @@ const COMPONENTS = {
   CheckoutEvent,
   CheckinEvent,
   ServerStatusEvent,
+  AlertEvent,
 };
 
 const SPEC = "/document";

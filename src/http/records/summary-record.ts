@@ -1,3 +1,4 @@
+import type { AlertCounts } from "../../domain/alerts.ts";
 import { iso } from "../../domain/clock.ts";
 import type { Snapshot } from "../../domain/picture.ts";
 import type { ExpirationRecord, SummaryRecord } from "../../domain/records.ts";
@@ -5,14 +6,13 @@ import { daysLeft } from "../../domain/stats/expirations.ts";
 import { type PoolExpiry, summarise } from "../../domain/summary.ts";
 
 /** The totals of a snapshot as a record. Days left are counted from the snapshot's last poll: equal snapshots, equal bytes. */
-export function summaryRecord(snapshot: Snapshot): SummaryRecord {
+export function summaryRecord(snapshot: Snapshot, alerts: AlertCounts): SummaryRecord {
   const { expiries, collectedAt, ...totals } = summarise(snapshot);
   const asOf = snapshot.servers.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);
   const zones = new Map(snapshot.servers.map(({ server }) => [server.id, server.timezone]));
   return {
     ...totals,
-    // Nobody counts alerts yet: unknown, not none.
-    alerts: { info: null, warning: null, critical: null },
+    alerts: { ...alerts },
     expiries: expiries.map((expiry) =>
       expirationRecord(expiry, zones.get(expiry.server) ?? "UTC", asOf || (collectedAt ?? 0)),
     ),
