@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { registerCheck } from "./check.ts";
 import { withConfigOption } from "./config-option.ts";
 import { registerDemo } from "./demo.ts";
+import { registerExport } from "./export.ts";
 import { registerImport } from "./import.ts";
 import { registerInit } from "./init.ts";
 import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, mayColour } from "./io.ts";
@@ -49,6 +50,7 @@ Exit codes: 0 ok, 1 failure, 2 usage.`,
   registerParse(program, io);
   registerKeys(program, io);
   program.addCommand(simulateCommand(io).copyInheritedSettings(program));
+  registerExport(program, io);
   registerImport(program, io);
   registerOpenapi(program, io);
   registerVersion(program, io);

@@ -1,11 +1,6 @@
 import { Elysia } from "elysia";
-import { iso } from "../../domain/clock.ts";
 import { SessionRecord } from "../../domain/history-records.ts";
-import {
-  type ListedSession,
-  SESSION_ORDERS,
-  type SessionOrder,
-} from "../../store/statistics/session-list.ts";
+import { SESSION_ORDERS, type SessionOrder, sessionRecord } from "../../store/statistics/session-list.ts";
 import { type NamesFor, namesFor } from "../anonymous/names.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { chooseFormat } from "../answers/format.ts";
@@ -57,7 +52,7 @@ export function sessionRoutes(
       return rowsResponse(
         {
           ...{ plural: "sessions", record: SessionRecord, total, limit, offset },
-          rows: rows.map((session) => sessionRecord(session, people)),
+          rows: rows.map((session) => shownTo(people, sessionRecord(session))),
         },
         format,
       );
@@ -74,19 +69,7 @@ export function sessionRoutes(
   );
 }
 
-function sessionRecord(session: ListedSession, people: NamesFor): SessionRecord {
-  const { id, server, daemon, feature, version, count, handle, endReason } = session;
-  return {
-    ...{ id, server, daemon, feature },
-    user: people.user(session.user),
-    host: people.host(session.host),
-    display: people.text(session.display),
-    ...{ version, count, handle },
-    startedAt: iso(session.startedAt),
-    firstSeenAt: iso(session.firstSeenAt),
-    lastSeenAt: iso(session.seenAt),
-    endedAt: iso(session.endedAt),
-    endReason,
-    durationSeconds: Math.floor((session.heldUntil - session.beganAt) / 1000),
-  };
+function shownTo(people: NamesFor, record: SessionRecord): SessionRecord {
+  const { user, host, display } = record;
+  return { ...record, user: people.user(user), host: people.host(host), display: people.text(display) };
 }

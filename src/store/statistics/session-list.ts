@@ -1,7 +1,9 @@
+import { iso } from "../../domain/clock.ts";
+import type { SessionRecord } from "../../domain/history-records.ts";
 import type { Session } from "../../domain/session.ts";
 import type { HistoryRead } from "../history/read.ts";
 import { allOf, overlapCondition, type SessionFilter, sessionCondition } from "./filters.ts";
-import { type Asked, holdings } from "./open-sessions.ts";
+import { type Asked, type Holdings, holdings } from "./open-sessions.ts";
 
 /** What sessions can be sorted by: nothing that tells of a name. */
 export const SESSION_ORDERS = ["firstSeenAt", "lastSeenAt", "endedAt", "startedAt", "count"] as const;
@@ -37,7 +39,7 @@ export interface SessionsResult {
   readonly total: number;
 }
 
-const COLUMNS = `id, server_id AS server, daemon, feature, user, host, display, qualifier, version, count, handle,
+export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, host, display, qualifier, version, count, handle,
   started_at AS startedAt, began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt,
   ended_at AS endedAt, end_reason AS endReason`;
 
@@ -47,7 +49,7 @@ export function sessionsQuery(read: HistoryRead, query: SessionsQuery): Sessions
   const { sql, values } = allOf([sessionCondition(query.filter), overlapCondition(query.start, query.end)]);
   const direction = sort.descending ? "DESC" : "ASC";
   const rows = read.all<Session>(
-    `SELECT ${COLUMNS} FROM sessions WHERE ${sql}
+    `SELECT ${SESSION_COLUMNS} FROM sessions WHERE ${sql}
      ORDER BY ${COLUMN_OF[sort.field]} ${direction} NULLS LAST, id ${direction} LIMIT ? OFFSET ?`,
     ...values,
     limit,
@@ -58,16 +60,32 @@ export function sessionsQuery(read: HistoryRead, query: SessionsQuery): Sessions
     `SELECT count(*) AS total FROM sessions WHERE ${sql}`,
     ...values,
   );
-  const { holdingOf, lastReading } = holdings(read, query);
+  const held = holdings(read, query);
+  return { rows: rows.map((session) => listed(session, held)), total: count?.total ?? 0 };
+}
+
+/** A session with what its row does not say. */
+export function listed(session: Session, { holdingOf, lastReading }: Holdings): ListedSession {
   return {
-    rows: rows.map((session) => ({
-      ...session,
-      heldUntil: holdingOf(session).to,
-      seenAt:
-        session.endedAt === null
-          ? Math.max(session.lastSeenAt, lastReading(session.server) ?? 0)
-          : session.lastSeenAt,
-    })),
-    total: count?.total ?? 0,
+    ...session,
+    heldUntil: holdingOf(session).to,
+    seenAt:
+      session.endedAt === null
+        ? Math.max(session.lastSeenAt, lastReading(session.server) ?? 0)
+        : session.lastSeenAt,
+  };
+}
+
+/** The API's record, with the names as they are. */
+export function sessionRecord(session: ListedSession): SessionRecord {
+  const { id, server, daemon, feature, user, host, display, version, count, handle, endReason } = session;
+  return {
+    ...{ id, server, daemon, feature, user, host, display, version, count, handle },
+    startedAt: iso(session.startedAt),
+    firstSeenAt: iso(session.firstSeenAt),
+    lastSeenAt: iso(session.seenAt),
+    endedAt: iso(session.endedAt),
+    endReason,
+    durationSeconds: Math.floor((session.heldUntil - session.beganAt) / 1000),
   };
 }
