@@ -13,6 +13,7 @@ export type HeldSession = Pick<
   | "firstSeenAt"
   | "lastSeenAt"
   | "endedAt"
+  | "endReason"
 >;
 
 /** When seats were held by our evidence: [from, to), epoch ms. */
@@ -28,7 +29,7 @@ export interface Holding {
  * of asking.
  */
 export function holdingOf(
-  session: Pick<Session, "beganAt" | "lastSeenAt" | "endedAt">,
+  session: Pick<Session, "beganAt" | "lastSeenAt" | "endedAt" | "endReason">,
   readAt: number | null,
   now: number,
   intervalMs: number,
@@ -36,7 +37,9 @@ export function holdingOf(
   const { beganAt, endedAt } = session;
   const seen = endedAt === null ? Math.max(session.lastSeenAt, readAt ?? 0) : session.lastSeenAt;
   const end = endedAt ?? now;
-  const to = end - seen > 2 * intervalMs ? seen + intervalMs : end;
+  // A checkin was seen in time, by the interval of its day, which may not be today's.
+  const late = session.endReason !== "checkin" && end - seen > 2 * intervalMs;
+  const to = late ? seen + intervalMs : end;
   return { from: beganAt, to: Math.max(beganAt, to) };
 }
 

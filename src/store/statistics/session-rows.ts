@@ -6,7 +6,7 @@ import { allOf, type Condition } from "./filters.ts";
 const SLICE_ROWS = 10_000;
 
 const COLUMNS = `id, server_id AS server, daemon, feature, user, host, count,
-  began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt`;
+  began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason`;
 
 /** Visits sessions in the order of their ids, in slices, so that any number of them fits. */
 export function eachSession(

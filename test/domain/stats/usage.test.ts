@@ -28,7 +28,13 @@ function held(rolled: Rolled, start: number): HeldSession {
   const { user, host, feature, server, count } = rolled;
   return {
     ...{ user, host, feature, server, count, daemon: "acmed" },
-    ...{ beganAt: at, firstSeenAt: at, lastSeenAt: at, endedAt: at + rolled.minutes * MINUTE },
+    ...{
+      beganAt: at,
+      firstSeenAt: at,
+      lastSeenAt: at,
+      endedAt: at + rolled.minutes * MINUTE,
+      endReason: null,
+    },
   };
 }
 
@@ -135,11 +141,19 @@ describe("when seats were held", () => {
     ["an open one past a gap, to one interval behind the last reading", {}, 100_000, 900_000, 160_000],
     ["an ended one until its end", { lastSeenAt: 50_000, endedAt: 90_000 }, 800_000, 900_000, 90_000],
     ["one that ended unobserved", { lastSeenAt: 50_000, endedAt: 500_000 }, null, 900_000, 110_000],
+    [
+      "a checkin, whatever the interval is today",
+      { endedAt: 500_000, endReason: "checkin" },
+      null,
+      900_000,
+      500_000,
+    ],
     ["one that began behind its last moment", { beganAt: 20_000, endedAt: 15_000 }, null, 900_000, 20_000],
   ])("%s", (_, more, readAt, now, to) => {
     const one = { ...base, ...more };
     const holding = holdingOf(one, readAt, now, MINUTE);
     expect(holding).toEqual({ from: one.beganAt, to });
+    if (one.endReason === "checkin") return;
     const seen = one.endedAt === null && readAt !== null ? { ...one, lastSeenAt: readAt } : one;
     expect(Math.floor((holding.to - holding.from) / 1000)).toBe(durationSeconds(seen, now, MINUTE));
   });
