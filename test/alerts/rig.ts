@@ -11,6 +11,7 @@ import type { PollOutcome } from "../../src/domain/poll.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { type Alerts, createAlerts } from "../../src/store/alerts.ts";
 import { createNotifications, type Notifications } from "../../src/store/notifications.ts";
+import type { Store } from "../../src/store/open.ts";
 import { failedPoll, feature, NOON, outcome, reading, server } from "../domain/make.ts";
 import { open, temporaryDirectory } from "../store/place.ts";
 import { recordingLog } from "../store/recording-log.ts";
@@ -39,6 +40,7 @@ export interface Rig {
   readonly engine: AlertEngine;
   readonly alerts: Alerts;
   readonly queue: Notifications;
+  readonly store: Store;
   readonly log: ReturnType<typeof recordingLog>;
   now: number;
   /** Minutes go by; the engine's timer runs at each. */
@@ -154,7 +156,7 @@ export function createRig(first: Partial<Knobs> = {}, servers: readonly Monitore
     get engine() {
       return engine;
     },
-    ...{ alerts, queue, log, now: NOON, failing: false, disk: null },
+    ...{ alerts, queue, store, log, now: NOON, failing: false, disk: null },
     pass(minutes) {
       for (let minute = 0; minute < minutes; minute++) {
         rig.now += MINUTE;

@@ -106,6 +106,9 @@ const ROUTES: readonly [path: string, asked: string, ask: Ask, status: number][]
   ["/api/licenses/usage", "/api/licenses/usage", {}, 200],
   ["/api/licenses/expirations", "/api/licenses/expirations", {}, 200],
   ["/api/licenses/expirations.ics", "/api/licenses/expirations.ics", {}, 200],
+  ["/api/licenses/alerts", "/api/licenses/alerts", {}, 200],
+  ["/api/licenses/alerts/{id}/acknowledge", "/api/licenses/alerts/7/acknowledge", { method: "POST" }, 404],
+  ["/api/licenses/alerts/{id}/silence", "/api/licenses/alerts/7/silence", { method: "POST" }, 400],
   ["/api/licenses/rescan", "/api/licenses/rescan", { method: "POST" }, 200],
   ["/api/keys", "/api/keys", {}, 200],
   [

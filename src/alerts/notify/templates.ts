@@ -74,7 +74,6 @@ function teams(message: Message) {
       {
         contentType: "application/vnd.microsoft.card.adaptive",
         content: {
-          $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
           type: "AdaptiveCard",
           version: "1.4",
           body: [run(subject(message), { weight: "bolder" }), ...lines(message).map((line) => run(line))],

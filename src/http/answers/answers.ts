@@ -55,7 +55,7 @@ export function createAnswers(): Answers {
         keptVersion = snapshot.version;
       }
       const audience = exchange.caller?.anonymize === true ? "anonymous" : "";
-      const what = `${exchange.route?.path} ${exchange.path}?${exchange.query}#${format}#${audience}#${besides}`;
+      const what = `${exchange.route?.path} ${exchange.path}?${exchange.query}#${format}#${audience}${besides}`;
       const etag = tags.of(snapshot.version, what);
       if (matches(request.headers.get("if-none-match"), etag)) {
         return new Response(null, { status: 304, headers: { etag } });
