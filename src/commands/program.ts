@@ -7,6 +7,7 @@ import { registerImport } from "./import.ts";
 import { registerInit } from "./init.ts";
 import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, mayColour } from "./io.ts";
 import { registerKeys } from "./keys.ts";
+import { registerNotify } from "./notify.ts";
 import { registerOpenapi } from "./openapi.ts";
 import { registerParse } from "./parse.ts";
 import { registerProbe } from "./probe.ts";
@@ -49,6 +50,7 @@ Exit codes: 0 ok, 1 failure, 2 usage.`,
   registerProbe(program, io);
   registerParse(program, io);
   registerKeys(program, io);
+  registerNotify(program, io);
   program.addCommand(simulateCommand(io).copyInheritedSettings(program));
   registerExport(program, io);
   registerImport(program, io);

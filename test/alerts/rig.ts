@@ -50,11 +50,14 @@ export interface Rig {
   /** A poll that sees `used` of ten seats of one feature in use. */
   usage(used: number, name?: string): void;
   down(): void;
+  /** A poll whose lines do not add up. */
+  partial(used: number): void;
   /** The numbers get too old. */
   age(): void;
   setServers(servers: readonly MonitoredServer[]): void;
   configure(change: Partial<Knobs>): void;
   restart(): void;
+  close(): void;
   /** The next commits fail. */
   failing: boolean;
   disk: number | null;
@@ -172,6 +175,10 @@ export function createRig(first: Partial<Knobs> = {}, servers: readonly Monitore
     },
     usage: (used, name = "compiler") =>
       rig.poll({ reading: reading({ features: [feature({ name, used, checkouts: [], total: 10 })] }) }),
+    partial: (used) =>
+      rig.poll({
+        reading: reading({ features: [feature({ used, checkouts: [], consistency: "short" })] }),
+      }),
     down() {
       const { reading: none, error } = failedPoll();
       rig.poll({ reading: none, error });
@@ -197,6 +204,7 @@ export function createRig(first: Partial<Knobs> = {}, servers: readonly Monitore
       engine = create();
       engine.start();
     },
+    close: () => store.close(),
     events: () => events.splice(0),
     notes: () => notes.splice(0),
     said: () => events.splice(0).map(({ rule, change, severity }) => `${rule} ${change} ${severity}`),
