@@ -31,6 +31,8 @@ export interface DenialWatch {
   /** A poll's outcome: to be called for every change of a picture. */
   polled(picture: ServerPicture): void;
   logging(): readonly DenialLogging[];
+  /** Resolves once what is being read now has been read. */
+  idle(): Promise<void>;
   /** Ends the timer, waits for what is being read, and notes how far it came. */
   stop(): Promise<void>;
 }
@@ -232,6 +234,7 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
       );
     },
     logging: () => [...watched.values()].map(loggingOf),
+    idle: () => running,
     async stop() {
       stopped = true;
       cancel();
