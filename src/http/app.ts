@@ -23,6 +23,7 @@ import { responseHeaders } from "./plugins/response-headers.ts";
 import { socketOrigin } from "./plugins/socket-origin.ts";
 import { createRouteTable } from "./route-table.ts";
 import { alertRoutes } from "./routes/alerts.ts";
+import { denialRoutes } from "./routes/denials.ts";
 import { efficiencyRoutes } from "./routes/efficiency.ts";
 import { executeRoutes } from "./routes/execute.ts";
 import { expirationRoutes } from "./routes/expirations.ts";
@@ -133,6 +134,7 @@ function apiRoutes(
     .use(efficiencyRoutes(deps, snapshotFor, exchanges))
     .use(usageRoutes(deps, snapshotFor, exchanges))
     .use(expirationRoutes(deps, snapshotFor, exchanges))
+    .use(denialRoutes(deps, exchanges))
     .use(alertRoutes(deps, exchanges, audit))
     .use(rescanRoutes(deps, forcePoll))
     .use(reloadRoutes(deps, audit))
