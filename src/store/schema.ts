@@ -132,7 +132,9 @@ export const sessions = sqliteTable(
   (table) => [
     index("sessions_open").on(table.serverId).where(isNull(table.endedAt)),
     index("sessions_by_end").on(table.endedAt).where(isNotNull(table.endedAt)),
-    index("sessions_by_feature").on(table.serverId, table.daemon, table.feature, table.endedAt),
+    index("sessions_by_feature")
+      .on(table.serverId, table.daemon, table.feature, table.endedAt)
+      .where(isNotNull(table.endedAt)),
   ],
 );
 

@@ -36,7 +36,7 @@ export interface HistoryRead {
   days(feature: KnownFeature, start: number, end: number): readonly Bucket[];
   /**
    * All of [start, end) in one rollup: whole days and hours where they are stored, steps at the edges.
-   * Where only rollups reach, the range is widened to whole hours.
+   * Where only rollups reach, the range is widened to whole hours. Without `users`: sessions tell them exactly.
    */
   over(feature: KnownFeature, start: number, end: number): Rollup;
   /** The same for many features, read day by day: the way for whole sites. In the order of the features. */

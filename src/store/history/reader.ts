@@ -138,11 +138,11 @@ export function createReader(sqlite: Database, { now, checkpoint }: ReaderOption
     return [...ids].sort((a, b) => a - b);
   }
 
-  function fromSamples(feature: KnownFeature, start: number, end: number): Rollup {
+  function fromSamples(feature: KnownFeature, start: number, end: number, withUsers = true): Rollup {
     const rollup = rollupOf(series(feature, start, end), start, end);
     return {
       ...rollup,
-      users: rollup.groups.length === 0 ? [] : users(feature, start, end),
+      users: rollup.groups.length === 0 || !withUsers ? [] : users(feature, start, end),
       denials: countDenials(feature, start, end),
     };
   }
@@ -163,7 +163,7 @@ export function createReader(sqlite: Database, { now, checkpoint }: ReaderOption
     return openIn(HOUR_MS, day * DAY_MS, day * DAY_MS + 1).size > 0;
   }
 
-  function hours(feature: KnownFeature, start: number, end: number): Bucket[] {
+  function hours(feature: KnownFeature, start: number, end: number, withUsers = true): Bucket[] {
     const from = hourEnd(start);
     const until = hourEnd(end);
     const buckets: Bucket[] = [];
@@ -171,10 +171,10 @@ export function createReader(sqlite: Database, { now, checkpoint }: ReaderOption
       const dayAt = day * DAY_MS;
       const open = openIn(HOUR_MS, dayAt, dayAt + DAY_MS);
       const data = hoursOfDay.get(packedKey(day, feature.id))?.data;
-      const stored = data === undefined ? [] : unpackHours(dayAt, data);
+      const stored = data === undefined ? [] : unpackHours(dayAt, data, withUsers);
       const list = open.size === 0 ? stored : stored.filter(({ at }) => !open.has(at));
       for (const at of open) {
-        const rollup = fromSamples(feature, at, at + HOUR_MS);
+        const rollup = fromSamples(feature, at, at + HOUR_MS, withUsers);
         if (rollup.groups.length > 0) list.push({ at, rollup });
       }
       if (open.size > 0) list.sort((a, b) => a.at - b.at);
@@ -183,11 +183,11 @@ export function createReader(sqlite: Database, { now, checkpoint }: ReaderOption
     return buckets;
   }
 
-  function wholeDay(feature: KnownFeature, at: number): Rollup {
-    return mergeRollups(hours(feature, at, at + DAY_MS).map(({ rollup }) => rollup));
+  function wholeDay(feature: KnownFeature, at: number, withUsers = true): Rollup {
+    return mergeRollups(hours(feature, at, at + DAY_MS, withUsers).map(({ rollup }) => rollup));
   }
 
-  function days(feature: KnownFeature, start: number, end: number): Bucket[] {
+  function days(feature: KnownFeature, start: number, end: number, withUsers = true): Bucket[] {
     const first = Math.ceil(start / DAY_MS);
     const behind = Math.ceil(end / DAY_MS);
     const open = openIn(DAY_MS, first * DAY_MS, behind * DAY_MS);
@@ -196,10 +196,10 @@ export function createReader(sqlite: Database, { now, checkpoint }: ReaderOption
       const at = day * DAY_MS;
       const data = open.has(at) ? undefined : rollupOfDay.get(packedKey(day, feature.id))?.data;
       const rollup = open.has(at)
-        ? wholeDay(feature, at)
+        ? wholeDay(feature, at, withUsers)
         : data === undefined
           ? NO_ROLLUP
-          : unpackDayRollup(at, data);
+          : unpackDayRollup(at, data, withUsers);
       if (rollup.groups.length > 0) buckets.push({ at, rollup });
     }
     return buckets;
@@ -244,12 +244,12 @@ export function createReader(sqlite: Database, { now, checkpoint }: ReaderOption
       const low = hourEnd(from);
       const high = hourStart(until);
       if (low >= high) {
-        if (from < until) parts.push(fromSamples(feature, from, until));
+        if (from < until) parts.push(fromSamples(feature, from, until, false));
         continue;
       }
-      if (from < low) parts.push(fromSamples(feature, from, low));
-      for (const { rollup } of hours(feature, low, high)) parts.push(rollup);
-      if (high < until) parts.push(fromSamples(feature, high, until));
+      if (from < low) parts.push(fromSamples(feature, from, low, false));
+      for (const { rollup } of hours(feature, low, high, false)) parts.push(rollup);
+      if (high < until) parts.push(fromSamples(feature, high, until, false));
     }
     return parts;
   }
@@ -261,15 +261,15 @@ export function createReader(sqlite: Database, { now, checkpoint }: ReaderOption
     samples,
     series,
     fromSamples,
-    hours,
-    days,
+    hours: (feature, start, end) => hours(feature, start, end),
+    days: (feature, start, end) => days(feature, start, end),
     over(feature, start, end) {
       const range = widened(start, end);
       const first = Math.ceil(range.start / DAY_MS);
       const last = Math.floor(range.end / DAY_MS);
       const parts = edges(feature, range.start, range.end, first, last);
       if (first < last) {
-        for (const { rollup } of days(feature, first * DAY_MS, last * DAY_MS)) parts.push(rollup);
+        for (const { rollup } of days(feature, first * DAY_MS, last * DAY_MS, false)) parts.push(rollup);
       }
       return mergeRollups(parts);
     },
@@ -288,13 +288,13 @@ export function createReader(sqlite: Database, { now, checkpoint }: ReaderOption
         const at = day * DAY_MS;
         if (open.has(at)) {
           features.forEach((feature, index) => {
-            parts[index]?.push(wholeDay(feature, at));
+            parts[index]?.push(wholeDay(feature, at, false));
           });
           continue;
         }
         for (const { key, data } of rollupsOfDay.iterate(packedKey(day, 0), packedKey(day + 1, 0))) {
           const index = indexes.get(featureOfKey(key));
-          if (index !== undefined) parts[index]?.push(unpackDayRollup(at, data));
+          if (index !== undefined) parts[index]?.push(unpackDayRollup(at, data, false));
         }
       }
       return parts.map((list) => mergeRollups(list));

@@ -24,16 +24,30 @@ export function packDayRollup(dayAt: number, rollup: Rollup): Uint8Array {
   return packBody({ at: dayAt, rollup }, DAY_MS);
 }
 
-export function unpackDayRollup(dayAt: number, data: Uint8Array): Rollup {
-  return unpackBody(createByteReader(data), dayAt, DAY_MS);
+/** `users` false leaves them out, which saves most of the time. */
+export function unpackDayRollup(dayAt: number, data: Uint8Array, users = true): Rollup {
+  return unpackBody(createByteReader(data), dayAt, DAY_MS, users);
 }
 
 /** The hours of a day, ascending; those that nothing is known of are left out. */
-export function unpackHours(dayAt: number, data: Uint8Array): Bucket[] {
-  return recordsOf(data).map(({ hour, from }) => {
-    const at = dayAt + hour * HOUR_MS;
-    return { at, rollup: unpackBody(createByteReader(data, from), at, HOUR_MS) };
-  });
+export function unpackHours(dayAt: number, data: Uint8Array, users = true): Bucket[] {
+  const buckets: Bucket[] = [];
+  const reader = createByteReader(data);
+  let before: Rollup | null = null;
+  let beforeAt = 0;
+  while (reader.left > 0) {
+    const head = reader.byte();
+    const at = dayAt + (head & HOUR_BITS) * HOUR_MS;
+    let rollup: Rollup;
+    if ((head & SAME_AS_BEFORE) !== 0 && before !== null) {
+      const { coveredUntil } = before;
+      rollup = { ...before, coveredUntil: coveredUntil === null ? null : coveredUntil - beforeAt + at };
+    } else rollup = unpackBody(reader, at, HOUR_MS, users);
+    buckets.push({ at, rollup });
+    before = rollup;
+    beforeAt = at;
+  }
+  return buckets;
 }
 
 /** The day with an hour put in its place; one of which nothing is known is left out. */
@@ -107,7 +121,7 @@ function packBody({ at, rollup }: Bucket, spanMs: number): Uint8Array {
   return writer.take();
 }
 
-function unpackBody(reader: ByteReader, at: number, spanMs: number): Rollup {
+function unpackBody(reader: ByteReader, at: number, spanMs: number, withUsers = true): Rollup {
   const flags = reader.byte();
   const full = (flags & FULL) !== 0;
   const count = full ? 1 : reader.number();
@@ -131,7 +145,7 @@ function unpackBody(reader: ByteReader, at: number, spanMs: number): Rollup {
   let user = 0;
   for (let left = reader.number(); left > 0; left--) {
     user += reader.number();
-    users.push(user);
+    if (withUsers) users.push(user);
   }
   const denials = (flags & DENIALS) !== 0 ? reader.number() : null;
   return { groups, total, coveredUntil: groups.length === 0 ? null : at + until, users, denials };
