@@ -6,13 +6,14 @@ import { existsSync } from "node:fs";
 import { featuresHttp } from "./features-http.ts";
 import { gate } from "./gate.ts";
 import { history } from "./history.ts";
+import { importLog } from "./import.ts";
 import { parse } from "./parse.ts";
 import { BINARY } from "./place.ts";
 import { spawns } from "./spawns.ts";
 import { startup } from "./startup.ts";
 import { type Bench, holds, type Row, tableOf } from "./table.ts";
 
-const BENCHES: readonly Bench[] = [startup, parse, featuresHttp, gate, spawns, history];
+const BENCHES: readonly Bench[] = [startup, parse, importLog, featuresHttp, gate, spawns, history];
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !BENCHES.some((bench) => bench.name === name));

@@ -39,7 +39,7 @@ export interface ImportOptions {
 
 /** Rows in one transaction, alone and beside a daemon (which waits for it). */
 const ROWS_ALONE = 20_000;
-const ROWS_BESIDE = 250;
+const ROWS_BESIDE = 150;
 const BREAK_MS = 5;
 /** Nothing is added to an episode that was quiet for so long. */
 const OVER_MS = 2 * RETRY_WINDOW_MS;
@@ -54,6 +54,7 @@ const GAP_MS = 13 * 3_600_000;
 export async function importLogs(options: ImportOptions): Promise<ImportReport> {
   const { store, server, zone, now, beside, onProgress } = options;
   const sessions = createSessionImport(store);
+  if (!beside) sessions.alone();
   const denials = createDenials(store);
   const observedFrom = sessions.observedFrom(server.id);
   store.transaction(() => {
@@ -80,8 +81,8 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
     waiting = [];
     const step = beside ? ROWS_BESIDE : ROWS_ALONE;
     for (let at = 0; at < fresh.length; at += step) {
-      const rows = fresh.slice(at, at + step).map((session) => ({ server: server.id, ...session }));
-      const added = store.transaction(() => sessions.add(rows));
+      const rows = fresh.slice(at, at + step);
+      const added = store.transaction(() => sessions.add(server.id, rows));
       report.sessions.added += added;
       report.sessions.known += rows.length - added;
       if (beside) await Bun.sleep(BREAK_MS);

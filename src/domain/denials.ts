@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { iso } from "./clock.ts";
-import type { EventInput } from "./events.ts";
 import { nullable, Timestamp, words } from "./records.ts";
 
 export const DENIAL_OUTCOMES = ["denied", "granted_later", "queued"] as const;
@@ -68,8 +67,4 @@ export const DenialFields = { deniedAt: Timestamp, ...fields };
 
 export function denialRecord({ at, until, ...rest }: Denial): DenialRecord {
   return { timestamp: iso(at), ...rest, until: iso(until) };
-}
-
-export function denialEvent({ at, until, ...rest }: Denial): EventInput {
-  return { type: "denial", deniedAt: iso(at), ...rest, until: iso(until) };
 }

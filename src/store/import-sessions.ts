@@ -3,7 +3,6 @@ import type { Store } from "./open.ts";
 
 /** A session that an old log tells of. Times are epoch ms. */
 export interface OldSession {
-  readonly server: string;
   readonly daemon: string;
   readonly feature: string;
   readonly user: string;
@@ -25,7 +24,9 @@ export interface SessionImport {
   /** Since when the server's sessions are known from polls; null = they are not. */
   observedFrom(server: string): number | null;
   /** Adds what is not there yet; answers how many were added. In the caller's transaction. */
-  add(sessions: readonly OldSession[]): number;
+  add(server: string, sessions: readonly OldSession[]): number;
+  /** Nobody else is at work: the write-ahead log may grow, and is written back less often. */
+  alone(): void;
 }
 
 /**
@@ -37,21 +38,27 @@ export function createSessionImport({ sqlite, read }: Store): SessionImport {
     sqlite.query<{ id: number | null }, []>("SELECT min(id) AS id FROM sessions").get(),
   );
   let last = Math.min(0, lowest?.id ?? 0);
+  // The note comes before what it notes: it says whether that is there yet.
+  const note = sqlite.query(
+    "INSERT INTO imported_sessions (session_id, hash) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING",
+  );
   const known = sqlite.query<{ id: number; end_reason: string | null }, [bigint]>(
-    `SELECT id, end_reason FROM imported_sessions JOIN sessions ON sessions.id = session_id WHERE hash = ?`,
+    "SELECT id, end_reason FROM imported_sessions JOIN sessions ON sessions.id = session_id WHERE hash = ?",
   );
   const finish = sqlite.query(
-    "UPDATE sessions SET count = $count, last_seen_at = $endedAt, ended_at = $endedAt, end_reason = $endReason WHERE id = $id",
+    "UPDATE sessions SET count = ?1, last_seen_at = ?2, ended_at = ?2, end_reason = ?3 WHERE id = ?4",
   );
-  const mark = sqlite.query("INSERT INTO imported_sessions (session_id, hash) VALUES (?, ?)");
   const insert = sqlite.query(
     `INSERT INTO sessions (id, server_id, daemon, feature, user, host, version, count, handle, started_at, began_at,
        first_seen_at, last_seen_at, ended_at, end_reason)
-     VALUES ($id, $server, $daemon, $feature, $user, $host, $version, $count, $handle, $startedAt, $startedAt,
-       $startedAt, $endedAt, $endedAt, $endReason)`,
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?10, ?11, ?11, ?12)`,
   );
 
   return {
+    alone() {
+      sqlite.run("PRAGMA wal_autocheckpoint = 16384");
+      sqlite.run("PRAGMA cache_size = -131072");
+    },
     observedFrom: (server) =>
       read(
         () =>
@@ -61,22 +68,27 @@ export function createSessionImport({ sqlite, read }: Store): SessionImport {
             )
             .get(server)?.first ?? null,
       ),
-    add(sessions) {
+    add(server, sessions) {
       let added = 0;
-      for (const { data, ordinal, part, ...session } of sessions) {
-        const { server, daemon, feature, user, host, startedAt, count, endedAt, endReason } = session;
+      sqlite.run("PRAGMA defer_foreign_keys = ON");
+      for (const session of sessions) {
+        const { daemon, feature, user, host, version, handle, data } = session;
+        const { startedAt, endedAt, endReason, count, ordinal, part } = session;
         const hash = hashOf(
-          [server, daemon, feature, user, host ?? "", data ?? "", startedAt, ordinal, part].join("\0"),
+          `${server}\0${daemon}\0${feature}\0${user}\0${host ?? ""}\0${data ?? ""}\0${startedAt}\0${ordinal}\0${part}`,
         );
-        const before = known.get(hash);
-        if (before === null) {
-          const id = --last;
-          insert.run({ id, ...session });
-          mark.run(id, hash);
-          added++;
+        if (note.run(last - 1, hash).changes === 0) {
+          const before = known.get(hash);
           // A longer log may tell the end that a shorter one did not have.
-        } else if (before.end_reason === "unobserved")
-          finish.run({ id: before.id, count, endedAt, endReason });
+          if (before?.end_reason === "unobserved") finish.run(count, endedAt, endReason, before.id);
+          continue;
+        }
+        last--;
+        added++;
+        insert.run(
+          ...([last, server, daemon, feature, user, host, version, count] as const),
+          ...([handle, startedAt, endedAt, endReason] as const),
+        );
       }
       return added;
     },

@@ -1,7 +1,8 @@
 import type { Clock } from "../../domain/clock.ts";
 import { countDenials, type DenialCounters } from "../../domain/denial-counters.ts";
 import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../../domain/denial-episodes.ts";
-import { countedDenials, denialEvent } from "../../domain/denials.ts";
+import { denialEvent } from "../../domain/denial-events.ts";
+import { countedDenials } from "../../domain/denials.ts";
 import type { EventInput } from "../../domain/events.ts";
 import type { Log } from "../../domain/log.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
