@@ -133,7 +133,7 @@ export const sessions = sqliteTable(
     index("sessions_open").on(table.serverId).where(isNull(table.endedAt)),
     index("sessions_by_end").on(table.endedAt).where(isNotNull(table.endedAt)),
     index("sessions_by_feature")
-      .on(table.serverId, table.daemon, table.feature, table.endedAt)
+      .on(table.serverId, table.daemon, table.feature, table.endedAt, table.firstSeenAt)
       .where(isNotNull(table.endedAt)),
   ],
 );

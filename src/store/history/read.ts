@@ -36,11 +36,16 @@ export interface HistoryRead {
   days(feature: KnownFeature, start: number, end: number): readonly Bucket[];
   /**
    * All of [start, end) in one rollup: whole days and hours where they are stored, steps at the edges.
-   * Where only rollups reach, the range is widened to whole hours. Without `users`: sessions tell them exactly.
+   * Where only rollups reach, the range is widened to whole hours. `users` only when asked for.
    */
-  over(feature: KnownFeature, start: number, end: number): Rollup;
+  over(feature: KnownFeature, start: number, end: number, withUsers?: boolean): Rollup;
   /** The same for many features, read day by day: the way for whole sites. In the order of the features. */
-  overMany(features: readonly KnownFeature[], start: number, end: number): readonly Rollup[];
+  overMany(
+    features: readonly KnownFeature[],
+    start: number,
+    end: number,
+    withUsers?: boolean,
+  ): readonly Rollup[];
   /** Small ids of the users with a session in [start, end), ascending: those of the rollups. */
   users(feature: KnownFeature, start: number, end: number): readonly number[];
   /** Rows of any SELECT; parameters are bound. For what has no method of its own, e.g. sessions. */

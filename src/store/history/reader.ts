@@ -231,6 +231,7 @@ export function createReader(sqlite: Database, { now, checkpoint }: ReaderOption
     end: number,
     firstDay: number,
     lastDay: number,
+    withUsers: boolean,
   ): Rollup[] {
     const stretches =
       firstDay < lastDay
@@ -244,12 +245,12 @@ export function createReader(sqlite: Database, { now, checkpoint }: ReaderOption
       const low = hourEnd(from);
       const high = hourStart(until);
       if (low >= high) {
-        if (from < until) parts.push(fromSamples(feature, from, until, false));
+        if (from < until) parts.push(fromSamples(feature, from, until, withUsers));
         continue;
       }
-      if (from < low) parts.push(fromSamples(feature, from, low, false));
-      for (const { rollup } of hours(feature, low, high, false)) parts.push(rollup);
-      if (high < until) parts.push(fromSamples(feature, high, until, false));
+      if (from < low) parts.push(fromSamples(feature, from, low, withUsers));
+      for (const { rollup } of hours(feature, low, high, withUsers)) parts.push(rollup);
+      if (high < until) parts.push(fromSamples(feature, high, until, withUsers));
     }
     return parts;
   }
@@ -263,23 +264,23 @@ export function createReader(sqlite: Database, { now, checkpoint }: ReaderOption
     fromSamples,
     hours: (feature, start, end) => hours(feature, start, end),
     days: (feature, start, end) => days(feature, start, end),
-    over(feature, start, end) {
+    over(feature, start, end, withUsers = false) {
       const range = widened(start, end);
       const first = Math.ceil(range.start / DAY_MS);
       const last = Math.floor(range.end / DAY_MS);
-      const parts = edges(feature, range.start, range.end, first, last);
+      const parts = edges(feature, range.start, range.end, first, last, withUsers);
       if (first < last) {
-        for (const { rollup } of days(feature, first * DAY_MS, last * DAY_MS, false)) parts.push(rollup);
+        for (const { rollup } of days(feature, first * DAY_MS, last * DAY_MS, withUsers)) parts.push(rollup);
       }
       return mergeRollups(parts);
     },
-    overMany(features, start, end) {
+    overMany(features, start, end, withUsers = false) {
       const range = widened(start, end);
       const first = Math.ceil(range.start / DAY_MS);
       const last = Math.floor(range.end / DAY_MS);
       const parts = features.map((feature) => {
         checkpoint?.();
-        return edges(feature, range.start, range.end, first, last);
+        return edges(feature, range.start, range.end, first, last, withUsers);
       });
       const indexes = new Map(features.map(({ id }, index) => [id, index]));
       const open = openIn(DAY_MS, first * DAY_MS, Math.max(first, last) * DAY_MS);
@@ -288,13 +289,13 @@ export function createReader(sqlite: Database, { now, checkpoint }: ReaderOption
         const at = day * DAY_MS;
         if (open.has(at)) {
           features.forEach((feature, index) => {
-            parts[index]?.push(wholeDay(feature, at, false));
+            parts[index]?.push(wholeDay(feature, at, withUsers));
           });
           continue;
         }
-        for (const { key, data } of rollupsOfDay.iterate(packedKey(day, 0), packedKey(day + 1, 0))) {
+        for (const { key, data } of rollupsOfDay.all(packedKey(day, 0), packedKey(day + 1, 0))) {
           const index = indexes.get(featureOfKey(key));
-          if (index !== undefined) parts[index]?.push(unpackDayRollup(at, data, false));
+          if (index !== undefined) parts[index]?.push(unpackDayRollup(at, data, withUsers));
         }
       }
       return parts.map((list) => mergeRollups(list));

@@ -63,6 +63,7 @@ CREATE TABLE history_open (
   PRIMARY KEY (span, at)
 ) STRICT, WITHOUT ROWID;
 
--- Who held a seat of a feature in a range. Without the open ones, which `sessions_open` finds: a session that comes and
--- goes then touches one page of this index, and not three.
-CREATE INDEX sessions_by_feature ON sessions (server_id, daemon, feature, ended_at) WHERE ended_at IS NOT NULL;
+-- Who held a seat of a feature in a range: what ended later and was seen before its end, told from the index alone.
+-- Without the open ones, which `sessions_open` finds: a session that comes and goes then touches one page, not three.
+CREATE INDEX sessions_by_feature ON sessions (server_id, daemon, feature, ended_at, first_seen_at)
+  WHERE ended_at IS NOT NULL;
