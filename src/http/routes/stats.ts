@@ -14,7 +14,7 @@ import { rowsResponse, withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
-import { ask, askedNow, rangeOf, timezone } from "../history.ts";
+import { ask, rangeOf, timezone } from "../history.ts";
 import { FORMAT, flag, LIVE_PAGE, names, sortBy, wholeNames, word } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { endTime, startTime } from "../query-time.ts";
@@ -39,7 +39,7 @@ const QUERY = queryOf({
 
 /** Figures of features over a range, and how they went. */
 export function statsRoutes(
-  { history, clock, settings, live }: Pick<HttpDeps, "history" | "clock" | "settings" | "live">,
+  { history, clock, settings }: Pick<HttpDeps, "history" | "clock" | "settings">,
   snapshotFor: SnapshotFor,
   exchanges: Exchanges,
 ) {
@@ -50,15 +50,14 @@ export function statsRoutes(
       const query = QUERY.parse(exchange.query);
       const format = chooseFormat(query.format, request.headers.get("accept"));
       namedServers(snapshotFor(exchange), query.server);
-      const asked = askedNow(clock, live.snapshot());
-      const range = rangeOf(query, asked.now, DAY_MS);
+      const range = rangeOf(query, clock.now(), DAY_MS);
       const series = format === "json" && (query.series ?? query.feature !== null);
       const interval = query.interval === "auto" ? null : query.interval;
       if (series)
         checkPoints(bucketCount(interval ?? autoInterval(range.start, range.end), range.start, range.end));
       const { limit, offset, sort } = query;
       const told = await ask(history, request, "stats", {
-        ...{ ...asked, ...range, interval, series, sort, limit, offset },
+        ...{ ...range, interval, series, sort, limit, offset },
         filter: { servers: query.server, features: query.feature },
         timezone: query.timezone ?? settings().timezone,
       });

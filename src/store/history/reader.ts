@@ -293,7 +293,7 @@ export function createReader(sqlite: Database, { now, checkpoint }: ReaderOption
           });
           continue;
         }
-        for (const { key, data } of rollupsOfDay.all(packedKey(day, 0), packedKey(day + 1, 0))) {
+        for (const { key, data } of rollupsOfDay.iterate(packedKey(day, 0), packedKey(day + 1, 0))) {
           const index = indexes.get(featureOfKey(key));
           if (index !== undefined) parts[index]?.push(unpackDayRollup(at, data, withUsers));
         }

@@ -30,7 +30,7 @@ export function efficiencyQuery(read: HistoryRead, query: EfficiencyQuery): Effi
   const { start, end } = range;
   const { holdingOf } = holdings(read, query);
   const known = read.features(featureFilter(filter));
-  const rollups = rollupsOver(read, known, range);
+  const rollups = rollupsOver(read, known, range, false);
   const found = known
     .map((feature, index) => ({ feature, rollup: rollups[index] ?? NO_ROLLUP }))
     .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);

@@ -1,38 +1,36 @@
-import { clip } from "../../domain/stats/holding.ts";
 import type { HistoryRead, KnownFeature } from "../history/read.ts";
-import { overlapCondition } from "./filters.ts";
-import { type Asked, holdings } from "./open-sessions.ts";
 import type { Range } from "./range.ts";
-import { eachSession, sessionsOf } from "./session-rows.ts";
 
-/** Sessions and their distinct users. */
-export interface Holders {
-  readonly sessions: number;
-  readonly uniqueUsers: number;
+/**
+ * Counts the sessions of a feature that overlap a range, as the list of sessions does. Of years there are many: those
+ * that ended later than the start are counted in an index, and only those that ended behind the range are looked at.
+ */
+export function sessionCounter(
+  read: Pick<HistoryRead, "all">,
+  { start, end }: Range,
+): (feature: KnownFeature) => number {
+  const of =
+    "SELECT count(*) AS sessions FROM sessions WHERE server_id = ? AND daemon = ? AND feature = ? AND ended_at > ?";
+  const count = (sql: string, { server, daemon, feature }: KnownFeature, ...times: number[]) =>
+    read.all<{ sessions: number }>(sql, server, daemon, feature, ...times)[0]?.sessions ?? 0;
+  const later = read.all("SELECT 1 FROM sessions WHERE ended_at > ? LIMIT 1", end).length > 0;
+  const open = new Map(
+    read
+      .all<{ server: string; daemon: string; feature: string; sessions: number }>(
+        `SELECT server_id AS server, daemon, feature, count(*) AS sessions FROM sessions
+         WHERE ended_at IS NULL AND began_at < ? GROUP BY server_id, daemon, feature`,
+        end,
+      )
+      .map((row) => [keyOf(row), row.sessions]),
+  );
+  return (feature) =>
+    count(of, feature, start) -
+    (later ? count(`${of} AND began_at >= ?`, feature, end, end) : 0) +
+    (open.get(keyOf(feature)) ?? 0);
 }
 
-/** Features asked for one by one; of more, all sessions of the range are read once. */
-const FEW_FEATURES = 50;
-
-/** Who held seats of these features in a range. In the order of the features. */
-export function holdersOf(
-  read: Pick<HistoryRead, "all" | "checkpoint">,
-  features: readonly KnownFeature[],
-  { start, end }: Range,
-  asked: Asked,
-): Holders[] {
-  const { holdingOf } = holdings(read, asked);
-  const found = features.map(() => ({ sessions: 0, users: new Set<string>() }));
-  const index = new Map(features.map((feature, at) => [keyOf(feature), found[at]]));
-  const visit = (session: Parameters<Parameters<typeof eachSession>[2]>[0]) => {
-    const holders = index.get(keyOf(session));
-    if (holders === undefined || clip(holdingOf(session), start, end) === null) return;
-    holders.sessions++;
-    holders.users.add(session.user);
-  };
-  if (features.length > FEW_FEATURES) eachSession(read, overlapCondition(start, end), visit);
-  else for (const feature of features) sessionsOf(read, feature, start, end).forEach(visit);
-  return found.map(({ sessions, users }) => ({ sessions, uniqueUsers: users.size }));
+function keyOf({ server, daemon, feature }: Pick<KnownFeature, "server" | "daemon" | "feature">): string {
+  return `${server}\0${daemon}\0${feature}`;
 }
 
 /** Every name that sessions hold: what an anonymized caller's filter is looked up in. */
@@ -42,8 +40,4 @@ export function namesOf(read: Pick<HistoryRead, "all">): { users: string[]; host
       .all<{ name: string }>(`SELECT DISTINCT ${column} AS name FROM sessions WHERE ${column} IS NOT NULL`)
       .map(({ name }) => name);
   return { users: distinct("user"), hosts: distinct("host") };
-}
-
-function keyOf({ server, daemon, feature }: Pick<KnownFeature, "server" | "daemon" | "feature">): string {
-  return `${server}\0${daemon}\0${feature}`;
 }

@@ -38,13 +38,14 @@ export function rollupsOver(
   read: Pick<HistoryRead, "over" | "overMany" | "checkpoint" | "reach">,
   features: readonly KnownFeature[],
   { start, end }: Range,
+  withUsers: boolean,
 ): readonly Rollup[] {
   const { samplesFrom, rollupsFrom } = read.reach();
   const begin = Math.max(start, Math.min(samplesFrom ?? end, rollupsFrom ?? end));
   if (begin >= end) return features.map(() => NO_ROLLUP);
-  if (features.length > FEW_FEATURES) return read.overMany(features, begin, end);
+  if (features.length > FEW_FEATURES) return read.overMany(features, begin, end, withUsers);
   return features.map((feature) => {
     read.checkpoint();
-    return read.over(feature, begin, end);
+    return read.over(feature, begin, end, withUsers);
   });
 }

@@ -5,8 +5,7 @@ import { autoInterval, bucketEdges, type Interval } from "../../domain/stats/buc
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
 import type { HistoryRead } from "../history/read.ts";
 import { featureFilter, type Named } from "./filters.ts";
-import type { Asked } from "./open-sessions.ts";
-import { holdersOf } from "./people.ts";
+import { sessionCounter } from "./people.ts";
 import { type Range, type ResolvedRange, resolveRange, rollupsOver } from "./range.ts";
 import { pointsFor } from "./series.ts";
 import { type SortBy, sortedBy } from "./sorted.ts";
@@ -16,7 +15,7 @@ export const MAX_POINTS = 100_000;
 
 export type StatsOrder = keyof FeatureId | keyof Figures;
 
-export interface StatsQuery extends Range, Asked {
+export interface StatsQuery extends Range {
   readonly filter: Named;
   /** Null = the smallest that gives few enough buckets. */
   readonly interval: Interval | null;
@@ -52,18 +51,17 @@ export function statsQuery(read: HistoryRead, query: StatsQuery): StatsResult {
   const interval = range.resolution === "1h" && chosen === "5m" ? "1h" : chosen;
 
   const known = read.features(featureFilter(filter));
-  const rollups = rollupsOver(read, known, range);
+  const rollups = rollupsOver(read, known, range, true);
   const found = known
     .map((feature, index) => ({ feature, rollup: rollups[index] ?? NO_ROLLUP }))
     .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
-  const features = found.map(({ feature }) => feature);
-  const holders = holdersOf(read, features, range, query);
-  const figures = found.map(({ feature: known, rollup }, index) => {
+  const sessionsOf = sessionCounter(read, range);
+  const figures = found.map(({ feature: known, rollup }) => {
+    read.checkpoint();
     const { server, daemon, feature } = known;
-    const people = holders[index];
     const told = figuresOf(sumsOfRollup(rollup), histogramOfRollup(rollup), end - start, {
-      uniqueUsers: people?.uniqueUsers ?? null,
-      sessions: people?.sessions ?? null,
+      uniqueUsers: rollup.users.length,
+      sessions: sessionsOf(known),
       denials: rollup.denials,
     });
     return { known, server, daemon, feature, ...told };
