@@ -1,6 +1,7 @@
 import { createCollector } from "./collector/collector.ts";
 import { createExecutor } from "./collector/execute/executor.ts";
 import { findTool } from "./collector/find-tool.ts";
+import { createDenialWatch } from "./collector/log-tail/denial-watch.ts";
 import { createPoller } from "./collector/poll.ts";
 import { createReachability } from "./collector/reachability.ts";
 import { createCommandRunner } from "./collector/run-command.ts";
@@ -9,6 +10,7 @@ import type { Config } from "./config/config.ts";
 import type { Environment } from "./config/environment.ts";
 import type { LoadedConfig } from "./config/find.ts";
 import { type Problem, printProblem } from "./config/problem.ts";
+import { createAlertRoom } from "./daemon/alerts.ts";
 import { type CertificateRoom, createCertificateRoom } from "./daemon/certificate.ts";
 import { configChanges, effectiveConfig } from "./daemon/changes.ts";
 import { busTimers, createEventRoom } from "./daemon/events.ts";
@@ -31,6 +33,11 @@ import { createHub } from "./http/streams/hub.ts";
 import { createTeller } from "./http/streams/telling.ts";
 import type { TlsMaterial } from "./http/tls.ts";
 import { managerOf } from "./managers/registry.ts";
+import { denialPage, deniedPeople } from "./store/denial-queries.ts";
+import { createDenialSources } from "./store/denial-sources.ts";
+import { createDenials } from "./store/denials.ts";
+import { createHistoryClient } from "./store/history/client.ts";
+import { createHistory } from "./store/history/history.ts";
 import { createKeys } from "./store/keys.ts";
 import { createKnownHostsStore } from "./store/known-hosts.ts";
 import { createLive } from "./store/live.ts";
@@ -101,6 +108,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   let applyServers: (servers: Config["servers"]) => void = () => {};
   let certificate: CertificateRoom | null = null;
   let serveCertificate: (material: TlsMaterial) => void = () => {};
+  let applyAlerts = () => {};
   let ending: Promise<void> | null = null;
 
   async function start(): Promise<Started> {
@@ -134,11 +142,26 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
 
     const { servers } = config;
+    const memory = createHistory({ store, clock, timers: busTimers, log: log("store") });
+    memory.start();
+    teardown.add("packing of history", () => memory.stop());
     const live = createLive({
       ...{ store, servers, clock, commit: bus.commit, timers: systemTimers, log: log("store") },
+      recorder: memory.recorder,
     });
     live.subscribe(createStatusLog(log("collector")));
     teardown.add("live", () => live.stop());
+
+    const denials = createDenials(store);
+    const denialWatch = createDenialWatch({
+      ...{ denials, sources: createDenialSources(store), servers, clock, commit: bus.commit },
+      ...{ timers: systemTimers, log: log("collector") },
+    });
+    const forgetPolls = live.subscribe(({ after }) => denialWatch.polled(after));
+    teardown.add("denials", async () => {
+      forgetPolls();
+      await denialWatch.stop();
+    });
 
     const path = environment.PATH ?? "";
     const runner = createCommandRunner({ path, home: environment.HOME ?? "/" });
@@ -163,6 +186,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
     applyServers = (next) => {
       live.setServers(next);
+      denialWatch.setServers(next);
       collector.setServers(next);
     };
 
@@ -179,6 +203,12 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
 
     const host = createHostRoom(store.directory, clock);
+    const alerts = createAlertRoom({
+      ...{ store, events, bus, live, clock, timers: systemTimers, log: log("alerts"), run: runner.run },
+      config: () => running,
+      disk: () => host.sample().disk,
+    });
+    applyAlerts = alerts.configured;
     const lag = createLoopLag();
     teardown.add("event loop", () => lag.stop());
     const sampler = createSampler({ bus, clock, timers: busTimers, read: sampleReader(host, live.snapshot) });
@@ -196,10 +226,20 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
     teardown.add("streams", () => hub.close());
 
+    const history = createHistoryClient({ path: store.path, clock, log: log("store") });
+    teardown.add("history", () => history.stop());
+
     const timezone = hostZone();
     const app = createApp({
       ...{ clock, log, build, live, pseudonyms, execute, keys, quotas, host, collector },
       logs: createLogsPort(store, bus),
+      alerts: alerts.port,
+      denials: {
+        page: (query) => denialPage(denials, query),
+        people: (filter) => deniedPeople(denials, filter),
+        logging: denialWatch.logging,
+      },
+      history,
       settings: () => ({
         host: running.http.host,
         port: running.http.port,
@@ -230,7 +270,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
           database: {
             sizeBytes: store.sizeBytes(),
             schemaVersion: store.schemaVersion,
-            oldestSampleAt: null,
+            oldestSampleAt: memory.oldestSampleAt(),
           },
         }),
         counters: () => countersOf(collector, hub, lag),
@@ -253,6 +293,9 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       await closed;
     });
 
+    denialWatch.start();
+    alerts.start();
+    teardown.add("alerts", () => alerts.stop());
     collector.start();
     teardown.add("collector", () => collector.stop());
     log("system").info("licmond started", {
@@ -298,6 +341,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
         validUntil: iso(material.validTo),
       });
     }
+    applyAlerts();
     const list = (ids: readonly string[]) => (ids.length === 0 ? undefined : ids.join(", "));
     log("config").info("The config was read again", {
       ...{ added: list(added), removed: list(removed), changed: list(changed) },

@@ -7,6 +7,7 @@ import { createExchanges, type Exchanges } from "../../src/http/exchange.ts";
 import { listen } from "../../src/http/listen.ts";
 import { featureRoutes } from "../../src/http/routes/features.ts";
 import { summaryRoutes } from "../../src/http/routes/summary.ts";
+import { bench } from "../../test/http/make.ts";
 import { createGate, SNAPSHOT } from "./gate-app.ts";
 
 const [port = "0", form] = process.argv.slice(2);
@@ -21,8 +22,9 @@ if (form === "gate") {
   const opened = createExchanges(() => null);
   const exchanges: Exchanges = { ...opened, of: (request) => opened.open(request, "") };
   const snapshot = () => SNAPSHOT;
+  const { alerts } = bench().deps;
   new Elysia({ handler: { standardHostname: false } })
-    .use(summaryRoutes(snapshot, exchanges, createAnswers()))
+    .use(summaryRoutes({ alerts }, snapshot, exchanges, createAnswers()))
     .use(featureRoutes(snapshot, exchanges, createAnswers()))
     .listen({ hostname: door.host, port: door.port, reusePort: false, development: false });
   console.log("none");

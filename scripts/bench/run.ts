@@ -5,6 +5,8 @@
 import { existsSync } from "node:fs";
 import { featuresHttp } from "./features-http.ts";
 import { gate } from "./gate.ts";
+import { history } from "./history.ts";
+import { importLog } from "./import.ts";
 import { parse } from "./parse.ts";
 import { BINARY } from "./place.ts";
 import { spawns } from "./spawns.ts";
@@ -13,7 +15,17 @@ import { streamResume } from "./stream-resume.ts";
 import { streams } from "./streams.ts";
 import { type Bench, holds, type Row, tableOf } from "./table.ts";
 
-const BENCHES: readonly Bench[] = [startup, parse, featuresHttp, gate, spawns, streams, streamResume];
+const BENCHES: readonly Bench[] = [
+  startup,
+  parse,
+  importLog,
+  featuresHttp,
+  gate,
+  spawns,
+  streams,
+  streamResume,
+  history,
+];
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !BENCHES.some((bench) => bench.name === name));

@@ -10,6 +10,8 @@ export interface CommandRequest {
   /** Additions to the scrubbed environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** What it reads on stdin; nothing by default. */
+  readonly stdin?: Uint8Array;
   /** Cap of stdout; default 64 MiB. */
   readonly maxBytes?: number;
   /** What becomes of a command whose stdout is longer: it is killed (default), or goes on and the rest is thrown away. */
@@ -68,6 +70,8 @@ export interface CommandRunnerDeps {
   readonly killWaitMs?: number;
 }
 
+type Child = Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">;
+
 type EndCause = "timeout" | "overflow" | "abort";
 
 /**
@@ -88,12 +92,12 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     const program = locate(tool, path);
     if (program === null) return notStarted(argv, explainStart(new Error("not found"), tool, path));
     const startedAt = performance.now();
-    let child: Bun.Subprocess<"ignore", "pipe", "pipe">;
+    let child: Child;
     try {
       child = Bun.spawn([program, ...argv.slice(1)], {
         // LC_ALL=C: parsers know the tools' English words only.
         env: { PATH: path, HOME: home, LC_ALL: "C", LANG: "C", LANGUAGE: "C", ...request.env },
-        stdin: "ignore",
+        stdin: request.stdin ?? "ignore",
         stdout: "pipe",
         stderr: "pipe",
         detached: true,
@@ -140,7 +144,7 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
 
   /** Waits for the command and its pipes, but for nobody longer than needed. True when it could not be killed. */
   async function settle(
-    child: Bun.Subprocess<"ignore", "pipe", "pipe">,
+    child: Child,
     stdout: CappedReader,
     stderr: CappedReader,
     ending: Ending,

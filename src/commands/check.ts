@@ -1,6 +1,6 @@
-import type { Command } from "commander";
-import { configOption, countOf, problemLines, withConfigOption } from "./config-option.ts";
-import { type CommandIo, EXIT_FAILURE } from "./io.ts";
+import { type Command, InvalidArgumentError } from "commander";
+import { configOption, countOf, problemLines, readConfig, withConfigOption } from "./config-option.ts";
+import { type CommandIo, EXIT_FAILURE, fail } from "./io.ts";
 import { createReport } from "./report.ts";
 
 /** `licmond check`: everything that would go wrong in the first week, before it does. */
@@ -9,15 +9,19 @@ export function registerCheck(program: Command, io: CommandIo): void {
     .description(
       "Checks the config, the tools, the storage directory, the port and the license servers' names.",
     )
+    .option("--alerts", "say instead what each alert rule would have done over the stored history")
+    .option("--days <days>", "with --alerts: how far back", days, 30)
     .addHelpText(
       "after",
       `
 Run it as the user that runs the daemon. Exit codes: 0 all well, 1 with every problem.
 
-Example:
-  sudo -u licmond licmond check`,
+Examples:
+  sudo -u licmond licmond check
+  sudo -u licmond licmond check --alerts --days 90`,
     )
-    .action(async (_options: unknown, command: Command) => {
+    .action(async (options: { alerts?: true; days: number }, command: Command) => {
+      if (options.alerts === true) return tryAlerts(options.days, command, io);
       const { loadConfig } = await import("../config/find.ts");
       const loaded = loadConfig(configOption(command), io.env);
       const report = createReport(io);
@@ -35,4 +39,25 @@ Example:
       io.out(count === 0 ? "All is well.\n" : `${countOf(count, "problem")}.\n`);
       if (count > 0) io.exitCode(EXIT_FAILURE);
     });
+}
+
+async function tryAlerts(days: number, command: Command, io: CommandIo): Promise<void> {
+  const found = await readConfig(command, io);
+  if (found === null) return;
+  const { checkAlerts } = await import("./check-alerts.ts");
+  const { StoreError } = await import("../store/store-error.ts");
+  try {
+    await checkAlerts(found.config, days, io);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    fail(io, `${error.message}. ${error.fix}`);
+  }
+}
+
+const MAX_DAYS = 3650;
+
+function days(text: string): number {
+  const value = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (value >= 1 && value <= MAX_DAYS) return value;
+  throw new InvalidArgumentError(`It takes a whole number of days from 1 to ${MAX_DAYS}.`);
 }

@@ -12,12 +12,16 @@ import { type CommandIo, EXIT_FAILURE } from "./io.ts";
 
 const DEFAULT_PORT = 8080;
 const DEFAULT_SEED = 1;
+const DEFAULT_DAYS = 30;
+const MAX_DAYS = 365;
 const KEY_NAME = "demo";
 
 /** What the command needs of the rest of the program. */
 export interface DemoDeps {
   /** The whole daemon: polls, stores and answers from `start` until `stop`. */
   createDaemon(config: Config): Promise<DemoDaemon>;
+  /** Fills a fresh directory with the history of so many days; `goOn` says whether somebody still wants it. */
+  makeHistory(config: Config, options: DemoOptions, goOn: () => boolean): Promise<void>;
   /** Listens for somebody who wants the demo to end (Ctrl-C), until `quit`. */
   listenForEnd(): DemoEnd;
   out(text: string): void;
@@ -43,6 +47,8 @@ export interface DemoOptions {
   readonly seed: number;
   /** Between two polls of a server, e.g. `10s`. */
   readonly interval: string;
+  /** Days of history to begin with. */
+  readonly history: number;
 }
 
 /**
@@ -51,14 +57,20 @@ export interface DemoOptions {
  */
 export function registerDemo(
   program: Command,
-  { out, err }: Pick<CommandIo, "out" | "err">,
+  { out, err, terminal }: Pick<CommandIo, "out" | "err" | "terminal">,
   given: Partial<DemoDeps> = {},
 ): void {
-  const deps: DemoDeps = { createDaemon: realDaemon, listenForEnd: listenForSignal, out, err, ...given };
+  const deps: DemoDeps = {
+    createDaemon: realDaemon,
+    makeHistory: (config, options, goOn) => realHistory(config, options, goOn, { err, terminal }),
+    listenForEnd: listenForSignal,
+    ...{ out, err },
+    ...given,
+  };
   withConfigOption(program.command("demo"))
     .summary("Runs the whole daemon on simulated license servers.")
     .description(
-      "Runs the whole daemon on built-in simulated license servers. Prints its address and an admin key; Ctrl-C ends it.",
+      "Runs the whole daemon on built-in simulated license servers, with a month of history. Prints its address and an admin key; Ctrl-C ends it.",
     )
     .option("--port <port>", `port to listen on (default ${DEFAULT_PORT}, or a free one)`, integer(0, 65_535))
     .option("--host <address>", "address to listen on", "127.0.0.1")
@@ -68,6 +80,12 @@ export function registerDemo(
     )
     .option("--seed <number>", "another seed is another site", integer(0, 999_999_999), DEFAULT_SEED)
     .option("--interval <duration>", "time between two polls of a server", interval, "10s")
+    .option(
+      "--history <days>",
+      "days of history that a fresh directory begins with",
+      integer(0, MAX_DAYS),
+      DEFAULT_DAYS,
+    )
     .addHelpText("after", "\nExample:\n  licmond demo --port 9000 --interval 5s")
     .action(async (options: DemoOptions) => {
       try {
@@ -79,6 +97,31 @@ export function registerDemo(
           : error;
       }
     });
+}
+
+async function realHistory(
+  config: Config,
+  { history: days, seed }: DemoOptions,
+  goOn: () => boolean,
+  io: Pick<CommandIo, "err" | "terminal">,
+): Promise<void> {
+  if (days === 0) return;
+  const { makeDemoHistory } = await import("./demo-history.ts");
+  const { createProgress } = await import("./progress.ts");
+  const begun = performance.now();
+  const progress = createProgress(`Making ${days} days of history`, io);
+  const tell = (message: string) => io.err(`${message}\n`);
+  const made = await makeDemoHistory({
+    ...{ config, seed, days, now: Date.now() },
+    log: { debug() {}, info() {}, warn: tell, error: tell },
+    progress(done) {
+      progress.at(done);
+      return goOn();
+    },
+  });
+  const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+  if (made === "made") progress.end(`Made ${days} days of history in ${seconds} s`);
+  else progress.end(made === "broken off" ? "Broken off" : "There is history already: it stays as it is");
 }
 
 async function realDaemon(config: Config): Promise<DemoDaemon> {
@@ -94,9 +137,15 @@ export async function runDemo(options: DemoOptions, deps: DemoDeps): Promise<voi
     const wanted = options.port ?? DEFAULT_PORT;
     const port = await choosePort(options.host, wanted, options.port !== undefined);
     const config = await demoConfig({ ...options, port, directory });
-    const daemon = await deps.createDaemon(config);
     const end = deps.listenForEnd();
     try {
+      const unwanted = { yet: false };
+      void end.wanted.then(() => {
+        unwanted.yet = true;
+      });
+      await deps.makeHistory(config, options, () => !unwanted.yet);
+      if (unwanted.yet) return;
+      const daemon = await deps.createDaemon(config);
       // It leaves nothing behind when it does not start.
       await daemon.start();
       try {

@@ -10,6 +10,8 @@ export interface CommandIo {
   /** Bytes of stdin, to its end. */
   stdin(): Promise<Uint8Array>;
   out(text: string): void;
+  /** Waits until all that was written so far is out of the process: who writes much must not pile it up. */
+  flushed(): Promise<void>;
   err(text: string): void;
   /** 0 ok, 1 failure, 2 usage, 3 where a command says so; the last call counts. */
   exitCode(code: number): void;
@@ -31,18 +33,19 @@ export function processIo(): CommandIo & { end(): Promise<never> } {
   });
   // A daemon goes on when nobody reads its words any more; there is nobody left to be told.
   process.stderr.on("error", () => {});
-  let written: Promise<unknown> = Promise.resolve();
+  let written: Promise<void> = Promise.resolve();
   const write = (stream: NodeJS.WriteStream, text: string) => {
     // A write of nothing would be done before those in front of it.
     if (text === "") return;
     const done = new Promise<void>((resolve) => void stream.write(text, () => resolve()));
-    written = Promise.all([written, done]);
+    written = Promise.all([written, done]).then(() => {});
   };
   return {
     env: process.env,
     build: buildInfo(),
     stdin: async () => new Uint8Array(await Bun.stdin.arrayBuffer()),
     out: (text) => write(process.stdout, text),
+    flushed: () => written,
     err: (text) => write(process.stderr, text),
     exitCode: (code) => {
       process.exitCode = code;

@@ -43,7 +43,10 @@ function nothingBehind(build: BuildInfo): HttpDeps {
       samples: { fresh: none, since: none },
       limits: none,
     },
+    alerts: { list: none, counts: none, acknowledge: none, silence: none },
+    denials: { page: none, people: none, logging: none },
     logs: { recent: none, search: none, stats: none, clear: none },
+    history: { query: none },
     daemon: { status: none, counters: none, reload: none },
   };
 }

@@ -1,6 +1,7 @@
+import type { AlertRule, Severity } from "../domain/alerts.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { LogLevel } from "../domain/words.ts";
-import type { AlertRule, ConfigFile, Severity } from "./schema.ts";
+import type { ConfigFile } from "./schema.ts";
 
 /**
  * The config as the daemon uses it: defaults applied, durations in milliseconds, frozen. `licmond init` writes what

@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { ALERT_RULES, SEVERITIES } from "../domain/alerts.ts";
 import { LOG_LEVELS, MANAGERS } from "../domain/words.ts";
 import type { Bounds, Form } from "./forms.ts";
 
@@ -7,26 +8,6 @@ import type { Bounds, Form } from "./forms.ts";
  * Every key of every section stands here once; `check-value.ts` walks it, `build.ts` applies the defaults.
  * `secret` marks values that no message may repeat.
  */
-
-export const ALERT_RULES = [
-  "server_down",
-  "server_degraded",
-  "daemon_down",
-  "usage",
-  "seats_exhausted",
-  "queue",
-  "expiry",
-  "denials",
-  "held_too_long",
-  "stale",
-  "unparsed",
-  "totals_changed",
-  "disk",
-] as const;
-export type AlertRule = (typeof ALERT_RULES)[number];
-
-export const SEVERITIES = ["info", "warning", "critical"] as const;
-export type Severity = (typeof SEVERITIES)[number];
 
 export const NOTIFICATION_TYPES = ["webhook", "email", "command"] as const;
 export const WEBHOOK_TEMPLATES = ["json", "slack", "teams", "ntfy"] as const;

@@ -1,4 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { ALERT_CHANGES, AlertFields } from "./alerts.ts";
+import { DenialFields } from "./denials.ts";
 import { nullable, Timestamp, words } from "./records.ts";
 import { END_REASONS } from "./session.ts";
 import { LOG_LEVELS, LOG_SOURCES, PART_STATUSES, SERVER_STATUSES } from "./words.ts";
@@ -105,8 +107,33 @@ export const ServerStatusEvent = Type.Object(
 );
 export type ServerStatusEvent = Static<typeof ServerStatusEvent>;
 
+export const DenialEvent = Type.Object(
+  { type: Type.Literal("denial"), id: eventId("denial"), timestamp: Timestamp, ...DenialFields },
+  { description: "A request for seats was denied" },
+);
+export type DenialEvent = Static<typeof DenialEvent>;
+
+export const AlertEvent = Type.Object(
+  {
+    type: Type.Literal("alert"),
+    id: eventId("alert"),
+    timestamp: Timestamp,
+    alert: Type.Integer({ description: "Id of the alert" }),
+    change: words(ALERT_CHANGES),
+    ...AlertFields,
+  },
+  { description: "An alert fired, ended, or was changed" },
+);
+export type AlertEvent = Static<typeof AlertEvent>;
+
 /** A stored event as it travels: everything but metrics. */
-export type StoredEvent = LogEvent | CheckoutEvent | CheckinEvent | ServerStatusEvent;
+export type StoredEvent =
+  | LogEvent
+  | CheckoutEvent
+  | CheckinEvent
+  | ServerStatusEvent
+  | AlertEvent
+  | DenialEvent;
 export type AnyEvent = StoredEvent | MetricsEvent;
 export type EventType = AnyEvent["type"];
 
@@ -122,12 +149,14 @@ export const EVENT_SCHEMAS = {
   checkout: CheckoutEvent,
   checkin: CheckinEvent,
   server_status: ServerStatusEvent,
+  alert: AlertEvent,
+  denial: DenialEvent,
 } as const satisfies Record<EventType, unknown>;
 
 /** Names under which a log event goes out besides `log`, directly behind it: its twins. */
 export const LOG_TWINS = { error: "error_log", warn: "warning_log" } as const;
 
-/** Names of frames on `/stream/combined`, as `events=` takes them. `alert` and `denial` have no emitter yet. */
+/** Names of frames on `/stream/combined`, as `events=` takes them. */
 export const FRAME_NAMES = [
   "log",
   "error_log",

@@ -24,9 +24,14 @@ import { requestId } from "./plugins/request-id.ts";
 import { responseHeaders } from "./plugins/response-headers.ts";
 import { socketOrigin } from "./plugins/socket-origin.ts";
 import { createRouteTable } from "./route-table.ts";
+import { alertRoutes } from "./routes/alerts.ts";
+import { denialRoutes } from "./routes/denials.ts";
+import { efficiencyRoutes } from "./routes/efficiency.ts";
 import { executeRoutes } from "./routes/execute.ts";
+import { expirationRoutes } from "./routes/expirations.ts";
 import { featureRoutes } from "./routes/features.ts";
 import { healthRoutes } from "./routes/health.ts";
+import { heatmapRoutes } from "./routes/heatmap.ts";
 import { homeRoutes } from "./routes/home.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { licenseRoutes } from "./routes/licenses.ts";
@@ -38,9 +43,12 @@ import { reloadRoutes } from "./routes/reload.ts";
 import { rescanRoutes } from "./routes/rescan.ts";
 import { serverInfoRoutes } from "./routes/server-info.ts";
 import { serverRoutes } from "./routes/servers.ts";
+import { sessionRoutes } from "./routes/sessions.ts";
+import { statsRoutes } from "./routes/stats.ts";
 import { statusRoutes } from "./routes/status.ts";
 import { socketRoutes, sseRoutes } from "./routes/streams.ts";
 import { summaryRoutes } from "./routes/summary.ts";
+import { usageRoutes } from "./routes/usage.ts";
 import { userRoutes } from "./routes/users.ts";
 
 /** A client may send little and must take what it is sent; how much may wait for it is counted where it is sent. */
@@ -117,11 +125,19 @@ function apiRoutes(
     .use(serverInfoRoutes(deps))
     .use(metricsRoutes(deps, counters))
     .use(networkRoutes(deps))
-    .use(licenseRoutes(snapshotFor, exchanges, answers, forcePoll))
+    .use(licenseRoutes(deps, snapshotFor, exchanges, answers, forcePoll))
     .use(featureRoutes(snapshotFor, exchanges, answers))
     .use(userRoutes(snapshotFor, exchanges, answers))
     .use(serverRoutes(deps, snapshotFor, exchanges, answers))
-    .use(summaryRoutes(snapshotFor, exchanges, answers))
+    .use(summaryRoutes(deps, snapshotFor, exchanges, answers))
+    .use(statsRoutes(deps, snapshotFor, exchanges))
+    .use(sessionRoutes(deps, snapshotFor, exchanges))
+    .use(heatmapRoutes(deps, snapshotFor, exchanges))
+    .use(efficiencyRoutes(deps, snapshotFor, exchanges))
+    .use(usageRoutes(deps, snapshotFor, exchanges))
+    .use(expirationRoutes(deps, snapshotFor, exchanges))
+    .use(denialRoutes(deps, exchanges))
+    .use(alertRoutes(deps, exchanges, audit))
     .use(rescanRoutes(deps, forcePoll))
     .use(reloadRoutes(deps, audit))
     .use(executeRoutes(deps, exchanges, audit))

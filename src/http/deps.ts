@@ -1,4 +1,7 @@
+import type { Handled } from "../alerts/engine.ts";
 import type { Executor } from "../collector/execute/executor.ts";
+import type { DenialLogging } from "../collector/log-tail/denial-watch.ts";
+import type { Alert, AlertCounts } from "../domain/alerts.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import type { KeyRecord, NewKey } from "../domain/keys.ts";
@@ -6,8 +9,11 @@ import type { LogOf } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import type { PollError, PollRaw } from "../domain/poll.ts";
 import type { LogSource } from "../domain/words.ts";
+import type { AlertFilter } from "../store/alerts.ts";
+import type { DenialFilter, DenialPage, DenialQuery } from "../store/denial-queries.ts";
 import type { LogFilter, LogStats } from "../store/logs.ts";
 import type { Pseudonyms } from "./anonymous/pseudonyms.ts";
+import type { HistoryPort } from "./history.ts";
 import type { StreamsPort } from "./streams/port.ts";
 
 /**
@@ -32,6 +38,9 @@ export interface HttpDeps {
   readonly host: HostPort;
   readonly streams: StreamsPort;
   readonly logs: LogsPort;
+  readonly denials: DenialsPort;
+  readonly history: HistoryPort;
+  readonly alerts: AlertsPort;
   readonly daemon: DaemonPort;
 }
 
@@ -241,6 +250,36 @@ export interface DaemonCounters {
   /** User and system time of the daemon. */
   readonly cpuSeconds: number;
   readonly eventLoopLagMs: number | null;
+}
+
+/** Alerts: the stored ones, and what people do about those that fire. */
+export interface AlertsPort {
+  /** Newest first. */
+  list(
+    filter: AlertFilter,
+    limit: number,
+    offset: number,
+  ): { readonly rows: readonly Alert[]; readonly total: number };
+  /** Those that fire now, about these servers; null = all there are. */
+  counts(servers: readonly string[] | null): AlertCounts;
+  /** `by` is the name of the key. Rejects with StoreError when it could not be stored. */
+  acknowledge(id: number, by: string, comment: string | null): Promise<Handled>;
+  /** Until an instant, epoch ms. */
+  silence(id: number, until: number, comment: string | null): Promise<Handled>;
+}
+
+/** Stored denials. Answers may come at once, or later from another thread. */
+export interface DenialsPort {
+  page(query: DenialQuery): DenialPage | Promise<DenialPage>;
+  /** Users and hosts that occur in what the filter lets through, its users and hosts left aside. */
+  people(filter: DenialFilter): DeniedPeople | Promise<DeniedPeople>;
+  /** In the order of the config. */
+  logging(): readonly DenialLogging[];
+}
+
+export interface DeniedPeople {
+  readonly users: readonly string[];
+  readonly hosts: readonly string[];
 }
 
 /** The stored log lines. Rows are log events as JSON texts. */

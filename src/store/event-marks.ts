@@ -2,7 +2,13 @@ import { eq, sql } from "drizzle-orm";
 import type { Store } from "./open.ts";
 import { eventMarks } from "./schema.ts";
 
-export type MarkName = "reserved" | "deleted_logs" | "deleted_events" | "log_bytes" | "keys_told";
+export type MarkName =
+  | "reserved"
+  | "deleted_logs"
+  | "deleted_events"
+  | "log_bytes"
+  | "keys_told"
+  | "denials_seen";
 
 /** Numbers kept beside the events, in their transactions. Absent is 0. */
 export interface Marks {

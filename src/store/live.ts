@@ -6,6 +6,7 @@ import type { ServerPicture, Snapshot } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import { pollEvents } from "../domain/poll-events.ts";
 import type { MonitoredServer } from "../domain/server.ts";
+import type { Recorder } from "./history/recorder.ts";
 import type { Store } from "./open.ts";
 import { createPictures } from "./pictures.ts";
 import { createServers } from "./servers.ts";
@@ -47,6 +48,8 @@ export interface LiveDeps {
   /** Commits facts with the events that tell of them: the bus. */
   readonly commit: (work: () => void, events: readonly EventInput[]) => Promise<void>;
   readonly servers: readonly MonitoredServer[];
+  /** Keeps the counts of each poll; none = they are not kept. */
+  readonly recorder?: Recorder;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly log: Log;
@@ -57,7 +60,7 @@ export interface Timers {
   after(ms: number, run: () => void): () => void;
 }
 
-export function createLive({ store, commit, servers, clock, timers, log }: LiveDeps): Live {
+export function createLive({ store, commit, servers, recorder, clock, timers, log }: LiveDeps): Live {
   const stored = createPictures({ store, clock, log });
   const memory = createServers({ store, clock });
   const tracker = createTracker(store);
@@ -159,7 +162,11 @@ export function createLive({ store, commit, servers, clock, timers, log }: LiveD
     if (before === undefined) return polled;
     const { picture: after, changes } = await tracker.track(polled);
     const events = pollEvents(before, after, changes, outcome.finishedAt);
-    const facts = () => tracker.write(changes);
+    const recording = recorder?.look(after);
+    const facts = () => {
+      tracker.write(changes);
+      recording?.write();
+    };
     let told = false;
     try {
       if (!noted) note();
@@ -169,13 +176,13 @@ export function createLive({ store, commit, servers, clock, timers, log }: LiveD
           work();
           facts();
         };
-        return commit(together, events);
+        return commit(together, events).then(() => recording?.committed());
       });
       works();
     } catch (error) {
       fails(error);
       // What happened is told although its picture could not be stored.
-      if (!told) await commit(facts, events).catch(fails);
+      if (!told) await commit(facts, events).then(() => recording?.committed(), fails);
     }
     return settle(after);
   }

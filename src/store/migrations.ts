@@ -4,6 +4,10 @@ import events from "./migrations/0003-events.sql" with { type: "text" };
 import sessions from "./migrations/0004-sessions.sql" with { type: "text" };
 import secrets from "./migrations/0005-secrets.sql" with { type: "text" };
 import quotas from "./migrations/0006-quotas.sql" with { type: "text" };
+import history from "./migrations/0007-history.sql" with { type: "text" };
+import denials from "./migrations/0008-denials.sql" with { type: "text" };
+import alerts from "./migrations/0009-alerts.sql" with { type: "text" };
+import denialsInRollups from "./migrations/0010-denials-in-rollups.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
 export interface Migration {
@@ -20,4 +24,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0004-sessions", sql: sessions },
   { name: "0005-secrets", sql: secrets },
   { name: "0006-quotas", sql: quotas },
+  { name: "0007-history", sql: history },
+  { name: "0008-denials", sql: denials },
+  { name: "0009-alerts", sql: alerts },
+  { name: "0010-denials-in-rollups", sql: denialsInRollups },
 ];

@@ -20,6 +20,8 @@ export interface Store {
   readonly directory: string;
   readonly path: string;
   readonly db: BunSQLiteDatabase<typeof tables>;
+  /** The connection behind `db`, for statements too hot for the query builder. Guard reads with `read` as well. */
+  readonly sqlite: Database;
   readonly schemaVersion: number;
   /** Runs a query (or several) and turns the store's own faults into StoreErrors. */
   read<T>(query: () => T): T;
@@ -165,6 +167,7 @@ function assemble(
     directory,
     path,
     db: drizzle(sqlite, { schema: tables }),
+    sqlite,
     schemaVersion: schemaVersion(sqlite),
     read: guarded,
     transaction: (work, options) => {

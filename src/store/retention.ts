@@ -1,13 +1,16 @@
 import type { Clock } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
+import { createAlerts } from "./alerts.ts";
+import { createDenials } from "./denials.ts";
 import { deleteEventsThrough } from "./events.ts";
+import { createHistoryRetention, type HistoryKeep } from "./history/retain.ts";
 import { createLogs } from "./logs.ts";
 import type { Store } from "./open.ts";
 import { createSessions } from "./sessions.ts";
 import { StoreError } from "./store-error.ts";
 
 /** How long stored things are kept. */
-export interface Keep {
+export interface Keep extends HistoryKeep {
   readonly sessionsMs: number;
   readonly eventsMs: number;
   readonly logsMs: number;
@@ -43,16 +46,22 @@ const STEP_ROWS = 500;
 export function createRetention({ store, clock, timers, log, keep }: RetentionDeps): Retention {
   const logs = createLogs(store);
   const sessions = createSessions(store);
+  const denials = createDenials(store);
+  const alerts = createAlerts(store);
+  const history = createHistoryRetention(store);
   let timer: unknown = null;
   let stopped = true;
 
   const step = (): number => {
     const now = clock.now();
-    const { sessionsMs, eventsMs, logsMs, logBytes, auditMs } = keep();
+    const { samplesMs, rollupsMs, sessionsMs, eventsMs, logsMs, logBytes, auditMs } = keep();
     return (
       logs.retainStep({ logsBefore: now - logsMs, auditBefore: now - auditMs, maxBytes: logBytes }) ||
       deleteEventsThrough(store, now - eventsMs, STEP_ROWS) ||
-      sessions.retainStep(now - sessionsMs)
+      sessions.retainStep(now - sessionsMs) ||
+      denials.retainStep(now - sessionsMs) ||
+      alerts.retainStep(now - sessionsMs) ||
+      history.step(now, { samplesMs, rollupsMs })
     );
   };
 

@@ -1,5 +1,16 @@
 import { isNotNull, isNull, sql } from "drizzle-orm";
-import { blob, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import {
+  blob,
+  index,
+  integer,
+  primaryKey,
+  real,
+  sqliteTable,
+  text,
+  uniqueIndex,
+} from "drizzle-orm/sqlite-core";
+import { ALERT_RULES, SEVERITIES } from "../domain/alerts.ts";
+import { DENIAL_OUTCOMES } from "../domain/denials.ts";
 import { END_REASONS } from "../domain/session.ts";
 import { ROLES } from "../domain/words.ts";
 
@@ -121,6 +132,9 @@ export const sessions = sqliteTable(
   (table) => [
     index("sessions_open").on(table.serverId).where(isNull(table.endedAt)),
     index("sessions_by_end").on(table.endedAt).where(isNotNull(table.endedAt)),
+    index("sessions_by_feature")
+      .on(table.serverId, table.daemon, table.feature, table.endedAt, table.firstSeenAt)
+      .where(isNotNull(table.endedAt)),
   ],
 );
 
@@ -137,6 +151,164 @@ export const quotaCounts = sqliteTable("quota_counts", {
   monthCount: integer("month_count").notNull(),
 });
 
+export const historyFeatures = sqliteTable(
+  "history_features",
+  {
+    id: integer().primaryKey(),
+    serverId: ofServer(),
+    daemon: text().notNull(),
+    name: text().notNull(),
+  },
+  (table) => [uniqueIndex("history_features_by_name").on(table.serverId, table.daemon, table.name)],
+);
+
+export const historyUsers = sqliteTable(
+  "history_users",
+  { id: integer().primaryKey(), name: text().notNull() },
+  (table) => [uniqueIndex("history_users_by_name").on(table.name)],
+);
+
+export const coverage = sqliteTable(
+  "coverage",
+  {
+    serverId: ofServer(),
+    fromAt: integer("from_at").notNull(),
+    readAt: integer("read_at").notNull(),
+    untilAt: integer("until_at").notNull(),
+    running: integer({ mode: "boolean" }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.serverId, table.fromAt] })],
+);
+
+export const samples = sqliteTable(
+  "samples",
+  {
+    featureId: integer("feature_id").notNull(),
+    at: integer().notNull(),
+    total: integer(),
+    used: integer(),
+    reserved: integer(),
+    queued: integer(),
+    unlimited: integer({ mode: "boolean" }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.featureId, table.at] })],
+);
+
+const packed = () => ({ key: integer().primaryKey(), data: blob({ mode: "buffer" }).notNull() });
+
+export const sampleDays = sqliteTable("sample_days", packed());
+export const rollupHours = sqliteTable("rollup_hours", packed());
+export const rollupDays = sqliteTable("rollup_days", packed());
+
+export const historyOpen = sqliteTable(
+  "history_open",
+  { span: integer().notNull(), at: integer().notNull(), touches: integer().notNull() },
+  (table) => [primaryKey({ columns: [table.span, table.at] })],
+);
+
+export const denials = sqliteTable(
+  "denials",
+  {
+    id: integer().primaryKey(),
+    serverId: ofServer(),
+    daemon: text().notNull(),
+    feature: text().notNull(),
+    user: text().notNull(),
+    host: text(),
+    at: integer().notNull(),
+    until: integer().notNull(),
+    count: integer().notNull(),
+    attempts: integer().notNull(),
+    reason: text(),
+    code: integer(),
+    outcome: text({ enum: DENIAL_OUTCOMES }).notNull(),
+    told: integer({ mode: "boolean" }).notNull(),
+  },
+  (table) => [
+    uniqueIndex("denials_once").on(table.serverId, table.feature, table.user, table.daemon, table.at),
+    index("denials_by_time").on(table.at),
+    index("denials_by_feature").on(table.feature, table.at),
+    index("denials_by_user").on(table.user, table.at),
+    index("denials_by_end").on(table.until),
+    index("denials_untold").on(table.id).where(sql`${table.told} = 0`),
+  ],
+);
+
+export const denialSpans = sqliteTable(
+  "denial_spans",
+  {
+    id: integer().primaryKey(),
+    serverId: ofServer(),
+    fromAt: integer("from_at").notNull(),
+    toAt: integer("to_at"),
+  },
+  (table) => [index("denial_spans_by_server").on(table.serverId, table.fromAt)],
+);
+
+export const denialCursors = sqliteTable("denial_cursors", {
+  serverId: ofServer().primaryKey(),
+  cursor: text().notNull(),
+});
+
+export const importedSessions = sqliteTable(
+  "imported_sessions",
+  {
+    sessionId: integer("session_id")
+      .primaryKey()
+      .references(() => sessions.id, { onDelete: "cascade" }),
+    hash: integer().notNull(),
+  },
+  (table) => [uniqueIndex("imported_sessions_once").on(table.hash)],
+);
+
+export const alerts = sqliteTable(
+  "alerts",
+  {
+    id: integer().primaryKey(),
+    rule: text({ enum: ALERT_RULES }).notNull(),
+    severity: text({ enum: SEVERITIES }).notNull(),
+    server: text(),
+    daemon: text(),
+    feature: text(),
+    detail: text(),
+    message: text().notNull(),
+    value: real(),
+    threshold: real(),
+    startedAt: integer("started_at").notNull(),
+    resolvedAt: integer("resolved_at"),
+    acknowledgedAt: integer("acknowledged_at"),
+    acknowledgedBy: text("acknowledged_by"),
+    comment: text(),
+    silencedUntil: integer("silenced_until"),
+    told: text().notNull(),
+  },
+  (table) => [
+    index("alerts_firing").on(table.id).where(isNull(table.resolvedAt)),
+    index("alerts_by_end").on(table.resolvedAt).where(isNotNull(table.resolvedAt)),
+    index("alerts_by_silence").on(table.silencedUntil).where(isNotNull(table.silencedUntil)),
+    index("alerts_by_server").on(table.server, table.id),
+    index("alerts_by_rule").on(table.rule, table.id),
+  ],
+);
+
+export const alertWatches = sqliteTable("alert_watches", {
+  subject: text().primaryKey(),
+  body: text().notNull(),
+});
+
+export const alertBaselines = sqliteTable("alert_baselines", {
+  server: text().primaryKey(),
+  body: text().notNull(),
+});
+
+export const notifications = sqliteTable("notifications", {
+  id: integer().primaryKey(),
+  target: text().notNull(),
+  kind: text().notNull(),
+  at: integer().notNull(),
+  alert: text().notNull(),
+});
+
 /** Every table, for the test and for drizzle. */
 export const tables = {
   servers,
@@ -151,4 +323,20 @@ export const tables = {
   sessions,
   secrets,
   quotaCounts,
+  alerts,
+  alertWatches,
+  alertBaselines,
+  notifications,
+  historyFeatures,
+  historyUsers,
+  coverage,
+  samples,
+  sampleDays,
+  rollupHours,
+  rollupDays,
+  historyOpen,
+  denials,
+  denialSpans,
+  denialCursors,
+  importedSessions,
 };

@@ -47,8 +47,11 @@ async function demo(
     .configureOutput({ writeErr: () => {}, writeOut: () => {} });
   registerDemo(
     program,
-    { out, err: () => {} },
+    { out, err: () => {}, terminal: { out: false, err: false } },
     {
+      async makeHistory(_, { history }) {
+        calls.push(`history ${history}`);
+      },
       async createDaemon(config) {
         seen.config = config;
         return {
@@ -81,7 +84,7 @@ function checkKey(directory: string, key: string): string {
 describe("licmond demo", () => {
   test("starts the daemon, prints its address, an admin key and three requests to try, and stops it", async () => {
     const { calls, out, key, config } = await demo(["--directory", folder, "--port", "0", "--seed", "7"]);
-    expect(calls).toEqual(["start", "told", "stop", "quit"]);
+    expect(calls).toEqual(["history 30", "start", "told", "stop", "quit"]);
     expect(checkKey(folder, key)).toBe("admin");
     expect(config?.http.port).toBeGreaterThan(0);
     const url = `http://127.0.0.1:${config?.http.port}`;
@@ -128,13 +131,14 @@ describe("licmond demo", () => {
   test("a daemon that does not start leaves nothing behind, and its words are the answer", async () => {
     const calls: string[] = [];
     const program = new Command("licmond").exitOverride();
-    const listenForEnd = () => ({ wanted: Promise.resolve(), quit: () => calls.push("quit") });
+    const listenForEnd = () => ({ wanted: new Promise(() => {}), quit: () => calls.push("quit") });
     let directory = "";
     registerDemo(
       program,
-      { out: (text) => calls.push(text), err: () => {} },
+      { out: (text) => calls.push(text), err: () => {}, terminal: { out: false, err: false } },
       {
         listenForEnd,
+        makeHistory: async () => {},
         createDaemon: async ({ storage }) => ({
           start() {
             directory = storage.directory;
@@ -152,12 +156,39 @@ describe("licmond demo", () => {
     expect(existsSync(directory)).toBe(false);
   });
 
+  test("somebody who wants the end while history is made gets it at once", async () => {
+    const calls: string[] = [];
+    const { promise: wanted, resolve } = Promise.withResolvers<void>();
+    const program = new Command("licmond").exitOverride();
+    registerDemo(
+      program,
+      { out: (text) => calls.push(text), err: () => {}, terminal: { out: false, err: false } },
+      {
+        listenForEnd: () => ({ wanted, quit: () => calls.push("quit") }),
+        async makeHistory(_, __, goOn) {
+          calls.push(`goes on: ${goOn()}`);
+          resolve();
+          await wanted;
+          calls.push(`goes on: ${goOn()}`);
+        },
+        async createDaemon() {
+          calls.push("daemon");
+          return { start: async () => {}, stop: async () => {} };
+        },
+      },
+    );
+    await program.parseAsync(["demo", "--port", "0", "--directory", folder], { from: "user" });
+    expect(calls).toEqual(["goes on: true", "goes on: false", "quit"]);
+  });
+
   test.each([
     ["--port", "65536"],
     ["--port", "http"],
     ["--seed", "-1"],
     ["--interval", "1s"],
     ["--interval", "soon"],
+    ["--history", "366"],
+    ["--history", "-1"],
   ])("%s %s is refused", async (option, value) => {
     await expect(demo([option, value])).rejects.toThrow(CommanderError);
   });
@@ -170,6 +201,7 @@ test("every server's tool is this program's simulate, and answers", async () => 
     directory: folder,
     seed: 7,
     interval: "10s",
+    history: 0,
   });
   expect(config.servers.length).toBeGreaterThanOrEqual(6);
   expect(config.collector.intervalMs).toBe(10_000);

@@ -29,6 +29,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     out: (text) => {
       out += text;
     },
+    flushed: () => Promise.resolve(),
     err: (text) => {
       err += text;
     },

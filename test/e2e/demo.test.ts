@@ -3,7 +3,7 @@ import { freePort, start, until } from "./harness.ts";
 
 test("demo: six servers or more, polled through real tool output, an address and an admin key on the terminal", async () => {
   const port = await freePort();
-  await using daemon = await start({ args: ["demo", "--port", String(port)], port });
+  await using daemon = await start({ args: ["demo", "--port", String(port), "--history", "2"], port });
   const key = await until(
     "the admin key is printed",
     () => /lmk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}/.exec(daemon.output())?.[0],

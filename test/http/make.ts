@@ -12,6 +12,7 @@ import { type App, apiDocument, createApp } from "../../src/http/app.ts";
 import type { HttpDeps, HttpSettings, KeyCheck, RescanRow } from "../../src/http/deps.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import { type ApiDocument, type Conformance, createConformance } from "./document.ts";
+import { emptyHistory } from "./history-port.ts";
 import { memoryStreams, PSEUDONYMS } from "./streams/rig.ts";
 
 /** 2026-03-01T12:00:00.000Z */
@@ -227,6 +228,11 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       disk: { status: "healthy", message: "12 % used" },
     }),
     streams: memoryStreams((id) => keys.get(id)?.state === "active"),
+    denials: {
+      page: () => ({ rows: [], total: 0 }),
+      people: () => ({ users: [], hosts: [] }),
+      logging: () => [],
+    },
     logs: {
       recent: () => [],
       search: () => ({ rows: [], total: 0 }),
@@ -240,6 +246,13 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
         sizeBytes: 0,
       }),
       clear: () => Promise.resolve(0),
+    },
+    history: emptyHistory(() => NOW),
+    alerts: {
+      list: () => ({ rows: [], total: 0 }),
+      counts: () => ({ info: 0, warning: 1, critical: 2 }),
+      acknowledge: () => Promise.resolve({ outcome: "unknown" }),
+      silence: () => Promise.resolve({ outcome: "unknown" }),
     },
     host: {
       info: () => ({

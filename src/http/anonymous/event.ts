@@ -1,4 +1,12 @@
-import type { AnyEvent, CheckinEvent, CheckoutEvent, EventType } from "../../domain/events.ts";
+import { anonymousAlert } from "../../domain/alerts.ts";
+import type {
+  AlertEvent,
+  AnyEvent,
+  CheckinEvent,
+  CheckoutEvent,
+  DenialEvent,
+  EventType,
+} from "../../domain/events.ts";
 import type { Pseudonyms } from "./pseudonyms.ts";
 
 /** How an event goes out to anonymized keys: as it is, under pseudonyms, or not at all. */
@@ -8,15 +16,22 @@ export const ANONYMOUS_FORM = {
   checkout: "pseudonyms",
   checkin: "pseudonyms",
   server_status: "same",
+  alert: "pseudonyms",
+  denial: "pseudonyms",
 } as const satisfies Record<EventType, "same" | "pseudonyms" | "never">;
 
-/** The JSON text of a checkout or checkin with nobody recognisable in it. Takes it parsed or as text. */
+/** The JSON text of a checkout, checkin, denial or alert with nobody recognisable in it. Takes it parsed or as text. */
 export function anonymousEvent(event: AnyEvent | string, pseudonyms: Pseudonyms): string {
-  const told = (typeof event === "string" ? JSON.parse(event) : event) as CheckoutEvent | CheckinEvent;
+  const told = (typeof event === "string" ? JSON.parse(event) : event) as
+    | CheckoutEvent
+    | CheckinEvent
+    | DenialEvent
+    | AlertEvent;
+  if (told.type === "alert") return JSON.stringify(anonymousAlert(told));
   return JSON.stringify({
     ...told,
     user: told.user === null ? null : pseudonyms.user(told.user),
     host: told.host === null ? null : pseudonyms.host(told.host),
-    display: null,
+    ...("display" in told && { display: null }),
   });
 }

@@ -11,13 +11,17 @@ export interface Answer {
 
 /** Answers made from the snapshot: tagged, and kept as bytes while the snapshot stays the same. */
 export interface Answers {
-  /** 304, the kept answer, or a new one. The query has been checked: `make` is called only when it must be. */
+  /**
+   * 304, the kept answer, or a new one. The query has been checked: `make` is called only when it must be. `besides`
+   * is what else the answer depends on.
+   */
   respond(
     request: Request,
     exchange: Exchange,
     snapshot: Snapshot,
     format: Format,
     make: () => Answer,
+    besides?: string,
   ): Response;
 }
 
@@ -44,14 +48,14 @@ export function createAnswers(): Answers {
   }
 
   return {
-    respond(request, exchange, snapshot, format, make) {
+    respond(request, exchange, snapshot, format, make, besides = "") {
       if (snapshot.version !== keptVersion) {
         kept.clear();
         keptBytes = 0;
         keptVersion = snapshot.version;
       }
       const audience = exchange.caller?.anonymize === true ? "anonymous" : "";
-      const what = `${exchange.route?.path} ${exchange.path}?${exchange.query}#${format}#${audience}`;
+      const what = `${exchange.route?.path} ${exchange.path}?${exchange.query}#${format}#${audience}${besides}`;
       const etag = tags.of(snapshot.version, what);
       if (matches(request.headers.get("if-none-match"), etag)) {
         return new Response(null, { status: 304, headers: { etag } });

@@ -20,9 +20,17 @@ export function columnsOf(schema: Schema): readonly Column[] {
 
 /** RFC 4180 with CRLF, heading line first; null is an empty cell. */
 export function toCsv(rows: readonly object[], columns: readonly Column[]): string {
-  const lines = [columns.map(({ heading }) => heading).join(",")];
-  for (const row of rows) lines.push(columns.map(({ path }) => cell(valueAt(row, path))).join(","));
-  return `${lines.join("\r\n")}\r\n`;
+  return csvHeading(columns) + csvRows(rows, columns);
+}
+
+/** The heading line alone, for what is written piece by piece. */
+export function csvHeading(columns: readonly Column[]): string {
+  return `${columns.map(({ heading }) => heading).join(",")}\r\n`;
+}
+
+/** Rows without a heading. */
+export function csvRows(rows: readonly object[], columns: readonly Column[]): string {
+  return rows.map((row) => `${columns.map(({ path }) => cell(valueAt(row, path))).join(",")}\r\n`).join("");
 }
 
 function valueAt(row: object, path: readonly string[]): unknown {

@@ -1,6 +1,8 @@
 import { swagger } from "@elysiajs/swagger";
 import { type AnyElysia, Elysia } from "elysia";
+import { AlertRecord } from "../../domain/alerts.ts";
 import {
+  AlertEvent,
   CheckinEvent,
   CheckoutEvent,
   LogEvent,
@@ -27,6 +29,7 @@ import { HEADERS } from "./headers.ts";
 import { type Json, normalise } from "./normalise.ts";
 
 const COMPONENTS = {
+  Alert: AlertRecord,
   Error: ErrorBody,
   Server: ServerRecord,
   Member: MemberRecord,
@@ -42,6 +45,7 @@ const COMPONENTS = {
   CheckoutEvent,
   CheckinEvent,
   ServerStatusEvent,
+  AlertEvent,
 };
 
 const SPEC = "/document";
@@ -56,6 +60,8 @@ export async function openApiDocument(routes: AnyElysia, version: string): Promi
       swagger({
         path: "/page",
         specPath: SPEC,
+        // The calendar's path has a dot.
+        excludeStaticFile: false,
         documentation: {
           info: { title: "licmond", version, description: DESCRIPTION, license: { name: "MIT" } },
           servers: [{ url: "/", description: "This daemon" }],

@@ -1,25 +1,28 @@
+import type { AlertCounts } from "../../domain/alerts.ts";
 import { iso } from "../../domain/clock.ts";
 import type { Snapshot } from "../../domain/picture.ts";
 import type { ExpirationRecord, SummaryRecord } from "../../domain/records.ts";
+import { daysLeft } from "../../domain/stats/expirations.ts";
 import { type PoolExpiry, summarise } from "../../domain/summary.ts";
 
-const DAY_MS = 86_400_000;
-
 /** The totals of a snapshot as a record. Days left are counted from the snapshot's last poll: equal snapshots, equal bytes. */
-export function summaryRecord(snapshot: Snapshot): SummaryRecord {
+export function summaryRecord(snapshot: Snapshot, alerts: AlertCounts): SummaryRecord {
   const { expiries, collectedAt, ...totals } = summarise(snapshot);
   const asOf = snapshot.servers.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);
+  const zones = new Map(snapshot.servers.map(({ server }) => [server.id, server.timezone]));
   return {
     ...totals,
-    // Nobody counts alerts yet: unknown, not none.
-    alerts: { info: null, warning: null, critical: null },
-    expiries: expiries.map((expiry) => expirationRecord(expiry, asOf || (collectedAt ?? 0))),
+    alerts: { ...alerts },
+    expiries: expiries.map((expiry) =>
+      expirationRecord(expiry, zones.get(expiry.server) ?? "UTC", asOf || (collectedAt ?? 0)),
+    ),
     collectedAt: iso(collectedAt),
   };
 }
 
-function expirationRecord(
+export function expirationRecord(
   { server, daemon, feature, pool, total, expiry }: PoolExpiry,
+  zone: string,
   asOf: number,
 ): ExpirationRecord {
   return {
@@ -30,7 +33,7 @@ function expirationRecord(
     total,
     expiresOn: expiry.expiresOn,
     expiresAt: iso(expiry.expiresAt),
-    daysLeft: expiry.expiresAt === null ? null : Math.floor((expiry.expiresAt - asOf) / DAY_MS),
+    daysLeft: daysLeft(expiry, zone, asOf),
     permanent: expiry.permanent,
   };
 }

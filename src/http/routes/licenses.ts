@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import type { AlertCounts } from "../../domain/alerts.ts";
 import type { ServerPicture, Snapshot } from "../../domain/picture.ts";
 import { FeatureRecord, ServerRecord, SummaryRecord } from "../../domain/records.ts";
 import { perAudience, type SnapshotFor } from "../anonymous/view.ts";
@@ -7,6 +8,7 @@ import { type Answer, type Answers, encode, jsonAnswer } from "../answers/answer
 import { createJoiner, perPicture } from "../answers/fragments.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
+import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchange, Exchanges } from "../exchange.ts";
 import type { ForcePoll } from "../force-poll.ts";
@@ -28,6 +30,7 @@ const Licenses = Type.Object({
 
 /** The whole snapshot: servers with their features, and the totals of those shown. */
 export function licenseRoutes(
+  { alerts }: Pick<HttpDeps, "alerts">,
   snapshotFor: SnapshotFor,
   exchanges: Exchanges,
   answers: Answers,
@@ -39,8 +42,13 @@ export function licenseRoutes(
   });
   const joinersOfAll = perAudience(createJoiner);
 
-  function answer(exchange: Exchange, snapshot: Snapshot, servers: readonly ServerPicture[]): Answer {
-    const summary = summaryRecord({ version: snapshot.version, servers });
+  function answer(
+    exchange: Exchange,
+    snapshot: Snapshot,
+    servers: readonly ServerPicture[],
+    counts: AlertCounts,
+  ): Answer {
+    const summary = summaryRecord({ version: snapshot.version, servers }, counts);
     // A part of the servers is another answer: it must not overwrite the buffer of the whole.
     const join = servers.length === snapshot.servers.length ? joinersOfAll(exchange) : createJoiner();
     return jsonAnswer(
@@ -60,7 +68,9 @@ export function licenseRoutes(
       }
       const snapshot = snapshotFor(exchange);
       const servers = namedServers(snapshot, query.server);
-      return answers.respond(request, exchange, snapshot, "json", () => answer(exchange, snapshot, servers));
+      const counts = alerts.counts(query.server);
+      const make = () => answer(exchange, snapshot, servers, counts);
+      return answers.respond(request, exchange, snapshot, "json", make, JSON.stringify(counts));
     },
     documented({
       access: "read",

@@ -3,19 +3,25 @@ import { SummaryRecord } from "../../domain/records.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { type Answers, encode, jsonAnswer } from "../answers/answers.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
+import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
 import { summaryRecord } from "../records/summary-record.ts";
 
-export function summaryRoutes(snapshotFor: SnapshotFor, exchanges: Exchanges, answers: Answers) {
+export function summaryRoutes(
+  { alerts }: Pick<HttpDeps, "alerts">,
+  snapshotFor: SnapshotFor,
+  exchanges: Exchanges,
+  answers: Answers,
+) {
   return new Elysia({ name: "routes/summary" }).get(
     "/api/licenses/summary",
     ({ request }) => {
       const exchange = exchanges.of(request);
       const snapshot = snapshotFor(exchange);
-      return answers.respond(request, exchange, snapshot, "json", () =>
-        jsonAnswer(encode(JSON.stringify(summaryRecord(snapshot)))),
-      );
+      const counts = alerts.counts(null);
+      const make = () => jsonAnswer(encode(JSON.stringify(summaryRecord(snapshot, counts))));
+      return answers.respond(request, exchange, snapshot, "json", make, JSON.stringify(counts));
     },
     documented({
       access: "read",

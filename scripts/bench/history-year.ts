@@ -1,0 +1,244 @@
+import type { Step } from "../../src/domain/history.ts";
+import { mergeRollups, rollupOf } from "../../src/domain/rollup.ts";
+import { DAY, HOUR, MINUTE, type Week, weekAt } from "../../src/simulator/calendar.ts";
+import { hash } from "../../src/simulator/random.ts";
+import { SERVERS } from "../../src/simulator/servers.ts";
+import { createSite } from "../../src/simulator/site.ts";
+import { packDayRollup, withHourRollup } from "../../src/store/history/rollup-bytes.ts";
+import { withHour } from "../../src/store/history/sample-day.ts";
+import { dayOf, packedKey } from "../../src/store/history/spans.ts";
+import type { Store } from "../../src/store/open.ts";
+
+/** A site in numbers: `servers` license servers of `features` features each, over `days` days up to `end` (UTC midnight). */
+export interface YearSize {
+  readonly servers: number;
+  readonly features: number;
+  readonly days: number;
+  readonly end: number;
+}
+
+/** One person's seat, as polls a minute apart see it. */
+interface Held {
+  readonly user: number;
+  readonly from: number;
+  readonly until: number;
+  readonly count: number;
+}
+
+/** A feature's week: what the simulator's people do with it. */
+interface FeatureWeek {
+  readonly total: number;
+  /** Ascending by `from`. */
+  readonly held: readonly Held[];
+  /** Minutes at which the number of used seats changes; ascending, one a minute. */
+  readonly changes: readonly { readonly at: number; readonly used: number }[];
+  /** Small ids of the users, by hours since the week began. */
+  readonly users: readonly (readonly number[])[];
+}
+
+const ZONE = "UTC";
+/** Different weeks of work played; features beyond that many do the same some minutes later. */
+const PLAYED = 200;
+
+const USED = SERVERS.flatMap((server) =>
+  server.features.flatMap((feature) =>
+    feature.use === null || feature.pools.some((pool) => pool.seats === null) ? [] : [{ server, feature }],
+  ),
+);
+
+/** Weeks of features, each played once when it is first asked for. */
+export function createYear() {
+  const users = new Map<string, number>();
+  /** The weeks at hand: on a Monday two. */
+  let weeks: { readonly week: Week; readonly played: Map<number, FeatureWeek> }[] = [];
+
+  function userId(name: string): number {
+    const id = users.get(name) ?? users.size + 1;
+    users.set(name, id);
+    return id;
+  }
+
+  function play(index: number, of: Week): FeatureWeek {
+    const { server, feature } = USED[index % USED.length] ?? { server: undefined, feature: undefined };
+    if (server === undefined) throw new Error("the simulator has no features");
+    const site = createSite({ seed: Math.floor(index / USED.length) + 1, zone: ZONE });
+    const { grants } = site.schedule(server, feature, of.startsAt + HOUR);
+    const seen = (at: number) => Math.ceil(at / MINUTE) * MINUTE;
+    const held = grants
+      .map(({ request, startedAt, endsAt }) => ({
+        ...{ user: userId(request.actor.user), count: request.count },
+        ...{ from: Math.max(seen(startedAt), of.startsAt), until: Math.min(seen(endsAt), of.endsAt) },
+      }))
+      .filter(({ from, until }) => from < until)
+      .sort((a, b) => a.from - b.from);
+    const byMinute = new Map<number, number>([[of.startsAt, 0]]);
+    const hours: Set<number>[] = [];
+    for (const { user, from, until, count } of held) {
+      byMinute.set(from, (byMinute.get(from) ?? 0) + count);
+      byMinute.set(until, (byMinute.get(until) ?? 0) - count);
+      for (let at = from; at < until; at = (Math.floor(at / HOUR) + 1) * HOUR) {
+        const hour = Math.floor((at - of.startsAt) / HOUR);
+        const there = hours[hour] ?? new Set();
+        hours[hour] = there.add(user);
+      }
+    }
+    let used = 0;
+    const changes = [...byMinute]
+      .sort((a, b) => a[0] - b[0])
+      .flatMap(([at, by]) => {
+        used += by;
+        return by === 0 && at !== of.startsAt ? [] : [{ at, used }];
+      });
+    const total = feature.pools.reduce((sum, pool) => sum + (pool.seats ?? 0), 0);
+    return {
+      ...{ total, held, changes },
+      users: Array.from({ length: 169 }, (_, hour) => [...(hours[hour] ?? [])].sort((a, b) => a - b)),
+    };
+  }
+
+  function weekOf(feature: number, at: number): { readonly week: Week; readonly played: FeatureWeek } {
+    let known = weeks.find(({ week }) => at >= week.startsAt && at < week.endsAt);
+    if (known === undefined) {
+      known = { week: weekAt(ZONE, at), played: new Map() };
+      weeks = [...weeks.slice(-1), known];
+    }
+    const index = feature % PLAYED;
+    const played = known.played.get(index) ?? play(index, known.week);
+    known.played.set(index, played);
+    return { week: known.week, played };
+  }
+
+  return {
+    users,
+    weekOf,
+    /** What holds at an instant. */
+    countsAt(feature: number, at: number): { readonly total: number; readonly used: number } {
+      const { played: of } = weekOf(feature, at);
+      const step = of.changes.findLast((change) => change.at <= at - delayOf(feature));
+      return { total: of.total, used: step?.used ?? 0 };
+    },
+    /** The samples of [from, to), which lies in one week: what holds at its begin, and every change. */
+    samples(feature: number, from: number, to: number): Step[] {
+      const { played: of } = weekOf(feature, from);
+      const { total } = of;
+      const delay = delayOf(feature);
+      const samples: Step[] = [];
+      for (const { at, used } of of.changes) {
+        const seen = at + delay + pollMs(feature, at);
+        const step = { at: Math.max(seen, from), total, used, reserved: 0, queued: 0, unlimited: false };
+        if (seen >= to) break;
+        if (seen <= from) samples.length = 0;
+        samples.push(step);
+      }
+      if (samples[0]?.at !== from) {
+        samples.unshift({ at: from, total, used: 0, reserved: 0, queued: 0, unlimited: false });
+      }
+      return samples;
+    },
+  };
+}
+
+export type Year = ReturnType<typeof createYear>;
+
+/** Names of a feature by its place. */
+export function nameOf(
+  { features }: YearSize,
+  index: number,
+): { server: string; daemon: string; feature: string } {
+  const server = String(Math.floor(index / features)).padStart(3, "0");
+  return {
+    server: `site-${server}`,
+    daemon: "vendord",
+    feature: `feature_${String(index % features).padStart(3, "0")}`,
+  };
+}
+
+/** Writes the sessions that began on a day, ended as the week had it. */
+export function writeSessions(store: Store, year: Year, size: YearSize, dayAt: number): void {
+  const insert = store.sqlite.query<null, (string | number | null)[]>(
+    `INSERT INTO sessions (server_id, daemon, feature, user, host, display, qualifier, version, count, handle, started_at,
+       began_at, first_seen_at, last_seen_at, ended_at, end_reason) VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const begun: { index: number; held: Held }[] = [];
+  for (let index = 0; index < size.servers * size.features; index++) {
+    for (const at of [dayAt, dayAt + DAY - 1]) {
+      const { week, played } = year.weekOf(index, at);
+      if (at !== dayAt && week.startsAt <= dayAt) continue;
+      for (const held of played.held) {
+        if (held.from >= dayAt && held.from < dayAt + DAY) begun.push({ index, held });
+      }
+    }
+  }
+  begun.sort((a, b) => a.held.from - b.held.from);
+  store.transaction(() => {
+    begun.forEach(({ index, held: { user, from, until, count } }, at) => {
+      const { server, daemon, feature } = nameOf(size, index);
+      const delay = delayOf(index);
+      const first = from + delay + pollMs(index, from);
+      const end = until + delay + pollMs(index, until);
+      insert.run(
+        ...[server, daemon, feature, `user${String(user).padStart(5, "0")}`, `ws-${user}`, ":0", "v2026.09"],
+        ...[count, String(at), from, from, first, end - MINUTE, end, "checkin"],
+      );
+    });
+  });
+}
+
+/** Features that do the same do it some minutes later. */
+function delayOf(feature: number): number {
+  return (Math.floor(feature / PLAYED) % 30) * MINUTE;
+}
+
+/** When within a minute the poll ends: servers are spread, and tools take their time. */
+function pollMs(feature: number, at: number): number {
+  return ((Math.floor(feature / 50) * 577) % 50_000) + (hash(1, feature, at) % 400);
+}
+
+/**
+ * Writes one day of every feature as the daemon leaves it behind: packed samples and rollups. Feature ids run from 1.
+ * The same functions as the daemon's packer, without the hour by hour.
+ */
+export function writeDay(store: Store, year: Year, { servers, features }: YearSize, dayAt: number): void {
+  const insert = (table: string) =>
+    store.sqlite.query<null, [number, Uint8Array]>(
+      `INSERT OR REPLACE INTO ${table} (key, data) VALUES (?, ?)`,
+    );
+  const [sampleDays, rollupHours, rollupDays] = ["sample_days", "rollup_hours", "rollup_days"].map(insert);
+  store.transaction(() => {
+    for (let index = 0; index < servers * features; index++) {
+      const { week } = year.weekOf(index, dayAt);
+      // A week ends on Monday at four.
+      const cut = Math.min(week.endsAt, dayAt + DAY);
+      const samples = year.samples(index, dayAt, cut);
+      let users = year.weekOf(index, dayAt).played.users;
+      let usersFrom = week.startsAt;
+      const key = packedKey(dayOf(dayAt), index + 1);
+      let packed: Uint8Array | null = null;
+      let rolled: Uint8Array | null = null;
+      const rollups = [];
+      let at = 0;
+      const all = cut < dayAt + DAY ? [...samples, ...year.samples(index, cut, dayAt + DAY)] : samples;
+      const series = { steps: all, end: dayAt + DAY };
+      for (let hour = 0; hour < 24; hour++) {
+        const from = dayAt + hour * HOUR;
+        if (from >= cut && usersFrom === week.startsAt) {
+          const next = year.weekOf(index, from);
+          users = next.played.users;
+          usersFrom = next.week.startsAt;
+        }
+        const begun = at;
+        while (all[at] !== undefined && (all[at]?.at ?? 0) < from + HOUR) at++;
+        if (at > begun) packed = withHour(dayAt, packed, { hour, samples: all.slice(begun, at) });
+        const rollup = rollupOf(series, from, from + HOUR, {
+          users: users[Math.floor((from - usersFrom) / HOUR)] ?? [],
+          denials: null,
+        });
+        rollups.push(rollup);
+        rolled = withHourRollup(dayAt, rolled, { at: from, rollup });
+      }
+      if (packed !== null) sampleDays?.run(key, packed);
+      if (rolled !== null) rollupHours?.run(key, rolled);
+      rollupDays?.run(key, packDayRollup(dayAt, mergeRollups(rollups)));
+    }
+  });
+}

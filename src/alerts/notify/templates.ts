@@ -1,0 +1,108 @@
+import { iso } from "../../domain/clock.ts";
+import type { Message } from "./note.ts";
+import { lines, subject, worst } from "./text.ts";
+
+export type Template = "json" | "slack" | "teams" | "ntfy";
+
+export interface Body {
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What is posted to a webhook. */
+export function render(template: Template, message: Message): Body {
+  switch (template) {
+    case "json":
+      return json(payload(message));
+    case "slack":
+      return json(slack(message));
+    case "teams":
+      return json(teams(message));
+    case "ntfy":
+      return ntfy(message);
+  }
+}
+
+/** Everything, for programs: also what a command gets on stdin. Names stand in it as the tools say them. */
+export function payload({ notes, test, at, dropped }: Message) {
+  return {
+    type: test ? "test" : "alerts",
+    timestamp: iso(at),
+    dropped,
+    alerts: notes.map(({ id, kind, at: since, alert }) => ({
+      notification: id,
+      kind,
+      timestamp: iso(since),
+      ...alert,
+    })),
+  };
+}
+
+function json(value: unknown): Body {
+  return { body: JSON.stringify(value), headers: { "content-type": "application/json" } };
+}
+
+/**
+ * Slack takes `<!channel>`, `<@user>` and links from angle brackets, and formats by `*`, `_`, `~` and backticks unless
+ * `mrkdwn` is off: https://docs.slack.dev/messaging/formatting-message-text. Programs that take the same bodies
+ * (Mattermost) read a bare `@all`, too, and know no `mrkdwn`: an invisible character takes each its meaning.
+ */
+function slack(message: Message) {
+  const text = [subject(message), ...(message.notes.length === 1 ? [] : lines(message))]
+    .map(slackText)
+    .join("\n");
+  return { text, mrkdwn: false, link_names: false };
+}
+
+export function slackText(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replace(/[@*~`]/g, "$&\u200b");
+}
+
+/** An adaptive card made of text runs, which are shown as they are: text blocks would read Markdown. */
+function teams(message: Message) {
+  const run = (text: string, more: object = {}) => ({
+    type: "RichTextBlock",
+    inlines: [{ type: "TextRun", text, ...more }],
+  });
+  return {
+    type: "message",
+    attachments: [
+      {
+        contentType: "application/vnd.microsoft.card.adaptive",
+        content: {
+          type: "AdaptiveCard",
+          version: "1.4",
+          body: [run(subject(message), { weight: "bolder" }), ...lines(message).map((line) => run(line))],
+        },
+      },
+    ],
+  };
+}
+
+/** ntfy makes an attachment of more: https://docs.ntfy.sh/config/#message-limits */
+const NTFY_BYTES = 4000;
+const NTFY_PRIORITY = { info: "2", warning: "4", critical: "5" } as const;
+
+/** Plain text to a topic's URL: https://docs.ntfy.sh/publish. No header has a name of a tool in it. */
+function ntfy(message: Message): Body {
+  const kept: string[] = [];
+  let bytes = 0;
+  for (const line of lines(message)) {
+    bytes += Buffer.byteLength(line) + 1;
+    if (bytes > NTFY_BYTES && kept.length > 0) break;
+    kept.push(line);
+  }
+  const count = message.notes.length;
+  return {
+    body: kept.join("\n"),
+    headers: {
+      "content-type": "text/plain; charset=utf-8",
+      title: message.test ? "licmond: test" : `licmond: ${count} ${count === 1 ? "alert" : "alerts"}`,
+      priority: NTFY_PRIORITY[worst(message)],
+    },
+  };
+}

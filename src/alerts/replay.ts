@@ -1,0 +1,139 @@
+import type { AlertRule, AlertSubject, Severity } from "../domain/alerts.ts";
+import { percent } from "../domain/feature-picture.ts";
+import type { Series, Step } from "../domain/history.ts";
+import { isExhausted, usageLevel } from "./rules/feature-rules.ts";
+import type { SubjectSettings } from "./settings.ts";
+import { isSame, type Needs, step, UNWATCHED, type Watch } from "./watch.ts";
+
+/** A time for which an alert would have fired. */
+export interface Firing {
+  readonly subject: AlertSubject;
+  /** The worst of it. */
+  readonly severity: Severity;
+  readonly from: number;
+  /** Null when it would fire still. */
+  readonly until: number | null;
+}
+
+/** A thing looked at over time: 0 is well, null is not known. */
+interface Replayed {
+  readonly rule: AlertRule;
+  readonly levelOf: (at: Step) => number | null;
+}
+
+export interface ReplayOptions {
+  /** Of the server: looks come so often. */
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+  readonly settings: SubjectSettings;
+  readonly inMaintenance: (at: number) => boolean;
+}
+
+/** What usage, exhausted seats and queues would have done over a feature's history, by the same rules and patience. */
+export function replayFeature(series: Series, options: ReplayOptions): Firing[] {
+  const { usageWarning, usageCritical, enabled } = options.settings;
+  if (!enabled) return [];
+  const known = (levelOf: (at: Step) => number): Replayed["levelOf"] => {
+    return (at) => (at.used === null ? null : levelOf(at));
+  };
+  const rules: readonly Replayed[] = [
+    {
+      rule: "usage",
+      levelOf: known(({ used, total }) =>
+        usageLevel(percent(used ?? 0, total ?? 0), usageWarning, usageCritical),
+      ),
+    },
+    { rule: "seats_exhausted", levelOf: known(({ used, total }) => (isExhausted(used, total) ? 1 : 0)) },
+    {
+      rule: "queue",
+      levelOf: ({ used, queued }) => (used === null || queued === null ? null : queued > 0 ? 1 : 0),
+    },
+  ];
+  return [...rules.flatMap((rule) => replay(series, rule, options)), ...totalChanges(series, options)];
+}
+
+function replay(
+  { feature, steps, end }: Series,
+  { rule, levelOf }: Replayed,
+  options: ReplayOptions,
+): Firing[] {
+  const { settings, intervalMs, timeoutMs, inMaintenance } = options;
+  const { featureFailures: failures, recoveries, forMs } = settings;
+  const needs: Needs = { failures, recoveries, forMs };
+  const subject: AlertSubject = { rule, ...feature, detail: null };
+  const firings: Firing[] = [];
+  let watch: Watch = UNWATCHED;
+  let begun: { from: number; worst: number } | null = null;
+  let lastLook: number | null = null;
+  const severityOf = (level: number): Severity => (rule === "usage" && level === 2 ? "critical" : "warning");
+
+  steps.forEach((current, index) => {
+    const level = levelOf(current);
+    if (level === null) return;
+    const until = steps[index + 1]?.at ?? end;
+    for (let at = current.at; at < until; at += intervalMs) {
+      const skipped = level > 0 && inMaintenance(at);
+      const gap: boolean = lastLook !== null && at - lastLook > 2 * intervalMs + timeoutMs;
+      lastLook = at;
+      if (skipped) continue;
+      const next = step(watch, level, at, gap, needs);
+      const settled = isSame(next, watch) && at - current.at >= forMs;
+      watch = next;
+      if (watch.level > 0)
+        begun = { from: begun?.from ?? at, worst: Math.max(begun?.worst ?? 0, watch.level) };
+      else if (begun !== null) {
+        firings.push({ subject, severity: severityOf(begun.worst), from: begun.from, until: at });
+        begun = null;
+      }
+      // The same numbers again change nothing more.
+      if (settled) break;
+    }
+    lastLook = current.at + Math.floor((until - 1 - current.at) / intervalMs) * intervalMs;
+  });
+  // The closure above hides the assignments from the compiler.
+  const rest = begun as { from: number; worst: number } | null;
+  if (rest !== null)
+    firings.push({ subject, severity: severityOf(rest.worst), from: rest.from, until: null });
+  return firings;
+}
+
+/** Totals that became others, each a moment. */
+function totalChanges({ feature, steps }: Series, { inMaintenance }: ReplayOptions): Firing[] {
+  const firings: Firing[] = [];
+  let before: Step | null = null;
+  for (const current of steps) {
+    if (current.used === null) continue;
+    const differs =
+      before !== null && (before.total !== current.total || before.unlimited !== current.unlimited);
+    before = current;
+    if (!differs || inMaintenance(current.at)) continue;
+    const subject: AlertSubject = { rule: "totals_changed", ...feature, detail: null };
+    firings.push({ subject, severity: "warning", from: current.at, until: current.at });
+  }
+  return firings;
+}
+
+/** Things that are bad from one moment to another, e.g. a server that is down: told when they lasted for enough polls. */
+export function replaySpans(
+  subject: AlertSubject,
+  severity: Severity,
+  spans: readonly { readonly from: number; readonly until: number | null }[],
+  { intervalMs, settings, inMaintenance }: Omit<ReplayOptions, "timeoutMs">,
+  end: number,
+): Firing[] {
+  if (!settings.enabled) return [];
+  const patienceMs = (settings.failures - 1) * intervalMs;
+  const recoveryMs = (settings.recoveries - 1) * intervalMs;
+  const firings: Firing[] = [];
+  for (const { from, until } of spans) {
+    let at = from + patienceMs;
+    while (at < (until ?? end) && inMaintenance(at)) at += intervalMs;
+    if (at >= (until ?? end)) continue;
+    const last = firings.at(-1);
+    // It was not well for long enough to count as over.
+    if (last?.until != null && from <= last.until) firings.pop();
+    const start = last?.until != null && from <= last.until ? last.from : at;
+    firings.push({ subject, severity, from: start, until: until === null ? null : until + recoveryMs });
+  }
+  return firings;
+}

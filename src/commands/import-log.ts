@@ -1,0 +1,146 @@
+import { attemptOf } from "../collector/log-tail/log-tail.ts";
+import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../domain/denial-episodes.ts";
+import type { MonitoredServer } from "../domain/server.ts";
+import { type DebugLogCounts, noCounts } from "../managers/flexnet/debug-log/event.ts";
+import { createLineCutter } from "../managers/flexnet/debug-log/lines.ts";
+import {
+  createPairing,
+  type PairedSession,
+  type PairingCounts,
+} from "../managers/flexnet/debug-log/pairing.ts";
+import { createDebugLogReader } from "../managers/flexnet/debug-log/reader.ts";
+import { createDenialSources } from "../store/denial-sources.ts";
+import { createDenials } from "../store/denials.ts";
+import { createSessionImport } from "../store/import-sessions.ts";
+import type { Store } from "../store/open.ts";
+import { createServers } from "../store/servers.ts";
+import { firstDay, inOrder, type LogSource } from "./import-sources.ts";
+
+export interface ImportReport {
+  readonly counts: DebugLogCounts;
+  readonly pairing: PairingCounts;
+  readonly sessions: { added: number; known: number; observed: number };
+  readonly denials: { added: number; widened: number; known: number };
+  readonly from: number | null;
+  readonly to: number | null;
+}
+
+export interface ImportOptions {
+  readonly store: Store;
+  readonly server: MonitoredServer;
+  readonly zone: string;
+  readonly sources: readonly LogSource[];
+  readonly now: number;
+  /** A daemon works on the same database: short transactions, and breaks in which it has its turn. */
+  readonly beside: boolean;
+  /** Bytes read so far, of all. */
+  readonly onProgress: (done: number, of: number) => void;
+}
+
+/** Rows in one transaction, alone and beside a daemon (which waits for it). */
+const ROWS_ALONE = 20_000;
+const ROWS_BESIDE = 150;
+const BREAK_MS = 5;
+/** Nothing is added to an episode that was quiet for so long. */
+const OVER_MS = 2 * RETRY_WINDOW_MS;
+const MAX_SAMPLES = 20;
+/** Daemons print a date every few hours: when this much is missing between two logs, lines are missing. */
+const GAP_MS = 13 * 3_600_000;
+
+/**
+ * Reads debug logs of one server, oldest first, into sessions and denials. What is stored already is not stored again.
+ * Throws StoreError.
+ */
+export async function importLogs(options: ImportOptions): Promise<ImportReport> {
+  const { store, server, zone, now, beside, onProgress } = options;
+  const sessions = createSessionImport(store);
+  if (!beside) sessions.alone();
+  const denials = createDenials(store);
+  const observedFrom = sessions.observedFrom(server.id);
+  store.transaction(() => {
+    const servers = createServers({ store, clock: { now: () => now } });
+    if (!servers.list().some(({ id }) => id === server.id)) servers.configured([server]);
+  });
+
+  const report: ImportReport = {
+    ...{ counts: noCounts(), pairing: { orphanIns: 0, openOuts: 0, ambiguous: 0 } },
+    sessions: { added: 0, known: 0, observed: 0 },
+    denials: { added: 0, widened: 0, known: 0 },
+    ...{ from: null, to: null },
+  };
+  let { from, to } = report as { from: number | null; to: number | null };
+  let waiting: PairedSession[] = [];
+  const pairing = createPairing((session) => waiting.push(session));
+  const episodes = createEpisodes();
+  /** Episodes that may still go on. */
+  const going = new Set<Episode>();
+
+  async function write(settledBy: number): Promise<void> {
+    const fresh = waiting.filter(({ endedAt }) => observedFrom === null || endedAt <= observedFrom);
+    report.sessions.observed += waiting.length - fresh.length;
+    waiting = [];
+    const step = beside ? ROWS_BESIDE : ROWS_ALONE;
+    for (let at = 0; at < fresh.length; at += step) {
+      const rows = fresh.slice(at, at + step);
+      const added = store.transaction(() => sessions.add(server.id, rows));
+      report.sessions.added += added;
+      report.sessions.known += rows.length - added;
+      if (beside) await Bun.sleep(BREAK_MS);
+    }
+    const liveFrom = beside ? now - 2 * RETRY_WINDOW_MS : Number.POSITIVE_INFINITY;
+    for (const episode of episodes.drain(settledBy).changed) going.add(episode);
+    const over = [...going].filter(({ denial }) => settledBy - denial.until > OVER_MS);
+    for (const episode of over) going.delete(episode);
+    for (let at = 0; at < over.length; at += step) {
+      store.transaction(() => {
+        for (const { denial, times } of over.slice(at, at + step))
+          report.denials[denials.absorb(denial, times, liveFrom)]++;
+      });
+      if (beside) await Bun.sleep(BREAK_MS);
+    }
+  }
+  const total = options.sources.reduce((sum, { size }) => sum + size, 0);
+  let done = 0;
+  let lastAt: number | null = null;
+  for (const { source, firstAt } of inOrder(options.sources, zone)) {
+    // Before the new log's own seats are taken.
+    if (lastAt !== null && firstAt !== null && (firstAt - lastAt > GAP_MS || firstAt < lastAt))
+      pairing.gap(lastAt);
+    const { day, inferred } = firstDay(source, zone);
+    const reader = createDebugLogReader({
+      ...{ zone, inferred, hold: true, start: { day, second: -1, daemons: [] } },
+      onEvent: (event) => {
+        pairing.take(event);
+        const attempt = attemptOf(server.id, event);
+        if (attempt !== null) episodes.take(attempt);
+      },
+    });
+    const cutter = createLineCutter();
+    for (const piece of source.pieces()) {
+      cutter.feed(piece, reader.line);
+      done += piece.length;
+      onProgress(done, total);
+      await write(reader.lastAt ?? 0);
+    }
+    cutter.finish(reader.line);
+    reader.flush();
+    addCounts(report.counts, reader.counts);
+    lastAt = reader.lastAt ?? lastAt;
+    if (reader.firstAt !== null) from = Math.min(from ?? reader.firstAt, reader.firstAt);
+    if (reader.lastAt !== null) to = Math.max(to ?? reader.lastAt, reader.lastAt);
+    const [first, last] = [reader.firstAt, reader.lastAt];
+    if (first !== null && last !== null && last > first)
+      store.transaction(() => createDenialSources(store).cover(server.id, first, last));
+  }
+  if (lastAt !== null) pairing.gap(lastAt);
+  await write(Number.POSITIVE_INFINITY);
+  Object.assign(report.pairing, pairing.counts);
+  return { ...report, from, to };
+}
+
+function addCounts(sum: DebugLogCounts, more: DebugLogCounts): void {
+  const { events, samples, ...numbers } = more;
+  for (const [name, value] of Object.entries(numbers)) sum[name as keyof typeof numbers] += value;
+  for (const [kind, value] of Object.entries(events)) sum.events[kind as keyof typeof events] += value;
+  sum.samples.push(...samples.slice(0, Math.max(0, MAX_SAMPLES - sum.samples.length)));
+}

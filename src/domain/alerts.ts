@@ -1,0 +1,140 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { iso } from "./clock.ts";
+import { nullable, Timestamp, words } from "./records.ts";
+
+/** Alerts (contract section 5): the words, the record, and what makes two alerts the same trouble. */
+
+export const ALERT_RULES = [
+  "server_down",
+  "server_degraded",
+  "daemon_down",
+  "usage",
+  "seats_exhausted",
+  "queue",
+  "expiry",
+  "denials",
+  "held_too_long",
+  "stale",
+  "unparsed",
+  "totals_changed",
+  "disk",
+] as const;
+export type AlertRule = (typeof ALERT_RULES)[number];
+
+/** Weakest first. */
+export const SEVERITIES = ["info", "warning", "critical"] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+export const ALERT_STATES = ["firing", "resolved"] as const;
+export type AlertState = (typeof ALERT_STATES)[number];
+
+/** What became of an alert: the reason of an `alert` event. */
+export const ALERT_CHANGES = ["fired", "raised", "lowered", "resolved", "acknowledged", "silenced"] as const;
+export type AlertChange = (typeof ALERT_CHANGES)[number];
+
+/** What an alert is about; null = not about one of these. Equal subjects are the same trouble. */
+export interface AlertSubject {
+  readonly rule: AlertRule;
+  readonly server: string | null;
+  readonly daemon: string | null;
+  readonly feature: string | null;
+  /** Tells subjects of one feature apart, e.g. who holds a seat. Never shown. */
+  readonly detail: string | null;
+}
+
+export function subjectKey({ rule, server, daemon, feature, detail }: AlertSubject): string {
+  return [rule, server, daemon, feature, detail].map((part) => part ?? "").join("\0");
+}
+
+/** A stored alert. Times are epoch ms. */
+export interface Alert extends AlertSubject {
+  readonly id: number;
+  readonly severity: Severity;
+  readonly message: string;
+  /** What was seen, and the limit that it passed, in the rule's own unit; null where there is none. */
+  readonly value: number | null;
+  readonly threshold: number | null;
+  readonly startedAt: number;
+  readonly resolvedAt: number | null;
+  readonly acknowledgedAt: number | null;
+  /** Name of the key. */
+  readonly acknowledgedBy: string | null;
+  readonly comment: string | null;
+  readonly silencedUntil: number | null;
+  /** When each notification target was last told of it, by the target's id. */
+  readonly told: Readonly<Record<string, number>>;
+}
+
+export const AlertFields = {
+  rule: words(ALERT_RULES),
+  severity: words(SEVERITIES),
+  state: words(ALERT_STATES),
+  server: nullable(Type.String()),
+  daemon: nullable(Type.String()),
+  feature: nullable(Type.String()),
+  message: Type.String(),
+  value: nullable(Type.Number({ description: "What was seen, in the rule's own unit" })),
+  threshold: nullable(Type.Number({ description: "The limit that it passed" })),
+  startedAt: Timestamp,
+  resolvedAt: nullable(Timestamp),
+  acknowledged: Type.Boolean(),
+  acknowledgedAt: nullable(Timestamp),
+  acknowledgedBy: nullable(Type.String({ description: "Name of the key" })),
+  comment: nullable(Type.String()),
+  silencedUntil: nullable(Timestamp),
+};
+
+export const AlertRecord = Type.Object({ id: Type.Integer({ minimum: 1 }), ...AlertFields });
+export type AlertRecord = Static<typeof AlertRecord>;
+
+export function alertRecord(alert: Alert): AlertRecord {
+  return {
+    id: alert.id,
+    rule: alert.rule,
+    severity: alert.severity,
+    state: alert.resolvedAt === null ? "firing" : "resolved",
+    server: alert.server,
+    daemon: alert.daemon,
+    feature: alert.feature,
+    message: alert.message,
+    value: alert.value,
+    threshold: alert.threshold,
+    startedAt: iso(alert.startedAt),
+    resolvedAt: iso(alert.resolvedAt),
+    acknowledged: alert.acknowledgedAt !== null,
+    acknowledgedAt: iso(alert.acknowledgedAt),
+    acknowledgedBy: alert.acknowledgedBy,
+    comment: alert.comment,
+    silencedUntil: iso(alert.silencedUntil),
+  };
+}
+
+/** An alert in which nobody can be recognised: only what is held too long names people. */
+export function anonymousAlert<Fields extends Omit<AlertRecord, "id">>(alert: Fields): Fields {
+  const { rule, feature, value, threshold, message } = alert;
+  return {
+    ...alert,
+    message: rule === "held_too_long" ? heldMessage(null, feature, value, threshold) : message,
+    acknowledgedBy: null,
+    comment: null,
+  };
+}
+
+/** `hours` were seen, `limit` are allowed. */
+export function heldMessage(
+  who: string | null,
+  feature: string | null,
+  hours: number | null,
+  limit: number | null,
+): string {
+  const by = who === null ? "" : ` by ${who}`;
+  return `A seat of ${feature ?? "a feature"} has been held${by} for ${hours ?? "?"} h, longer than ${limit ?? "?"} h`;
+}
+
+/** Whether `severity` is at least `least`. */
+export function isAtLeast(severity: Severity, least: Severity): boolean {
+  return SEVERITIES.indexOf(severity) >= SEVERITIES.indexOf(least);
+}
+
+/** Firing alerts by severity. */
+export type AlertCounts = Readonly<Record<Severity, number>>;

@@ -1,0 +1,139 @@
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { CalendarDay, nullable, Timestamp, words } from "./records.ts";
+import { END_REASONS } from "./session.ts";
+
+/** The records of history (contract section 5), as those of the live picture in `records.ts`. */
+
+const Count = Type.Integer({ minimum: 0 });
+const Percent = Type.Number({ minimum: 0, description: "Percent, two decimals" });
+const Seats = Type.Number({ minimum: 0, description: "Seats, time-weighted" });
+const Coverage = Type.Number({ minimum: 0, maximum: 1, description: "Share of the time that was observed" });
+const OfFeature = { server: Type.String(), daemon: Type.String(), feature: Type.String() };
+
+/** `start`, `end` and `resolution` beside the rows. */
+export const RangeFields = {
+  start: Timestamp,
+  end: Timestamp,
+  resolution: words(
+    ["exact", "1h"],
+    "`1h`: the range reaches past the samples and was widened to the whole hours that are kept",
+  ),
+};
+
+export const SeriesPoint = Type.Object({
+  timestamp: Timestamp,
+  used: nullable(Seats),
+  peakUsed: nullable(Count),
+  total: nullable(Count),
+});
+
+export const StatsRecord = Type.Object({
+  ...OfFeature,
+  total: nullable(
+    Type.Integer({
+      minimum: 0,
+      description: "Seats issued when last known in the range; null when unlimited",
+    }),
+  ),
+  peakUsed: nullable(Count),
+  averageUsed: nullable(Seats),
+  p95Used: nullable(Count),
+  peakUtilization: nullable(Percent),
+  averageUtilization: nullable(Percent),
+  uniqueUsers: nullable(Count),
+  sessions: nullable(Count),
+  seatHours: nullable(Type.Number({ minimum: 0 })),
+  saturatedSeconds: nullable(
+    Type.Integer({ minimum: 0, description: "For how long no seat was left; null while no total is known" }),
+  ),
+  denials: nullable(Type.Integer({ minimum: 0, description: "Null while denial logging is off" })),
+  coverage: Coverage,
+  series: Type.Optional(
+    Type.Array(SeriesPoint, {
+      description: "Buckets; `timestamp` is a bucket's start, which may lie before `start`",
+    }),
+  ),
+});
+export type StatsRecord = Static<typeof StatsRecord>;
+
+export const SessionRecord = Type.Object({
+  id: Type.Integer(),
+  ...OfFeature,
+  user: Type.String(),
+  host: nullable(Type.String()),
+  display: nullable(Type.String()),
+  version: nullable(Type.String()),
+  count: Count,
+  handle: nullable(Type.String()),
+  startedAt: nullable(Timestamp),
+  firstSeenAt: Timestamp,
+  lastSeenAt: Timestamp,
+  endedAt: nullable(Timestamp),
+  endReason: nullable(words(END_REASONS)),
+  durationSeconds: Count,
+});
+export type SessionRecord = Static<typeof SessionRecord>;
+
+export const HeatCellRecord = Type.Object({
+  weekday: Type.Integer({ minimum: 1, maximum: 7, description: "Monday = 1" }),
+  hour: Type.Integer({ minimum: 0, maximum: 23 }),
+  averageUsed: nullable(Seats),
+  peakUsed: nullable(Count),
+  averageUtilization: nullable(Percent),
+  coverage: Coverage,
+});
+export type HeatCellRecord = Static<typeof HeatCellRecord>;
+
+export const EfficiencyRecord = Type.Object({
+  ...OfFeature,
+  total: nullable(Count),
+  seats: Type.Array(
+    Type.Object({
+      seat: Type.Integer({ minimum: 1 }),
+      busyPercent: Type.Number({
+        description: "Share of the covered time in which at least so many were in use",
+      }),
+    }),
+    { description: "One by one up to 1000, of more those after which the share changes" },
+  ),
+  whatIf: Type.Array(
+    Type.Object({
+      total: Type.Integer({ minimum: 1 }),
+      saturatedSeconds: Count,
+      affectedSessions: nullable(Count),
+    }),
+    {
+      description: "The same demand on other numbers of seats; none while the total is unknown or unlimited",
+    },
+  ),
+});
+export type EfficiencyRecord = Static<typeof EfficiencyRecord>;
+
+export const UsageRecord = Type.Object({
+  user: Type.Optional(Type.String()),
+  host: Type.Optional(nullable(Type.String())),
+  feature: Type.Optional(Type.String()),
+  server: Type.Optional(Type.String()),
+  day: Type.Optional(CalendarDay),
+  seatHours: Type.Number({ minimum: 0 }),
+  sessions: Count,
+  peakUsed: Count,
+  uniqueUsers: Count,
+  lastUsedAt: Timestamp,
+});
+export type UsageRecord = Static<typeof UsageRecord>;
+
+/** A list with what stands beside its rows. */
+export function listBeside(
+  plural: string,
+  record: TSchema,
+  beside: Readonly<Record<string, TSchema>>,
+): TSchema {
+  return Type.Object({
+    [plural]: Type.Array(record),
+    total: Count,
+    limit: nullable(Type.Integer({ minimum: 1 })),
+    offset: Count,
+    ...beside,
+  });
+}

@@ -1,0 +1,32 @@
+/**
+ * A feature's counts over time as steps: what every statistic is computed from. Times are epoch ms.
+ * A gap (nobody looked, the poll failed, the feature was not read) is a step whose `used` is null: unknown is not zero.
+ */
+export interface FeatureId {
+  readonly server: string;
+  readonly daemon: string;
+  readonly feature: string;
+}
+
+/** These counts hold from `at` to the next step. */
+export interface Step {
+  readonly at: number;
+  /** Seats issued at that time; null when unlimited or unknown. */
+  readonly total: number | null;
+  /** Null in a gap. */
+  readonly used: number | null;
+  readonly reserved: number | null;
+  readonly queued: number | null;
+  readonly unlimited: boolean;
+}
+
+/**
+ * The steps of one feature in [start, end): ascending, the first one at `start` (what held before is carried in, or a
+ * gap), no two equal neighbours.
+ */
+export interface Series {
+  readonly feature: FeatureId;
+  readonly start: number;
+  readonly end: number;
+  readonly steps: readonly Step[];
+}

@@ -1,0 +1,95 @@
+/** Calendars as RFC 5545 writes them: all-day events alone. */
+
+export interface AllDayEvent {
+  /** Stable over time: a calendar program updates the event it knows by this. */
+  readonly uid: string;
+  /** `YYYY-MM-DD`. */
+  readonly day: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly categories: readonly string[];
+}
+
+export interface Calendar {
+  readonly name: string;
+  /** `-//…//…//EN`, RFC 5545 3.7.3. */
+  readonly productId: string;
+  /** When this state of the events was known, epoch ms: DTSTAMP of each (3.8.7.2). */
+  readonly stamp: number;
+  readonly events: readonly AllDayEvent[];
+}
+
+/** Octets of a line without its CRLF (3.1). */
+const MAX_OCTETS = 75;
+const encoder = new TextEncoder();
+
+/** The text of an iCalendar object: CRLF line ends, folded lines, UTF-8 when encoded. */
+export function printCalendar({ name, productId, stamp, events }: Calendar): string {
+  const lines = [
+    "BEGIN:VCALENDAR",
+    "VERSION:2.0",
+    `PRODID:${escapeText(productId)}`,
+    "CALSCALE:GREGORIAN",
+    "METHOD:PUBLISH",
+    `X-WR-CALNAME:${escapeText(name)}`,
+    ...events.flatMap((event) => eventLines(event, stamp)),
+    "END:VCALENDAR",
+  ];
+  return lines.map((line) => `${fold(line)}\r\n`).join("");
+}
+
+function eventLines({ uid, day, summary, description, categories }: AllDayEvent, stamp: number): string[] {
+  return [
+    "BEGIN:VEVENT",
+    `UID:${escapeText(uid)}`,
+    `DTSTAMP:${utcTime(stamp)}`,
+    `DTSTART;VALUE=DATE:${compactDay(day)}`,
+    // The end is not in it (3.6.1).
+    `DTEND;VALUE=DATE:${compactDay(dayAfter(day))}`,
+    `SUMMARY:${escapeText(summary)}`,
+    `DESCRIPTION:${escapeText(description)}`,
+    ...(categories.length > 0 ? [`CATEGORIES:${categories.map(escapeText).join(",")}`] : []),
+    // Nobody is busy because of it.
+    "TRANSP:TRANSPARENT",
+    "END:VEVENT",
+  ];
+}
+
+/** A value of type TEXT (3.3.11). Control characters but TAB may not stand in one (3.1): they are left out. */
+export function escapeText(text: string): string {
+  return text
+    .replaceAll("\\", "\\\\")
+    .replaceAll(";", "\\;")
+    .replaceAll(",", "\\,")
+    .replace(/\r\n|[\r\n]/g, "\\n")
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, "")
+    .toWellFormed();
+}
+
+/** Folds a line at 75 octets: CRLF and a blank go in between characters, never inside one (3.1). */
+export function fold(line: string): string {
+  let folded = "";
+  let octets = 0;
+  for (const character of line) {
+    const size = encoder.encode(character).length;
+    if (octets + size > MAX_OCTETS) {
+      folded += "\r\n ";
+      octets = 1;
+    }
+    folded += character;
+    octets += size;
+  }
+  return folded;
+}
+
+function utcTime(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, "")}Z`;
+}
+
+function compactDay(day: string): string {
+  return day.replaceAll("-", "");
+}
+
+function dayAfter(day: string): string {
+  return new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
+}

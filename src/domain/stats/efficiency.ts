@@ -1,0 +1,83 @@
+import { type Histogram, timeAtLeast } from "./histogram.ts";
+
+/** How well the seats of one feature were used (record `efficiency` of the contract). */
+export interface Efficiency {
+  readonly seats: readonly SeatShare[];
+  readonly whatIf: readonly WhatIf[];
+}
+
+export interface SeatShare {
+  /** k */
+  readonly seat: number;
+  /** Share of the covered time in which at least k seats were in use, percent. */
+  readonly busyPercent: number;
+}
+
+/** The same demand on another number of seats. Of more seats it says little: what was denied is not in the counts. */
+export interface WhatIf {
+  readonly total: number;
+  /** Time in which so many seats would all have been taken. */
+  readonly saturatedSeconds: number;
+  /** Sessions that began when, themselves included, more seats than this were in use; null = unknown. */
+  readonly affectedSessions: number | null;
+}
+
+/** Seats listed one by one; of more, those are listed after which the share changes. */
+const MAX_SEATS = 1_000;
+const NEAR = 5;
+const SHARES = [-0.5, -0.25, -0.2, -0.1, 0.1, 0.2, 0.25];
+
+/**
+ * `levels`: for each session that began in the range the seats in use with it, ascending; null when they are unknown.
+ * `total` is the number now; null (unlimited or unknown) has no what-if.
+ */
+export function efficiencyOf(
+  histogram: Histogram,
+  total: number | null,
+  levels: readonly number[] | null,
+): Efficiency {
+  const atLeast = timeAtLeast(histogram);
+  const covered = atLeast(0);
+  if (covered === 0) return { seats: [], whatIf: [] };
+  const busyPercent = (seat: number) => Math.round((atLeast(seat) / covered) * 10_000) / 100;
+  const peak = Math.max(...histogram.keys());
+  return {
+    seats: seatsToTell(Math.max(total ?? 0, peak), histogram).map((seat) => ({
+      seat,
+      busyPercent: busyPercent(seat),
+    })),
+    whatIf: totalsToTry(total).map((tried) => ({
+      total: tried,
+      saturatedSeconds: Math.round(atLeast(tried) / 1000),
+      affectedSessions: levels === null ? null : levels.length - countUpTo(levels, tried),
+    })),
+  };
+}
+
+function seatsToTell(last: number, histogram: Histogram): number[] {
+  if (last <= MAX_SEATS) return Array.from({ length: last }, (_, index) => index + 1);
+  const told = new Set([1, last, ...histogram.keys()].filter((seat) => seat > 0));
+  return [...told].sort((a, b) => a - b);
+}
+
+/** Numbers of seats to try beside `total`: each of the nearest, and parts of it; ascending, without `total` itself. */
+export function totalsToTry(total: number | null): number[] {
+  if (total === null || total === 0) return [];
+  const tried = new Set<number>();
+  for (let by = 1; by <= NEAR; by++) tried.add(total - by).add(total + by);
+  for (const share of SHARES) tried.add(total + Math.round(total * share));
+  tried.delete(total);
+  return [...tried].filter((seats) => seats > 0).sort((a, b) => a - b);
+}
+
+/** How many of ascending values are at most `limit`. */
+function countUpTo(rising: readonly number[], limit: number): number {
+  let low = 0;
+  let high = rising.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((rising[middle] ?? Infinity) <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,73 @@
+import { Elysia } from "elysia";
+import { iso } from "../../domain/clock.ts";
+import { EfficiencyRecord, listBeside, RangeFields } from "../../domain/history-records.ts";
+import type { SnapshotFor } from "../anonymous/view.ts";
+import { chooseFormat } from "../answers/format.ts";
+import { namedServers } from "../answers/known-servers.ts";
+import { listDoc } from "../answers/list.ts";
+import { rowsResponse, withoutTag } from "../answers/rows.ts";
+import type { HttpDeps } from "../deps.ts";
+import { documented } from "../documented.ts";
+import type { Exchanges } from "../exchange.ts";
+import { ask, askedNow, rangeOf } from "../history.ts";
+import { FORMAT, names, STORED_PAGE, wholeNames } from "../parameters.ts";
+import { queryOf } from "../query.ts";
+import { endTime, startTime } from "../query-time.ts";
+
+const THIRTY_DAYS_MS = 30 * 86_400_000;
+
+const QUERY = queryOf({
+  feature: wholeNames("Exact name of the feature; may be repeated.", "solver"),
+  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  start: startTime("Start of the range. Default: 30 days before the end."),
+  end: endTime("End of the range, not in it; a bare date is. Default: now."),
+  ...STORED_PAGE,
+  ...FORMAT,
+});
+
+/** How busy each seat was, and what other numbers of seats would have meant. */
+export function efficiencyRoutes(
+  { history, clock, live }: Pick<HttpDeps, "history" | "clock" | "live">,
+  snapshotFor: SnapshotFor,
+  exchanges: Exchanges,
+) {
+  return new Elysia({ name: "routes/efficiency" }).get(
+    "/api/licenses/efficiency",
+    async ({ request }) => {
+      const exchange = exchanges.of(request);
+      const query = QUERY.parse(exchange.query);
+      const format = chooseFormat(query.format, request.headers.get("accept"));
+      namedServers(snapshotFor(exchange), query.server);
+      const asked = askedNow(clock, live.snapshot());
+      const { limit, offset } = query;
+      const told = await ask(history, request, "efficiency", {
+        ...{ ...asked, ...rangeOf(query, asked.now, THIRTY_DAYS_MS), limit, offset },
+        filter: { servers: query.server, features: query.feature },
+      });
+      const { rows, total, start, end, resolution } = told;
+      return rowsResponse(
+        {
+          ...{ plural: "features", record: EfficiencyRecord, rows, total, limit, offset },
+          beside: { start: iso(start), end: iso(end), resolution },
+        },
+        format,
+      );
+    },
+    documented({
+      access: "read",
+      tag: "Licenses",
+      summary: "How busy each seat was, and what fewer or more seats would have meant",
+      description:
+        "`affectedSessions` are those that began when, themselves included, more seats than `total` were in use. " +
+        "Of more seats little can be said: requests that were denied are in no count.",
+      query: QUERY,
+      answers: {
+        200: {
+          ...withoutTag(listDoc("features", EfficiencyRecord, "Seats of features")),
+          schema: listBeside("features", EfficiencyRecord, RangeFields),
+        },
+      },
+      errors: ["NOT_FOUND", "TIMEOUT"],
+    }),
+  );
+}

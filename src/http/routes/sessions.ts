@@ -1,0 +1,75 @@
+import { Elysia } from "elysia";
+import { SessionRecord } from "../../domain/history-records.ts";
+import { SESSION_ORDERS, type SessionOrder, sessionRecord } from "../../store/statistics/session-list.ts";
+import { type NamesFor, namesFor } from "../anonymous/names.ts";
+import type { SnapshotFor } from "../anonymous/view.ts";
+import { chooseFormat } from "../answers/format.ts";
+import { namedServers } from "../answers/known-servers.ts";
+import { listDoc } from "../answers/list.ts";
+import { rowsResponse, withoutTag } from "../answers/rows.ts";
+import type { HttpDeps } from "../deps.ts";
+import { documented } from "../documented.ts";
+import type { Exchanges } from "../exchange.ts";
+import { ask, askedNow } from "../history.ts";
+import { FORMAT, names, STORED_PAGE, sortBy, wholeNames } from "../parameters.ts";
+import { queryOf } from "../query.ts";
+import { checkRange, endTime, startTime } from "../query-time.ts";
+
+const QUERY = queryOf({
+  feature: wholeNames("Exact name of the feature; may be repeated.", "solver"),
+  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  user: names("Exact names of users.", "ada"),
+  host: names("Names of client hosts, whatever the case.", "ws01"),
+  start: startTime("Only sessions that held seats after this."),
+  end: endTime("Only sessions that began before this; a bare date takes in its day."),
+  sort: sortBy<SessionOrder>(SESSION_ORDERS),
+  ...STORED_PAGE,
+  ...FORMAT,
+});
+
+/** Who had what, when. */
+export function sessionRoutes(
+  { history, clock, live, pseudonyms }: Pick<HttpDeps, "history" | "clock" | "live" | "pseudonyms">,
+  snapshotFor: SnapshotFor,
+  exchanges: Exchanges,
+) {
+  return new Elysia({ name: "routes/sessions" }).get(
+    "/api/licenses/sessions",
+    async ({ request }) => {
+      const exchange = exchanges.of(request);
+      const query = QUERY.parse(exchange.query);
+      const { start, end, limit, offset } = query;
+      checkRange(start, end);
+      const format = chooseFormat(query.format, request.headers.get("accept"));
+      namedServers(snapshotFor(exchange), query.server);
+      const people = namesFor(exchange, pseudonyms, () => ask(history, request, "names", null));
+      const wanted = await people.wanted({ users: query.user, hosts: query.host });
+      const { rows, total } = await ask(history, request, "sessions", {
+        ...{ ...askedNow(clock, live.snapshot()), start, end, limit, offset },
+        filter: { servers: query.server, features: query.feature, ...wanted },
+        sort: query.sort ?? { field: "firstSeenAt", descending: true },
+      });
+      return rowsResponse(
+        {
+          ...{ plural: "sessions", record: SessionRecord, total, limit, offset },
+          rows: rows.map((session) => shownTo(people, sessionRecord(session))),
+        },
+        format,
+      );
+    },
+    documented({
+      access: "read",
+      tag: "Licenses",
+      summary: "Checkouts over their lifetime, open ones included",
+      description: "Those that overlap the range, the newest first unless told otherwise.",
+      query: QUERY,
+      answers: { 200: withoutTag(listDoc("sessions", SessionRecord, "Sessions")) },
+      errors: ["NOT_FOUND", "TIMEOUT"],
+    }),
+  );
+}
+
+function shownTo(people: NamesFor, record: SessionRecord): SessionRecord {
+  const { user, host, display } = record;
+  return { ...record, user: people.user(user), host: people.host(host), display: people.text(display) };
+}

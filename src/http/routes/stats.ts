@@ -1,0 +1,110 @@
+import { Elysia } from "elysia";
+import { iso } from "../../domain/clock.ts";
+import { ApiError } from "../../domain/errors.ts";
+import { listBeside, RangeFields, StatsRecord } from "../../domain/history-records.ts";
+import { words } from "../../domain/records.ts";
+import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/buckets.ts";
+import { MAX_POINTS, type StatsOrder, type StatsRow } from "../../store/statistics/stats.ts";
+import type { SnapshotFor } from "../anonymous/view.ts";
+import { chooseFormat } from "../answers/format.ts";
+import { namedServers } from "../answers/known-servers.ts";
+import { listDoc } from "../answers/list.ts";
+import { sortable } from "../answers/order.ts";
+import { rowsResponse, withoutTag } from "../answers/rows.ts";
+import type { HttpDeps } from "../deps.ts";
+import { documented } from "../documented.ts";
+import type { Exchanges } from "../exchange.ts";
+import { ask, rangeOf, timezone } from "../history.ts";
+import { FORMAT, flag, LIVE_PAGE, names, sortBy, wholeNames, word } from "../parameters.ts";
+import { queryOf } from "../query.ts";
+import { endTime, startTime } from "../query-time.ts";
+
+const DAY_MS = 86_400_000;
+
+const QUERY = queryOf({
+  feature: wholeNames("Exact name of the feature; may be repeated.", "solver"),
+  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  start: startTime("Start of the range. Default: 24 hours before the end."),
+  end: endTime("End of the range, not in it; a bare date is. Default: now."),
+  interval: word(
+    ["auto", ...INTERVALS],
+    "Width of the buckets; `auto` (default) is the smallest that gives at most 400.",
+  ),
+  timezone: timezone("IANA zone of day buckets."),
+  series: flag("Whether each feature has its series. Default: true where `feature` is given."),
+  sort: sortBy<StatsOrder>(sortable<Omit<StatsRecord, "series">>(StatsRecord)),
+  ...LIVE_PAGE,
+  ...FORMAT,
+});
+
+/** Figures of features over a range, and how they went. */
+export function statsRoutes(
+  { history, clock, settings }: Pick<HttpDeps, "history" | "clock" | "settings">,
+  snapshotFor: SnapshotFor,
+  exchanges: Exchanges,
+) {
+  return new Elysia({ name: "routes/stats" }).get(
+    "/api/licenses/stats",
+    async ({ request }) => {
+      const exchange = exchanges.of(request);
+      const query = QUERY.parse(exchange.query);
+      const format = chooseFormat(query.format, request.headers.get("accept"));
+      namedServers(snapshotFor(exchange), query.server);
+      const range = rangeOf(query, clock.now(), DAY_MS);
+      const series = format === "json" && (query.series ?? query.feature !== null);
+      const interval = query.interval === "auto" ? null : query.interval;
+      if (series)
+        checkPoints(bucketCount(interval ?? autoInterval(range.start, range.end), range.start, range.end));
+      const { limit, offset, sort } = query;
+      const told = await ask(history, request, "stats", {
+        ...{ ...range, interval, series, sort, limit, offset },
+        filter: { servers: query.server, features: query.feature },
+        timezone: query.timezone ?? settings().timezone,
+      });
+      checkPoints(told.points);
+      return rowsResponse(
+        {
+          ...{ plural: "features", record: StatsRecord, limit, offset, total: told.total },
+          rows: told.rows.map(statsRecord),
+          beside: {
+            start: iso(told.start),
+            end: iso(told.end),
+            interval: told.interval,
+            resolution: told.resolution,
+          },
+        },
+        format,
+      );
+    },
+    documented({
+      access: "read",
+      tag: "Licenses",
+      summary: "Peaks, averages and series of features over a range",
+      description:
+        "Averages and percentiles are weighted by time and count covered time alone; utilization goes by the total of " +
+        "its own time. Features without coverage in the range are told where they are named. An answer of more than " +
+        `${MAX_POINTS.toLocaleString("en")} points is refused.`,
+      query: QUERY,
+      answers: {
+        200: {
+          ...withoutTag(listDoc("features", StatsRecord, "Figures of features")),
+          schema: listBeside("features", StatsRecord, { ...RangeFields, interval: words(INTERVALS) }),
+        },
+      },
+      errors: ["NOT_FOUND", "TIMEOUT"],
+    }),
+  );
+}
+
+function checkPoints(points: number): void {
+  if (points <= MAX_POINTS) return;
+  throw new ApiError(
+    "INVALID_QUERY",
+    `The series would have ${points} points; ${MAX_POINTS} are the most. Ask for a wider interval, a shorter range, fewer features, or series=false.`,
+  );
+}
+
+function statsRecord({ points, ...row }: StatsRow): StatsRecord {
+  if (points === null) return row;
+  return { ...row, series: points.map(({ at, ...point }) => ({ timestamp: iso(at), ...point })) };
+}

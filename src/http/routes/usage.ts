@@ -1,0 +1,122 @@
+import { Elysia } from "elysia";
+import { iso } from "../../domain/clock.ts";
+import { ApiError } from "../../domain/errors.ts";
+import { listBeside, RangeFields, UsageRecord } from "../../domain/history-records.ts";
+import { USAGE_KEYS, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
+import { USAGE_ORDERS, type UsageOrder } from "../../store/statistics/usage.ts";
+import { type NamesFor, namesFor } from "../anonymous/names.ts";
+import type { SnapshotFor } from "../anonymous/view.ts";
+import { chooseFormat } from "../answers/format.ts";
+import { namedServers } from "../answers/known-servers.ts";
+import { listDoc } from "../answers/list.ts";
+import { rowsResponse, withoutTag } from "../answers/rows.ts";
+import type { HttpDeps } from "../deps.ts";
+import { documented } from "../documented.ts";
+import type { Exchanges } from "../exchange.ts";
+import { ask, askedNow, rangeOf, timezone } from "../history.ts";
+import { FORMAT, names, STORED_PAGE, sortBy, wholeNames, wordList } from "../parameters.ts";
+import { queryOf } from "../query.ts";
+import { endTime, startTime } from "../query-time.ts";
+
+const THIRTY_DAYS_MS = 30 * 86_400_000;
+const MOST_KEYS = 2;
+const FIGURES = ["seatHours", "sessions", "peakUsed", "uniqueUsers", "lastUsedAt"];
+
+const QUERY = queryOf({
+  group_by: wordList(USAGE_KEYS, "One or two keys of the groups. Default: user."),
+  feature: wholeNames("Exact name of the feature; may be repeated.", "solver"),
+  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  user: names("Exact names of users.", "ada"),
+  host: names("Names of client hosts, whatever the case.", "ws01"),
+  start: startTime("Start of the range. Default: 30 days before the end."),
+  end: endTime("End of the range, not in it; a bare date is. Default: now."),
+  timezone: timezone("IANA zone of the days."),
+  sort: sortBy<UsageOrder>(USAGE_ORDERS),
+  ...STORED_PAGE,
+  ...FORMAT,
+});
+
+/** Who uses what: seat-hours, sessions and peaks by user, host, feature, server, day. */
+export function usageRoutes(
+  deps: Pick<HttpDeps, "history" | "clock" | "settings" | "live" | "pseudonyms">,
+  snapshotFor: SnapshotFor,
+  exchanges: Exchanges,
+) {
+  const { history, clock, settings, live, pseudonyms } = deps;
+  return new Elysia({ name: "routes/usage" }).get(
+    "/api/licenses/usage",
+    async ({ request }) => {
+      const exchange = exchanges.of(request);
+      const query = QUERY.parse(exchange.query);
+      const groupBy = checkedKeys(query.group_by ?? ["user"]);
+      const sort = checkedSort(query.sort ?? { field: "seatHours", descending: true }, groupBy);
+      const format = chooseFormat(query.format, request.headers.get("accept"));
+      namedServers(snapshotFor(exchange), query.server);
+      const asked = askedNow(clock, live.snapshot());
+      const range = rangeOf(query, asked.now, THIRTY_DAYS_MS);
+      const people = namesFor(exchange, pseudonyms, () => ask(history, request, "names", null));
+      const wanted = await people.wanted({ users: query.user, hosts: query.host });
+      const { limit, offset } = query;
+      const { rows, total } = await ask(history, request, "usage", {
+        ...{ ...asked, ...range, groupBy, sort, limit, offset },
+        filter: { servers: query.server, features: query.feature, ...wanted },
+        timezone: query.timezone ?? settings().timezone,
+      });
+      return rowsResponse(
+        {
+          ...{ plural: "groups", record: UsageRecord, total, limit, offset },
+          rows: rows.map((group) => usageRecord(group, groupBy, people)),
+          columns: [...groupBy, ...FIGURES],
+          beside: { start: iso(range.start), end: iso(range.end), resolution: "exact" },
+        },
+        format,
+      );
+    },
+    documented({
+      access: "read",
+      tag: "Licenses",
+      summary: "Who used what: seat-hours, sessions and peaks by group",
+      description:
+        "Counted over the stored sessions, each for the time in which its seats were held. Sorted by seat-hours, the " +
+        "most first, unless told otherwise.",
+      query: QUERY,
+      answers: {
+        200: {
+          ...withoutTag(listDoc("groups", UsageRecord, "Groups")),
+          schema: listBeside("groups", UsageRecord, RangeFields),
+        },
+      },
+      errors: ["NOT_FOUND", "TIMEOUT"],
+    }),
+  );
+}
+
+function checkedKeys(keys: readonly UsageKey[]): readonly UsageKey[] {
+  if (keys.length <= MOST_KEYS && new Set(keys).size === keys.length) return keys;
+  throw new ApiError(
+    "INVALID_QUERY",
+    `Query parameter "group_by" got ${keys.length} keys; it takes one or two different ones of ${USAGE_KEYS.join(", ")}.`,
+  );
+}
+
+function checkedSort<S extends { readonly field: UsageOrder }>(sort: S, keys: readonly UsageKey[]): S {
+  const { field } = sort;
+  if (FIGURES.includes(field) || keys.some((key) => key === field)) return sort;
+  throw new ApiError(
+    "INVALID_QUERY",
+    `Query parameter "sort" got "${field}", which the groups have only with group_by=${field}.`,
+  );
+}
+
+function usageRecord({ keys, ...group }: UsageGroup, by: readonly UsageKey[], people: NamesFor): UsageRecord {
+  const { seatHours, sessions, peakUsed, uniqueUsers, lastUsedAt } = group;
+  const named = by.map((key, index) => {
+    const value = keys[index] ?? null;
+    if (key === "user") return [key, people.user(value ?? "")] as const;
+    return [key, key === "host" ? people.host(value) : value] as const;
+  });
+  return {
+    ...Object.fromEntries(named),
+    ...{ seatHours, sessions, peakUsed, uniqueUsers, lastUsedAt: iso(lastUsedAt) },
+  };
+}

@@ -1,0 +1,197 @@
+import { isBlank, isDigit, skipBlanks } from "../scan.ts";
+
+/** What stands behind `OUT: `, `DENIED: ` and their like. */
+export interface SeatWords {
+  readonly feature: string;
+  readonly user: string | null;
+  readonly host: string | null;
+  readonly data: string | null;
+  readonly count: number;
+  readonly reason: string | null;
+  readonly code: number | null;
+  readonly handle: string | null;
+  readonly version: string | null;
+}
+
+const QUOTE = 0x22;
+const OPEN = 0x28;
+const BRACKET = 0x5b;
+const CARET = 0x5e;
+
+/**
+ * Reads `"feature" user@host [data] (N licenses) (reason (code)) ^^^ verbose ^^^`. Features may stand without quotes,
+ * users may hold blanks, what stands behind the host may be missing. Null when there is no feature.
+ */
+export function readSeatWords(text: string, from: number): SeatWords | null {
+  let at = skipBlanks(text, from);
+  let feature: string;
+  if (text.charCodeAt(at) === QUOTE) {
+    const end = text.indexOf('"', at + 1);
+    if (end <= at + 1) return null;
+    feature = text.slice(at + 1, end);
+    at = skipBlanks(text, end + 1);
+  } else {
+    const end = endOfWord(text, at);
+    if (end === at) return null;
+    feature = text.slice(at, end);
+    at = skipBlanks(text, end);
+    const old = readOldForm(text, feature, at);
+    if (old !== null) return old;
+  }
+  // UNSUPPORTED prints the key of the feature in front of the user.
+  if (text.charCodeAt(at) === OPEN) {
+    const end = endOfGroup(text, at);
+    if (end !== -1 && text.indexOf("@", end) !== -1) at = skipBlanks(text, end);
+  }
+  return behindFeature(text, feature, at);
+}
+
+/** `user@host` and the rest. A host has no blanks; a user may, and may hold an `@` too. */
+function behindFeature(text: string, feature: string, from: number): SeatWords {
+  let sign = text.indexOf("@", from);
+  let end = 0;
+  let rest = 0;
+  while (sign !== -1) {
+    end = endOfWord(text, sign);
+    rest = skipBlanks(text, end);
+    if (rest >= text.length || beginsTail(text.charCodeAt(rest))) break;
+    const next = text.indexOf("@", end);
+    if (next === -1) break;
+    sign = next;
+  }
+  const first = text.charCodeAt(from);
+  // Nobody is named: what has an `@` is checkout data or a reason.
+  if (sign === -1 || first === OPEN || first === BRACKET || first === CARET) {
+    const user = from < text.length && !beginsTail(first) ? text.slice(from, endOfWord(text, from)) : null;
+    return { feature, user, host: null, ...readTail(text, user === null ? from : from + user.length, user) };
+  }
+  // `user@domain@host`: the last sign counts.
+  const last = text.lastIndexOf("@", end - 1);
+  const user = text.slice(from, last);
+  const host = last + 1 < end ? text.slice(last + 1, end) : null;
+  const named = user === "" ? null : user;
+  // Most lines end behind the host.
+  if (rest >= text.length) return { feature, user: named, host, ...NO_TAIL };
+  return { feature, user: named, host, ...readTail(text, rest, named) };
+}
+
+type Tail = Omit<SeatWords, "feature" | "user" | "host">;
+const NO_TAIL: Tail = { data: null, count: 1, reason: null, code: null, handle: null, version: null };
+
+const LICENSES = /^(\d{1,9}) licenses?$/;
+const CODE = /\s*\(\s*(-?\d+)\s*,\s*-?\d+(?:\s*:\s*-?\d+[^()]*)?\s*\)\s*$/;
+
+function readTail(text: string, from: number, user: string | null): Tail {
+  const tail = { ...NO_TAIL };
+  let at = from;
+  while (at < text.length) {
+    at = skipBlanks(text, at);
+    const code = text.charCodeAt(at);
+    if (code === BRACKET) {
+      const end = text.indexOf("]", at);
+      if (end === -1) break;
+      if (tail.data === null) tail.data = text.slice(at + 1, end);
+      at = end + 1;
+    } else if (code === OPEN) {
+      const end = endOfGroup(text, at);
+      readGroup(text.slice(at + 1, end === -1 ? text.length : end - 1), tail);
+      if (end === -1) break;
+      at = end;
+    } else if (code === CARET && text.startsWith("^^^", at)) {
+      const end = text.indexOf("^^^", at + 3);
+      readVerbose(text.slice(at + 3, end === -1 ? text.length : end), user, tail);
+      at = end === -1 ? text.length : end + 3;
+    } else {
+      // Words that no rule knows stand between: what is behind them may still be known.
+      at = endOfWord(text, at);
+      if (at >= text.length) break;
+    }
+  }
+  return tail;
+}
+
+function readGroup(words: string, tail: { -readonly [K in keyof Tail]: Tail[K] }): void {
+  const licenses = LICENSES.exec(words);
+  if (licenses !== null) {
+    tail.count = Math.max(1, Number(licenses[1]));
+    return;
+  }
+  const code = CODE.exec(words);
+  if (code !== null) tail.code = Number(code[1]);
+  const reason = (code === null ? words : words.slice(0, code.index)).trim();
+  if (reason !== "") tail.reason = tail.reason === null ? reason : `${tail.reason}; ${reason}`;
+}
+
+/**
+ * `ver user ip pid handle in_use out_of project flexver flexrev date time is_dup`: the user and the project may hold
+ * blanks, and the user is known. https://docs.revenera.com/fnp/2024r1/LicAdmin_Guide/Content/helplibrary/Verbose_Debug_Log_Messages.htm
+ */
+function readVerbose(
+  words: string,
+  user: string | null,
+  tail: { -readonly [K in keyof Tail]: Tail[K] },
+): void {
+  const at = skipBlanks(words, 0);
+  const versionEnd = endOfWord(words, at);
+  const version = words.slice(at, versionEnd);
+  const behind = skipBlanks(words, versionEnd);
+  const userEnd =
+    user !== null && words.startsWith(user, behind) ? behind + user.length : endOfWord(words, behind);
+  const [, , handle] = words.slice(userEnd).trim().split(/\s+/, 3);
+  if (version !== "") tail.version = version;
+  if (handle !== undefined && /^(0x)?[0-9a-f]+$/i.test(handle)) tail.handle = handle.replace(/^0x/i, "");
+}
+
+const OLD_IN = /^by (\S+)(?:\s+\((\d{1,9}) licenses?\))?/;
+const OLD_DENIED = /^(\S+) to (\S+)/;
+
+/** FLEXlm of the nineties: `IN: f by user (2 licenses) (used: 0:01:12)`, `DENIED: 2 f to user (04/28/98 12:00)`. */
+function readOldForm(text: string, feature: string, at: number): SeatWords | null {
+  const code = text.charCodeAt(at);
+  if (code === 0x62) {
+    const found = OLD_IN.exec(text.slice(at));
+    if (found !== null) return { ...NO_TAIL, feature, ...person(found[1]), count: Number(found[2] ?? 1) };
+  }
+  if (isDigit(feature.charCodeAt(0)) && /^\d{1,9}$/.test(feature)) {
+    const found = OLD_DENIED.exec(text.slice(at));
+    if (found !== null)
+      return { ...NO_TAIL, feature: found[1] ?? "", ...person(found[2]), count: Number(feature) };
+  }
+  return null;
+}
+
+function person(name = ""): Pick<SeatWords, "user" | "host"> {
+  const sign = name.lastIndexOf("@");
+  return sign === -1
+    ? { user: name, host: null }
+    : { user: name.slice(0, sign), host: name.slice(sign + 1) || null };
+}
+
+function beginsTail(code: number): boolean {
+  return code === OPEN || code === BRACKET || code === CARET;
+}
+
+function endOfWord(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && !isBlank(text.charCodeAt(at))) at++;
+  return at;
+}
+
+/** Index behind the parenthesis that closes the one at `from`; -1 when none does. */
+function endOfGroup(text: string, from: number): number {
+  let depth = 0;
+  for (let at = from; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === OPEN) depth++;
+    else if (code === 0x29 && --depth === 0) return at + 1;
+  }
+  return -1;
+}
+
+/** True when a parenthesis or bracket is open at the end, or a verbose part: the next line goes on with it. */
+export function isOpen(text: string, from: number): boolean {
+  const carets = text.indexOf("^^^", from);
+  if (carets !== -1) return text.indexOf("^^^", carets + 3) === -1;
+  const parenthesis = text.indexOf("(", from);
+  return parenthesis !== -1 && endOfGroup(text, parenthesis) === -1;
+}

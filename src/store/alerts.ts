@@ -1,0 +1,153 @@
+import { and, asc, count, desc, eq, gt, inArray, isNotNull, isNull, lt, type SQL, sql } from "drizzle-orm";
+import type { Alert, AlertRule, AlertState, AlertSubject, Severity } from "../domain/alerts.ts";
+import type { Store } from "./open.ts";
+import { alertBaselines, alerts, alertWatches } from "./schema.ts";
+
+/** Alerts deleted in one transaction. */
+const STEP_ROWS = 500;
+
+/** Null = any. */
+export interface AlertFilter {
+  readonly severities: readonly Severity[] | null;
+  readonly acknowledged: boolean | null;
+  readonly state: AlertState | null;
+  readonly servers: readonly string[] | null;
+  readonly rules: readonly AlertRule[] | null;
+}
+
+export interface Alerts {
+  /** Ids for new alerts: above everything stored. */
+  nextId(): number;
+  /** Alerts that fire, in the order of their ids. */
+  firing(): Alert[];
+  get(id: number): Alert | null;
+  /** Newest first. */
+  list(
+    filter: AlertFilter,
+    limit: number,
+    offset: number,
+  ): { readonly rows: readonly Alert[]; readonly total: number };
+  /** Resolved alerts whose silence goes on at `now`. */
+  silencedPast(now: number): Alert[];
+  /** Inserts or replaces; runs in the caller's transaction, as the writes below do. */
+  write(alert: Alert): void;
+  watches(): { readonly subject: AlertSubject; readonly body: string }[];
+  /** Null forgets it. */
+  writeWatch(subject: AlertSubject, body: string | null): void;
+  /** By server. */
+  baselines(): Map<string, string>;
+  writeBaseline(server: string, body: string | null): void;
+  /** Deletes one step of the alerts that ended before an instant; answers how many. */
+  retainStep(endedBefore: number): number;
+}
+
+export function createAlerts(store: Store): Alerts {
+  const { db, read } = store;
+  const newest = read(() =>
+    db
+      .select({ id: sql<number | null>`max(${alerts.id})` })
+      .from(alerts)
+      .get(),
+  );
+  let last = newest?.id ?? 0;
+
+  return {
+    nextId: () => ++last,
+    firing: () =>
+      read(() => db.select().from(alerts).where(isNull(alerts.resolvedAt)).orderBy(asc(alerts.id)).all()).map(
+        alertOf,
+      ),
+    get(id) {
+      const row = read(() => db.select().from(alerts).where(eq(alerts.id, id)).get());
+      return row === undefined ? null : alertOf(row);
+    },
+    list(filter, limit, offset) {
+      const where = and(...conditions(filter));
+      return read(() => ({
+        rows: db
+          .select()
+          .from(alerts)
+          .where(where)
+          .orderBy(desc(alerts.id))
+          .limit(limit)
+          .offset(offset)
+          .all()
+          .map(alertOf),
+        total: db.select({ total: count() }).from(alerts).where(where).get()?.total ?? 0,
+      }));
+    },
+    silencedPast: (now) =>
+      read(() =>
+        db
+          .select()
+          .from(alerts)
+          .where(and(gt(alerts.silencedUntil, now), isNotNull(alerts.resolvedAt)))
+          .orderBy(asc(alerts.id))
+          .all(),
+      ).map(alertOf),
+    write(alert) {
+      const { id, ...rest } = { ...alert, told: JSON.stringify(alert.told) };
+      db.insert(alerts)
+        .values({ id, ...rest })
+        .onConflictDoUpdate({ target: alerts.id, set: rest })
+        .run();
+    },
+    watches: () =>
+      read(() => db.select().from(alertWatches).all()).map(({ subject, body }) => ({
+        subject: JSON.parse(subject) as AlertSubject,
+        body,
+      })),
+    writeWatch({ rule, server, daemon, feature, detail }, body) {
+      const subject = JSON.stringify({ rule, server, daemon, feature, detail });
+      if (body === null) db.delete(alertWatches).where(eq(alertWatches.subject, subject)).run();
+      else
+        db.insert(alertWatches)
+          .values({ subject, body })
+          .onConflictDoUpdate({ target: alertWatches.subject, set: { body } })
+          .run();
+    },
+    baselines: () =>
+      new Map(
+        read(() => db.select().from(alertBaselines).all()).map(({ server, body }) => [server, body] as const),
+      ),
+    writeBaseline(server, body) {
+      if (body === null) db.delete(alertBaselines).where(eq(alertBaselines.server, server)).run();
+      else
+        db.insert(alertBaselines)
+          .values({ server, body })
+          .onConflictDoUpdate({ target: alertBaselines.server, set: { body } })
+          .run();
+    },
+    retainStep: (endedBefore) =>
+      store.transaction(() => {
+        const doomed = db
+          .select({ id: alerts.id })
+          .from(alerts)
+          .where(and(isNotNull(alerts.resolvedAt), lt(alerts.resolvedAt, endedBefore)))
+          .orderBy(asc(alerts.resolvedAt))
+          .limit(STEP_ROWS)
+          .all()
+          .map(({ id }) => id);
+        if (doomed.length > 0) db.delete(alerts).where(inArray(alerts.id, doomed)).run();
+        return doomed.length;
+      }),
+  };
+}
+
+function conditions({ severities, acknowledged, state, servers, rules }: AlertFilter): SQL[] {
+  return [
+    ...(severities === null ? [] : [inArray(alerts.severity, [...severities])]),
+    ...(acknowledged === null
+      ? []
+      : [acknowledged ? isNotNull(alerts.acknowledgedAt) : isNull(alerts.acknowledgedAt)]),
+    ...(state === null
+      ? []
+      : [state === "firing" ? isNull(alerts.resolvedAt) : isNotNull(alerts.resolvedAt)]),
+    ...(servers === null ? [] : [inArray(alerts.server, [...servers])]),
+    ...(rules === null ? [] : [inArray(alerts.rule, [...rules])]),
+  ];
+}
+
+function alertOf({ told, ...row }: typeof alerts.$inferSelect): Alert {
+  return { ...row, told: JSON.parse(told) as Alert["told"] };
+}

@@ -1,0 +1,98 @@
+import type { Database } from "bun:sqlite";
+import type { Denial } from "../domain/denials.ts";
+import { type DenialRow, denialOf, type Rows } from "./denial-queries.ts";
+import type { Store } from "./open.ts";
+
+/** Denials deleted in one transaction: a few milliseconds. */
+const STEP_ROWS = 500;
+
+/** A row with what the writer must know of it. */
+export interface StoredDenial {
+  readonly denial: Denial;
+  /** Its event was told. */
+  readonly told: boolean;
+}
+
+export interface Denials extends Rows {
+  /** Writes rows as they stand now; a row is known by server, daemon, feature, user and first attempt. In the caller's transaction. */
+  write(rows: readonly StoredDenial[]): void;
+  /**
+   * Writes a row that came out of an old log, with the times of all its attempts. What is known already is not counted
+   * twice: a row that overlaps is widened by the attempts outside of it. Rows that end at `liveFrom` or later belong to
+   * a daemon that may be at work, and stay. In the caller's transaction.
+   */
+  absorb(denial: Denial, times: readonly number[], liveFrom: number): "added" | "widened" | "known";
+  /** Rows that may still go on, or whose event was not told: those that ended at `since` or later. */
+  unfinished(since: number): StoredDenial[];
+  retainStep(before: number): number;
+}
+
+export function createDenials(store: Store & { readonly sqlite: Database }): Denials {
+  const { sqlite, read } = store;
+  const rows: Rows = {
+    all: <Row>(sql: string, ...parameters: (string | number | null)[]) =>
+      read(() => sqlite.query<Row, (string | number | null)[]>(sql).all(...parameters)),
+  };
+  const insert = sqlite.query(
+    `INSERT INTO denials (server_id, daemon, feature, user, host, at, until, count, attempts, reason, code, outcome, told)
+     VALUES ($server, $daemon, $feature, $user, $host, $at, $until, $count, $attempts, $reason, $code, $outcome, $told)
+     ON CONFLICT (server_id, feature, user, daemon, at) DO UPDATE SET
+       until = excluded.until, count = excluded.count, attempts = excluded.attempts, reason = excluded.reason,
+       code = excluded.code, outcome = excluded.outcome, told = max(told, excluded.told)`,
+  );
+  const overlapping = sqlite.query<
+    { id: number; at: number; until: number; attempts: number; outcome: string },
+    [string, string, string, string, number, number]
+  >(
+    `SELECT id, at, until, attempts, outcome FROM denials
+     WHERE server_id = ? AND feature = ? AND user = ? AND daemon = ? AND at <= ? AND until >= ?
+     ORDER BY at DESC LIMIT 1`,
+  );
+  const widen = sqlite.query(
+    "UPDATE denials SET at = $at, until = $until, attempts = $attempts, outcome = $outcome WHERE id = $id",
+  );
+  const put = ({ denial, told }: StoredDenial) => {
+    const { feature, user, ...rest } = denial;
+    insert.run({ ...rest, feature: feature ?? "", user: user ?? "", told: told ? 1 : 0 });
+  };
+
+  return {
+    ...rows,
+    write: (list) => {
+      for (const each of list) put(each);
+    },
+    absorb(denial, times, liveFrom) {
+      const { server, daemon, feature, user, at, until, outcome } = denial;
+      const found = overlapping.get(server, feature ?? "", user ?? "", daemon, until, at);
+      if (found === null) {
+        put({ denial, told: true });
+        return "added";
+      }
+      if (found.until >= liveFrom) return "known";
+      const outside = times.filter((time) => time < found.at || time > found.until).length;
+      const better = found.outcome === "denied" ? outcome : found.outcome;
+      if (outside === 0 && better === found.outcome) return "known";
+      widen.run({
+        ...{ id: found.id, at: Math.min(found.at, at), until: Math.max(found.until, until) },
+        ...{ attempts: found.attempts + outside, outcome: better },
+      });
+      return "widened";
+    },
+    unfinished: (since) =>
+      rows
+        .all<DenialRow & { told: number }>(
+          "SELECT * FROM denials WHERE (told = 0 OR until >= ?) AND feature <> '' ORDER BY at",
+          since,
+        )
+        .map((row) => ({ denial: denialOf(row), told: row.told === 1 })),
+    retainStep: (before) =>
+      store.transaction(
+        () =>
+          sqlite
+            .query(
+              "DELETE FROM denials WHERE id IN (SELECT id FROM denials WHERE at < ? ORDER BY at LIMIT ?)",
+            )
+            .run(before, STEP_ROWS).changes,
+      ),
+  };
+}

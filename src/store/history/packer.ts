@@ -1,0 +1,166 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { Step } from "../../domain/history.ts";
+import { mergeRollups, rollupOf } from "../../domain/rollup.ts";
+import type { Store } from "../open.ts";
+import { type CountDenials, createDenialCounts } from "./denial-counts.ts";
+import type { OpenBucket, OpenBuckets } from "./open-buckets.ts";
+import type { KnownFeature } from "./read.ts";
+import { createReader, type Reader } from "./reader.ts";
+import { packDayRollup, unpackHours, withHourRollup } from "./rollup-bytes.ts";
+import { withHour } from "./sample-day.ts";
+import { DAY_MS, dayOf, HOUR_MS, packedKey } from "./spans.ts";
+import { stepsOf } from "./steps.ts";
+
+/** An hour is packed this long after its end, when what was read in it has been stored. Later news opens it again. */
+const GRACE_MS = 60_000;
+
+/** Packs the samples of hours that are over, and rolls hours and days up. */
+export interface Packer {
+  /**
+   * One slice of the work that is due, in a transaction of about so many ms. Answers whether there is more.
+   * Throws a StoreError when the store fails: what was begun is begun again then.
+   */
+  step(sliceMs?: number): boolean;
+}
+
+export interface PackerDeps {
+  readonly store: Store;
+  readonly open: OpenBuckets;
+  readonly clock: Clock;
+}
+
+export function createPacker({ store, open, clock }: PackerDeps): Packer {
+  const { sqlite } = store;
+  const get = (table: string) =>
+    sqlite.query<{ data: Uint8Array }, [number]>(`SELECT data FROM ${table} WHERE key = ?`);
+  const put = (table: string) =>
+    sqlite.query<null, [number, Uint8Array]>(
+      `INSERT INTO ${table} (key, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data`,
+    );
+  const remove = (table: string) => sqlite.query<null, [number]>(`DELETE FROM ${table} WHERE key = ?`);
+  const tableOf = (name: string) => ({ get: get(name), put: put(name), remove: remove(name) });
+  const sampleDays = tableOf("sample_days");
+  const rollupHours = tableOf("rollup_hours");
+  const rollupDays = tableOf("rollup_days");
+  const dropLoose = sqlite.query<null, [number, number, number]>(
+    "DELETE FROM samples WHERE feature_id = ? AND at >= ? AND at < ?",
+  );
+  const unstoredUsers = sqlite.query<null, [string, string, string, number, number]>(
+    `INSERT OR IGNORE INTO history_users (name) SELECT DISTINCT user FROM sessions WHERE server_id = ?1 AND daemon = ?2
+       AND feature = ?3 AND ended_at > ?4 AND first_seen_at < ?5
+       AND NOT EXISTS (SELECT 1 FROM history_users WHERE name = user)`,
+  );
+  const unstoredOpenUsers = sqlite.query<null, [string, string, string, number]>(
+    `INSERT OR IGNORE INTO history_users (name) SELECT DISTINCT user FROM sessions WHERE server_id = ?1 AND daemon = ?2
+       AND feature = ?3 AND ended_at IS NULL AND first_seen_at < ?4
+       AND NOT EXISTS (SELECT 1 FROM history_users WHERE name = user)`,
+  );
+
+  function write(table: ReturnType<typeof tableOf>, key: number, data: Uint8Array): void {
+    if (data.length > 0) table.put.run(key, data);
+    else table.remove.run(key);
+  }
+
+  function packHour(reader: Reader, feature: KnownFeature, at: number): void {
+    const { server, daemon, feature: name } = feature;
+    const end = at + HOUR_MS;
+    const dayAt = dayOf(at) * DAY_MS;
+    const key = packedKey(dayOf(at), feature.id);
+    const coverage = reader.coverage(server, at, end);
+    const all = reader.samples(feature, at, end, coverage);
+    const steps = stepsOf(all, coverage, at, end);
+
+    const packed = sampleDays.get.get(key)?.data ?? null;
+    const samples = all.filter((sample) => sample.at >= at && sample.at < end);
+    if (at === dayAt && samples[0]?.at !== at) samples.unshift(...carried(coverage, all, at));
+    if (samples.length > 0) {
+      write(sampleDays, key, withHour(dayAt, packed, { hour: (at - dayAt) / HOUR_MS, samples }));
+    }
+    dropLoose.run(feature.id, at, end);
+
+    const counted = rollupOf({ steps, end }, at, end);
+    const denials = countDenials(feature, at, end);
+    let users: readonly number[] = [];
+    if (counted.groups.length > 0) {
+      unstoredUsers.run(server, daemon, name, at, end);
+      unstoredOpenUsers.run(server, daemon, name, end);
+      users = reader.users(feature, at, end);
+    }
+    const hours = rollupHours.get.get(key)?.data ?? null;
+    const rolled = withHourRollup(dayAt, hours, { at, rollup: { ...counted, users, denials } });
+    if (hours !== null || rolled.length > 0) write(rollupHours, key, rolled);
+  }
+
+  function rollUpDay(feature: KnownFeature, at: number): void {
+    const key = packedKey(dayOf(at), feature.id);
+    const data = rollupHours.get.get(key)?.data;
+    if (data === undefined) rollupDays.remove.run(key);
+    else
+      rollupDays.put.run(
+        key,
+        packDayRollup(at, mergeRollups(unpackHours(at, data).map((one) => one.rollup))),
+      );
+  }
+
+  /** Each step is one feature's. */
+  function* work(bucket: OpenBucket): Generator<void> {
+    const features = createReader(sqlite, { now: clock.now() }).features();
+    const { samplesFrom } = current().reach();
+    // What was rolled up from samples that are gone cannot be made again.
+    const isGone = samplesFrom === null || bucket.at + bucket.span <= samplesFrom;
+    for (const feature of isGone ? [] : features) {
+      // Between two slices anything may have been written.
+      if (bucket.span === HOUR_MS) packHour(current(), feature, bucket.at);
+      else rollUpDay(feature, bucket.at);
+      yield;
+    }
+    open.close(bucket);
+  }
+
+  let reader: Reader | null = null;
+  let countDenials: CountDenials = () => null;
+  /** The reader of this slice: it remembers names and coverage. */
+  const current = () => {
+    reader ??= createReader(sqlite, { now: clock.now() });
+    return reader;
+  };
+
+  let running: Generator<void> | null = null;
+  return {
+    step(sliceMs = 5) {
+      const begun = performance.now();
+      const isFree = () => performance.now() - begun < sliceMs;
+      try {
+        return store.transaction(() => {
+          reader = null;
+          countDenials = createDenialCounts(current());
+          do {
+            if (running === null) {
+              const bucket = open.next(clock.now() - GRACE_MS);
+              if (bucket === null) return false;
+              running = work(bucket);
+            }
+            if (running.next().done === true) running = null;
+          } while (isFree());
+          return true;
+        });
+      } catch (error) {
+        running = null;
+        throw error;
+      }
+    },
+  };
+}
+
+/** What holds at the begin of a day, as a sample: the day's row stands alone then. */
+function carried(
+  coverage: readonly { readonly from: number; readonly until: number }[],
+  samples: readonly Step[],
+  at: number,
+): Step[] {
+  const through = coverage.find(({ from, until }) => from < at && until > at);
+  if (through === undefined) return [];
+  const held = samples.findLast((sample) => sample.at <= at);
+  if (held === undefined || held.at < through.from || held.used === null) return [];
+  return [{ ...held, at }];
+}

@@ -1,0 +1,89 @@
+import { Database } from "bun:sqlite";
+import { asStoreError } from "../store-error.ts";
+import type { Failure, FromWorker, ToWorker } from "./protocol.ts";
+import { QUERIES } from "./queries.ts";
+import type { HistoryRead } from "./read.ts";
+import { createReader } from "./reader.ts";
+
+/** The asker has gone. */
+class Cancelled extends Error {}
+/** The time is up. */
+class TooLate extends Error {}
+
+export interface HistoryServer {
+  /** Takes a message of the main thread; the answer to a query goes to `post`. */
+  take(message: ToWorker): void;
+}
+
+/** The worker's side of the protocol: one query after the other, each in a read transaction of its own. */
+export function createHistoryServer(post: (message: FromWorker) => void): HistoryServer {
+  let path = "";
+  let database: Database | null = null;
+
+  /** The connection; opened anew after an error, because the file may have been replaced. */
+  function connection(): Database {
+    if (database !== null) return database;
+    const opened = new Database(path, { readonly: true, strict: true });
+    opened.run("PRAGMA busy_timeout = 5000");
+    opened.run("PRAGMA query_only = ON");
+    opened.run("PRAGMA cache_size = -32000");
+    opened.run("PRAGMA temp_store = MEMORY");
+    database = opened;
+    return opened;
+  }
+
+  function answer({
+    name,
+    params,
+    now,
+    timeoutMs,
+    cancelled,
+  }: Extract<ToWorker, { type: "query" }>): unknown {
+    const flag = new Int32Array(cancelled);
+    const deadline = performance.now() + timeoutMs;
+    const checkpoint = () => {
+      if (Atomics.load(flag, 0) !== 0) throw new Cancelled("nobody waits for the answer");
+      if (performance.now() > deadline)
+        throw new TooLate(`The query of history took longer than ${timeoutMs / 1000} s`);
+    };
+    checkpoint();
+    if (!(name in QUERIES)) throw new Error(`There is no query of history named ${name}`);
+    // The client's types tie each name to its parameters; here any name may come.
+    const query = QUERIES[name as keyof typeof QUERIES] as (read: HistoryRead, params: unknown) => unknown;
+    const sqlite = connection();
+    sqlite.run("BEGIN");
+    try {
+      return query(createReader(sqlite, { now, checkpoint }), params);
+    } finally {
+      if (sqlite.inTransaction) sqlite.run("ROLLBACK");
+    }
+  }
+
+  function failureOf(error: unknown): Failure {
+    if (error instanceof Cancelled) return { kind: "cancelled", message: error.message };
+    if (error instanceof TooLate) return { kind: "timeout", message: error.message };
+    const store = asStoreError(error, path);
+    if (store === null) return { kind: "bug", message: String(error) };
+    database?.close();
+    database = null;
+    const { code, message, fix } = store;
+    return { kind: "store", code, message, fix };
+  }
+
+  return {
+    take(message) {
+      if (message.type === "open") {
+        database?.close();
+        database = null;
+        path = message.path;
+        return;
+      }
+      const { id } = message;
+      try {
+        post({ type: "result", id, value: answer(message) });
+      } catch (error) {
+        post({ type: "failed", id, failure: failureOf(error) });
+      }
+    },
+  };
+}

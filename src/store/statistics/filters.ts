@@ -1,0 +1,52 @@
+import type { FeatureFilter } from "../history/read.ts";
+
+/** Which sessions; null = any. Several names are alternatives. Hosts are the same in any case. */
+export interface SessionFilter {
+  readonly servers: readonly string[] | null;
+  readonly features: readonly string[] | null;
+  readonly users: readonly string[] | null;
+  readonly hosts: readonly string[] | null;
+}
+
+export type Named = Pick<SessionFilter, "servers" | "features">;
+
+export function featureFilter({ servers, features }: Named): FeatureFilter {
+  return { ...(servers !== null && { servers }), ...(features !== null && { features }) };
+}
+
+/** A condition of SQL with what is bound in it. */
+export interface Condition {
+  readonly sql: string;
+  readonly values: readonly (string | number | null)[];
+}
+
+export function allOf(conditions: readonly (Condition | null)[]): Condition {
+  const given = conditions.filter((condition) => condition !== null);
+  return {
+    sql: given.length === 0 ? "TRUE" : given.map(({ sql }) => `(${sql})`).join(" AND "),
+    values: given.flatMap(({ values }) => values),
+  };
+}
+
+/** One bound list, however long: SQLite limits the number of parameters. */
+function oneOf(column: string, names: readonly string[] | null): Condition | null {
+  if (names === null) return null;
+  return { sql: `${column} IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(names)] };
+}
+
+export function sessionCondition({ servers, features, users, hosts }: SessionFilter): Condition {
+  return allOf([
+    oneOf("server_id", servers),
+    oneOf("feature", features),
+    oneOf("user", users),
+    oneOf("lower(host)", hosts?.map((host) => host.toLowerCase()) ?? null),
+  ]);
+}
+
+/** Sessions that overlap a range, by what is stored of them: an open one has no end yet. */
+export function overlapCondition(start: number | null, end: number | null): Condition {
+  return allOf([
+    end === null ? null : { sql: "began_at < ?", values: [end] },
+    start === null ? null : { sql: "ended_at IS NULL OR ended_at > ?", values: [start] },
+  ]);
+}

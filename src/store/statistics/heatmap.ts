@@ -1,0 +1,50 @@
+import { createHeatmap, type HeatCell } from "../../domain/stats/heatmap.ts";
+import { localSpans } from "../../domain/stats/local-spans.ts";
+import { eachSpan } from "../../domain/stats/spans.ts";
+import { together } from "../../domain/stats/together.ts";
+import type { HistoryRead } from "../history/read.ts";
+import { featureFilter, type Named } from "./filters.ts";
+import { type Range, type ResolvedRange, resolveRange } from "./range.ts";
+import { feed } from "./series.ts";
+
+const HOUR_MS = 3_600_000;
+/** Steps of many features laid over each other at once. */
+const SLICE_MS = 7 * 86_400_000;
+
+export interface HeatmapQuery extends Range {
+  readonly filter: Named;
+  /** IANA zone of the weekdays and hours. */
+  readonly timezone: string;
+}
+
+export interface HeatmapResult extends ResolvedRange {
+  /** Features laid together. */
+  readonly features: number;
+  readonly cells: readonly HeatCell[];
+}
+
+/**
+ * Use by hour and weekday. Several features are laid together: at any moment the sum of those known then, which only
+ * steps can tell; where samples are gone several features have no coverage.
+ */
+export function heatmapQuery(read: HistoryRead, query: HeatmapQuery): HeatmapResult {
+  const range = resolveRange(query, read.reach());
+  const { start, end } = range;
+  const features = read.features(featureFilter(query.filter));
+  const heatmap = createHeatmap(query.timezone, start, end);
+  const [only] = features;
+  if (features.length === 1 && only !== undefined) {
+    const byHours = localSpans(query.timezone, start, end).every(({ offset }) => offset % HOUR_MS === 0);
+    feed(read, only, range, byHours, heatmap);
+  } else {
+    for (let from = start; from < end; from += SLICE_MS) {
+      const to = Math.min(from + SLICE_MS, end);
+      const series = features.map((feature) => {
+        read.checkpoint();
+        return read.series(feature, from, to);
+      });
+      eachSpan(together(series, from, to), heatmap.addSpan);
+    }
+  }
+  return { ...range, features: features.length, cells: heatmap.cells() };
+}

@@ -1,0 +1,81 @@
+import type { FeatureId } from "../../domain/history.ts";
+import { coveredMs, histogramOfRollup, NO_ROLLUP, sumsOfRollup } from "../../domain/rollup.ts";
+import type { Point } from "../../domain/stats/bucketed.ts";
+import { autoInterval, bucketEdges, type Interval } from "../../domain/stats/buckets.ts";
+import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
+import type { HistoryRead } from "../history/read.ts";
+import { featureFilter, type Named } from "./filters.ts";
+import { sessionCounter } from "./people.ts";
+import { type Range, type ResolvedRange, resolveRange, rollupsOver } from "./range.ts";
+import { pointsFor } from "./series.ts";
+import { type SortBy, sortedBy } from "./sorted.ts";
+
+/** Points of all series of one answer. */
+export const MAX_POINTS = 100_000;
+
+export type StatsOrder = keyof FeatureId | keyof Figures;
+
+export interface StatsQuery extends Range {
+  readonly filter: Named;
+  /** Null = the smallest that gives few enough buckets. */
+  readonly interval: Interval | null;
+  /** IANA zone of day buckets. */
+  readonly timezone: string;
+  readonly series: boolean;
+  /** Null = by server, daemon and name. */
+  readonly sort: SortBy<StatsOrder> | null;
+  readonly limit: number | null;
+  readonly offset: number;
+}
+
+export interface StatsRow extends FeatureId, Figures {
+  /** Null where no series was asked for. */
+  readonly points: readonly Point[] | null;
+}
+
+export interface StatsResult extends ResolvedRange {
+  readonly interval: Interval;
+  readonly rows: readonly StatsRow[];
+  /** Features that matched. */
+  readonly total: number;
+  /** Points that the answer would have had; above {@link MAX_POINTS} `rows` is empty. */
+  readonly points: number;
+}
+
+/** Figures of features, and their series. Features of which nothing is known in the range are there when named. */
+export function statsQuery(read: HistoryRead, query: StatsQuery): StatsResult {
+  const { filter, timezone, limit, offset } = query;
+  const range = resolveRange(query, read.reach());
+  const { start, end } = range;
+  const chosen = query.interval ?? autoInterval(start, end);
+  const interval = range.resolution === "1h" && chosen === "5m" ? "1h" : chosen;
+
+  const known = read.features(featureFilter(filter));
+  const rollups = rollupsOver(read, known, range, true);
+  const found = known
+    .map((feature, index) => ({ feature, rollup: rollups[index] ?? NO_ROLLUP }))
+    .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
+  const sessionsOf = sessionCounter(read, range);
+  const figures = found.map(({ feature: known, rollup }) => {
+    read.checkpoint();
+    const { server, daemon, feature } = known;
+    const told = figuresOf(sumsOfRollup(rollup), histogramOfRollup(rollup), end - start, {
+      uniqueUsers: rollup.users.length,
+      sessions: sessionsOf(known),
+      denials: rollup.denials,
+    });
+    return { known, server, daemon, feature, ...told };
+  });
+  const sorted = query.sort === null ? figures : sortedBy(figures, query.sort);
+  const page = sorted.slice(offset, limit === null ? undefined : offset + limit);
+
+  const edges = query.series ? bucketEdges(interval, start, end, timezone) : [];
+  const points = page.length * Math.max(0, edges.length - 1);
+  const answer = { ...range, interval, total: found.length, points };
+  if (points > MAX_POINTS) return { ...answer, rows: [] };
+  const rows = page.map(({ known, ...row }): StatsRow => {
+    read.checkpoint();
+    return { ...row, points: query.series ? pointsFor(read, known, range, edges) : null };
+  });
+  return { ...answer, rows };
+}

@@ -1,0 +1,59 @@
+import { createUsage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
+import type { HistoryRead } from "../history/read.ts";
+import { allOf, overlapCondition, type SessionFilter, sessionCondition } from "./filters.ts";
+import { type Asked, holdings } from "./open-sessions.ts";
+import type { Range } from "./range.ts";
+import { eachSession } from "./session-rows.ts";
+import { type SortBy, sortedBy } from "./sorted.ts";
+
+export interface UsageQuery extends Range, Asked {
+  readonly filter: SessionFilter;
+  readonly groupBy: readonly UsageKey[];
+  /** IANA zone of the days. */
+  readonly timezone: string;
+  readonly sort: SortBy<UsageOrder>;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+const USAGE_ORDERS_BY_KEY = ["server", "feature", "day"] as const satisfies readonly UsageKey[];
+export const USAGE_ORDERS = [
+  "seatHours",
+  "sessions",
+  "peakUsed",
+  "uniqueUsers",
+  "lastUsedAt",
+  ...USAGE_ORDERS_BY_KEY,
+] as const;
+export type UsageOrder = (typeof USAGE_ORDERS)[number];
+
+export interface UsageResult {
+  readonly rows: readonly UsageGroup[];
+  /** Groups in all. */
+  readonly total: number;
+}
+
+/** Who used what, sorted and cut. The order says nothing of people's names: equal groups stand as they began. */
+export function usageQuery(read: HistoryRead, query: UsageQuery): UsageResult {
+  const { filter, groupBy, start, end, timezone, limit, offset } = query;
+  const usage = createUsage(groupBy, start, end, timezone);
+  const { holdingOf } = holdings(read, query);
+  eachSession(read, allOf([sessionCondition(filter), overlapCondition(start, end)]), (session) =>
+    usage.add(session, holdingOf(session)),
+  );
+  const plain = USAGE_ORDERS_BY_KEY.flatMap((key) => (groupBy.includes(key) ? [key] : []));
+  const groups = usage.groups().map((group) => ({
+    ...group,
+    ...{ feature: keyOf(group, "feature"), server: keyOf(group, "server"), day: keyOf(group, "day") },
+  }));
+  // Sorts are stable: the last one decides.
+  const byKeys = plain
+    .toReversed()
+    .reduce((rows, field) => sortedBy(rows, { field, descending: false }), groups);
+  const sorted = sortedBy(byKeys, query.sort);
+  return { rows: sorted.slice(offset, offset + limit), total: sorted.length };
+
+  function keyOf({ keys }: UsageGroup, key: UsageKey): string | null {
+    return keys[groupBy.indexOf(key)] ?? null;
+  }
+}

@@ -1,0 +1,571 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import type { MaintenanceWindow } from "../../src/config/config.ts";
+import { PERMANENT } from "../../src/domain/reading.ts";
+import { checkout, daemon, feature, member, NOON, outcome, pool, reading, server } from "../domain/make.ts";
+import { cleanUp } from "../store/place.ts";
+import { createRig, MINUTE, override, type Rig, TARGET } from "./rig.ts";
+
+afterEach(cleanUp);
+
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const well = (rig: Rig) => rig.usage(1);
+
+describe("polls that fail", () => {
+  test("a server that is down fires at the third poll and ends at the second good one", () => {
+    const rig = createRig();
+    well(rig);
+    rig.down();
+    rig.down();
+    expect(rig.said()).toEqual([]);
+    rig.down();
+    const [fired] = rig.events();
+    expect(fired).toMatchObject({
+      rule: "server_down",
+      change: "fired",
+      severity: "critical",
+      server: "eda",
+      state: "firing",
+    });
+    expect(fired?.message).toContain("Nobody answers at 27000@lic1");
+    well(rig);
+    rig.down();
+    well(rig);
+    expect(rig.firing()).toEqual(["server_down"]);
+    well(rig);
+    expect(rig.said()).toEqual(["server_down resolved critical"]);
+    expect(rig.alerts.get(fired?.alert ?? 0)).toMatchObject({
+      startedAt: NOON + 4 * MINUTE,
+      resolvedAt: rig.now,
+    });
+  });
+
+  test("a server of which nothing is known is stale, not down", () => {
+    const rig = createRig();
+    well(rig);
+    const error = {
+      code: "LICENSE_QUERY_FAILED" as const,
+      message: "The tool does not start",
+      details: null,
+    };
+    for (let poll = 0; poll < 3; poll++) rig.poll({ reading: null, error });
+    expect(rig.said()).toEqual(["stale fired warning"]);
+    rig.down();
+    well(rig);
+    well(rig);
+    expect(rig.said()).toEqual(["stale resolved warning"]);
+  });
+
+  test("polls that do not come at all are noticed by the clock", () => {
+    const rig = createRig();
+    well(rig);
+    rig.pass(3);
+    expect(rig.said()).toEqual([]);
+    rig.pass(1);
+    expect(rig.said()).toEqual(["stale fired warning"]);
+    rig.pass(60);
+    expect(rig.said()).toEqual([]);
+  });
+
+  test("members and daemons that are down", () => {
+    const rig = createRig({ settings: { failures: 2 } });
+    const half = () =>
+      rig.poll({
+        reading: reading({
+          members: [member(), member({ host: "lic2" }), member({ host: "lic3", status: "down" })],
+          daemons: [daemon(), daemon({ name: "mgcld", status: "down" })],
+        }),
+      });
+    half();
+    half();
+    const told = rig.events();
+    expect(told.map(({ rule, daemon, message }) => [rule, daemon, message])).toEqual([
+      ["server_degraded", null, "eda is degraded: lic3, mgcld down"],
+      ["daemon_down", "mgcld", "The daemon mgcld of eda is down"],
+    ]);
+    // Gone from a whole reading: there is nothing left to be down.
+    rig.poll();
+    expect(rig.said()).toEqual(["daemon_down resolved critical"]);
+  });
+});
+
+describe("usage", () => {
+  test("fires at the poll that sees it, rises at once, falls slowly", () => {
+    const rig = createRig();
+    rig.usage(8);
+    expect(rig.events()).toMatchObject([
+      { rule: "usage", change: "fired", severity: "warning", value: 80, threshold: 80 },
+    ]);
+    rig.usage(10);
+    expect(
+      rig.events().map(({ rule, change, severity, threshold }) => [rule, change, severity, threshold]),
+    ).toEqual([
+      ["usage", "raised", "critical", 95],
+      ["seats_exhausted", "fired", "warning", 10],
+    ]);
+    rig.usage(9);
+    expect(rig.said()).toEqual([]);
+    rig.usage(9);
+    expect(rig.said()).toEqual(["usage lowered warning", "seats_exhausted resolved warning"]);
+    rig.usage(1);
+    rig.usage(1);
+    expect(rig.said()).toEqual(["usage resolved warning"]);
+  });
+
+  test("must last where an override says so, and a gap begins it anew", () => {
+    const rig = createRig({ overrides: [override({ feature: "comp*", forMs: 3 * MINUTE })] });
+    rig.usage(9);
+    rig.usage(9);
+    rig.usage(9);
+    expect(rig.said()).toEqual([]);
+    rig.now += 10 * MINUTE;
+    rig.usage(9);
+    rig.usage(9);
+    rig.usage(9);
+    expect(rig.said()).toEqual([]);
+    rig.usage(9);
+    expect(rig.said()).toEqual(["usage fired warning"]);
+  });
+
+  test("numbers that are stale, failed or partial neither fire nor resolve", () => {
+    const rig = createRig({ settings: { recoveries: 1 } });
+    const partly = (used: number) =>
+      rig.poll({ reading: reading({ features: [feature({ used, checkouts: [], consistency: "short" })] }) });
+    partly(10);
+    expect(rig.said()).toEqual([]);
+    rig.usage(10);
+    expect(rig.said()).toHaveLength(2);
+    partly(0);
+    rig.down();
+    rig.age();
+    rig.poll({ reading: reading({ features: [] }) });
+    expect(rig.said()).toEqual([]);
+    expect(rig.firing()).toEqual(["usage", "seats_exhausted"]);
+    // The second reading without it: it is gone.
+    rig.poll({ reading: reading({ features: [] }) });
+    expect(rig.said().sort()).toEqual([
+      "seats_exhausted resolved warning",
+      "totals_changed fired warning",
+      "usage resolved critical",
+    ]);
+  });
+
+  test("what is unlimited or has no seats is well", () => {
+    const rig = createRig();
+    rig.poll({
+      reading: reading({
+        features: [
+          feature({ unlimited: true, total: null, used: 900 }),
+          feature({ name: "none", total: 0, used: 0, checkouts: [] }),
+        ],
+      }),
+    });
+    expect(rig.said()).toEqual([]);
+  });
+
+  test("a queue", () => {
+    const rig = createRig();
+    const waiting = {
+      user: "ben",
+      host: null,
+      display: null,
+      qualifier: null,
+      version: null,
+      count: 2,
+      handle: null,
+      pool: null,
+    };
+    rig.poll({ reading: reading({ features: [feature({ queue: [waiting] })] }) });
+    expect(rig.events()).toMatchObject([
+      { rule: "queue", value: 2, message: "Requests for 2 seats of compiler wait" },
+    ]);
+  });
+});
+
+describe("overrides", () => {
+  test("the last one that fits counts; one of features leaves the server alone", () => {
+    const rig = createRig({
+      settings: { failures: 1 },
+      overrides: [
+        override({ server: "e*", settings: { usageWarning: 10, usageCritical: 50 } }),
+        override({ feature: "sim?", enabled: false }),
+      ],
+    });
+    rig.usage(2);
+    expect(rig.said()).toEqual(["usage fired warning"]);
+    rig.usage(10, "sim1");
+    expect(rig.said()).toEqual([]);
+    rig.down();
+    expect(rig.said()).toContain("server_down fired critical");
+  });
+
+  test("switching off ends what fires, and so does removing the server", () => {
+    const rig = createRig();
+    rig.usage(9);
+    rig.said();
+    rig.configure({ overrides: [override({ daemon: "snps*", enabled: false })] });
+    expect(rig.said()).toEqual(["usage resolved warning"]);
+    rig.configure({ overrides: [] });
+    rig.usage(9);
+    expect(rig.said()).toEqual(["usage fired warning"]);
+    rig.setServers([server({ enabled: false })]);
+    expect(rig.said()).toEqual(["usage resolved warning"]);
+  });
+});
+
+describe("expiry", () => {
+  const until = (expiresOn: string, change = {}) => ({
+    reading: reading({
+      features: [
+        feature({
+          checkouts: [],
+          used: 0,
+          pools: [
+            pool({
+              expiry: { expiresOn, expiresAt: Date.parse(`${expiresOn}T23:59:59.999Z`), permanent: false },
+            }),
+          ],
+          ...change,
+        }),
+      ],
+    }),
+  });
+
+  test("is told once for each limit, also while the server does not answer, and ends with a new license", () => {
+    const rig = createRig();
+    rig.poll(until("2026-04-10"));
+    expect(rig.said()).toEqual([]);
+    const days: [number, string][] = [];
+    for (let day = 0; day < 40; day++) {
+      rig.now += DAY;
+      rig.pass(1);
+      for (const event of rig.events())
+        if (event.rule === "expiry")
+          days.push([event.value ?? Number.NaN, `${event.change} ${event.severity} ${event.threshold}`]);
+    }
+    expect(days).toEqual([
+      [30, "fired warning 30"],
+      [14, "raised warning 14"],
+      [7, "raised warning 7"],
+      [1, "raised warning 1"],
+      [-1, "raised critical 0"],
+    ]);
+    rig.poll(until("2027-04-10"));
+    expect(rig.said()).toContain("expiry resolved critical");
+  });
+
+  test.each(["2090-01-01", "9999-12-31"])("%s is how a vendor writes permanent", (date) => {
+    const rig = createRig({ settings: { expiryDays: [3650] } });
+    rig.poll(until(date));
+    rig.poll({ reading: reading({ features: [feature({ pools: [pool({ expiry: PERMANENT })] })] }) });
+    expect(rig.said()).toEqual([]);
+  });
+});
+
+describe("held too long", () => {
+  const held = (...users: [string, number][]) => ({
+    reading: reading({
+      features: [
+        feature({
+          used: users.length,
+          checkouts: users.map(([user, hours]) => checkout({ user, startedAt: NOON - hours * HOUR })),
+        }),
+      ],
+    }),
+  });
+
+  test("each holder is told once, until the seat is given back", () => {
+    const rig = createRig({ settings: { heldHours: 24 } });
+    rig.poll(held(["ann", 30], ["ben", 2]));
+    const [told] = rig.events();
+    expect(told).toMatchObject({ rule: "held_too_long", feature: "compiler", value: 30, threshold: 24 });
+    expect(told?.message).toContain("ann on ws1");
+    rig.poll(held(["ann", 30], ["ben", 2]));
+    expect(rig.said()).toEqual([]);
+    rig.poll(held(["ben", 25], ["cy", 26]));
+    expect(rig.said().sort()).toEqual([
+      ...["held_too_long fired warning", "held_too_long fired warning", "held_too_long resolved warning"],
+    ]);
+  });
+
+  test("borrowed seats are out on purpose; by default nothing is too long", () => {
+    const rig = createRig();
+    rig.poll(held(["ann", 3000]));
+    rig.configure({ settings: { heldHours: 1 } });
+    rig.poll({ reading: reading({ features: [feature({ checkouts: [checkout({ borrowed: true })] })] }) });
+    expect(rig.said()).toEqual([]);
+  });
+});
+
+describe("what was usual", () => {
+  const totals = (...list: [string, number][]) => ({
+    reading: reading({
+      features: list.map(([name, total]) => feature({ name, total, used: 0, checkouts: [] })),
+    }),
+  });
+
+  test("another total, a new feature; back to what it was ends it, and so does a day", () => {
+    const rig = createRig();
+    rig.poll(totals(["a", 10], ["b", 5]));
+    rig.poll(totals(["a", 8], ["b", 5], ["c", 1]));
+    expect(
+      rig.events().map(({ rule, message, value, threshold }) => [rule, message, value, threshold]),
+    ).toEqual([
+      ["totals_changed", "a has 8 seats now; it had 10", 8, 10],
+      ["totals_changed", "c is new, with 1 seats", 1, null],
+    ]);
+    rig.poll(totals(["a", 10], ["b", 5], ["c", 1]));
+    expect(rig.said()).toEqual(["totals_changed resolved warning"]);
+    rig.pass(24 * 60);
+    expect(rig.said()).toContain("totals_changed resolved warning");
+  });
+
+  test("a change while the daemon was not there is a change too, and one in maintenance is none", () => {
+    const rig = createRig();
+    rig.poll(totals(["a", 10]));
+    rig.restart();
+    rig.poll(totals(["a", 12]));
+    expect(rig.said()).toEqual(["totals_changed fired warning"]);
+    rig.configure({ maintenance: [{ servers: ["*"], startAt: rig.now, durationMs: HOUR, every: null }] });
+    rig.poll(totals(["a", 20]));
+    rig.configure({ maintenance: [] });
+    rig.poll(totals(["a", 20]));
+    expect(rig.said()).toEqual([]);
+  });
+
+  test("unknown lines that grow, until everybody is used to them", () => {
+    const rig = createRig();
+    const lines = (count: number) => rig.poll({ reading: reading({ unparsedLines: count }) });
+    lines(4);
+    for (let poll = 0; poll < 3; poll++) lines(9);
+    expect(rig.events()).toMatchObject([{ rule: "unparsed", severity: "info", value: 9, threshold: 4 }]);
+    for (let minute = 0; minute < 24 * 60; minute++) lines(9);
+    rig.pass(1);
+    expect(rig.said()).toEqual(["unparsed resolved info"]);
+    for (let poll = 0; poll < 5; poll++) lines(9);
+    expect(rig.said()).toEqual([]);
+  });
+});
+
+test("denials fire once and are over after an hour without more", () => {
+  const rig = createRig();
+  const denied = { server: "eda", daemon: "snpslmd", feature: "compiler", count: 1 };
+  rig.engine.denied([{ ...denied, at: rig.now }]);
+  rig.pass(30);
+  rig.engine.denied([{ ...denied, count: 2, at: rig.now }]);
+  const said = () => rig.said().filter((text) => text.startsWith("denials"));
+  rig.pass(59);
+  expect(said()).toEqual(["denials fired warning"]);
+  expect(rig.engine.firing()[0]).toMatchObject({ rule: "denials", value: 3 });
+  rig.pass(1);
+  expect(said()).toEqual(["denials resolved warning"]);
+});
+
+test("a disk that fills", () => {
+  const rig = createRig({}, []);
+  rig.disk = 91;
+  rig.pass(3);
+  expect(rig.said()).toEqual(["disk fired warning"]);
+  rig.disk = 96;
+  rig.pass(3);
+  expect(rig.events()).toMatchObject([
+    { change: "raised", severity: "critical", value: 96, threshold: 95, server: null },
+  ]);
+  rig.disk = null;
+  rig.pass(10);
+  rig.disk = 50;
+  rig.pass(2);
+  expect(rig.said()).toEqual(["disk resolved critical"]);
+});
+
+describe("maintenance", () => {
+  const now: MaintenanceWindow = { servers: ["eda"], startAt: NOON, durationMs: HOUR, every: null };
+
+  test("nothing fires in it, what is still so fires after it, and what ends in it ends", () => {
+    const rig = createRig({ settings: { recoveries: 1, failures: 2 } });
+    rig.usage(9);
+    rig.said();
+    rig.configure({ maintenance: [now] });
+    rig.usage(10);
+    rig.down();
+    rig.down();
+    rig.down();
+    expect(rig.said()).toEqual([]);
+    rig.usage(1);
+    expect(rig.said()).toEqual(["usage resolved warning"]);
+    rig.now += HOUR;
+    rig.down();
+    rig.down();
+    expect(rig.said()).toEqual(["server_down fired critical"]);
+  });
+});
+
+describe("a restart", () => {
+  test("fires nothing twice and forgets nothing", () => {
+    const rig = createRig();
+    rig.usage(9);
+    rig.down();
+    rig.down();
+    expect(rig.said()).toEqual(["usage fired warning"]);
+    rig.restart();
+    expect(rig.firing()).toEqual(["usage"]);
+    rig.down();
+    expect(rig.said()).toEqual(["server_down fired critical"]);
+    rig.restart();
+    rig.usage(9);
+    rig.restart();
+    rig.usage(1);
+    expect(rig.said()).toEqual(["server_down resolved critical"]);
+    rig.restart();
+    rig.usage(1);
+    expect(rig.said()).toEqual(["usage resolved warning"]);
+    rig.restart();
+    rig.pass(2);
+    expect(rig.said()).toEqual([]);
+    expect(
+      rig.alerts.list(
+        { severities: null, acknowledged: null, state: null, servers: null, rules: null },
+        10,
+        0,
+      ).total,
+    ).toBe(2);
+  });
+
+  test("what could not be stored is told, and stored when it can be", async () => {
+    const rig = createRig();
+    rig.failing = true;
+    rig.usage(9);
+    await Bun.sleep(0);
+    expect(rig.said()).toEqual(["usage fired warning"]);
+    expect(rig.notes()).toHaveLength(1);
+    expect(rig.alerts.firing()).toEqual([]);
+    rig.failing = false;
+    rig.pass(1);
+    await Bun.sleep(0);
+    expect(rig.alerts.firing()).toMatchObject([{ rule: "usage" }]);
+    expect(rig.log.lines.map(({ message }) => message)).toEqual([
+      "Alerts cannot be stored: they are told all the same",
+      "Alerts are stored again",
+    ]);
+    rig.restart();
+    rig.usage(9);
+    expect(rig.said()).toEqual([]);
+  });
+});
+
+describe("people", () => {
+  test("acknowledging ends the reminders, not the news", async () => {
+    const rig = createRig();
+    rig.usage(9);
+    const [alert] = rig.engine.firing();
+    const handled = await rig.engine.acknowledge(alert?.id ?? 0, "ann's key", "on it");
+    expect(handled).toMatchObject({
+      outcome: "done",
+      alert: { acknowledgedBy: "ann's key", comment: "on it" },
+    });
+    expect(rig.events().at(-1)).toMatchObject({ change: "acknowledged", acknowledged: true });
+    rig.notes();
+    rig.now += 3 * DAY;
+    rig.pass(1);
+    expect(rig.notes().filter(({ alert }) => alert.rule === "usage")).toEqual([]);
+    rig.usage(10);
+    expect(rig.notes()).toContainEqual(expect.objectContaining({ kind: "raised" }));
+    expect(await rig.engine.acknowledge(999, "x", null)).toEqual({ outcome: "unknown" });
+    rig.usage(1);
+    rig.usage(1);
+    expect(await rig.engine.acknowledge(alert?.id ?? 0, "x", null)).toEqual({ outcome: "resolved" });
+    expect(await rig.engine.silence(alert?.id ?? 0, rig.now + 1, null)).toEqual({ outcome: "resolved" });
+  });
+
+  test("a silence holds for the same trouble when it comes again, over a restart, until its end", async () => {
+    const rig = createRig({ settings: { recoveries: 1 } });
+    rig.usage(9);
+    const [alert] = rig.engine.firing();
+    await rig.engine.silence(alert?.id ?? 0, rig.now + HOUR, "known");
+    expect(rig.notes().map(({ kind }) => kind)).toEqual(["fired"]);
+    rig.usage(1);
+    expect(rig.notes().map(({ kind }) => kind)).toEqual(["resolved"]);
+    rig.restart();
+    rig.usage(9);
+    expect(rig.engine.firing()).toMatchObject([{ silencedUntil: NOON + MINUTE + HOUR }]);
+    expect(rig.notes()).toEqual([]);
+    rig.pass(55);
+    expect(rig.notes().filter(({ alert }) => alert.rule === "usage")).toEqual([]);
+    rig.pass(5);
+    expect(
+      rig
+        .notes()
+        .filter(({ alert }) => alert.rule === "usage")
+        .map(({ kind }) => kind),
+    ).toEqual(["fired"]);
+  });
+});
+
+describe("who is told", () => {
+  test("by severity and rule; a rise brings in those who did not want the lesser; the end goes to who heard", () => {
+    const rig = createRig({
+      settings: { recoveries: 1 },
+      targets: [
+        { id: "all", severity: "info", rules: null },
+        { id: "critical", severity: "critical", rules: null },
+        { id: "queues", severity: "info", rules: ["queue"] },
+      ],
+    });
+    const told = () =>
+      rig
+        .notes()
+        .filter(({ alert }) => alert.rule === "usage")
+        .map(({ target, kind }) => `${target} ${kind}`);
+    rig.usage(9);
+    expect(told()).toEqual(["all fired"]);
+    rig.usage(10);
+    expect(told()).toEqual(["all raised", "critical fired"]);
+    rig.usage(9);
+    expect(told()).toEqual([]);
+    rig.usage(1);
+    expect(told()).toEqual(["all resolved", "critical resolved"]);
+  });
+
+  test("reminders, each day, not more often, until it ends; and none when they are off", () => {
+    const rig = createRig();
+    rig.usage(9);
+    rig.notes();
+    let kinds: string[] = [];
+    for (let hour = 0; hour < 72; hour++) {
+      rig.pass(60);
+      kinds = [
+        ...kinds,
+        ...rig
+          .notes()
+          .filter(({ alert }) => alert.rule === "usage")
+          .map(({ kind }) => kind),
+      ];
+      if (hour === 30) rig.restart();
+    }
+    expect(kinds).toEqual(["reminder", "reminder", "reminder"]);
+    rig.configure({ settings: { reminderMs: 0 } });
+    rig.pass(60);
+    rig.now += 30 * DAY;
+    rig.pass(1);
+    expect(rig.notes().filter(({ alert }) => alert.rule === "usage")).toEqual([]);
+  });
+
+  test("a target that is new hears of what fires", () => {
+    const rig = createRig();
+    rig.usage(9);
+    rig.notes();
+    rig.configure({ targets: [TARGET, { ...TARGET, id: "second" }] });
+    expect(rig.notes().map(({ target, kind }) => `${target} ${kind}`)).toEqual(["second fired"]);
+  });
+});
+
+test("a picture that changes without a poll is no look", () => {
+  const rig = createRig({ settings: { failures: 2 } });
+  well(rig);
+  rig.down();
+  rig.age();
+  rig.age();
+  expect(rig.said()).toEqual([]);
+  expect(outcome().error).toBeNull();
+});

@@ -1,0 +1,55 @@
+import { afterAll, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createCommand } from "../../../src/alerts/notify/command.ts";
+import { createCommandRunner } from "../../../src/collector/run-command.ts";
+import { message, never, note, record } from "./notes.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "licmond-command-"));
+const runner = createCommandRunner({ path: "/usr/bin:/bin", home: "/" });
+afterAll(async () => {
+  await runner.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function script(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, `#!/bin/sh\n${text}\n`);
+  chmodSync(path, 0o755);
+  return path;
+}
+
+test("the data goes in by stdin, the arguments stay as configured, and no shell reads either", async () => {
+  const out = join(folder, "out");
+  const path = script("tell", `printf '%s|' "$@" > '${out}'; cat >> '${out}'`);
+  const name = `$(touch ${folder}/owned) \`touch ${folder}/owned\`; "quoted" \r\n`;
+  const told = message([note(1, { alert: record({ feature: name }) })]);
+  await createCommand([path, "--to", "{feature} $HOME"], runner.run).send(told, never);
+  const text = await Bun.file(out).text();
+  const [arguments_ = "", json = ""] = [
+    text.slice(0, text.lastIndexOf("|{") + 1),
+    text.slice(text.lastIndexOf("|{") + 1),
+  ];
+  expect(arguments_).toBe("--to|{feature} $HOME|");
+  expect(JSON.parse(json)).toMatchObject({ type: "alerts", alerts: [{ feature: name }] });
+  expect(existsSync(join(folder, "owned"))).toBe(false);
+});
+
+test("a program that reads nothing is no failure, even of a long message", async () => {
+  const many = message(Array.from({ length: 1000 }, (_, index) => note(index)));
+  await createCommand([script("deaf", "exec true")], runner.run).send(many, never);
+});
+
+test.each<[string, string, RegExp]>([
+  ["failing", "echo no pager >&2; exit 3", /^The command failed with exit code 3: no pager$/],
+  ["killed", "kill -9 $$", /^The command was ended by SIGKILL$/],
+])("%s", async (name, text, words) => {
+  const command = createCommand([script(name, text)], runner.run);
+  await expect(command.send(message([note(1)]), never)).rejects.toThrow(words);
+});
+
+test("one that is not there", async () => {
+  const command = createCommand([join(folder, "none")], runner.run);
+  await expect(command.send(message([note(1)]), never)).rejects.toThrow("does not exist");
+});

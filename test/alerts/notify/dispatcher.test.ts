@@ -1,0 +1,219 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import {
+  createDispatcher,
+  type Dispatcher,
+  FIRST_PAUSE_MS,
+  GROUP_MS,
+  LONGEST_PAUSE_MS,
+  MAX_WAITING,
+} from "../../../src/alerts/notify/dispatcher.ts";
+import { DeliveryError, type Message, type Note } from "../../../src/alerts/notify/note.ts";
+import { createTargets, type Target } from "../../../src/alerts/notify/targets.ts";
+import type { Notification } from "../../../src/config/config.ts";
+import { createNotifications } from "../../../src/store/notifications.ts";
+import { cleanUp, open, temporaryDirectory } from "../../store/place.ts";
+import { recordingLog } from "../../store/recording-log.ts";
+import { AT, note } from "./notes.ts";
+
+afterEach(cleanUp);
+
+const hook = (url: string): Notification => ({
+  ...{ type: "webhook", url, secretFile: null, template: "json", severity: "warning", rules: null },
+});
+const targets = (...names: string[]) =>
+  createTargets(names.map((name) => hook(`https://${name}.example/token-HUSH`)));
+const one = (name: string): Target => targets(name)[0] ?? expect.unreachable();
+
+/** A dispatcher over a real store, with time made by hand; each delivery goes as `answer` says. */
+function createRig(configured = targets("a", "b")) {
+  const store = open(temporaryDirectory());
+  const log = recordingLog();
+  let timers: { at: number; run: () => void }[] = [];
+  const rig = {
+    ...{ now: AT, log, store, sent: [] as { name: string; message: Message }[] },
+    answer: async (_name: string): Promise<string | null> => null,
+    queue: createNotifications(store, AT),
+    dispatcher: null as unknown as Dispatcher,
+    create() {
+      timers = [];
+      rig.dispatcher = createDispatcher({
+        queue: rig.queue,
+        senderOf: ({ name }) => ({
+          send(message) {
+            rig.sent.push({ name, message });
+            return rig.answer(name);
+          },
+        }),
+        clock: { now: () => rig.now },
+        timers: {
+          after(ms, run) {
+            const timer = { at: rig.now + ms, run };
+            timers.push(timer);
+            return () => {
+              timers = timers.filter((each) => each !== timer);
+            };
+          },
+        },
+        log,
+      });
+      rig.dispatcher.configure(configured);
+    },
+    /** Stores notes and gives them to be sent, as the engine does. */
+    tell(target: Target, ...ids: number[]): Note[] {
+      const notes = ids.map((id) => note(id, { target: target.id, at: rig.now }));
+      store.transaction(() => rig.dispatcher.write(notes));
+      rig.dispatcher.send(notes);
+      return notes;
+    },
+    async pass(ms: number) {
+      const end = rig.now + ms;
+      for (;;) {
+        const next = timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+        if (next === undefined) break;
+        rig.now = Math.max(rig.now, next.at);
+        timers = timers.filter((each) => each !== next);
+        next.run();
+        // What was sent is taken or refused, and the next timer set.
+        for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+      }
+      rig.now = end;
+    },
+    ids: () => rig.sent.splice(0).map(({ message }) => message.notes.map(({ id }) => id)),
+    stored: () => rig.queue.load().map(({ id }) => id),
+  };
+  rig.create();
+  return rig;
+}
+
+const refuse = (): Promise<never> => Promise.reject(new DeliveryError("It answered 500"));
+
+test("a burst is one message, and each target has its own", async () => {
+  const rig = createRig();
+  rig.tell(one("a"), 1, 2);
+  await rig.pass(GROUP_MS - 1);
+  rig.tell(one("a"), 3);
+  rig.tell(one("b"), 4);
+  expect(rig.sent).toEqual([]);
+  await rig.pass(1);
+  expect(rig.ids()).toEqual([[1, 2, 3]]);
+  await rig.pass(GROUP_MS);
+  expect(rig.ids()).toEqual([[4]]);
+  expect(rig.stored()).toEqual([]);
+  expect(rig.dispatcher.waiting()).toBe(0);
+});
+
+describe("a receiver that does not take it", () => {
+  test("is tried again, twice as late each time up to a ceiling, while others are told", async () => {
+    const rig = createRig();
+    rig.answer = (name) => (name.includes("a.example") ? refuse() : Promise.resolve(null));
+    rig.tell(one("a"), 1);
+    rig.tell(one("b"), 2);
+    const times: number[] = [];
+    const start = rig.now;
+    while (times.length < 12) {
+      await rig.pass(1000);
+      for (const { name } of rig.sent.splice(0)) if (name.includes("a.example")) times.push(rig.now - start);
+    }
+    const pauses = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+    expect(pauses).toEqual(
+      Array.from({ length: 11 }, (_, n) => Math.min(FIRST_PAUSE_MS * 2 ** n, LONGEST_PAUSE_MS)),
+    );
+    expect(rig.stored()).toEqual([1]);
+    rig.tell(one("a"), 3);
+    rig.answer = async () => null;
+    await rig.pass(LONGEST_PAUSE_MS);
+    expect(rig.ids()).toEqual([[1, 3]]);
+    const said = rig.log.lines.filter(({ level }) => level !== "debug").map(({ message }) => message);
+    expect(said).toEqual([
+      "A notification was not delivered and is tried again",
+      "Notifications are delivered again",
+    ]);
+    expect(JSON.stringify(rig.log.lines)).not.toContain("HUSH");
+  });
+
+  test("may ask for a longer pause", async () => {
+    const rig = createRig();
+    rig.answer = () => Promise.reject(new DeliveryError("It answered 429", { retryAfterMs: 60_000 }));
+    rig.tell(one("a"), 1);
+    await rig.pass(GROUP_MS);
+    await rig.pass(59_999);
+    expect(rig.ids()).toHaveLength(1);
+    await rig.pass(1);
+    expect(rig.ids()).toHaveLength(1);
+  });
+
+  test("is given up after days, aloud", async () => {
+    const rig = createRig();
+    rig.answer = refuse;
+    rig.tell(one("a"), 1);
+    await rig.pass(3 * 86_400_000 + LONGEST_PAUSE_MS + 60_000);
+    expect([rig.stored(), rig.dispatcher.waiting()]).toEqual([[], 0]);
+    expect(rig.log.lines.filter(({ level }) => level === "error")).toMatchObject([
+      { message: "Notifications could not be delivered for days and are given up", fields: { count: 1 } },
+    ]);
+  });
+
+  test("does not fill memory or disk: the oldest go, and the next message says how many", async () => {
+    const rig = createRig();
+    rig.answer = refuse;
+    const many = Array.from({ length: MAX_WAITING + 25 }, (_, index) => index + 1);
+    rig.tell(one("a"), ...many);
+    expect(rig.dispatcher.waiting()).toBe(MAX_WAITING);
+    expect(rig.stored()).toEqual(many.slice(25));
+    await rig.pass(GROUP_MS);
+    rig.answer = async () => null;
+    rig.sent.length = 0;
+    await rig.pass(60_000);
+    expect(rig.sent.map(({ message }) => message.dropped)).toEqual([25, ...Array(9).fill(0)]);
+    expect(rig.sent.flatMap(({ message }) => message.notes.map(({ id }) => id))).toEqual(many.slice(25));
+  });
+});
+
+describe("a restart", () => {
+  test("tells what was left, in order", async () => {
+    const rig = createRig();
+    rig.answer = refuse;
+    rig.tell(one("a"), 1, 2);
+    await rig.pass(GROUP_MS);
+    await rig.dispatcher.stop();
+    rig.sent.length = 0;
+    rig.answer = async () => null;
+    rig.create();
+    await rig.pass(GROUP_MS);
+    expect(rig.ids()).toEqual([[1, 2]]);
+    rig.create();
+    await rig.pass(GROUP_MS);
+    expect(rig.ids()).toEqual([]);
+  });
+
+  test("throws away what is for nobody any more", async () => {
+    const rig = createRig();
+    rig.tell(one("a"), 1);
+    rig.tell(one("b"), 2);
+    rig.dispatcher.configure(targets("b"));
+    expect(rig.stored()).toEqual([2]);
+    await rig.pass(GROUP_MS);
+    expect(rig.ids()).toEqual([[2]]);
+  });
+
+  test("what the store cannot take or let go of is told all the same", async () => {
+    const rig = createRig();
+    rig.dispatcher.send([note(9, { target: one("a").id })]);
+    rig.queue.remove = () => {
+      throw new Error("no space");
+    };
+    await rig.pass(GROUP_MS);
+    expect(rig.ids()).toEqual([[9]]);
+    expect(rig.log.lines.map(({ message }) => message)).toEqual([
+      "Notifications that were told could not be removed from the queue",
+    ]);
+  });
+});
+
+test("ids of targets hold over another order of the file, and tell nothing of them", () => {
+  const [a, b] = targets("a", "b");
+  const [first, second] = targets("b", "a");
+  expect([first?.id, second?.id]).toEqual([b?.id ?? "", a?.id ?? ""]);
+  expect(a?.id).toMatch(/^[0-9a-f]{16}$/);
+  expect(a?.name).toBe("webhook a.example (notifications[0])");
+});

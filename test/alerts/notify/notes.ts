@@ -1,0 +1,25 @@
+import type { Message, Note } from "../../../src/alerts/notify/note.ts";
+import type { AlertRecord } from "../../../src/domain/alerts.ts";
+
+export const AT = Date.parse("2026-03-02T12:00:00.000Z");
+
+export const record = (change: Partial<AlertRecord> = {}): AlertRecord => ({
+  ...{ id: 7, rule: "usage", severity: "warning", state: "firing" },
+  ...{ server: "eda", daemon: "snpslmd", feature: "compiler" },
+  ...{ message: "90 % of the seats of compiler are in use (9 of 10)", value: 90, threshold: 80 },
+  ...{ startedAt: "2026-03-02T12:00:00.000Z", resolvedAt: null, acknowledged: false, acknowledgedAt: null },
+  ...{ acknowledgedBy: null, comment: null, silencedUntil: null },
+  ...change,
+});
+
+export const note = (id: number, change: Partial<Note> = {}): Note => ({
+  ...{ id, target: "pager", kind: "fired", at: AT, alert: record() },
+  ...change,
+});
+
+export const message = (notes: readonly Note[], change: Partial<Message> = {}): Message => ({
+  ...{ at: AT, test: false, dropped: 0, notes },
+  ...change,
+});
+
+export const never = new AbortController().signal;

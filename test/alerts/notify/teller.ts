@@ -1,0 +1,32 @@
+/** Stores notes for a webhook and sends them, saying each id once it is committed. Arguments: directory, url, how many. */
+import { createDispatcher } from "../../../src/alerts/notify/dispatcher.ts";
+import { createSender } from "../../../src/alerts/notify/senders.ts";
+import { createTargets } from "../../../src/alerts/notify/targets.ts";
+import { systemTimers } from "../../../src/collector/timers.ts";
+import { systemClock } from "../../../src/domain/clock.ts";
+import { createNotifications } from "../../../src/store/notifications.ts";
+import { openStore } from "../../../src/store/open.ts";
+import { recordingLog } from "../../store/recording-log.ts";
+import { note } from "./notes.ts";
+
+const [directory = "", url = "", count = "0"] = process.argv.slice(2);
+const store = openStore({ directory, log: recordingLog(), lockWaitMs: 5_000 });
+const targets = createTargets([
+  { type: "webhook", url, secretFile: null, template: "json", severity: "warning", rules: null },
+]);
+const dispatcher = createDispatcher({
+  queue: createNotifications(store, systemClock.now()),
+  senderOf: ({ notification }) =>
+    createSender(notification, { clock: systemClock, run: () => Promise.reject(new Error("no command")) }),
+  ...{ clock: systemClock, timers: systemTimers, log: recordingLog() },
+});
+dispatcher.configure(targets);
+for (let n = 0; n < Number(count); n++) {
+  // Long ago: the group is complete at once.
+  const one = note(dispatcher.nextId(), { target: targets[0]?.id ?? "", at: systemClock.now() - 60_000 });
+  store.transaction(() => dispatcher.write([one]));
+  process.stdout.write(`${one.id}\n`);
+  dispatcher.send([one]);
+  await Bun.sleep(1);
+}
+setInterval(() => {}, 1000);

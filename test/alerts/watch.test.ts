@@ -1,0 +1,97 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { isIdle, type Needs, readWatch, step, UNWATCHED, type Watch } from "../../src/alerts/watch.ts";
+
+const MINUTE = 60_000;
+const needs = (change: Partial<Needs> = {}): Needs => ({ failures: 1, recoveries: 1, forMs: 0, ...change });
+
+/** The levels told after each look, one a minute. */
+function told(looks: readonly number[], own: Needs, gaps: ReadonlySet<number> = new Set()): number[] {
+  let watch: Watch = UNWATCHED;
+  return looks.map((seen, index) => {
+    watch = step(watch, seen, index * MINUTE, gaps.has(index), own);
+    return watch.level;
+  });
+}
+
+test.each<[string, readonly number[], Partial<Needs>, readonly number[]]>([
+  ["one look is enough by default", [0, 1, 0], {}, [0, 1, 0]],
+  ["failures in a row", [1, 1, 0, 1, 1, 1], { failures: 3 }, [0, 0, 0, 0, 0, 1]],
+  ["recoveries in a row", [1, 0, 1, 0, 0], { recoveries: 2 }, [1, 1, 1, 1, 0]],
+  [
+    "a rise is told at once, a fall is waited for",
+    [1, 2, 1, 2, 1, 1, 0, 0],
+    { recoveries: 2 },
+    [1, 2, 2, 2, 2, 1, 1, 0],
+  ],
+  ["looks at several levels count for the lower one", [1, 2, 1], { failures: 3 }, [0, 0, 1]],
+  ["a fall to the worst of the last looks", [2, 0, 1], { recoveries: 2 }, [2, 2, 1]],
+  ["it must last", [1, 1, 1, 1], { forMs: 2 * MINUTE }, [0, 0, 1, 1]],
+  ["what lasts begins anew after a good look", [1, 1, 0, 1, 1, 1], { forMs: 2 * MINUTE }, [0, 0, 0, 0, 0, 1]],
+])("%s", (_, looks, change, levels) => {
+  expect(told(looks, needs(change))).toEqual([...levels]);
+});
+
+test("what must last begins anew after a gap in which nobody looked", () => {
+  const own = needs({ forMs: 2 * MINUTE });
+  expect(told([1, 1, 1, 1, 1], own, new Set([2]))).toEqual([0, 0, 0, 0, 1]);
+  // What fires already goes on firing.
+  expect(told([1, 1, 1, 1], own, new Set([3]))).toEqual([0, 0, 1, 1]);
+});
+
+/** The same by plain loops over the whole history. */
+function plainly(looks: readonly number[], { failures, recoveries, forMs }: Needs): number[] {
+  const levels: number[] = [];
+  for (let now = 0; now < looks.length; now++) {
+    const before = levels[now - 1] ?? 0;
+    let level = before;
+    for (let wanted = 1; wanted <= Math.max(...looks); wanted++) {
+      let start = now + 1;
+      while (start > 0 && (looks[start - 1] ?? 0) >= wanted) start--;
+      const long = now - start + 1;
+      if (long >= failures && (long - 1) * MINUTE >= forMs && wanted > level) level = wanted;
+    }
+    if (level === before && now + 1 >= recoveries) {
+      const worst = Math.max(...looks.slice(now + 1 - recoveries, now + 1));
+      if (worst < level) level = worst;
+    }
+    levels.push(level);
+  }
+  return levels;
+}
+
+const anyNeeds = fc.record({
+  failures: fc.integer({ min: 1, max: 4 }),
+  recoveries: fc.integer({ min: 1, max: 4 }),
+  forMs: fc.integer({ min: 0, max: 4 }).map((minutes) => minutes * MINUTE),
+});
+
+test("agrees with plain loops over the whole history", () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 40 }), anyNeeds, (looks, own) => {
+      expect(told(looks, own)).toEqual(plainly(looks, own));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("is the same after it was stored and read between any two looks, and grows no larger than its levels", () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 30 }), anyNeeds, (looks, own) => {
+      let watch: Watch = UNWATCHED;
+      const levels = looks.map((seen, index) => {
+        const next = step(watch, seen, index * MINUTE, false, own);
+        // What is idle is not stored at all.
+        watch = isIdle(next) ? UNWATCHED : (readWatch(JSON.stringify(next)) ?? UNWATCHED);
+        expect(watch.runs.length).toBeLessThanOrEqual(3);
+        return next.level;
+      });
+      expect(levels).toEqual(told(looks, own));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("a text that is no watch is none", () => {
+  for (const text of ["", "{}", "null", "[]", '{"level":"x","runs":[]}']) expect(readWatch(text)).toBeNull();
+});

@@ -1,0 +1,248 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { appendFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createDenialWatch, type DenialWatch } from "../../../src/collector/log-tail/denial-watch.ts";
+import type { EventInput } from "../../../src/domain/events.ts";
+import type { ServerPicture } from "../../../src/domain/picture.ts";
+import type { MonitoredServer } from "../../../src/domain/server.ts";
+import { denialPage, denialsByHour } from "../../../src/store/denial-queries.ts";
+import { createDenialSources } from "../../../src/store/denial-sources.ts";
+import { createDenials } from "../../../src/store/denials.ts";
+import type { Store } from "../../../src/store/open.ts";
+import { createServers } from "../../../src/store/servers.ts";
+import { monitored, picture } from "../../http/make.ts";
+import { cleanUp, open, temporaryDirectory } from "../../store/place.ts";
+import { recordingLog } from "../../store/recording-log.ts";
+import { createVirtualTime, type VirtualTime } from "../virtual-time.ts";
+
+afterEach(cleanUp);
+
+const T = Date.UTC(2026, 0, 30, 12);
+const ANY = { servers: null, features: null, users: null, hosts: null, start: null, end: null };
+const denied = (time: string, user = "ada") =>
+  `${time} (acmed) DENIED: "solver" ${user}@ws01  (Licensed number of users already reached. (-4,342))\n`;
+const out = (time: string, user = "ada") => `${time} (acmed) OUT: "solver" ${user}@ws01  \n`;
+
+let directory = "";
+let logFile = "";
+let time: VirtualTime;
+let store: Store;
+let told: EventInput[] = [];
+let failing = false;
+let log = recordingLog();
+let watch: DenialWatch;
+/** Only the newest process is alive. */
+let process = 0;
+
+beforeEach(() => {
+  directory = temporaryDirectory();
+  logFile = join(directory, "acmed.log");
+  writeFileSync(logFile, denied("11:00:00", "old"));
+  time = createVirtualTime(T);
+  store = open(directory);
+  told = [];
+  failing = false;
+  log = recordingLog();
+});
+
+function begin(servers: readonly MonitoredServer[] = [monitored("eda", { logFile })]): void {
+  createServers({ store, clock: time.clock }).configured(servers);
+  const own = ++process;
+  watch = createDenialWatch({
+    ...{ denials: createDenials(store), sources: createDenialSources(store), servers, log },
+    ...{ clock: time.clock, timers: time.timers },
+    commit: async (work, events) => {
+      if (own !== process) return new Promise(() => {});
+      if (failing) throw new Error("disk full");
+      store.transaction(() => void work());
+      told.push(...events);
+    },
+  });
+  watch.start();
+}
+
+async function pass(seconds: number): Promise<void> {
+  await watch.idle();
+  for (let left = seconds; left > 0; left -= 2) {
+    await time.pass(2_000);
+    await watch.idle();
+  }
+}
+
+const rows = () =>
+  denialPage(createDenials(store), { ...ANY, sort: null, limit: null, offset: 0 })
+    .rows.toReversed()
+    .map(({ user, attempts, outcome }) => `${user} ${attempts} ${outcome}`);
+
+describe("a debug log", () => {
+  test("is followed: stored at once, told when the outcome is settled", async () => {
+    begin();
+    await pass(2);
+    expect(watch.logging()).toMatchObject([{ state: "on", source: "debug_log", since: T }]);
+    appendFileSync(logFile, denied("12:00:02") + denied("12:00:03", "bob") + out("12:00:05", "bob"));
+    await pass(2);
+    expect(rows()).toEqual(["ada 1 denied", "bob 1 granted_later"]);
+    expect(told).toEqual([]);
+    await pass(12);
+    expect(told).toMatchObject([
+      { type: "denial", user: "ada", outcome: "denied", deniedAt: "2026-01-30T12:00:02.000Z", code: -4 },
+      { type: "denial", user: "bob", outcome: "granted_later" },
+    ]);
+    appendFileSync(logFile, denied("12:00:50"));
+    await pass(20);
+    expect(rows()).toEqual(["ada 2 denied", "bob 1 granted_later"]);
+    expect(told).toHaveLength(2);
+    await watch.stop();
+  });
+
+  test("goes on over a restart and a rotation, without loss or double", async () => {
+    begin();
+    await pass(2);
+    appendFileSync(logFile, denied("12:00:01"));
+    await pass(4);
+    await watch.stop();
+    expect(told).toEqual([]);
+    appendFileSync(logFile, denied("12:00:20"));
+    renameSync(logFile, `${logFile}.1`);
+    writeFileSync(logFile, denied("12:01:00", "bob"));
+    begin();
+    await pass(80);
+    expect(rows()).toEqual(["ada 2 denied", "bob 1 denied"]);
+    expect(told).toMatchObject([{ user: "ada" }, { user: "bob" }]);
+    expect(watch.logging()).toMatchObject([{ state: "on", since: T }]);
+    await watch.stop();
+  });
+
+  test("that is killed without an end loses and doubles nothing", async () => {
+    begin();
+    await pass(2);
+    appendFileSync(logFile, denied("12:00:01") + out("12:00:01", "bob"));
+    await pass(2);
+    // No stop: what was in memory is gone. Another process, the same store.
+    begin();
+    await pass(30);
+    expect(rows()).toEqual(["ada 1 denied"]);
+    expect(told).toHaveLength(1);
+    await watch.stop();
+  });
+
+  test("that is not there is said once, is no zero, and is read again when it is back", async () => {
+    rmSync(logFile);
+    begin();
+    await pass(10);
+    expect(watch.logging()).toMatchObject([
+      { state: "unreadable", since: null, message: `${logFile} does not exist` },
+    ]);
+    expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1);
+    const asked = { server: "eda", daemon: null, feature: null, start: T, end: T + 3_600_000 };
+    expect(denialsByHour(createDenials(store), asked)).toBeNull();
+    writeFileSync(logFile, "");
+    await pass(2);
+    expect(watch.logging()).toMatchObject([{ state: "on", message: null }]);
+    expect(denialsByHour(createDenials(store), asked)).toEqual([]);
+    appendFileSync(logFile, denied("12:00:30"));
+    await pass(30);
+    expect(denialsByHour(createDenials(store), asked)).toEqual([{ hour: T, denials: 1 }]);
+    await watch.stop();
+  });
+
+  test("that is encrypted is said to be", async () => {
+    begin();
+    await pass(2);
+    appendFileSync(logFile, new Uint8Array(Array.from({ length: 500 }, (_, index) => (index * 37) % 256)));
+    await pass(2);
+    expect(watch.logging()).toMatchObject([
+      { state: "unreadable", message: expect.stringContaining("encrypted report log") },
+    ]);
+    await watch.stop();
+  });
+
+  test("while the store fails nothing is forgotten", async () => {
+    begin();
+    await pass(2);
+    failing = true;
+    appendFileSync(logFile, denied("12:00:03"));
+    await pass(6);
+    expect(rows()).toEqual([]);
+    failing = false;
+    await pass(20);
+    expect(rows()).toEqual(["ada 1 denied"]);
+    expect(log.lines.map(({ message }) => message)).toEqual([
+      "Denials cannot be stored",
+      "Denials are stored again",
+    ]);
+    await watch.stop();
+  });
+
+  test("a long absence is made up for piece by piece, each a short hold of the loop", async () => {
+    begin();
+    await pass(2);
+    const lines = Array.from({ length: 40_000 }, (_, index) => out("12:00:01", `u${index}`)).join("");
+    appendFileSync(logFile, lines + denied("12:00:01"));
+    let longest = 0;
+    let last = performance.now();
+    const timer = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 1);
+    await pass(4);
+    clearInterval(timer);
+    expect(rows()).toEqual(["ada 1 denied"]);
+    // The bound is 20 ms; a busy machine adds its own.
+    expect(longest).toBeLessThan(100);
+    await watch.stop();
+  });
+});
+
+describe("counters", () => {
+  const read = (denials: number | null, at: number): ServerPicture =>
+    picture("vfx", {
+      server: monitored("vfx", { manager: "rlm" }),
+      ...{ collectedAt: at, lastPollAt: at },
+      daemons: [
+        {
+          name: "isv",
+          status: "up",
+          version: null,
+          error: null,
+          totals: { checkouts: 1, denials, removals: 0 },
+        },
+      ],
+    });
+
+  test("are told as differences of polls, over restarts of either side", async () => {
+    const servers = [monitored("vfx", { manager: "rlm" })];
+    begin(servers);
+    expect(watch.logging()).toMatchObject([{ state: "off", source: null, since: null }]);
+    watch.polled(read(5, T));
+    watch.polled(read(8, T + 60_000));
+    watch.polled({ ...read(20, T + 60_000), lastPollAt: T + 120_000 });
+    await watch.stop();
+    begin(servers);
+    watch.polled(read(9, T + 180_000));
+    watch.polled(read(2, T + 240_000));
+    await watch.idle();
+    expect(told).toMatchObject(
+      [3, 1, 2].map((count) => ({ daemon: "isv", count, feature: null, user: null, reason: null })),
+    );
+    expect(watch.logging()).toMatchObject([{ state: "on", source: "counters", since: T }]);
+    const asked = { server: "vfx", daemon: "isv", start: T, end: T + 3_600_000 };
+    expect(denialsByHour(createDenials(store), { ...asked, feature: null })).toEqual([
+      { hour: T, denials: 6 },
+    ]);
+    expect(denialsByHour(createDenials(store), { ...asked, feature: "nuke" })).toBeNull();
+    await watch.stop();
+  });
+});
+
+test("a server without a source says what would help", async () => {
+  begin([monitored("eda")]);
+  expect(watch.logging()).toMatchObject([{ state: "off", message: expect.stringContaining("log_file") }]);
+  watch.setServers([monitored("eda", { logFile })]);
+  await pass(4);
+  expect(watch.logging()).toMatchObject([{ state: "on" }]);
+  watch.setServers([monitored("eda")]);
+  await pass(4);
+  expect(createDenialSources(store).seen()).toEqual([]);
+  await watch.stop();
+});

@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { appendFile, copyFile, mkdtemp, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createFileFollower, type FileFollower } from "../../../src/collector/log-tail/follow-file.ts";
+
+let folder = "";
+let log = "";
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "licmond-tail-"));
+  log = join(folder, "acmed.log");
+  await writeFile(log, "old 1\nold 2\n");
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** Everything that is new, and whether something was lost. */
+async function read(follower: FileFollower, limit = 1024): Promise<{ text: string; lost: boolean }> {
+  let [text, lost] = ["", false];
+  for (;;) {
+    const piece = await follower.next(limit);
+    text += new TextDecoder().decode(piece.bytes);
+    lost ||= piece.lost;
+    if (piece.atEnd) return { text, lost };
+  }
+}
+
+async function begun(): Promise<FileFollower> {
+  const follower = createFileFollower(log, null);
+  expect(await read(follower)).toEqual({ text: "", lost: false });
+  return follower;
+}
+
+describe("a log is followed", () => {
+  test("from its end on, in whole lines", async () => {
+    const follower = await begun();
+    await appendFile(log, "a\nb");
+    expect(await read(follower)).toEqual({ text: "a\n", lost: false });
+    await appendFile(log, "c\n");
+    expect(await read(follower)).toEqual({ text: "bc\n", lost: false });
+    expect(await read(follower)).toEqual({ text: "", lost: false });
+  });
+
+  test("in pieces, whatever their size", async () => {
+    const follower = await begun();
+    const lines = Array.from({ length: 200 }, (_, index) => `line ${index}\n`).join("");
+    await appendFile(log, lines);
+    expect((await read(follower, 50)).text).toBe(lines);
+  });
+
+  test("over a rename, to the end of the old one first", async () => {
+    const follower = await begun();
+    await appendFile(log, "a\n");
+    await read(follower);
+    await appendFile(log, "b\n");
+    await rename(log, join(folder, "acmed.log.1"));
+    await writeFile(log, "c\n");
+    expect(await read(follower)).toEqual({ text: "b\nc\n", lost: false });
+    await appendFile(log, "d\n");
+    expect(await read(follower)).toEqual({ text: "d\n", lost: false });
+  });
+
+  test("over copy and truncate", async () => {
+    const follower = await begun();
+    await appendFile(log, "a\n");
+    await read(follower);
+    await appendFile(log, "b\n");
+    await copyFile(log, join(folder, "acmed.log-20260130"));
+    await truncate(log, 0);
+    await appendFile(log, "c\n");
+    expect(await read(follower)).toEqual({ text: "b\nc\n", lost: false });
+  });
+
+  test("emptied and grown beyond its old size", async () => {
+    const follower = await begun();
+    await writeFile(log, `new\n${"x".repeat(100)}\n`);
+    expect(await read(follower)).toEqual({ text: `new\n${"x".repeat(100)}\n`, lost: true });
+  });
+
+  test("emptied under a writer that keeps its place: behind the hole", async () => {
+    const follower = await begun();
+    await writeFile(log, Buffer.concat([Buffer.alloc(12), Buffer.from("a\n")]));
+    expect(await read(follower)).toEqual({ text: "a\n", lost: false });
+  });
+
+  test("over a restart", async () => {
+    const first = await begun();
+    await appendFile(log, "a\n");
+    await read(first);
+    await appendFile(log, "b\n");
+    await rename(log, join(folder, "acmed.log.1"));
+    await writeFile(log, "c\n");
+    const place = JSON.parse(JSON.stringify(first.place));
+    expect(await read(createFileFollower(log, place))).toEqual({ text: "b\nc\n", lost: false });
+  });
+
+  test("over a restart in the midst of the old one", async () => {
+    const first = await begun();
+    await appendFile(log, "a\nb\nc\n");
+    await rename(log, join(folder, "acmed.log.1"));
+    await writeFile(log, "d\n");
+    expect(new TextDecoder().decode((await first.next(3)).bytes)).toBe("a\n");
+    const place = JSON.parse(JSON.stringify(first.place));
+    expect(await read(createFileFollower(log, place))).toEqual({ text: "b\nc\nd\n", lost: false });
+  });
+
+  test("lost text is said to be lost", async () => {
+    const follower = await begun();
+    await rm(log);
+    await writeFile(log, "c\n");
+    expect(await read(follower)).toEqual({ text: "c\n", lost: true });
+  });
+
+  test("a log that is not there is an error, and goes on when it is back", async () => {
+    const follower = await begun();
+    await rename(log, `${log}.away`);
+    expect(follower.next(100)).rejects.toMatchObject({ code: "ENOENT" });
+    await rename(`${log}.away`, log);
+    await appendFile(log, "a\n");
+    expect(await read(follower)).toEqual({ text: "a\n", lost: false });
+  });
+
+  test("a line that never ends is told in pieces", async () => {
+    const follower = await begun();
+    await appendFile(log, "x".repeat(200_000));
+    expect((await read(follower, 1 << 17)).text.length).toBeGreaterThan(100_000);
+  });
+});

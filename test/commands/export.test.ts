@@ -1,0 +1,126 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { SessionRecord } from "../../src/domain/history-records.ts";
+import * as a from "../domain/make.ts";
+import { createRig } from "../store/history/rig.ts";
+import { cleanUp } from "../store/place.ts";
+import { createPlace, run } from "./rig.ts";
+
+afterEach(cleanUp);
+
+const MINUTE = 60_000;
+const NOON = a.NOON;
+const iso = (minutes: number) => new Date(NOON + minutes * MINUTE).toISOString();
+
+/** A daemon's storage, held by a daemon: ann works half an hour, a poll fails at the end. */
+async function site() {
+  const place = await createPlace();
+  const rig = createRig([a.server()], place.storage);
+  for (let minute = 0; minute <= 40; minute++) {
+    const times = { startedAt: NOON + minute * MINUTE - 200, finishedAt: NOON + minute * MINUTE };
+    const held = minute < 30 ? [a.checkout({ user: "ann, the 2nd", host: null, startedAt: null })] : [];
+    const features = [a.feature({ name: "compiler", total: 2, used: held.length, checkouts: held })];
+    await rig.poll(
+      minute === 40 ? a.failedPoll(times) : a.outcome({ ...times, reading: a.reading({ features }) }),
+    );
+  }
+  return { place, rig, ask: (...args: string[]) => run(["export", "--config", place.config, ...args]) };
+}
+
+describe("licmond export", () => {
+  test("sessions as CSV, beside the daemon that holds the directory", async () => {
+    const { place, ask } = await site();
+    await using _ = place;
+    const { exitCode, out, err } = await ask("sessions");
+    expect(out.split("\r\n")).toEqual([
+      "id,server,daemon,feature,user,host,display,version,count,handle,startedAt,firstSeenAt,lastSeenAt,endedAt,endReason,durationSeconds",
+      `1,eda,snpslmd,compiler,"ann, the 2nd",,:0,v1.0,1,101,,${iso(0)},${iso(29)},${iso(30)},checkin,1800`,
+      "",
+    ]);
+    expect([exitCode, err]).toEqual([0, "Exporting sessions …\n1 row of sessions\n"]);
+  });
+
+  test("samples as JSON: counts as they changed, and the gap", async () => {
+    const { place, rig, ask } = await site();
+    await using _ = place;
+    rig.history().packAll();
+    const { out } = await ask("samples", "--format", "json", "--start", iso(-600), "--end", iso(600));
+    const feature = { server: "eda", daemon: "snpslmd", feature: "compiler" };
+    const counts = { ...feature, total: 2, reserved: 0, queued: 0, unlimited: false };
+    expect(JSON.parse(out)).toEqual([
+      { ...counts, timestamp: iso(0), used: 1 },
+      { ...counts, timestamp: iso(30), used: 0 },
+      { ...counts, timestamp: iso(40), total: null, used: null, reserved: null, queued: null },
+    ]);
+  });
+
+  test.each<[string[], number]>([
+    [["sessions", "--server", "eda", "--feature", "compiler"], 1],
+    [["sessions", "--server", "cad"], 0],
+    [["sessions", "--feature", "viewer"], 0],
+    [["sessions", "--start", iso(30)], 0],
+    [["sessions", "--end", "2026-03-02"], 1],
+    [["sessions", "--end", iso(0)], 0],
+    [["denials"], 0],
+    [["logs"], 0],
+  ])("%j", async (args, rows) => {
+    const { place, ask } = await site();
+    await using _ = place;
+    const { exitCode, out } = await ask(...args, "--format", "json");
+    expect([exitCode, (JSON.parse(out) as SessionRecord[]).length]).toEqual([0, rows]);
+  });
+
+  test("a file appears when it is whole, for its owner alone", async () => {
+    const { place, ask } = await site();
+    await using _ = place;
+    const file = join(place.folder, "out.csv");
+    expect(await ask("sessions", "-o", file)).toMatchObject({ exitCode: 0, out: "" });
+    expect(readFileSync(file, "utf8").split("\r\n").length).toBe(3);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(existsSync(`${file}.part`)).toBe(false);
+    const nowhere = await ask("sessions", "-o", join(place.folder, "no", "out.csv"));
+    expect([nowhere.exitCode, nowhere.err]).toEqual([1, expect.stringContaining("cannot be written")]);
+  });
+
+  test("more rows than a slice, in order and once each", async () => {
+    const { place, rig, ask } = await site();
+    await using _ = place;
+    const insert = rig.store.sqlite.query(
+      `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at)
+       VALUES (?, 'eda', 'd', 'f', 'u', 1, 1, 1, 1, 2)`,
+    );
+    rig.store.transaction(() => {
+      for (let id = 2; id <= 12_001; id += 1) insert.run(id * 3);
+    });
+    const ids = (JSON.parse((await ask("sessions", "--format", "json")).out) as SessionRecord[]).map(
+      ({ id }) => id,
+    );
+    expect(ids).toEqual([1, ...Array.from({ length: 12_000 }, (_, index) => (index + 2) * 3)]);
+  });
+
+  test("shows a bar on a terminal, and none in the way of rows", async () => {
+    const { place } = await site();
+    await using _ = place;
+    const args = ["export", "--config", place.config, "sessions"];
+    const toFile = await run([...args, "-o", join(place.folder, "o.csv")], { terminal: true });
+    expect(toFile.err).toContain("100 %");
+    expect((await run(args, { terminal: true })).err).toBe("");
+  });
+
+  test.each<[string[], number, RegExp]>([
+    [["everything"], 2, /one of sessions, samples, denials, logs/],
+    [[], 2, /missing required argument/],
+    [["sessions", "--format", "xml"], 2, /csv, json/],
+    [["sessions", "--start", "soon"], 2, /--start takes a time/],
+    [["sessions", "--start", "2026-02-02", "--end", "2026-02-01"], 2, /before --end/],
+    [["logs", "--feature", "x"], 2, /no log line/],
+    [["sessions"], 1, /There is no database .*licmond serve/],
+  ])("%j ends with %p", async (args, code, message) => {
+    await using place = await createPlace();
+    const { exitCode, out, err } = await run(["export", "--config", place.config, ...args]);
+    expect([exitCode, out]).toEqual([code, ""]);
+    expect(err).toMatch(message);
+    expect(existsSync(place.storage)).toBe(false);
+  });
+});

@@ -1,0 +1,64 @@
+import { expect, test } from "bun:test";
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
+import { createPlace, run } from "./rig.ts";
+
+test("tells every target, and says which one did not take it", async () => {
+  await using place = await createPlace();
+  const got: unknown[] = [];
+  using server = Bun.serve({
+    ...{ hostname: "127.0.0.1", port: 0 },
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      if (pathname === "/bad") return new Response(null, { status: 403 });
+      got.push([await request.json(), request.headers.get("x-licmond-signature")]);
+      return new Response();
+    },
+  });
+  const script = join(place.folder, "pager");
+  await Bun.write(script, `#!/bin/sh\ncat > '${place.folder}/paged'\n`);
+  await chmod(script, 0o755);
+  await Bun.write(join(place.folder, "secret"), "HUSH");
+  const url = `http://127.0.0.1:${server.port}`;
+  await place.write(`
+[[notifications]]
+type = "webhook"
+url = "${url}/token-HUSH"
+secret_file = "${place.folder}/secret"
+[[notifications]]
+type = "command"
+argv = ["${script}", "--token", "HUSH"]
+[[notifications]]
+type = "webhook"
+url = "${url}/bad"
+[[notifications]]
+type = "email"
+smtp = "smtp://127.0.0.1:1"
+from = "a@b.example"
+to = "c@d.example"
+`);
+  const { exitCode, out, err } = await run(["notify", "--test", "--config", place.config]);
+  expect(exitCode).toBe(1);
+  const host = `127.0.0.1:${server.port}`;
+  expect(out).toContain(`ok       webhook ${host} (notifications[0]): it was taken\n`);
+  expect(out).toContain("ok       command pager (notifications[1]): it was taken\n");
+  expect(out).toContain(`PROBLEM  webhook ${host} (notifications[2]): It answered 403\n`);
+  expect(out).toContain("PROBLEM  email by smtp://127.0.0.1:1 (notifications[3]): Mail was not taken");
+  expect(out).toEndWith("2 problems.\n");
+  expect(out + err).not.toContain("HUSH");
+  expect(got).toEqual([
+    [expect.objectContaining({ type: "test", alerts: [] }), expect.stringMatching(/^sha256=[0-9a-f]{64}$/)],
+  ]);
+  expect(await Bun.file(join(place.folder, "paged")).json()).toMatchObject({ type: "test" });
+});
+
+test("with nobody to tell, and without its word", async () => {
+  await using place = await createPlace();
+  const none = await run(["notify", "--test", "--config", place.config]);
+  expect([none.exitCode, none.err]).toEqual([
+    1,
+    "licmond: there is nobody to tell: the config has no [[notifications]]\n",
+  ]);
+  const bare = await run(["notify", "--config", place.config]);
+  expect([bare.exitCode, bare.err]).toEqual([2, expect.stringContaining("notify takes --test")]);
+});

@@ -1,0 +1,128 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { createBucketed, pointsOf } from "../../../src/domain/stats/bucketed.ts";
+import {
+  autoInterval,
+  bucketCount,
+  bucketEdges,
+  INTERVALS,
+  type Interval,
+} from "../../../src/domain/stats/buckets.ts";
+import { DAYS, type Poll, randomPolls, seconds, seriesOf, wallClock, ZONES } from "./histories.ts";
+
+const HOUR = 3_600_000;
+
+describe("edges", () => {
+  test.each<[string, string, number[]]>([
+    ["Europe/Berlin", "2026-03-28", [24, 23, 24]],
+    ["Europe/Berlin", "2026-10-24", [24, 25, 24]],
+    ["America/New_York", "2026-03-07", [24, 23, 24]],
+    ["America/New_York", "2026-10-31", [24, 25, 24]],
+    ["Australia/Lord_Howe", "2026-04-04", [24, 24.5, 24]],
+    ["Australia/Lord_Howe", "2026-10-03", [24, 23.5, 24]],
+    ["Pacific/Apia", "2011-12-29", [24, 24, 24]],
+    ["America/Sao_Paulo", "2018-11-03", [24, 23, 24]],
+  ])("days of %s from %s last %p hours", (zone, day, hours) => {
+    const noon = Date.parse(`${day}T12:00:00Z`);
+    const [first = 0] = bucketEdges("1d", noon, noon + 1, zone);
+    const edges = bucketEdges("1d", first, first + hours.reduce((a, b) => a + b) * HOUR, zone);
+    expect(edges.slice(1).map((edge, index) => (edge - (edges[index] ?? 0)) / HOUR)).toEqual(hours);
+  });
+
+  test("the first lies at or before the start, the last at or after the end, and no more than counted", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...INTERVALS),
+        fc.constantFrom(...ZONES),
+        fc.integer({ min: 0, max: 2e12 }),
+        fc.integer({ min: 1, max: 40 * 24 * HOUR }),
+        (interval, zone, start, length) => {
+          const edges = bucketEdges(interval, start, start + length, zone);
+          expect(edges[0]).toBeLessThanOrEqual(start);
+          expect(edges[1]).toBeGreaterThan(start);
+          expect(edges.at(-1)).toBeGreaterThanOrEqual(start + length);
+          expect(edges.at(-2)).toBeLessThan(start + length);
+          expect(edges.length - 1).toBeLessThanOrEqual(bucketCount(interval, start, start + length));
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test.each<[number, Interval]>([
+    [400 * 300_000, "5m"],
+    [400 * 300_000 + 1, "1h"],
+    [400 * HOUR, "1h"],
+    [400 * HOUR + 1, "1d"],
+    [10 * 365 * 24 * HOUR, "1d"],
+  ])("auto takes for %p ms %s", (length, interval) => {
+    expect(autoInterval(0, length)).toBe(interval);
+  });
+});
+
+describe("points", () => {
+  /** Plain loops over every second; buckets by the wall clock where they are days. */
+  function plainly(polls: readonly Poll[], start: number, length: number, interval: Interval, zone: string) {
+    const name = (at: number) =>
+      interval === "1d"
+        ? wallClock(zone, at).day
+        : String(Math.floor(at / (interval === "1h" ? HOUR : 300_000)));
+    const buckets = new Map<string, Poll[]>();
+    seconds(polls, length).forEach((poll, second) => {
+      const key = name(start + second * 1000);
+      const list = buckets.get(key) ?? [];
+      buckets.set(key, list);
+      if (poll !== null) list.push(poll);
+    });
+    return [...buckets.values()].map((list) => {
+      if (list.length === 0) return { used: null, peakUsed: null, total: null };
+      const used = list.map((poll) => poll.used ?? 0);
+      return {
+        used: Math.round((used.reduce((a, b) => a + b, 0) / used.length) * 10_000) / 10_000,
+        peakUsed: Math.max(...used),
+        total: list.at(-1)?.total ?? null,
+      };
+    });
+  }
+
+  test("agree with plain loops over every second, on days when clocks are set too", () => {
+    const length = 30 * 3600;
+    fc.assert(
+      fc.property(
+        randomPolls(length, 900),
+        fc.constantFrom(...DAYS),
+        fc.integer({ min: -20 * 3600, max: 3600 }),
+        fc.constantFrom(...INTERVALS),
+        fc.constantFrom(...ZONES),
+        (polls, day, shift, interval, zone) => {
+          const start = day + shift * 1000;
+          const end = start + length * 1000;
+          const points = pointsOf(seriesOf(polls, start, end), bucketEdges(interval, start, end, zone));
+          const got = points.map(({ used, peakUsed, total }) => ({ used, peakUsed, total }));
+          expect(got).toEqual(plainly(polls, start, length, interval, zone));
+        },
+      ),
+      { numRuns: 25 },
+    );
+  });
+
+  test("a step that ends at an edge does not touch the bucket behind it", () => {
+    const polls = [
+      { at: 0, used: 9, total: 9, unlimited: false },
+      { at: 3600, used: null, total: null, unlimited: false },
+    ];
+    const series = seriesOf(polls, 0, 2 * HOUR);
+    expect(pointsOf(series, bucketEdges("1h", 0, 2 * HOUR, "UTC"))).toEqual([
+      { at: 0, used: 9, peakUsed: 9, total: 9 },
+      { at: HOUR, used: null, peakUsed: null, total: null },
+    ]);
+  });
+
+  test("spans may come out of order", () => {
+    const bucketed = createBucketed(bucketEdges("1h", 0, 4 * HOUR, "UTC"));
+    const step = { at: 0, used: 1, total: 2, reserved: 0, queued: 0, unlimited: false };
+    bucketed.addSpan(step, 3 * HOUR, 4 * HOUR);
+    bucketed.addSpan({ ...step, used: 2 }, HOUR / 2, HOUR + 1);
+    expect(bucketed.points().map(({ peakUsed }) => peakUsed)).toEqual([2, 2, null, 1]);
+  });
+});

@@ -1,0 +1,257 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { durationSeconds, type Session } from "../../../src/domain/session.ts";
+import { levelsAtBegin, peakOf } from "../../../src/domain/stats/concurrency.ts";
+import { efficiencyOf, totalsToTry } from "../../../src/domain/stats/efficiency.ts";
+import { histogramOf } from "../../../src/domain/stats/histogram.ts";
+import { clip, type HeldSession, holdingOf } from "../../../src/domain/stats/holding.ts";
+import { createUsage, type UsageKey } from "../../../src/domain/stats/usage.ts";
+import { DAYS, randomPolls, seconds, seriesOf, wallClock, ZONES } from "./histories.ts";
+
+const MINUTE = 60_000;
+/** Random sessions begin and end at whole minutes of so many. */
+const LENGTH_MINUTES = 40 * 60;
+
+const session = fc.record({
+  from: fc.nat(LENGTH_MINUTES),
+  minutes: fc.nat(900),
+  user: fc.constantFrom("ada", "bob", "eve"),
+  host: fc.constantFrom("ws01", "WS01", "ws02", null),
+  feature: fc.constantFrom("solver", "mesher"),
+  server: fc.constantFrom("eda", "cad"),
+  count: fc.integer({ min: 1, max: 3 }),
+});
+type Rolled = typeof session extends fc.Arbitrary<infer T> ? T : never;
+
+function held(rolled: Rolled, start: number): HeldSession {
+  const at = start + rolled.from * MINUTE;
+  const { user, host, feature, server, count } = rolled;
+  return {
+    ...{ user, host, feature, server, count, daemon: "acmed" },
+    ...{
+      beganAt: at,
+      firstSeenAt: at,
+      lastSeenAt: at,
+      endedAt: at + rolled.minutes * MINUTE,
+      endReason: null,
+    },
+  };
+}
+
+describe("usage", () => {
+  /** Plain loops over every minute of the range. */
+  function plainly(
+    list: readonly HeldSession[],
+    by: readonly UsageKey[],
+    start: number,
+    end: number,
+    zone: string,
+  ) {
+    const groups = new Map<string, { seats: Map<number, number>; ids: Set<number>; users: Set<string> }>();
+    for (let at = start; at < end; at += MINUTE) {
+      list.forEach((one, id) => {
+        if (!(one.beganAt <= at && at < (one.endedAt ?? 0))) return;
+        const key = by.map((name) =>
+          name === "day"
+            ? wallClock(zone, at).day
+            : name === "host"
+              ? (one.host?.toLowerCase() ?? null)
+              : one[name],
+        );
+        const text = JSON.stringify(key);
+        const group = groups.get(text) ?? { seats: new Map(), ids: new Set(), users: new Set() };
+        groups.set(text, group);
+        group.seats.set(at, (group.seats.get(at) ?? 0) + one.count);
+        group.ids.add(id);
+        group.users.add(one.user);
+      });
+    }
+    return new Map(
+      [...groups].map(([key, { seats, ids, users }]) => [
+        key,
+        {
+          seatHours: Math.round(([...seats.values()].reduce((a, b) => a + b, 0) / 60) * 10_000) / 10_000,
+          sessions: ids.size,
+          peakUsed: Math.max(...seats.values()),
+          uniqueUsers: users.size,
+          lastUsedAt: Math.max(...seats.keys()) + MINUTE,
+        },
+      ]),
+    );
+  }
+
+  test("agrees with plain loops over every minute, by days on which clocks are set too", () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          session.filter(({ minutes }) => minutes > 0),
+          { maxLength: 25 },
+        ),
+        fc.constantFrom<UsageKey[]>(
+          ["user"],
+          ["host"],
+          ["day"],
+          ["feature", "server"],
+          ["user", "day"],
+          ["day", "host"],
+        ),
+        fc.constantFrom(...DAYS),
+        fc.constantFrom(...ZONES),
+        (rolled, by, day, zone) => {
+          const start = day - 5 * 3_600_000;
+          const from = start + 7 * 3_600_000;
+          const end = start + 33 * 3_600_000;
+          const list = rolled.map((one) => held(one, start));
+          const usage = createUsage(by, from, end, zone);
+          for (const one of list) usage.add(one, { from: one.beganAt, to: one.endedAt ?? 0 });
+          const got = new Map(usage.groups().map(({ keys, ...figures }) => [JSON.stringify(keys), figures]));
+          expect(got).toEqual(plainly(list, by, from, end, zone));
+        },
+      ),
+      { numRuns: 25 },
+    );
+  });
+
+  test("a session that never lasted is one, of no hours", () => {
+    const usage = createUsage(["user"], 0, 100, "UTC");
+    usage.add(
+      {
+        ...held(
+          { from: 0, minutes: 0, user: "ada", host: null, feature: "solver", server: "eda", count: 2 },
+          50,
+        ),
+      },
+      { from: 50, to: 50 },
+    );
+    expect(usage.groups()).toEqual([
+      { keys: ["ada"], seatHours: 0, sessions: 1, peakUsed: 2, uniqueUsers: 1, lastUsedAt: 50 },
+    ]);
+  });
+});
+
+describe("when seats were held", () => {
+  const base: Session = {
+    ...{ id: 1, server: "eda", daemon: "acmed", feature: "solver", user: "ada", host: null, display: null },
+    ...{ qualifier: null, version: null, count: 1, handle: null, startedAt: null, endReason: null },
+    ...{ beganAt: 0, firstSeenAt: 10_000, lastSeenAt: 10_000, endedAt: null },
+  };
+
+  test.each<[string, Partial<Session>, number | null, number, number]>([
+    ["an open one until now", {}, 100_000, 130_000, 130_000],
+    ["an open one past a gap, to one interval behind the last reading", {}, 100_000, 900_000, 160_000],
+    ["an ended one until its end", { lastSeenAt: 50_000, endedAt: 90_000 }, 800_000, 900_000, 90_000],
+    ["one that ended unobserved", { lastSeenAt: 50_000, endedAt: 500_000 }, null, 900_000, 110_000],
+    [
+      "a checkin, whatever the interval is today",
+      { endedAt: 500_000, endReason: "checkin" },
+      null,
+      900_000,
+      500_000,
+    ],
+    ["one that began behind its last moment", { beganAt: 20_000, endedAt: 15_000 }, null, 900_000, 20_000],
+  ])("%s", (_, more, readAt, now, to) => {
+    const one = { ...base, ...more };
+    const holding = holdingOf(one, readAt, now, MINUTE);
+    expect(holding).toEqual({ from: one.beganAt, to });
+    if (one.endReason === "checkin") return;
+    const seen = one.endedAt === null && readAt !== null ? { ...one, lastSeenAt: readAt } : one;
+    expect(Math.floor((holding.to - holding.from) / 1000)).toBe(durationSeconds(seen, now, MINUTE));
+  });
+
+  test.each<[number, number, unknown]>([
+    [0, 10, null],
+    [0, 11, { from: 10, to: 11 }],
+    [15, 30, { from: 15, to: 20 }],
+    [20, 30, null],
+    [10, 10, { from: 10, to: 10 }],
+    [20, 20, null],
+  ])("[%p, %p) in [10, 20)", (from, to, wanted) => {
+    expect(clip({ from, to }, 10, 20)).toEqual(wanted as never);
+  });
+
+  test("seats given back at a moment are free at it", () => {
+    expect(
+      peakOf([
+        { from: 0, to: 10, count: 2 },
+        { from: 10, to: 20, count: 3 },
+        { from: 15, to: 15, count: 1 },
+      ]),
+    ).toBe(3);
+    expect(peakOf([])).toBe(0);
+  });
+});
+
+describe("efficiency", () => {
+  test("agrees with plain loops over every second", () => {
+    const length = 4 * 3600;
+    fc.assert(
+      fc.property(randomPolls(length, 60), fc.integer({ min: 1, max: 10 }), (polls, total) => {
+        const used = seconds(polls, length).flatMap((poll) => (poll === null ? [] : [poll.used ?? 0]));
+        const { seats, whatIf } = efficiencyOf(histogramOf(seriesOf(polls, 0, length * 1000)), total, null);
+        if (used.length === 0) return expect({ seats, whatIf }).toEqual({ seats: [], whatIf: [] });
+        const atLeast = (n: number) => used.filter((value) => value >= n).length;
+        const last = Math.max(total, ...used);
+        expect(seats).toEqual(
+          Array.from({ length: last }, (_, k) => ({
+            seat: k + 1,
+            busyPercent: Math.round((atLeast(k + 1) / used.length) * 10_000) / 100,
+          })),
+        );
+        expect(whatIf.map((one) => one.total)).toEqual(totalsToTry(total));
+        for (const one of whatIf) expect(one.saturatedSeconds).toBe(atLeast(one.total));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("a large feature tells those seats after which the share changes", () => {
+    const histogram = new Map([
+      [0, 50],
+      [3, 25],
+      [4000, 25],
+    ]);
+    const { seats } = efficiencyOf(histogram, 5000, []);
+    expect(seats).toEqual([
+      { seat: 1, busyPercent: 50 },
+      { seat: 3, busyPercent: 50 },
+      { seat: 4000, busyPercent: 25 },
+      { seat: 5000, busyPercent: 0 },
+    ]);
+  });
+
+  test.each<[number | null, number[]]>([
+    [null, []],
+    [0, []],
+    [1, [2, 3, 4, 5, 6]],
+    [6, [1, 2, 3, 4, 5, 7, 8, 9, 10, 11]],
+    [100, [50, 75, 80, 90, 95, 96, 97, 98, 99, 101, 102, 103, 104, 105, 110, 120, 125]],
+  ])("of %p seats it tries %p", (total, tried) => {
+    expect(totalsToTry(total)).toEqual(tried);
+  });
+
+  test("affected sessions are those that began above the seats tried", () => {
+    const { whatIf } = efficiencyOf(new Map([[3, 1000]]), 3, [1, 2, 2, 3]);
+    expect(whatIf.filter(({ total }) => total < 4)).toEqual([
+      { total: 1, saturatedSeconds: 1, affectedSessions: 3 },
+      { total: 2, saturatedSeconds: 1, affectedSessions: 1 },
+    ]);
+  });
+
+  test("levels are the seats in use at the first reading, of a gap those of the sessions then running", () => {
+    const at = (firstSeenAt: number, to: number, count = 1) => ({
+      from: firstSeenAt,
+      to,
+      firstSeenAt,
+      count,
+    });
+    const step = (from: number, used: number | null) => ({
+      ...{ at: from, used, total: 5, reserved: 0, queued: 0, unlimited: false },
+    });
+    const list = [at(0, 100), at(10, 20, 2), at(20, 30), at(20, 40), at(50, 60), at(200, 300)];
+    const steps = [step(0, 1), step(10, 4), step(20, null), step(50, 3)];
+    //            0 → 1   10 → 4   20, 20 → gap: 1 + 1 + 1   50 → 3
+    expect(levelsAtBegin(list, steps, 0, 200)).toEqual([1, 3, 3, 3, 4]);
+    expect(levelsAtBegin(list, steps, 5, 50)).toEqual([3, 3, 4]);
+    expect(levelsAtBegin(list, [], 0, 200)).toEqual([1, 2, 3, 3, 3]);
+  });
+});

@@ -1,0 +1,155 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import type { DenialLogging } from "../../src/collector/log-tail/denial-watch.ts";
+import type { Denial } from "../../src/domain/denials.ts";
+import { denialPage, deniedPeople } from "../../src/store/denial-queries.ts";
+import { createDenials } from "../../src/store/denials.ts";
+import { createServers } from "../../src/store/servers.ts";
+import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
+import { bench, monitored, NOW, picture } from "./make.ts";
+import { PSEUDONYMS } from "./streams/rig.ts";
+
+afterEach(cleanUp);
+
+const minute = (minutes: number) => NOW - 3_600_000 + minutes * 60_000;
+const denial = (minutes: number, more: Partial<Denial> = {}): Denial => ({
+  ...{ at: minute(minutes), until: minute(minutes), server: "eda", daemon: "acmed", feature: "solver" },
+  ...{ user: "ada", host: "WS01", count: 1, reason: "=No seats", code: -4, attempts: 1, outcome: "denied" },
+  ...more,
+});
+
+const NEW_KEY = {
+  ...({ role: "viewer", anonymize: true, expiresAt: null } as const),
+  ...{ dailyQuota: null, monthlyQuota: null, requestsPerMinute: null },
+};
+
+const LOGGING: readonly DenialLogging[] = [
+  { server: "eda", state: "on", source: "debug_log", since: minute(0), message: null },
+  {
+    server: "vfx",
+    state: "unreadable",
+    source: "debug_log",
+    since: null,
+    message: "/var/x.log does not exist",
+  },
+];
+
+function site() {
+  const store = open(temporaryDirectory());
+  const servers = [monitored("eda"), monitored("vfx")];
+  createServers({ store, clock: { now: () => NOW } }).configured(servers);
+  const denials = createDenials(store);
+  const list = [
+    denial(0),
+    denial(10, { user: "bob", host: "ws02", attempts: 3, until: minute(12) }),
+    denial(20, {
+      server: "vfx",
+      daemon: "isv",
+      feature: null,
+      user: null,
+      host: null,
+      count: 4,
+      attempts: 4,
+      reason: null,
+      code: null,
+    }),
+    denial(30, { feature: "a,b", outcome: "granted_later" }),
+  ];
+  store.transaction(() => denials.write(list.map((one) => ({ denial: one, told: true }))));
+  const at = bench({
+    denials: {
+      page: (query) => denialPage(denials, query),
+      people: (filter) => Promise.resolve(deniedPeople(denials, filter)),
+      logging: () => LOGGING,
+    },
+  });
+  at.show(picture("eda"), picture("vfx", { server: monitored("vfx") }));
+  return at;
+}
+
+interface Body {
+  readonly denials: readonly Record<string, unknown>[];
+  readonly total: number;
+  readonly logging: readonly unknown[];
+}
+const minutesOf = (body: Body) =>
+  body.denials.map(({ timestamp }) => (Date.parse(String(timestamp)) - minute(0)) / 60_000);
+
+describe("/api/licenses/denials", () => {
+  test("answers records, newest first, and which servers' denials can be seen", async () => {
+    const at = site();
+    const body = (await (await at.get("/api/licenses/denials")).json()) as Body;
+    expect(body).toMatchObject({ total: 4, limit: 100, offset: 0 });
+    expect(minutesOf(body)).toEqual([30, 20, 10, 0]);
+    expect(body.denials[2]).toEqual({
+      ...{ timestamp: new Date(minute(10)).toISOString(), until: new Date(minute(12)).toISOString() },
+      ...{ server: "eda", daemon: "acmed", feature: "solver", user: "bob", host: "ws02", count: 1 },
+      ...{ reason: "=No seats", code: -4, attempts: 3, outcome: "denied" },
+    });
+    expect(body.denials[1]).toMatchObject({
+      feature: null,
+      user: null,
+      host: null,
+      reason: null,
+      code: null,
+      count: 4,
+    });
+    expect(body.logging).toMatchObject([
+      { server: "eda", state: "on", since: new Date(minute(0)).toISOString() },
+      { server: "vfx", state: "unreadable", since: null, message: "/var/x.log does not exist" },
+    ]);
+  });
+
+  test.each<[string, number[]]>([
+    ["server=eda", [30, 10, 0]],
+    ["feature=solver", [10, 0]],
+    ["feature=a,b", [30]],
+    ["feature=", []],
+    ["user=bob,nobody", [10]],
+    ["host=ws01", [30, 0]],
+    [`start=${minute(10)}&end=${minute(30)}`, [20, 10]],
+    ["sort=timestamp", [0, 10, 20, 30]],
+    ["sort=user", [0, 30, 10, 20]],
+    ["sort=-user", [10, 0, 30, 20]],
+    ["sort=-attempts", [20, 10, 0, 30]],
+    ["limit=2&offset=1", [20, 10]],
+  ])("?%s", async (query, expected) => {
+    const body = (await (await site().get(`/api/licenses/denials?${query}`)).json()) as Body;
+    expect(minutesOf(body)).toEqual(expected);
+  });
+
+  test.each([
+    ["server=nowhere", 404],
+    ["sort=x", 400],
+    ["start=yesterday", 400],
+    [`start=${NOW}&end=${NOW}`, 400],
+    ["limit=0", 400],
+  ])("refuses ?%s", async (query, status) => {
+    expect((await site().get(`/api/licenses/denials?${query}`)).status).toBe(status);
+  });
+
+  test("as CSV", async () => {
+    const response = await site().get("/api/licenses/denials?format=csv&user=bob");
+    expect(response.headers.get("x-total-count")).toBe("1");
+    const [heading, row] = (await response.text()).split("\r\n");
+    expect(heading).toBe(
+      "timestamp,server,daemon,feature,user,host,count,reason,code,attempts,until,outcome",
+    );
+    expect(row).toContain(",solver,bob,ws02,1,'=No seats,-4,3,");
+  });
+
+  test("an anonymized key sees pseudonyms, asks by them, and learns no order of names", async () => {
+    const at = site();
+    const made = at.deps.keys.create({ ...NEW_KEY, name: "anonymous" });
+    const key = made.outcome === "created" ? made.presented : null;
+    const ask = async (query: string) =>
+      (await (await at.get(`/api/licenses/denials?${query}`, { key })).json()) as Body;
+    const all = await ask("");
+    expect(JSON.stringify(all)).not.toMatch(/"ada"|"bob"|"ws0|\/var/i);
+    expect(all.denials[3]).toMatchObject({ user: PSEUDONYMS.user("ada"), host: PSEUDONYMS.host("ws01") });
+    expect(minutesOf(await ask(`user=${PSEUDONYMS.user("bob")}`))).toEqual([10]);
+    expect(minutesOf(await ask(`host=${PSEUDONYMS.host("ws01")}`))).toEqual([30, 0]);
+    expect(minutesOf(await ask("user=bob"))).toEqual([]);
+    const sorted = (await ask("sort=user&limit=3")).denials.map(({ user }) => String(user));
+    expect(sorted).toEqual(sorted.toSorted());
+  });
+});

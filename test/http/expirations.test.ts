@@ -1,0 +1,123 @@
+import { describe, expect, test } from "bun:test";
+import type { Expiry } from "../../src/domain/reading.ts";
+import type { ExpirationRecord } from "../../src/domain/records.ts";
+import { endOfDay } from "../../src/domain/zone.ts";
+import { type Bench, bench, feature, monitored, NOW, picture } from "./make.ts";
+
+/** NOW is 2026-03-01T12:00Z: in Auckland it is the 2nd. */
+const expiry = (day: string, zone: string): Expiry => {
+  const [year = 0, month = 0, date = 0] = day.split("-").map(Number);
+  return { expiresOn: day, expiresAt: endOfDay(zone, year, month, date), permanent: false };
+};
+
+function site(): Bench {
+  const at = bench();
+  const pool = feature("solver").pools[0];
+  if (pool === undefined) throw new Error("a feature has a pool");
+  const of = (name: string, day: string, zone: string) =>
+    feature(name, { pools: [{ ...pool, expiry: expiry(day, zone) }] });
+  const permanent = { expiresOn: null, expiresAt: null, permanent: true };
+  at.show(
+    picture("eda", { features: [of("solver", "2026-03-31", "UTC"), of('a;b, "c"\\d', "2026-03-01", "UTC")] }),
+    picture("nz", {
+      server: monitored("nz", { timezone: "Pacific/Auckland" }),
+      features: [
+        of("solver", "2026-03-01", "Pacific/Auckland"),
+        feature("gui", { pools: [{ ...pool, expiry: permanent }] }),
+      ],
+    }),
+  );
+  return at;
+}
+
+const rowsOf = async (at: Bench, query = "") => {
+  const response = await at.get(`/api/licenses/expirations${query}`);
+  expect(response.status).toBe(200);
+  return ((await response.json()) as { expirations: ExpirationRecord[] }).expirations;
+};
+
+describe("expirations", () => {
+  test("the soonest first, days left by the server's calendar", async () => {
+    const rows = await rowsOf(site());
+    expect(rows.map(({ server, feature: name, daysLeft }) => [server, name, daysLeft])).toEqual([
+      ["nz", "solver", -1],
+      ["eda", 'a;b, "c"\\d', 0],
+      ["eda", "solver", 30],
+    ]);
+    expect(rows[0]).toEqual({
+      ...{ server: "nz", daemon: "acmed", feature: "solver", pool: "1", total: 4, expiresOn: "2026-03-01" },
+      ...{ expiresAt: "2026-03-01T10:59:59.999Z", daysLeft: -1, permanent: false },
+    });
+  });
+
+  test.each<[string, number[]]>([
+    ["?days=0", [-1, 0]],
+    ["?days=30", [-1, 0, 30]],
+    ["?server=eda", [0, 30]],
+    ["?feature=solver", [-1, 30]],
+    ["?feature=none", []],
+    ["?start=2026-03-02", [30]],
+    ["?end=2026-03-01", [-1, 0]],
+    ["?sort=-daysLeft&limit=2", [30, 0]],
+  ])("%s", async (query, days) => {
+    expect((await rowsOf(site(), query)).map(({ daysLeft }) => daysLeft)).toEqual(days);
+  });
+
+  test("as CSV", async () => {
+    const csv = await (await site().get("/api/licenses/expirations?format=csv&server=nz")).text();
+    expect(csv).toBe(
+      "server,daemon,feature,pool,total,expiresOn,expiresAt,daysLeft,permanent\r\n" +
+        "nz,acmed,solver,1,4,2026-03-01,2026-03-01T10:59:59.999Z,-1,false\r\n",
+    );
+  });
+});
+
+describe("the calendar", () => {
+  test("has an all-day event for each date, its bytes the same while the snapshot is", async () => {
+    const at = site();
+    const first = await at.get("/api/licenses/expirations.ics", { key: at.keys.calendar });
+    expect(first.headers.get("content-type")).toBe("text/calendar; charset=utf-8");
+    const text = await first.text();
+    expect(text.match(/^BEGIN:VEVENT\r$/gm)?.length).toBe(3);
+    expect(text.match(/^DTSTART;VALUE=DATE:\d+\r$/gm)).toEqual([
+      "DTSTART;VALUE=DATE:20260301\r",
+      "DTSTART;VALUE=DATE:20260301\r",
+      "DTSTART;VALUE=DATE:20260331\r",
+    ]);
+    expect(text).toContain('SUMMARY:a\\;b\\, "c"\\\\d (4 seats) expires\r\n');
+    const stamp = `${new Date(NOW - 5000).toISOString().slice(0, 19).replace(/[-:]/g, "")}Z`;
+    expect(new Set(text.match(/^DTSTAMP:.*$/gm))).toEqual(new Set([`DTSTAMP:${stamp}`]));
+    expect(new Set(text.match(/^UID:[0-9a-f]{32}@licmond\r$/gm)).size).toBe(3);
+    const again = await at.get("/api/licenses/expirations.ics");
+    expect(await again.text()).toBe(text);
+  });
+
+  test("UIDs stay when a date or the other pools change", async () => {
+    const at = site();
+    const uids = async () =>
+      (await (await at.get("/api/licenses/expirations.ics?feature=solver&server=eda")).text()).match(
+        /^UID:.*$/gm,
+      );
+    const before = await uids();
+    const [pool] = feature("solver").pools;
+    if (pool === undefined) throw new Error("a feature has a pool");
+    at.show(
+      picture("eda", {
+        features: [feature("solver", { pools: [{ ...pool, expiry: expiry("2027-03-31", "UTC") }] })],
+      }),
+    );
+    expect(await uids()).toEqual(before);
+  });
+
+  test("is all that its keys open, in the header or in the query", async () => {
+    const at = site();
+    const key = at.keys.calendar;
+    const of = async (path: string, given: string | null) => (await at.get(path, { key: given })).status;
+    expect(await of(`/api/licenses/expirations.ics?api_key=${key}`, null)).toBe(200);
+    expect(await of("/api/licenses/expirations.ics", null)).toBe(401);
+    expect(await of("/api/licenses/expirations.ics", at.keys.viewer)).toBe(200);
+    expect(await of("/api/licenses/expirations", key)).toBe(403);
+    expect(await of(`/api/licenses/expirations?api_key=${at.keys.viewer}`, null)).toBe(401);
+    expect(await of("/api/licenses/expirations.ics?server=nope", key)).toBe(404);
+  });
+});

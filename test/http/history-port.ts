@@ -1,0 +1,28 @@
+import { Database } from "bun:sqlite";
+import type { HistoryPort } from "../../src/http/history.ts";
+import { QUERIES } from "../../src/store/history/queries.ts";
+import type { HistoryRead } from "../../src/store/history/read.ts";
+import { createReader } from "../../src/store/history/reader.ts";
+import { MIGRATIONS } from "../../src/store/migrations.ts";
+
+/** History without a worker: the same queries, their parameters and answers copied as between threads. */
+export function historyPort(read: () => HistoryRead): HistoryPort {
+  return {
+    async query(name, params) {
+      const query = QUERIES[name] as (read: HistoryRead, params: unknown) => unknown;
+      return structuredClone(query(read(), structuredClone(params))) as never;
+    },
+  };
+}
+
+/** History of nothing. */
+export function emptyHistory(now: () => number): HistoryPort {
+  let database: Database | null = null;
+  return historyPort(() => {
+    if (database === null) {
+      database = new Database(":memory:", { strict: true });
+      for (const { sql } of MIGRATIONS) database.run(sql);
+    }
+    return createReader(database, { now: now() });
+  });
+}

@@ -1,0 +1,317 @@
+import { afterEach, beforeAll, describe, expect, test } from "bun:test";
+import type {
+  EfficiencyRecord,
+  SessionRecord,
+  StatsRecord,
+  UsageRecord,
+} from "../../src/domain/history-records.ts";
+import { HistoryTimeout } from "../../src/store/history/client.ts";
+import { StoreError } from "../../src/store/store-error.ts";
+import * as a from "../domain/make.ts";
+import { createRig } from "../store/history/rig.ts";
+import { cleanUp } from "../store/place.ts";
+import { historyPort } from "./history-port.ts";
+import { type Bench, bench, memoryKeys, monitored, picture } from "./make.ts";
+import { PSEUDONYMS } from "./streams/rig.ts";
+
+afterEach(cleanUp);
+
+const MINUTE = 60_000;
+const HOUR = 3_600_000;
+const START = a.NOON;
+
+/**
+ * Two hours of polls, one a minute: `compiler` has 2 seats; ann holds one for the first hour, bob one for the whole
+ * time; then the server cannot be read for half an hour.
+ */
+async function site(): Promise<Bench & { anonymous: string }> {
+  const rig = createRig();
+  for (let minute = 0; minute <= 150; minute++) {
+    const at = START + minute * MINUTE;
+    if (minute > 120) {
+      await rig.poll(a.failedPoll({ startedAt: at - 200, finishedAt: at }));
+      continue;
+    }
+    const held = minute < 60 ? ["ann", "=bob"] : ["=bob"];
+    const checkouts = held.map((user) =>
+      a.checkout({
+        user,
+        host: "WS1",
+        display: "ann:0",
+        handle: user === "ann" ? "101" : "102",
+        startedAt: null,
+      }),
+    );
+    const features = [
+      a.feature({ name: "compiler", total: 2, used: held.length, checkouts }),
+      a.feature({ name: "viewer, 64 bit", total: 5, used: 0, checkouts: [] }),
+    ];
+    await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }));
+  }
+  const now = START + 150 * MINUTE;
+  const keys = memoryKeys(() => now);
+  const at = bench({ keys, clock: { now: () => now }, history: historyPort(() => rig.reader(now)) });
+  at.show(picture("eda", { server: monitored("eda", { timezone: "UTC" }) }));
+  const anonymous = keys.add("viewer", { anonymize: true });
+  return {
+    ...at,
+    anonymous,
+    keys: { ...at.keys, viewer: keys.add("viewer"), calendar: keys.add("calendar") },
+  };
+}
+
+const RANGE = `start=${START}&end=${START + 2 * HOUR}`;
+
+async function json<T>(at: Bench, path: string, key?: string): Promise<T> {
+  const response = await at.get(path, key === undefined ? {} : { key });
+  expect(response.status).toBe(200);
+  return (await response.json()) as T;
+}
+
+describe("stats", () => {
+  test("figures and a series where a feature is named", async () => {
+    const at = await site();
+    const told = await json<{ features: StatsRecord[] }>(at, `/api/licenses/stats?feature=compiler&${RANGE}`);
+    expect(told).toMatchObject({
+      ...{ total: 1, limit: null, offset: 0, interval: "5m", resolution: "exact" },
+      start: new Date(START).toISOString(),
+      end: new Date(START + 2 * HOUR).toISOString(),
+    });
+    const { series = [], ...figures } = told.features[0] ?? ({} as StatsRecord);
+    expect(figures).toEqual({
+      ...{ server: "eda", daemon: "snpslmd", feature: "compiler", total: 2 },
+      ...{ peakUsed: 2, averageUsed: 1.5, p95Used: 2, peakUtilization: 100, averageUtilization: 75 },
+      ...{ uniqueUsers: 2, sessions: 2, seatHours: 3, saturatedSeconds: 3600, denials: null, coverage: 1 },
+    });
+    expect(series.length).toBe(24);
+    expect(series[0]).toEqual({ timestamp: new Date(START).toISOString(), used: 2, peakUsed: 2, total: 2 });
+    expect(series[23]).toMatchObject({ used: 1, peakUsed: 1 });
+  });
+
+  test("all features by default, without series, up to now", async () => {
+    const at = await site();
+    const { features } = await json<{ features: StatsRecord[] }>(at, "/api/licenses/stats");
+    expect(features.map(({ feature, series }) => [feature, series])).toEqual([
+      ["compiler", undefined],
+      ["viewer, 64 bit", undefined],
+    ]);
+    // 24 hours, of which two and the last minute's interval were read.
+    expect(features[0]?.coverage).toBeCloseTo(2 / 24, 2);
+  });
+
+  test("gaps of a series are null, and times go by the zone asked for", async () => {
+    const at = await site();
+    const day = `start=2026-03-02&end=2026-03-02&feature=compiler&timezone=Asia/Kolkata`;
+    const days = await json<{ features: StatsRecord[] }>(at, `/api/licenses/stats?${day}&interval=1d`);
+    expect(days.features[0]?.series?.map(({ timestamp, used }) => [timestamp, used])).toEqual([
+      ["2026-03-01T18:30:00.000Z", 1.4959],
+      ["2026-03-02T18:30:00.000Z", null],
+    ]);
+  });
+
+  test("is sorted, cut, and written as CSV without series", async () => {
+    const at = await site();
+    const sorted = await json<{ features: StatsRecord[]; total: number }>(
+      at,
+      `/api/licenses/stats?${RANGE}&sort=averageUsed&limit=1`,
+    );
+    expect([sorted.total, sorted.features.map(({ feature }) => feature)]).toEqual([2, ["viewer, 64 bit"]]);
+    const csv = await at.get(`/api/licenses/stats?${RANGE}&format=csv&feature=viewer, 64 bit`);
+    expect(csv.headers.get("x-total-count")).toBe("1");
+    expect((await csv.text()).split("\r\n")).toEqual([
+      "server,daemon,feature,total,peakUsed,averageUsed,p95Used,peakUtilization,averageUtilization,uniqueUsers,sessions,seatHours,saturatedSeconds,denials,coverage",
+      'eda,snpslmd,"viewer, 64 bit",5,0,0,0,0,0,0,0,0,0,,1',
+      "",
+    ]);
+  });
+});
+
+describe("sessions", () => {
+  test("the newest first, an open one up to where it was seen", async () => {
+    const at = await site();
+    const { sessions, total } = await json<{ sessions: SessionRecord[]; total: number }>(
+      at,
+      "/api/licenses/sessions",
+    );
+    expect(total).toBe(2);
+    const byUser = Object.fromEntries(sessions.map((session) => [session.user, session]));
+    expect(byUser.ann).toMatchObject({
+      ...{
+        server: "eda",
+        daemon: "snpslmd",
+        feature: "compiler",
+        host: "WS1",
+        count: 1,
+        endReason: "checkin",
+      },
+      firstSeenAt: new Date(START).toISOString(),
+      endedAt: new Date(START + HOUR).toISOString(),
+      durationSeconds: 3600,
+    });
+    // Nothing was read for half an hour: it counts to one interval behind the last reading.
+    expect(byUser["=bob"]).toMatchObject({ endedAt: null, endReason: null, durationSeconds: 121 * 60 });
+    expect(byUser["=bob"]?.lastSeenAt).toBe(new Date(START + 2 * HOUR).toISOString());
+  });
+
+  test.each<[string, string[]]>([
+    ["?user=ann", ["ann"]],
+    ["?user=nobody", []],
+    ["?feature=nothing", []],
+    ["?host=ws1&sort=firstSeenAt", ["ann", "=bob"]],
+    [`?start=${START + HOUR}`, ["=bob"]],
+    [`?start=${START + HOUR - 1}&sort=-firstSeenAt`, ["=bob", "ann"]],
+    [`?end=${START}`, []],
+    [`?end=${START + 1}&limit=1&offset=1`, ["ann"]],
+    ["?server=eda&user=ann,%3Dbob&sort=-endedAt", ["ann", "=bob"]],
+  ])("%s", async (query, users) => {
+    const at = await site();
+    const { sessions } = await json<{ sessions: SessionRecord[] }>(at, `/api/licenses/sessions${query}`);
+    expect(sessions.map(({ user }) => user)).toEqual(users);
+  });
+
+  test("as CSV, with nothing a spreadsheet would run", async () => {
+    const at = await site();
+    const csv = await at.get("/api/licenses/sessions?user=%3Dbob", { headers: { accept: "text/csv" } });
+    expect(csv.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect((await csv.text()).split("\r\n")[1]).toStartWith("2,eda,snpslmd,compiler,'=bob,WS1,ann:0,");
+  });
+});
+
+test("the heat map has the hours of the week in a zone", async () => {
+  const at = await site();
+  const told = await json<{ cells: Record<string, unknown>[] }>(
+    at,
+    `/api/licenses/heatmap?feature=compiler&timezone=Europe/Berlin&${RANGE}`,
+  );
+  // 2026-03-02 was a Monday; noon in UTC is one o'clock in Berlin.
+  expect(told).toMatchObject({ timezone: "Europe/Berlin", features: 1, resolution: "exact" });
+  expect(told.cells.filter(({ coverage }) => coverage !== 0)).toEqual([
+    { weekday: 1, hour: 13, averageUsed: 2, peakUsed: 2, averageUtilization: 100, coverage: 1 },
+    { weekday: 1, hour: 14, averageUsed: 1, peakUsed: 1, averageUtilization: 50, coverage: 1 },
+  ]);
+  const csv = await (await at.get(`/api/licenses/heatmap?format=csv&${RANGE}`)).text();
+  expect(csv.split("\r\n").length).toBe(1 + 168 + 1);
+});
+
+test("efficiency tells each seat, and what others would have meant", async () => {
+  const at = await site();
+  const { features } = await json<{ features: EfficiencyRecord[] }>(
+    at,
+    `/api/licenses/efficiency?feature=compiler&${RANGE}`,
+  );
+  expect(features[0]?.seats).toEqual([
+    { seat: 1, busyPercent: 100 },
+    { seat: 2, busyPercent: 50 },
+  ]);
+  expect(features[0]?.whatIf.slice(0, 2)).toEqual([
+    { total: 1, saturatedSeconds: 7200, affectedSessions: 2 },
+    { total: 3, saturatedSeconds: 0, affectedSessions: 0 },
+  ]);
+});
+
+describe("usage", () => {
+  const group = (more: Partial<UsageRecord>): UsageRecord => ({
+    ...{ seatHours: 1, sessions: 1, peakUsed: 1, uniqueUsers: 1 },
+    lastUsedAt: new Date(START + HOUR).toISOString(),
+    ...more,
+  });
+  const end = new Date(START + 2 * HOUR).toISOString();
+
+  test.each<[string, UsageRecord[]]>([
+    ["", [group({ user: "=bob", seatHours: 2, lastUsedAt: end }), group({ user: "ann" })]],
+    ["&sort=seatHours&limit=1", [group({ user: "ann" })]],
+    [
+      "&group_by=host",
+      [group({ host: "ws1", seatHours: 3, sessions: 2, peakUsed: 2, uniqueUsers: 2, lastUsedAt: end })],
+    ],
+    ["&group_by=day,feature&user=ann", [group({ day: "2026-03-02", feature: "compiler" })]],
+    ["&group_by=server&user=nobody", []],
+  ])("%s", async (query, groups) => {
+    const at = await site();
+    const told = await json<{ groups: UsageRecord[] }>(at, `/api/licenses/usage?${RANGE}${query}`);
+    expect(told.groups).toEqual(groups);
+  });
+
+  test("has only the columns of its groups", async () => {
+    const at = await site();
+    const csv = await (await at.get(`/api/licenses/usage?${RANGE}&group_by=user&user=ann&format=csv`)).text();
+    expect(csv.split("\r\n").slice(0, 2)).toEqual([
+      "user,seatHours,sessions,peakUsed,uniqueUsers,lastUsedAt",
+      `ann,1,1,1,1,${new Date(START + HOUR).toISOString()}`,
+    ]);
+  });
+});
+
+describe("anonymized keys", () => {
+  const paths = [
+    "/api/licenses/sessions",
+    "/api/licenses/sessions?format=csv",
+    "/api/licenses/usage?group_by=user,host",
+    "/api/licenses/usage?group_by=user&sort=lastUsedAt&format=csv",
+    "/api/licenses/stats?feature=compiler",
+  ];
+  test.each(paths)("%s names nobody", async (path) => {
+    const at = await site();
+    const named = await (await at.get(path)).text();
+    const hidden = await (await at.get(path, { key: at.anonymous })).text();
+    expect(hidden).not.toMatch(/ann|bob|ws1/i);
+    expect(hidden.length).toBeGreaterThan(named.length / 2);
+  });
+
+  test("filter by pseudonyms, and real names mean nobody", async () => {
+    const at = await site();
+    const asked = (query: string) =>
+      json<{ sessions: SessionRecord[] }>(at, `/api/licenses/sessions?${query}`, at.anonymous);
+    const ann = PSEUDONYMS.user("ann");
+    expect((await asked(`user=${ann}`)).sessions.map(({ user, display }) => [user, display])).toEqual([
+      [ann, null],
+    ]);
+    expect((await asked("user=ann")).sessions).toEqual([]);
+    expect((await asked(`host=${PSEUDONYMS.host("ws1").toUpperCase()}`)).sessions.length).toBe(2);
+    expect((await asked("host=ws1")).sessions).toEqual([]);
+    const usage = await json<{ groups: UsageRecord[] }>(at, `/api/licenses/usage?user=${ann}`, at.anonymous);
+    expect(usage.groups.map(({ user }) => user)).toEqual([ann]);
+  });
+});
+
+describe("refusals", () => {
+  let at: Bench;
+  beforeAll(async () => {
+    at = await site();
+  });
+  test.each<[string, number, string, RegExp]>([
+    ["stats?server=nope", 404, "NOT_FOUND", /no server/],
+    ["sessions?server=nope", 404, "NOT_FOUND", /no server/],
+    ["heatmap?timezone=Mars/Base", 400, "INVALID_QUERY", /"timezone" got "Mars\/Base"; it takes an IANA/],
+    ["stats?interval=2h", 400, "INVALID_QUERY", /auto, 5m, 1h, 1d/],
+    ["stats?start=2026-02-02&end=2026-02-01", 400, "INVALID_QUERY", /"start" must lie before "end"/],
+    ["usage?start=1999-01-01", 400, "INVALID_QUERY", /20 years/],
+    [
+      "stats?feature=compiler&interval=5m&start=2025-01-01",
+      400,
+      "INVALID_QUERY",
+      /points; 100000 are the most/,
+    ],
+    ["usage?group_by=user,host,day", 400, "INVALID_QUERY", /one or two different/],
+    ["usage?group_by=user,user", 400, "INVALID_QUERY", /one or two different/],
+    ["usage?group_by=colour", 400, "INVALID_QUERY", /user, host, feature, server, day/],
+    ["usage?sort=day", 400, "INVALID_QUERY", /group_by=day/],
+    ["sessions?sort=user", 400, "INVALID_QUERY", /"sort" got "user"/],
+    ["sessions?limit=10001", 400, "INVALID_QUERY", /1 to 10000/],
+    ["efficiency?format=xml", 400, "INVALID_QUERY", /json, csv/],
+  ])("%s", async (query, status, code, message) => {
+    const response = await at.get(`/api/licenses/${query}`);
+    const body = (await response.json()) as { code: string; message: string };
+    expect([response.status, body.code]).toEqual([status, code]);
+    expect(body.message).toMatch(message);
+  });
+
+  test.each<[Error, number, string]>([
+    [new HistoryTimeout("The query of history took longer than 30 s"), 504, "TIMEOUT"],
+    [new StoreError("BUSY", "busy", "again"), 500, "DATABASE_ERROR"],
+  ])("%p", async (error, status, code) => {
+    const failing = bench({ history: { query: () => Promise.reject(error) } });
+    const response = await failing.get("/api/licenses/stats");
+    expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([status, code]);
+  });
+});

@@ -1,0 +1,177 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { readLog } from "./read.ts";
+
+const HEAD = "12:00:00 (acmed) TIMESTAMP 1/30/2026\n";
+const nobody = { data: null, count: 1, reason: null, code: null, handle: null, version: null };
+
+test.each<[string, string, object]>([
+  ["out", 'OUT: "solver" ada@ws01  ', { kind: "OUT", feature: "solver", user: "ada", host: "ws01" }],
+  ["in, why", 'IN: "solver" ada@ws01  (INACTIVE)', { kind: "IN", host: "ws01", reason: "INACTIVE" }],
+  [
+    "data, licenses and shutdown",
+    'IN: "solver" ada@ws01 [MSC:View] (5 licenses) (SHUTDOWN)',
+    { data: "MSC:View", count: 5, reason: "SHUTDOWN" },
+  ],
+  ["user with blanks and accents", 'OUT: "f" Mª José Nuñez@ws-1  ', { user: "Mª José Nuñez", host: "ws-1" }],
+  ["user with a domain", 'OUT: "f" ada@example.org@ws01  ', { user: "ada@example.org", host: "ws01" }],
+  ["data with an @", 'OUT: "f" ada@ws01  [x@y z] ', { user: "ada", host: "ws01", data: "x@y z" }],
+  ["no quotes", "OUT: TOKENS ada@ws01  [DOORS] (3 licenses)", { feature: "TOKENS", data: "DOORS", count: 3 }],
+  ["host missing", 'OUT: "f" ada', { user: "ada", host: null }],
+  [
+    "denied, with its code",
+    'DENIED: "f" ada@ws01  (Licensed number of users already reached. (-4,342:10054 ""))',
+    { kind: "DENIED", reason: "Licensed number of users already reached.", code: -4, user: "ada" },
+  ],
+  [
+    "denied, several licenses",
+    'DENIED: "f" ada@ws01  (25 licenses) (Users are queued for this feature. (-24,332))',
+    { count: 25, reason: "Users are queued for this feature.", code: -24 },
+  ],
+  [
+    "unsupported, with the feature's key",
+    'UNSUPPORTED: "f" (BF04C1B183DD400E147F) ada@ws01  (No such feature exists. (-5,346))',
+    { kind: "UNSUPPORTED", user: "ada", host: "ws01", code: -5, reason: "No such feature exists." },
+  ],
+  [
+    "verbose: blanks in user and project",
+    'OUT: "f" Jo Doe@ws01  (2 licenses) ^^^ 1.0 Jo Doe 192.0.2.1 298 0x12CE 3 10 my own project 11 19 1/30/2026 12:00 0 ^^^',
+    { user: "Jo Doe", host: "ws01", count: 2, version: "1.0", handle: "12CE" },
+  ],
+  ["queued", 'QUEUED: "f" ada@ws01  ', { kind: "QUEUED", user: "ada" }],
+  ["dequeued", 'DEQUEUED: "f" ada@ws01  ', { kind: "DEQUEUED" }],
+  ["upgrade", 'UPGRADE: "f" ada@ws01  (5 licenses)', { kind: "UPGRADE", count: 5 }],
+  ["expired", "EXPIRED: solver", { kind: "EXPIRED", feature: "solver", user: null }],
+  [
+    "old checkin",
+    "IN: solver by ada (2 licenses) (used: 0:01:12)",
+    { feature: "solver", user: "ada", count: 2 },
+  ],
+  ["old denial", "DENIED: 2 solver to ada (01/30/26 12:00)", { feature: "solver", user: "ada", count: 2 }],
+])("%s", (_name, message, expected) => {
+  const { events, reader } = readLog(`${HEAD}12:00:01 (acmed) ${message}\n`);
+  expect(events).toHaveLength(1);
+  const whole = { ...nobody, at: Date.UTC(2026, 0, 30, 12, 0, 1), daemon: "acmed", ...expected };
+  expect(events[0]).toMatchObject(
+    "kind" in expected && expected.kind === "OUT" && Object.keys(expected).length === 4 ? whole : expected,
+  );
+  expect(reader.counts).toMatchObject({ malformed: 0, withoutHead: 0 });
+});
+
+test("what is wrapped onto the next line belongs to the event before", () => {
+  const { events, reader } = readLog(
+    `${HEAD}12:00:01 (acmed) DENIED: DOORS ada@ws01  [x] \n(Licensed number of users already reached. (-4,342:10054 )) \n` +
+      '12:00:02 (acmed) OUT: TOKENS ada@ws01  [DOORS] \n(3 licenses)\n12:00:03 (acmed) DENIED: "f" bob@ws02  (Licensed number of users\nalready reached. (-4,342))\n',
+  );
+  expect(events).toMatchObject([
+    { kind: "DENIED", data: "x", code: -4 },
+    { kind: "OUT", count: 3, data: "DOORS" },
+    { kind: "DENIED", user: "bob", reason: "Licensed number of users already reached.", code: -4 },
+  ]);
+  expect(reader.counts.withoutHead).toBe(0);
+});
+
+test("forks of a daemon are that daemon, and a name that only looks so is not", () => {
+  const { events } = readLog(
+    `${HEAD}12:00:01 (acmed_2) OUT: "f" a@h  \n12:00:02 (other_1) OUT: "f" a@h  \n12:00:03 (lmgrd) Started acmed (pid 7)\n`,
+  );
+  expect(events.map(({ daemon }) => daemon)).toEqual(["acmed", "other_1", "acmed"]);
+});
+
+test("daemons that begin and end", () => {
+  const { events } = readLog(
+    "10:00:00 (lmgrd) FlexNet Licensing (v11.19 build 1 x64) started on lic1 (linux) (1/30/2026)\n" +
+      "10:00:01 (lmgrd) Started acmed (internet tcp_port 1 pid 9)\n10:00:02 (acmed) EXITING DUE TO SIGNAL 15 Exit reason 4\n" +
+      "10:00:03 (lmgrd) acmed exited with status 28 (Communications error)\n10:00:04 (lmgrd) REStarted acmed (internet tcp_port 1 pid 9)\n" +
+      "10:00:05 (lmgrd) Shutting down acmed pid=9\n10:00:06 (lmgrd) EXITING DUE TO SIGNAL 15\n",
+  );
+  expect(events.map(({ kind, daemon }) => `${kind} ${daemon}`)).toEqual([
+    "DAEMON_UP null",
+    "DAEMON_UP acmed",
+    "DAEMON_DOWN acmed",
+    "DAEMON_DOWN acmed",
+    "DAEMON_UP acmed",
+    "DAEMON_DOWN acmed",
+    "DAEMON_DOWN null",
+  ]);
+});
+
+test("what is not understood is counted, and shown", () => {
+  const { events, reader } = readLog(
+    `${HEAD}no head at all\n12:00:01 (acmed) OUT: \n12:00:0x (acmed) OUT: "f" a@h  \n12:00:02 (acmed) Something else\n\n`,
+  );
+  expect(events).toMatchObject([{ at: Date.UTC(2026, 0, 30, 12, 0, 1) }]);
+  expect(reader.counts).toMatchObject({
+    ...{ lines: 6, withoutHead: 1, malformed: 1, brokenTimes: 1, otherMessages: 1, timestamps: 1 },
+    samples: [{ line: 3, text: "12:00:01 (acmed) OUT: " }],
+  });
+});
+
+test("UTF-8 and Latin-1 in one file, a BOM, CRLF", () => {
+  const encode = (text: string) => new TextEncoder().encode(text);
+  const bytes = new Uint8Array([
+    ...encode(
+      `\ufeff${HEAD.replace("\n", "\r\n")}12:00:01 (acmed) OUT: "f" José@h  \r\n12:00:02 (acmed) OUT: "f" Jos`,
+    ),
+    ...[0xe9, 0x40, 0x68, 0x0d, 0x0a],
+    ...encode('12:00:03 (acmed) OUT: "f" Ünal@h'),
+  ]);
+  const { events } = readLog(bytes);
+  expect(events).toMatchObject([{ user: "José" }, { user: "José", host: "h" }, { user: "Ünal" }]);
+});
+
+const word = fc.stringMatching(/^[A-Za-z0-9_.ñé-]{1,8}$/);
+const seat = fc.record({
+  kind: fc.constantFrom("OUT", "IN", "DENIED", "QUEUED", "DEQUEUED"),
+  feature: fc.stringMatching(/^[A-Za-z0-9_.:+-]{1,12}$/),
+  user: fc.array(word, { minLength: 1, maxLength: 3 }).map((words) => words.join(" ")),
+  host: word,
+  data: fc.option(fc.stringMatching(/^[A-Za-z0-9:@ _.-]{1,10}$/)),
+  count: fc.integer({ min: 1, max: 50 }),
+  reason: fc.option(fc.constantFrom("SHUTDOWN", "INACTIVE", "Not in the license file.")),
+});
+
+test("what is printed is read, however it is cut into pieces", () => {
+  fc.assert(
+    fc.property(fc.array(seat, { maxLength: 20 }), fc.integer({ min: 1, max: 200 }), (seats, chunk) => {
+      const text = seats
+        .map(({ kind, feature, user, host, data, count, reason }, index) => {
+          const licenses = count === 1 ? "" : `(${count} licenses) `;
+          const time = `12:00:${String(index + 1).padStart(2, "0")}`;
+          return `${time} (acmed) ${kind}: "${feature}" ${user}@${host}  ${data === null ? "" : `[${data}] `}${licenses}${reason === null ? "" : `(${reason})`}`;
+        })
+        .join("\n");
+      const { events, reader } = readLog(HEAD + text, { chunk });
+      expect(events).toEqual(
+        seats.map((each, index) => ({
+          ...nobody,
+          ...each,
+          daemon: "acmed",
+          at: Date.UTC(2026, 0, 30, 12, 0, index + 1),
+        })) as typeof events,
+      );
+      expect(reader.counts.malformed + reader.counts.withoutHead).toBe(0);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("it never throws and counts every line", () => {
+  const line = fc.oneof(
+    fc.string({ maxLength: 60 }),
+    fc.string({ maxLength: 40 }).map((rest) => `1:02:03 (d) ${rest}`),
+    fc.string({ maxLength: 40 }).map((rest) => `1:02:03 (d) OUT: ${rest}`),
+    fc.string({ maxLength: 40 }).map((rest) => `1:02:03 (d) DENIED: "f" a@h (${rest}`),
+  );
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 20 }), (lines) => {
+      const text = lines.map((each) => each.replaceAll(/[\r\n]/g, " ")).join("\n");
+      const { reader, events } = readLog(text);
+      const { counts } = reader;
+      expect(counts.lines).toBeLessThanOrEqual(lines.length);
+      const told = Object.values(counts.events).reduce((sum, count) => sum + count, 0);
+      expect(events.filter(({ kind }) => !kind.startsWith("DAEMON")).length).toBe(told);
+    }),
+    { numRuns: 300 },
+  );
+});

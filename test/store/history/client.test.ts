@@ -1,0 +1,105 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { createHistoryClient, HistoryTimeout } from "../../../src/store/history/client.ts";
+import { StoreError } from "../../../src/store/store-error.ts";
+import * as a from "../../domain/make.ts";
+import { cleanUp, later } from "../place.ts";
+import { recordingLog } from "../recording-log.ts";
+import { createRig, outcomeOf } from "./rig.ts";
+
+afterEach(cleanUp);
+
+const MINUTE = 60_000;
+
+async function withHistory() {
+  const rig = createRig();
+  for (let minute = 0; minute < 5; minute++) {
+    const counts = new Map([["compiler", { total: 10, used: minute, queued: 0 }]]);
+    await rig.poll(outcomeOf({ at: a.NOON + minute * MINUTE, counts }));
+  }
+  const log = recordingLog();
+  const workers: Worker[] = [];
+  const client = createHistoryClient({
+    ...{ path: rig.store.path, clock: rig.clock, log },
+    startWorker() {
+      const worker = new Worker(new URL("../../../src/workers/history.ts", import.meta.url).href);
+      workers.push(worker);
+      return worker;
+    },
+  });
+  later(() => client.stop());
+  return { rig, client, log, workers };
+}
+
+const range = { filter: {}, start: a.NOON, end: a.NOON + 10 * MINUTE };
+
+describe("queries of history, in a worker", () => {
+  test("see what the daemon committed, and go on seeing it", async () => {
+    const { rig, client } = await withHistory();
+    const [series] = await client.query("series", range);
+    expect(series?.feature).toEqual({ server: "eda", daemon: "snpslmd", feature: "compiler" });
+    expect(series?.steps.map(({ used }) => used)).toEqual([0, 1, 2, 3, null]);
+
+    rig.store.transaction(() => {});
+    await rig.poll(
+      outcomeOf({
+        at: a.NOON + 5 * MINUTE,
+        counts: new Map([["compiler", { total: 9, used: 9, queued: 2 }]]),
+      }),
+    );
+    rig.clock.advance(MINUTE);
+    const [later] = await client.query("series", range);
+    expect(later?.steps.at(-2)).toMatchObject({ used: 9, total: 9, queued: 2 });
+  });
+
+  test("run beside each other, and the main thread goes on meanwhile", async () => {
+    const { client } = await withHistory();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => client.query("features", {})));
+    expect(answers.every((list) => list.length === 1)).toBe(true);
+  });
+
+  test("reject with the store's own words when the file cannot be read", async () => {
+    const log = recordingLog();
+    const clock = { now: () => a.NOON };
+    const client = createHistoryClient({ path: "/nowhere/licmond.db", clock, log });
+    later(() => client.stop());
+    const error = await client.query("features", {}).catch((reason) => reason);
+    expect(error).toBeInstanceOf(StoreError);
+    expect(error.code).toBe("NOT_WRITABLE");
+  });
+
+  test("are given up when nobody waits for them", async () => {
+    const { client } = await withHistory();
+    const control = new AbortController();
+    const asked = client.query("series", range, { signal: control.signal });
+    control.abort(new Error("gone"));
+    expect(asked).rejects.toThrow("gone");
+    expect(client.query("features", {}, { signal: control.signal })).rejects.toThrow("gone");
+    expect(await client.query("features", {})).toHaveLength(1);
+  });
+
+  test("are given up when they take too long", async () => {
+    const { client } = await withHistory();
+    const error = await client.query("series", range, { timeoutMs: 0 }).catch((reason) => reason);
+    expect(error).toBeInstanceOf(HistoryTimeout);
+  });
+
+  test("outlive their worker: what waited is told, the next one starts another", async () => {
+    const { client, workers, log } = await withHistory();
+    await client.query("features", {});
+    workers[0]?.terminate();
+    const first = await client.query("features", {}).catch((reason) => reason);
+    // Whether the death was seen before the question or after it, it is the next one at the latest that is answered.
+    if (!Array.isArray(first)) expect(first).toBeInstanceOf(StoreError);
+    expect(await client.query("features", {})).toHaveLength(1);
+    expect(workers).toHaveLength(2);
+    expect(log.lines.filter((line) => JSON.stringify(line).includes("worker of history"))).toHaveLength(1);
+  });
+
+  test("after the end are refused", async () => {
+    const { client } = await withHistory();
+    const waiting = client.query("features", {}).catch((reason) => reason);
+    client.stop();
+    expect(await waiting).toMatchObject({ code: "CLOSED" });
+    expect(client.query("features", {})).rejects.toMatchObject({ code: "CLOSED" });
+  });
+});
