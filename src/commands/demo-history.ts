@@ -11,10 +11,10 @@ import { createBackFill, hasHistory } from "../store/back-fill.ts";
 import { openStore } from "../store/open.ts";
 
 /** Between two polls of the past: finer ones would only take longer to make. */
-const INTERVAL_MS = 300_000;
+const INTERVAL_MS = 600_000;
 const DAY_MS = 86_400_000;
 /** Rounds of polls stored together. */
-const ROUNDS = 12;
+const ROUNDS = 6;
 const DURATION_MS = 40;
 
 export interface DemoHistoryOptions {

@@ -72,6 +72,7 @@ const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
   "smol-toml": ["config"],
   "@logtape/logtape": ["system"],
   "bun:ffi": ["system"],
+  nodemailer: ["alerts"],
 };
 
 /** Folders that hold no code of a room: declarations of file imports, the page, the entry files of workers. */

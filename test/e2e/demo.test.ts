@@ -16,10 +16,14 @@ test("demo: six servers or more, polled through real tool output, an address and
     readonly status: string;
     readonly state: string;
     readonly unparsedLines: number;
+    readonly nextPollAt: string | null;
   }
   const servers = await until("every server is polled", async () => {
     const body = (await (await daemon.get("/api/licenses/servers", key)).json()) as { servers: ServerRow[] };
-    return body.servers.every((row) => row.status !== "unknown") ? body.servers : undefined;
+    // What its history ends with is there at once, without a next poll.
+    return body.servers.every((row) => row.status !== "unknown" && row.nextPollAt !== null)
+      ? body.servers
+      : undefined;
   });
   expect(servers.length).toBeGreaterThanOrEqual(6);
   expect(new Set(servers.map((row) => row.manager))).toEqual(new Set(["flexnet", "rlm"]));
@@ -34,6 +38,12 @@ test("demo: six servers or more, polled through real tool output, an address and
     argv: string[];
   };
   expect(raw.argv.join(" ")).toContain("simulate");
+
+  const stats = (await (await daemon.get("/api/licenses/stats?server=eda", key)).json()) as {
+    features: { coverage: number; peakUsed: number | null }[];
+  };
+  expect(stats.features.length).toBeGreaterThan(3);
+  for (const feature of stats.features) expect(feature.coverage).toBeGreaterThan(0.99);
 
   expect(await daemon.stop()).toBe(0);
 }, 30_000);

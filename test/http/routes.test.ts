@@ -102,6 +102,7 @@ const ROUTES: readonly [path: string, asked: string, ask: Ask, status: number][]
   ["/api/licenses/summary", "/api/licenses/summary", {}, 200],
   ["/api/licenses/stats", "/api/licenses/stats", {}, 200],
   ["/api/licenses/sessions", "/api/licenses/sessions", {}, 200],
+  ["/api/licenses/denials", "/api/licenses/denials", {}, 200],
   ["/api/licenses/heatmap", "/api/licenses/heatmap", {}, 200],
   ["/api/licenses/efficiency", "/api/licenses/efficiency", {}, 200],
   ["/api/licenses/usage", "/api/licenses/usage", {}, 200],

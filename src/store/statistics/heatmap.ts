@@ -35,7 +35,7 @@ export function heatmapQuery(read: HistoryRead, query: HeatmapQuery): HeatmapRes
   const [only] = features;
   if (features.length === 1 && only !== undefined) {
     const byHours = localSpans(query.timezone, start, end).every(({ offset }) => offset % HOUR_MS === 0);
-    feed(read, only, range, byHours, heatmap);
+    feed(read, only, range, byHours ? "hour" : "step", heatmap);
   } else {
     for (let from = start; from < end; from += SLICE_MS) {
       const to = Math.min(from + SLICE_MS, end);

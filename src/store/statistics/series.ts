@@ -6,6 +6,9 @@ import type { HistoryRead, KnownFeature, Reach } from "../history/read.ts";
 import type { Range } from "./range.ts";
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
+type Reading = Pick<HistoryRead, "series" | "hours" | "days" | "reach">;
 
 /** What takes a feature's history in, be it steps or hours. */
 interface Sink {
@@ -13,32 +16,37 @@ interface Sink {
   addSums(from: number, sums: Readonly<UsageSums>): void;
 }
 
+/** What may be taken as one: steps, whole UTC hours, or whole UTC days too. */
+export type Grain = "step" | "hour" | "day";
+
 /**
- * Feeds a range: whole hours where nothing is divided within one, else the steps as far as samples reach. Before
- * that there are hours alone.
+ * Feeds a range, by the largest pieces that its grain allows and steps at the edges. Where no samples are left there
+ * are hours alone, whatever the grain.
  */
 export function feed(
-  read: Pick<HistoryRead, "series" | "hours" | "reach">,
+  read: Reading,
   feature: KnownFeature,
   { start, end }: Range,
-  byHours: boolean,
+  grain: Grain,
   sink: Sink,
 ): void {
-  const from = Math.ceil(start / HOUR_MS) * HOUR_MS;
-  const lastHour = Math.floor(end / HOUR_MS) * HOUR_MS;
-  const until = byHours ? lastHour : Math.min(lastHour, hoursAlone(read.reach()));
-  const steps = (a: number, b: number) => {
-    if (a < b) eachSpan(read.series(feature, a, b), sink.addSpan);
+  if (start >= end) return;
+  const width = grain === "day" ? DAY_MS : HOUR_MS;
+  const from = Math.ceil(start / width) * width;
+  const lastWhole = Math.floor(end / width) * width;
+  const until = grain === "step" ? Math.min(lastWhole, hoursAlone(read.reach())) : lastWhole;
+  const rest = (a: number, b: number) => {
+    if (grain === "day") feed(read, feature, { start: a, end: b }, "hour", sink);
+    else if (a < b) eachSpan(read.series(feature, a, b), sink.addSpan);
   };
   if (from >= until) {
-    steps(start, end);
+    rest(start, end);
     return;
   }
-  steps(start, from);
-  for (const { at, rollup } of read.hours(feature, from, until)) {
-    sink.addSums(at, sumsOfRollup(rollup));
-  }
-  steps(until, end);
+  rest(start, from);
+  const whole = grain === "day" ? read.days(feature, from, until) : read.hours(feature, from, until);
+  for (const { at, rollup } of whole) sink.addSums(at, sumsOfRollup(rollup));
+  rest(until, end);
 }
 
 /** End of the hours of which no samples are left. */
@@ -49,16 +57,18 @@ function hoursAlone({ samplesFrom, rollupsFrom }: Reach): number {
 
 /** The points of one feature. `edges` as of `bucketEdges`. */
 export function pointsFor(
-  read: Pick<HistoryRead, "series" | "hours" | "reach">,
+  read: Reading,
   feature: KnownFeature,
   range: Range,
   edges: readonly number[],
 ): Point[] {
   const bucketed = createBucketed(edges);
-  feed(read, feature, range, edges.every(isWholeHour), bucketed);
+  feed(read, feature, range, grainOf(edges), bucketed);
   return bucketed.points();
 }
 
-function isWholeHour(at: number): boolean {
-  return at % HOUR_MS === 0;
+/** Edges divide no piece of this grain. */
+function grainOf(edges: readonly number[]): Grain {
+  if (edges.every((edge) => edge % DAY_MS === 0)) return "day";
+  return edges.every((edge) => edge % HOUR_MS === 0) ? "hour" : "step";
 }
