@@ -6,7 +6,7 @@ import type { LogOf } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import type { PollError, PollRaw } from "../domain/poll.ts";
 import type { LogSource } from "../domain/words.ts";
-import type { LogFilter, LogStats } from "../store/logs.ts";
+import type { FoundLogs, LogFilter, LogStats } from "../store/logs.ts";
 import type { Pseudonyms } from "./anonymous/pseudonyms.ts";
 import type { StreamsPort } from "./streams/port.ts";
 
@@ -245,12 +245,8 @@ export interface DaemonCounters {
 
 /** The stored log lines. Rows are log events as JSON texts. */
 export interface LogsPort {
-  recent(filter: LogFilter, lines: number): readonly string[];
-  search(
-    filter: LogFilter,
-    limit: number,
-    offset: number,
-  ): { readonly rows: readonly string[]; readonly total: number };
+  recent(filter: LogFilter, lines: number): FoundLogs;
+  search(filter: LogFilter, limit: number, offset: number): FoundLogs;
   stats(hiddenSources: readonly LogSource[]): LogStats;
   /** Deletes what was logged before `before` (null = until now), audit lines spared, in small steps; answers how many. */
   clear(before: number | null): Promise<number>;

@@ -228,7 +228,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
     }),
     streams: memoryStreams((id) => keys.get(id)?.state === "active"),
     logs: {
-      recent: () => [],
+      recent: () => ({ rows: [], total: 0 }),
       search: () => ({ rows: [], total: 0 }),
       stats: () => ({
         total: 0,
