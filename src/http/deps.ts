@@ -11,7 +11,7 @@ import type { PollError, PollRaw } from "../domain/poll.ts";
 import type { LogSource } from "../domain/words.ts";
 import type { AlertFilter } from "../store/alerts.ts";
 import type { DenialFilter, DenialPage, DenialQuery } from "../store/denial-queries.ts";
-import type { LogFilter, LogStats } from "../store/logs.ts";
+import type { FoundLogs, LogFilter, LogStats } from "../store/logs.ts";
 import type { Pseudonyms } from "./anonymous/pseudonyms.ts";
 import type { HistoryPort } from "./history.ts";
 import type { StreamsPort } from "./streams/port.ts";
@@ -284,12 +284,8 @@ export interface DeniedPeople {
 
 /** The stored log lines. Rows are log events as JSON texts. */
 export interface LogsPort {
-  recent(filter: LogFilter, lines: number): readonly string[];
-  search(
-    filter: LogFilter,
-    limit: number,
-    offset: number,
-  ): { readonly rows: readonly string[]; readonly total: number };
+  recent(filter: LogFilter, lines: number): FoundLogs;
+  search(filter: LogFilter, limit: number, offset: number): FoundLogs;
   stats(hiddenSources: readonly LogSource[]): LogStats;
   /** Deletes what was logged before `before` (null = until now), audit lines spared, in small steps; answers how many. */
   clear(before: number | null): Promise<number>;

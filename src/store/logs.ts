@@ -24,6 +24,13 @@ export interface LogFilter {
   readonly hiddenSources: readonly LogSource[];
 }
 
+export interface FoundLogs {
+  /** JSON texts of the log events asked for. */
+  readonly rows: readonly string[];
+  /** How many match in all. */
+  readonly total: number;
+}
+
 export interface LogStats {
   readonly total: number;
   readonly byLevel: Readonly<Record<string, number>>;
@@ -37,14 +44,10 @@ export interface LogStats {
 }
 
 export interface Logs {
-  /** The last `lines` matches as JSON texts, oldest first. */
-  recent(filter: LogFilter, lines: number): string[];
-  /** Matches as JSON texts, newest first, and how many there are in all. */
-  search(
-    filter: LogFilter,
-    limit: number,
-    offset: number,
-  ): { readonly rows: string[]; readonly total: number };
+  /** The last `lines` matches, oldest first. */
+  recent(filter: LogFilter, lines: number): FoundLogs;
+  /** Matches, newest first. */
+  search(filter: LogFilter, limit: number, offset: number): FoundLogs;
   stats(hiddenSources: readonly LogSource[]): LogStats;
   /**
    * Deletes one step of the lines told before `before` (null = all up to `through`), audit lines spared.
@@ -95,33 +98,28 @@ export function createLogs(store: Store): Logs {
     });
   }
 
+  function find(filter: LogFilter, limit: number, offset: number): FoundLogs {
+    return read(() => {
+      const condition = conditionOf(filter);
+      const rows = db
+        .select({ body: events.body })
+        .from(events)
+        .where(condition)
+        .orderBy(desc(events.id))
+        .limit(limit)
+        .offset(offset)
+        .all();
+      const total = db.select({ count: sql<number>`count(*)` }).from(events).where(condition).get();
+      return { rows: rows.map(({ body }) => body), total: total?.count ?? 0 };
+    });
+  }
+
   return {
-    recent: (filter, lines) =>
-      read(() =>
-        db
-          .select({ body: events.body })
-          .from(events)
-          .where(conditionOf(filter))
-          .orderBy(desc(events.id))
-          .limit(lines)
-          .all(),
-      )
-        .map(({ body }) => body)
-        .reverse(),
-    search: (filter, limit, offset) =>
-      read(() => {
-        const condition = conditionOf(filter);
-        const rows = db
-          .select({ body: events.body })
-          .from(events)
-          .where(condition)
-          .orderBy(desc(events.id))
-          .limit(limit)
-          .offset(offset)
-          .all();
-        const total = db.select({ count: sql<number>`count(*)` }).from(events).where(condition).get();
-        return { rows: rows.map(({ body }) => body), total: total?.count ?? 0 };
-      }),
+    recent(filter, lines) {
+      const { rows, total } = find(filter, lines, 0);
+      return { rows: rows.toReversed(), total };
+    },
+    search: find,
     stats: (hidden) =>
       read(() => {
         const list = counts.list(hidden);

@@ -321,7 +321,7 @@ describe("the trail", () => {
     const at = bench({
       logs: {
         ...{
-          recent: () => [],
+          recent: () => ({ rows: [], total: 0 }),
           search: () => ({ rows: [], total: 0 }),
           stats: () => Promise.reject() as never,
         },

@@ -234,7 +234,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       logging: () => [],
     },
     logs: {
-      recent: () => [],
+      recent: () => ({ rows: [], total: 0 }),
       search: () => ({ rows: [], total: 0 }),
       stats: () => ({
         total: 0,

@@ -106,6 +106,13 @@ describe("GET /api/logs/recent", () => {
     expect(indexes(await list("/api/logs/recent?lines=2"))).toEqual([6, 7]);
     expect(indexes(await list("/api/logs/recent?lines=1&sources=collector"))).toEqual([7]);
   });
+
+  test("says how many lines match in all, as every list does", async () => {
+    expect(await list("/api/logs/recent?lines=2")).toMatchObject({ total: 8, limit: 2, offset: 0 });
+    expect(await list("/api/logs/recent?lines=1&sources=collector")).toMatchObject({ total: 3 });
+    const csv = await as("operator", "/api/logs/recent?lines=1&format=csv");
+    expect(csv.headers.get("x-total-count")).toBe("8");
+  });
 });
 
 describe("GET /api/logs/search", () => {

@@ -78,12 +78,12 @@ describe("the filters", () => {
     ["by the time told, not by the id", { start: T + 5 }, []],
     ["sources that the caller may not see", { hiddenSources: ["auth", "store"] }, [2, 9_000]],
   ] as [string, Partial<LogFilter>, number[]][])("%s", (_, change, found) => {
-    expect(idsOf(logs.recent(filter(change), 100))).toEqual(found);
+    expect(idsOf(logs.recent(filter(change), 100).rows)).toEqual(found);
     expect(logs.search(filter(change), 100, 0)).toMatchObject({ total: found.length });
   });
 
   test("recent is the tail, oldest first; search is newest first with offset", () => {
-    expect(idsOf(logs.recent(filter(), 2))).toEqual([3, 9_000]);
+    expect(idsOf(logs.recent(filter(), 2).rows)).toEqual([3, 9_000]);
     const { rows, total } = logs.search(filter(), 2, 1);
     expect([idsOf(rows), total]).toEqual([[3, 2], 4]);
   });
@@ -117,18 +117,18 @@ describe("words", () => {
     ["", [1, 2]],
     ["* ^ :", []],
   ] as [string, number[]][])("%p", (q, found) => {
-    expect(idsOf(logs.recent(filter({ q }), 10))).toEqual(found);
+    expect(idsOf(logs.recent(filter({ q }), 10).rows)).toEqual(found);
   });
 
   test("NUL, at which FTS5 would stop reading the question, parts words", () => {
-    expect(idsOf(logs.recent(filter({ q: "x-1\0failed" }), 10))).toEqual([1]);
-    expect(logs.recent(filter({ q: "x-1\0nowhere" }), 10)).toEqual([]);
+    expect(idsOf(logs.recent(filter({ q: "x-1\0failed" }), 10).rows)).toEqual([1]);
+    expect(logs.recent(filter({ q: "x-1\0nowhere" }), 10).rows).toEqual([]);
     expect(() => logs.recent(filter({ q: "\0" }), 10)).not.toThrow();
   });
 
   test("letters younger than the index's Unicode are found all the same", () => {
     put(line(T + 90, { message: "\u19b0" }));
-    expect(idsOf(logs.recent(filter({ q: "\u19b0" }), 10))).toEqual([90]);
+    expect(idsOf(logs.recent(filter({ q: "\u19b0" }), 10).rows)).toEqual([90]);
   });
 
   test("no text is syntax, and every line is found by its own words", () => {
@@ -137,7 +137,7 @@ describe("words", () => {
         logs.recent(filter({ q: text }), 1);
         const id = (events.highestReserved() || T) + 1;
         put(line(id, { message: text }));
-        expect(idsOf(logs.recent(filter({ q: text }), 1000))).toContain(id - T);
+        expect(idsOf(logs.recent(filter({ q: text }), 1000).rows)).toContain(id - T);
       }),
       { numRuns: 150 },
     );
@@ -182,8 +182,8 @@ describe("deleting", () => {
   test("clearing spares the audit trail, what came later, and leaves a mark for those who resume", () => {
     put(line(T), line(T + 1, { source: "audit" }), line(T + 2), line(T + 3));
     expect(drain(() => logs.clearStep(T + 3, T + 10))).toBe(2);
-    expect(idsOf(logs.recent(filter(), 10))).toEqual([1, 3]);
-    expect(logs.recent(filter({ q: "again" }), 10)).toHaveLength(2);
+    expect(idsOf(logs.recent(filter(), 10).rows)).toEqual([1, 3]);
+    expect(logs.recent(filter({ q: "again" }), 10).rows).toHaveLength(2);
     expect(events.deletedThrough("log")).toBe(T + 2);
     expect(events.deletedThrough()).toBe(T + 2);
   });

@@ -72,9 +72,9 @@ export function logRoutes(
       ({ request }) => {
         const exchange = exchanges.of(request);
         const query = RECENT.parse(exchange.query);
-        const rows = logs.recent(filterOf(query, exchange), query.lines);
+        const { rows, total } = logs.recent(filterOf(query, exchange), query.lines);
         const format = chooseFormat(query.format, request.headers.get("accept"));
-        return answer(rows, rows.length, { limit: query.lines, offset: 0 }, format);
+        return answer(rows, total, { limit: query.lines, offset: 0 }, format);
       },
       documented({
         access: "logs",
