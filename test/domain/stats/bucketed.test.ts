@@ -63,10 +63,12 @@ describe("edges", () => {
 describe("points", () => {
   /** Plain loops over every second; buckets by the wall clock where they are days. */
   function plainly(polls: readonly Poll[], start: number, length: number, interval: Interval, zone: string) {
-    const name = (at: number) =>
-      interval === "1d"
-        ? wallClock(zone, at).day
-        : String(Math.floor(at / (interval === "1h" ? HOUR : 300_000)));
+    let day = wallClock(zone, start).day;
+    const name = (at: number) => {
+      // No zone begins a day but at a quarter of an hour.
+      if (interval === "1d" && at % 900_000 === 0) day = wallClock(zone, at).day;
+      return interval === "1d" ? day : String(Math.floor(at / (interval === "1h" ? HOUR : 300_000)));
+    };
     const buckets = new Map<string, Poll[]>();
     seconds(polls, length).forEach((poll, second) => {
       const key = name(start + second * 1000);

@@ -36,9 +36,10 @@ export function seriesOf(polls: readonly Poll[], start: number, end: number): Se
 /** What held in a second, by plain looking: the last poll at or before it. */
 export function seconds(polls: readonly Poll[], lengthSeconds: number): (Poll | null)[] {
   const held: (Poll | null)[] = [];
+  const bySecond = new Map(polls.map((poll) => [poll.at, poll]));
   let current: Poll | null = null;
   for (let second = 0; second < lengthSeconds; second++) {
-    for (const poll of polls) if (poll.at === second) current = poll;
+    current = bySecond.get(second) ?? current;
     held.push(current === null || current.used === null ? null : current);
   }
   return held;
