@@ -303,7 +303,7 @@ describe("the log", () => {
     await site.time.pass(400_000);
     expect(loud()).toEqual([
       {
-        level: "warn",
+        level: "error",
         message: "server does not answer",
         fields: {
           server: "a",
