@@ -1,8 +1,17 @@
+import type { PollErrorCode } from "../domain/errors.ts";
 import type { Log } from "../domain/log.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 
 /** Characters of the tool's words in the log; the raw output has them all. */
 const MAX_DETAILS = 500;
+
+/** A server that nobody can get a seat from is an error; what kept the poll from it is said apart from its silence. */
+const OUTAGES: Readonly<Record<PollErrorCode, string>> = {
+  LICENSE_SERVER_UNREACHABLE: "server does not answer",
+  TIMEOUT: "server does not answer in time",
+  LICENSE_QUERY_FAILED: "server cannot be queried",
+  LICENSE_PARSE_ERROR: "server's answer is not understood",
+};
 
 export interface OutageLog {
   /** Writes one line when a server stops answering and one when it is back; everything else is for debugging. */
@@ -18,7 +27,7 @@ export function createOutageLog(log: Log): OutageLog {
       const since = downSince.get(serverId);
       if (error !== null && since === undefined) {
         downSince.set(serverId, startedAt);
-        log.warn("server does not answer", {
+        log.error(OUTAGES[error.code], {
           server: serverId,
           code: error.code,
           error: error.message,

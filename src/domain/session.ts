@@ -3,7 +3,7 @@ import type { CheckoutReading } from "./reading.ts";
 export const END_REASONS = ["checkin", "server_restart", "unobserved"] as const;
 /**
  * How a session ended: `checkin` seen gone · `server_restart` the server or its daemon was seen down before it was
- * gone · `unobserved` nobody looked for more than two intervals before it was gone.
+ * gone · `unobserved` it was not seen for more than two intervals before it was gone.
  */
 export type EndReason = (typeof END_REASONS)[number];
 

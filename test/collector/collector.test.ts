@@ -289,7 +289,7 @@ describe("the log", () => {
     site.behave("a", { error: { ...UNREACHABLE, details: `(-15,570)${"x".repeat(2000)}` } });
     site.collector.start();
     await site.time.pass(10_000);
-    const { details } = site.log.find(({ level }) => level === "warn")?.fields ?? {};
+    const { details } = site.log.find(({ level }) => level === "error")?.fields ?? {};
     expect(details).toBe(`(-15,570)${"x".repeat(491)}`);
   });
 
@@ -303,7 +303,7 @@ describe("the log", () => {
     await site.time.pass(400_000);
     expect(loud()).toEqual([
       {
-        level: "warn",
+        level: "error",
         message: "server does not answer",
         fields: {
           server: "a",

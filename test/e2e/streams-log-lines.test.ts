@@ -46,7 +46,7 @@ test("a server that goes down and comes back is a line each, however often it is
       const found = await linesOf(daemon, key, "&server_ids=eda&sources=collector");
       return found.length >= 2 ? found : undefined;
     });
-    expect(shown(lines)).toEqual(["warn server does not answer", "info server answers again"]);
+    expect(shown(lines)).toEqual(["error server does not answer", "info server answers again"]);
     expect(lines[0]?.metadata).toMatchObject({ server: "eda", code: "LICENSE_SERVER_UNREACHABLE" });
   }));
 

@@ -47,6 +47,12 @@ function joinDiffering(blocks: readonly Block[], rows: readonly TableRow[]): voi
 }
 
 function joinRows(block: Block, rows: readonly TableRow[]): void {
+  const [onlyPool] = block.pools;
+  const [onlyRow] = rows;
+  if (onlyPool !== undefined && onlyRow !== undefined && block.pools.length === 1 && rows.length === 1) {
+    joinOne(block, onlyPool, onlyRow);
+    return;
+  }
   const printed = block.pools.length;
   const pools = block.pools.slice();
   const poolsExact = group(pools, exactKey);
@@ -73,6 +79,15 @@ function joinRows(block: Block, rows: readonly TableRow[]): void {
     if (joined.has(row) || represented.has(key(version, row.expiry))) continue;
     block.pools.push(tablePool(row, version, poolsByVersion.has(version)));
   }
+}
+
+/** One pool, one row, as nearly every feature has them: the same rules without the maps. */
+function joinOne(block: Block, pool: PoolDraft, row: TableRow): void {
+  const version = spelling(row.version);
+  const sameVersion = (pool.version ?? "") === version;
+  const same = isKnown(pool.expiry) ? exactKey(pool) === key(version, row.expiry) : sameVersion;
+  if (same) give(pool, row);
+  else block.pools.push(tablePool(row, version, sameVersion));
 }
 
 function uniqueRow(rows: readonly TableRow[], count: number | null): TableRow | undefined {

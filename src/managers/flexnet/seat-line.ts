@@ -36,6 +36,7 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
   const tail = createSeatTail();
   let identity: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
   let version: string | null = null;
+  let lastVersion = "";
   let handle: string | null = null;
   let from = 0;
   let to = 0;
@@ -64,7 +65,10 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
     while (open > from && isVersionSign(text.charCodeAt(open))) open--;
     if (open === close - 1 || open <= from || text.charCodeAt(open) !== OPEN) return;
     if (!isBlank(text.charCodeAt(open - 1))) return;
-    version = text.slice(open + 1, close);
+    // Mostly that of the line before: what is not made anew is not collected either.
+    const same = lastVersion.length === close - open - 1 && text.startsWith(lastVersion, open + 1);
+    version = same ? lastVersion : text.slice(open + 1, close);
+    lastVersion = version;
     to = endOfText(text, from, open);
   }
 
