@@ -1,4 +1,3 @@
-import { createTransport } from "nodemailer";
 import { escapeControls, maskSecrets } from "../../domain/plain-text.ts";
 import { DeliveryError, type Message, type Sender } from "./note.ts";
 import { readSecret } from "./secret.ts";
@@ -31,6 +30,8 @@ export function createEmail(options: EmailOptions, trust: EmailTrust = {}): Send
   return {
     async send(message, signal) {
       const pass = secretFile === null ? null : await readSecret(secretFile);
+      // Loaded with the first mail: a daemon that sends none shall not hold a mail client in memory.
+      const { createTransport } = await import("nodemailer");
       const transport = createTransport({
         ...{ host, port, secure },
         ...(username !== null && { auth: { user: username, pass: pass ?? "" }, requireTLS: !secure }),
