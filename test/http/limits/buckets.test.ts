@@ -1,3 +1,4 @@
+import { heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
 import { createBuckets, MAX_BUCKETS } from "../../../src/http/limits/buckets.ts";
 
@@ -23,7 +24,7 @@ describe("many buckets", () => {
     // By then both generations have been full once: what memory they take they have.
     flood(0, 150_000);
     Bun.gc(true);
-    const before = process.memoryUsage.rss();
+    const before = heapStats().heapSize;
     let largest = 0;
     for (let n = 150_000; n < 500_000; n += 1000) {
       flood(n, n + 1000);
@@ -31,7 +32,8 @@ describe("many buckets", () => {
     }
     Bun.gc(true);
     expect(largest).toBe(MAX_BUCKETS);
-    expect((process.memoryUsage.rss() - before) / 1e6).toBeLessThan(40);
+    // What lives, not what the process holds: the allocator keeps pages of the many tests beside this one.
+    expect((heapStats().heapSize - before) / 1e6).toBeLessThan(10);
   });
 
   test("forget the longest unused first: whoever comes again and again stays", () => {
