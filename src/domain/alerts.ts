@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { iso } from "./clock.ts";
 import { nullable, Timestamp, words } from "./records.ts";
 
-/** Alerts (contract section 5): the words, the record, and what makes two alerts the same trouble. */
+/** Alerts: the words, the record, and what makes two alerts the same trouble. */
 
 export const ALERT_RULES = [
   "server_down",

@@ -1,5 +1,5 @@
 /**
- * The error catalogue (specification 7.4 plus METHOD_NOT_ALLOWED) and the one error type whose
+ * The error catalogue and the one error type whose
  * `message` and `details` may be shown to a client. Whatever else is thrown is INTERNAL_ERROR.
  */
 export const ERROR_STATUS = {

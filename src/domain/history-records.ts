@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { CalendarDay, nullable, Timestamp, words } from "./records.ts";
 import { END_REASONS } from "./session.ts";
 
-/** The records of history (contract section 5), as those of the live picture in `records.ts`. */
+/** The records of history, as those of the live picture in `records.ts`. */
 
 const Count = Type.Integer({ minimum: 0 });
 const Percent = Type.Number({ minimum: 0, description: "Percent, two decimals" });

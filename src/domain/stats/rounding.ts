@@ -2,7 +2,7 @@
 
 const MS_PER_HOUR = 3_600_000;
 
-/** A ratio as percent with two decimals (contract section 2); null stays unknown. */
+/** A ratio as percent with two decimals; null stays unknown. */
 export function percentOf(ratio: number | null): number | null {
   return ratio === null ? null : Math.round(ratio * 10_000) / 100;
 }

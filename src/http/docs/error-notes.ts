@@ -1,7 +1,7 @@
 import { ERROR_CODES, ERROR_STATUS, type ErrorCode } from "../../domain/errors.ts";
 
 /**
- * When the same request may be sent again (specification 7.5, filled up for the codes that it leaves out):
+ * When the same request may be sent again:
  * `retry-after` when the header says so; `backoff` with growing pauses; `same-timeout` at once, with the same
  * timeout; `delay` after a while; `short-delay` after a second or so; `action` not before something was changed.
  */

@@ -53,7 +53,7 @@ export function errors(exchanges: Exchanges, clock: Clock, log: Log) {
   });
 }
 
-/** The answer to an error: body (specification 7.1) and headers. */
+/** The answer to an error: body and headers. */
 export function errorResponse(error: ApiError, requestId: string, now: number): Response {
   const body: ErrorBody = {
     error: reasonOf(error.status),

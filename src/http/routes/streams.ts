@@ -28,7 +28,7 @@ interface IdleTimes {
   timeout(request: Request, seconds: number): void;
 }
 
-/** Server-sent events (specification 4.4). `/api/logs/stream` is the older name of `/stream/logs`. */
+/** Server-sent events. `/api/logs/stream` is the older name of `/stream/logs`. */
 export function sseRoutes({ log, streams }: Deps, exchanges: Exchanges) {
   const http = log("http");
 

@@ -57,7 +57,7 @@ export interface Sight {
   readonly anonymous: boolean;
 }
 
-/** Sources that a viewer may not see: they tell who does what (contract section 3). */
+/** Sources that a viewer may not see: they tell who does what. */
 export const HIDDEN_FROM_VIEWERS: readonly LogSource[] = ["auth", "audit", "http"];
 
 export function createStreamFilter(

@@ -34,7 +34,7 @@ export interface Telling {
 
 const encoder = new TextEncoder();
 
-/** A frame: `event`, `id`, `data`, each on its line (specification 4.4, rule 1). The JSON has no raw line ends. */
+/** A frame: `event`, `id`, `data`, each on its line. The JSON has no raw line ends. */
 export function frame(name: string, id: number, json: string): string {
   return `event: ${name}\nid: ${id}\ndata: ${json}\n\n`;
 }
