@@ -3,10 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readLog } from "./read.ts";
 
-const FOLDER = [
-  join(import.meta.dir, "../../../../../shared/samples"),
-  join(import.meta.dir, "../../../../../../work/shared/samples"),
-]
+const FOLDER = [join(import.meta.dir, "../../../../../shared/samples")]
   .map((folder) => join(folder, "flexlm-debuglog"))
   .find((folder) => existsSync(folder));
 
