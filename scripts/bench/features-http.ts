@@ -160,7 +160,7 @@ export const featuresHttp: Bench = {
         ours: quantile(rushed.result.latenciesMs, 0.99),
         baseline: quantile(idle.latenciesMs, 0.99),
         unit: "ms",
-        bound: null,
+        bound: { of: "ratio", atMost: 3 },
       },
       {
         what: "longest stall of the daemon's event loop meanwhile",

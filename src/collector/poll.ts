@@ -66,6 +66,8 @@ export function createPoller(deps: PollerDeps): Poller {
   }
 
   async function poll(server: MonitoredServer, signal?: AbortSignal): Promise<PollOutcome> {
+    // A spawn holds the event loop for a millisecond or more: several that are due at once go one by one.
+    await turn();
     const startedAt = clock.now();
     const begun = performance.now();
     const manager = managerOf(server.manager);
