@@ -89,6 +89,8 @@ export function createPoller(deps: PollerDeps): Poller {
     const durationMs = Math.round(performance.now() - begun);
     const reachability: readonly MemberReachability[] =
       members.length > 0 ? await measured : await measure(memory.members, signal);
+    // What is made of the reading (its picture, sessions, rows) has a turn of its own too.
+    await turn();
     return {
       serverId: server.id,
       startedAt,
