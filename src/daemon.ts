@@ -18,7 +18,9 @@ import { healthOf } from "./daemon/health.ts";
 import { createKeyWatch } from "./daemon/key-watch.ts";
 import { processLogging } from "./daemon/logging.ts";
 import { createLoopLag } from "./daemon/loop-lag.ts";
+import type { ServiceManager } from "./daemon/notify.ts";
 import { countersOf, createHostRoom, createLogsPort, sampleReader } from "./daemon/ports.ts";
+import { serviceStatus } from "./daemon/service-status.ts";
 import { createStatusLog } from "./daemon/status-log.ts";
 import { createTeardown } from "./daemon/teardown.ts";
 import { type Clock, iso, systemClock } from "./domain/clock.ts";
@@ -110,9 +112,16 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   let serveCertificate: (material: TlsMaterial) => void = () => {};
   let applyAlerts = () => {};
   let ending: Promise<void> | null = null;
+  let manager: ServiceManager | null = null;
 
   async function start(): Promise<Started> {
     const startedAt = clock.now();
+    if (environment.NOTIFY_SOCKET) {
+      const { connectServiceManager } = await import("./daemon/notify.ts");
+      manager = await connectServiceManager(environment, log("system"));
+      teardown.add("service manager", () => manager?.close());
+      manager?.says("Opening the database");
+    }
     const store = openStore({ directory: config.storage.directory, log: log("store") });
     teardown.add("store", () => store.close());
 
@@ -298,9 +307,11 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     teardown.add("alerts", () => alerts.stop());
     collector.start();
     teardown.add("collector", () => collector.stop());
+    const url = `${config.http.tls === null ? "http" : "https"}://${bracketed(listening.host)}:${listening.port}`;
+    manager?.ready(() => serviceStatus({ address: url, servers: live.snapshot().servers, lastReload }));
     log("system").info("licmond started", {
       version: build.version,
-      address: `${config.http.tls === null ? "http" : "https"}://${bracketed(listening.host)}:${listening.port}`,
+      address: url,
       servers: servers.length,
       config: configFile,
       storage: store.directory,
@@ -309,6 +320,15 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   }
 
   function reload(print: (problem: Problem) => string = printProblem): Reloaded {
+    manager?.reloading();
+    try {
+      return readAgain(print);
+    } finally {
+      manager?.reloaded();
+    }
+  }
+
+  function readAgain(print: (problem: Problem) => string): Reloaded {
     const at = clock.now();
     const refuse = (lines: readonly string[], problems: readonly string[] = lines): Reloaded => {
       for (const problem of lines) log("config").error("Config problem", { problem });
@@ -367,12 +387,14 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       try {
         return await start();
       } catch (error) {
+        manager?.says(`Could not start: ${error instanceof Error ? error.message : String(error)}`);
         await teardown.run();
         throw error;
       }
     },
     stop() {
       ending ??= (async () => {
+        manager?.stopping();
         log("system").info("licmond stops");
         await teardown.run();
       })();

@@ -9,6 +9,7 @@ export function registerCheck(program: Command, io: CommandIo): void {
     .description(
       "Checks the config, the tools, the storage directory, the port and the license servers' names.",
     )
+    .option("--config-only", "look at nothing but what a reload would refuse; prints problems only")
     .option("--alerts", "say instead what each alert rule would have done over the stored history")
     .option("--days <days>", "with --alerts: how far back", days, 30)
     .addHelpText(
@@ -20,7 +21,8 @@ Examples:
   sudo -u licmond licmond check
   sudo -u licmond licmond check --alerts --days 90`,
     )
-    .action(async (options: { alerts?: true; days: number }, command: Command) => {
+    .action(async (options: { configOnly?: true; alerts?: true; days: number }, command: Command) => {
+      if (options.configOnly === true) return checkConfigOnly(command, io);
       if (options.alerts === true) return tryAlerts(options.days, command, io);
       const { loadConfig } = await import("../config/find.ts");
       const loaded = loadConfig(configOption(command), io.env);
@@ -39,6 +41,18 @@ Examples:
       io.out(count === 0 ? "All is well.\n" : `${countOf(count, "problem")}.\n`);
       if (count > 0) io.exitCode(EXIT_FAILURE);
     });
+}
+
+/** `systemctl reload` asks this first: a config that it passes is one that the running daemon takes. */
+async function checkConfigOnly(command: Command, io: CommandIo): Promise<void> {
+  const found = await readConfig(command, io);
+  if (found === null || found.config.http.tls === null) return;
+  const { readTls } = await import("../http/tls.ts");
+  try {
+    readTls(found.config.http.tls);
+  } catch (error) {
+    fail(io, error instanceof Error ? error.message : String(error));
+  }
 }
 
 async function tryAlerts(days: number, command: Command, io: CommandIo): Promise<void> {

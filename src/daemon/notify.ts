@@ -1,0 +1,145 @@
+import type { Environment } from "../config/environment.ts";
+import type { Log } from "../domain/log.ts";
+import { type NotifySocket, openNotifySocket } from "../system/notify.ts";
+import { oneLine } from "./service-status.ts";
+
+/** Tells the service manager (systemd with `Type=notify`) how the daemon is. Nothing here throws or waits. */
+export interface ServiceManager {
+  /** What goes on before it is ready, or why it never will be; one line. */
+  says(status: string): void;
+  /** The port answers. From now on `status` is asked every few seconds and told when it has changed. */
+  ready(status: () => string): void;
+  reloading(): void;
+  reloaded(): void;
+  stopping(): void;
+  close(): void;
+}
+
+export interface ServiceManagerDeps {
+  readonly socket: NotifySocket;
+  /** Silence after which the manager thinks that the event loop is stuck; null = it does not watch. */
+  readonly watchdogMs: number | null;
+  readonly log: Log;
+  readonly timers: { repeat(work: () => void, ms: number): () => void };
+}
+
+/** How often `systemctl status` may get another line. */
+const STATUS_MS = 3_000;
+/** A message that must arrive is offered again this often while the manager's queue is full. */
+const RETRY_MS = 250;
+const RETRIES = 120;
+
+/** The service manager of this process's surroundings; null when there is none, or it cannot be told anything. */
+export async function connectServiceManager(
+  environment: Environment,
+  log: Log,
+  open: (name: string) => Promise<NotifySocket> = openNotifySocket,
+): Promise<ServiceManager | null> {
+  const name = environment.NOTIFY_SOCKET ?? "";
+  if (name === "") return null;
+  try {
+    const socket = await open(name);
+    return createServiceManager({
+      ...{ socket, log, watchdogMs: watchdogOf(environment, process.pid) },
+      timers: {
+        repeat(work, ms) {
+          const timer = setInterval(work, ms);
+          return () => clearInterval(timer);
+        },
+      },
+    });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    log.warn("The service manager cannot be told anything", { socket: name, error: why });
+    return null;
+  }
+}
+
+/** `$WATCHDOG_USEC` as milliseconds; null when unset, or meant for another process (`$WATCHDOG_PID`). */
+export function watchdogOf({ WATCHDOG_USEC, WATCHDOG_PID }: Environment, pid: number): number | null {
+  if (WATCHDOG_PID !== undefined && WATCHDOG_PID !== "" && WATCHDOG_PID !== String(pid)) return null;
+  if (!/^[1-9]\d{0,15}$/.test(WATCHDOG_USEC ?? "")) return null;
+  return Number(WATCHDOG_USEC) / 1000;
+}
+
+export function createServiceManager({
+  socket,
+  watchdogMs,
+  log,
+  timers,
+}: ServiceManagerDeps): ServiceManager {
+  let status: (() => string) | null = null;
+  let shown = "";
+  let waiting: { readonly lines: readonly string[]; tries: number }[] = [];
+  let warned = false;
+  let endRetries: (() => void) | null = null;
+  const ends: (() => void)[] = [];
+
+  const offer = (lines: readonly string[]): boolean => {
+    const taken = socket.send(lines);
+    if (!taken && !warned) {
+      warned = true;
+      log.warn("The service manager does not take a message", { message: lines.join(" ") });
+    }
+    return taken;
+  };
+
+  /** Must arrive, and in order. */
+  const tell = (...lines: string[]) => {
+    if (waiting.length === 0 && offer(lines)) return;
+    waiting.push({ lines, tries: 0 });
+    endRetries ??= timers.repeat(retry, RETRY_MS);
+  };
+
+  function retry(): void {
+    for (let [next] = waiting; next !== undefined; [next] = waiting) {
+      next.tries += 1;
+      if (!offer(next.lines) && next.tries < RETRIES) return;
+      waiting = waiting.slice(1);
+    }
+    endRetries?.();
+    endRetries = null;
+  }
+
+  const showStatus = () => {
+    if (status === null) return;
+    const line = status();
+    if (line !== shown && offer([`STATUS=${line}`])) shown = line;
+  };
+
+  const newest = (): string[] => {
+    shown = status?.() ?? "";
+    return [`STATUS=${shown}`];
+  };
+
+  return {
+    says: (text) => {
+      shown = oneLine(text);
+      tell(`STATUS=${shown}`);
+    },
+    ready(ask) {
+      status = ask;
+      tell("READY=1", ...newest());
+      ends.push(timers.repeat(showStatus, STATUS_MS));
+      if (watchdogMs === null) return;
+      offer(["WATCHDOG=1"]);
+      // A third: one that comes late does no harm yet.
+      ends.push(timers.repeat(() => offer(["WATCHDOG=1"]), watchdogMs / 3));
+    },
+    reloading() {
+      const now = socket.monotonicMicroseconds();
+      tell("RELOADING=1", ...(now === null ? [] : [`MONOTONIC_USEC=${now}`]));
+    },
+    reloaded: () => tell("READY=1", ...newest()),
+    stopping() {
+      status = null;
+      tell("STOPPING=1", "STATUS=Ending what runs");
+      shown = "Ending what runs";
+    },
+    close() {
+      endRetries?.();
+      for (const end of ends) end();
+      socket.close();
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import type { dlopen as Dlopen, ptr as Ptr } from "bun:ffi";
+
+/** The socket of the service manager: systemd's, or that of whoever speaks its protocol, sd_notify(3). */
+export interface NotifySocket {
+  /** One datagram of `NAME=value` lines. False when it was not taken: nobody listens, or the queue is full. Never waits. */
+  send(lines: readonly string[]): boolean;
+  /** CLOCK_MONOTONIC, which a reload under `Type=notify-reload` must name; null when it cannot be read. */
+  monotonicMicroseconds(): bigint | null;
+  close(): void;
+}
+
+const AF_UNIX = 1;
+const SOCK_DGRAM = 2;
+const SOCK_CLOEXEC = 0o2000000;
+const MSG_DONTWAIT = 0x40;
+const MSG_NOSIGNAL = 0x4000;
+const CLOCK_MONOTONIC = 1;
+/** `sun_path` of unix(7), its end mark included. */
+const MAX_PATH_BYTES = 108;
+
+/**
+ * Opens `$NOTIFY_SOCKET`: a path, or `@name` in the abstract name space. Bun has no UNIX datagram sockets, so libc's own
+ * are called; bun:ffi is experimental and not small, so it is loaded here and only when there is such a socket.
+ * Throws an Error that says why the service manager cannot be told anything.
+ */
+export async function openNotifySocket(name: string): Promise<NotifySocket> {
+  const address = unixAddress(name);
+  if (address === null) throw new Error("takes a path, or @ and a name, of at most 107 bytes");
+  const { dlopen, ptr } = await import("bun:ffi");
+  const { socket, sendto, close, clock_gettime: gettime } = openLibc(dlopen);
+  const descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) throw new Error("the system gives no socket");
+  let open = true;
+  return {
+    send(lines) {
+      if (!open) return false;
+      const bytes = new TextEncoder().encode(lines.join("\n"));
+      const flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+      const sent = sendto(descriptor, ptr(bytes), bytes.length, flags, ptr(address), address.length);
+      return Number(sent) === bytes.length;
+    },
+    monotonicMicroseconds: () => readMonotonic(gettime, ptr),
+    close() {
+      if (open) close(descriptor);
+      open = false;
+    },
+  };
+}
+
+/** `struct sockaddr_un`; null when the name is none. An abstract name begins with a zero byte and has no end mark. */
+export function unixAddress(name: string): Uint8Array | null {
+  const abstract = name.startsWith("@");
+  if ((!abstract && !name.startsWith("/")) || name.includes("\0")) return null;
+  const path = new TextEncoder().encode(abstract ? `\0${name.slice(1)}` : `${name}\0`);
+  if (path.length > MAX_PATH_BYTES || path.length < 2) return null;
+  const address = new Uint8Array(2 + path.length);
+  new DataView(address.buffer).setUint16(0, AF_UNIX, true);
+  address.set(path, 2);
+  return address;
+}
+
+type ClockGettime = ReturnType<typeof openLibc>["clock_gettime"];
+
+/** `struct timespec` of a 64-bit system: seconds and nanoseconds, eight bytes each. */
+function readMonotonic(gettime: ClockGettime, ptr: typeof Ptr): bigint | null {
+  const time = new BigInt64Array(2);
+  if (gettime(CLOCK_MONOTONIC, ptr(time)) !== 0) return null;
+  const [seconds = 0n, nanoseconds = 0n] = time;
+  return seconds * 1_000_000n + nanoseconds / 1000n;
+}
+
+function openLibc(dlopen: typeof Dlopen) {
+  const machine = process.arch === "arm64" ? "aarch64" : "x86_64";
+  let failure: unknown;
+  for (const library of ["libc.so.6", `libc.musl-${machine}.so.1`]) {
+    try {
+      return dlopen(library, {
+        socket: { args: ["int", "int", "int"], returns: "int" },
+        sendto: { args: ["int", "ptr", "u64", "int", "ptr", "u32"], returns: "i64" },
+        close: { args: ["int"], returns: "int" },
+        clock_gettime: { args: ["int", "ptr"], returns: "int" },
+      }).symbols;
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw new Error("no C library could be opened", { cause: failure });
+}

@@ -1,0 +1,69 @@
+import { expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openNotifySocket, unixAddress } from "../../src/system/notify.ts";
+import { receiveNotifications } from "./notify-receiver.ts";
+
+async function folder(): Promise<AsyncDisposable & { path: string }> {
+  const path = await mkdtemp(join(tmpdir(), "licmond-notify-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+test.each(["path", "abstract"])("messages arrive whole and in order: %s", async (kind) => {
+  await using place = await folder();
+  const name = kind === "path" ? join(place.path, "notify") : `@${place.path}`;
+  using receiver = receiveNotifications(name);
+  const socket = await openNotifySocket(name);
+  expect(socket.send(["READY=1", "STATUS=größer → 1"])).toBe(true);
+  expect(socket.send(["WATCHDOG=1"])).toBe(true);
+  expect(receiver.take()).toEqual(["READY=1\nSTATUS=größer → 1", "WATCHDOG=1"]);
+  socket.close();
+  socket.close();
+  expect(socket.send(["WATCHDOG=1"])).toBe(false);
+});
+
+test("whoever listens no more, and a full queue, are told by the answer, at once", async () => {
+  await using place = await folder();
+  const name = join(place.path, "notify");
+  const socket = await openNotifySocket(name);
+  expect(socket.send(["READY=1"])).toBe(false);
+  using receiver = receiveNotifications(name);
+  let taken = 0;
+  while (taken < 100_000 && socket.send(["WATCHDOG=1"])) taken += 1;
+  expect(taken).toBeGreaterThan(0);
+  expect(socket.send(["STATUS=too much"])).toBe(false);
+  expect(receiver.take()).toHaveLength(taken);
+  expect(socket.send(["STATUS=again"])).toBe(true);
+  socket.close();
+});
+
+test("the clock is the monotonic one", async () => {
+  const socket = await openNotifySocket("@licmond-nobody-listens-here");
+  const first = socket.monotonicMicroseconds();
+  const second = socket.monotonicMicroseconds();
+  socket.close();
+  if (first === null || second === null) throw new Error("no clock");
+  expect(second).toBeGreaterThanOrEqual(first);
+  // /proc/uptime counts the time asleep too, so it is never behind.
+  const uptime = Number((await Bun.file("/proc/uptime").text()).split(" ")[0]) * 1e6;
+  expect(Number(second)).toBeLessThanOrEqual(uptime + 1e6);
+  expect(Number(second)).toBeGreaterThan(0);
+});
+
+test.each([
+  ["/run/systemd/notify", [1, 0, ...Buffer.from("/run/systemd/notify"), 0]],
+  ["@a", [1, 0, 0, 97]],
+  [`/${"x".repeat(106)}`, [1, 0, 47, ...Buffer.from("x".repeat(106)), 0]],
+  [`@${"x".repeat(107)}`, [1, 0, 0, ...Buffer.from("x".repeat(107))]],
+])("address of %s", (name, bytes) => {
+  expect([...(unixAddress(name) ?? [])]).toEqual(bytes);
+});
+
+test.each(["", "@", "run/notify", "vsock:2:1234", "/a\0b", `/${"x".repeat(107)}`, `@${"x".repeat(108)}`])(
+  "no address: %j",
+  async (name) => {
+    expect(unixAddress(name)).toBeNull();
+    await expect(openNotifySocket(name)).rejects.toThrow("takes a path");
+  },
+);
