@@ -5,6 +5,7 @@ import { registerDemo } from "./demo.ts";
 import { registerExport } from "./export.ts";
 import { registerImport } from "./import.ts";
 import { registerInit } from "./init.ts";
+import { registerInstall } from "./install.ts";
 import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, mayColour } from "./io.ts";
 import { registerKeys } from "./keys.ts";
 import { registerNotify } from "./notify.ts";
@@ -54,6 +55,7 @@ Exit codes: 0 ok, 1 failure, 2 usage.`,
   program.addCommand(simulateCommand(io).copyInheritedSettings(program));
   registerExport(program, io);
   registerImport(program, io);
+  registerInstall(program, io);
   registerOpenapi(program, io);
   registerVersion(program, io);
   return program;

@@ -1,0 +1,31 @@
+import { createHost, type Host } from "../install/host.ts";
+import { isSystemdHost } from "../install/service.ts";
+import { systemRun } from "../install/this-host.ts";
+import { type CommandIo, fail } from "./io.ts";
+
+/** The host to install on, when this user may and it is one; else says why not, fails, and gives null. */
+export function hostFor(
+  root: string | null,
+  { needsSystemd }: { readonly needsSystemd: boolean },
+  io: CommandIo,
+): Host | null {
+  const uid = process.geteuid?.();
+  const refuse = (why: string): null => {
+    fail(io, why);
+    return null;
+  };
+  if (process.platform !== "linux" || uid === undefined)
+    return refuse("it works on Linux only; elsewhere `licmond serve` runs the daemon in the foreground");
+  const host = createHost(root, uid, systemRun());
+  if (host.root !== null) {
+    if (host.root === "/") return refuse("--root / is this host itself; leave --root away");
+    if (uid !== 0) io.err("licmond: not root: all files below --root will be owned by this user\n");
+    return host;
+  }
+  if (uid !== 0) return refuse("it changes the system and needs root: run it with sudo");
+  if (needsSystemd && !isSystemdHost())
+    return refuse(
+      "this host is not run by systemd; `--no-systemd` handles the binary and the config alone, `--root` an image",
+    );
+  return host;
+}

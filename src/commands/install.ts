@@ -1,0 +1,89 @@
+import type { Command } from "commander";
+import { configOption, withConfigOption } from "./config-option.ts";
+import { type CommandIo, fail } from "./io.ts";
+
+interface InstallOptions {
+  readonly dryRun?: true;
+  readonly start?: true;
+  readonly systemd: boolean;
+  readonly root?: string;
+}
+
+/** `licmond install`: the running binary as a service of this host. */
+export function registerInstall(program: Command, io: CommandIo): void {
+  withConfigOption(program.command("install"))
+    .description("Installs this binary as a systemd service, with a user of its own and a config to fill in.")
+    .option("--dry-run", "print every step and change nothing")
+    .option("--start", "start the service too, now and at every boot")
+    .option("--no-systemd", "the binary and the config alone, for hosts without systemd")
+    .option("--root <dir>", "lay the files below a directory and run nothing, for images and packages")
+    .addHelpText(
+      "after",
+      `
+What it lays down:
+  /usr/local/bin/licmond                 this binary
+  /etc/systemd/system/licmond.service    the unit; changes belong into a drop-in: systemctl edit licmond
+  /etc/sysusers.d/licmond.conf           the user licmond
+  /etc/tmpfiles.d/licmond.conf           the owners of its directories
+  /etc/licmond/licmond.toml              a commented config, or the one that --config names, when there is none
+  /var/lib/licmond                       the database's directory
+
+It can be run again at any time: what is as it should be stays, and so does what you have changed. What is not from
+licmond is never written over; then nothing at all is done. Exit codes: 0 installed, 1 refused or failed.
+
+Examples:
+  sudo ./licmond install --dry-run
+  sudo ./licmond install
+  sudo ./licmond install --config ./licmond.toml --start
+  ./licmond install --root ./image`,
+    )
+    .action(async (options: InstallOptions, command: Command) =>
+      install(options, configOption(command) ?? null, io),
+    );
+}
+
+async function install(options: InstallOptions, config: string | null, io: CommandIo): Promise<void> {
+  const { INITIAL_CONFIG } = await import("./initial-config.ts");
+  const { hostFor } = await import("./install-host.ts");
+  const { installSteps } = await import("../install/install-steps.ts");
+  const { packagedBy } = await import("../install/package-owner.ts");
+  const { hasProgram } = await import("../install/this-host.ts");
+  const { runSteps } = await import("./step-output.ts");
+
+  const withoutSystemd = !options.systemd;
+  if (options.start === true && (withoutSystemd || options.root !== undefined))
+    return fail(io, "--start goes neither with --root nor with --no-systemd: nothing is started there");
+  if (!Bun.isStandaloneExecutable)
+    return fail(io, "only the licmond binary can install itself, not its sources; `bun run build` makes it");
+  const host = hostFor(options.root ?? null, { needsSystemd: !withoutSystemd }, io);
+  if (host === null) return;
+  const packager = packagedBy(host);
+  if (packager !== null)
+    return fail(
+      io,
+      packager === "dpkg"
+        ? "licmond is installed by its Debian package; use apt: `apt install ./licmond.deb` upgrades it, `apt remove licmond` removes it"
+        : "/usr/bin/licmond is there: licmond is installed by a package; use the package manager, or remove the package first",
+    );
+  let configText = INITIAL_CONFIG;
+  if (config !== null) {
+    try {
+      configText = await Bun.file(config).text();
+    } catch (error) {
+      return fail(io, `${config} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  const steps = installSteps(host, {
+    binary: { path: process.execPath, version: io.build.version },
+    configText,
+    withoutSystemd,
+    start: options.start === true,
+    has: hasProgram,
+  });
+  const outcome = await runSteps(steps, { dryRun: options.dryRun === true }, io);
+  if (outcome === "planned") return io.out("Nothing was changed.\n");
+  if (outcome === "unchanged") return io.out("Nothing to do: all is installed.\n");
+  if (outcome !== "changed") return;
+  const { nextSteps } = await import("./install-next.ts");
+  io.out(await nextSteps(host, { withoutSystemd, started: options.start === true, path: io.env.PATH ?? "" }));
+}

@@ -1,0 +1,63 @@
+import { lchownSync, lstatSync, statSync } from "node:fs";
+import { type Host, kindOf, obstacle } from "./host.ts";
+import { LAYOUT, SERVICE_NAME } from "./layout.ts";
+import { type OwnerName, ownerNow, ownerOf } from "./ownership.ts";
+import type { Plan, Step } from "./step.ts";
+import { notAFile } from "./text-step.ts";
+import { setMode, writeWhole } from "./write.ts";
+
+export interface ConfigWanted {
+  readonly text: string;
+  readonly mode: number;
+  readonly owner: OwnerName;
+}
+
+const STAYS: Plan = { kind: "nothing", why: "is there and stays as it is" };
+
+/** Writes a config where there is none. The content of one that is there is never touched. */
+export function configStep(host: Host, { text, mode, owner }: ConfigWanted): Step {
+  const file = host.at(LAYOUT.config);
+
+  async function overExisting(): Promise<Plan> {
+    const { uid, gid, mode: has } = lstatSync(file);
+    const isRootsAlone = uid === 0 && gid === 0 && (has & 0o004) === 0;
+    if (host.root !== null || owner === "root:root" || !isRootsAlone) return STAYS;
+    if ((await ownerOf(host, owner)) === null) return STAYS;
+    return {
+      kind: "do",
+      what: `let the group ${SERVICE_NAME} read it; its content stays as it is`,
+      async apply() {
+        const now = await ownerNow(host, owner);
+        if (now === null) return;
+        lchownSync(file, now.uid, now.gid);
+        setMode(file, (has & 0o777) | 0o040);
+      },
+    };
+  }
+
+  return {
+    subject: LAYOUT.config,
+    plan() {
+      const hindered = obstacle(host, LAYOUT.config);
+      if (hindered !== null) return { kind: "refuse", ...hindered };
+      const kind = kindOf(file);
+      if (kind === "file") return overExisting();
+      // Configs that are kept elsewhere, e.g. under version control, are linked.
+      if (kind === "symlink" && leadsToFile(file)) return STAYS;
+      if (kind !== "missing") return notAFile(file, kind);
+      return {
+        kind: "do",
+        what: `write a commented config, for ${owner}, mode 0${mode.toString(8)}`,
+        apply: async () => writeWhole(file, text, { mode, owner: await ownerNow(host, owner) }),
+      };
+    },
+  };
+}
+
+function leadsToFile(link: string): boolean {
+  try {
+    return statSync(link).isFile();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,86 @@
+import {
+  chownSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  fchmodSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+
+/** Numeric owner; null = as it comes, when who installs is not root. */
+export type Owner = { readonly uid: number; readonly gid: number } | null;
+
+export interface FileRights {
+  readonly mode: number;
+  readonly owner: Owner;
+}
+
+/** Puts a text in place as a whole: what was there stays whole until the new one is on the disk. */
+export function writeWhole(path: string, text: string, rights: FileRights): void {
+  inPlaceOf(path, rights, (fresh) => {
+    const file = openSync(fresh, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600);
+    try {
+      writeSync(file, text);
+    } finally {
+      closeSync(file);
+    }
+  });
+}
+
+/** The same with the bytes of another file. A program that runs from `path` goes on with what it has. */
+export function copyWhole(source: string, path: string, rights: FileRights): void {
+  inPlaceOf(path, rights, (fresh) =>
+    copyFileSync(source, fresh, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE),
+  );
+}
+
+/** Makes a directory and those above it that are missing; these are 0755, as directories of the system are. */
+export function makeDirectory(path: string, { mode, owner }: FileRights): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+  mkdirSync(path, { mode });
+  if (owner !== null) chownSync(path, owner.uid, owner.gid);
+  setMode(path, mode);
+}
+
+/** The mode as it is written, whatever the umask. */
+export function setMode(path: string, mode: number): void {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    fchmodSync(file, mode);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function inPlaceOf(path: string, { mode, owner }: FileRights, make: (fresh: string) => void): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+  const fresh = join(dirname(path), `.${basename(path)}.${process.pid}.tmp`);
+  rmSync(fresh, { force: true });
+  try {
+    make(fresh);
+    if (owner !== null) chownSync(fresh, owner.uid, owner.gid);
+    setMode(fresh, mode);
+    flush(fresh);
+    renameSync(fresh, path);
+    flush(dirname(path));
+  } catch (error) {
+    rmSync(fresh, { force: true });
+    throw error;
+  }
+}
+
+/** A file, or the names in a directory, to the disk: a power cut leaves the old one or the new one. */
+function flush(path: string): void {
+  const file = openSync(path, constants.O_RDONLY);
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
