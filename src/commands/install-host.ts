@@ -4,11 +4,11 @@ import { systemRun } from "../install/this-host.ts";
 import { type CommandIo, fail } from "./io.ts";
 
 /** The host to install on, when this user may and it is one; else says why not, fails, and gives null. */
-export function hostFor(
+export async function hostFor(
   root: string | null,
   { needsSystemd }: { readonly needsSystemd: boolean },
   io: CommandIo,
-): Host | null {
+): Promise<Host | null> {
   const uid = process.geteuid?.();
   const refuse = (why: string): null => {
     fail(io, why);
@@ -23,7 +23,7 @@ export function hostFor(
     return host;
   }
   if (uid !== 0) return refuse("it changes the system and needs root: run it with sudo");
-  if (needsSystemd && !isSystemdHost())
+  if (needsSystemd && !(await isSystemdHost(host.run)))
     return refuse(
       "this host is not run by systemd; `--no-systemd` handles the binary and the config alone, `--root` an image",
     );

@@ -55,7 +55,7 @@ async function install(options: InstallOptions, config: string | null, io: Comma
     return fail(io, "--start goes neither with --root nor with --no-systemd: nothing is started there");
   if (!Bun.isStandaloneExecutable)
     return fail(io, "only the licmond binary can install itself, not its sources; `bun run build` makes it");
-  const host = hostFor(options.root ?? null, { needsSystemd: !withoutSystemd }, io);
+  const host = await hostFor(options.root ?? null, { needsSystemd: !withoutSystemd }, io);
   if (host === null) return;
   const packager = packagedBy(host);
   if (packager !== null)

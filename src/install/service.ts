@@ -2,9 +2,13 @@ import { existsSync } from "node:fs";
 import type { Run } from "./host.ts";
 import { UNIT_NAME } from "./layout.ts";
 
-/** Whether systemd manages this host: sd_booted(3). */
-export function isSystemdHost(): boolean {
-  return existsSync("/run/systemd/system");
+/**
+ * Whether systemd runs this host and can be reached. sd_booted(3) alone looks for the directory, which a container may
+ * have without it.
+ */
+export async function isSystemdHost(run: Run): Promise<boolean> {
+  if (!existsSync("/run/systemd/system")) return false;
+  return (await run(["systemctl", "show", "--property=Version"])).ok;
 }
 
 export interface ServiceState {
