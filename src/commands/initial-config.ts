@@ -8,7 +8,7 @@ export const INITIAL_CONFIG = `# licmond: the license monitoring daemon. \`licmo
 # host = "0.0.0.0"                  # "127.0.0.1" = this host only
 # port = 8080
 # tls_cert = "/etc/licmond/cert.pem"  # without both, keys travel in clear: put a TLS proxy in front
-# tls_key = "/etc/licmond/key.pem"
+# tls_key = "/etc/licmond/key.pem"     # or "credential:tls-key", as every file with a secret: see the unit
 # cors_origins = []                 # web pages of other origins that may ask, e.g. ["https://wall.example"]
 # trusted_proxies = []              # proxies whose X-Forwarded-For is believed, e.g. ["127.0.0.1", "10.0.0.0/8"]
 # max_body_bytes = 65536
@@ -80,7 +80,7 @@ export const INITIAL_CONFIG = `# licmond: the license monitoring daemon. \`licmo
 # type = "webhook"                  # webhook, email or command
 # severity = "warning"              # the least that is told: info, warning, critical
 # url = "https://hooks.example/licmond"
-# secret_file = "/run/credentials/licmond.service/webhook"
+# secret_file = "credential:webhook"   # what the unit hands over (LoadCredential=webhook:/path), or a path
 # template = "json"                 # json, slack, teams, ntfy
 
 [limits]
@@ -103,6 +103,6 @@ export const INITIAL_CONFIG = `# licmond: the license monitoring daemon. \`licmo
 
 # [export.remote_write]             # Prometheus remote write
 # url = "https://prometheus.example/api/v1/write"
-# token_file = "/run/credentials/licmond.service/prometheus"
+# token_file = "credential:prometheus"
 # interval = "60s"
 `;

@@ -3,6 +3,7 @@ import { parseDuration } from "../domain/duration.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { hostZone } from "../domain/zone.ts";
 import type { AlertOverride, AlertSettings, Config, Notification } from "./config.ts";
+import { pathOfFile } from "./credentials.ts";
 import type { Environment } from "./environment.ts";
 import type { ConfigFile } from "./schema.ts";
 import { parseStart } from "./start-time.ts";
@@ -24,7 +25,7 @@ export function buildConfig(file: ConfigFile, environment: Environment): Config 
       tls:
         http.tls_cert === undefined || http.tls_key === undefined
           ? null
-          : { cert: http.tls_cert, key: http.tls_key },
+          : { cert: pathOfFile(http.tls_cert, environment), key: pathOfFile(http.tls_key, environment) },
       corsOrigins: (http.cors_origins ?? []).map((origin) => origin.toLowerCase()),
       trustedProxies: http.trusted_proxies ?? [],
       maxBodyBytes: http.max_body_bytes ?? 65_536,
@@ -51,7 +52,7 @@ export function buildConfig(file: ConfigFile, environment: Environment): Config 
       durationMs: ms(duration, "0s"),
       every: every ?? null,
     })),
-    notifications: (file.notifications ?? []).map(buildNotification),
+    notifications: (file.notifications ?? []).map((each) => buildNotification(each, environment)),
     limits: {
       requestsPerMinute: limits.requests_per_minute ?? 600,
       burst: limits.burst ?? 100,
@@ -75,7 +76,8 @@ export function buildConfig(file: ConfigFile, environment: Environment): Config 
         ? null
         : {
             url: remoteWrite.url,
-            tokenFile: remoteWrite.token_file ?? null,
+            tokenFile:
+              remoteWrite.token_file === undefined ? null : pathOfFile(remoteWrite.token_file, environment),
             intervalMs: ms(remoteWrite.interval, "60s"),
           },
   });
@@ -146,10 +148,14 @@ function buildOverride(override: NonNullable<Section<"alerts">["overrides"]>[num
   };
 }
 
-function buildNotification(notification: Section<"notifications">[number]): Notification {
+function buildNotification(
+  notification: Section<"notifications">[number],
+  environment: Environment,
+): Notification {
   const { type, url = "", smtp = "", from = "", to = [], argv = [] } = notification;
   const common = { severity: notification.severity ?? "warning", rules: notification.rules ?? null } as const;
-  const secretFile = notification.secret_file ?? null;
+  const { secret_file: secret } = notification;
+  const secretFile = secret === undefined ? null : pathOfFile(secret, environment);
   switch (type) {
     case "webhook":
       return { ...common, type, url, secretFile, template: notification.template ?? "json" };

@@ -1,6 +1,7 @@
 import { BUILT_IN_COMMANDS } from "../managers/manager.ts";
 import { managerOf } from "../managers/registry.ts";
 import { type Partly, show } from "./check-value.ts";
+import { credentialName } from "./credentials.ts";
 import { isPattern } from "./glob.ts";
 import type { Locate } from "./locate.ts";
 import type { Finding, KeyPath } from "./problem.ts";
@@ -9,7 +10,11 @@ import type { ConfigFile } from "./schema.ts";
 type Partial = Partly<ConfigFile>;
 
 /** What no single value tells: each looks at what is right of the file, so that its findings stand beside the others. */
-export function crossCheck(file: Partial, locate: Locate): Finding[] {
+export function crossCheck(
+  file: Partial,
+  locate: Locate,
+  hasCredential: (name: string) => boolean,
+): Finding[] {
   return [
     ...tls(file),
     ...uniqueIds(file, locate),
@@ -19,6 +24,7 @@ export function crossCheck(file: Partial, locate: Locate): Finding[] {
     ...maintainedServers(file),
     ...notifications(file),
     ...executedCommands(file),
+    ...credentials(file, hasCredential),
   ];
 }
 
@@ -128,6 +134,33 @@ function notifications({ notifications: list = [] }: Partial): Finding[] {
         message: `does not go with type ${type}, which takes ${[...needs, ...takes].join(", ")}`,
       }));
     return [...missing, ...strange];
+  });
+}
+
+/** Files that the unit should hand over, and does not. Their names are not said: where one stands, a secret may too. */
+function credentials(
+  { http, notifications: list = [], export: exported }: Partial,
+  hasCredential: (name: string) => boolean,
+): Finding[] {
+  const named: [KeyPath, string | undefined][] = [
+    [["http", "tls_cert"], http?.tls_cert],
+    [["http", "tls_key"], http?.tls_key],
+    ...list.map((each, index): [KeyPath, string | undefined] => [
+      ["notifications", index, "secret_file"],
+      each?.secret_file,
+    ]),
+    [["export", "remote_write", "token_file"], exported?.remote_write?.token_file],
+  ];
+  return named.flatMap(([path, text]) => {
+    const name = text === undefined ? null : credentialName(text);
+    if (name === null || hasCredential(name)) return [];
+    return [
+      {
+        path,
+        message:
+          "names a credential that the unit does not hand over: LoadCredential=NAME:/path under [Service] in a drop-in (systemctl edit licmond) does, from the next restart on",
+      },
+    ];
   });
 }
 

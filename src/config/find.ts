@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { credentialFinder } from "./credentials.ts";
 import type { Environment } from "./environment.ts";
 import { type Interpreted, interpretConfig } from "./load.ts";
 
@@ -26,12 +27,14 @@ export function configFile(
  */
 export function loadConfig(named: string | undefined, environment: Environment): LoadedConfig {
   const { file, named: mustExist } = configFile(named, environment);
+  const hasCredential = credentialFinder(environment, process.pid, existsSync);
   let bytes: Uint8Array;
   try {
     bytes = readFileSync(file);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : null;
-    if (code === "ENOENT" && !mustExist) return { ...interpretConfig("", null, environment), file: null };
+    if (code === "ENOENT" && !mustExist)
+      return { ...interpretConfig("", null, environment, hasCredential), file: null };
     return { ...unreadable(file, code, error), file };
   }
   let text: string;
@@ -40,7 +43,7 @@ export function loadConfig(named: string | undefined, environment: Environment):
   } catch {
     return { ...problem(file, "is not UTF-8, as TOML must be"), file };
   }
-  return { ...interpretConfig(text, file, environment), file };
+  return { ...interpretConfig(text, file, environment, hasCredential), file };
 }
 
 function unreadable(file: string, code: unknown, error: unknown): Interpreted {

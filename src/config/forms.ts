@@ -3,6 +3,7 @@ import { isAbsolute } from "node:path";
 import { parseBytes, printBytes, SIZE_FORM } from "../domain/bytes.ts";
 import { DURATION_FORM, parseDuration } from "../domain/duration.ts";
 import { isZone } from "../domain/zone.ts";
+import { credentialName } from "./credentials.ts";
 
 /** Texts with a form that a JSON schema has no word for. Each says what it takes, and null when the text is that. */
 export const FORMS = {
@@ -22,7 +23,12 @@ export const FORMS = {
     const takes = `a size of ${printBytes(from ?? 0)} or more: ${SIZE_FORM}, e.g. "${bounds.example ?? "256MB"}"`;
     return within(parseBytes(text), from, Number.MAX_SAFE_INTEGER) ? null : takes;
   },
-  absolutePath: (text) => (isAbsolute(text) && !text.includes("\0") ? null : "an absolute path"),
+  absolutePath: (text) => (isAbsolutePath(text) ? null : "an absolute path"),
+  /** A file with a secret or a certificate. */
+  handedFile: (text) =>
+    (credentialName(text) ?? "") !== "" || isAbsolutePath(text)
+      ? null
+      : "an absolute path, or credential:NAME for a file that the unit hands over (LoadCredential=NAME:/path)",
   program: (text) =>
     text.trim() !== "" && !text.includes("\0") && (isAbsolute(text) || !text.includes("/"))
       ? null
@@ -62,6 +68,10 @@ const HOST_NAME =
   /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/;
 const SMTP = /^(smtps?:\/\/)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?$/;
 const MAIL = /^([^<>\p{Cc}]*<)?[^\s@<>\p{Cc}]+@[^\s@<>\p{Cc}]+>?$/u;
+
+function isAbsolutePath(text: string): boolean {
+  return isAbsolute(text) && !text.includes("\0");
+}
 
 function range(from: string | undefined, to: string | undefined): string {
   if (from !== undefined && to !== undefined) return ` from ${from} to ${to}`;

@@ -16,8 +16,14 @@ export type Interpreted =
 /**
  * TOML text and environment → config, or every problem of it at once, in the order of the file.
  * Never throws, whatever the text. `file` is for the problems; null = there is none and the text is empty.
+ * `hasCredential` says whether the unit hands over a credential of that name.
  */
-export function interpretConfig(text: string, file: string | null, environment: Environment): Interpreted {
+export function interpretConfig(
+  text: string,
+  file: string | null,
+  environment: Environment,
+  hasCredential: (name: string) => boolean = () => true,
+): Interpreted {
   const parsed = parseToml(text);
   if (!parsed.ok) {
     const { line, message } = parsed;
@@ -27,7 +33,7 @@ export function interpretConfig(text: string, file: string | null, environment: 
   const locate = createLocator(text);
   const findings: Finding[] = [];
   const checked = checkValue(ConfigFile, raw, findings) ?? {};
-  findings.push(...crossCheck(checked, locate));
+  findings.push(...crossCheck(checked, locate, hasCredential));
   if (isWhole(checked, findings)) return { ok: true, config: buildConfig(checked, environment), warnings };
   return { ok: false, problems: place(findings, file, origins, locate), warnings };
 }

@@ -43,8 +43,8 @@ export const ConfigFile = table({
   http: section({
     host: optional(form("listenHost")),
     port: integer(0, 65_535),
-    tls_cert: optional(form("absolutePath")),
-    tls_key: optional(form("absolutePath")),
+    tls_cert: optional(form("handedFile")),
+    tls_key: optional(form("handedFile")),
     cors_origins: optional(Type.Array(form("origin"))),
     trusted_proxies: optional(Type.Array(form("network"))),
     max_body_bytes: integer(1024, 16 * 1024 * 1024),
@@ -111,7 +111,7 @@ export const ConfigFile = table({
     severity: optional(oneOf(SEVERITIES)),
     rules: optional(Type.Array(oneOf(ALERT_RULES), { minItems: 1, uniqueItems: true })),
     url: optional(form("url", { secret: true })),
-    secret_file: optional(form("absolutePath", { secret: true })),
+    secret_file: optional(form("handedFile", { secret: true })),
     template: optional(oneOf(WEBHOOK_TEMPLATES)),
     smtp: optional(form("smtp", { secret: true })),
     username: optional(form("text", { secret: true })),
@@ -144,7 +144,7 @@ export const ConfigFile = table({
   export: section({
     remote_write: section({
       url: form("url", { secret: true }),
-      token_file: optional(form("absolutePath", { secret: true })),
+      token_file: optional(form("handedFile", { secret: true })),
       interval: duration("5s", "1h", "60s"),
     }),
   }),

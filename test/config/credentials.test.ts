@@ -1,0 +1,85 @@
+import { describe, expect, test } from "bun:test";
+import {
+  credentialFinder,
+  credentialName,
+  credentialOfPath,
+  pathOfFile,
+} from "../../src/config/credentials.ts";
+import { interpretConfig } from "../../src/config/load.ts";
+import { printProblem } from "../../src/config/problem.ts";
+
+const INSIDE = { CREDENTIALS_DIRECTORY: "/run/credentials/other.service" };
+
+test.each([
+  ["credential:webhook", "webhook"],
+  ["credential:tls-key.pem_1", "tls-key.pem_1"],
+  ["credential:", ""],
+  ["credential:../../etc/shadow", ""],
+  ["credential:.hidden", ""],
+  ["credential:a b", ""],
+  ["/etc/secret", null],
+  ["Credential:x", null],
+])("%s names %j", (text, name) => expect(credentialName(text)).toBe(name));
+
+test.each([
+  ["credential:hook", {}, "/run/credentials/licmond.service/hook", "hook"],
+  ["credential:hook", INSIDE, "/run/credentials/other.service/hook", "hook"],
+  ["/etc/hook", INSIDE, "/etc/hook", null],
+])("%s with %j lies at %s", (text, environment, path, name) => {
+  expect(pathOfFile(text, environment)).toBe(path);
+  expect(credentialOfPath(path, environment)).toBe(name);
+});
+
+describe("whether there is one", () => {
+  const exists = (path: string) => path === "/run/credentials/other.service/hook";
+  test.each([
+    ["it is there", INSIDE, "hook", true],
+    ["it is not", INSIDE, "mail", false],
+    ["in a unit that hands over nothing", { SYSTEMD_EXEC_PID: "7" }, "hook", false],
+    ["in a session that a unit started", { SYSTEMD_EXEC_PID: "3" }, "hook", true],
+    ["outside", {}, "hook", true],
+  ])("%s", (_what, environment, name, found) => {
+    expect(credentialFinder(environment, 7, exists)(name)).toBe(found);
+  });
+});
+
+const TOML = `[http]
+tls_cert = "/etc/cert.pem"
+tls_key = "credential:tls-key"
+[[notifications]]
+type = "webhook"
+url = "https://a.example"
+secret_file = "credential:hook"
+[export.remote_write]
+url = "https://b.example"
+token_file = "credential:prometheus"`;
+
+test("every file with a secret or a certificate may be one", () => {
+  const result = interpretConfig(TOML, null, INSIDE);
+  expect(result.ok && result.config).toMatchObject({
+    http: { tls: { cert: "/etc/cert.pem", key: "/run/credentials/other.service/tls-key" } },
+    notifications: [{ secretFile: "/run/credentials/other.service/hook" }],
+    remoteWrite: { tokenFile: "/run/credentials/other.service/prometheus" },
+  });
+});
+
+test("those that the unit does not hand over are told with their lines, the fix, and no name", () => {
+  const result = interpretConfig(TOML, "/c.toml", INSIDE, (name) => name === "prometheus");
+  const fix =
+    "names a credential that the unit does not hand over: LoadCredential=NAME:/path under [Service] in a drop-in (systemctl edit licmond) does, from the next restart on";
+  expect(result.ok ? [] : result.problems.map(printProblem)).toEqual([
+    `/c.toml:3: http.tls_key ${fix}`,
+    `/c.toml:7: notifications[0].secret_file ${fix}`,
+  ]);
+});
+
+test("what is neither a path nor a credential is told without the value", () => {
+  const result = interpretConfig(
+    '[[notifications]]\ntype = "webhook"\nurl = "https://a.example"\nsecret_file = "credential:HUSH/HUSH"',
+    null,
+    {},
+  );
+  expect(result.ok ? [] : result.problems.map(printProblem)).toEqual([
+    "4: notifications[0].secret_file takes an absolute path, or credential:NAME for a file that the unit hands over (LoadCredential=NAME:/path)",
+  ]);
+});
