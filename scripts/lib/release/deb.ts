@@ -1,0 +1,211 @@
+import { createHash } from "node:crypto";
+import {
+  chmod,
+  cp,
+  lstat,
+  lutimes,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+} from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { INITIAL_CONFIG } from "../../../src/commands/initial-config.ts";
+import { elfNeeds, libcDependency } from "./elf-needs.ts";
+
+export type DebArchitecture = "amd64" | "arm64";
+
+/** `e_machine` of the binaries of each architecture. */
+const MACHINES: Readonly<Record<DebArchitecture, number>> = { amd64: 62, arm64: 183 };
+
+export interface DebOptions {
+  /** The project's root. */
+  readonly root: string;
+  /** The built executable, for glibc. */
+  readonly binary: string;
+  /** Of licmond, as in package.json: `1.2.3`, `1.3.0-rc.1`. */
+  readonly version: string;
+  readonly architecture: DebArchitecture;
+  /** Where the package goes; made when it is not there. */
+  readonly folder: string;
+  /** Time of every file inside, in seconds since 1970: equal inputs give equal bytes. */
+  readonly epoch: number;
+  /** `none` takes a second instead of a minute, for a package that nobody downloads. Default: xz. */
+  readonly compression?: "xz" | "none";
+}
+
+/**
+ * Makes `licmond_<version>-1_<architecture>.deb` and answers its path. Needs `dpkg-deb`; runs nothing of what it packs,
+ * so that every machine can make the packages of every architecture.
+ */
+export async function buildDeb(options: DebOptions): Promise<string> {
+  const { architecture, folder, epoch } = options;
+  const version = debianVersion(options.version);
+  const binary = await readFile(options.binary);
+  const needs = elfNeeds(binary);
+  if (needs.machine !== MACHINES[architecture])
+    throw new Error(`${options.binary} is not built for ${architecture} (ELF machine ${needs.machine})`);
+
+  const stage = await mkdtemp(join(tmpdir(), "licmond-deb-"));
+  try {
+    const tree = join(stage, "tree");
+    await layOut(tree, options, binary);
+    const files = await filesOf(tree);
+    const sums = await Promise.all(
+      files.map(async (path) => `${md5(await readFile(join(tree, path)))}  ${path}\n`),
+    );
+    const installed = await kilobytesOf(tree);
+    await put(join(tree, "DEBIAN/md5sums"), sums.join(""));
+    await put(
+      join(tree, "DEBIAN/control"),
+      control({ version, architecture, libc: libcDependency(needs), installed }),
+    );
+    for (const script of ["preinst", "postinst", "prerm", "postrm"]) {
+      await put(
+        join(tree, "DEBIAN", script),
+        await readFile(join(options.root, "packaging/deb", script)),
+        0o755,
+      );
+    }
+    await setTimes(tree, epoch);
+
+    const fresh = join(stage, `licmond_${version}_${architecture}.deb`);
+    await dpkgDeb(["--root-owner-group", `-Z${options.compression ?? "xz"}`, "--build", tree, fresh], epoch);
+    await mkdir(folder, { recursive: true });
+    const place = join(folder, `licmond_${version}_${architecture}.deb`);
+    await cp(fresh, `${place}.new`);
+    await rename(`${place}.new`, place);
+    return place;
+  } finally {
+    await rm(stage, { recursive: true, force: true });
+  }
+}
+
+/** `1.3.0-rc.1` → `1.3.0~rc.1-1`: a tilde sorts before everything, so that the release follows its candidates. */
+export function debianVersion(version: string): string {
+  if (!/^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/.test(version))
+    throw new Error(`"${version}" is no version of the form 1.2.3 or 1.2.3-rc.1`);
+  return `${version.replace("-", "~").replaceAll("-", ".")}-1`;
+}
+
+/** The unit of `licmond install`, for the package's path of the binary. Throws when it starts something else. */
+export function packagedUnit(unit: string): string {
+  if (!unit.includes("\nExecStart=/usr/local/bin/licmond "))
+    throw new Error("the unit does not start /usr/local/bin/licmond, whose path the package replaces");
+  return unit.replaceAll("/usr/local/bin/licmond", "/usr/bin/licmond");
+}
+
+/** Everything that the package installs, in a folder. */
+async function layOut(tree: string, options: DebOptions, binary: Uint8Array): Promise<void> {
+  const source = (path: string) => readFile(join(options.root, path));
+  await put(join(tree, "usr/bin/licmond"), binary, 0o755);
+  const unit = packagedUnit(String(await source("systemd/licmond.service")));
+  await put(join(tree, "usr/lib/systemd/system/licmond.service"), unit);
+  for (const kind of ["sysusers", "tmpfiles"]) {
+    const path = `systemd/licmond.${kind}.conf`;
+    if (await Bun.file(join(options.root, path)).exists())
+      await put(join(tree, `usr/lib/${kind}.d/licmond.conf`), await source(path));
+  }
+  await put(join(tree, "usr/share/licmond/licmond.toml"), INITIAL_CONFIG);
+  const documents = join(tree, "usr/share/doc/licmond");
+  await put(join(documents, "copyright"), await source("packaging/deb/copyright"));
+  await put(join(documents, "changelog.Debian.gz"), gzip(changelog(options)));
+}
+
+function control(of: { version: string; architecture: string; libc: string; installed: number }): string {
+  return `Package: licmond
+Version: ${of.version}
+Architecture: ${of.architecture}
+Maintainer: ${MAINTAINER}
+Installed-Size: ${of.installed}
+Depends: ${of.libc}, systemd
+Section: admin
+Priority: optional
+Description: monitoring daemon for software license servers
+ licmond watches license servers (FlexNet, RLM) with the vendors' own tools and
+ answers what their administrators are asked: who holds the last seat, since
+ when, is the server up, what expires next.
+ .
+ It is one executable, keeps what it saw in an SQLite database, and tells it
+ over REST, server-sent events and WebSockets. It needs no internet.
+`;
+}
+
+const MAINTAINER = "The licmond authors <licmond@licmond.invalid>";
+
+function changelog({ version, epoch }: DebOptions): string {
+  const date = new Date(epoch * 1000).toUTCString().replace("GMT", "+0000");
+  return `licmond (${debianVersion(version)}) stable; urgency=medium
+
+  * Release ${version}.
+
+ -- ${MAINTAINER}  ${date}
+`;
+}
+
+/** The largest and the slowest, without a name or a time in it. */
+function gzip(text: string | Uint8Array): Uint8Array {
+  return Bun.gzipSync(typeof text === "string" ? new TextEncoder().encode(text) : new Uint8Array(text), {
+    level: 9,
+  });
+}
+
+function md5(bytes: Uint8Array): string {
+  return createHash("md5").update(bytes).digest("hex");
+}
+
+/** Writes a file with exactly this mode, whatever the umask says, and its folders with 0755. */
+async function put(path: string, content: string | Uint8Array, mode = 0o644): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+  await writeFile(path, content);
+  await chmod(path, mode);
+}
+
+/** Paths of the files below a folder, sorted. */
+async function filesOf(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true });
+  const files: string[] = [];
+  for (const entry of entries) if ((await lstat(join(folder, entry))).isFile()) files.push(entry);
+  return files.sort();
+}
+
+/** As Debian counts: each file in whole kilobytes, and one for each folder. */
+async function kilobytesOf(folder: string): Promise<number> {
+  let sum = 1;
+  for (const entry of await readdir(folder, { recursive: true })) {
+    const found = await lstat(join(folder, entry));
+    sum += found.isFile() ? Math.ceil(found.size / 1024) : 1;
+  }
+  return sum;
+}
+
+async function setTimes(folder: string, epoch: number): Promise<void> {
+  for (const entry of [...(await readdir(folder, { recursive: true })), "."]) {
+    const path = join(folder, entry);
+    if ((await lstat(path)).isDirectory()) await chmod(path, 0o755);
+    await lutimes(path, epoch, epoch);
+  }
+}
+
+async function dpkgDeb(args: string[], epoch: number): Promise<void> {
+  const argv = ["dpkg-deb", ...args];
+  if (Bun.which("dpkg-deb") === null) throw new Error("dpkg-deb is not there (Debian: apt-get install dpkg)");
+  const child = Bun.spawn(argv, {
+    env: {
+      PATH: process.env.PATH ?? "/usr/bin:/bin",
+      LC_ALL: "C",
+      SOURCE_DATE_EPOCH: String(epoch),
+      // The bytes of xz depend on whether it runs in one thread or in several: one, as every machine can.
+      DPKG_DEB_THREADS_MAX: "1",
+    },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (code !== 0) throw new Error(`${argv.join(" ")} failed (${code}):\n${out}${err}`);
+}

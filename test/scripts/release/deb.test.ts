@@ -1,0 +1,79 @@
+import { describe, expect, test } from "bun:test";
+import { debianVersion, packagedUnit } from "../../../scripts/lib/release/deb.ts";
+import { elfNeeds, libcDependency } from "../../../scripts/lib/release/elf-needs.ts";
+
+const UNIT = await Bun.file(new URL("../../../systemd/licmond.service", import.meta.url)).text();
+
+describe("debianVersion", () => {
+  test.each([
+    ["0.1.0", "0.1.0-1"],
+    ["12.3.4", "12.3.4-1"],
+    ["1.3.0-rc.1", "1.3.0~rc.1-1"],
+    ["1.3.0-beta-2", "1.3.0~beta.2-1"],
+  ])("%s → %s", (version, debian) => {
+    expect(debianVersion(version)).toBe(debian);
+  });
+
+  test.each(["1.2", "v1.2.3", "1.2.3+build", "1.2.3\nDepends: x", ""])("%j is refused", (version) => {
+    expect(() => debianVersion(version)).toThrow("is no version of the form");
+  });
+});
+
+describe("packagedUnit", () => {
+  test("starts the package's binary, and differs in nothing else", () => {
+    const packaged = packagedUnit(UNIT);
+    expect(packaged).toContain("\nExecStart=/usr/bin/licmond serve");
+    expect(packaged).not.toContain("/usr/local");
+    expect(packaged.replaceAll("/usr/bin/licmond", "/usr/local/bin/licmond")).toBe(UNIT);
+  });
+
+  test("a unit that starts something else is refused", () => {
+    expect(() => packagedUnit("[Service]\nExecStart=/opt/licmond serve\n")).toThrow("does not start");
+  });
+});
+
+describe("elfNeeds", () => {
+  test("agrees with readelf about the Bun that runs this", async () => {
+    const readelf = Bun.which("readelf");
+    if (readelf === null || process.platform !== "linux") return console.warn("skipped: no readelf here");
+    const needs = elfNeeds(await Bun.file(process.execPath).bytes());
+    const printed = Bun.spawnSync([readelf, "-d", "-V", "-W", process.execPath]).stdout.toString();
+    const libraries = [...printed.matchAll(/\(NEEDED\).*\[(.*)\]/g)].map(([, name]) => name);
+    expect(libraries.length).toBeGreaterThan(0);
+    expect([...needs.libraries]).toEqual(libraries as string[]);
+    const section = printed.slice(printed.indexOf(".gnu.version_r"));
+    const versions = [...section.matchAll(/Name: (\S+)\s+Flags/g)].map(([, name]) => name as string);
+    expect(versions.length).toBeGreaterThan(0);
+    expect([...needs.versions.values()].flat().sort()).toEqual(versions.sort());
+  });
+
+  test.each([
+    ["a script", new TextEncoder().encode(`#!/bin/sh\n${"#".repeat(80)}`)],
+    ["nothing", new Uint8Array()],
+    ["a 32-bit file", Uint8Array.from([0x7f, 0x45, 0x4c, 0x46, 1, 1, ...new Array<number>(64).fill(0)])],
+  ])("refuses %s", (_, bytes) => {
+    expect(() => elfNeeds(bytes)).toThrow("not a 64-bit");
+  });
+});
+
+describe("libcDependency", () => {
+  const needs = (libraries: string[], versions: string[]) => ({
+    machine: 62,
+    libraries,
+    versions: new Map([["libc.so.6", versions]]),
+  });
+
+  test("the newest version counts, as numbers", () => {
+    expect(libcDependency(needs(["libc.so.6"], ["GLIBC_2.9", "GLIBC_2.17", "GLIBC_2.2.5"]))).toBe(
+      "libc6 (>= 2.17)",
+    );
+  });
+
+  test("versions that are no numbers say nothing", () => {
+    expect(libcDependency(needs(["libc.so.6", "libm.so.6"], ["GLIBC_PRIVATE"]))).toBe("libc6");
+  });
+
+  test("a library of another package is an error", () => {
+    expect(() => libcDependency(needs(["libc.so.6", "libssl.so.3"], []))).toThrow("libssl.so.3");
+  });
+});
