@@ -1,0 +1,214 @@
+import { describe, expect, test } from "bun:test";
+import { createAlertSite, type Watching } from "./alert-site.ts";
+import type { FlexnetState } from "./flexnet-says.ts";
+import { until } from "./harness.ts";
+import { createReceiver, type Receiver } from "./receiver.ts";
+
+const webhook = ({ url }: Receiver, path: string, more = "") =>
+  `[[notifications]]\ntype = "webhook"\nurl = "${url}${path}"\n${more}\n`;
+
+/** Seats in use of features of ten seats each. */
+const used = (features: Readonly<Record<string, number>>): FlexnetState => ({
+  features: Object.fromEntries(
+    Object.entries(features).map(([name, seats]) => [name, { total: 10, used: seats }]),
+  ),
+});
+
+const told = (receiver: Receiver, path = "/hook") =>
+  receiver.messages(path).flatMap(({ alerts }) => alerts.map(({ kind, feature }) => `${kind} ${feature}`));
+
+/** Waits until these were told, in any order, and no other. */
+async function untilTold(receiver: Receiver, wanted: readonly string[], path = "/hook") {
+  await until(`${wanted} is told`, () => told(receiver, path).length >= wanted.length || undefined);
+  expect(told(receiver, path).toSorted()).toEqual([...wanted].sort());
+}
+
+const features = async (at: Watching) =>
+  [...new Set((await at.firing()).map(({ feature }) => feature ?? ""))].sort();
+
+describe("overrides", () => {
+  test.concurrent("by globs: thresholds, polls, a time that it must last, and none at all", async () => {
+    await using site = await createAlertSite();
+    await site.write(`
+[alerts]
+usage_warning = 80
+usage_critical = 95
+[[alerts.overrides]]
+feature = "half-*"
+usage_warning = 50
+[[alerts.overrides]]
+feature = "thr?ce"
+failures = 3
+[[alerts.overrides]]
+feature = "*-job"
+for = "3s"
+[[alerts.overrides]]
+server = "e?a"
+daemon = "acm*"
+feature = "noisy"
+enabled = false
+[[alerts.overrides]]
+server = "other*"
+feature = "*"
+enabled = false
+`);
+    const busy = used({ "half-full": 6, thrice: 9, "night-job": 9, noisy: 9, plain: 9 });
+    await using at = await site.watch();
+    await at.poll(busy);
+    expect(await features(at)).toEqual(["half-full", "plain"]);
+    const since = Date.now();
+    await at.poll(busy);
+    expect(await features(at)).toEqual(["half-full", "plain"]);
+    await at.poll(busy);
+    expect(await features(at)).toEqual(["half-full", "plain", "thrice"]);
+    await until("it has lasted", () => Date.now() - since > 3_100 || undefined);
+    await at.poll(busy);
+    expect(await features(at)).toEqual(["half-full", "night-job", "plain", "thrice"]);
+  }, 30_000);
+});
+
+describe("an alert that somebody handles", () => {
+  test.concurrent("is told once, reminded of until it is acknowledged, and told of when it ends", async () => {
+    await using receiver = createReceiver();
+    await using site = await createAlertSite();
+    await site.write(`[alerts]\nrecoveries = 1\nreminder = "1s"\n${webhook(receiver, "/hook")}`);
+    await using at = await site.watch();
+    await at.poll(used({ solver: 9 }), 3);
+    await untilTold(receiver, ["fired solver"]);
+    // Time alone brings reminders: it is looked at once a minute, and with each reload.
+    await at.reload();
+    await untilTold(receiver, ["fired solver", "reminder solver"]);
+
+    const [alert] = await at.firing();
+    const acknowledged = await at.post(`/api/licenses/alerts/${alert?.id}/acknowledge`, {
+      comment: "Ann looks into it\r\nBcc: all@company.example",
+    });
+    expect(await acknowledged.json()).toMatchObject({
+      ...{ acknowledged: true, acknowledgedBy: "test-1", state: "firing" },
+      comment: "Ann looks into it\r\nBcc: all@company.example",
+    });
+    const remindedAt = Date.now();
+    await until("a reminder would be due", () => Date.now() - remindedAt > 1_500 || undefined);
+    await at.reload();
+    await at.poll(used({ solver: 1 }));
+    await untilTold(receiver, ["fired solver", "reminder solver", "resolved solver"]);
+    expect(await at.alerts("acknowledged=true")).toMatchObject([{ id: alert?.id, state: "resolved" }]);
+    const again = await at.post(`/api/licenses/alerts/${alert?.id}/acknowledge`, {});
+    expect([again.status, await again.json()]).toMatchObject([409, { code: "CONFLICT" }]);
+    expect((await at.post("/api/licenses/alerts/999999/silence", { durationSeconds: 5 })).status).toBe(404);
+  }, 30_000);
+
+  test.concurrent("a silence holds over its end, its return and a restart, and is over when it is over", async () => {
+    await using receiver = createReceiver();
+    await using site = await createAlertSite();
+    await site.write(`[alerts]\nrecoveries = 1\n${webhook(receiver, "/hook")}`);
+    let silencedUntil = "";
+    {
+      await using at = await site.watch();
+      await at.poll(used({ solver: 9 }));
+      await untilTold(receiver, ["fired solver"]);
+      const [alert] = await at.firing();
+      silencedUntil = new Date(Date.now() + 6_000).toISOString();
+      const silenced = await at.post(`/api/licenses/alerts/${alert?.id}/silence`, { until: silencedUntil });
+      expect(await silenced.json()).toMatchObject({ silencedUntil });
+      // Who heard of its begin hears of its end.
+      await at.poll(used({ solver: 1 }));
+      await untilTold(receiver, ["fired solver", "resolved solver"]);
+    }
+    await using at = await site.watch();
+    await at.poll(used({ solver: 9 }));
+    expect(await at.firing()).toMatchObject([{ rule: "usage", silencedUntil }]);
+    await at.reload();
+    expect(told(receiver)).toEqual(["fired solver", "resolved solver"]);
+    await until("the silence is over", () => Date.now() > Date.parse(silencedUntil) || undefined);
+    await at.reload();
+    await untilTold(receiver, ["fired solver", "resolved solver", "fired solver"]);
+  }, 40_000);
+});
+
+describe("a restart", () => {
+  test.concurrent("kill -9: nothing fires twice, and nothing that ended or began meanwhile is forgotten", async () => {
+    await using receiver = createReceiver();
+    await using site = await createAlertSite();
+    await site.write(`[alerts]\nfailures = 4\nrecoveries = 2\n${webhook(receiver, "/hook")}`);
+    const degraded: FlexnetState = { ...used({ solver: 9, mesher: 9 }), members: ["up", "up", "down"] };
+    let fired: readonly { readonly id: number; readonly startedAt: string }[] = [];
+    {
+      await using at = await site.watch();
+      await at.poll(used({ solver: 9, mesher: 9 }));
+      fired = await at.firing();
+      await untilTold(receiver, ["fired mesher", "fired solver"]);
+      // Three of four bad polls; the last may be killed before it is stored.
+      await at.poll(degraded, 3);
+      await at.daemon.kill();
+    }
+    await using at = await site.watch();
+    expect(await at.firing()).toMatchObject(fired.map(({ id, startedAt }) => ({ id, startedAt })));
+    // With the poll at its start there were four.
+    await at.poll(degraded);
+    expect((await at.firing()).some(({ rule }) => rule === "server_degraded")).toBe(true);
+    await untilTold(receiver, ["fired mesher", "fired solver", "fired null"]);
+    await at.poll(used({ solver: 9, mesher: 1, viewer: 9 }), 2);
+    const known = fired.map(({ id }) => id);
+    expect((await at.firing()).filter(({ id }) => known.includes(id))).toHaveLength(1);
+    await untilTold(receiver, [
+      ...["fired mesher", "fired solver", "fired null"],
+      ...["resolved mesher", "resolved null", "fired viewer", "fired viewer"],
+    ]);
+  }, 40_000);
+});
+
+describe("maintenance", () => {
+  test.concurrent("what is bad in a window is not counted, and what stays bad behind it fires", async () => {
+    await using receiver = createReceiver();
+    await using site = await createAlertSite();
+    const hook = webhook(receiver, "/hook");
+    const start = new Date(Date.now() - 60_000).toISOString();
+    await site.write(
+      `[alerts]\nfailures = 1\n${hook}\n[[maintenance]]\nservers = ["ed*"]\nstart = ${start}\nduration = "1h"\n`,
+    );
+    await using at = await site.watch();
+    await at.poll({ ...used({ solver: 10 }), members: ["up", "up", "down"] }, 3);
+    expect(await at.firing()).toEqual([]);
+    await site.write(`[alerts]\nfailures = 1\n${hook}`);
+    await at.reload();
+    expect(await at.firing()).toEqual([]);
+    await at.poll({ ...used({ solver: 10 }), members: ["up", "up", "down"] });
+    expect((await at.firing()).map(({ rule }) => rule).sort()).toEqual([
+      ...["seats_exhausted", "server_degraded", "usage"],
+    ]);
+    await untilTold(receiver, ["fired null", "fired solver", "fired solver"]);
+  }, 30_000);
+
+  test.concurrent("a daily window keeps its time of day over a change of the clocks", async () => {
+    const zone = "Europe/Berlin";
+    const offset = (at: number) =>
+      /GMT([+-]\d\d:\d\d)/.exec(
+        new Intl.DateTimeFormat("en", { timeZone: zone, timeZoneName: "longOffset" }).format(at),
+      )?.[1] ?? "";
+    const now = Date.now();
+    // A day in the half of the year in which the clocks are not what they are now.
+    const other = [1, 7]
+      .map((month) => now - month * 30 * 86_400_000)
+      .find((at) => offset(at) !== offset(now));
+    const day = new Date(other ?? now - 210 * 86_400_000).toISOString().slice(0, 10);
+    const clock = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeStyle: "medium" }).format(
+      now - 300_000,
+    );
+    const start = `${day}T${clock}${offset(Date.parse(day))}`;
+    expect(offset(Date.parse(day))).not.toBe(offset(now));
+
+    await using site = await createAlertSite();
+    const window = (duration: string) =>
+      `[[maintenance]]\nservers = ["eda"]\nstart = ${start}\nduration = "${duration}"\nevery = "day"\n`;
+    await site.write(window("20m"));
+    await using at = await site.watch({ env: { TZ: zone } });
+    await at.poll(used({ solver: 10 }));
+    expect(await at.firing()).toEqual([]);
+    // An hour later or earlier it would be another window: this one is over already.
+    await site.write(window("4m"));
+    await at.reload();
+    await at.poll(used({ solver: 10 }));
+    expect((await at.firing()).length).toBe(2);
+  }, 30_000);
+});
