@@ -18,6 +18,7 @@ import { healthOf } from "./daemon/health.ts";
 import { createKeyWatch } from "./daemon/key-watch.ts";
 import { processLogging } from "./daemon/logging.ts";
 import { createLoopLag } from "./daemon/loop-lag.ts";
+import { createMeters } from "./daemon/meters.ts";
 import type { ServiceManager } from "./daemon/notify.ts";
 import { countersOf, createHostRoom, createLogsPort, sampleReader } from "./daemon/ports.ts";
 import { serviceStatus } from "./daemon/service-status.ts";
@@ -29,8 +30,9 @@ import { hostZone } from "./domain/zone.ts";
 import { createSampler } from "./events/sampler.ts";
 import { createPseudonyms } from "./http/anonymous/pseudonyms.ts";
 import { createApp } from "./http/app.ts";
-import type { DaemonStatus } from "./http/deps.ts";
+import type { DaemonStatus, HttpDeps } from "./http/deps.ts";
 import { listen } from "./http/listen.ts";
+import { createRequestCounters } from "./http/request-counters.ts";
 import { createHub } from "./http/streams/hub.ts";
 import { createTeller } from "./http/streams/telling.ts";
 import type { TlsMaterial } from "./http/tls.ts";
@@ -190,7 +192,10 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       ...{ servers, clock, timers: systemTimers, log: log("collector"), random: Math.random },
       concurrency: config.collector.concurrency,
       poll: poller.poll,
-      record: live.record,
+      record: (outcome, nextPollAt) => {
+        meters.polled(outcome);
+        return live.record(outcome, nextPollAt);
+      },
       forget: poller.forget,
     });
     applyServers = (next) => {
@@ -238,8 +243,20 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const history = createHistoryClient({ path: store.path, clock, log: log("store") });
     teardown.add("history", () => history.stop());
 
+    const requests = createRequestCounters();
+    const meters = createMeters({
+      ...{ bus, snapshot: live.snapshot, firing: alerts.firing },
+      view: () => ({
+        ...{ build, startedAt, lastReload, streams: hub.counts(), eventLoopLagMs: lag.longestMs() },
+        ...{ databaseBytes: store.sizeBytes(), disk: host.sample().disk },
+        runningPolls: collector.status().runningPolls,
+      }),
+    });
+    meters.add(requests.emit);
+    teardown.add("meters", () => meters.stop());
+
     const timezone = hostZone();
-    const app = createApp({
+    const httpDeps: HttpDeps = {
       ...{ clock, log, build, live, pseudonyms, execute, keys, quotas, host, collector },
       logs: createLogsPort(store, bus),
       alerts: alerts.port,
@@ -285,7 +302,9 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
         counters: () => countersOf(collector, hub, lag),
         reload: () => reload(printWithoutFile),
       },
-    });
+      meters: meters.emit,
+    };
+    const app = createApp(httpDeps, requests);
     const room = createCertificateRoom(config.http.tls, clock, log("http"));
     teardown.add("certificate", () => room.stop());
     certificate = room;

@@ -48,5 +48,6 @@ function nothingBehind(build: BuildInfo): HttpDeps {
     logs: { recent: none, search: none, stats: none, clear: none },
     history: { query: none },
     daemon: { status: none, counters: none, reload: none },
+    meters: none,
   };
 }

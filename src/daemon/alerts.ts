@@ -11,6 +11,7 @@ import { createSender } from "../alerts/notify/senders.ts";
 import { createTargets } from "../alerts/notify/targets.ts";
 import { createSettings } from "../alerts/settings.ts";
 import type { Config } from "../config/config.ts";
+import type { Alert } from "../domain/alerts.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { DenialEvent } from "../domain/events.ts";
 import type { Log } from "../domain/log.ts";
@@ -29,6 +30,8 @@ const PAGE_EVENTS = 500;
 /** Alerts with their notifications. */
 export interface AlertRoom {
   readonly port: AlertsPort;
+  /** Alerts that fire now. */
+  firing(): readonly Alert[];
   start(): void;
   /** The config was read again. */
   configured(): void;
@@ -75,6 +78,7 @@ export function createAlertRoom(deps: AlertRoomDeps): AlertRoom {
       acknowledge: engine.acknowledge,
       silence: engine.silence,
     },
+    firing: engine.firing,
     start() {
       dispatcher.configure(createTargets(config().notifications));
       engine.start();

@@ -10,7 +10,7 @@ import { docsRoutes } from "./docs/routes.ts";
 import { createExchanges } from "./exchange.ts";
 import { createForcePoll } from "./force-poll.ts";
 import { createClientAddress } from "./limits/client-address.ts";
-import { accessLog, createRequestCounters } from "./plugins/access-log.ts";
+import { accessLog } from "./plugins/access-log.ts";
 import { addressLimit } from "./plugins/address-limit.ts";
 import { answerHeaders } from "./plugins/answer-headers.ts";
 import { answered } from "./plugins/answered.ts";
@@ -23,6 +23,7 @@ import { knownPath } from "./plugins/known-path.ts";
 import { requestId } from "./plugins/request-id.ts";
 import { responseHeaders } from "./plugins/response-headers.ts";
 import { socketOrigin } from "./plugins/socket-origin.ts";
+import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { createRouteTable } from "./route-table.ts";
 import { alertRoutes } from "./routes/alerts.ts";
 import { denialRoutes } from "./routes/denials.ts";
@@ -39,6 +40,7 @@ import { logRoutes } from "./routes/logs.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { networkRoutes } from "./routes/network.ts";
 import { pingRoutes } from "./routes/ping.ts";
+import { createScrape, prometheusRoutes } from "./routes/prometheus.ts";
 import { reloadRoutes } from "./routes/reload.ts";
 import { rescanRoutes } from "./routes/rescan.ts";
 import { serverInfoRoutes } from "./routes/server-info.ts";
@@ -65,10 +67,9 @@ const SOCKETS = {
  * The HTTP side of the daemon. The order of the checks is the order of the plugins below;
  * all of them run before a byte of a body is read, and what they need to know of a route the route declares.
  */
-export function createApp(deps: HttpDeps) {
+export function createApp(deps: HttpDeps, counters: RequestCounters = createRequestCounters()) {
   const table = createRouteTable(() => app.routes);
   const exchanges = createExchanges(table.find);
-  const counters = createRequestCounters();
   const log = deps.log("http");
   const auth = deps.log("auth");
   const { clock, keys, quotas } = deps;
@@ -112,18 +113,20 @@ export function apiDocument(deps: HttpDeps): ReturnType<typeof openApiDocument> 
 function apiRoutes(
   deps: HttpDeps,
   exchanges: ReturnType<typeof createExchanges>,
-  counters: ReturnType<typeof createRequestCounters>,
+  counters: RequestCounters,
   audit: Audit,
 ) {
   const answers = createAnswers();
   const snapshotFor = createSnapshotFor(deps.live, deps.pseudonyms);
   const forcePoll = createForcePoll(deps, audit);
+  const scrape = createScrape(deps);
   return new Elysia({ name: "api" })
     .use(healthRoutes(deps))
     .use(pingRoutes(deps))
     .use(statusRoutes(deps))
     .use(serverInfoRoutes(deps))
-    .use(metricsRoutes(deps, counters))
+    .use(metricsRoutes(deps, counters, scrape))
+    .use(prometheusRoutes(scrape))
     .use(networkRoutes(deps))
     .use(licenseRoutes(deps, snapshotFor, exchanges, answers, forcePoll))
     .use(featureRoutes(snapshotFor, exchanges, answers))

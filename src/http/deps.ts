@@ -9,6 +9,7 @@ import type { LogOf } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import type { PollError, PollRaw } from "../domain/poll.ts";
 import type { LogSource } from "../domain/words.ts";
+import type { Emit } from "../export/family.ts";
 import type { AlertFilter } from "../store/alerts.ts";
 import type { DenialFilter, DenialPage, DenialQuery } from "../store/denial-queries.ts";
 import type { FoundLogs, LogFilter, LogStats } from "../store/logs.ts";
@@ -42,6 +43,8 @@ export interface HttpDeps {
   readonly history: HistoryPort;
   readonly alerts: AlertsPort;
   readonly daemon: DaemonPort;
+  /** Hands out the daemon's own metrics for Prometheus, those of requests included; called once a scrape. */
+  meters(emit: Emit): void;
 }
 
 export interface BuildInfo {

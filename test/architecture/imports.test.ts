@@ -26,10 +26,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ["domain", "managers"],
   simulator: ["domain", "managers"],
 
+  export: ["domain", "system", "config"],
+
   collector: ["domain", "managers", "store", "events", "system", "config"],
   alerts: ["domain", "managers", "store", "events", "system", "config"],
 
-  http: ["domain", "managers", "store", "events", "system", "config", "collector", "alerts"],
+  http: ["domain", "managers", "store", "events", "system", "config", "export", "collector", "alerts"],
 
   daemon: [
     "domain",
@@ -39,6 +41,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "system",
     "config",
     "simulator",
+    "export",
     "collector",
     "alerts",
     "http",
@@ -54,6 +57,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "system",
     "config",
     "simulator",
+    "export",
     "collector",
     "alerts",
     "http",

@@ -10,6 +10,7 @@ import type { MonitoredServer } from "../../src/domain/server.ts";
 import type { Role } from "../../src/domain/words.ts";
 import { type App, apiDocument, createApp } from "../../src/http/app.ts";
 import type { HttpDeps, HttpSettings, KeyCheck, RescanRow } from "../../src/http/deps.ts";
+import { createRequestCounters } from "../../src/http/request-counters.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import { type ApiDocument, type Conformance, createConformance } from "./document.ts";
 import { emptyHistory } from "./history-port.ts";
@@ -175,6 +176,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
     const error = failures.get(server) ?? null;
     return { server, status: error === null ? "ok" : "failed", durationMs: 12, error };
   };
+  const requests = createRequestCounters();
   const deps: HttpDeps = {
     clock: { now: () => result.now },
     log,
@@ -293,9 +295,10 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       }),
       reload: () => ({ outcome: "applied", problems: [], needRestart: [] }),
     },
+    meters: requests.emit,
     ...over,
   };
-  const app = createApp(deps);
+  const app = createApp(deps, requests);
   const result: Bench = {
     app,
     deps,

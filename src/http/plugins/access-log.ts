@@ -1,32 +1,21 @@
 import type { Log } from "../../domain/log.ts";
 import type { Exchanges } from "../exchange.ts";
+import type { RequestCounters } from "../request-counters.ts";
 import type { LastStep } from "./answered.ts";
-
-/** Requests answered since the start, by status. */
-export interface RequestCounters {
-  count(status: number): void;
-  byStatus(): Readonly<Record<string, number>>;
-}
-
-export function createRequestCounters(): RequestCounters {
-  const counts = new Map<number, number>();
-  return {
-    count: (status) => counts.set(status, (counts.get(status) ?? 0) + 1),
-    byStatus: () => Object.fromEntries([...counts].sort(([a], [b]) => a - b).map(([k, v]) => [String(k), v])),
-  };
-}
 
 /** Counts and logs every answer. The query stays out: it may hold a key. */
 export function accessLog(exchanges: Exchanges, counters: RequestCounters, log: Log): LastStep {
   return (request, { status }) => {
-    counters.count(status);
     const exchange = exchanges.find(request);
+    const { method } = request;
+    const durationMs = exchange === undefined ? null : performance.now() - exchange.startedAt;
+    counters.count({ method, route: exchange?.route?.path ?? null, status, durationMs });
     log.debug("Request", {
       requestId: exchange?.id,
-      method: request.method,
+      method,
       path: exchange?.path.slice(0, 500),
       status,
-      durationMs: exchange && Math.round((performance.now() - exchange.startedAt) * 100) / 100,
+      durationMs: durationMs === null ? undefined : Math.round(durationMs * 100) / 100,
       keyId: exchange?.caller?.id,
     });
   };

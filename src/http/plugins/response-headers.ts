@@ -11,8 +11,8 @@ const API_POLICY = "default-src 'none'; frame-ancestors 'none'";
 const STRICT_TRANSPORT = "max-age=86400";
 
 /**
- * Headers that every answer has: what keeps a browser from reading anything into it, and on `/api` what keeps
- * shared caches from mixing up keys.
+ * Headers that every answer has: what keeps a browser from reading anything into it, and on `/api` and `/metrics` what
+ * keeps shared caches from mixing up keys and formats.
  */
 export function responseHeaders(exchanges: Exchanges, isTls: () => boolean) {
   return new Elysia({ name: "response-headers" }).onRequest(({ request }) => {
@@ -21,7 +21,7 @@ export function responseHeaders(exchanges: Exchanges, isTls: () => boolean) {
     headers["referrer-policy"] = "no-referrer";
     headers["content-security-policy"] = API_POLICY;
     if (isTls()) headers["strict-transport-security"] = STRICT_TRANSPORT;
-    if (!path.startsWith("/api")) return;
+    if (!path.startsWith("/api") && !path.startsWith("/metrics")) return;
     headers["cache-control"] = "private, no-cache";
     headers.vary = "Accept, X-API-Key, Authorization";
   });

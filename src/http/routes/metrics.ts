@@ -4,9 +4,11 @@ import { iso } from "../../domain/clock.ts";
 import type { Snapshot } from "../../domain/picture.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { type Summary, summarise } from "../../domain/summary.ts";
+import { metricsFormat } from "../answers/metrics-format.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { RequestCounters } from "../plugins/access-log.ts";
+import type { RequestCounters } from "../request-counters.ts";
+import { type Scrape, TEXT_CONTENT } from "./prometheus.ts";
 
 const Count = Type.Integer({ minimum: 0 });
 const Percent = nullable(Type.Number({ minimum: 0 }));
@@ -32,15 +34,18 @@ const Metrics = Type.Object({
   }),
 });
 
-/** The metrics event of the streams, plus the daemon's own counters. */
+/** The metrics event of the streams, plus the daemon's own counters; or what Prometheus is told, by `Accept`. */
 export function metricsRoutes(
   { clock, host, live, daemon }: Pick<HttpDeps, "clock" | "host" | "live" | "daemon">,
   requests: RequestCounters,
+  scrape: Scrape,
 ) {
   const seats = seatsOf();
   return new Elysia({ name: "routes/metrics" }).get(
     "/api/metrics",
-    () => {
+    ({ request }) => {
+      const format = metricsFormat(request.headers.get("accept"));
+      if (format !== "json") return scrape(format);
       const { cpu, memory, disk } = host.sample();
       const { total, used, utilization } = seats(live.snapshot());
       const { polls, parseProblems, streamClients, memoryBytes, cpuSeconds, eventLoopLagMs } =
@@ -64,7 +69,9 @@ export function metricsRoutes(
       access: "read",
       tag: "Service",
       summary: "Load, seats and the daemon's own counters",
-      answers: { 200: { description: "One sample", schema: Metrics } },
+      description:
+        "As text for Prometheus where `Accept` names one of its formats: then it is what `/metrics` answers.",
+      answers: { 200: { description: "One sample", schema: Metrics, content: TEXT_CONTENT } },
     }),
   );
 }

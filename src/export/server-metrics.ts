@@ -1,0 +1,128 @@
+import type { ServerPicture } from "../domain/picture.ts";
+import { DATA_STATES, PART_STATUSES, SERVER_STATUSES } from "../domain/words.ts";
+import { counter, type Emit, emitKnown, emitOneOf, gauge, type Labels, seconds } from "./family.ts";
+import { emitFeature } from "./feature-metrics.ts";
+
+/** Families about servers, their members and their daemons. */
+export const SERVER = {
+  info: gauge(
+    "license_server_info",
+    "Always 1; name, manager and the labels of the config, each as label_<name>.",
+  ),
+  enabled: gauge("license_server_enabled", "1 while the server is polled, 0 while the config disables it."),
+  status: gauge("license_server_status", "1 for the reachability that holds, 0 for the others."),
+  dataState: gauge("license_server_data_state", "1 for the outcome of the last poll, 0 for the others."),
+  collected: gauge(
+    "license_server_collected_timestamp_seconds",
+    "Time of the last good reading; absent before the first.",
+  ),
+  polled: gauge("license_server_last_poll_timestamp_seconds", "Time of the last poll, whatever came of it."),
+  pollDuration: gauge("license_server_last_poll_duration_seconds", "How long the last poll took."),
+  features: gauge("license_server_features", "Features of the server by the state of their numbers."),
+  checkouts: gauge("license_server_checkouts", "Checkouts in the last good reading, while it is fresh."),
+  unparsed: gauge("license_server_unparsed_lines", "Lines of the last output that no rule knew."),
+  memberStatus: gauge(
+    "license_member_status",
+    "1 for the status that holds of a member host, 0 for the others.",
+  ),
+  memberMaster: gauge("license_member_master", "1 for the member that serves, 0 for the others."),
+  memberReachable: gauge(
+    "license_member_reachable",
+    "1 when the member took a TCP connection at the last poll.",
+  ),
+  memberConnect: gauge("license_member_connect_seconds", "How long that connection took."),
+  daemonStatus: gauge(
+    "license_daemon_status",
+    "1 for the status that holds of a vendor daemon or ISV server, 0 for the others.",
+  ),
+  daemonCheckouts: counter(
+    "license_daemon_checkouts_total",
+    "Checkouts since the start of the daemon, as it counts them itself (RLM).",
+  ),
+  daemonDenials: counter(
+    "license_daemon_denials_total",
+    "Denials since the start of the daemon, as it counts them itself (RLM).",
+  ),
+  daemonRemovals: counter(
+    "license_daemon_removals_total",
+    "Removals since the start of the daemon, as it counts them itself (RLM).",
+  ),
+} as const;
+
+/** A generator that visits a server of thousands of features stops this often, for others to have their turn. */
+const FEATURES_A_STEP = 50;
+
+/**
+ * Hands out everything there is to measure of one server; every step is short. What is not fresh is not handed out:
+ * a number that repeats looks as if somebody had read it. States, times of reading and expiry dates always are.
+ */
+export function* emitServer(picture: ServerPicture, emit: Emit): Generator<void> {
+  const { server, features } = picture;
+  const labels: Labels = [["server", server.id]];
+  emit(
+    SERVER.info,
+    [
+      ...labels,
+      ["name", server.name],
+      ["manager", server.manager],
+      ...Object.entries(server.labels).map(([name, value]) => [`label_${name}`, value] as const),
+    ],
+    1,
+  );
+  emit(SERVER.enabled, labels, server.enabled ? 1 : 0);
+  emitOneOf(emit, SERVER.status, labels, { label: "status", words: SERVER_STATUSES, now: picture.status });
+  emitOneOf(emit, SERVER.dataState, labels, { label: "state", words: DATA_STATES, now: picture.state });
+  emitKnown(emit, SERVER.collected, labels, seconds(picture.collectedAt));
+  emitKnown(emit, SERVER.polled, labels, seconds(picture.lastPollAt));
+  emitKnown(emit, SERVER.pollDuration, labels, seconds(picture.pollDurationMs));
+  if (picture.lastPollAt !== null) emit(SERVER.unparsed, labels, picture.unparsedLines);
+  emitParts(picture, labels, emit);
+  yield;
+
+  const states = { ok: 0, partial: 0, stale: 0, failed: 0 };
+  let checkouts = 0;
+  for (const [index, feature] of features.entries()) {
+    states[feature.state]++;
+    checkouts += feature.checkouts.length;
+    emitFeature(server.id, feature, emit);
+    if (index % FEATURES_A_STEP === FEATURES_A_STEP - 1) yield;
+  }
+  for (const state of DATA_STATES) emit(SERVER.features, [...labels, ["state", state]], states[state]);
+  if (isFresh(picture)) emit(SERVER.checkouts, labels, checkouts);
+}
+
+function isFresh({ state }: Pick<ServerPicture, "state">): boolean {
+  return state === "ok" || state === "partial";
+}
+
+function emitParts(picture: ServerPicture, server: Labels, emit: Emit): void {
+  const member = ({ host, port }: { host: string; port: number | null }): Labels => [
+    ...server,
+    ["member", port === null ? host : `${port}@${host}`],
+  ];
+  for (const part of distinct(picture.members, (one) => `${one.port}@${one.host}`)) {
+    const labels = member(part);
+    emitOneOf(emit, SERVER.memberStatus, labels, {
+      ...{ label: "status", words: PART_STATUSES, now: part.status },
+    });
+    emit(SERVER.memberMaster, labels, part.master ? 1 : 0);
+  }
+  for (const part of distinct(picture.reachability, (one) => `${one.port}@${one.host}`)) {
+    if (part.reachable === null) continue;
+    emit(SERVER.memberReachable, member(part), part.reachable ? 1 : 0);
+    emitKnown(emit, SERVER.memberConnect, member(part), seconds(part.connectMs));
+  }
+  for (const { name, status, totals } of distinct(picture.daemons, (one) => one.name)) {
+    const labels: Labels = [...server, ["daemon", name]];
+    emitOneOf(emit, SERVER.daemonStatus, labels, { label: "status", words: PART_STATUSES, now: status });
+    if (totals === null || !isFresh(picture)) continue;
+    emitKnown(emit, SERVER.daemonCheckouts, labels, totals.checkouts);
+    emitKnown(emit, SERVER.daemonDenials, labels, totals.denials);
+    emitKnown(emit, SERVER.daemonRemovals, labels, totals.removals);
+  }
+}
+
+/** The first of each name: a tool may print a part twice, and two samples of one series are an error. */
+function distinct<T>(parts: readonly T[], nameOf: (part: T) => string): readonly T[] {
+  return [...new Map(parts.toReversed().map((part) => [nameOf(part), part])).values()].reverse();
+}

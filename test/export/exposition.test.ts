@@ -1,0 +1,222 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { ServerPicture } from "../../src/domain/picture.ts";
+import { createExposition } from "../../src/export/exposition.ts";
+import { type Emit, gauge, histogram } from "../../src/export/family.ts";
+import { createHistogram } from "../../src/export/histogram.ts";
+import type { TextFormat } from "../../src/export/text.ts";
+import { feature, monitored, NOW, picture } from "../http/make.ts";
+import { type ParsedFamily, parseText, sampleOf } from "./parse-text.ts";
+
+const render = async (
+  servers: readonly ServerPicture[],
+  format: TextFormat = "text",
+  service: (emit: Emit) => void = () => {},
+): Promise<string> =>
+  new TextDecoder("utf-8", { fatal: true }).decode(
+    await createExposition().render({ version: 1, servers }, service, format),
+  );
+
+const parsed = async (...servers: ServerPicture[]): Promise<ReadonlyMap<string, ParsedFamily>> =>
+  parseText(await render(servers));
+
+const solver = { server: "eda", daemon: "acmed", feature: "solver" };
+
+describe("a feature", () => {
+  test("that is fresh has its numbers", async () => {
+    const told = await parsed(picture("eda"));
+    expect(sampleOf(told, "license_feature_seats_issued", solver)).toBe(4);
+    expect(sampleOf(told, "license_feature_seats_used", solver)).toBe(1);
+    expect(sampleOf(told, "license_feature_seats_available", solver)).toBe(3);
+    expect(sampleOf(told, "license_feature_seats_reserved", solver)).toBe(0);
+    expect(sampleOf(told, "license_feature_seats_queued", solver)).toBe(0);
+    expect(sampleOf(told, "license_feature_utilization_ratio", solver)).toBe(0.25);
+    expect(sampleOf(told, "license_feature_unlimited", solver)).toBe(0);
+    expect(sampleOf(told, "license_feature_state", solver)).toBe(1);
+    expect(sampleOf(told, "license_feature_state", { ...solver, state: "ok" })).toBe(1);
+    expect(sampleOf(told, "license_feature_collected_timestamp_seconds", solver)).toBe((NOW - 5000) / 1000);
+    const pool = { ...solver, pool: "1", version: "v1.0" };
+    expect(sampleOf(told, "license_pool_seats_issued", pool)).toBe(4);
+    expect(sampleOf(told, "license_pool_seats_used", pool)).toBeUndefined();
+    expect(sampleOf(told, "license_pool_expiry_timestamp_seconds", pool)).toBe(
+      (Date.UTC(2026, 3, 1) - 1) / 1000,
+    );
+  });
+
+  test("that is unlimited has no numbers that it has not", async () => {
+    const unlimited = feature("solver", {
+      ...{ total: null, available: null, utilization: null, unlimited: true, used: 7 },
+    });
+    const told = await parsed(picture("eda", { features: [unlimited] }));
+    expect(sampleOf(told, "license_feature_unlimited", solver)).toBe(1);
+    expect(sampleOf(told, "license_feature_seats_used", solver)).toBe(7);
+    for (const name of ["seats_issued", "seats_available", "utilization_ratio"])
+      expect(sampleOf(told, `license_feature_${name}`, solver)).toBeUndefined();
+  });
+
+  test("that is stale has its state, its time and its dates, and no number that looks fresh", async () => {
+    const stale = feature("solver", { state: "stale" });
+    const told = await parsed(picture("eda", { state: "stale", features: [stale] }));
+    expect(sampleOf(told, "license_feature_state", { ...solver, state: "stale" })).toBe(1);
+    expect(sampleOf(told, "license_feature_collected_timestamp_seconds", solver)).toBe((NOW - 5000) / 1000);
+    expect(sampleOf(told, "license_pool_expiry_timestamp_seconds", solver)).toBeDefined();
+    const seats = [...told.keys()].filter((name) => /seats|utilization|unlimited|checkouts/.test(name));
+    expect(seats).toEqual([]);
+  });
+
+  test("that failed has its state alone, and one with no seats no share of them", async () => {
+    const failed = feature("solver", {
+      ...{ state: "failed", total: null, used: null, available: null, collectedAt: null, pools: [] },
+    });
+    const none = feature("mesher", { total: 0, used: 0, available: 0 });
+    const told = await parsed(picture("eda", { features: [failed, none] }));
+    const ofSolver = [...told.values()].filter(({ samples }) =>
+      samples.some(({ labels }) => labels.feature === "solver"),
+    );
+    expect(ofSolver.map(({ name }) => name)).toEqual(["license_feature_state"]);
+    expect(sampleOf(told, "license_feature_seats_used", { feature: "mesher" })).toBe(0);
+    expect(told.has("license_feature_utilization_ratio")).toBe(false);
+  });
+
+  test("with a permanent pool has no expiry", async () => {
+    const permanent = { expiresOn: null, expiresAt: null, permanent: true };
+    const [pool] = feature("solver").pools;
+    if (pool === undefined) throw new Error("no pool");
+    const told = await parsed(
+      picture("eda", { features: [feature("solver", { pools: [{ ...pool, expiry: permanent }] })] }),
+    );
+    expect(told.has("license_pool_expiry_timestamp_seconds")).toBe(false);
+    expect(sampleOf(told, "license_pool_seats_issued", solver)).toBe(4);
+  });
+});
+
+describe("a server", () => {
+  test("has its status, its parts and the labels of the config", async () => {
+    const told = await parsed(
+      picture("eda", {
+        status: "degraded",
+        members: [
+          { host: "lic1", port: 27000, status: "up", master: true, version: null, error: null },
+          { host: "lic2", port: 27000, status: "down", master: false, version: null, error: null },
+          // A tool may say a thing twice.
+          { host: "lic2", port: 27000, status: "up", master: false, version: null, error: null },
+        ],
+        daemons: [
+          {
+            ...{ name: "acmed", status: "up", version: null, error: null },
+            totals: { checkouts: 12, denials: 3, removals: null },
+          },
+        ],
+      }),
+    );
+    const status = (word: string) => sampleOf(told, "license_server_status", { server: "eda", status: word });
+    expect(["up", "degraded", "down", "unknown"].map(status)).toEqual([0, 1, 0, 0]);
+    expect(
+      sampleOf(told, "license_server_info", { name: "The eda", manager: "flexnet", label_site: "muc" }),
+    ).toBe(1);
+    expect(sampleOf(told, "license_member_status", { member: "27000@lic2", status: "down" })).toBe(1);
+    expect(sampleOf(told, "license_member_master", { member: "27000@lic1" })).toBe(1);
+    expect(sampleOf(told, "license_member_connect_seconds", { member: "27000@lic1" })).toBe(0.0015);
+    expect(sampleOf(told, "license_daemon_denials_total", { daemon: "acmed" })).toBe(3);
+    expect(sampleOf(told, "license_daemon_removals_total")).toBeUndefined();
+    expect(sampleOf(told, "license_server_features", { state: "ok" })).toBe(2);
+    expect(sampleOf(told, "license_server_last_poll_duration_seconds")).toBe(0.12);
+  });
+
+  test("that was never polled has no times and no lines", async () => {
+    const told = await parsed(
+      picture("eda", {
+        ...{ status: "unknown", state: "failed", collectedAt: null, lastPollAt: null, pollDurationMs: null },
+        ...{ members: [], daemons: [], reachability: [], features: [] },
+        server: monitored("eda", { enabled: false }),
+      }),
+    );
+    expect(sampleOf(told, "license_server_enabled")).toBe(0);
+    expect([...told.keys()].filter((name) => /timestamp|duration|unparsed|checkouts/.test(name))).toEqual([]);
+  });
+
+  test("names no user and no host of one", async () => {
+    const text = await render([picture("eda")]);
+    expect(text).not.toMatch(/ada|ws01/);
+  });
+});
+
+describe("the text", () => {
+  test("of OpenMetrics ends with its mark, and counters' families have no _total", async () => {
+    const daemons = [
+      {
+        ...{ name: "acmed", status: "up" as const, version: null, error: null },
+        totals: { checkouts: 1, denials: 2, removals: 3 },
+      },
+    ];
+    const text = await render([picture("eda", { daemons })], "openmetrics");
+    expect(text).toEndWith("\n# EOF\n");
+    expect(text).toContain("# TYPE license_daemon_denials counter\nlicense_daemon_denials_total{");
+    expect(await render([picture("eda", { daemons })])).toContain(
+      "# TYPE license_daemon_denials_total counter\nlicense_daemon_denials_total{",
+    );
+    expect(sampleOf(parseText(text), "license_daemon_denials_total")).toBe(2);
+  });
+
+  test("keeps what was written of a picture, and writes another one anew", async () => {
+    const exposition = createExposition();
+    const one = picture("eda");
+    const two = picture("cad");
+    const ask = async (...servers: ServerPicture[]) =>
+      new TextDecoder().decode(await exposition.render({ version: 1, servers }, () => {}, "text"));
+    const first = await ask(one, two);
+    expect(await ask(one, two)).toBe(first);
+    const later = await ask(one, { ...two, features: [feature("solver", { used: 3 })] });
+    const told = parseText(later);
+    expect(sampleOf(told, "license_feature_seats_used", { server: "cad" })).toBe(3);
+    expect(sampleOf(told, "license_feature_seats_used", solver)).toBe(1);
+  });
+
+  test("gives back any name as it is", async () => {
+    const family = gauge("a_b", "Some help.");
+    // Half a surrogate pair cannot be written in UTF-8, and an empty value is no label.
+    const hostile = fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc.string({ unit: fc.constantFrom("\\", '"', "\n", "n", "\r", "\0", "{", "}", ",", "=", " ", "💥") }),
+    );
+    await fc.assert(
+      fc.asyncProperty(hostile, hostile, fc.double({ noNaN: true }), async (a, b, value) => {
+        for (const format of ["text", "openmetrics"] as const) {
+          const text = await render([], format, (emit) => {
+            emit(
+              family,
+              [
+                ["one", a],
+                ["two", b],
+              ],
+              value,
+            );
+          });
+          const [sample] = parseText(text).get("a_b")?.samples ?? [];
+          const expected = { ...(a !== "" && { one: a }), ...(b !== "" && { two: b }) };
+          expect(sample?.labels).toEqual(expected);
+          expect(sample?.value).toBe(value === 0 ? 0 : value);
+        }
+      }),
+    );
+  });
+
+  test("of half a surrogate pair is valid UTF-8", async () => {
+    const text = await render([], "text", (emit) => emit(gauge("a", "Help."), [["x", "a\ud800b"]], 1));
+    expect(parseText(text).get("a")?.samples[0]?.labels.x).toBe("a\ufffdb");
+  });
+
+  test("of a histogram is cumulative", async () => {
+    const durations = createHistogram([0.5, 1, 10]);
+    for (const value of [0.1, 0.5, 0.7, 20]) durations.observe(value);
+    const told = parseText(
+      await render([], "openmetrics", (emit) =>
+        durations.emit(emit, histogram("d_seconds", "Help."), [["server", "eda"]]),
+      ),
+    );
+    const bucket = (le: string) => sampleOf(told, "d_seconds_bucket", { le, server: "eda" });
+    expect(["0.5", "1.0", "10.0", "+Inf"].map(bucket)).toEqual([2, 3, 3, 4]);
+    expect(sampleOf(told, "d_seconds_count")).toBe(4);
+    expect(sampleOf(told, "d_seconds_sum")).toBeCloseTo(21.3);
+  });
+});

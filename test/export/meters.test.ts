@@ -1,0 +1,124 @@
+import { expect, test } from "bun:test";
+import type { PollOutcome } from "../../src/domain/poll.ts";
+import { createDenialMeter } from "../../src/export/denial-meter.ts";
+import { createExposition } from "../../src/export/exposition.ts";
+import type { Emit } from "../../src/export/family.ts";
+import { createPollMeter } from "../../src/export/poll-meter.ts";
+import { emitService, type ServiceView } from "../../src/export/service-metrics.ts";
+import { createRequestCounters } from "../../src/http/request-counters.ts";
+import { readProcessMetrics } from "../../src/system/process-metrics.ts";
+import { parseText, sampleOf } from "./parse-text.ts";
+
+const told = async (service: (emit: Emit) => void) =>
+  parseText(
+    new TextDecoder().decode(
+      await createExposition().render({ version: 1, servers: [] }, service, "openmetrics"),
+    ),
+  );
+
+const outcome = (serverId: string, code: "TIMEOUT" | null, durationMs: number): PollOutcome => ({
+  ...{ serverId, startedAt: 0, finishedAt: durationMs, durationMs, reading: null, reachability: [] },
+  error: code === null ? null : { code, message: "", details: null },
+  raw: {
+    argv: [],
+    exitCode: 0,
+    signal: null,
+    stdout: new Uint8Array(),
+    stderr: new Uint8Array(),
+    truncated: false,
+  },
+});
+
+test("polls are counted by server and outcome, from 0 on, as long as the server is configured", async () => {
+  const meter = createPollMeter();
+  meter.add(outcome("eda", null, 200));
+  meter.add(outcome("eda", "TIMEOUT", 30_000));
+  meter.add(outcome("gone", null, 1));
+  const seen = await told((emit) => meter.emit(emit, ["eda", "new"]));
+  const polls = (server: string, word: string) =>
+    sampleOf(seen, "licmond_polls_total", { server, outcome: word });
+  expect([polls("eda", "ok"), polls("eda", "timeout"), polls("eda", "unreachable")]).toEqual([1, 1, 0]);
+  expect([polls("new", "ok"), polls("gone", "ok")]).toEqual([0, undefined]);
+  expect(sampleOf(seen, "licmond_poll_duration_seconds_bucket", { server: "eda", le: "0.25" })).toBe(1);
+  expect(sampleOf(seen, "licmond_poll_duration_seconds_sum", { server: "eda" })).toBeCloseTo(30.2);
+  expect(sampleOf(seen, "licmond_unparsed_lines_total", { server: "eda" })).toBe(0);
+});
+
+test("denials count once each, counted ones as often as they were, and never more series than fit", async () => {
+  const meter = createDenialMeter(3);
+  const denial = { server: "eda", daemon: "acmed", feature: "solver", user: "ada", count: 4 };
+  meter.add({ ...denial, outcome: "denied" });
+  meter.add({ ...denial, outcome: "granted_later" });
+  meter.add({ ...denial, feature: null, user: null, outcome: "denied" });
+  for (let n = 0; n < 100; n++) meter.add({ ...denial, feature: `f${n}`, outcome: "denied" });
+  const seen = await told(meter.emit);
+  expect(sampleOf(seen, "license_denials_total", { feature: "solver" })).toBe(1);
+  expect(sampleOf(seen, "license_denials_total", { feature: "f0" })).toBe(1);
+  const samples = seen.get("license_denials")?.samples ?? [];
+  expect(samples).toHaveLength(3);
+  expect(samples.find(({ labels }) => labels.feature === undefined)?.value).toBe(4 + 99);
+});
+
+const VIEW: ServiceView = {
+  build: { version: "1.2.3", commit: null, bun: "1.4.5" },
+  firing: [
+    { rule: "usage", severity: "warning" },
+    { rule: "usage", severity: "warning" },
+  ],
+  runningPolls: 2,
+  streams: { sse: 3, websocket: 0 },
+  eventLoopLagMs: 12.5,
+  databaseBytes: 4096,
+  disk: 37.5,
+  lastReload: { at: 1_700_000_000_500, outcome: "refused" },
+  startedAt: 1_700_000_000_000,
+  process: { cpuSeconds: 1.5, memoryBytes: 5e7, virtualBytes: null, openFds: 20, maxFds: 1024 },
+};
+
+test("the daemon tells of itself in base units, and nothing that it does not know", async () => {
+  const seen = await told((emit) => emitService(VIEW, emit));
+  expect(sampleOf(seen, "licmond_alerts_firing", { rule: "usage", severity: "warning" })).toBe(2);
+  expect(sampleOf(seen, "licmond_alerts_firing", { rule: "disk", severity: "critical" })).toBe(0);
+  expect(sampleOf(seen, "licmond_event_loop_lag_seconds")).toBe(0.0125);
+  expect(sampleOf(seen, "licmond_storage_used_ratio")).toBe(0.375);
+  expect(sampleOf(seen, "licmond_config_last_reload_successful")).toBe(0);
+  expect(sampleOf(seen, "licmond_config_last_reload_timestamp_seconds")).toBe(1_700_000_000.5);
+  expect(sampleOf(seen, "process_start_time_seconds")).toBe(1_700_000_000);
+  expect(sampleOf(seen, "process_virtual_memory_bytes")).toBeUndefined();
+  const fresh = { ...VIEW, lastReload: null, disk: null, databaseBytes: null, eventLoopLagMs: null };
+  const names = [...(await told((emit) => emitService(fresh, emit))).keys()];
+  expect(names.filter((name) => /reload|used_ratio|database|lag/.test(name))).toEqual([]);
+});
+
+test("the process knows its memory, its time and its files", () => {
+  const seen = readProcessMetrics();
+  expect(seen.memoryBytes).toBeGreaterThan(1e6);
+  expect(seen.cpuSeconds).toBeGreaterThan(0);
+  if (process.platform === "linux") {
+    expect(seen.openFds).toBeGreaterThan(2);
+    expect(seen.maxFds).toBeGreaterThanOrEqual(seen.openFds ?? 0);
+    expect(seen.virtualBytes).toBeGreaterThan(seen.memoryBytes);
+  }
+  const blind = readProcessMetrics({
+    readFile: () => null,
+    list: () => {
+      throw new Error("no /proc");
+    },
+  });
+  expect([blind.openFds, blind.maxFds, blind.virtualBytes]).toEqual([null, null, null]);
+});
+
+test("requests have the route's pattern, and nothing that a client makes up", async () => {
+  const counters = createRequestCounters();
+  const route = "/api/licenses/servers/:id";
+  counters.count({ method: "GET", route, status: 200, durationMs: 3 });
+  counters.count({ method: "GET", route, status: 404, durationMs: 3 });
+  for (let n = 0; n < 50; n++)
+    counters.count({ method: `M${n}`, route: null, status: 404, durationMs: null });
+  const seen = await told(counters.emit);
+  expect(sampleOf(seen, "licmond_http_requests_total", { route, method: "GET", code: "200" })).toBe(1);
+  const other = { route: "unknown", method: "other", code: "404" };
+  expect(sampleOf(seen, "licmond_http_requests_total", other)).toBe(50);
+  expect(sampleOf(seen, "licmond_http_request_duration_seconds_count", { route })).toBe(2);
+  expect(counters.byStatus()).toEqual({ "200": 1, "404": 51 });
+});

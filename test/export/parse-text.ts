@@ -1,0 +1,93 @@
+/** One sample as a scraper reads it. */
+export interface ParsedSample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+export interface ParsedFamily {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly samples: readonly ParsedSample[];
+}
+
+const LABEL = /([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(,|$)/y;
+
+/**
+ * Reads both text formats strictly, without licmond's own code: each family once and in one piece, head before samples,
+ * no line that is neither. Throws what is wrong.
+ */
+export function parseText(text: string): ReadonlyMap<string, ParsedFamily> {
+  if (!text.endsWith("\n")) throw new Error("the last line has no end");
+  const families = new Map<string, { name: string; type: string; help: string; samples: ParsedSample[] }>();
+  const series = new Set<string>();
+  const lines = text.slice(0, -1).split("\n");
+  let current: { name: string; type: string; help: string; samples: ParsedSample[] } | null = null;
+  for (const [index, line] of lines.entries()) {
+    if (line === "# EOF" && index === lines.length - 1) break;
+    const help = /^# HELP ([A-Za-z_:][\w:]*) (.+)$/.exec(line);
+    if (help !== null) {
+      const [, name = "", words = ""] = help;
+      const type = new RegExp(`^# TYPE ${name} (gauge|counter|histogram)$`).exec(lines[index + 1] ?? "")?.[1];
+      if (type === undefined) throw new Error(`no type behind: ${line}`);
+      if (families.has(name)) throw new Error(`${name} comes twice`);
+      current = { name, type, help: words, samples: [] };
+      families.set(name, current);
+      continue;
+    }
+    if (line.startsWith("# TYPE ") && lines[index - 1]?.startsWith("# HELP ")) continue;
+    const found = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)$/s.exec(line);
+    if (found === null || current === null) throw new Error(`line ${index + 1} is none: ${line}`);
+    const [, name = "", inner = "", value = ""] = found;
+    const rest = name.startsWith(current.name) ? name.slice(current.name.length) : null;
+    const fits = rest === "" || (rest !== null && /^_(total|bucket|sum|count)$/.test(rest));
+    if (!fits) throw new Error(`${name} stands under ${current.name}`);
+    const key = `${name}{${inner}}`;
+    if (series.has(key)) throw new Error(`${key} comes twice`);
+    series.add(key);
+    current.samples.push({ name, labels: parseLabels(inner), value: numberOf(value) });
+  }
+  for (const { name, samples } of families.values())
+    if (samples.length === 0) throw new Error(`${name} has no samples`);
+  return families;
+}
+
+function parseLabels(inner: string): Record<string, string> {
+  const labels: Record<string, string> = {};
+  LABEL.lastIndex = 0;
+  while (LABEL.lastIndex < inner.length) {
+    const at = LABEL.lastIndex;
+    const found = LABEL.exec(inner);
+    if (found === null) throw new Error(`no label at ${at}: ${inner}`);
+    const [, name = "", value = "", comma] = found;
+    if (comma === "," && LABEL.lastIndex === inner.length) throw new Error(`a comma at the end: ${inner}`);
+    if (name in labels) throw new Error(`${name} twice: ${inner}`);
+    labels[name] = value.replace(/\\(.)/g, (_, escaped: string) => (escaped === "n" ? "\n" : escaped));
+  }
+  return labels;
+}
+
+function numberOf(text: string): number {
+  if (text === "+Inf") return Number.POSITIVE_INFINITY;
+  if (text === "-Inf") return Number.NEGATIVE_INFINITY;
+  const value = Number(text);
+  if (Number.isNaN(value) || !/^[+-]?[\d.]+(e[+-]\d+)?$/.test(text)) throw new Error(`no number: ${text}`);
+  return value;
+}
+
+/** The one sample of a family that has these labels, among others; undefined when there is none. */
+export function sampleOf(
+  families: ReadonlyMap<string, ParsedFamily>,
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): number | undefined {
+  const family = families.get(name) ?? families.get(name.replace(/(_total|_sum|_count|_bucket)$/, ""));
+  const found = (family?.samples ?? []).filter(
+    (sample) =>
+      sample.name === name &&
+      Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
+  );
+  if (found.length > 1) throw new Error(`${found.length} samples of ${name} fit`);
+  return found[0]?.value;
+}

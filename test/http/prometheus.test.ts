@@ -1,0 +1,158 @@
+import { describe, expect, test } from "bun:test";
+import { metricsFormat, scrapeFormat } from "../../src/http/answers/metrics-format.ts";
+import { parseText, sampleOf } from "../export/parse-text.ts";
+import { bench, memoryKeys, PLENTY, picture } from "./make.ts";
+
+const TEXT = "text/plain; version=0.0.4; charset=utf-8";
+const OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/** As Prometheus 2.42 and 3 send it. */
+const PROMETHEUS_2 =
+  "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+const PROMETHEUS_3 =
+  "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
+const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8";
+
+describe("what Accept makes of /api/metrics and of /metrics", () => {
+  test.each([
+    [null, "json", "text"],
+    ["", "json", "text"],
+    ["*/*", "json", "text"],
+    ["application/json", "json", "text"],
+    [BROWSER, "json", "text"],
+    ["text/plain", "text", "text"],
+    ["TEXT/Plain ; version=0.0.4", "text", "text"],
+    ["text/*", "text", "text"],
+    ["application/openmetrics-text", "openmetrics", "openmetrics"],
+    ["application/*", "json", "text"],
+    [PROMETHEUS_2, "openmetrics", "openmetrics"],
+    [PROMETHEUS_3, "openmetrics", "openmetrics"],
+    // Libraries name text beside JSON, and do not mean it.
+    ["application/json, text/plain, */*", "json", "text"],
+    ["text/plain;q=0.5, application/json;q=0.4", "text", "text"],
+    ["text/plain;q=0.4, application/json;q=0.5", "json", "text"],
+    ["text/plain, application/json;q=0.9, application/openmetrics-text;q=0.95", "text", "text"],
+    ["text/plain;q=0.2, application/openmetrics-text;q=0.3", "openmetrics", "openmetrics"],
+    ["text/plain;q=0", "json", "text"],
+    ["application/openmetrics-text;q=0, text/plain", "text", "text"],
+    ["application/openmetrics-text;version=0.0.1", "json", "text"],
+    ['application/openmetrics-text; version="1.0.0"', "openmetrics", "openmetrics"],
+    ["text/plain;version=1.0.0", "json", "text"],
+    ["application/json;q=0, text/plain;q=0.1, */*", "text", "text"],
+    ["text/plain;q=nonsense", "json", "text"],
+    [",,;;=,", "json", "text"],
+  ] as const)("%p: %s, %s", (accept, negotiated, scraped) => {
+    expect(metricsFormat(accept)).toBe(negotiated);
+    expect(scrapeFormat(accept)).toBe(scraped);
+  });
+});
+
+describe("/metrics", () => {
+  test("tells servers and the daemon, in the format that is asked for", async () => {
+    const at = bench();
+    await at.get("/api/licenses/servers/nowhere");
+    const plain = await at.get("/metrics");
+    expect(plain.headers.get("content-type")).toBe(TEXT);
+    const told = parseText(await plain.text());
+    expect(sampleOf(told, "license_feature_seats_used", { server: "eda", feature: "solver" })).toBe(1);
+    const answered = { method: "GET", route: "/api/licenses/servers/:id", code: "404" };
+    expect(sampleOf(told, "licmond_http_requests_total", answered)).toBe(1);
+    const open = await at.get("/metrics", { headers: { accept: PROMETHEUS_2 } });
+    expect(open.headers.get("content-type")).toBe(OPENMETRICS);
+    expect(await open.text()).toEndWith("# EOF\n");
+    expect((await at.get("/metrics/")).status).toBe(200);
+  });
+
+  test("follows the snapshot", async () => {
+    const at = bench();
+    const used = async () =>
+      sampleOf(parseText(await (await at.get("/metrics")).text()), "license_feature_seats_used", {
+        feature: "solver",
+      });
+    expect(await used()).toBe(1);
+    const [solver] = picture("eda").features;
+    if (solver === undefined) throw new Error("no feature");
+    at.show(picture("eda", { features: [{ ...solver, used: 3 }] }));
+    expect(await used()).toBe(3);
+    at.show();
+    expect(await used()).toBeUndefined();
+  });
+
+  test("asks for a key like everything else, by header or as bearer", async () => {
+    const at = bench();
+    const refused = await at.get("/metrics", { key: null });
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get("content-type")).toStartWith("application/json");
+    expect(await refused.json()).toMatchObject({ code: "AUTH_MISSING" });
+    const bearer = { authorization: `Bearer ${at.keys.viewer}` };
+    expect((await at.get("/metrics", { key: null, headers: bearer })).status).toBe(200);
+    expect((await at.get("/metrics", { key: at.keys.calendar })).status).toBe(403);
+    expect((await at.get(`/metrics?api_key=${at.keys.viewer}`, { key: null })).status).toBe(401);
+  });
+
+  test("tells an anonymized key the same", async () => {
+    const keys = memoryKeys(() => Date.now());
+    const [plain, anonymous] = [keys.add("viewer"), keys.add("viewer", { anonymize: true })];
+    const at = bench({ keys });
+    const seats = async (key: string) =>
+      (await (await at.get("/metrics", { key })).text())
+        .split("\n")
+        .filter((line) => line.startsWith("license_"));
+    expect(await seats(anonymous)).toEqual(await seats(plain));
+  });
+
+  test("has the headers of every answer, HEAD without a body, and takes no other method", async () => {
+    const at = bench();
+    const { headers } = await at.get("/metrics", { headers: { "x-request-id": "mine-1" } });
+    expect(headers.get("vary")).toBe("Accept, X-API-Key, Authorization");
+    expect(headers.get("cache-control")).toBe("private, no-cache");
+    expect(headers.get("x-request-id")).toBe("mine-1");
+    expect(headers.get("ratelimit-limit")).not.toBeNull();
+    const head = await at.get("/metrics", { method: "HEAD" });
+    expect([head.status, head.headers.get("content-type"), await head.text()]).toEqual([200, TEXT, ""]);
+    const post = await at.get("/metrics", { method: "POST" });
+    expect([post.status, post.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
+    expect(await post.json()).toMatchObject({ code: "METHOD_NOT_ALLOWED" });
+  });
+
+  test("draws on the key's bucket", async () => {
+    const settings = bench().deps.settings();
+    const at = bench({
+      settings: () => ({ ...settings, limits: { ...PLENTY, burst: 2, requestsPerMinute: 1 } }),
+    });
+    const statuses = [];
+    for (let n = 0; n < 3; n++) statuses.push((await at.get("/metrics")).status);
+    expect(statuses).toEqual([200, 200, 429]);
+  });
+
+  test("a part that fails is an error in JSON, and the next scrape is made anew", async () => {
+    let fails = true;
+    const at = bench({
+      meters: () => {
+        if (fails) throw new Error("no");
+      },
+    });
+    const failed = await at.get("/metrics");
+    expect(failed.status).toBe(500);
+    expect(await failed.json()).toMatchObject({ code: "INTERNAL_ERROR" });
+    fails = false;
+    expect((await at.get("/metrics")).status).toBe(200);
+  });
+});
+
+describe("/api/metrics", () => {
+  test("is JSON, and the same as /metrics where Accept names a text format", async () => {
+    const at = bench();
+    const json = await at.get("/api/metrics");
+    expect(json.headers.get("content-type")).toStartWith("application/json");
+    expect(await json.json()).toMatchObject({ type: "metrics", licenses: { total: 8 } });
+    for (const [accept, type] of [
+      ["text/plain", TEXT],
+      ["application/openmetrics-text", OPENMETRICS],
+    ] as const) {
+      const text = await at.get("/api/metrics", { headers: { accept } });
+      expect(text.headers.get("content-type")).toBe(type);
+      expect(text.headers.get("vary")).toContain("Accept");
+      expect(parseText(await text.text()).size).toBeGreaterThan(20);
+    }
+  });
+});
