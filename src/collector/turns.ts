@@ -1,11 +1,44 @@
 /**
  * One turn of the event loop for each who asks, in the order in which they ask. When several tools end at the same
  * moment, what their outputs make of work is done one by one, and requests are answered between.
+ *
+ * After each turn the next one waits as long as that turn took: polls that come thick and fast then have half of the
+ * loop, and the other half is the requests'. While polls are few nobody waits, the rest is over long before.
  */
-export function createTurns(): () => Promise<void> {
+export function createTurns(deps: TurnsDeps = PROCESS): () => Promise<void> {
+  const { now, afterLoop, rest } = deps;
   let last: Promise<void> = Promise.resolve();
+  let restsUntil = 0;
+
+  async function next(): Promise<void> {
+    await afterLoop();
+    const left = restsUntil - now();
+    if (left > 0) await rest(left);
+    const begunAt = now();
+    // Asked for before the caller goes on: it is over when what the caller does at once is done.
+    void afterLoop().then(() => {
+      const endedAt = now();
+      restsUntil = endedAt + (endedAt - begunAt);
+    });
+  }
+
   return () => {
-    last = last.then(() => new Promise((resume) => setImmediate(resume)));
+    last = last.then(next);
     return last;
   };
 }
+
+export interface TurnsDeps {
+  /** Milliseconds of a clock that only grows. */
+  readonly now: () => number;
+  /** Settles in another turn of the event loop, when what waits in this one is done. */
+  readonly afterLoop: () => Promise<void>;
+  /** Settles after so many milliseconds. */
+  readonly rest: (ms: number) => Promise<void>;
+}
+
+const PROCESS: TurnsDeps = {
+  now: () => performance.now(),
+  afterLoop: () => new Promise((resume) => setImmediate(resume)),
+  rest: (ms) => Bun.sleep(ms),
+};

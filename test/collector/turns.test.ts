@@ -1,0 +1,71 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { createTurns } from "../../src/collector/turns.ts";
+
+/** A clock that only work and rests move, and the end of each turn of the loop as a promise. */
+function virtual() {
+  let at = 0;
+  const rests: number[] = [];
+  return {
+    rests,
+    work: (ms: number) => {
+      at += ms;
+    },
+    deps: {
+      now: () => at,
+      afterLoop: () => new Promise<void>((resume) => setImmediate(resume)),
+      rest: async (ms: number) => {
+        rests.push(ms);
+        at += ms;
+      },
+    },
+  };
+}
+
+test("turns are given in the order in which they were asked for, one a turn of the loop", async () => {
+  const { deps } = virtual();
+  const turn = createTurns(deps);
+  const told: string[] = [];
+  const asked = ["a", "b", "c"].map(async (name) => {
+    await turn();
+    told.push(name);
+    setImmediate(() => told.push(`after ${name}`));
+  });
+  await Promise.all(asked);
+  expect(told).toEqual(["a", "after a", "b", "after b", "c"]);
+});
+
+test("who comes when nothing was done for long does not wait", async () => {
+  const { deps, rests, work } = virtual();
+  const turn = createTurns(deps);
+  await turn();
+  work(5);
+  await deps.afterLoop();
+  await deps.afterLoop();
+  work(100);
+  await turn();
+  expect(rests).toEqual([]);
+});
+
+test("however long the turns are, they take no more than half of the time", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 2, maxLength: 20 }),
+      async (all) => {
+        const { deps, work } = virtual();
+        const turn = createTurns(deps);
+        await Promise.all(
+          all.map(async (ms) => {
+            await turn();
+            work(ms);
+          }),
+        );
+        const worked = all.reduce((sum, ms) => sum + ms, 0);
+        const last = all.at(-1) ?? 0;
+        // The rest behind the last turn is nobody's to wait for.
+        expect(deps.now()).toBe(2 * worked - last);
+      },
+    ),
+    { numRuns: 50 },
+  );
+});
