@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { createReachability, type MemberAddress } from "../collector/reachability.ts";
 import { inspectTool } from "../collector/start-failure.ts";
 import type { Config } from "../config/config.ts";
+import { credentialOfPath } from "../config/credentials.ts";
 import type { Environment } from "../config/environment.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { certificateWarning, readTls } from "../http/tls.ts";
@@ -15,8 +16,8 @@ import type { Report } from "./report.ts";
 export async function checkHost(config: Config, environment: Environment, report: Report): Promise<void> {
   checkStorage(config.storage.directory, report);
   checkPort(config.http, report);
-  checkCertificate(config.http, report);
-  checkFiles(config, report);
+  checkCertificate(config.http, environment, report);
+  checkFiles(config, environment, report);
   for (const server of config.servers) checkTool(server, environment.PATH ?? "", report);
   await checkHosts(config.servers, report);
 }
@@ -78,8 +79,10 @@ function checkPort({ host, port, tls }: Config["http"], report: Report): void {
 }
 
 /** That the certificate and its key are what they should be, and good for some time. */
-function checkCertificate({ tls }: Config["http"], report: Report): void {
-  if (tls === null) return;
+function checkCertificate({ tls }: Config["http"], environment: Environment, report: Report): void {
+  // What the unit hands over is the service's alone: `checkUnit` looks after it.
+  if (tls === null || [tls.cert, tls.key].some((path) => credentialOfPath(path, environment) !== null))
+    return;
   try {
     const warning = certificateWarning(readTls(tls), Date.now());
     if (warning === null) report.fine("http", "the TLS certificate and its key are good");
@@ -90,7 +93,11 @@ function checkCertificate({ tls }: Config["http"], report: Report): void {
 }
 
 /** Files that the config names and the daemon will read. */
-function checkFiles({ servers, notifications, remoteWrite }: Config, report: Report): void {
+function checkFiles(
+  { servers, notifications, remoteWrite }: Config,
+  environment: Environment,
+  report: Report,
+): void {
   const named: [string, string | null | undefined][] = [
     ...servers.map(({ id, logFile }): [string, string | null] => [`${id}: log_file`, logFile]),
     ...notifications.map((each, index): [string, string | null] => [
@@ -100,7 +107,7 @@ function checkFiles({ servers, notifications, remoteWrite }: Config, report: Rep
     ["export.remote_write.token_file", remoteWrite?.tokenFile],
   ];
   for (const [what, file] of named) {
-    if (file === null || file === undefined) continue;
+    if (file === null || file === undefined || credentialOfPath(file, environment) !== null) continue;
     try {
       accessSync(file, constants.R_OK);
       report.fine(what, "can be read");

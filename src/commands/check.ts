@@ -10,6 +10,7 @@ export function registerCheck(program: Command, io: CommandIo): void {
       "Checks the config, the tools, the storage directory, the port and the license servers' names.",
     )
     .option("--config-only", "look at nothing but what a reload would refuse; prints problems only")
+    .option("--unit <file>", "judge by this unit file what keeps the service from its files")
     .option("--alerts", "say instead what each alert rule would have done over the stored history")
     .option("--days <days>", "with --alerts: how far back", days, 30)
     .addHelpText(
@@ -21,26 +22,33 @@ Examples:
   sudo -u licmond licmond check
   sudo -u licmond licmond check --alerts --days 90`,
     )
-    .action(async (options: { configOnly?: true; alerts?: true; days: number }, command: Command) => {
-      if (options.configOnly === true) return checkConfigOnly(command, io);
-      if (options.alerts === true) return tryAlerts(options.days, command, io);
-      const { loadConfig } = await import("../config/find.ts");
-      const loaded = loadConfig(configOption(command), io.env);
-      const report = createReport(io);
-      for (const warning of loaded.warnings) report.warning("config", warning);
-      if (!loaded.ok) {
-        for (const line of await problemLines(loaded)) report.problem("config", line, null);
-      } else {
-        const { config, file } = loaded;
-        report.fine("config", file ?? "none: the defaults hold (licmond init writes one)");
-        if (config.servers.length === 0) report.warning("config", "no server is configured");
-        const { checkHost } = await import("./check-host.ts");
-        await checkHost(config, io.env, report);
-      }
-      const count = report.problems();
-      io.out(count === 0 ? "All is well.\n" : `${countOf(count, "problem")}.\n`);
-      if (count > 0) io.exitCode(EXIT_FAILURE);
-    });
+    .action(
+      async (
+        options: { configOnly?: true; unit?: string; alerts?: true; days: number },
+        command: Command,
+      ) => {
+        if (options.configOnly === true) return checkConfigOnly(command, io);
+        if (options.alerts === true) return tryAlerts(options.days, command, io);
+        const { loadConfig } = await import("../config/find.ts");
+        const loaded = loadConfig(configOption(command), io.env);
+        const report = createReport(io);
+        for (const warning of loaded.warnings) report.warning("config", warning);
+        if (!loaded.ok) {
+          for (const line of await problemLines(loaded)) report.problem("config", line, null);
+        } else {
+          const { config, file } = loaded;
+          report.fine("config", file ?? "none: the defaults hold (licmond init writes one)");
+          if (config.servers.length === 0) report.warning("config", "no server is configured");
+          const { checkHost } = await import("./check-host.ts");
+          await checkHost(config, io.env, report);
+          const { checkUnit } = await import("./check-unit.ts");
+          await checkUnit({ config, file, unitFile: options.unit }, io, report);
+        }
+        const count = report.problems();
+        io.out(count === 0 ? "All is well.\n" : `${countOf(count, "problem")}.\n`);
+        if (count > 0) io.exitCode(EXIT_FAILURE);
+      },
+    );
 }
 
 /** `systemctl reload` asks this first: a config that it passes is one that the running daemon takes. */

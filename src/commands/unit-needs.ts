@@ -1,0 +1,111 @@
+import { realpathSync } from "node:fs";
+import { EM_386, readElf } from "../collector/elf.ts";
+import { locate } from "../collector/start-failure.ts";
+import type { Config } from "../config/config.ts";
+import { credentialOfPath } from "../config/credentials.ts";
+import type { Environment } from "../config/environment.ts";
+import { managerOf } from "../managers/registry.ts";
+import type { Need } from "../system/unit/obstacles.ts";
+
+/** A program that the service would not find, because its $PATH is not that of who asks. */
+export interface NotInPath {
+  readonly what: string;
+  readonly name: string;
+  /** Where it lies. */
+  readonly found: string;
+}
+
+export interface UnitNeeds {
+  readonly files: readonly Need[];
+  readonly notInPath: readonly NotInPath[];
+  /** What the unit must hand over, by what asks for it. */
+  readonly credentials: readonly { readonly what: string; readonly name: string }[];
+}
+
+/**
+ * The files of this host that a config makes the service need. `unitPath` is the service's $PATH, `path` that of who
+ * asks: a bare name that only the latter knows is worth telling.
+ */
+export function unitNeeds(
+  config: Config,
+  configFile: string | null,
+  environment: Environment,
+  unitPath: string,
+): UnitNeeds {
+  const files: Need[] = [];
+  const notInPath: NotInPath[] = [];
+  const credentials: { what: string; name: string }[] = [];
+  const file = (what: string, path: string, access: Need["access"], mayShow = true) =>
+    void files.push({ what, path, realPath: realPathOf(path), access, mayShow });
+  const handed = (what: string, path: string | null, mayShow: boolean) => {
+    const name = path === null ? null : credentialOfPath(path, environment);
+    if (name !== null) credentials.push({ what, name });
+    else if (path !== null) file(what, path, "read", mayShow);
+  };
+  const program = (what: string, names: readonly string[]) => {
+    const path = first(names, unitPath);
+    if (path !== null) {
+      files.push({
+        what,
+        path,
+        realPath: realPathOf(path),
+        access: "run",
+        mayShow: true,
+        is32Bit: is32Bit(path),
+      });
+      return;
+    }
+    const found = first(names, environment.PATH ?? "");
+    // Nowhere at all: the check of the tools says so.
+    if (found !== null) notInPath.push({ what, name: names[0] ?? "", found });
+  };
+
+  if (configFile !== null) file("config", configFile, "read");
+  file("storage", config.storage.directory, "write");
+  if (config.http.tls !== null) {
+    handed("http.tls_cert", config.http.tls.cert, true);
+    handed("http.tls_key", config.http.tls.key, true);
+  }
+  for (const { id, enabled, manager, tool, address, logFile } of config.servers) {
+    if (!enabled) continue;
+    const { tools, parseAddress } = managerOf(manager);
+    program(`${id}: tool`, tool === null ? tools : tool.slice(0, 1));
+    const parsed = parseAddress(address);
+    if (!("problem" in parsed) && parsed.members.length === 0) file(`${id}: address`, address, "read");
+    if (logFile !== null) file(`${id}: log_file`, logFile, "read");
+  }
+  for (const [index, notification] of config.notifications.entries()) {
+    if (notification.type === "command")
+      program(`notifications[${index}].argv`, notification.argv.slice(0, 1));
+    else handed(`notifications[${index}].secret_file`, notification.secretFile, false);
+  }
+  if (config.execute.enabled)
+    for (const { name, argv } of config.execute.commands) program(`execute ${name}`, argv.slice(0, 1));
+  handed("export.remote_write.token_file", config.remoteWrite?.tokenFile ?? null, false);
+  return { files, notInPath, credentials };
+}
+
+function first(names: readonly string[], path: string): string | null {
+  for (const name of names) {
+    const found = locate(name, path);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function realPathOf(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+}
+
+function is32Bit(path: string): boolean {
+  try {
+    return readElf(path)?.machine === EM_386;
+  } catch {
+    // A program that cannot be read may still be run; what it is cannot be told.
+    return false;
+  }
+}
