@@ -1,4 +1,5 @@
 import { createHost, type Host } from "../install/host.ts";
+import { packagedBy } from "../install/package-owner.ts";
 import { isSystemdHost } from "../install/service.ts";
 import { systemRun } from "../install/this-host.ts";
 import { type CommandIo, fail } from "./io.ts";
@@ -28,4 +29,17 @@ export async function hostFor(
       "this host is not run by systemd; `--no-systemd` handles the binary and the config alone, `--root` an image",
     );
   return host;
+}
+
+/** True, and said, when a package manager looks after licmond on the host. */
+export function isPackaged(host: Host, io: CommandIo): boolean {
+  const packager = packagedBy(host);
+  if (packager === null) return false;
+  fail(
+    io,
+    packager === "dpkg"
+      ? "licmond is installed as a Debian package; use apt: `apt install ./licmond_VERSION.deb` upgrades it, `apt remove licmond` removes it"
+      : "/usr/bin/licmond is there, so a package has installed licmond; use the package manager, or remove the package first",
+  );
+  return true;
 }

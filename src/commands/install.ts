@@ -1,6 +1,7 @@
+import { resolve } from "node:path";
 import type { Command } from "commander";
 import { configOption, withConfigOption } from "./config-option.ts";
-import { type CommandIo, fail } from "./io.ts";
+import { type CommandIo, EXIT_USAGE, fail } from "./io.ts";
 
 interface InstallOptions {
   readonly dryRun?: true;
@@ -37,34 +38,31 @@ Examples:
   sudo ./licmond install --config ./licmond.toml --start
   ./licmond install --root ./image`,
     )
-    .action(async (options: InstallOptions, command: Command) =>
-      install(options, configOption(command) ?? null, io),
-    );
+    .action(async (options: InstallOptions, command: Command) => install(options, command, io));
 }
 
-async function install(options: InstallOptions, config: string | null, io: CommandIo): Promise<void> {
+async function install(options: InstallOptions, command: Command, io: CommandIo): Promise<void> {
   const { INITIAL_CONFIG } = await import("./initial-config.ts");
-  const { hostFor } = await import("./install-host.ts");
+  const { hostFor, isPackaged } = await import("./install-host.ts");
   const { installSteps } = await import("../install/install-steps.ts");
-  const { packagedBy } = await import("../install/package-owner.ts");
   const { hasProgram } = await import("../install/this-host.ts");
   const { runSteps } = await import("./step-output.ts");
 
   const withoutSystemd = !options.systemd;
+  const config = configOption(command) ?? null;
   if (options.start === true && (withoutSystemd || options.root !== undefined))
-    return fail(io, "--start goes neither with --root nor with --no-systemd: nothing is started there");
+    return command.error("licmond: --start goes neither with --root nor with --no-systemd", {
+      exitCode: EXIT_USAGE,
+    });
+  if (options.root !== undefined && resolve(options.root) === "/")
+    return command.error("licmond: --root / is this host itself; leave --root away", {
+      exitCode: EXIT_USAGE,
+    });
   if (!Bun.isStandaloneExecutable)
     return fail(io, "only the licmond binary can install itself, not its sources; `bun run build` makes it");
   const host = await hostFor(options.root ?? null, { needsSystemd: !withoutSystemd }, io);
   if (host === null) return;
-  const packager = packagedBy(host);
-  if (packager !== null)
-    return fail(
-      io,
-      packager === "dpkg"
-        ? "licmond is installed by its Debian package; use apt: `apt install ./licmond.deb` upgrades it, `apt remove licmond` removes it"
-        : "/usr/bin/licmond is there: licmond is installed by a package; use the package manager, or remove the package first",
-    );
+  if (isPackaged(host, io)) return;
   let configText = INITIAL_CONFIG;
   if (config !== null) {
     try {
@@ -80,7 +78,7 @@ async function install(options: InstallOptions, config: string | null, io: Comma
     start: options.start === true,
     has: hasProgram,
   });
-  const outcome = await runSteps(steps, { dryRun: options.dryRun === true }, io);
+  const { outcome } = await runSteps(steps, { dryRun: options.dryRun === true }, io);
   if (outcome === "planned") return io.out("Nothing was changed.\n");
   if (outcome === "unchanged") return io.out("Nothing to do: all is installed.\n");
   if (outcome !== "changed") return;

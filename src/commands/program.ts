@@ -14,6 +14,8 @@ import { registerParse } from "./parse.ts";
 import { registerProbe } from "./probe.ts";
 import { registerServe } from "./serve.ts";
 import { simulateCommand } from "./simulate.ts";
+import { registerUninstall } from "./uninstall.ts";
+import { registerUpgrade } from "./upgrade.ts";
 import { registerVersion } from "./version.ts";
 
 /**
@@ -56,6 +58,8 @@ Exit codes: 0 ok, 1 failure, 2 usage.`,
   registerExport(program, io);
   registerImport(program, io);
   registerInstall(program, io);
+  registerUpgrade(program, io);
+  registerUninstall(program, io);
   registerOpenapi(program, io);
   registerVersion(program, io);
   return program;

@@ -6,8 +6,12 @@ export interface StepOptions {
   readonly dryRun: boolean;
 }
 
-/** `refused` and `failed` have been said, with an exit code. */
-export type StepsOutcome = "changed" | "unchanged" | "planned" | "refused" | "failed";
+export interface StepsRun {
+  /** `refused` and `failed` have been said, with an exit code. */
+  readonly outcome: "changed" | "unchanged" | "planned" | "refused" | "failed";
+  /** Subjects of the steps that have done something. */
+  readonly done: ReadonlySet<string>;
+}
 
 /**
  * Plans every step, and does them unless one refuses or it is a dry run: one line each on stdout.
@@ -17,27 +21,31 @@ export async function runSteps(
   steps: readonly Step[],
   { dryRun }: StepOptions,
   io: CommandIo,
-): Promise<StepsOutcome> {
+): Promise<StepsRun> {
+  const done = new Set<string>();
   const planned = await planSteps(steps);
   const refusals = planned.flatMap(({ plan }) => (plan.kind === "refuse" ? [plan] : []));
   for (const { why, fix } of refusals)
     io.err(`licmond: ${escapeControls(why)}\n  fix: ${escapeControls(fix)}\n`);
   if (refusals.length > 0) {
     fail(io, "nothing was changed");
-    return "refused";
+    return { outcome: "refused", done };
   }
   if (dryRun) {
     for (const step of planned) io.out(lineOf(step, "would"));
-    return "planned";
+    return { outcome: "planned", done };
   }
   try {
-    await applySteps(planned, (step) => io.out(lineOf(step, "done")));
+    await applySteps(planned, (step) => {
+      if (step.plan.kind === "do") done.add(step.subject);
+      io.out(lineOf(step, "done"));
+    });
   } catch (error) {
     fail(io, error instanceof Error ? error.message : String(error));
     io.err("  What is listed as done stays done; the same command goes on from there.\n");
-    return "failed";
+    return { outcome: "failed", done };
   }
-  return changesSomething(planned) ? "changed" : "unchanged";
+  return { outcome: changesSomething(planned) ? "changed" : "unchanged", done };
 }
 
 function lineOf({ subject, plan }: PlannedStep, doing: "would" | "done"): string {

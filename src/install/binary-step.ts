@@ -1,4 +1,4 @@
-import { lstatSync } from "node:fs";
+import { lstatSync, renameSync, rmSync } from "node:fs";
 import { isLicmondBinary, sameBytes } from "./binary-file.ts";
 import { type Host, kindOf, obstacle } from "./host.ts";
 import { LAYOUT } from "./layout.ts";
@@ -53,12 +53,21 @@ export function binaryStep(host: Host, fresh: NewBinary, rights: FileRights): St
   };
 }
 
-/** Keeps the installed binary as the previous one and puts another in its place; one of the two is there at any moment. */
+/**
+ * Keeps the installed binary as the previous one and puts another in its place, which may be the previous one itself.
+ * One of the two is in place at any moment.
+ */
 export function replaceBinary(host: Host, source: string, rights: FileRights): void {
   const [file, previous] = [host.at(LAYOUT.binary), host.at(LAYOUT.previousBinary)];
   const kind = kindOf(previous);
   if (kind !== "missing" && kind !== "file")
     throw new Error(`${previous} is not a regular file: move it away`);
-  copyWhole(file, previous, rights);
-  copyWhole(source, file, rights);
+  const staged = `${file}.staged`;
+  try {
+    copyWhole(source, staged, rights);
+    copyWhole(file, previous, rights);
+    renameSync(staged, file);
+  } finally {
+    rmSync(staged, { force: true });
+  }
 }

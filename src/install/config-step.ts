@@ -22,7 +22,8 @@ export function configStep(host: Host, { text, mode, owner }: ConfigWanted): Ste
     const { uid, gid, mode: has } = lstatSync(file);
     const isRootsAlone = uid === 0 && gid === 0 && (has & 0o004) === 0;
     if (host.root !== null || owner === "root:root" || !isRootsAlone) return STAYS;
-    if ((await ownerOf(host, owner)) === null) return STAYS;
+    const wanted = await ownerOf(host, owner);
+    if (wanted === null || (wanted !== "unknown" && wanted.gid === gid && (has & 0o040) !== 0)) return STAYS;
     return {
       kind: "do",
       what: `let the group ${SERVICE_NAME} read it; its content stays as it is`,

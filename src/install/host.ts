@@ -4,7 +4,10 @@ import { codeOf } from "./file-error.ts";
 
 /** A program that was run: `words` is what it said, for a message. */
 export interface Ran {
+  /** It ended with exit code 0. */
   readonly ok: boolean;
+  /** Null when it did not start, or a signal ended it. */
+  readonly exitCode: number | null;
   readonly stdout: string;
   readonly words: string;
 }

@@ -11,11 +11,13 @@ export function systemRun(): Run {
   const runner = createCommandRunner({ path: SYSTEM_PATH, home: "/" });
   return async (argv, timeoutMs = TIMEOUT_MS) => {
     const result = await runner.run({ argv, env: {}, timeoutMs });
-    if (!result.started) return { ok: false, stdout: "", words: result.failure.message };
+    if (!result.started) return { ok: false, exitCode: null, stdout: "", words: result.failure.message };
     const decoder = new TextDecoder();
     const [stdout, stderr] = [decoder.decode(result.stdout), decoder.decode(result.stderr)];
-    if (result.timedOut) return { ok: false, stdout, words: `it took longer than ${timeoutMs / 1000} s` };
-    return { ok: result.exitCode === 0, stdout, words: (stderr.trim() || stdout.trim()).slice(-2000) };
+    if (result.timedOut)
+      return { ok: false, exitCode: null, stdout, words: `it took longer than ${timeoutMs / 1000} s` };
+    const words = (stderr.trim() || stdout.trim()).slice(-2000);
+    return { ok: result.exitCode === 0, exitCode: result.exitCode, stdout, words };
   };
 }
 

@@ -1,0 +1,73 @@
+import type { Command } from "commander";
+import { withConfigOption } from "./config-option.ts";
+import { type CommandIo, EXIT_USAGE, fail } from "./io.ts";
+
+interface UninstallOptions {
+  readonly dryRun?: true;
+  readonly purge?: true;
+  readonly force?: true;
+  readonly yes?: true;
+  readonly root?: string;
+}
+
+/** `licmond uninstall`: takes away what `install` laid down. */
+export function registerUninstall(program: Command, io: CommandIo): void {
+  withConfigOption(program.command("uninstall"))
+    .description("Stops the service and removes what install laid down. Config, data and user stay.")
+    .option("--purge", "delete config, data and user too; asks first")
+    .option("--yes", "with --purge: do not ask")
+    .option("--force", "remove unit, sysusers and tmpfiles also when they were changed by hand")
+    .option("--dry-run", "print every step and change nothing")
+    .option("--root <dir>", "remove the files below a directory and run nothing")
+    .addHelpText(
+      "after",
+      `
+Whatever stays is named, with the command that deletes it. Exit codes: 0 removed, 1 refused or failed, 2 usage.
+
+Examples:
+  sudo licmond uninstall --dry-run
+  sudo licmond uninstall
+  sudo licmond uninstall --purge`,
+    )
+    .action((options: UninstallOptions) => uninstall(options, io));
+}
+
+async function uninstall(options: UninstallOptions, io: CommandIo): Promise<void> {
+  const { hostFor } = await import("./install-host.ts");
+  const { isSystemdHost } = await import("../install/service.ts");
+  const { uninstallSteps } = await import("../install/uninstall-steps.ts");
+  const { runSteps } = await import("./step-output.ts");
+  const { storageElsewhere } = await import("./storage-elsewhere.ts");
+
+  const { dryRun = false, purge = false, force = false, yes = false } = options;
+  const host = await hostFor(options.root ?? null, { needsSystemd: false }, io);
+  if (host === null) return;
+  const otherData = storageElsewhere(host.at);
+  if (purge && !yes && !dryRun && !(await isConfirmed(host.root, io))) return;
+  const withSystemd = host.root === null && (await isSystemdHost(host.run));
+  const steps = uninstallSteps(host, { purge, force, withSystemd, otherData });
+  const { outcome } = await runSteps(steps, { dryRun }, io);
+  if (outcome === "planned") io.out("Nothing was changed.\n");
+  else if (outcome === "unchanged")
+    io.out("Nothing to do: nothing of licmond is left that uninstall removes.\n");
+  else if (outcome === "changed") io.out("licmond is removed.\n");
+}
+
+/** Asks a person; where there is none, `--yes` must have said it. */
+async function isConfirmed(root: string | null, io: CommandIo): Promise<boolean> {
+  if (!io.terminal.out || !process.stdin.isTTY) {
+    io.err(
+      "licmond: --purge deletes config, history and keys for good: say --yes where nobody can be asked\n",
+    );
+    io.exitCode(EXIT_USAGE);
+    return false;
+  }
+  const where = root === null ? "on this host" : `below ${root}`;
+  await io.flushed();
+  const answer = prompt(
+    `Config, history, keys and user of licmond ${where} will be deleted for good. Type "delete" to go on:`,
+  );
+  if (answer?.trim() === "delete") return true;
+  fail(io, "nothing was changed");
+  return false;
+}

@@ -1,0 +1,165 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { treeOf } from "../install/rig.ts";
+import { BINARY, run } from "./harness.ts";
+
+/** A folder to install below. What systemd does with an installation is tried on a booted machine. */
+async function image(): Promise<{ readonly root: string; at(path: string): string } & AsyncDisposable> {
+  const root = await mkdtemp(join(tmpdir(), "licmond-image-"));
+  return {
+    root,
+    at: (path) => join(root, path),
+    [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }),
+  };
+}
+
+const LAID = [
+  "/usr/local/bin/licmond",
+  "/etc/systemd/system/licmond.service",
+  "/etc/sysusers.d/licmond.conf",
+  "/etc/tmpfiles.d/licmond.conf",
+  "/etc/licmond/licmond.toml",
+  "/var/lib/licmond",
+];
+
+test("install: a dry run names every step and changes nothing; then each is done; then there is nothing to do", async () => {
+  await using place = await image();
+  const dry = await run(["install", "--root", place.root, "--dry-run"]);
+  expect(dry.exitCode).toBe(0);
+  expect(dry.stdout).toEndWith("Nothing was changed.\n");
+  const named = [...dry.stdout.matchAll(/^would {2}(\S+): /gm)].map(([, path]) => path);
+  expect(named.sort()).toEqual(["/etc/licmond", ...LAID].sort());
+  expect(treeOf(place.root)).toEqual([]);
+
+  const done = await run(["install", "--root", place.root]);
+  expect(done.exitCode).toBe(0);
+  expect(done.stdout.replaceAll(/^done {3}/gm, "would  ")).toStartWith(
+    dry.stdout.replace("Nothing was changed.\n", ""),
+  );
+  expect(readFileSync(place.at("/usr/local/bin/licmond")).equals(readFileSync(BINARY))).toBe(true);
+
+  const before = treeOf(place.root);
+  const again = await run(["install", "--root", place.root]);
+  expect(again).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/\nNothing to do: [^\n]*\n$/) });
+  expect(treeOf(place.root)).toEqual(before);
+});
+
+test("what was laid down is what systemd can read, and runs", async () => {
+  await using place = await image();
+  await run(["install", "--root", place.root]);
+  const installed = Bun.spawnSync([
+    place.at("/usr/local/bin/licmond"),
+    "check",
+    "--config",
+    place.at(LAID[4] ?? ""),
+  ]);
+  expect(installed.stdout.toString()).toContain(`ok       config: ${place.at(LAID[4] ?? "")}`);
+  const unit = await Bun.file(place.at("/etc/systemd/system/licmond.service")).text();
+  expect(unit).toMatch(/^# Installed by licmond \S+; sha256 of the lines below: [0-9a-f]{64}\.\n/);
+  expect(unit).toContain("\nExecStart=/usr/local/bin/licmond serve\n");
+});
+
+test("uninstall takes away what install laid down, and leaves config and data; purge wants a word", async () => {
+  await using place = await image();
+  await run(["install", "--root", place.root]);
+  await Bun.write(place.at("/var/lib/licmond/licmond.db"), "data");
+
+  const before = treeOf(place.root);
+  const dry = await run(["uninstall", "--root", place.root, "--dry-run"]);
+  expect(dry).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringContaining("would  /usr/local/bin/licmond: "),
+  });
+  expect(treeOf(place.root)).toEqual(before);
+
+  const done = await run(["uninstall", "--root", place.root]);
+  expect(done).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("rm -r /var/lib/licmond") });
+  const files = () => treeOf(place.root).map((line) => line.split(" ")[3] ?? "");
+  expect(LAID.filter((path) => files().includes(path.slice(1)))).toEqual(LAID.slice(4));
+
+  const unasked = await run(["uninstall", "--root", place.root, "--purge"]);
+  expect(unasked).toMatchObject({ exitCode: 2, stdout: "", stderr: expect.stringContaining("--yes") });
+  expect(files()).toContain("var/lib/licmond/licmond.db");
+  expect((await run(["uninstall", "--root", place.root, "--purge", "--yes"])).exitCode).toBe(0);
+  expect(files().filter((path) => path.includes("licmond"))).toEqual([]);
+
+  const nothing = await run(["uninstall", "--root", place.root]);
+  expect(nothing).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("Nothing to do") });
+});
+
+test("a config of one's own is taken where there is none, and stays where there is one", async () => {
+  await using place = await image();
+  await Bun.write(place.at("/mine.toml"), "[http]\nport = 9090\n");
+  await run(["install", "--root", place.root, "--config", place.at("/mine.toml")]);
+  expect(await Bun.file(place.at("/etc/licmond/licmond.toml")).text()).toBe("[http]\nport = 9090\n");
+  await Bun.write(place.at("/etc/licmond/licmond.toml"), "# changed\n");
+  expect((await run(["install", "--root", place.root])).stdout).toContain("Nothing to do");
+  expect(await Bun.file(place.at("/etc/licmond/licmond.toml")).text()).toBe("# changed\n");
+});
+
+test("a link that leads out of the image is not followed", async () => {
+  await using place = await image();
+  await using outside = await image();
+  symlinkSync(outside.root, place.at("/etc"));
+  const { exitCode, stderr } = await run(["install", "--root", place.root]);
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain(`${place.at("/etc")} leads to ${outside.root}, out of ${place.root}`);
+  expect(stderr).toEndWith("licmond: nothing was changed\n");
+  expect([treeOf(outside.root), treeOf(place.root).length]).toEqual([[], 1]);
+});
+
+test("an image with the Debian package is left to apt", async () => {
+  await using place = await image();
+  mkdirSync(place.at("/var/lib/dpkg"), { recursive: true });
+  const status = (state: string) =>
+    `Package: other\nStatus: install ok installed\n\nPackage: licmond\nStatus: ${state}\n\n`;
+  await Bun.write(place.at("/var/lib/dpkg/status"), status("install ok installed"));
+  const { exitCode, stderr } = await run(["install", "--root", place.root]);
+  expect([exitCode, stderr]).toEqual([1, expect.stringContaining("apt")]);
+  await Bun.write(place.at("/var/lib/dpkg/status"), status("deinstall ok config-files"));
+  expect((await run(["install", "--root", place.root, "--dry-run"])).exitCode).toBe(0);
+});
+
+test.each([
+  [["install", "--start", "--no-systemd"], "--start goes neither with"],
+  [["install", "--start", "--root", "/x"], "--start goes neither with"],
+  [["install", "--root", "/"], "--root / is this host itself"],
+  [["upgrade", "--rollback", "./x"], "--rollback takes no file"],
+  [["install", "what"], "too many arguments"],
+])("wrong usage: %j", async (args, words) => {
+  const { exitCode, stderr } = await run(args);
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)]);
+});
+
+test.skipIf(process.getuid?.() !== 0)(
+  "who is not root is told to use sudo, and changes nothing",
+  async () => {
+    for (const args of [["install"], ["uninstall"], ["upgrade", BINARY]]) {
+      const child = Bun.spawnSync([
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        BINARY,
+        ...args,
+      ]);
+      expect([child.exitCode, child.stderr.toString()]).toEqual([1, expect.stringContaining("sudo")]);
+    }
+  },
+);
+
+test("purge asks a person, who may say no", async () => {
+  await using place = await image();
+  await run(["install", "--root", place.root]);
+  const command = `${BINARY} uninstall --purge --root ${place.root}`;
+  const ask = (answer: string) =>
+    Bun.spawnSync(["script", "-qec", command, "/dev/null"], { stdin: new Blob([`${answer}\n`]) });
+  const no = ask("no");
+  expect([no.exitCode, no.stdout.toString()]).toEqual([1, expect.stringContaining('Type "delete" to go on')]);
+  expect(await Bun.file(place.at("/etc/licmond/licmond.toml")).exists()).toBe(true);
+  expect(ask("delete").exitCode).toBe(0);
+  expect(await Bun.file(place.at("/etc/licmond/licmond.toml")).exists()).toBe(false);
+});

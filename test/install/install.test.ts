@@ -1,0 +1,247 @@
+import { describe, expect, test } from "bun:test";
+import { chmodSync, linkSync, lstatSync, mkdirSync, symlinkSync } from "node:fs";
+import { installSteps } from "../../src/install/install-steps.ts";
+import { withMark } from "../../src/install/mark.ts";
+import { planSteps } from "../../src/install/step.ts";
+import { UNIT } from "../../src/install/texts.ts";
+import { createRig, LAYOUT, NEW_BINARY, type Rig, runAll } from "./rig.ts";
+
+async function steps(rig: Rig, options: { start?: boolean; withoutSystemd?: boolean } = {}) {
+  return installSteps(rig.host, {
+    binary: { path: await rig.binary(NEW_BINARY, "1.2.0"), version: "1.2.0" },
+    configText: "# config\n",
+    withoutSystemd: options.withoutSystemd ?? false,
+    start: options.start ?? false,
+    has: () => true,
+  });
+}
+
+const kinds = (plans: ReadonlyMap<string, { kind: string }>) => [...plans.values()].map(({ kind }) => kind);
+const modeOf = (rig: Rig, path: string) => (lstatSync(rig.host.at(path)).mode & 0o7777).toString(8);
+const ownerOf = (rig: Rig, path: string) => {
+  const { uid, gid } = lstatSync(rig.host.at(path));
+  return `${uid}:${gid}`;
+};
+const isRoot = process.getuid?.() === 0;
+
+test("a fresh host gets everything, with its modes, in an order that works", async () => {
+  await using rig = await createRig();
+  await runAll(await steps(rig));
+  expect(rig.read(LAYOUT.binary)).toBe(rig.read(NEW_BINARY));
+  expect(rig.read(LAYOUT.unit)).toBe(withMark(UNIT.text, "1.2.0"));
+  expect(rig.read(LAYOUT.sysusers)).toContain("licmond");
+  expect(rig.read(LAYOUT.tmpfiles)).toContain("/etc/licmond");
+  expect(rig.read(LAYOUT.config)).toBe("# config\n");
+  const paths = [LAYOUT.binary, LAYOUT.unit, LAYOUT.configDirectory, LAYOUT.config, LAYOUT.data];
+  expect(paths.map((path) => modeOf(rig, path))).toEqual(["755", "644", "750", "640", "700"]);
+  // Who is not root owns it all.
+  const own = `${process.getuid?.()}:${process.getgid?.()}`;
+  const owners = isRoot ? ["0:0", "0:0", "0:4712", "0:4712", "4711:4712"] : [own, own, own, own, own];
+  expect(paths.map((path) => ownerOf(rig, path))).toEqual(owners);
+  expect(rig.ran.filter((line) => !/^(getent|systemctl show)/.test(line))).toEqual([
+    "systemd-sysusers /etc/sysusers.d/licmond.conf",
+    "systemd-tmpfiles --create /etc/tmpfiles.d/licmond.conf",
+    "systemctl daemon-reload",
+  ]);
+});
+
+test("planning changes nothing at all, and runs nothing but questions", async () => {
+  await using rig = await createRig();
+  const all = await steps(rig, { start: true });
+  const before = rig.tree();
+  const planned = await planSteps(all);
+  expect(planned.every(({ plan }) => plan.kind === "do")).toBe(true);
+  expect(rig.tree()).toEqual(before);
+  expect(rig.ran.filter((line) => !/^(getent|systemctl show)/.test(line))).toEqual([]);
+});
+
+test("a second run finds nothing to do and touches nothing", async () => {
+  await using rig = await createRig();
+  await runAll(await steps(rig));
+  const again = await steps(rig);
+  const before = rig.tree();
+  rig.ran.length = 0;
+  expect(new Set(kinds(await runAll(again)))).toEqual(new Set(["nothing"]));
+  expect(rig.tree()).toEqual(before);
+  expect(rig.ran.filter((line) => !/^(getent|systemctl show)/.test(line))).toEqual([]);
+});
+
+test("--start enables and starts; what runs with something older is restarted, what is current is left alone", async () => {
+  await using rig = await createRig();
+  await runAll(await steps(rig, { start: true }));
+  expect(rig.ran.slice(-2)).toEqual([
+    "systemctl enable licmond.service",
+    "systemctl restart licmond.service",
+  ]);
+  Object.assign(rig.service, { active: true, enabled: true });
+  const current = await runAll(await steps(rig, { start: true }));
+  expect(new Set(kinds(current))).toEqual(new Set(["nothing"]));
+  await rig.binary(LAYOUT.binary, "1.1.0");
+  const outdated = await runAll(await steps(rig, { start: true }));
+  expect(outdated.get("systemctl enable licmond.service")?.kind).toBe("nothing");
+  expect(rig.ran.at(-1)).toBe("systemctl restart licmond.service");
+});
+
+test("a config that is there keeps every byte, also behind a link", async () => {
+  await using rig = await createRig();
+  await rig.write(LAYOUT.config, "# mine\n");
+  await runAll(await steps(rig));
+  expect(rig.read(LAYOUT.config)).toBe("# mine\n");
+
+  await using linked = await createRig();
+  await linked.write("/srv/licmond.toml", "# kept elsewhere\n");
+  mkdirSync(linked.host.at(LAYOUT.configDirectory), { recursive: true });
+  symlinkSync(linked.host.at("/srv/licmond.toml"), linked.host.at(LAYOUT.config));
+  expect((await runAll(await steps(linked))).get(LAYOUT.config)?.kind).toBe("nothing");
+  expect(linked.read("/srv/licmond.toml")).toBe("# kept elsewhere\n");
+});
+
+describe("texts that lie there already", () => {
+  test("an untouched one of an earlier version is replaced", async () => {
+    await using rig = await createRig();
+    await rig.write(LAYOUT.unit, withMark("[Unit]\nDescription=old\n", "0.9.0"));
+    const plans = await runAll(await steps(rig));
+    expect(plans.get(LAYOUT.unit)).toMatchObject({ kind: "do", what: "replace the one of licmond 0.9.0" });
+    expect(rig.read(LAYOUT.unit)).toBe(withMark(UNIT.text, "1.2.0"));
+    expect(rig.ran).toContain("systemctl daemon-reload");
+  });
+
+  test("a changed one stays; the newer text is laid beside it, once", async () => {
+    await using rig = await createRig();
+    const mine = `${withMark("[Unit]\nDescription=old\n", "0.9.0")}Nice=5\n`;
+    await rig.write(LAYOUT.unit, mine);
+    const plan = (await runAll(await steps(rig))).get(LAYOUT.unit);
+    expect(plan).toMatchObject({ kind: "keep", advice: expect.stringContaining("systemctl edit licmond") });
+    expect(rig.read(LAYOUT.unit)).toBe(mine);
+    expect(rig.read(`${LAYOUT.unit}.new`)).toBe(withMark(UNIT.text, "1.2.0"));
+    const before = rig.tree();
+    const again = (await runAll(await steps(rig))).get(LAYOUT.unit);
+    expect(again).toEqual({ kind: "keep", why: expect.any(String), advice: expect.any(String) });
+    expect(rig.tree().filter((line) => line.includes(".new"))).toEqual(
+      before.filter((line) => line.includes(".new")),
+    );
+  });
+
+  test("a changed one of this very version needs nothing beside it", async () => {
+    await using rig = await createRig();
+    await rig.write(LAYOUT.unit, `${withMark(UNIT.text, "1.2.0")}\nNice=5\n`);
+    expect((await runAll(await steps(rig))).get(LAYOUT.unit)?.kind).toBe("keep");
+    expect(() => rig.read(`${LAYOUT.unit}.new`)).toThrow();
+  });
+});
+
+describe("the binary that lies there already", () => {
+  test("an older one is replaced and kept", async () => {
+    await using rig = await createRig();
+    await rig.binary(LAYOUT.binary, "1.1.0");
+    await runAll(await steps(rig));
+    expect(rig.read(LAYOUT.binary)).toContain("version=1.2.0;");
+    expect(rig.read(LAYOUT.previousBinary)).toContain("version=1.1.0;");
+  });
+
+  test("a newer one is not", async () => {
+    await using rig = await createRig();
+    await rig.binary(LAYOUT.binary, "1.10.0");
+    const plan = (await runAll(await steps(rig))).get(LAYOUT.binary);
+    expect(plan).toMatchObject({ kind: "refuse", why: expect.stringContaining("is licmond 1.10.0") });
+    expect(rig.read(LAYOUT.binary)).toContain("version=1.10.0;");
+  });
+});
+
+describe("what it does not understand it refuses, and then does nothing at all", () => {
+  const hindrances: [string, (rig: Rig) => unknown, string, string][] = [
+    [
+      "another program's file",
+      (rig) => rig.write(LAYOUT.binary, "#!/bin/sh\n"),
+      LAYOUT.binary,
+      "not a licmond",
+    ],
+    [
+      "a unit of another origin",
+      (rig) => rig.write(LAYOUT.unit, "[Unit]\n"),
+      LAYOUT.unit,
+      "is not from licmond",
+    ],
+    ["a masked unit", (rig) => link(rig, LAYOUT.unit, "/dev/null"), LAYOUT.unit, "symbolic link"],
+    ["a link for the binary", (rig) => link(rig, LAYOUT.binary, "/bin/true"), LAYOUT.binary, "symbolic link"],
+    ["a directory for the binary", (rig) => directory(rig, LAYOUT.binary), LAYOUT.binary, "is a directory"],
+    ["a directory for the config", (rig) => directory(rig, LAYOUT.config), LAYOUT.config, "is a directory"],
+    [
+      "a file for /etc/licmond",
+      (rig) => rig.write(LAYOUT.configDirectory, ""),
+      LAYOUT.configDirectory,
+      "not a directory",
+    ],
+    ["a file for the data", (rig) => rig.write(LAYOUT.data, ""), LAYOUT.data, "is not a directory"],
+    [
+      "a link to nothing for the data",
+      (rig) => link(rig, LAYOUT.data, "/nowhere"),
+      LAYOUT.data,
+      "link to no directory",
+    ],
+    ["a file for /usr/local", (rig) => rig.write("/usr/local", ""), LAYOUT.binary, "is not a directory"],
+    ["a dangling /etc", (rig) => link(rig, "/etc", "/nowhere"), LAYOUT.unit, "cannot be followed"],
+  ];
+  test.each(hindrances)("%s", async (_name, make, subject, words) => {
+    await using rig = await createRig();
+    await make(rig);
+    const all = await steps(rig);
+    const before = rig.tree();
+    const plan = (await runAll(all)).get(subject);
+    expect(plan).toMatchObject({ kind: "refuse", why: expect.stringContaining(words) });
+    expect(rig.tree()).toEqual(before);
+  });
+
+  function link(rig: Rig, path: string, target: string): void {
+    mkdirSync(rig.host.at(path.slice(0, path.lastIndexOf("/"))), { recursive: true });
+    symlinkSync(target, rig.host.at(path));
+  }
+  function directory(rig: Rig, path: string): void {
+    mkdirSync(rig.host.at(path), { recursive: true });
+  }
+});
+
+test.skipIf(!isRoot)(
+  "what a root's `licmond init` and `serve` have made is given to the service",
+  async () => {
+    await using rig = await createRig();
+    await rig.write(LAYOUT.config, "# mine\n");
+    await rig.write(`${LAYOUT.data}/licmond.db`, "");
+    await rig.write("/etc/shadow", "");
+    linkSync(rig.host.at("/etc/shadow"), rig.host.at(`${LAYOUT.data}/second-name`));
+    symlinkSync(rig.host.at("/etc/shadow"), rig.host.at(`${LAYOUT.data}/link`));
+    chmodSync(rig.host.at(LAYOUT.config), 0o600);
+    await runAll(await steps(rig));
+    const given = [LAYOUT.configDirectory, LAYOUT.config, LAYOUT.data, `${LAYOUT.data}/licmond.db`];
+    expect(given.map((path) => ownerOf(rig, path))).toEqual(["0:4712", "0:4712", "4711:4712", "4711:4712"]);
+    expect([modeOf(rig, LAYOUT.config), rig.read(LAYOUT.config)]).toEqual(["640", "# mine\n"]);
+    expect(ownerOf(rig, "/etc/shadow")).toBe("0:0");
+    expect(new Set(kinds(await runAll(await steps(rig))))).toEqual(new Set(["nothing"]));
+  },
+);
+
+test("data on another disk, by a link, is left as it is", async () => {
+  await using rig = await createRig();
+  mkdirSync(rig.host.at("/srv/data"), { recursive: true });
+  mkdirSync(rig.host.at("/var/lib"), { recursive: true });
+  symlinkSync(rig.host.at("/srv/data"), rig.host.at(LAYOUT.data));
+  expect((await runAll(await steps(rig))).get(LAYOUT.data)?.kind).toBe("nothing");
+});
+
+test("without systemd: the binary and the config alone, nothing is run", async () => {
+  await using rig = await createRig();
+  await runAll(await steps(rig, { withoutSystemd: true }));
+  expect([modeOf(rig, LAYOUT.binary), modeOf(rig, LAYOUT.config)]).toEqual(["755", "644"]);
+  expect(() => rig.read(LAYOUT.unit)).toThrow();
+  expect(rig.ran).toEqual([]);
+});
+
+test("a step that fails stops the rest; what was done stays, and a second run goes on from there", async () => {
+  await using rig = await createRig();
+  rig.answer = (line) => (line.startsWith("systemd-sysusers") ? { ok: false, words: "no luck" } : undefined);
+  await expect(runAll(await steps(rig))).rejects.toThrow(/^systemd-sysusers .*: no luck$/);
+  expect(rig.read(LAYOUT.unit)).toContain("[Service]");
+  rig.answer = () => undefined;
+  const plans = await runAll(await steps(rig));
+  expect([plans.get(LAYOUT.binary)?.kind, plans.get(LAYOUT.config)?.kind]).toEqual(["nothing", "do"]);
+});

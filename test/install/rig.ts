@@ -1,0 +1,104 @@
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Host, Ran, Run } from "../../src/install/host.ts";
+import { LAYOUT } from "../../src/install/layout.ts";
+import { applySteps, type PlannedStep, planSteps, type Step } from "../../src/install/step.ts";
+
+/** Make-believe host in a folder: its files are real, its programs are not. */
+export interface Rig extends AsyncDisposable {
+  readonly folder: string;
+  readonly host: Host;
+  /** Command lines that were run, in order; paths of the folder are shown as the host's. */
+  readonly ran: string[];
+  /** systemd's picture of the service. */
+  readonly service: { active: boolean; enabled: boolean };
+  /** Answers a command line instead of the rig, when it gives something. */
+  answer: (line: string) => Partial<Ran> | undefined;
+  /** A file that passes as a licmond of that version; below the folder, named as on the host. */
+  binary(path: string, version: string): Promise<string>;
+  write(path: string, text: string): Promise<void>;
+  read(path: string): string;
+  /** Every file with its kind, mode, owner and content: equal when nothing has changed. */
+  tree(): string[];
+}
+
+export async function createRig(): Promise<Rig> {
+  const folder = await mkdtemp(join(tmpdir(), "licmond-install-"));
+  const at = (path: string) => join(folder, path);
+  const ran: string[] = [];
+  const service = { active: false, enabled: false };
+  const run: Run = async (argv) => {
+    const line = argv.join(" ").replaceAll(folder, "");
+    ran.push(line);
+    const fine: Ran = { ok: true, exitCode: 0, stdout: "", words: "" };
+    const other = rig.answer(line);
+    if (other !== undefined) return { ...fine, ...(other.ok === false && { exitCode: 1 }), ...other };
+    if (argv[1] === "version") return { ...fine, stdout: `licmond ${versionIn(argv[0] ?? "")} (abc)\n` };
+    if (line.startsWith("systemctl show"))
+      return {
+        ...fine,
+        stdout: `ActiveState=${service.active ? "active" : "inactive"}\nUnitFileState=${service.enabled ? "enabled" : "disabled"}\nNeedDaemonReload=no\n`,
+      };
+    if (line === "systemd-sysusers /etc/sysusers.d/licmond.conf") await addUser();
+    if (argv[0] === "getent") return { ...fine, ok: false, exitCode: 2 };
+    return fine;
+  };
+  const write = async (path: string, text: string) => {
+    mkdirSync(dirname(at(path)), { recursive: true });
+    await Bun.write(at(path), text);
+  };
+  const addUser = async () => {
+    // Root can give files away; who is not cannot, and nothing is owned then.
+    const [uid, gid] = [4711, 4712];
+    await write("/etc/passwd", `licmond:x:${uid}:${gid}:::\n`);
+    await write("/etc/group", `licmond:x:${gid}:\n`);
+  };
+  const rig: Rig = {
+    folder,
+    host: { root: null, uid: process.getuid?.() ?? 0, at, run },
+    ran,
+    service,
+    answer: () => undefined,
+    write,
+    async binary(path, version) {
+      await write(path, `\x7fELF version=${version}; /$bunfs/root/licmond\n---- Bun! ----\n`);
+      return at(path);
+    },
+    read: (path) => readFileSync(at(path), "utf8"),
+    tree: () => treeOf(folder),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  };
+  return rig;
+}
+
+function versionIn(binary: string): string {
+  return /version=([^;]+)/.exec(readFileSync(binary, "latin1"))?.[1] ?? "none";
+}
+
+export function treeOf(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .sort()
+    .map((path) => {
+      const full = join(folder, path);
+      const { mode, uid, gid, mtimeMs } = lstatSync(full);
+      const kind = lstatSync(full);
+      const content = kind.isSymbolicLink()
+        ? `→ ${readlinkSync(full)}`
+        : kind.isFile()
+          ? String(Bun.hash(readFileSync(full)))
+          : "";
+      return `${mode.toString(8)} ${uid}:${gid} ${mtimeMs} ${path} ${content}`;
+    });
+}
+
+/** Plans, and does it when nothing is refused; gives the plans by subject. */
+export async function runAll(steps: readonly Step[]): Promise<ReadonlyMap<string, PlannedStep["plan"]>> {
+  const planned = await planSteps(steps);
+  if (!planned.some(({ plan }) => plan.kind === "refuse")) await applySteps(planned, () => {});
+  return new Map(planned.map(({ subject, plan }) => [subject, plan]));
+}
+
+export const NEW_BINARY = "/download/licmond";
+export { LAYOUT };
