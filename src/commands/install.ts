@@ -46,7 +46,7 @@ async function install(options: InstallOptions, command: Command, io: CommandIo)
   const { hostFor, isPackaged } = await import("./install-host.ts");
   const { installSteps } = await import("../install/install-steps.ts");
   const { hasProgram } = await import("../install/this-host.ts");
-  const { runSteps } = await import("./step-output.ts");
+  const { GOES_ON, runSteps } = await import("./step-output.ts");
 
   const withoutSystemd = !options.systemd;
   const config = configOption(command) ?? null;
@@ -81,6 +81,7 @@ async function install(options: InstallOptions, command: Command, io: CommandIo)
   const { outcome } = await runSteps(steps, { dryRun: options.dryRun === true }, io);
   if (outcome === "planned") return io.out("Nothing was changed.\n");
   if (outcome === "unchanged") return io.out("Nothing to do: all is installed.\n");
+  if (outcome === "failed") return io.err(GOES_ON);
   if (outcome !== "changed") return;
   const { nextSteps } = await import("./install-next.ts");
   io.out(await nextSteps(host, { withoutSystemd, started: options.start === true, path: io.env.PATH ?? "" }));

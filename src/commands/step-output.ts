@@ -1,9 +1,11 @@
 import { escapeControls } from "../domain/plain-text.ts";
 import { applySteps, changesSomething, type PlannedStep, planSteps, type Step } from "../install/step.ts";
-import { type CommandIo, fail } from "./io.ts";
+import { type CommandIo, EXIT_FAILURE, fail } from "./io.ts";
 
 export interface StepOptions {
   readonly dryRun: boolean;
+  /** Say nothing of steps that have nothing to do. */
+  readonly brief?: boolean;
 }
 
 export interface StepsRun {
@@ -13,50 +15,60 @@ export interface StepsRun {
   readonly done: ReadonlySet<string>;
 }
 
+/** For commands that can simply be run again. */
+export const GOES_ON = "  What is listed as done stays done; the same command goes on from there.\n";
+
 /**
  * Plans every step, and does them unless one refuses or it is a dry run: one line each on stdout.
  * Nothing is changed before all have been looked at.
  */
 export async function runSteps(
   steps: readonly Step[],
-  { dryRun }: StepOptions,
+  { dryRun, brief = false }: StepOptions,
   io: CommandIo,
 ): Promise<StepsRun> {
   const done = new Set<string>();
   const planned = await planSteps(steps);
   const refusals = planned.flatMap(({ plan }) => (plan.kind === "refuse" ? [plan] : []));
-  for (const { why, fix } of refusals)
-    io.err(`licmond: ${escapeControls(why)}\n  fix: ${escapeControls(fix)}\n`);
+  for (const { why, fix } of refusals) io.err(`licmond: ${lines(why)}\n  fix: ${lines(fix)}\n`);
   if (refusals.length > 0) {
     fail(io, "nothing was changed");
     return { outcome: "refused", done };
   }
+  const tell = (step: PlannedStep, doing: "would" | "done") => {
+    if (!brief || step.plan.kind !== "nothing") io.out(lineOf(step, doing));
+  };
   if (dryRun) {
-    for (const step of planned) io.out(lineOf(step, "would"));
+    for (const step of planned) tell(step, "would");
     return { outcome: "planned", done };
   }
   try {
     await applySteps(planned, (step) => {
       if (step.plan.kind === "do") done.add(step.subject);
-      io.out(lineOf(step, "done"));
+      tell(step, "done");
     });
   } catch (error) {
-    fail(io, error instanceof Error ? error.message : String(error));
-    io.err("  What is listed as done stays done; the same command goes on from there.\n");
+    io.err(`licmond: ${lines(error instanceof Error ? error.message : String(error))}\n`);
+    io.exitCode(EXIT_FAILURE);
     return { outcome: "failed", done };
   }
   return { outcome: changesSomething(planned) ? "changed" : "unchanged", done };
 }
 
+/** Words of several lines, each made harmless, all but the first indented. */
+export function lines(text: string): string {
+  return text.split("\n").map(escapeControls).join("\n    ");
+}
+
 function lineOf({ subject, plan }: PlannedStep, doing: "would" | "done"): string {
-  const line = (mark: string, words: string) => `${mark.padEnd(6)} ${subject}: ${escapeControls(words)}\n`;
+  const line = (mark: string, words: string) => `${mark.padEnd(6)} ${subject}: ${lines(words)}\n`;
   switch (plan.kind) {
     case "nothing":
       return line("ok", plan.why);
     case "do":
       return line(doing, plan.what);
     case "keep":
-      return `${line("kept", plan.why)}       ${escapeControls(plan.advice)}\n`;
+      return `${line("kept", plan.why)}       ${lines(plan.advice)}\n`;
     case "refuse":
       return line("no", plan.why);
   }

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Host } from "../install/host.ts";
 import type { UpgradeWanted } from "../install/upgrade-steps.ts";
 import { withConfigOption } from "./config-option.ts";
-import { type CommandIo, EXIT_USAGE, fail } from "./io.ts";
+import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, fail } from "./io.ts";
 
 interface UpgradeOptions {
   readonly allowDowngrade?: true;
@@ -80,7 +80,9 @@ async function upgrade(
   if (outcome === "planned") io.out("Nothing was changed.\n");
   else if (outcome === "unchanged") io.out("Nothing to do: it is installed already.\n");
   else if (outcome === "changed")
-    io.out(hasService ? "Upgraded.\n" : "Upgraded; restart what runs the old one.\n");
+    io.out(
+      `${rollback ? "Went back" : "Upgraded"}${hasService ? "" : "; restart what runs the other one"}.\n`,
+    );
   else if (outcome === "failed" && done.has(LAYOUT.binary)) await undo(host, service, io);
 }
 
@@ -99,16 +101,17 @@ function found(file: string): string | null {
 
 /** After a step that failed: the old binary again. */
 async function undo(host: Host, service: UpgradeWanted["service"], io: CommandIo): Promise<void> {
+  const { lines } = await import("./step-output.ts");
   const { goBack } = await import("../install/upgrade-steps.ts");
   try {
     await goBack(host, service);
     const running = service === "runs" ? ", which runs again" : "";
     io.err(`licmond: went back to the version from before${running}\n`);
   } catch (error) {
-    fail(
-      io,
-      `going back failed too: ${error instanceof Error ? error.message : String(error)}
-If the database was migrated meanwhile, the older version refuses it: \`licmond restore\` puts the backup from before the migration in its place.`,
+    io.exitCode(EXIT_FAILURE);
+    io.err(
+      `licmond: going back failed too: ${lines(error instanceof Error ? error.message : String(error))}
+  If the database was migrated meanwhile, the older version refuses it: \`licmond restore\` puts the backup from before the migration in its place.\n`,
     );
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -137,15 +137,14 @@ test.each([
 test.skipIf(process.getuid?.() !== 0)(
   "who is not root is told to use sudo, and changes nothing",
   async () => {
-    for (const args of [["install"], ["uninstall"], ["upgrade", BINARY]]) {
-      const child = Bun.spawnSync([
-        "setpriv",
-        "--reuid=65534",
-        "--regid=65534",
-        "--clear-groups",
-        BINARY,
-        ...args,
-      ]);
+    await using place = await image();
+    // Where anybody can reach it.
+    const binary = place.at("licmond");
+    copyFileSync(BINARY, binary);
+    chmodSync(place.root, 0o755);
+    for (const args of [["install"], ["uninstall"], ["upgrade", binary]]) {
+      const nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+      const child = Bun.spawnSync([...nobody, binary, ...args]);
       expect([child.exitCode, child.stderr.toString()]).toEqual([1, expect.stringContaining("sudo")]);
     }
   },
