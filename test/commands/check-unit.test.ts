@@ -11,9 +11,11 @@ import { createPlace, run } from "./rig.ts";
 function hostOf(answers: Readonly<Record<string, string>>, isLetIn = false): Run {
   return (argv) => {
     const asked = argv.join(" ");
-    if (argv[0] === "setpriv") return Promise.resolve({ ok: isLetIn, stdout: "", words: "" });
+    if (argv[0] === "setpriv")
+      return Promise.resolve({ ok: isLetIn, exitCode: isLetIn ? 0 : 1, stdout: "", words: "" });
     const stdout = answers[asked];
-    return Promise.resolve({ ok: stdout !== undefined, stdout: stdout ?? "", words: "" });
+    const ok = stdout !== undefined;
+    return Promise.resolve({ ok, exitCode: ok ? 0 : 1, stdout: stdout ?? "", words: "" });
   };
 }
 
