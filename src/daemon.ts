@@ -21,6 +21,7 @@ import { createLoopLag } from "./daemon/loop-lag.ts";
 import { createMeters } from "./daemon/meters.ts";
 import type { ServiceManager } from "./daemon/notify.ts";
 import { countersOf, createHostRoom, createLogsPort, sampleReader } from "./daemon/ports.ts";
+import { createRemoteWriteRoom } from "./daemon/remote-write.ts";
 import { serviceStatus } from "./daemon/service-status.ts";
 import { createStatusLog } from "./daemon/status-log.ts";
 import { createTeardown } from "./daemon/teardown.ts";
@@ -113,6 +114,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   let certificate: CertificateRoom | null = null;
   let serveCertificate: (material: TlsMaterial) => void = () => {};
   let applyAlerts = () => {};
+  let applyExport = () => {};
   let ending: Promise<void> | null = null;
   let manager: ServiceManager | null = null;
 
@@ -324,6 +326,14 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     denialWatch.start();
     alerts.start();
     teardown.add("alerts", () => alerts.stop());
+    const remoteWrite = createRemoteWriteRoom({
+      ...{ meters, snapshot: live.snapshot, clock, timers: systemTimers, log: log("system") },
+      config: () => running.remoteWrite,
+      instance: `${host.info().hostname}:${listening.port}`,
+    });
+    remoteWrite.configured();
+    teardown.add("remote write", () => remoteWrite.stop());
+    applyExport = remoteWrite.configured;
     collector.start();
     teardown.add("collector", () => collector.stop());
     const url = `${config.http.tls === null ? "http" : "https"}://${bracketed(listening.host)}:${listening.port}`;
@@ -381,6 +391,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       });
     }
     applyAlerts();
+    applyExport();
     const list = (ids: readonly string[]) => (ids.length === 0 ? undefined : ids.join(", "));
     log("config").info("The config was read again", {
       ...{ added: list(added), removed: list(removed), changed: list(changed) },

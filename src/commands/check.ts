@@ -41,6 +41,8 @@ Examples:
           if (config.servers.length === 0) report.warning("config", "no server is configured");
           const { checkHost } = await import("./check-host.ts");
           await checkHost(config, io.env, report);
+          const { checkExport } = await import("./check-export.ts");
+          await checkExport(config, report);
           const { checkUnit } = await import("./check-unit.ts");
           await checkUnit({ config, file, unitFile: options.unit }, io, report);
         }

@@ -101,8 +101,10 @@ export const INITIAL_CONFIG = `# licmond: the license monitoring daemon. \`licmo
 # role = "admin"
 # timeout = "30s"
 
-# [export.remote_write]             # Prometheus remote write
+# [export.remote_write]             # pushes what /metrics tells, by Prometheus remote write
 # url = "https://prometheus.example/api/v1/write"
-# token_file = "credential:prometheus"
-# interval = "60s"
+# token_file = "credential:prometheus"   # sent as a bearer; with a username, as its password
+# username = "12345"
+# interval = "60s"                  # 5s to 1h
+# labels = { site = "muc" }         # added to every series, beside job = "licmond" and instance = "<host>:<port>"
 `;

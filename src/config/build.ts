@@ -78,7 +78,9 @@ export function buildConfig(file: ConfigFile, environment: Environment): Config 
             url: remoteWrite.url,
             tokenFile:
               remoteWrite.token_file === undefined ? null : pathOfFile(remoteWrite.token_file, environment),
+            username: remoteWrite.username ?? null,
             intervalMs: ms(remoteWrite.interval, "60s"),
+            labels: remoteWrite.labels ?? {},
           },
   });
 }

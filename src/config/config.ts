@@ -51,7 +51,11 @@ export interface Config {
   readonly remoteWrite: {
     readonly url: string;
     readonly tokenFile: string | null;
+    /** The token is this user's password; null = it is sent as a bearer. */
+    readonly username: string | null;
     readonly intervalMs: number;
+    /** Added to every series. */
+    readonly labels: Readonly<Record<string, string>>;
   } | null;
 }
 

@@ -24,6 +24,7 @@ export function crossCheck(
     ...maintainedServers(file),
     ...notifications(file),
     ...executedCommands(file),
+    ...remoteWrite(file),
     ...credentials(file, hasCredential),
   ];
 }
@@ -199,4 +200,18 @@ function executedCommands({ execute }: Partial): Finding[] {
       found.push({ path: at("argv"), message: "takes a fixed program, no placeholder, first" });
     return found;
   });
+}
+
+function remoteWrite({ export: section }: Partial): Finding[] {
+  const { url, username, token_file } = section?.remote_write ?? {};
+  const found: Finding[] = [];
+  const at = (key: string): KeyPath => ["export", "remote_write", key];
+  if (url !== undefined && (new URL(url).username !== "" || new URL(url).password !== ""))
+    found.push({
+      path: at("url"),
+      message: "takes a URL without credentials: username and token_file are for these",
+    });
+  if (username !== undefined && token_file === undefined)
+    found.push({ path: at("token_file"), message: "is missing: username goes with it" });
+  return found;
 }

@@ -146,6 +146,13 @@ export const ConfigFile = table({
       url: form("url", { secret: true }),
       token_file: optional(form("handedFile", { secret: true })),
       interval: duration("5s", "1h", "60s"),
+      username: optional(form("text", { secret: true })),
+      labels: optional(
+        Type.Record(
+          Type.String({ pattern: "^(?!__)[A-Za-z_][A-Za-z0-9_]{0,63}$" }),
+          Type.String({ maxLength: 256 }),
+        ),
+      ),
     }),
   }),
 });

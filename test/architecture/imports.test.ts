@@ -80,6 +80,7 @@ const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
   "@logtape/logtape": ["system"],
   "bun:ffi": ["system"],
   nodemailer: ["alerts"],
+  snappyjs: ["export", "commands"],
 };
 
 /** Folders that hold no code of a room: declarations of file imports, the page, the entry files of workers. */

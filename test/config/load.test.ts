@@ -156,6 +156,8 @@ describe("every section is read", () => {
       [export.remote_write]
       url = "https://prometheus.example/api/v1/write"
       token_file = "/run/credentials/token"
+      username = "12345"
+      labels = { site = "muc" }
       `,
       FILE,
       {},
@@ -188,7 +190,10 @@ describe("every section is read", () => {
         ],
         limits: { dailyQuota: 100_000, monthlyQuota: null },
         execute: { enabled: true, commands: [{ name: "lmdiag", role: "admin", timeoutMs: 30_000 }] },
-        remoteWrite: { url: "https://prometheus.example/api/v1/write", intervalMs: 60_000 },
+        remoteWrite: {
+          ...{ url: "https://prometheus.example/api/v1/write", intervalMs: 60_000 },
+          ...{ tokenFile: "/run/credentials/token", username: "12345", labels: { site: "muc" } },
+        },
       },
     });
   });
@@ -196,6 +201,18 @@ describe("every section is read", () => {
 
 describe("each mistake has its words", () => {
   test.each<[string, string]>([
+    [
+      '[export.remote_write]\nurl = "https://me:it@p.example/write"',
+      "2: export.remote_write.url takes a URL without credentials: username and token_file are for these",
+    ],
+    [
+      '[export.remote_write]\nurl = "https://p.example/write"\nusername = "12345"',
+      "1: export.remote_write.token_file is missing: username goes with it",
+    ],
+    [
+      '[export.remote_write]\nurl = "https://p.example/write"\nlabels = { __name__ = "x" }',
+      "3: export.remote_write.labels.__name__ is no name: it takes letters, digits and _, no digit first",
+    ],
     ["[http]\nport = 99999", "2: http.port takes a whole number from 0 to 65535, not 99999"],
     ['[http]\nport = "8080"', '2: http.port takes a whole number from 0 to 65535, not "8080"'],
     ["http = 5", "1: http takes a table, not 5"],
@@ -324,6 +341,7 @@ describe("secrets", () => {
     ],
     ['[[notifications]]\ntype = "command"\nargv = [["HUSH"]]'],
     ['[export.remote_write]\nurl = "ftp://HUSH"\ntoken_file = "HUSH"'],
+    ['[export.remote_write]\nurl = "https://me:HUSH@prometheus.example/write"\nusername = "HUSH"'],
     ['[execute]\npassword = "HUSH"'],
     ['[http]\nport = "lmk_abcdefghijkl_HUSH"'],
     ['[http]\nhost = "https://me:HUSH@a.example"'],

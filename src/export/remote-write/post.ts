@@ -1,0 +1,113 @@
+import { escapeControls, maskSecrets } from "../../domain/plain-text.ts";
+
+/** Where to write to. */
+export interface WriteTarget {
+  readonly url: string;
+  /** With it, the token is the password of basic authentication. */
+  readonly username: string | null;
+  readonly tokenFile: string | null;
+}
+
+/** What came of a request. `why` holds no secret. */
+export type Posted =
+  | { readonly outcome: "taken" }
+  /** The receiver will never take it: it must not be sent again. */
+  | { readonly outcome: "refused"; readonly status: number; readonly why: string }
+  /** It may be taken later. */
+  | { readonly outcome: "failed"; readonly why: string; readonly retryAfterMs: number | null };
+
+/** Longest time that a receiver may ask to be left alone. */
+const MAX_RETRY_AFTER_MS = 15 * 60_000;
+/** Of a refusal's words. */
+const MAX_WORDS = 200;
+
+/**
+ * Sends one compressed WriteRequest as remote write 1.0 says it: 2xx is taken, 5xx and 429 are tried again, any other 4xx
+ * is not. Redirects are not followed, and certificates are verified whatever the environment says. Never rejects.
+ */
+export async function post(
+  { url, username, tokenFile }: WriteTarget,
+  body: Uint8Array<ArrayBuffer>,
+  signal: AbortSignal,
+  now: () => number,
+): Promise<Posted> {
+  const failed = (why: string, retryAfterMs: number | null = null): Posted => ({
+    ...{ outcome: "failed", why, retryAfterMs },
+  });
+  const token = tokenFile === null ? null : await readToken(tokenFile);
+  if (token !== null && "problem" in token) return failed(token.problem);
+  let response: Response;
+  try {
+    response = await fetch(url, {
+      ...{ method: "POST", body, signal, redirect: "manual" as const },
+      headers: {
+        "content-type": "application/x-protobuf",
+        "content-encoding": "snappy",
+        "x-prometheus-remote-write-version": "0.1.0",
+        "user-agent": "licmond",
+        ...(token !== null && { authorization: authorization(username, token.text) }),
+      },
+      tls: { rejectUnauthorized: true },
+    });
+  } catch (error) {
+    if (signal.aborted) return failed("It did not answer in time");
+    // The words of the error may quote the URL.
+    return failed(`It cannot be reached (${codeOf(error)})`);
+  }
+  const { status } = response;
+  if (status >= 200 && status < 300) {
+    await response.body?.cancel().catch(() => {});
+    return { outcome: "taken" };
+  }
+  if (status >= 300 && status < 400) {
+    await response.body?.cancel().catch(() => {});
+    return failed(`It answered ${status}: redirects are not followed`);
+  }
+  const words = await wordsOf(response, token?.text ?? null);
+  const why = `It answered ${status}${words === "" ? "" : `: ${words}`}`;
+  if (status >= 400 && status < 500 && status !== 429) return { outcome: "refused", status, why };
+  return failed(why, retryAfter(response.headers.get("retry-after"), now()));
+}
+
+function authorization(username: string | null, token: string): string {
+  if (username === null) return `Bearer ${token}`;
+  return `Basic ${Buffer.from(`${username}:${token}`).toString("base64")}`;
+}
+
+/** Read at each use, so that a changed one holds at once; a line end behind it is not part of it. */
+async function readToken(file: string): Promise<{ readonly text: string } | { readonly problem: string }> {
+  try {
+    const text = (await Bun.file(file).text()).replace(/\r?\n$/, "");
+    if (text === "") return { problem: "The token_file is empty" };
+    if (/[^\x21-\x7e]/.test(text)) return { problem: "The token_file holds something else than one token" };
+    return { text };
+  } catch (error) {
+    return { problem: `The token_file cannot be read (${codeOf(error)})` };
+  }
+}
+
+/** The beginning of what a receiver says of a refusal: Prometheus names the sample that it did not like. */
+async function wordsOf(response: Response, token: string | null): Promise<string> {
+  let text = "";
+  try {
+    const reader = response.body?.getReader();
+    const chunk = await reader?.read();
+    await reader?.cancel();
+    text = new TextDecoder().decode(chunk?.value?.subarray(0, 4 * MAX_WORDS));
+  } catch {
+    return "";
+  }
+  const known = token === null ? text : text.replaceAll(token, "***");
+  return maskSecrets(escapeControls(known.trim())).slice(0, MAX_WORDS);
+}
+
+/** Seconds, or a date (RFC 9110, 10.2.3). */
+function retryAfter(header: string | null, now: number): number | null {
+  if (header === null) return null;
+  const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+  return Number.isNaN(ms) ? null : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
+}

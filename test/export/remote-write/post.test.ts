@@ -1,0 +1,146 @@
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { post, type WriteTarget } from "../../../src/export/remote-write/post.ts";
+import { HAS_OPENSSL, selfSigned } from "../../certificates.ts";
+
+const NOW = Date.UTC(2026, 0, 1);
+const folder = mkdtempSync(join(tmpdir(), "licmond-write-"));
+const tokenFile = join(folder, "token");
+await Bun.write(tokenFile, "token-HUSH\n");
+const servers: Bun.Server<undefined>[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop(true);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function receiver(
+  answer: (request: Request) => Response | Promise<Response>,
+  tls?: { readonly cert: string; readonly key: string },
+) {
+  const got: { readonly headers: Headers; readonly body: Uint8Array; readonly method: string }[] = [];
+  const server = Bun.serve({
+    ...{ hostname: "127.0.0.1", port: 0 },
+    ...(tls && { tls: { cert: Bun.file(tls.cert), key: Bun.file(tls.key) } }),
+    async fetch(request) {
+      const { headers, method } = request;
+      got.push({ headers, method, body: await request.bytes() });
+      return answer(request);
+    },
+  });
+  servers.push(server);
+  return { url: `${tls ? "https" : "http"}://127.0.0.1:${server.port}/write`, got };
+}
+
+const write = async (
+  target: Partial<WriteTarget> & { url: string },
+  signal = new AbortController().signal,
+) => {
+  const posted = await post(
+    { username: null, tokenFile: null, ...target },
+    new Uint8Array([1, 2, 3]),
+    signal,
+    () => NOW,
+  );
+  expect(JSON.stringify(posted)).not.toContain("HUSH");
+  return posted;
+};
+
+describe("a write", () => {
+  test("has the headers of remote write 1.0 and the body as it is", async () => {
+    const { url, got } = receiver(() => new Response(null, { status: 204 }));
+    expect(await write({ url, tokenFile })).toEqual({ outcome: "taken" });
+    const [one] = got;
+    expect([...(one?.body ?? [])]).toEqual([1, 2, 3]);
+    expect(one?.method).toBe("POST");
+    expect(one?.headers.toJSON()).toMatchObject({
+      "content-type": "application/x-protobuf",
+      "content-encoding": "snappy",
+      "x-prometheus-remote-write-version": "0.1.0",
+      authorization: "Bearer token-HUSH",
+    });
+  });
+
+  test("sends a user's token as a password", async () => {
+    const { url, got } = receiver(() => new Response());
+    await write({ url, tokenFile, username: "12345" });
+    expect(got[0]?.headers.get("authorization")).toBe(`Basic ${btoa("12345:token-HUSH")}`);
+  });
+
+  test.each([
+    [400, "refused"],
+    [401, "refused"],
+    [404, "refused"],
+    [413, "refused"],
+    [429, "failed"],
+    [500, "failed"],
+    [503, "failed"],
+    [302, "failed"],
+  ])("that is answered %d is %s", async (status, outcome) => {
+    const headers = status === 302 ? { location: "http://127.0.0.1:1/elsewhere" } : {};
+    const { url, got } = receiver(
+      () => new Response("out of order\n\u001b[31mtoken-HUSH", { status, headers }),
+    );
+    const posted = await write({ url, tokenFile });
+    const why = "why" in posted ? posted.why : "";
+    expect<string>(posted.outcome).toBe(outcome);
+    expect(why).toStartWith(`It answered ${status}`);
+    if (status !== 302) expect(why).toContain("out of order");
+    expect(why).not.toMatch(/\p{Cc}/u);
+    expect(got).toHaveLength(1);
+  });
+
+  test.each([
+    ["120", 120_000],
+    ["0", 0],
+    ["999999", 900_000],
+    [new Date(NOW + 30_000).toUTCString(), 30_000],
+    [new Date(NOW - 30_000).toUTCString(), 0],
+    ["soon", null],
+    [null, null],
+  ])("Retry-After: %p asks for %p ms", async (header, retryAfterMs) => {
+    const { url } = receiver(
+      () => new Response(null, { status: 503, headers: header === null ? {} : { "retry-after": header } }),
+    );
+    expect(await write({ url })).toMatchObject({ outcome: "failed", retryAfterMs });
+  });
+
+  test("that nobody takes, or not in time, fails without the URL's words", async () => {
+    const { url } = receiver(() => new Promise<Response>(() => {}));
+    expect(await write({ url }, AbortSignal.timeout(50))).toMatchObject({
+      ...{ outcome: "failed", why: "It did not answer in time" },
+    });
+    expect(await write({ url: "http://127.0.0.1:1/HUSH" })).toMatchObject({
+      ...{ outcome: "failed", why: expect.stringMatching(/^It cannot be reached \(\w+\)$/) },
+    });
+  });
+
+  test("asks nobody without the token that it should have", async () => {
+    const { url, got } = receiver(() => new Response());
+    const empty = join(folder, "empty");
+    await Bun.write(empty, "\n");
+    const two = join(folder, "two");
+    await Bun.write(two, "one HUSH\n\ntwo");
+    expect(await write({ url, tokenFile: join(folder, "none-HUSH") })).toMatchObject({
+      ...{ outcome: "failed", why: "The token_file cannot be read (ENOENT)" },
+    });
+    expect(await write({ url, tokenFile: empty })).toMatchObject({ why: "The token_file is empty" });
+    expect(await write({ url, tokenFile: two })).toMatchObject({ outcome: "failed" });
+    expect(got).toHaveLength(0);
+  });
+
+  test.skipIf(!HAS_OPENSSL)("believes no certificate that nobody vouches for", async () => {
+    const pair = await selfSigned(folder, "receiver", Date.now() - 1000, Date.now() + 86_400_000);
+    const { url, got } = receiver(() => new Response(), pair);
+    const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
+    try {
+      expect(await write({ url, tokenFile })).toMatchObject({ outcome: "failed" });
+    } finally {
+      if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+      else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before;
+    }
+    expect(got).toHaveLength(0);
+  });
+});

@@ -1,0 +1,245 @@
+import { describe, expect, test } from "bun:test";
+import { uncompress } from "snappyjs";
+import type { ServerPicture } from "../../../src/domain/picture.ts";
+import { type Emit, gauge } from "../../../src/export/family.ts";
+import type { Posted, WriteTarget } from "../../../src/export/remote-write/post.ts";
+import {
+  createWriter,
+  LONGEST_PAUSE_MS,
+  type WriterDeps,
+  type WriterSettings,
+} from "../../../src/export/remote-write/writer.ts";
+import { createVirtualTime } from "../../collector/virtual-time.ts";
+import { picture } from "../../http/make.ts";
+import { nameOf, type ReadSeries, readRequest } from "./read-request.ts";
+
+const SETTINGS: WriterSettings = {
+  ...{ url: "http://127.0.0.1/write", username: null, tokenFile: null, intervalMs: 10_000 },
+  labels: [["site", "muc"]],
+};
+
+/** A writer of one gauge whose value is the tick, to a receiver that answers as it is told. */
+function rig(more: Partial<WriterDeps> = {}) {
+  const time = createVirtualTime();
+  const start = time.clock.now();
+  const answers: Posted[] = [];
+  const got: { readonly target: WriteTarget; readonly series: ReadSeries[] }[] = [];
+  const logged: string[] = [];
+  const log = (level: string) => (message: string, fields?: object) =>
+    void logged.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  let servers: readonly ServerPicture[] = [];
+  let standing: Posted = { outcome: "taken" };
+  const ticks = gauge("ticks", "Ticks.");
+  const writer = createWriter({
+    snapshot: () => ({ version: 1, servers }),
+    service: (emit: Emit) => emit(ticks, [], (time.clock.now() - start) / 1000),
+    post: (target, body) => {
+      const answer = answers.shift() ?? standing;
+      got.push({ target, series: readRequest(uncompress(body)) });
+      return Promise.resolve(answer);
+    },
+    ...{ clock: time.clock, timers: time.timers, random: () => 1 },
+    log: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
+    inSlices: async (steps) => {
+      for (const _ of steps);
+    },
+    ...more,
+  });
+  const metric = (name: string, outcome?: string): number | undefined => {
+    let found: number | undefined;
+    writer.emit((family, labels, value) => {
+      if (family.name === name && (outcome === undefined || labels[0]?.[1] === outcome)) found = value;
+    });
+    return found;
+  };
+  return {
+    ...{ time, writer, answers, got, logged, metric, start },
+    show: (...next: ServerPicture[]) => {
+      servers = next;
+    },
+    stand: (answer: Posted) => {
+      standing = answer;
+    },
+    /** Values of the ticks that were posted, in order. */
+    ticks: () =>
+      got.flatMap(({ series }) =>
+        series.filter((one) => nameOf(one).startsWith("ticks")).map(({ value }) => value),
+      ),
+  };
+}
+
+const FAILED: Posted = { outcome: "failed", why: "It answered 503", retryAfterMs: null };
+const REFUSED: Posted = { outcome: "refused", status: 400, why: "It answered 400: no" };
+
+describe("the writer", () => {
+  test("writes at once and then each interval, with the time of gathering and the outer labels", async () => {
+    const at = rig();
+    at.writer.configure(SETTINGS);
+    await at.time.pass(25_000);
+    expect(at.ticks()).toEqual([0, 10, 20]);
+    expect(at.got.map(({ series }) => series[0]?.timestamp)).toEqual([
+      at.start,
+      at.start + 10_000,
+      at.start + 20_000,
+    ]);
+    expect(at.got[0]?.series.map(nameOf)).toEqual(["ticks{site=muc}"]);
+    expect(at.metric("licmond_remote_write_samples_total", "sent")).toBe(3);
+    await at.writer.stop();
+    await at.time.pass(60_000);
+    expect(at.got).toHaveLength(3);
+  });
+
+  test("ends the series of a server that is down, once", async () => {
+    const at = rig();
+    const up = picture("eda");
+    const stale = up.features.map((feature) => ({ ...feature, state: "stale" as const }));
+    at.show(up);
+    at.writer.configure(SETTINGS);
+    await at.time.pass(5_000);
+    at.show({ ...up, state: "stale", status: "down", features: stale });
+    await at.time.pass(20_000);
+    const seats = "license_feature_seats_used{daemon=acmed,feature=solver,server=eda,site=muc}";
+    const seen = at.got.map(({ series }) => series.find((one) => nameOf(one) === seats)?.value);
+    expect(seen).toEqual([1, Number.NaN, undefined]);
+    const down = "license_server_status{server=eda,site=muc,status=down}";
+    expect(at.got.map(({ series }) => series.find((one) => nameOf(one) === down)?.value)).toEqual([0, 1, 1]);
+    // No series is there twice, and none is marked whose number is there.
+    for (const { series } of at.got) expect(new Set(series.map(nameOf)).size).toBe(series.length);
+    at.show(up);
+    await at.time.pass(10_000);
+    expect(at.got.at(-1)?.series.find((one) => nameOf(one) === seats)?.value).toBe(1);
+  });
+
+  test("ends what had other outer labels when these change", async () => {
+    const at = rig();
+    at.writer.configure(SETTINGS);
+    await at.time.pass(5_000);
+    at.writer.configure({ ...SETTINGS, labels: [["site", "ber"]] });
+    await at.time.pass(10_000);
+    expect(at.got[1]?.series.map((one) => [nameOf(one), one.value])).toEqual([
+      ["ticks{site=ber}", 10],
+      ["ticks{site=muc}", Number.NaN],
+    ]);
+  });
+
+  test("keeps what fails and sends it later: in order, nothing twice, with growing pauses", async () => {
+    const at = rig();
+    at.writer.configure(SETTINGS);
+    await at.time.pass(5_000);
+    at.stand(FAILED);
+    await at.time.pass(60_000);
+    const tries = at.got.length - 1;
+    // 1, 2, 4, 8, 16 and 32 s behind the first failure.
+    expect(tries).toBe(6);
+    expect(at.metric("licmond_remote_write_failures_total")).toBe(6);
+    expect(at.metric("licmond_remote_write_pending_samples")).toBe(6);
+    at.got.length = 1;
+    at.stand({ outcome: "taken" });
+    await at.time.pass(LONGEST_PAUSE_MS);
+    expect(at.ticks()).toEqual([0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120]);
+    expect(at.metric("licmond_remote_write_pending_bytes")).toBe(0);
+    expect(at.logged.filter((line) => /^(warn|error|info)/.test(line))).toEqual([
+      'warn Metrics could not be written and are kept for another try {"error":"It answered 503","failures":1,"waiting":1}',
+      expect.stringMatching(/^info Metrics are written again/),
+    ]);
+  });
+
+  test("waits as long as the receiver asks", async () => {
+    const at = rig();
+    at.answers.push({ outcome: "failed", why: "It answered 429", retryAfterMs: 45_000 });
+    at.writer.configure(SETTINGS);
+    await at.time.pass(44_000);
+    expect(at.got).toHaveLength(1);
+    await at.time.pass(2_000);
+    expect(at.got.length).toBeGreaterThan(1);
+  });
+
+  test("loses what is refused, says so once, and goes on", async () => {
+    const at = rig();
+    at.answers.push(REFUSED, REFUSED);
+    at.writer.configure(SETTINGS);
+    await at.time.pass(35_000);
+    expect(at.metric("licmond_remote_write_samples_total", "refused")).toBe(2);
+    expect(at.metric("licmond_remote_write_samples_total", "sent")).toBe(2);
+    expect(at.logged.filter((line) => line.startsWith("error"))).toEqual([
+      'error The receiver refuses metrics, and they are lost {"error":"It answered 400: no","count":1}',
+    ]);
+  });
+
+  test("holds a bounded backlog over a month without a receiver, and says once that it throws away", async () => {
+    const at = rig({ bounds: { maxBytes: 20_000, maxAgeMs: 24 * 3_600_000 } });
+    at.stand(FAILED);
+    at.writer.configure({ ...SETTINGS, intervalMs: 600_000 });
+    let most = 0;
+    for (let day = 0; day < 30; day++) {
+      await at.time.pass(86_400_000);
+      most = Math.max(most, at.metric("licmond_remote_write_pending_bytes") ?? 0);
+      expect(at.metric("licmond_remote_write_pending_samples")).toBeLessThanOrEqual(145);
+    }
+    expect(most).toBeLessThanOrEqual(20_000);
+    expect(most).toBeGreaterThan(0);
+    expect(at.metric("licmond_remote_write_samples_total", "dropped")).toBeGreaterThan(4_000);
+    expect(at.logged.filter((line) => line.startsWith("error"))).toHaveLength(1);
+    at.got.length = 0;
+    at.stand({ outcome: "taken" });
+    await at.time.pass(LONGEST_PAUSE_MS);
+    const told = at.ticks();
+    expect(told).toEqual(told.toSorted((a, b) => a - b));
+    // The last day, and nothing of before.
+    expect(told[0]).toBeGreaterThanOrEqual(29 * 86_400 - 600);
+    expect(told.length).toBeGreaterThanOrEqual(144);
+  }, 20_000);
+
+  test("takes a new target at once, and throws away what waited for the former one", async () => {
+    const at = rig();
+    at.stand(FAILED);
+    at.writer.configure(SETTINGS);
+    await at.time.pass(30_000);
+    at.stand({ outcome: "taken" });
+    at.got.length = 0;
+    at.writer.configure({ ...SETTINGS, url: "http://127.0.0.2/write" });
+    await at.time.pass(20_000);
+    expect(new Set(at.got.map(({ target }) => target.url))).toEqual(new Set(["http://127.0.0.2/write"]));
+    expect(at.ticks()).toEqual([40, 50]);
+  });
+
+  test("tries at once when the token may have changed", async () => {
+    const at = rig();
+    at.answers.push(FAILED, FAILED, FAILED, FAILED, FAILED);
+    at.writer.configure(SETTINGS);
+    await at.time.pass(20_000);
+    const before = at.got.length;
+    at.writer.configure({ ...SETTINGS, tokenFile: "/run/token" });
+    await at.time.pass(0);
+    expect(at.got.length).toBeGreaterThan(before);
+  });
+
+  test("writes nothing that goes back in time", async () => {
+    const time = createVirtualTime();
+    let back = 0;
+    const at = rig({ clock: { now: () => time.clock.now() - back }, timers: time.timers });
+    at.writer.configure(SETTINGS);
+    await time.pass(10_000);
+    back = 30_000;
+    await time.pass(30_000);
+    const times = at.got.map(({ series }) => series[0]?.timestamp ?? 0);
+    expect(times).toEqual([...new Set(times)].toSorted((a, b) => a - b));
+    expect(at.logged.filter((line) => line.includes("clock was set back"))).toHaveLength(1);
+    await time.pass(30_000);
+    expect(at.got.length).toBeGreaterThan(times.length);
+  });
+
+  test("splits what is much into requests of 2,000 samples", async () => {
+    const at = rig();
+    const [feature] = picture("eda").features;
+    if (feature === undefined) throw new Error("no feature");
+    const features = Array.from({ length: 500 }, (_, n) => ({ ...feature, name: `f${n}` }));
+    at.show(picture("eda", { features }));
+    at.writer.configure(SETTINGS);
+    await at.time.pass(1_000);
+    const lengths = at.got.map(({ series }) => series.length);
+    expect(Math.max(...lengths)).toBe(2_000);
+    expect(lengths.length).toBe(Math.ceil(lengths.reduce((a, b) => a + b, 0) / 2_000));
+    expect(new Set(at.got.map(({ series }) => series[0]?.timestamp)).size).toBe(1);
+  });
+});
