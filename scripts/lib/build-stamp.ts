@@ -2,7 +2,18 @@ import { join } from "node:path";
 import { outputOf } from "./run.ts";
 
 /** Everything that the binary is made of, relative to the root. */
-const INPUTS = ["src/**/*", "scripts/build.ts", "package.json", "bun.lock", "tsconfig.json"];
+const INPUTS = [
+  "src/**/*",
+  "systemd/*",
+  "scripts/build.ts",
+  "scripts/lib/compile.ts",
+  "scripts/lib/licenses/*.ts",
+  "docs/licenses/**/*",
+  "LICENSE",
+  "package.json",
+  "bun.lock",
+  "tsconfig.json",
+];
 
 export interface BuildIdentity {
   /** Of package.json. */

@@ -1,0 +1,80 @@
+import { existsSync } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { collectLicenses } from "./licenses/collect.ts";
+
+export interface CompileOptions {
+  /** The project's root. */
+  readonly root: string;
+  /** Where the executable goes: `…/licmond`. An old one stays whole until the new one is. */
+  readonly outfile: string;
+  readonly version: string;
+  readonly commit: string;
+  /** For another machine; default: this one. Bun fetches its executable for that machine once. */
+  readonly target?: Bun.Build.CompileTarget;
+}
+
+/** Replaced by the licenses of what is inside. */
+const LICENSES = "src/commands/third-party-licenses.txt";
+
+/**
+ * Builds the executable: the one place that says how. Equal sources, versions and Buns make equal bytes, wherever they
+ * lie. Answers the licenses of everything inside; throws with what the bundler said.
+ */
+export async function compile(options: CompileOptions): Promise<{ readonly licenses: string }> {
+  const { root, outfile, version, commit, target } = options;
+  const shared = {
+    entrypoints: [join(root, "src/main.ts"), ...(await workers(root))],
+    root: join(root, "src"),
+    target: "bun",
+    format: "esm",
+    // Identifiers stay: stack traces keep their names, and Elysia reads the source of its handlers.
+    minify: { whitespace: true, syntax: true, identifiers: false },
+    define: { BUILD_VERSION: JSON.stringify(version), BUILD_COMMIT: JSON.stringify(commit) },
+    throw: false,
+  } satisfies Bun.BuildConfig;
+  const licenses = await licensesOf(root, shared);
+
+  // The name of the outfile is embedded: a folder of its own keeps it (and writing over an executable that runs fails
+  // with ETXTBSY).
+  const fresh = join(dirname(outfile), `.new-${basename(outfile)}`);
+  await rm(fresh, { recursive: true, force: true });
+  try {
+    const result = await Bun.build({
+      ...shared,
+      bytecode: true,
+      sourcemap: "linked",
+      files: { [join(root, LICENSES)]: licenses },
+      // A daemon started in somebody's folder must not run what lies there.
+      compile: {
+        outfile: join(fresh, "licmond"),
+        autoloadDotenv: false,
+        autoloadBunfig: false,
+        ...(target !== undefined && { target }),
+      },
+    });
+    if (!result.success) throw new Error(`the build failed:\n${result.logs.map(String).join("\n")}`);
+    // The maps are inside the executable; the files left beside it are of no use.
+    const windows = join(fresh, "licmond.exe");
+    await rename(existsSync(windows) ? windows : join(fresh, "licmond"), outfile);
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
+  return { licenses };
+}
+
+/** Bundles once without writing anything, to see which files are inside, and collects their licenses. */
+async function licensesOf(root: string, shared: Bun.BuildConfig): Promise<string> {
+  const result = await Bun.build({ ...shared, metafile: true });
+  if (!result.success || result.metafile === undefined)
+    throw new Error(`the build failed:\n${result.logs.map(String).join("\n")}`);
+  const paths = Object.keys(result.metafile.inputs).map((path) => resolve(path));
+  return collectLicenses({ root, paths, bun: Bun.version });
+}
+
+/** Workers are entry points of their own: the bundler does not follow `new Worker(…)`. */
+async function workers(root: string): Promise<string[]> {
+  const paths: string[] = [];
+  for await (const path of new Bun.Glob("src/workers/*.ts").scan({ cwd: root })) paths.push(join(root, path));
+  return paths.sort();
+}

@@ -1,0 +1,163 @@
+import { join } from "node:path";
+import { hasLicenseText, type PackageInside, packagesOf } from "./packages.ts";
+import { idsOf, isAllowed, parseSpdx } from "./spdx.ts";
+
+/** What packages of the bundle may be under: they ask for their notice to be kept, and for nothing else. */
+export const WANTED: ReadonlySet<string> = new Set([
+  "0BSD",
+  "Apache-2.0",
+  "BSD-2-Clause",
+  "BSD-3-Clause",
+  "ISC",
+  "MIT",
+  "MIT-0",
+  "Zlib",
+]);
+
+/** Of docs/licenses/packages.json: what is known of a package that ships no license text. */
+interface KnownPackage {
+  readonly license: string;
+  readonly copyright: readonly string[];
+}
+
+/** Of docs/licenses/bun.json. */
+interface Library extends KnownPackage {
+  readonly name: string;
+  readonly url: string;
+  readonly note?: string;
+}
+
+export interface LicenseSources {
+  /** The project's root: its LICENSE, and docs/licenses. */
+  readonly root: string;
+  /** Absolute paths of the files in the bundle. */
+  readonly paths: readonly string[];
+  /** Version of the Bun inside. */
+  readonly bun: string;
+  readonly wanted?: ReadonlySet<string>;
+}
+
+/**
+ * The licenses of everything in the binary, as one text. Throws with a line for each thing that is wrong: no license
+ * text, a license that is not wanted, one that cannot be read, a list of Bun's libraries for another Bun.
+ */
+export async function collectLicenses(sources: LicenseSources): Promise<string> {
+  const { root, bun } = sources;
+  const wanted = sources.wanted ?? WANTED;
+  const folder = join(root, "docs/licenses");
+  const known: Readonly<Record<string, KnownPackage>> = await Bun.file(join(folder, "packages.json")).json();
+  const runtime: { bun: string; source: string; libraries: Library[] } = await Bun.file(
+    join(folder, "bun.json"),
+  ).json();
+  const problems: string[] = [];
+  if (runtime.bun !== bun)
+    problems.push(`docs/licenses/bun.json was read for Bun ${runtime.bun}, and this is Bun ${bun}`);
+
+  const packages = await packagesOf(sources.paths);
+  const texts = new Set<string>();
+  for (const each of packages) {
+    const stand = known[each.name];
+    const problem = problemOf(each, stand, wanted);
+    if (problem !== null) problems.push(`${each.name} ${each.version}: ${problem}`);
+    else if (!hasLicenseText(each) && stand !== undefined)
+      for (const id of textsOf(stand.license)) texts.add(id);
+  }
+  for (const name of Object.keys(known)) {
+    if (!packages.some((each) => each.name === name))
+      problems.push(`docs/licenses/packages.json tells of ${name}, which is not in the bundle`);
+  }
+  for (const { license } of runtime.libraries) for (const id of textsOf(license)) texts.add(id);
+
+  const printed = new Map<string, string>();
+  for (const id of [...texts].sort()) {
+    const file = Bun.file(join(folder, "texts", `${id}.txt`));
+    if (await file.exists()) printed.set(id, (await file.text()).trim());
+    else problems.push(`docs/licenses/texts/${id}.txt is not there`);
+  }
+  if (problems.length > 0) throw new Error(`licenses:\n  ${problems.join("\n  ")}`);
+
+  const own = await Bun.file(join(root, "LICENSE")).text();
+  return [
+    heading("licmond", "="),
+    own.trim(),
+    "The executable holds the software of others, named below with its licenses. It consists of licmond's own code,\n" +
+      `${packages.length} packages of npm, and the runtime Bun with the libraries that Bun links statically.`,
+    heading("Packages", "="),
+    ...packages.map((each) => packageText(each, known[each.name])),
+    heading(`Bun ${bun} and what it links`, "="),
+    `Source of this list: ${runtime.source}`,
+    RELINKING,
+    ...runtime.libraries.map(libraryText),
+    heading("License texts", "="),
+    ...[...printed].map(([id, text]) => `${heading(id, "-")}\n\n${text}`),
+  ]
+    .join("\n\n")
+    .concat("\n");
+}
+
+const RELINKING = `Bun links JavaScriptCore and WebCore (WebKit) and TinyCC, which are under the GNU Lesser General Public License. It asks
+that you can change these libraries and link the program with them again. licmond's own source is public under the MIT
+license, and is bundled into an unchanged Bun; so, with a Bun of your own:
+  1. git clone https://github.com/oven-sh/bun and, in it, git clone https://github.com/oven-sh/WebKit vendor/WebKit
+  2. bun sync-webkit-source    (takes the version of WebKit that this Bun is built with), and make your changes
+  3. bun run build:local       (compiles JavaScriptCore and Bun's bindings, and links a new Bun)
+  4. run licmond's scripts/build.ts with that Bun, which puts licmond into it`;
+
+function problemOf(
+  each: PackageInside,
+  stand: KnownPackage | undefined,
+  wanted: ReadonlySet<string>,
+): string | null {
+  if (each.license === null) return "its package.json names no license";
+  try {
+    if (!isAllowed(parseSpdx(each.license), wanted)) return `its license is not wanted: ${each.license}`;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+  if (stand !== undefined && hasLicenseText(each))
+    return "it ships a license text, so docs/licenses/packages.json need not tell of it";
+  if (stand !== undefined && stand.license !== each.license)
+    return `it is under ${each.license}, and docs/licenses/packages.json says ${stand.license}`;
+  if (stand === undefined && !hasLicenseText(each))
+    return "it ships no license text; look for it at its project and write it to docs/licenses/packages.json";
+  return null;
+}
+
+function packageText(each: PackageInside, stand: KnownPackage | undefined): string {
+  const parts = [heading(`${each.name} ${each.version} (${each.license ?? "?"})`, "-")];
+  if (each.bundled.length > 0)
+    parts.push(wrap(`It brings code of these packages in one file: ${each.bundled.join(", ")}.`));
+  if (!hasLicenseText(each) && stand !== undefined)
+    parts.push(`${stand.copyright.join("\n")}\n${pointer(stand.license)}`);
+  for (const { file, text } of each.texts) parts.push(each.texts.length > 1 ? `[${file}]\n\n${text}` : text);
+  return parts.join("\n\n");
+}
+
+function libraryText({ name, url, license, copyright, note }: Library): string {
+  const lines = [
+    wrap(name),
+    url,
+    ...copyright,
+    ...(note === undefined ? [] : [wrap(note)]),
+    pointer(license),
+  ];
+  return lines.join("\n");
+}
+
+function pointer(license: string): string {
+  const texts = textsOf(license);
+  return `License: ${license}${texts.length > 0 ? ` (${texts.join(", ")} below)` : ""}`;
+}
+
+/** Names of the texts that an expression needs: `LGPL-2.1-or-later` is the text of `LGPL-2.1`. */
+function textsOf(license: string): string[] {
+  return [...new Set(idsOf(parseSpdx(license)).map((id) => id.replace(/-(?:only|or-later)$/, "")))];
+}
+
+function heading(text: string, line: "=" | "-"): string {
+  return `${text}\n${line.repeat(Math.min(text.length, 120))}`;
+}
+
+function wrap(text: string): string {
+  return text.replace(/(.{1,118})(?: +|$)/g, "$1\n").trimEnd();
+}
