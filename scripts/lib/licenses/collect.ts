@@ -77,6 +77,7 @@ export async function collectLicenses(sources: LicenseSources): Promise<string> 
   if (problems.length > 0) throw new Error(`licenses:\n  ${problems.join("\n  ")}`);
 
   const own = await Bun.file(join(root, "LICENSE")).text();
+  const relinking = await Bun.file(join(folder, "relinking.txt")).text();
   return [
     heading("licmond", "="),
     own.trim(),
@@ -86,7 +87,7 @@ export async function collectLicenses(sources: LicenseSources): Promise<string> 
     ...packages.map((each) => packageText(each, known[each.name])),
     heading(`Bun ${bun} and what it links`, "="),
     `Source of this list: ${runtime.source}`,
-    RELINKING,
+    relinking.trim(),
     ...runtime.libraries.map(libraryText),
     heading("License texts", "="),
     ...[...printed].map(([id, text]) => `${heading(id, "-")}\n\n${text}`),
@@ -94,14 +95,6 @@ export async function collectLicenses(sources: LicenseSources): Promise<string> 
     .join("\n\n")
     .concat("\n");
 }
-
-const RELINKING = `Bun links JavaScriptCore and WebCore (WebKit) and TinyCC, which are under the GNU Lesser General Public License. It asks
-that you can change these libraries and link the program with them again. licmond's own source is public under the MIT
-license, and is bundled into an unchanged Bun; so, with a Bun of your own:
-  1. git clone https://github.com/oven-sh/bun and, in it, git clone https://github.com/oven-sh/WebKit vendor/WebKit
-  2. bun sync-webkit-source    (takes the version of WebKit that this Bun is built with), and make your changes
-  3. bun run build:local       (compiles JavaScriptCore and Bun's bindings, and links a new Bun)
-  4. run licmond's scripts/build.ts with that Bun, which puts licmond into it`;
 
 function problemOf(
   each: PackageInside,
