@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { registerBackup } from "./backup.ts";
 import { registerCheck } from "./check.ts";
 import { withConfigOption } from "./config-option.ts";
 import { registerDemo } from "./demo.ts";
@@ -12,6 +13,7 @@ import { registerNotify } from "./notify.ts";
 import { registerOpenapi } from "./openapi.ts";
 import { registerParse } from "./parse.ts";
 import { registerProbe } from "./probe.ts";
+import { registerRestore } from "./restore.ts";
 import { registerServe } from "./serve.ts";
 import { simulateCommand } from "./simulate.ts";
 import { registerUninstall } from "./uninstall.ts";
@@ -60,6 +62,8 @@ Exit codes: 0 ok, 1 failure, 2 usage.`,
   registerInstall(program, io);
   registerUpgrade(program, io);
   registerUninstall(program, io);
+  registerBackup(program, io);
+  registerRestore(program, io);
   registerOpenapi(program, io);
   registerVersion(program, io);
   return program;

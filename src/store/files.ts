@@ -4,6 +4,7 @@ import {
   closeSync,
   constants,
   fchmodSync,
+  fsyncSync,
   mkdirSync,
   openSync,
   statSync,
@@ -48,20 +49,36 @@ export function ensureDirectory(directory: string): void {
  * itself does the same for the -wal and -shm beside it.
  */
 export function ensurePrivateFile(path: string): void {
-  let file: number;
   try {
-    file = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600);
+    makePrivateFile(path, dirname(path));
   } catch (error) {
     if (errorCode(error) !== "EEXIST") throw asStoreError(error, path) ?? notWritable(path, error);
     ensureWritable(path);
-    return;
   }
+}
+
+/**
+ * Makes an empty file that only its owner can read, and throws the system's error where one is. Root gives it to the
+ * owner of `likeDirectory`; null = it stays the caller's.
+ */
+export function makePrivateFile(path: string, likeDirectory: string | null): void {
+  const file = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600);
   try {
     fchmodSync(file, 0o600);
-    if (process.getuid?.() === 0) {
-      const { uid, gid } = statSync(dirname(path));
+    if (likeDirectory !== null && process.getuid?.() === 0) {
+      const { uid, gid } = statSync(likeDirectory);
       chownSync(path, uid, gid);
     }
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Waits until what was written to a file, or which names a directory has, would survive a power cut. */
+export function syncToDisk(path: string): void {
+  const file = openSync(path, constants.O_RDONLY);
+  try {
+    fsyncSync(file);
   } finally {
     closeSync(file);
   }

@@ -1,0 +1,55 @@
+import type { Command } from "commander";
+import { printBytes } from "../domain/bytes.ts";
+import { iso } from "../domain/clock.ts";
+import type { Restored } from "../store/backup/restore.ts";
+import { readConfig, withConfigOption } from "./config-option.ts";
+import type { CommandIo } from "./io.ts";
+
+/** `licmond restore FILE`: a backup takes the place of the database. */
+export function registerRestore(program: Command, io: CommandIo): void {
+  withConfigOption(program.command("restore"))
+    .description("Puts a backup in the place of the database. The daemon must be stopped.")
+    .argument("<file>", "what `licmond backup` wrote, or any copy of a licmond database")
+    .option("--verify", "only read the file and tell what is in it: schema, rows, times, integrity")
+    .option("--json", "with --verify: as JSON")
+    .addHelpText(
+      "after",
+      `
+The database that is there is moved aside (licmond.db.replaced-<time>), never deleted; the file stays as it is. A key
+that was revoked since the backup stays revoked. One made since then is gone with what came after the backup.
+A backup of an older licmond is upgraded when the daemon starts; one of a newer licmond is refused.
+
+Example:
+  sudo systemctl stop licmond
+  sudo licmond restore /var/backups/licmond-2026-01-31.db
+  sudo systemctl start licmond`,
+    )
+    .action(async (file: string, { verify, json }: { verify?: true; json?: true }, command: Command) => {
+      const { databaseWork, verify: tellOf } = await import("./database-work.ts");
+      if (verify === true) return tellOf(io, file, json === true);
+      const found = await readConfig(command, io);
+      if (found === null) return;
+      const { restore } = await import("../store/backup/restore.ts");
+      const { directory } = found.config.storage;
+      const restored = await databaseWork(
+        io,
+        { copy: `Copying ${file}`, check: "Checking it" },
+        (onStep, signal) => restore({ directory, file, now: io.now(), onStep, signal }),
+      );
+      if (restored !== null) io.err(tell(restored, file));
+    });
+}
+
+function tell({ report, aside, unread, revoked, lost }: Restored, file: string): string {
+  const { path, bytes, rows, newestAt } = report;
+  const until = newestAt === null ? "" : `, data until ${iso(newestAt)}`;
+  const lines = [`${path} is ${file} now: ${printBytes(bytes)}, ${rows} rows${until}`];
+  if (aside !== null) lines.push(`What was there is ${aside}`);
+  if (unread !== null)
+    lines.push(
+      `${unread}: whether keys were revoked since the backup could not be read, look at \`licmond keys list\``,
+    );
+  if (revoked.length > 0) lines.push(`Revoked since the backup, and still revoked: ${revoked.join(", ")}`);
+  if (lost.length > 0) lines.push(`Keys made since the backup, which are gone: ${lost.join(", ")}`);
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,155 @@
+import { Database } from "bun:sqlite";
+import { existsSync, linkSync, renameSync, rmSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { ensureDirectory, makePrivateFile, syncToDisk } from "../files.ts";
+import { lockDirectory } from "../lock.ts";
+import { assertOurs } from "../migrate.ts";
+import { MIGRATIONS } from "../migrations.ts";
+import { asStoreError, StoreError } from "../store-error.ts";
+import type { OnStep } from "./back-up.ts";
+import { type Carried, type CarriedOver, carryOver, NOTHING_CARRIED, readCarried } from "./carry-over.ts";
+import { assertFile, type DatabaseReport } from "./examine.ts";
+import { asideName, COMPANIONS } from "./file-names.ts";
+import { requireRoom } from "./room.ts";
+import { inWorker } from "./worker.ts";
+
+export interface RestoreOptions {
+  /** The storage directory. */
+  readonly directory: string;
+  readonly file: string;
+  /** Epoch ms. */
+  readonly now: number;
+  readonly onStep: OnStep;
+  readonly signal: AbortSignal;
+}
+
+export interface Restored extends CarriedOver {
+  /** Of what was put in place. */
+  readonly report: DatabaseReport;
+  /** Where the database that was there is now; null when there was none. */
+  readonly aside: string | null;
+  /** What of that one could not be read; null when all could. */
+  readonly unread: string | null;
+}
+
+/**
+ * Puts a copy of a backup in the place of the database of a storage directory that no daemon works on. What was there
+ * is moved aside, never deleted. Until the last step, which is one rename, nothing has changed; a crash at any moment
+ * leaves the one or the other database, whole. Throws StoreError, or the reason of `signal`.
+ */
+export async function restore({ directory, file, now, onStep, signal }: RestoreOptions): Promise<Restored> {
+  const folder = resolve(directory);
+  const from = resolve(file);
+  const path = join(folder, "licmond.db");
+  assertFile(from);
+  ensureDirectory(folder);
+  const lock = lockDirectory(folder, join(folder, "licmond.lock"), 0);
+  const fresh = `${path}.restoring`;
+  try {
+    if (isSame(from, path))
+      throw new StoreError("IO", `${from} is the database itself`, "Name a backup of it.");
+    onStep("check", null);
+    await inWorker("examine", { path: from });
+    signal.throwIfAborted();
+    // Nobody else can be at work on it: what is there was left by one that was killed.
+    removeAll(fresh);
+    requireRoom(folder, bytesIn(from), "Free space on its file system.");
+    makePrivateFile(fresh, folder);
+    onStep("copy", null);
+    await inWorker("copy", { from, to: fresh, kind: "file" });
+    signal.throwIfAborted();
+    const { carried, unread } = existsSync(path)
+      ? settle(path, now)
+      : { carried: NOTHING_CARRIED, unread: null };
+    const over = finish(fresh, carried, now);
+    onStep("check", null);
+    const report = await inWorker("examine", { path: fresh });
+    syncToDisk(fresh);
+    signal.throwIfAborted();
+    const aside = exchange(fresh, path, now);
+    syncToDisk(folder);
+    return { report: { ...report, path }, aside, unread, ...over };
+  } catch (error) {
+    removeAll(fresh);
+    throw asStoreError(error, path) ?? error;
+  } finally {
+    lock.release();
+  }
+}
+
+function bytesIn(from: string): number {
+  const wal = statSync(`${from}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  return statSync(from).size + wal;
+}
+
+/**
+ * Reads what must be carried over from the present database, and brings it into its one file: changing the journal's
+ * mode writes the log back, and fails as long as anybody else, e.g. `licmond keys`, has the database open.
+ * A damaged one stays as it is. Throws StoreError `FOREIGN` and `BUSY`.
+ */
+function settle(path: string, now: number): { carried: Carried; unread: string | null } {
+  let sqlite: Database | null = null;
+  try {
+    sqlite = new Database(path, { readwrite: true, strict: true });
+    sqlite.run("PRAGMA busy_timeout = 5000");
+    refuseForeign(sqlite, path);
+    const carried = readCarried(sqlite, now);
+    sqlite.query("PRAGMA journal_mode = DELETE").get();
+    return { carried, unread: null };
+  } catch (error) {
+    const known = asStoreError(error, path);
+    if (known === null) throw error;
+    if (known.code !== "CORRUPT") throw known;
+    return { carried: NOTHING_CARRIED, unread: known.message };
+  } finally {
+    sqlite?.close();
+  }
+}
+
+/** One that a newer licmond wrote is replaced: going back is what a backup is for. */
+function refuseForeign(sqlite: Database, path: string): void {
+  try {
+    assertOurs(sqlite, path, MIGRATIONS);
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== "NEWER") throw error;
+  }
+}
+
+function finish(fresh: string, carried: Carried, now: number): CarriedOver {
+  const sqlite = new Database(fresh, { readwrite: true, strict: true });
+  try {
+    sqlite.run("PRAGMA synchronous = FULL");
+    return carryOver(sqlite, carried, now);
+  } finally {
+    sqlite.close();
+  }
+}
+
+/** Answers where the present database went. */
+function exchange(fresh: string, path: string, now: number): string | null {
+  const isThere = existsSync(path);
+  const aside = asideName(path, "replaced", now);
+  // Left only beside a damaged or a lost one: SQLite would take them for the new database's.
+  for (const suffix of COMPANIONS) {
+    if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
+  }
+  if (isThere) {
+    try {
+      // Two names for a moment, so that there is never none.
+      linkSync(path, aside);
+    } catch {
+      renameSync(path, aside);
+    }
+  }
+  renameSync(fresh, path);
+  return isThere ? aside : null;
+}
+
+function removeAll(path: string): void {
+  for (const suffix of ["", ...COMPANIONS]) rmSync(path + suffix, { force: true });
+}
+
+function isSame(a: string, b: string): boolean {
+  const [one, other] = [a, b].map((path) => statSync(path, { throwIfNoEntry: false }));
+  return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
+}
