@@ -24,6 +24,7 @@ import { countersOf, createHostRoom, createLogsPort, sampleReader } from "./daem
 import { createRemoteWriteRoom } from "./daemon/remote-write.ts";
 import { serviceStatus } from "./daemon/service-status.ts";
 import { createStatusLog } from "./daemon/status-log.ts";
+import { openStoreRoom, startDespiteDamage } from "./daemon/store.ts";
 import { createTeardown } from "./daemon/teardown.ts";
 import { type Clock, iso, systemClock } from "./domain/clock.ts";
 import type { LogOf } from "./domain/log.ts";
@@ -46,10 +47,10 @@ import { createHistory } from "./store/history/history.ts";
 import { createKeys } from "./store/keys.ts";
 import { createKnownHostsStore } from "./store/known-hosts.ts";
 import { createLive } from "./store/live.ts";
-import { openStore } from "./store/open.ts";
 import { createQuotas } from "./store/quotas.ts";
 import { createRetention } from "./store/retention.ts";
 import { installationSecret } from "./store/secrets.ts";
+import type { StoreError } from "./store/store-error.ts";
 import { type BuildInfo, buildInfo } from "./system/build-info.ts";
 import type { Logging } from "./system/log.ts";
 
@@ -118,7 +119,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   let ending: Promise<void> | null = null;
   let manager: ServiceManager | null = null;
 
-  async function start(): Promise<Started> {
+  async function start(damage: StoreError | null): Promise<Started> {
     const startedAt = clock.now();
     if (environment.NOTIFY_SOCKET) {
       const { connectServiceManager } = await import("./daemon/notify.ts");
@@ -126,11 +127,12 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       teardown.add("service manager", () => manager?.close());
       manager?.says("Opening the database");
     }
-    const store = openStore({ directory: config.storage.directory, log: log("store") });
+    const { store, retell } = openStoreRoom(config.storage, logging, { damage, manager });
     teardown.add("store", () => store.close());
 
     const { bus, events, logSink } = createEventRoom(store, clock, log("store"));
     const removeSink = logging.addSink(logSink);
+    retell(logSink);
     teardown.add("events", () => {
       removeSink();
       bus.flush();
@@ -413,15 +415,11 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   return {
     log,
     reload: () => reload(),
-    async start() {
-      try {
-        return await start();
-      } catch (error) {
-        manager?.says(`Could not start: ${error instanceof Error ? error.message : String(error)}`);
+    start: () =>
+      startDespiteDamage(start, async (reason) => {
+        manager?.says(`Could not start: ${reason instanceof Error ? reason.message : String(reason)}`);
         await teardown.run();
-        throw error;
-      }
-    },
+      }),
     stop() {
       ending ??= (async () => {
         manager?.stopping();

@@ -53,7 +53,7 @@ export async function databaseWork<T>(
 
 /** `--verify`: reads a file and tells what is in it; a file that is no good is a failure with the reason. */
 export async function verify(io: CommandIo, file: string, json: boolean): Promise<void> {
-  const { inWorker } = await import("../store/backup/worker.ts");
+  const { examineInWorker } = await import("../store/backup/worker.ts");
   const report = await databaseWork<DatabaseReport>(
     io,
     { copy: "", check: `Checking ${file}` },
@@ -62,7 +62,7 @@ export async function verify(io: CommandIo, file: string, json: boolean): Promis
       const interrupted = new Promise<never>((_, reject) =>
         signal.addEventListener("abort", () => reject(signal.reason), { once: true }),
       );
-      return Promise.race([inWorker("examine", { path: file }), interrupted]);
+      return Promise.race([examineInWorker(file), interrupted]);
     },
   );
   if (report === null) return;

@@ -15,6 +15,7 @@ export const INITIAL_CONFIG = `# licmond: the license monitoring daemon. \`licmo
 
 [storage]
 # directory = "/var/lib/licmond"    # under systemd: its state directory
+# backup_before_upgrade = true      # a new version copies the database beside itself before it changes its tables
 
 [log]
 # level = "info"                    # debug, info, warn, error

@@ -108,7 +108,8 @@ async function withKeys(
   const tell = (message: string) => io.err(`licmond: ${message}\n`);
   const log = { debug() {}, info() {}, warn: tell, error: tell };
   try {
-    const store = openStore({ directory: found.config.storage.directory, log, mode: "cli" });
+    const { directory, backupBeforeUpgrade } = found.config.storage;
+    const store = openStore({ directory, log, mode: "cli", backUpBeforeUpgrade: backupBeforeUpgrade });
     try {
       work(createKeys({ store, clock: { now: io.now } }));
     } finally {

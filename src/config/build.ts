@@ -30,7 +30,10 @@ export function buildConfig(file: ConfigFile, environment: Environment): Config 
       trustedProxies: http.trusted_proxies ?? [],
       maxBodyBytes: http.max_body_bytes ?? 65_536,
     },
-    storage: { directory: storage.directory ?? stateDirectory(environment) ?? STORAGE_DIRECTORY },
+    storage: {
+      directory: storage.directory ?? stateDirectory(environment) ?? STORAGE_DIRECTORY,
+      backupBeforeUpgrade: storage.backup_before_upgrade ?? true,
+    },
     log: { level: log.level ?? "info", format: log.format ?? "auto" },
     collector,
     servers: (file.servers ?? []).map((server) => buildServer(server, collector)),

@@ -17,7 +17,11 @@ export interface Config {
     readonly trustedProxies: readonly string[];
     readonly maxBodyBytes: number;
   };
-  readonly storage: { readonly directory: string };
+  readonly storage: {
+    readonly directory: string;
+    /** A copy of the database is made before its schema is changed. */
+    readonly backupBeforeUpgrade: boolean;
+  };
   readonly log: { readonly level: LogLevel; readonly format: "auto" | "text" | "json" };
   readonly collector: {
     readonly intervalMs: number;

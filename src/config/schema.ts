@@ -49,7 +49,10 @@ export const ConfigFile = table({
     trusted_proxies: optional(Type.Array(form("network"))),
     max_body_bytes: integer(1024, 16 * 1024 * 1024),
   }),
-  storage: section({ directory: optional(form("absolutePath")) }),
+  storage: section({
+    directory: optional(form("absolutePath")),
+    backup_before_upgrade: optional(Type.Boolean()),
+  }),
   log: section({ level: optional(oneOf(LOG_LEVELS)), format: optional(oneOf(["auto", "text", "json"])) }),
   collector: section({
     interval: duration("5s", "24h", "60s"),

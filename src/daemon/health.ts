@@ -20,10 +20,15 @@ export interface HealthView {
 /** What `/api/health` says of the parts. For everybody: no names of servers, no paths. */
 export function healthOf({ database, collector, snapshot, sample, now }: HealthView): HealthChecks {
   return {
-    database: { status: database.ok ? "healthy" : "unhealthy", message: database.message },
+    database: { status: databaseStatus(database), message: database.message },
     collector: collectorHealth(collector, snapshot, now),
     disk: diskHealth(sample.disk),
   };
+}
+
+function databaseStatus({ ok, degraded }: DatabaseCheck): HealthCheck["status"] {
+  if (!ok) return "unhealthy";
+  return degraded === true ? "degraded" : "healthy";
 }
 
 function collectorHealth(

@@ -5,8 +5,11 @@ import { oneLine } from "./service-status.ts";
 
 /** Tells the service manager (systemd with `Type=notify`) how the daemon is. Nothing here throws or waits. */
 export interface ServiceManager {
-  /** What goes on before it is ready, or why it never will be; one line. */
-  says(status: string): void;
+  /**
+   * What goes on before it is ready, or why it never will be; one line. `mayTakeMs`: the start is not given up before
+   * (EXTEND_TIMEOUT_USEC of sd_notify(3)).
+   */
+  says(status: string, mayTakeMs?: number): void;
   /** The port answers. From now on `status` is asked every few seconds and told when it has changed. */
   ready(status: () => string): void;
   reloading(): void;
@@ -113,9 +116,10 @@ export function createServiceManager({
   };
 
   return {
-    says: (text) => {
+    says: (text, mayTakeMs) => {
       shown = oneLine(text);
-      tell(`STATUS=${shown}`);
+      const extended = mayTakeMs === undefined ? [] : [`EXTEND_TIMEOUT_USEC=${Math.ceil(mayTakeMs) * 1000}`];
+      tell(`STATUS=${shown}`, ...extended);
     },
     ready(ask) {
       status = ask;

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { accessSync, constants, statSync } from "node:fs";
+import { hasAside } from "./damage/set-aside.ts";
 import { asStoreError, errorCode, type StoreError, type StoreErrorCode } from "./store-error.ts";
 
 /** Whether the database can be read and written now. `message` is for everybody: it holds no path. */
@@ -8,6 +9,8 @@ export interface DatabaseCheck {
   readonly message: string;
   /** Null when ok, or when the fault has no code of ours. */
   readonly code: StoreErrorCode | null;
+  /** It works, and somebody has to see to something: a damaged database lies beside it. */
+  readonly degraded?: boolean;
 }
 
 const MESSAGES: Readonly<Record<StoreErrorCode, string>> = {
@@ -23,39 +26,41 @@ const MESSAGES: Readonly<Record<StoreErrorCode, string>> = {
   CLOSED: "The database is closed",
 };
 
+const ASIDE =
+  "The database works; a damaged one was moved aside and lies beside it until somebody moves it away";
+
 export interface DatabaseCheckDeps {
   readonly sqlite: Database;
   readonly path: string;
-  /** The error with which the last write failed; null when it went well. */
-  readonly lastWriteError: () => StoreError | null;
+  /** The error with which the last write failed, or damage that any query met; null when all went well. */
+  readonly lastError: () => StoreError | null;
 }
 
 /**
  * A check that writes nothing: the file is still the one that was opened, it and its directory may be written, a page can
  * be read, and the last write (pictures are written at every poll) went well.
  */
-export function createDatabaseCheck({
-  sqlite,
-  path,
-  lastWriteError,
-}: DatabaseCheckDeps): () => DatabaseCheck {
+export function createDatabaseCheck({ sqlite, path, lastError }: DatabaseCheckDeps): () => DatabaseCheck {
   const opened = statSync(path).ino;
   const read = sqlite.query("SELECT count(*) FROM sqlite_schema");
   return () => {
+    let isAside = false;
     try {
       const now = statSync(path, { throwIfNoEntry: false });
       if (now?.ino !== opened) {
         return { ok: false, message: "The database file was removed or replaced", code: null };
       }
       accessSync(path, constants.R_OK | constants.W_OK);
+      isAside = hasAside(path);
       read.get();
     } catch (error) {
       const code = asStoreError(error, path)?.code ?? null;
       const message = code === null ? `The database cannot be read (${errorCode(error)})` : MESSAGES[code];
       return { ok: false, message, code };
     }
-    const failed = lastWriteError();
+    const failed = lastError();
     if (failed !== null) return { ok: false, message: MESSAGES[failed.code], code: failed.code };
+    if (isAside) return { ok: true, message: ASIDE, code: null, degraded: true };
     return { ok: true, message: "The database works", code: null };
   };
 }

@@ -1,9 +1,16 @@
 import { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { Log } from "../domain/log.ts";
+import { backUpBeforeUpgrade } from "./backup/before-upgrade.ts";
 import { createDatabaseCheck, type DatabaseCheck } from "./check.ts";
+import { prepareConnection } from "./connection.ts";
+import { isWalReadable } from "./damage/header.ts";
+import { createDamageMark, type DamageMark } from "./damage/mark.ts";
+import { rescue } from "./damage/rescue.ts";
+import { setAside, setWalAside } from "./damage/set-aside.ts";
+import { checkBeforeOpening } from "./damage/start-check.ts";
 import { ensureDirectory, ensurePrivateFile } from "./files.ts";
 import { type DirectoryLock, lockDirectory } from "./lock.ts";
 import { assertOurs, migrate, schemaVersion } from "./migrate.ts";
@@ -11,6 +18,7 @@ import { MIGRATIONS, type Migration } from "./migrations.ts";
 import { tables } from "./schema.ts";
 import { asStoreError, errorCode, StoreError } from "./store-error.ts";
 import { createTransaction, type RunTransaction } from "./transaction.ts";
+import { withLock } from "./upgrade-lock.ts";
 
 /**
  * The database of one storage directory: `licmond.db`. What was committed survives the death of the process at any
@@ -45,16 +53,97 @@ export interface StoreOptions {
   /** How long to wait for a daemon that is just ending. */
   readonly lockWaitMs?: number;
   readonly migrations?: readonly Migration[];
+  /**
+   * What a damaged file leads to: the error `CORRUPT`, or (only with the directory's lock) a new database, with what
+   * could be rescued, and the damaged one beside it. `known` = damage was met just now, nothing has to be looked for.
+   */
+  readonly damaged?: "refuse" | "move-aside" | { readonly known: StoreError };
+  /** Whether the database is copied before its schema is changed; yes by default. */
+  readonly backUpBeforeUpgrade?: boolean;
+  /** Called before work that may take long: what begins now, and how many bytes it goes over. */
+  readonly onProgress?: (step: OpeningStep, bytes: number) => void;
+  /** Epoch ms, for the names of files. */
+  readonly now?: () => number;
 }
+
+export type OpeningStep = "check" | "copy" | "upgrade";
 
 /** Opens, or makes, the database and brings it up to date. Throws StoreError. */
 export function openStore(options: StoreOptions): Store {
-  const { log, mode = "daemon", lockWaitMs = 2_000, migrations = MIGRATIONS } = options;
+  const { mode = "daemon", lockWaitMs = 2_000, damaged = "refuse", log, now = Date.now } = options;
   const directory = resolve(options.directory);
   const path = join(directory, "licmond.db");
   const lockPath = join(directory, "licmond.lock");
   ensureDirectory(directory);
-  const lock = mode === "daemon" ? lockDirectory(directory, lockPath, lockWaitMs) : null;
+  const takeLock = () => lockDirectory(directory, lockPath, lockWaitMs);
+  const lock = mode === "daemon" ? takeLock() : null;
+  const mark = createDamageMark(path);
+  try {
+    if (lock === null || damaged === "refuse") return openDatabase(options, path, lock, takeLock, mark);
+    let damage: StoreError;
+    try {
+      if (typeof damaged === "object") throw damaged.known;
+      look(options, path, mark);
+      return openDatabase(options, path, lock, takeLock, mark);
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== "CORRUPT") throw error;
+      damage = error;
+    }
+    const aside = setAside(path, now());
+    mark.remove();
+    const store = openDatabase(options, path, lock, takeLock, mark);
+    const rescued = Object.entries(rescue(aside, store.sqlite, now()));
+    log.error("The database is damaged: it was moved aside, and licmond goes on with a new one", {
+      reason: damage.message,
+      movedTo: aside,
+      rescued: rescued.length === 0 ? "nothing" : rescued.map(([name, rows]) => `${rows} ${name}`).join(", "),
+      fix: "Stop licmond and put the last backup in its place (licmond restore FILE), or go on; then move the damaged files away",
+    });
+    return store;
+  } catch (error) {
+    lock?.release();
+    throw asStoreError(error, path) ?? error;
+  }
+}
+
+/** Looks for damage before anything is written. What begins well and is found damaged later leaves a mark for this. */
+function look(
+  { migrations = MIGRATIONS, log, onProgress, now = Date.now }: StoreOptions,
+  path: string,
+  mark: DamageMark,
+) {
+  const met = mark.read();
+  if (met !== null) {
+    log.warn("Damage of the database was met before: all of it is read now", { met });
+    onProgress?.("check", fileSize(path));
+  }
+  const walFault = faultOfWal(path);
+  checkBeforeOpening(path, migrations, met !== null);
+  if (met !== null) log.warn("The database was read and is whole: licmond goes on with it", { met });
+  mark.remove();
+  if (walFault === null) return;
+  log.error("The write-ahead log of the database was moved aside: what was stored last is missing", {
+    reason: walFault,
+    movedTo: setWalAside(path, now()),
+  });
+}
+
+/** Why SQLite would silently throw a write-ahead log away; null when it would not. */
+function faultOfWal(path: string): string | null {
+  if (!isWalReadable(`${path}-wal`)) return "its header is damaged";
+  return fileSize(path) === 0 && fileSize(`${path}-wal`) > 0
+    ? "the database it belongs to is not there"
+    : null;
+}
+
+function openDatabase(
+  options: StoreOptions,
+  path: string,
+  lock: DirectoryLock | null,
+  takeLock: () => DirectoryLock,
+  mark: DamageMark,
+): Store {
+  const { log, migrations = MIGRATIONS, onProgress, now = Date.now } = options;
   let opened: Database | null = null;
   try {
     ensurePrivateFile(path);
@@ -64,74 +153,31 @@ export function openStore(options: StoreOptions): Store {
     sqlite.run("PRAGMA busy_timeout = 5000");
     assertOurs(sqlite, path, migrations);
     prepareConnection(sqlite, log);
-    const bringUpToDate = () => migrate(sqlite, path, migrations);
+    const bringUpToDate = () => {
+      const [from, to] = [schemaVersion(sqlite), migrations.length];
+      if (from > 0 && from < to) {
+        onProgress?.("copy", fileSize(path));
+        if (options.backUpBeforeUpgrade !== false)
+          backUpBeforeUpgrade(path, { from, to }, { now: now(), log });
+        onProgress?.("upgrade", fileSize(path));
+      }
+      migrate(sqlite, path, migrations);
+    };
     if (lock !== null) bringUpToDate();
-    else if (schemaVersion(sqlite) < migrations.length) {
-      withLock(sqlite, migrations, () => lockDirectory(directory, lockPath, lockWaitMs), bringUpToDate);
-    }
-    return assemble(sqlite, lock, directory, path, log);
+    else if (schemaVersion(sqlite) < migrations.length) withLock(sqlite, migrations, takeLock, bringUpToDate);
+    return assemble(sqlite, lock, path, log, mark);
   } catch (error) {
     opened?.close();
-    lock?.release();
     throw asStoreError(error, path) ?? error;
-  }
-}
-
-/** Every setting of a connection, in one place. See https://sqlite.org/pragma.html */
-function prepareConnection(sqlite: Database, log: Log): void {
-  // Readers and the writer do not wait for each other.
-  const journal = sqlite.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL").get()?.journal_mode;
-  if (journal !== "wal") {
-    log.warn("The file system does not take SQLite's write-ahead log: use a local one", {
-      journalMode: journal ?? null,
-    });
-  }
-  // With WAL a commit survives the death of the process in NORMAL; only a power cut may undo the last ones.
-  // What must survive that too (keys) asks for a durable transaction.
-  sqlite.run("PRAGMA synchronous = NORMAL");
-  sqlite.run("PRAGMA foreign_keys = ON");
-  sqlite.run("PRAGMA cache_size = -16000");
-  sqlite.run("PRAGMA temp_store = MEMORY");
-  // Every 1 MiB the log is written back: the event loop stands still meanwhile (2–3 ms; 8 ms with SQLite's 4 MiB).
-  sqlite.run("PRAGMA wal_autocheckpoint = 256");
-  // A burst (many first polls) must not leave a log file of its size for ever.
-  sqlite.run("PRAGMA journal_size_limit = 33554432");
-}
-
-/** A command beside a running daemon of an older version must not change the tables under it. */
-function withLock(
-  sqlite: Database,
-  migrations: readonly Migration[],
-  take: () => DirectoryLock,
-  work: () => void,
-): void {
-  let lock: DirectoryLock;
-  try {
-    lock = take();
-  } catch (error) {
-    if (!(error instanceof StoreError) || error.code !== "HELD") throw error;
-    // The daemon that holds it may just have brought the database up to date.
-    if (schemaVersion(sqlite) === migrations.length) return;
-    throw new StoreError(
-      "HELD",
-      `${error.message}, with an older version of licmond`,
-      "Restart the daemon with this version first (systemctl restart licmond).",
-      error,
-    );
-  }
-  try {
-    work();
-  } finally {
-    lock.release();
   }
 }
 
 function assemble(
   sqlite: Database,
   lock: DirectoryLock | null,
-  directory: string,
   path: string,
   log: Log,
+  mark: DamageMark,
 ): Store {
   const transaction = createTransaction({
     sqlite,
@@ -139,6 +185,7 @@ function assemble(
   });
   const dataVersion = sqlite.query<{ data_version: number }, []>("PRAGMA data_version");
   let lastWriteError: StoreError | null = null;
+  let damage: StoreError | null = null;
   let closed = false;
   const endings: (() => void)[] = [];
 
@@ -147,11 +194,23 @@ function assemble(
     try {
       return work();
     } catch (error) {
-      throw asStoreError(error, path) ?? error;
+      const known = asStoreError(error, path);
+      if (known?.code === "CORRUPT") met(known);
+      throw known ?? error;
     }
   }
 
-  const check = createDatabaseCheck({ sqlite, path, lastWriteError: () => lastWriteError });
+  /** Damage does not go away by itself: it is told until the next start, which sees to it. */
+  function met(error: StoreError): void {
+    if (damage !== null) return;
+    damage = error;
+    mark.leave(error.message);
+    log.error("A query met damage in the database: the next start looks at all of it, and moves it aside", {
+      fix: "Restart licmond (systemctl restart licmond); a backup is put back with licmond restore",
+    });
+  }
+
+  const check = createDatabaseCheck({ sqlite, path, lastError: () => damage ?? lastWriteError });
   const attempt = (what: string, work: () => void) => {
     try {
       work();
@@ -164,7 +223,7 @@ function assemble(
   };
 
   return {
-    directory,
+    directory: dirname(path),
     path,
     db: drizzle(sqlite, { schema: tables }),
     sqlite,

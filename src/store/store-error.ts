@@ -81,9 +81,10 @@ export function asStoreError(error: unknown, path: string): StoreError | null {
   return null;
 }
 
-/** `message` has the path. The fix names what every host can do, not a command. */
+/** `message` has the path. */
 export function corrupt(message: string, cause?: unknown): StoreError {
-  const fix = "Put a backup of it in its place, or move the file away and start anew.";
+  const fix =
+    "Put a backup in its place (licmond restore FILE), or start the daemon: it moves the file aside and begins a new one.";
   return new StoreError("CORRUPT", message, fix, cause);
 }
 

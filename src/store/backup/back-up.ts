@@ -5,7 +5,7 @@ import { asStoreError, errorCode, notWritable, StoreError } from "../store-error
 import type { DatabaseReport } from "./examine.ts";
 import { COMPANIONS } from "./file-names.ts";
 import { bytesInUse, requireRoom } from "./room.ts";
-import { inWorker } from "./worker.ts";
+import { copyInWorker, examineInWorker } from "./worker.ts";
 
 /** How far a long work is: 0–1 of a step; null where that cannot be told. */
 export type OnStep = (step: "copy" | "check", done: number | null) => void;
@@ -52,15 +52,10 @@ export async function backUp({
     throw asStoreError(error, folder) ?? error;
   }
   try {
-    await whileWatching(
-      part,
-      bytes,
-      onStep,
-      until(signal, inWorker("copy", { from: source, to: part, kind: "live" })),
-    );
+    await whileWatching(part, bytes, onStep, until(signal, copyInWorker(source, part, "live")));
     syncToDisk(part);
     onStep("check", null);
-    const report = await until(signal, inWorker("examine", { path: part }));
+    const report = await until(signal, examineInWorker(part));
     put(part, target, force);
     syncToDisk(folder);
     return { ...report, path: target };

@@ -11,7 +11,7 @@ import { type Carried, type CarriedOver, carryOver, NOTHING_CARRIED, readCarried
 import { assertFile, type DatabaseReport } from "./examine.ts";
 import { asideName, COMPANIONS } from "./file-names.ts";
 import { requireRoom } from "./room.ts";
-import { inWorker } from "./worker.ts";
+import { copyInWorker, examineInWorker } from "./worker.ts";
 
 export interface RestoreOptions {
   /** The storage directory. */
@@ -49,21 +49,21 @@ export async function restore({ directory, file, now, onStep, signal }: RestoreO
     if (isSame(from, path))
       throw new StoreError("IO", `${from} is the database itself`, "Name a backup of it.");
     onStep("check", null);
-    await inWorker("examine", { path: from });
+    await examineInWorker(from);
     signal.throwIfAborted();
     // Nobody else can be at work on it: what is there was left by one that was killed.
     removeAll(fresh);
     requireRoom(folder, bytesIn(from), "Free space on its file system.");
     makePrivateFile(fresh, folder);
     onStep("copy", null);
-    await inWorker("copy", { from, to: fresh, kind: "file" });
+    await copyInWorker(from, fresh, "file");
     signal.throwIfAborted();
     const { carried, unread } = existsSync(path)
       ? settle(path, now)
       : { carried: NOTHING_CARRIED, unread: null };
     const over = finish(fresh, carried, now);
     onStep("check", null);
-    const report = await inWorker("examine", { path: fresh });
+    const report = await examineInWorker(fresh);
     syncToDisk(fresh);
     signal.throwIfAborted();
     const aside = exchange(fresh, path, now);

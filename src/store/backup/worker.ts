@@ -1,26 +1,35 @@
 import { StoreError, type StoreErrorCode } from "../store-error.ts";
-import { TASKS, type TaskName, type Tasks } from "./tasks.ts";
+import { copyDatabase } from "./copy.ts";
+import { type DatabaseReport, examineDatabase } from "./examine.ts";
 
 /** What crosses between the main thread and the worker. */
-export interface Asked {
-  readonly name: TaskName;
-  readonly input: unknown;
-}
+export type Asked =
+  | { readonly task: "copy"; readonly from: string; readonly to: string; readonly kind: "live" | "file" }
+  | { readonly task: "examine"; readonly path: string };
 
 export type Answered =
-  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: true; readonly report: DatabaseReport | null }
   | {
       readonly ok: false;
+      /** Null when it is no fault of the store but a bug. */
       readonly code: StoreErrorCode | null;
       readonly message: string;
       readonly fix: string;
     };
 
-/** Runs one task in a thread of its own, so that this one can show how far it is and be interrupted. Rejects as the task throws. */
-export async function inWorker<Name extends TaskName>(
-  name: Name,
-  input: Parameters<Tasks[Name]>[0],
-): Promise<ReturnType<Tasks[Name]>> {
+/** `copyDatabase` in a thread of its own, so that this one can show how far it is and be interrupted. */
+export async function copyInWorker(from: string, to: string, kind: "live" | "file"): Promise<void> {
+  await ask({ task: "copy", from, to, kind });
+}
+
+/** `examineDatabase` in a thread of its own. */
+export async function examineInWorker(path: string): Promise<DatabaseReport> {
+  const report = await ask({ task: "examine", path });
+  if (report === null) throw new Error("The worker answered another question");
+  return report;
+}
+
+async function ask(asked: Asked): Promise<DatabaseReport | null> {
   // An entry point of its own, which in the binary lies beside the program's.
   const worker = new Worker(
     Bun.isStandaloneExecutable
@@ -28,37 +37,32 @@ export async function inWorker<Name extends TaskName>(
       : new URL("../../workers/backup.ts", import.meta.url).href,
   );
   try {
-    const answer = await new Promise<Answered>((resolve, reject) => {
+    const answered = await new Promise<Answered>((resolve, reject) => {
       worker.onmessage = ({ data }: MessageEvent<Answered>) => resolve(data);
       worker.onerror = (event) => {
         event.preventDefault();
         reject(new Error(event.message));
       };
-      worker.postMessage({ name, input } satisfies Asked);
+      worker.postMessage(asked);
     });
-    // The name decides on the type of the answer.
-    if (answer.ok) return answer.value as ReturnType<Tasks[Name]>;
-    throw answer.code === null
-      ? new Error(answer.message)
-      : new StoreError(answer.code, answer.message, answer.fix);
+    if (answered.ok) return answered.report;
+    const { code, message, fix } = answered;
+    throw code === null ? new Error(message) : new StoreError(code, message, fix);
   } finally {
     worker.terminate();
   }
 }
 
 /** The worker's side. Never throws. */
-export function answer({ name, input }: Asked): Answered {
+export function answer(asked: Asked): Answered {
   try {
-    const task: (input: never) => unknown = TASKS[name];
-    return { ok: true, value: task(input as never) };
+    if (asked.task === "examine") return { ok: true, report: examineDatabase(asked.path) };
+    copyDatabase(asked.from, asked.to, asked.kind);
+    return { ok: true, report: null };
   } catch (error) {
     if (error instanceof StoreError)
       return { ok: false, code: error.code, message: error.message, fix: error.fix };
-    return {
-      ok: false,
-      code: null,
-      message: error instanceof Error ? error.message : String(error),
-      fix: "",
-    };
+    const message = error instanceof Error ? error.message : String(error);
+    return { ok: false, code: null, message, fix: "" };
   }
 }

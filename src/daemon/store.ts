@@ -1,0 +1,73 @@
+import type { Config } from "../config/config.ts";
+import { printBytes } from "../domain/bytes.ts";
+import { type OpeningStep, openStore, type Store, type StoreOptions } from "../store/open.ts";
+import { StoreError } from "../store/store-error.ts";
+import type { Logging, LogSink } from "../system/log.ts";
+import type { ServiceManager } from "./notify.ts";
+
+export interface StoreRoom {
+  readonly store: Store;
+  /** Gives the lines that opening wrote (an upgrade, damage) to a sink that could not be there yet. */
+  retell(sink: LogSink): void;
+}
+
+/**
+ * Opens the daemon's store. A damaged database is moved aside, because a monitor that is down all night is worse than
+ * one that has lost its history for now.
+ */
+export function openStoreRoom(
+  storage: Config["storage"],
+  logging: Logging,
+  options: { readonly damage: StoreError | null; readonly manager: ServiceManager | null },
+): StoreRoom {
+  const lines: Parameters<LogSink>[0][] = [];
+  const removeSink = logging.addSink((line) => void lines.push(line));
+  const { damage, manager } = options;
+  try {
+    const store = openStore({
+      ...(manager !== null && { onProgress: tellOpening(manager) }),
+      directory: storage.directory,
+      log: logging.logOf("store"),
+      damaged: damage === null ? "move-aside" : { known: damage },
+      backUpBeforeUpgrade: storage.backupBeforeUpgrade,
+    });
+    return { store, retell: (sink) => lines.forEach(sink) };
+  } finally {
+    removeSink();
+  }
+}
+
+/** A slow disk: what work over the whole database is expected to manage at least. */
+const BYTES_A_MS = 20_000;
+const WORDS: Readonly<Record<OpeningStep, string>> = {
+  check: "Reading all of the database, which was damaged before",
+  copy: "Copying the database before its upgrade",
+  upgrade: "Upgrading the database",
+};
+
+/** Tells the service manager what a start is at, and has it wait for that: a large database is not copied in 90 s. */
+function tellOpening(manager: ServiceManager): NonNullable<StoreOptions["onProgress"]> {
+  return (step, bytes) => manager.says(`${WORDS[step]} (${printBytes(bytes)})`, 60_000 + bytes / BYTES_A_MS);
+}
+
+/**
+ * Starts something on a store; once more, on a new database, when the store turns out to be damaged on the way.
+ * `start` gets the damage that was met. Whatever it began must be undone by `undo`, which gets the reason.
+ */
+export async function startDespiteDamage<T>(
+  start: (damage: StoreError | null) => Promise<T>,
+  undo: (reason: unknown) => Promise<void>,
+): Promise<T> {
+  try {
+    return await start(null);
+  } catch (error) {
+    await undo(error);
+    if (!(error instanceof StoreError) || error.code !== "CORRUPT") throw error;
+    try {
+      return await start(error);
+    } catch (again) {
+      await undo(again);
+      throw again;
+    }
+  }
+}

@@ -1,0 +1,338 @@
+import { Database } from "bun:sqlite";
+import { afterEach, describe, expect, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { checkBeforeOpening } from "../../../src/store/damage/start-check.ts";
+import { createEvents } from "../../../src/store/events.ts";
+import { createKeys } from "../../../src/store/keys.ts";
+import { MIGRATIONS } from "../../../src/store/migrations.ts";
+import { openStore, type Store } from "../../../src/store/open.ts";
+import { createQuotas } from "../../../src/store/quotas.ts";
+import { installationSecret } from "../../../src/store/secrets.ts";
+import { StoreError } from "../../../src/store/store-error.ts";
+import { cleanUp, later, open, temporaryDirectory } from "../place.ts";
+import { recordingLog } from "../recording-log.ts";
+import { type Filled, fill } from "./filled.ts";
+
+afterEach(cleanUp);
+
+const clock = { now: () => Date.now() };
+const MOVED = "The database is damaged: it was moved aside, and licmond goes on with a new one";
+const PAGE = 4096;
+
+/** A directory with a filled database that was closed well. */
+function place(): { directory: string; path: string; filled: Filled } {
+  const directory = temporaryDirectory();
+  const store = open(directory);
+  const filled = fill(store);
+  store.close();
+  return { directory, path: store.path, filled };
+}
+
+function openDespite(directory: string): { store: Store; log: ReturnType<typeof recordingLog> } {
+  const log = recordingLog();
+  return { store: open(directory, { log, damaged: "move-aside" }), log };
+}
+
+const aside = (directory: string) =>
+  readdirSync(directory)
+    .filter((name) => name.startsWith("licmond.db.corrupt-"))
+    .map((name) => join(directory, name));
+
+function works(store: Store): void {
+  const made = createKeys({ store, clock }).create({
+    ...{ name: "fresh", role: "admin", expiresAt: null, anonymize: false },
+    ...{ dailyQuota: null, monthlyQuota: null, requestsPerMinute: null },
+  });
+  expect(made.outcome).toBe("created");
+  expect(store.checkDatabase().ok).toBe(true);
+}
+
+/** Page that a table begins on, counted from 1. */
+function rootOf(path: string, table: string): number {
+  const sqlite = new Database(path, { readonly: true });
+  try {
+    const row = sqlite
+      .query<{ rootpage: number }, [string]>("SELECT rootpage FROM sqlite_schema WHERE name = ?")
+      .get(table);
+    return row?.rootpage ?? Number.NaN;
+  } finally {
+    sqlite.close();
+  }
+}
+
+function overwrite(path: string, at: number, bytes: Uint8Array): void {
+  const content = readFileSync(path);
+  content.set(bytes.subarray(0, Math.max(0, content.length - at)), at);
+  writeFileSync(path, content);
+}
+
+const noise = (bytes: number) => new Uint8Array(bytes).fill(0xa5);
+
+describe("a damaged database", () => {
+  const cases: readonly [string, (path: string) => void][] = [
+    ["no database at all", (path) => writeFileSync(path, "x".repeat(10_000))],
+    ["a few bytes", (path) => writeFileSync(path, "SQLite")],
+    ["cut in the middle of a page", (path) => truncateSync(path, statSync(path).size - 1000)],
+    ["cut to its half", (path) => truncateSync(path, PAGE * 8)],
+    ["a wrong header", (path) => overwrite(path, 0, noise(16))],
+    ["a header of another format", (path) => overwrite(path, 18, noise(2))],
+    ["a first page that is gone", (path) => overwrite(path, 100, noise(PAGE - 100))],
+    ["zeros in place of the first page", (path) => overwrite(path, 0, new Uint8Array(PAGE))],
+    ["a table that is gone", (path) => overwrite(path, (rootOf(path, "events") - 1) * PAGE, noise(PAGE))],
+  ];
+
+  test.each(cases)("%s: a new one works, the old bytes lie beside it", (_, damage) => {
+    const { directory, path } = place();
+    damage(path);
+    const before = readFileSync(path);
+    const { store, log } = openDespite(directory);
+    works(store);
+    const [moved, ...more] = aside(directory);
+    expect(more).toEqual([]);
+    expect(readFileSync(moved ?? "").equals(before)).toBe(true);
+    expect(statSync(moved ?? "").mode & 0o777).toBe(0o600);
+    expect(log.lines.filter(({ message }) => message === MOVED)).toEqual([
+      { level: "error", message: MOVED, fields: expect.objectContaining({ movedTo: moved }) },
+    ]);
+    // It is told until somebody has taken it away.
+    expect(store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
+    rmSync(moved ?? "");
+    expect(store.checkDatabase()).not.toHaveProperty("degraded");
+  });
+
+  test("gives its keys, secrets, quotas and alerts to the new one, and no event id is given twice", () => {
+    const { directory, path, filled } = place();
+    overwrite(path, (rootOf(path, "events") - 1) * PAGE, noise(PAGE));
+    const { store, log } = openDespite(directory);
+    const keys = createKeys({ store, clock });
+    expect(filled.keys.map((key) => keys.verify(key).outcome)).toEqual([
+      "revoked",
+      ...Array(filled.keys.length - 1).fill("valid"),
+    ]);
+    expect(installationSecret(store, "pseudonyms")).toEqual(Buffer.from(filled.secret));
+    expect(createQuotas({ store, clock }).used("k")).toMatchObject({ day: 1, month: 1 });
+    expect(store.sqlite.query("SELECT id, silenced_until AS until FROM alerts").all()).toEqual([
+      { id: 7, until: 99 },
+    ]);
+    const events = createEvents(store);
+    expect(events.highestReserved()).toBeGreaterThanOrEqual(filled.newestId);
+    // Whoever resumes from an id of before is told that older events are gone.
+    expect(events.deletedThrough()).toBeGreaterThanOrEqual(filled.newestId);
+    expect(log.lines.at(-1)?.fields.rescued).toBe("30 api_keys, 1 secrets, 1 quota_counts, 1 alerts");
+  });
+
+  test("gives the keys around a page that is gone", () => {
+    const directory = temporaryDirectory();
+    const first = open(directory);
+    const filled = fill(first, { keys: 300, events: 1 });
+    first.close();
+    const leaves = leavesOf(first.path, "api_keys");
+    expect(leaves.length).toBeGreaterThan(4);
+    overwrite(first.path, ((leaves[2] ?? 0) - 1) * PAGE, noise(PAGE));
+    const { store } = openDespite(directory);
+    const keys = createKeys({ store, clock });
+    const known = filled.keys.filter((key) => keys.verify(key).outcome !== "invalid").length;
+    expect(known).toBeGreaterThan(200);
+    expect(known).toBeLessThan(300);
+  });
+
+  test("is refused where nobody asked for a new one, and beside a daemon", () => {
+    const { directory, path } = place();
+    overwrite(path, 0, noise(16));
+    for (const options of [{}, { mode: "cli", damaged: "move-aside" }] as const) {
+      expect(() => open(directory, options)).toThrow(StoreError);
+    }
+    expect(aside(directory)).toEqual([]);
+  });
+
+  test("met by a query while running is told, and the next start sees to it", () => {
+    const { directory, path } = place();
+    const log = recordingLog();
+    const store = open(directory, { log });
+    // Behind the back of the running one, as a disk would.
+    const page = rootOf(path, "events");
+    store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    store.sqlite.run("PRAGMA cache_size = 0");
+    store.sqlite.run("PRAGMA shrink_memory");
+    damageOpenFile(path, page);
+    expect(() => createEvents(store).page(0, 10_000)).toThrow(/is damaged/);
+    expect(store.checkDatabase()).toMatchObject({ ok: false, code: "CORRUPT" });
+    expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
+    expect(existsSync(`${path}.damaged`)).toBe(true);
+    store.close();
+    const next = openDespite(directory);
+    works(next.store);
+    expect(aside(directory)).toHaveLength(1);
+    expect(existsSync(`${path}.damaged`)).toBe(false);
+  });
+
+  test("that turns out to be whole is kept", () => {
+    const { directory, path, filled } = place();
+    writeFileSync(`${path}.damaged`, "something was met\n");
+    const { store, log } = openDespite(directory);
+    expect(aside(directory)).toEqual([]);
+    expect(createKeys({ store, clock }).list()).toHaveLength(filled.keys.length);
+    expect(log.lines.map(({ message }) => message)).toContain(
+      "The database was read and is whole: licmond goes on with it",
+    );
+    expect(existsSync(`${path}.damaged`)).toBe(false);
+  });
+
+  test("another program's database stays refused, as it is", () => {
+    const directory = temporaryDirectory();
+    const other = new Database(join(directory, "licmond.db"));
+    other.run("CREATE TABLE songs (title TEXT)");
+    other.close();
+    const before = readFileSync(join(directory, "licmond.db"));
+    expect(() => openDespite(directory)).toThrow(/another program/);
+    expect(readFileSync(join(directory, "licmond.db")).equals(before)).toBe(true);
+    expect(aside(directory)).toEqual([]);
+  });
+});
+
+describe("a write-ahead log", () => {
+  /** What `kill -9` leaves: a database with a log. */
+  function killed() {
+    const from = temporaryDirectory();
+    const store = open(from);
+    store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    const filled = fill(store, { keys: 3, events: 20 });
+    const directory = join(temporaryDirectory(), "killed");
+    mkdirSync(directory, { mode: 0o700 });
+    for (const suffix of ["", "-wal"])
+      copyFileSync(store.path + suffix, join(directory, `licmond.db${suffix}`));
+    return { directory, path: join(directory, "licmond.db"), filled };
+  }
+
+  test("of a killed daemon is taken up", () => {
+    const { directory, filled } = killed();
+    const { store, log } = openDespite(directory);
+    expect(createKeys({ store, clock }).list()).toHaveLength(filled.keys.length);
+    expect(log.lines).toEqual([]);
+  });
+
+  test("with a damaged header is moved aside, not thrown away", () => {
+    const { directory, path } = killed();
+    overwrite(`${path}-wal`, 4, noise(8));
+    const before = readFileSync(`${path}-wal`);
+    const { store, log } = openDespite(directory);
+    works(store);
+    const [moved] = aside(directory);
+    expect(readFileSync(moved ?? "").equals(before)).toBe(true);
+    expect(log.lines.map(({ level }) => level)).toEqual(["error"]);
+    expect(store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
+  });
+
+  test("whose database is not there is moved aside too", () => {
+    const { directory, path } = killed();
+    rmSync(path);
+    const { store } = openDespite(directory);
+    works(store);
+    expect(aside(directory)).toHaveLength(1);
+  });
+});
+
+describe("of a large file, of which not all is read at the start", () => {
+  const check = (path: string) => checkBeforeOpening(path, MIGRATIONS, false, 0);
+  const cases: readonly [string, (path: string) => void][] = [
+    ["an end that is cut off", (path) => truncateSync(path, statSync(path).size - PAGE)],
+    ["a page of the keys", (path) => overwrite(path, (rootOf(path, "api_keys") - 1) * PAGE, noise(PAGE))],
+    [
+      "the first page of the events",
+      (path) => overwrite(path, (rootOf(path, "events") - 1) * PAGE, noise(PAGE)),
+    ],
+    [
+      "the last events",
+      (path) => overwrite(path, ((leavesOf(path, "events").at(-1) ?? 0) - 1) * PAGE, noise(PAGE)),
+    ],
+  ];
+
+  test.each(cases)("%s is seen", (_, damage) => {
+    const { path } = place();
+    check(path);
+    damage(path);
+    expect(() => check(path)).toThrow(StoreError);
+  });
+
+  test("a page in the middle of the events is not: reading all sees it", () => {
+    const { path } = place();
+    const leaves = leavesOf(path, "events");
+    overwrite(path, ((leaves[leaves.length >> 1] ?? 0) - 1) * PAGE, noise(PAGE));
+    check(path);
+    expect(() => checkBeforeOpening(path, MIGRATIONS, true, 0)).toThrow(/is damaged/);
+  });
+});
+
+test("whatever happens to the bytes: it opens, or the old bytes lie beside a new one", () => {
+  const { path } = place();
+  const whole = readFileSync(path);
+  const pages = whole.length / PAGE;
+  const change = fc.oneof(
+    fc.record({ cut: fc.integer({ min: 1, max: whole.length - 1 }) }),
+    fc.record({ page: fc.integer({ min: 0, max: pages - 1 }), fill: fc.constantFrom(0, 0xff, 0xa5, 0x0d) }),
+    fc.record({
+      at: fc.integer({ min: 0, max: whole.length - 1 }),
+      bytes: fc.uint8Array({ minLength: 1, maxLength: 300 }),
+    }),
+  );
+  fc.assert(
+    fc.property(change, (what) => {
+      const directory = temporaryDirectory();
+      const target = join(directory, "licmond.db");
+      writeFileSync(target, "cut" in what ? whole.subarray(0, what.cut) : whole, { mode: 0o600 });
+      if ("page" in what) overwrite(target, what.page * PAGE, new Uint8Array(PAGE).fill(what.fill));
+      if ("at" in what) overwrite(target, what.at, what.bytes);
+      const before = readFileSync(target);
+      const log = recordingLog();
+      let store: Store;
+      try {
+        store = openStore({ directory, log, lockWaitMs: 0, damaged: "move-aside" });
+      } catch (error) {
+        // The marks by which another program or a newer licmond is known: such a file is not ours to move.
+        expect(error).toBeInstanceOf(StoreError);
+        expect(["FOREIGN", "NEWER"]).toContain(error instanceof StoreError ? error.code : "");
+        expect("at" in what && what.at < 72 && what.at + what.bytes.length > 60).toBe(true);
+        return;
+      }
+      later(() => store.close());
+      const [moved] = aside(directory);
+      if (moved === undefined) expect(log.lines).toEqual([]);
+      else expect(readFileSync(moved).equals(before)).toBe(true);
+      store.close();
+    }),
+    { numRuns: 150 },
+  );
+}, 30_000);
+
+/** Pages of the leaves of a table, counted from 1. */
+function leavesOf(path: string, table: string): number[] {
+  const sqlite = new Database(path, { readonly: true });
+  try {
+    return sqlite
+      .query<{ pageno: number }, [string]>(
+        "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path",
+      )
+      .all(table)
+      .map(({ pageno }) => pageno);
+  } finally {
+    sqlite.close();
+  }
+}
+
+/** In a process of its own: closing a second descriptor here would drop SQLite's locks. */
+function damageOpenFile(path: string, page: number): void {
+  const script = `dd if=/dev/zero of="$0" bs=${PAGE} seek=${page - 1} count=1 conv=notrunc status=none`;
+  if (!Bun.spawnSync(["sh", "-c", script, path]).success) throw new Error("dd failed");
+}
