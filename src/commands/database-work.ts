@@ -53,16 +53,14 @@ export async function databaseWork<T>(
 
 /** `--verify`: reads a file and tells what is in it; a file that is no good is a failure with the reason. */
 export async function verify(io: CommandIo, file: string, json: boolean): Promise<void> {
+  const { unlessAborted } = await import("../store/backup/unless-aborted.ts");
   const { examineInWorker } = await import("../store/backup/worker.ts");
   const report = await databaseWork<DatabaseReport>(
     io,
     { copy: "", check: `Checking ${file}` },
     (onStep, signal) => {
       onStep("check", null);
-      const interrupted = new Promise<never>((_, reject) =>
-        signal.addEventListener("abort", () => reject(signal.reason), { once: true }),
-      );
-      return Promise.race([examineInWorker(file), interrupted]);
+      return unlessAborted(signal, examineInWorker(file));
     },
   );
   if (report === null) return;

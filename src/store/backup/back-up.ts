@@ -5,6 +5,7 @@ import { asStoreError, errorCode, notWritable, StoreError } from "../store-error
 import type { DatabaseReport } from "./examine.ts";
 import { COMPANIONS } from "./file-names.ts";
 import { bytesInUse, requireRoom } from "./room.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 import { copyInWorker, examineInWorker } from "./worker.ts";
 
 /** How far a long work is: 0–1 of a step; null where that cannot be told. */
@@ -52,10 +53,10 @@ export async function backUp({
     throw asStoreError(error, folder) ?? error;
   }
   try {
-    await whileWatching(part, bytes, onStep, until(signal, copyInWorker(source, part, "live")));
+    await whileWatching(part, bytes, onStep, unlessAborted(signal, copyInWorker(source, part, "live")));
     syncToDisk(part);
     onStep("check", null);
-    const report = await until(signal, examineInWorker(part));
+    const report = await unlessAborted(signal, examineInWorker(part));
     put(part, target, force);
     syncToDisk(folder);
     return { ...report, path: target };
@@ -141,12 +142,4 @@ async function whileWatching<T>(part: string, bytes: number, onStep: OnStep, wor
   } finally {
     clearInterval(timer);
   }
-}
-
-function until<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  if (signal.aborted) return Promise.reject(signal.reason);
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  return Promise.race([work, aborted]).finally(() => signal.removeEventListener("abort", abort));
 }

@@ -11,6 +11,7 @@ import { type Carried, type CarriedOver, carryOver, NOTHING_CARRIED, readCarried
 import { assertFile, type DatabaseReport } from "./examine.ts";
 import { asideName, COMPANIONS } from "./file-names.ts";
 import { requireRoom } from "./room.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 import { copyInWorker, examineInWorker } from "./worker.ts";
 
 export interface RestoreOptions {
@@ -49,23 +50,20 @@ export async function restore({ directory, file, now, onStep, signal }: RestoreO
     if (isSame(from, path))
       throw new StoreError("IO", `${from} is the database itself`, "Name a backup of it.");
     onStep("check", null);
-    await examineInWorker(from);
-    signal.throwIfAborted();
+    await unlessAborted(signal, examineInWorker(from));
     // Nobody else can be at work on it: what is there was left by one that was killed.
     removeAll(fresh);
     requireRoom(folder, bytesIn(from), "Free space on its file system.");
     makePrivateFile(fresh, folder);
     onStep("copy", null);
-    await copyInWorker(from, fresh, "file");
-    signal.throwIfAborted();
+    await unlessAborted(signal, copyInWorker(from, fresh, "file"));
     const { carried, unread } = existsSync(path)
       ? settle(path, now)
       : { carried: NOTHING_CARRIED, unread: null };
     const over = finish(fresh, carried, now);
     onStep("check", null);
-    const report = await examineInWorker(fresh);
+    const report = await unlessAborted(signal, examineInWorker(fresh));
     syncToDisk(fresh);
-    signal.throwIfAborted();
     const aside = exchange(fresh, path, now);
     syncToDisk(folder);
     return { report: { ...report, path }, aside, unread, ...over };
