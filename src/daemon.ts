@@ -105,7 +105,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   const build = overrides.build ?? buildInfo();
   const logging = overrides.logging ?? processLogging(config.log, environment);
   const log = logging.logOf;
-  const configFile = overrides.configFile ?? null;
+  let configFile = overrides.configFile ?? null;
   const teardown = createTeardown((what, error) =>
     log("system").error("A part did not end well", { part: what, error: String(error) }),
   );
@@ -367,6 +367,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       lastReload = { at, outcome: "refused", message: lines.join("\n") };
       return { outcome: "refused", problems, needRestart: [] };
     };
+    if (ending !== null) return refuse(["licmond is ending"]);
     const loaded = overrides.loadConfig?.() ?? null;
     if (loaded === null) {
       log("config").info("There is no config file to read again");
@@ -374,7 +375,11 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     }
     for (const warning of loaded.warnings) log("config").warn("Config warning", { warning });
     if (!loaded.ok) return refuse(loaded.problems.map(printProblem), loaded.problems.map(print));
-    const { added, removed, changed, needRestart } = configChanges(running, loaded.config);
+    // An editor may be at work on it; the defaults in its place would drop every server.
+    if (configFile !== null && loaded.file === null)
+      return refuse([`${configFile}: there is no such file any more`], ["there is no config file any more"]);
+    configFile = loaded.file;
+    const { added, removed, changed, sections, needRestart } = configChanges(running, loaded.config);
     const next = effectiveConfig(running, loaded.config);
     let material: TlsMaterial | null = null;
     try {
@@ -396,7 +401,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     applyExport();
     const list = (ids: readonly string[]) => (ids.length === 0 ? undefined : ids.join(", "));
     log("config").info("The config was read again", {
-      ...{ added: list(added), removed: list(removed), changed: list(changed) },
+      ...{ added: list(added), removed: list(removed), changed: list(changed), settings: list(sections) },
     });
     const message = needRestart.length === 0 ? null : `A restart is needed for ${needRestart.join(", ")}`;
     if (message !== null) log("config").warn("Some settings need a restart", { settings: list(needRestart) });

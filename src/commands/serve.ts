@@ -41,13 +41,16 @@ async function serve(
     loadConfig: () => loadConfig(named, io.env),
   });
   const ended = Promise.withResolvers<string>();
+  const started = Promise.withResolvers<void>();
   const quit = listenToSignals({
     stop: ended.resolve,
     exitNow: () => process.exit(EXIT_FAILURE),
-    reload: () => void daemon.reload(),
+    // While it starts there is nothing yet that another config could be given to.
+    reload: () => void started.promise.then(() => daemon.reload()),
   });
   try {
     const { host, port, activeKeys } = await daemon.start();
+    started.resolve();
     const { startHints } = await import("./start-hints.ts");
     startHints(daemon.log, { config, file, host, port, activeKeys });
     const signal = await ended.promise;

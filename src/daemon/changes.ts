@@ -5,6 +5,8 @@ export interface ConfigChanges {
   readonly added: readonly string[];
   readonly removed: readonly string[];
   readonly changed: readonly string[];
+  /** Sections of the file, but for the servers', in which something differs that takes effect at once. */
+  readonly sections: readonly string[];
   /** Settings that differ and hold only after a restart. */
   readonly needRestart: readonly string[];
 }
@@ -25,6 +27,7 @@ export function configChanges(running: Config, next: Config): ConfigChanges {
     added: [...after.keys()].filter((id) => !before.has(id)),
     removed: [...before.keys()].filter((id) => !after.has(id)),
     changed: [...after].filter(([id, text]) => before.has(id) && before.get(id) !== text).map(([id]) => id),
+    sections: differingSections(running, effectiveConfig(running, next)),
     needRestart: [
       ...differing("http", AT_START.http, running.http, next.http),
       // Another certificate is taken while running; to begin or to end with TLS is another kind of port.
@@ -50,6 +53,16 @@ export function effectiveConfig(running: Config, next: Config): Config {
     log: Object.freeze({ ...next.log, format: running.log.format }),
     collector: Object.freeze({ ...next.collector, concurrency: running.collector.concurrency }),
   });
+}
+
+/** Sections by the names that they have in the file. */
+function differingSections(running: Config, next: Config): string[] {
+  const sections = Object.keys(next).filter(
+    (key): key is keyof Config => key in running && key !== "servers",
+  );
+  return sections
+    .filter((key) => JSON.stringify(running[key]) !== JSON.stringify(next[key]))
+    .map((key) => (key === "remoteWrite" ? "export" : key));
 }
 
 function differing<Section extends object>(

@@ -105,7 +105,7 @@ export function createServiceManager({
   }
 
   const showStatus = () => {
-    if (status === null) return;
+    if (status === null || waiting.length > 0) return;
     const line = status();
     if (line !== shown && offer([`STATUS=${line}`])) shown = line;
   };

@@ -19,6 +19,7 @@ test("servers that came, went and became others", () => {
     added: ["d"],
     removed: ["b"],
     changed: ["c"],
+    sections: [],
     needRestart: [],
   });
 });
@@ -64,11 +65,53 @@ test("what needs a restart is named as the file spells it, and stays as it was",
     "log.format",
     "collector.concurrency",
   ]);
+  expect(configChanges(before, after).sections).toEqual(["http", "log", "collector", "limits"]);
   expect(effectiveConfig(before, after)).toMatchObject({
     http: { port: 8080, tls: null, corsOrigins: ["https://a.example"], maxBodyBytes: 2048 },
     storage: { directory: "/var/lib/licmond" },
     log: { format: "auto", level: "debug" },
     collector: { concurrency: 8, rescanTimeoutMs: 9_000 },
     limits: { streams: 5 },
+  });
+});
+
+test("every section that takes effect at once is named as the file spells it", () => {
+  const after = config(`
+    [http]
+    cors_origins = ["https://a.example"]
+    [log]
+    level = "debug"
+    [collector]
+    rescan_timeout = "9s"
+    [retention]
+    logs = "1d"
+    [alerts]
+    usage_warning = 50
+    [[maintenance]]
+    start = 2026-01-31T22:00:00Z
+    duration = "4h"
+    [[notifications]]
+    type = "webhook"
+    url = "https://a.example"
+    [limits]
+    burst = 5
+    [execute]
+    enabled = true
+    [export.remote_write]
+    url = "https://a.example"
+  `);
+  const { sections, needRestart } = configChanges(config(""), after);
+  expect([...sections].sort()).toEqual([
+    ...["alerts", "collector", "execute", "export", "http", "limits"],
+    ...["log", "maintenance", "notifications", "retention"],
+  ]);
+  expect(needRestart).toEqual([]);
+  expect(configChanges(after, after).sections).toEqual([]);
+});
+
+test("what only a restart changes is named there alone", () => {
+  const after = config('[storage]\ndirectory = "/srv"\n[http]\nport = 9000');
+  expect(configChanges(config(""), after)).toMatchObject({
+    ...{ sections: [], needRestart: ["http.port", "storage.directory"] },
   });
 });

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { loadConfig } from "../../src/config/find.ts";
+import { type LoadedConfig, loadConfig } from "../../src/config/find.ts";
+import { interpretConfig } from "../../src/config/load.ts";
 import { createDaemon, type Daemon } from "../../src/daemon.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { createKeys } from "../../src/store/keys.ts";
@@ -134,4 +135,38 @@ test("an open stream ends with the daemon, at once", async () => {
   await daemon.stop();
   expect(performance.now() - begun).toBeLessThan(3_000);
   expect(await text).toContain('"message":"licmond started"');
+});
+
+test("a config file that is gone drops nothing, one that has come is taken", async () => {
+  await using place = await createPlace();
+  await place.write('[[servers]]\nid = "off"\nmanager = "rlm"\naddress = "1@x"\nenabled = false');
+  const whole = loadConfig(place.config, {});
+  const defaults = interpretConfig(`[storage]\ndirectory = "${place.storage}"\n[http]\nport = 0`, null, {});
+  if (!whole.ok || !defaults.ok) throw new Error("refused");
+  let found: LoadedConfig = whole;
+  const logging = createLogging({ level: "error", clock: systemClock, sinks: [] });
+  const parts = { logging, environment: { PATH: "/bin" }, loadConfig: () => found };
+
+  const daemon = createDaemon(whole.config, { ...parts, configFile: place.config });
+  await daemon.start();
+  found = { ...defaults, file: null };
+  expect(daemon.reload()).toEqual({
+    ...{ outcome: "refused", needRestart: [] },
+    problems: ["there is no config file any more"],
+  });
+  found = whole;
+  expect(daemon.reload()).toMatchObject({ outcome: "applied" });
+  await daemon.stop();
+  expect(daemon.reload()).toEqual({ outcome: "refused", problems: ["licmond is ending"], needRestart: [] });
+
+  const bare = createDaemon(defaults.config, { ...parts, configFile: null });
+  const { port } = await bare.start();
+  expect(bare.reload()).toMatchObject({ outcome: "applied" });
+  const headers = { "X-API-Key": makeKey(place) };
+  const response = await fetch(`http://127.0.0.1:${port}/api/status`, { headers });
+  expect(await response.json()).toMatchObject({
+    configFile: place.config,
+    lastReload: { outcome: "applied" },
+  });
+  await bare.stop();
 });

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { chmod, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type NotifyReceiver, receiveNotifications } from "../system/notify-receiver.ts";
+import { BINARY, until } from "./harness.ts";
+import { createSite, type Site } from "./site.ts";
+
+let site: Site;
+beforeAll(async () => {
+  site = await createSite();
+});
+afterAll(async () => {
+  await site[Symbol.asyncDispose]();
+});
+
+interface Service extends AsyncDisposable {
+  readonly pid: number;
+  /** Everything that it told so far, oldest first. */
+  told(): readonly string[];
+  /** The first message behind `from` that fits. */
+  message(pattern: RegExp, from?: number): Promise<string>;
+  signal(name: NodeJS.Signals): void;
+  readonly exited: Promise<number>;
+}
+
+/** Starts `serve` as systemd would: told of its socket, and watched. */
+function startService(name: string, environment: Readonly<Record<string, string>> = {}): Service {
+  const receiver: NotifyReceiver = receiveNotifications(name);
+  const told: string[] = [];
+  const child = Bun.spawn([BINARY, "serve", "--config", site.config], {
+    cwd: "/",
+    env: { PATH: "/usr/bin:/bin", NOTIFY_SOCKET: name, ...environment },
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  const all = () => {
+    told.push(...receiver.take());
+    return told;
+  };
+  return {
+    ...{ pid: child.pid, told: all, exited: child.exited },
+    message: (pattern, from = 0) =>
+      until(`a message ${pattern}`, () =>
+        all()
+          .slice(from)
+          .find((text) => pattern.test(text)),
+      ),
+    signal: (signal) => child.kill(signal),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+      receiver[Symbol.dispose]();
+    },
+  };
+}
+
+const url = (path: string) => `http://127.0.0.1:${site.port}${path}`;
+
+test("ready when it answers, then reloads good and bad, and the end", async () => {
+  await site.configure("");
+  await using service = startService(join(site.folder, "notify"));
+  const ready = await service.message(/^READY=1$/m);
+  // Not a moment too early: the first request is answered.
+  expect((await fetch(url("/api/ping"))).status).toBe(200);
+  expect(ready).toBe(`READY=1\nSTATUS=http://127.0.0.1:${site.port}, no server configured`);
+  expect(service.told()[0]).toBe("STATUS=Opening the database");
+  // Nobody set $WATCHDOG_USEC.
+  expect(service.told().join("\n")).not.toContain("WATCHDOG");
+
+  let from = service.told().length;
+  await site.configure('[[servers]]\nid = "off"\nmanager = "rlm"\naddress = "1@x"\nenabled = false');
+  service.signal("SIGHUP");
+  await service.message(/^RELOADING=1\nMONOTONIC_USEC=\d+$/, from);
+  expect(await service.message(/^READY=1$/m, from)).toContain("1 server: 1 disabled");
+
+  from = service.told().length;
+  await site.configure('[log]\nlevel = "loud"');
+  const key = await site.key("admin").catch(() => null);
+  expect(key).toBeNull();
+  service.signal("SIGHUP");
+  expect(await service.message(/^READY=1$/m, from)).toContain("the config was refused");
+  expect(service.told().slice(from)[0]).toStartWith("RELOADING=1");
+
+  // Over HTTP it is the same.
+  await site.configure("");
+  const admin = await site.key("admin");
+  from = service.told().length;
+  const reloaded = await fetch(url("/api/reload"), { method: "POST", headers: { "X-API-Key": admin } });
+  expect(reloaded.status).toBe(200);
+  expect(await service.message(/^READY=1$/m, from)).not.toContain("refused");
+
+  from = service.told().length;
+  service.signal("SIGTERM");
+  await service.message(/^STOPPING=1$/m, from);
+  expect(await service.exited).toBe(0);
+});
+
+test("a loop that has its turns feeds the watchdog, a process that has none does not", async () => {
+  await site.configure("");
+  const periodMs = 1500;
+  await using service = startService(`@licmond-test-${site.port}`, {
+    WATCHDOG_USEC: String(periodMs * 1000),
+  });
+  await service.message(/^READY=1$/m);
+  const pings = () => service.told().filter((text) => text === "WATCHDOG=1").length;
+  // Never further apart than the period, for some periods.
+  for (let round = 0; round < 4; round++) {
+    const before = pings();
+    await until("another ping", () => (pings() > before ? true : undefined), periodMs);
+  }
+  service.signal("SIGSTOP");
+  await until("it stands still", async () =>
+    / T /.test(await readFile(`/proc/${service.pid}/stat`, "utf8")) ? true : undefined,
+  );
+  const before = pings();
+  await Bun.sleep(periodMs);
+  expect(pings()).toBe(before);
+  service.signal("SIGCONT");
+  await until("it pings again", () => (pings() > before ? true : undefined), periodMs);
+});
+
+test("a start that fails is never ready, and says why", async () => {
+  await site.configure("");
+  const taken = Bun.listen({ hostname: "127.0.0.1", port: site.port, socket: { data() {} } });
+  try {
+    await using service = startService(join(site.folder, "failing"));
+    expect(await service.exited).toBe(1);
+    const told = service.told().join("\n");
+    expect(told).toContain(`STATUS=Could not start: Another program listens on 127.0.0.1:${site.port}`);
+    expect(told).not.toContain("READY");
+  } finally {
+    taken.stop(true);
+  }
+});
+
+test("the manager's variables reach no tool; one that does not listen keeps nobody from work", async () => {
+  const tool = join(site.folder, "lmutil");
+  await Bun.write(tool, "#!/bin/sh\nenv\n");
+  await chmod(tool, 0o755);
+  await site.configure(
+    `[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "${tool}"`,
+  );
+  await using daemon = await site.serve({
+    env: {
+      ...{ NOTIFY_SOCKET: join(site.folder, "nobody"), WATCHDOG_USEC: "30000000" },
+      CREDENTIALS_DIRECTORY: "/run/credentials/x",
+    },
+  });
+  const admin = await site.key("admin");
+  const raw = await until("the first poll's words", async () => {
+    const response = await daemon.get("/api/licenses/servers/eda/raw", admin);
+    const answer: unknown = response.status === 200 ? await response.json() : null;
+    return answer !== null && typeof answer === "object" && "stdout" in answer && answer.stdout !== ""
+      ? String(answer.stdout)
+      : undefined;
+  });
+  expect(raw).toContain("LC_ALL=C");
+  expect(raw).not.toMatch(/NOTIFY_SOCKET|WATCHDOG|CREDENTIALS/);
+  expect(daemon.output().match(/The service manager does not take a message/g)).toHaveLength(1);
+  expect(await daemon.stop()).toBe(0);
+});
