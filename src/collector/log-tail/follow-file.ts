@@ -25,14 +25,18 @@ export interface Piece {
 }
 
 export interface FileFollower {
-  /** The next piece, at most `limit` bytes. Rejects with the error of the file system. */
-  next(limit: number): Promise<Piece>;
+  /** The next piece, at most `limit` bytes, as it is found at `now` (epoch ms). Rejects with the error of the file system. */
+  next(limit: number, now: number): Promise<Piece>;
+  /** The first bytes of the file, at most `limit`: what kind of file it is. Rejects as `next` does. */
+  head(limit: number): Promise<Uint8Array>;
   /** Null before the first `next`. */
   readonly place: FilePlace | null;
 }
 
 const PRINT_BYTES = 1024;
 const LF = 0x0a;
+/** File systems round times, and their clock may be a tick behind. */
+const CLOCK_SLACK_MS = 20;
 /** A line this long is none; it is told in pieces. */
 const MAX_LINE = 64 * 1024;
 const EMPTY: Print = { bytes: 0, hash: "" };
@@ -42,7 +46,8 @@ const NOTHING: Piece = { bytes: new Uint8Array(0), atEnd: true, lost: false };
 /**
  * Follows a growing log by looking at it now and then, which works on every file system. A log that was renamed or
  * copied and emptied is read to its end where it went (in the same folder), then from the start where it should be.
- * Without a place it begins at the end: what stands there is history.
+ * Without a place it begins at the end: what stands there is history. Of a log that was looked for in vain and then
+ * made, all is news.
  */
 export function createFileFollower(path: string, from: FilePlace | null): FileFollower {
   let place = from;
@@ -50,22 +55,35 @@ export function createFileFollower(path: string, from: FilePlace | null): FileFo
   let seen: { size: number; modified: number; inode: number } | null = null;
   /** Where the rest of the old log is, while it is read. */
   let former: string | null = null;
+  /** Since when it is known that there is none, epoch ms. */
+  let missingSince: number | null = null;
 
-  async function next(limit: number): Promise<Piece> {
+  async function openAt(now: number): Promise<FileHandle> {
+    try {
+      return await open(path, "r");
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") missingSince ??= now;
+      throw error;
+    }
+  }
+
+  async function next(limit: number, now: number): Promise<Piece> {
     if (former !== null) {
       const rest = await readFormer(former, limit);
       if (rest !== null) return rest;
     }
-    const file = await open(path, "r");
+    const file = await openAt(now);
     try {
-      const { size, mtimeMs, ino } = await file.stat();
+      const { size, mtimeMs, birthtimeMs, ino } = await file.stat();
       if (place === null) {
-        place = await placeAt(file, await lastLineStart(file, size));
-        return NOTHING;
+        // What was mounted or moved here is older than the look that missed it.
+        const made = missingSince !== null && birthtimeMs >= missingSince - CLOCK_SLACK_MS;
+        place = made ? START : await placeAt(file, await lastLineStart(file, size));
+        if (!made) return NOTHING;
       }
       if (seen?.size === size && seen.modified === mtimeMs && seen.inode === ino) return NOTHING;
       const lost = await settle(file, size);
-      if (lost === "former") return next(limit);
+      if (lost === "former") return next(limit, now);
       const piece = await take(file, size, limit);
       if (piece.atEnd) seen = { size, modified: mtimeMs, inode: ino };
       return { ...piece, lost };
@@ -123,6 +141,14 @@ export function createFileFollower(path: string, from: FilePlace | null): FileFo
 
   return {
     next,
+    async head(limit) {
+      const file = await open(path, "r");
+      try {
+        return await readAt(file, 0, limit);
+      } finally {
+        await file.close();
+      }
+    },
     get place() {
       return place;
     },

@@ -2,7 +2,7 @@ import type { Attempt } from "../../domain/denial-episodes.ts";
 import type { DebugLogEvent } from "../../managers/flexnet/debug-log/event.ts";
 import { createLineCutter, natureOf } from "../../managers/flexnet/debug-log/lines.ts";
 import { createDebugLogReader, type ReaderState } from "../../managers/flexnet/debug-log/reader.ts";
-import { createFileFollower, type FilePlace } from "./follow-file.ts";
+import { createFileFollower, type FilePlace, type Piece } from "./follow-file.ts";
 
 /** Where the tail of one log stands, as the store keeps it. */
 export interface TailCursor {
@@ -30,6 +30,7 @@ export interface LogTail {
 
 /** Read at a time: a millisecond or two of parsing. */
 const PIECE_BYTES = 128 * 1024;
+const SNIFFED_BYTES = 4096;
 
 export function createLogTail(
   { id, timezone, logFile }: { readonly id: string; readonly timezone: string; readonly logFile: string },
@@ -52,21 +53,28 @@ export function createLogTail(
     },
   });
 
-  return {
-    async step(now) {
-      const { bytes, atEnd, lost } = await follower.next(PIECE_BYTES).catch((error: unknown) => {
-        throw new Error(whyUnreadable(logFile, error));
-      });
-      if (!sniffed && bytes.length > 0) {
-        const nature = natureOf(bytes);
-        if (nature === "binary") {
-          throw new Error(
-            `${logFile} is no text: it may be an encrypted report log, which only the vendor's tools can read. Set log_file to the debug log`,
-          );
-        }
-        if (nature === "utf-16") throw new Error(`${logFile} is UTF-16 text; the daemons write single bytes`);
+  /** Nothing is taken of a file that is no debug log: should it become one, nothing is missing. */
+  async function look(now: number): Promise<Piece> {
+    if (!sniffed) {
+      const head = await follower.head(SNIFFED_BYTES).catch(() => null);
+      if (head !== null && head.length > 0) {
+        const problem = problemOf(head, logFile);
+        if (problem !== null) throw new UnreadableLog(problem);
         sniffed = true;
       }
+    }
+    const before = follower.place?.offset ?? 0;
+    const piece = await follower.next(PIECE_BYTES, now);
+    // Another file may be of another kind.
+    if (piece.lost || (follower.place?.offset ?? 0) < before) sniffed = false;
+    return piece;
+  }
+
+  return {
+    async step(now) {
+      const { bytes, atEnd, lost } = await look(now).catch((error: unknown) => {
+        throw error instanceof UnreadableLog ? error : new UnreadableLog(whyUnreadable(logFile, error));
+      });
       reader.near(caughtUp || reader.state().day === 0 ? now : null);
       cutter.feed(bytes, reader.line);
       if (atEnd) {
@@ -83,6 +91,19 @@ export function createLogTail(
       };
     },
   };
+}
+
+class UnreadableLog extends Error {}
+
+function problemOf(head: Uint8Array, path: string): string | null {
+  switch (natureOf(head)) {
+    case "binary":
+      return `${path} is no text: it may be an encrypted report log, which only the vendor's tools can read. Set log_file to the debug log`;
+    case "utf-16":
+      return `${path} is UTF-16 text; the daemons write single bytes`;
+    case "text":
+      return null;
+  }
 }
 
 /** What a line means for denials; null = nothing. A feature that the server never had is asked for by probing clients. */

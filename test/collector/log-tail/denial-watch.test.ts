@@ -149,11 +149,21 @@ describe("a debug log", () => {
   test("that is encrypted is said to be", async () => {
     begin();
     await pass(2);
-    appendFileSync(logFile, new Uint8Array(Array.from({ length: 500 }, (_, index) => (index * 37) % 256)));
+    writeFileSync(logFile, new Uint8Array(Array.from({ length: 500 }, (_, index) => (index * 37) % 256)));
+    await pass(4);
+    const encrypted = { state: "unreadable", message: expect.stringContaining("encrypted report log") };
+    expect(watch.logging()).toMatchObject([encrypted]);
+    // It stays so, whether or not it grows, and over a restart.
+    await pass(4);
+    expect(watch.logging()).toMatchObject([encrypted]);
+    await watch.stop();
+    begin();
     await pass(2);
-    expect(watch.logging()).toMatchObject([
-      { state: "unreadable", message: expect.stringContaining("encrypted report log") },
-    ]);
+    expect(watch.logging()).toMatchObject([encrypted]);
+    writeFileSync(logFile, denied("12:00:10"));
+    await pass(30);
+    expect(watch.logging()).toMatchObject([{ state: "on" }]);
+    expect(told).toHaveLength(1);
     await watch.stop();
   });
 

@@ -17,7 +17,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 async function read(follower: FileFollower, limit = 1024): Promise<{ text: string; lost: boolean }> {
   let [text, lost] = ["", false];
   for (;;) {
-    const piece = await follower.next(limit);
+    const piece = await follower.next(limit, Date.now());
     text += new TextDecoder().decode(piece.bytes);
     lost ||= piece.lost;
     if (piece.atEnd) return { text, lost };
@@ -98,7 +98,7 @@ describe("a log is followed", () => {
     await appendFile(log, "a\nb\nc\n");
     await rename(log, join(folder, "acmed.log.1"));
     await writeFile(log, "d\n");
-    expect(new TextDecoder().decode((await first.next(3)).bytes)).toBe("a\n");
+    expect(new TextDecoder().decode((await first.next(3, Date.now())).bytes)).toBe("a\n");
     const place = JSON.parse(JSON.stringify(first.place));
     expect(await read(createFileFollower(log, place))).toEqual({ text: "b\nc\nd\n", lost: false });
   });
@@ -113,10 +113,28 @@ describe("a log is followed", () => {
   test("a log that is not there is an error, and goes on when it is back", async () => {
     const follower = await begun();
     await rename(log, `${log}.away`);
-    expect(follower.next(100)).rejects.toMatchObject({ code: "ENOENT" });
+    expect(follower.next(100, Date.now())).rejects.toMatchObject({ code: "ENOENT" });
     await rename(`${log}.away`, log);
     await appendFile(log, "a\n");
     expect(await read(follower)).toEqual({ text: "a\n", lost: false });
+  });
+
+  test("a log that is made after it was looked for is read from its start, one that was only away is not", async () => {
+    const later = join(folder, "later.log");
+    const follower = createFileFollower(later, null);
+    expect(follower.next(100, Date.now())).rejects.toMatchObject({ code: "ENOENT" });
+    await writeFile(later, "a\nb\n");
+    expect(await read(follower)).toEqual({ text: "a\nb\n", lost: false });
+
+    const away = join(folder, "away.log");
+    await writeFile(join(folder, "elsewhere"), "old\n");
+    const other = createFileFollower(away, null);
+    const tomorrow = Date.now() + 86_400_000;
+    expect(other.next(100, tomorrow)).rejects.toMatchObject({ code: "ENOENT" });
+    await rename(join(folder, "elsewhere"), away);
+    expect(await read(other)).toEqual({ text: "", lost: false });
+    await appendFile(away, "c\n");
+    expect(await read(other)).toEqual({ text: "c\n", lost: false });
   });
 
   test("a line that never ends is told in pieces", async () => {

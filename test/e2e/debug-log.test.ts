@@ -1,0 +1,243 @@
+import { expect, test } from "bun:test";
+import { appendFile, copyFile, mkdir, rename, rm, truncate } from "node:fs/promises";
+import { join } from "node:path";
+import { createAlertSite, type Watching } from "./alert-site.ts";
+import { until } from "./harness.ts";
+import { SLOW } from "./slow.ts";
+import { framesOf, ownMegabytes } from "./stream-site.ts";
+
+interface DenialRow {
+  readonly timestamp: string;
+  readonly until: string;
+  readonly user: string;
+  readonly feature: string;
+  readonly attempts: number;
+  readonly outcome: string;
+  readonly code: number | null;
+}
+
+interface Page {
+  readonly denials: readonly DenialRow[];
+  readonly logging: readonly {
+    readonly state: string;
+    readonly source: string;
+    readonly message: string | null;
+  }[];
+}
+
+/** The server's clock so many seconds from now, as it prints it. */
+const clock = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString().slice(11, 19);
+const line = (words: string, seconds = -30) => `${clock(seconds).replace(/^0/, " ")} (acmed) ${words}\n`;
+const full = '(Licensed number of users already reached. (-4,342:10054 ""))';
+const denied = (user: string, seconds?: number) => line(`DENIED: "solver" ${user}@ws01  ${full}`, seconds);
+
+const page = async (at: Watching): Promise<Page> =>
+  (await (await at.daemon.get("/api/licenses/denials?limit=1000", at.key)).json()) as Page;
+
+async function untilSeen(at: Watching, ...users: readonly string[]): Promise<void> {
+  await until(`${users} are denied`, async () => {
+    const seen = (await page(at)).denials.map(({ user }) => user);
+    return users.every((user) => seen.includes(user)) || undefined;
+  });
+}
+
+const untilState = (at: Watching, state: string) =>
+  until(`denials are ${state}`, async () => {
+    const { logging } = await page(at);
+    return logging[0]?.state === state ? logging[0] : undefined;
+  });
+
+/** Every denial event that was ever told, in order. */
+async function toldOf(at: Watching, count: number): Promise<string[]> {
+  const stop = new AbortController();
+  const path = "/stream/combined?events=denial&last_event_id=1";
+  const response = await at.daemon.get(path, at.key, { signal: stop.signal });
+  const told: string[] = [];
+  for await (const { name, data } of framesOf(response)) {
+    if (name === "denial") told.push(`${data.user} ${data.outcome}`);
+    if (told.length === count) break;
+  }
+  stop.abort();
+  return told;
+}
+
+test.concurrent("a log is followed over rotations of every kind and a kill -9: nothing is lost, nothing doubled", async () => {
+  await using site = await createAlertSite();
+  const log = join(site.folder, "acmed.log");
+  await Bun.write(log, denied("before-anybody-looked"));
+  await site.write("", `log_file = "${log}"`);
+  const users: string[] = [];
+  const user = () => {
+    users.push(`u${users.length + 1}`);
+    return users.at(-1) ?? "";
+  };
+  const seen = (at: Watching) => untilSeen(at, ...users);
+  {
+    await using at = await site.watch();
+    await untilState(at, "on");
+    await appendFile(log, denied(user()));
+    await seen(at);
+
+    // Renamed, with a line that nobody has read yet.
+    await appendFile(log, denied(user()));
+    await rename(log, `${log}.1`);
+    await Bun.write(log, denied(user()));
+    await seen(at);
+
+    // Copied and emptied.
+    await appendFile(log, denied(user()));
+    await copyFile(log, `${log}-20260101`);
+    await truncate(log, 0);
+    await appendFile(log, denied(user()));
+    await seen(at);
+
+    // Emptied: what nobody read is gone, and that is said.
+    await Bun.write(log, denied(user()));
+    await seen(at);
+    expect(at.daemon.output()).toContain("A part of a debug log was moved away before it was read");
+
+    // A line that is cut in the midst, and ended later.
+    const whole = denied(user());
+    await appendFile(log, whole.slice(0, 20));
+    await appendFile(log, whole.slice(20));
+    await seen(at);
+    await at.daemon.kill();
+  }
+  // Meanwhile the log goes on, and is moved away.
+  await appendFile(log, denied(user()));
+  await rename(log, `${log}.2`);
+  await Bun.write(log, denied(user()));
+  await using at = await site.watch();
+  await seen(at);
+
+  // Every denial once, under its own time, and told once.
+  const { denials, logging } = await page(at);
+  expect(denials.map((each) => each.user).sort()).toEqual([...users].sort());
+  for (const { timestamp, attempts, outcome, code } of denials) {
+    expect([attempts, outcome, code]).toEqual([1, "denied", -4]);
+    expect(Math.abs(Date.now() - Date.parse(timestamp))).toBeLessThan(120_000);
+  }
+  expect(logging).toMatchObject([{ state: "on", source: "debug_log", message: null }]);
+  const told = await toldOf(at, users.length);
+  expect(told.sort()).toEqual(users.map((each) => `${each} denied`).sort());
+}, 60_000);
+
+test.concurrent("requests and what came of them: retries, grants, queues, and what is no denial", async () => {
+  await using site = await createAlertSite();
+  const log = join(site.folder, "acmed.log");
+  await Bun.write(log, "");
+  await site.write("", `log_file = "${log}"`);
+  await using at = await site.watch();
+  await untilState(at, "on");
+  const text = [
+    `${clock(-200)} (lmgrd) TIMESTAMP ${new Date().getUTCMonth() + 1}/${new Date().getUTCDate()}/${new Date().getUTCFullYear()}\n`,
+    denied("retries", -150),
+    denied("retries", -110),
+    denied("retries", -70),
+    denied("lucky", -60),
+    line('OUT: "solver" lucky@ws01  ', -56),
+    line('QUEUED: "solver" patient@ws01  ', -50),
+    line('DEQUEUED: "solver" patient@ws01  ', -48),
+    line('UNSUPPORTED: "other" (BF04 C1B1) probing@ws01  (No such feature exists. (-5,346))', -46),
+    line('OUT: "solver" fine@ws01  ', -45),
+    line('IN: "solver" fine@ws01  (SHUTDOWN)', -44),
+    // In its user's own encoding, which is no UTF-8.
+    Buffer.from(denied("jos\u00e9 nombre", -40), "latin1"),
+    "\u0007\u0000 nothing that anybody knows\n",
+    denied("last", -30),
+  ];
+  await appendFile(log, Buffer.concat(text.map((part) => Buffer.from(part))));
+  await untilSeen(at, "last");
+  const { denials } = await page(at);
+  expect(denials.map(({ user, outcome, attempts }) => `${user} ${outcome} ${attempts}`).sort()).toEqual([
+    ...["jos\u00e9 nombre denied 1", "last denied 1", "lucky granted_later 1"],
+    ...["patient queued 1", "retries denied 3"],
+  ]);
+  const retries = denials.find(({ user }) => user === "retries");
+  expect(Date.parse(retries?.until ?? "") - Date.parse(retries?.timestamp ?? "")).toBe(80_000);
+  expect(await toldOf(at, 5)).toContain("lucky granted_later");
+  // Who got the seat after all was not denied.
+  await until("the alert", async () => {
+    const [alert] = await at.alerts("rule=denials");
+    return alert !== undefined || undefined;
+  });
+}, 30_000);
+
+test.concurrent("a log that cannot be read is a state with its reason, and ends with it", async () => {
+  await using site = await createAlertSite();
+  const log = join(site.folder, "logs", "acmed.log");
+  await site.write("");
+  {
+    await using at = await site.watch();
+    expect(await untilState(at, "off")).toMatchObject({
+      source: null,
+      message: expect.stringContaining("log_file is not set"),
+    });
+  }
+  await site.write("", `log_file = "${log}"`);
+  await using at = await site.watch();
+  expect(await untilState(at, "unreadable")).toMatchObject({ message: `${log} does not exist` });
+  // It appears: all of it is new.
+  await mkdir(join(site.folder, "logs"));
+  await Bun.write(log, denied("first"));
+  await untilSeen(at, "first");
+  expect(await untilState(at, "on")).toMatchObject({ message: null });
+
+  const replaceBy = async (bytes: string | Uint8Array) => {
+    await rm(log, { recursive: true, force: true });
+    await Bun.write(log, bytes);
+  };
+  const utf16 = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(denied("wide"), "utf16le")]);
+  await replaceBy(utf16);
+  expect((await untilState(at, "unreadable")).message).toContain("UTF-16");
+  await appendFile(log, Buffer.from(denied("wider"), "utf16le"));
+  await replaceBy(denied("second"));
+  await untilSeen(at, "second");
+  await replaceBy(new Uint8Array(5_000).map((_, index) => (index * 7919) % 251));
+  expect((await untilState(at, "unreadable")).message).toContain("encrypted report log");
+  await rm(log);
+  await mkdir(log);
+  await until("it is a folder", async () =>
+    (await page(at)).logging[0]?.message === `${log} is a folder` ? true : undefined,
+  );
+  await rm(log, { recursive: true });
+  await Bun.write(log, denied("third"));
+  await untilSeen(at, "third");
+  expect((await page(at)).denials.map(({ user }) => user).sort()).toEqual(["first", "second", "third"]);
+}, 60_000);
+
+test("what a log already was in another encoding when the daemon began is not called readable", async () => {
+  await using site = await createAlertSite();
+  const log = join(site.folder, "acmed.log");
+  await Bun.write(log, Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(denied("wide"), "utf16le")]));
+  await site.write("", `log_file = "${log}"`);
+  await using at = await site.watch();
+  expect((await untilState(at, "unreadable")).message).toContain("UTF-16");
+}, 30_000);
+
+/** In the fast run a tenth of it. */
+const LINE_MEGABYTES = SLOW ? 100 : 6;
+
+test(`a line of ${LINE_MEGABYTES} MB is passed over in bounded memory, and the next one is read`, async () => {
+  await using site = await createAlertSite();
+  const log = join(site.folder, "acmed.log");
+  await Bun.write(log, "");
+  await site.write("", `log_file = "${log}"`);
+  await using at = await site.watch();
+  await untilState(at, "on");
+  const before = await ownMegabytes(at.daemon.pid);
+  const megabyte = "x".repeat(1e6);
+  for (let index = 0; index < LINE_MEGABYTES; index++) await appendFile(log, megabyte);
+  await appendFile(log, `\n${denied("after")}`);
+  let most = 0;
+  await until(
+    "the line behind it is read",
+    async () => {
+      most = Math.max(most, await ownMegabytes(at.daemon.pid));
+      return (await page(at)).denials.length > 0 || undefined;
+    },
+    90_000,
+  );
+  expect((await page(at)).denials).toMatchObject([{ user: "after" }]);
+  expect(most - before).toBeLessThan(60);
+}, 120_000);
