@@ -9,6 +9,8 @@ import { SERVERS } from "../simulator/servers.ts";
 import { createSite } from "../simulator/site.ts";
 import { createBackFill, hasHistory } from "../store/back-fill.ts";
 import { openStore } from "../store/open.ts";
+import { createDemoDenials } from "./demo-denials.ts";
+import { createDemoLogs } from "./demo-logs.ts";
 
 /** Between two polls of the past: finer ones would only take longer to make. */
 const INTERVAL_MS = 600_000;
@@ -41,8 +43,9 @@ export async function makeDemoHistory(options: DemoHistoryOptions): Promise<Demo
     if (hasHistory(store)) return "there already";
     const site = createSite({ seed, zone: hostZone() });
     const servers = config.servers.map((server): MonitoredServer => ({ ...server, intervalMs: INTERVAL_MS }));
-    const fill = createBackFill({ store, servers, log });
     const begun = now - days * DAY_MS;
+    const denials = createDemoDenials(store, servers, createDemoLogs(servers, seed, begun), log);
+    const fill = createBackFill({ store, servers, log, looked: denials.look });
     for (let at = begun; at <= now; ) {
       const outcomes: PollOutcome[] = [];
       for (let round = 0; round < ROUNDS && at <= now; round++, at += INTERVAL_MS) {
@@ -53,6 +56,7 @@ export async function makeDemoHistory(options: DemoHistoryOptions): Promise<Demo
       await new Promise<void>((resume) => setImmediate(resume));
       if (!progress((at - begun) / (days * DAY_MS))) return "broken off";
     }
+    await denials.finish();
     await fill.finish();
     return "made";
   } finally {

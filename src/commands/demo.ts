@@ -22,10 +22,18 @@ export interface DemoDeps {
   createDaemon(config: Config): Promise<DemoDaemon>;
   /** Fills a fresh directory with the history of so many days; `goOn` says whether somebody still wants it. */
   makeHistory(config: Config, options: DemoOptions, goOn: () => boolean): Promise<void>;
+  /** Makes the simulated servers' debug logs. */
+  writeLogs(config: Config, options: DemoOptions): Promise<LogWriting>;
   /** Listens for somebody who wants the demo to end (Ctrl-C), until `quit`. */
   listenForEnd(): DemoEnd;
   out(text: string): void;
   err(text: string): void;
+}
+
+/** Logs that are written as time passes, from `start` until `stop`. */
+export interface LogWriting {
+  start(): void;
+  stop(): void;
 }
 
 export interface DemoEnd {
@@ -63,6 +71,7 @@ export function registerDemo(
   const deps: DemoDeps = {
     createDaemon: realDaemon,
     makeHistory: (config, options, goOn) => realHistory(config, options, goOn, { err, terminal }),
+    writeLogs: (config, options) => realLogs(config, options, err),
     listenForEnd: listenForSignal,
     ...{ out, err },
     ...given,
@@ -124,6 +133,15 @@ async function realHistory(
   else progress.end(made === "broken off" ? "Broken off" : "There is history already: it stays as it is");
 }
 
+async function realLogs(
+  { servers }: Config,
+  { seed }: DemoOptions,
+  err: (text: string) => void,
+): Promise<LogWriting> {
+  const { createDemoLogs, createLogWriting } = await import("./demo-logs.ts");
+  return createLogWriting(createDemoLogs(servers, seed, Date.now()), err);
+}
+
 async function realDaemon(config: Config): Promise<DemoDaemon> {
   const { createDaemon } = await import("../daemon.ts");
   return createDaemon(config);
@@ -145,10 +163,13 @@ export async function runDemo(options: DemoOptions, deps: DemoDeps): Promise<voi
       });
       await deps.makeHistory(config, options, () => !unwanted.yet);
       if (unwanted.yet) return;
+      const logs = await deps.writeLogs(config, options);
       const daemon = await deps.createDaemon(config);
       // It leaves nothing behind when it does not start.
       await daemon.start();
       try {
+        // Not before: a demo that runs here already writes them.
+        logs.start();
         // Not before: a daemon that runs here already keeps its key, because ours does not start then.
         const key = await makeAdminKey(directory, deps);
         if (options.port === undefined && port !== wanted) {
@@ -157,6 +178,7 @@ export async function runDemo(options: DemoOptions, deps: DemoDeps): Promise<voi
         deps.out(welcome(config, { ...options, key, temporary }));
         await end.wanted;
       } finally {
+        logs.stop();
         await daemon.stop();
       }
     } finally {
@@ -173,19 +195,21 @@ export async function demoConfig(
 ): Promise<Config> {
   const { buildConfig } = await import("../config/build.ts");
   const { SERVERS } = await import("../simulator/servers.ts");
+  const { demoLogFile } = await import("./demo-logs.ts");
   const timezone = hostZone();
   return buildConfig(
     {
       http: { host: options.host, port: options.port },
       storage: { directory: options.directory },
       collector: { interval: options.interval },
-      servers: SERVERS.map(({ id, name, manager, address, labels }) => ({
+      servers: SERVERS.map(({ id, name, manager, address, labels, debugLog }) => ({
         id,
         name,
         manager,
         address,
         labels: { ...labels },
         timezone,
+        ...(debugLog && { log_file: demoLogFile(options.directory, id) }),
         tool: [
           ...ownProgram(),
           "simulate",
@@ -284,6 +308,7 @@ Try:
 ${curl("/api/licenses/summary")}
 ${curl("/api/licenses/features?sort=-utilization&limit=5")}
 ${curl("/api/licenses/users?kind=queued")}
+${curl("/api/licenses/denials?limit=5")}
 
 Ctrl-C ends it.
 `;

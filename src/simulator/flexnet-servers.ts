@@ -1,5 +1,5 @@
 import { EXPIRED, LEASED, type ServerSpec, SUPPORTED, YEARLY } from "./server-spec.ts";
-import { feature, floating, member, uncounted } from "./spec-parts.ts";
+import { denying, feature, floating, member, uncounted } from "./spec-parts.ts";
 
 /** FlexNet servers of the make-believe site. Names of products and vendors are made up. */
 export const FLEXNET_SERVERS: readonly ServerSpec[] = [
@@ -7,7 +7,7 @@ export const FLEXNET_SERVERS: readonly ServerSpec[] = [
     id: "eda",
     name: "Chip design tools",
     manager: "flexnet",
-    about: "a busy FlexNet server: seats run out every working day and people wait in the queue",
+    about: "a busy FlexNet server: seats run out every working day, people wait in the queue or are denied",
     address: "27000@lic-eda",
     labels: { site: "muc", department: "chip-design" },
     members: [member("lic-eda", 27000)],
@@ -21,6 +21,8 @@ export const FLEXNET_SERVERS: readonly ServerSpec[] = [
     },
     pids: true,
     silentMinutes: 0,
+    debugLog: true,
+    greedyJob: { feature: "Timing_Signoff", seats: 16 },
     features: [
       feature("siliqd", "Schema_Editor", [floating("v2026.06", 38, YEARLY)], {
         share: 0.75,
@@ -46,11 +48,13 @@ export const FLEXNET_SERVERS: readonly ServerSpec[] = [
         },
         [{ type: "group", name: "verification", seats: 6 }],
       ),
-      feature("siliqd", "LogicSim_Debug", [floating("v2026.09", 8, SUPPORTED)], {
-        share: 0.22,
-        sessions: [1, 3],
-        minutes: [20, 180],
-      }),
+      denying(
+        feature("siliqd", "LogicSim_Debug", [floating("v2026.09", 8, SUPPORTED)], {
+          share: 0.22,
+          sessions: [1, 3],
+          minutes: [20, 180],
+        }),
+      ),
       feature("siliqd", "Synth-Ultra", [floating("v2025.12", 16, LEASED)], {
         share: 0.2,
         sessions: [1, 3],
@@ -101,6 +105,7 @@ export const FLEXNET_SERVERS: readonly ServerSpec[] = [
     staff: { people: 45, site: "stu", groups: ["crash", "nvh", "fluids"], windows: false },
     pids: false,
     silentMinutes: 0,
+    debugLog: true,
     features: [
       feature("feamond", "fea_tokens", [floating("v62.5", 240, YEARLY)], {
         share: 0.5,
@@ -143,6 +148,7 @@ export const FLEXNET_SERVERS: readonly ServerSpec[] = [
     staff: { people: 60, site: "muc", groups: ["chassis", "interior", "tooling"], windows: true },
     pids: false,
     silentMinutes: 0,
+    debugLog: true,
     features: [
       feature("drawlmd", "solid_designer", [floating("v34.0", 35, YEARLY, "PKG:DESIGN_ADV,SITE=41")], {
         share: 0.7,
@@ -189,7 +195,8 @@ export const FLEXNET_SERVERS: readonly ServerSpec[] = [
     id: "remote",
     name: "Branch office (bad line)",
     manager: "flexnet",
-    about: "a FlexNet server that cannot be reached for ten minutes of every hour",
+    about:
+      "a FlexNet server that cannot be reached for ten minutes of every hour, and whose log nobody can read",
     address: "27020@lic-branch",
     labels: { site: "gra", department: "electronics" },
     members: [member("lic-branch", 27020)],
@@ -198,6 +205,7 @@ export const FLEXNET_SERVERS: readonly ServerSpec[] = [
     staff: { people: 18, site: "gra", groups: ["boards"], windows: true },
     pids: false,
     silentMinutes: 10,
+    debugLog: false,
     features: [
       feature("pcbd", "board_layout", [floating("v17.4", 8, YEARLY)], {
         share: 0.5,
@@ -229,6 +237,7 @@ export const FLEXNET_SERVERS: readonly ServerSpec[] = [
     staff: { people: 35, site: "muc", groups: ["firmware", "test"], windows: true },
     pids: false,
     silentMinutes: 0,
+    debugLog: true,
     features: [
       feature(
         "compd",
@@ -237,11 +246,13 @@ export const FLEXNET_SERVERS: readonly ServerSpec[] = [
         { share: 0.5, sessions: [3, 9], minutes: [1, 25] },
         [{ type: "user", name: "buildbot", seats: 2 }],
       ),
-      feature("compd", "debugger", [floating("v6.22", 6, SUPPORTED)], {
-        share: 0.3,
-        sessions: [1, 3],
-        minutes: [20, 200],
-      }),
+      denying(
+        feature("compd", "debugger", [floating("v6.22", 6, SUPPORTED)], {
+          share: 0.3,
+          sessions: [1, 3],
+          minutes: [20, 200],
+        }),
+      ),
       feature("compd", "static_check", [floating("v6.10", 5, LEASED)], {
         share: 0.2,
         sessions: [1, 3],

@@ -19,6 +19,7 @@ export const RLM_SERVERS: readonly ServerSpec[] = [
     staff: { people: 40, site: "ber", groups: ["lighting", "comp"], windows: false },
     pids: false,
     silentMinutes: 0,
+    debugLog: false,
     features: [
       feature(
         "lumenisv",

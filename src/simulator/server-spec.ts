@@ -23,6 +23,10 @@ export interface ServerSpec {
   readonly pids: boolean;
   /** Nobody answers for so many minutes of every hour. */
   readonly silentMinutes: number;
+  /** Its vendor daemons' debug log can be read. */
+  readonly debugLog: boolean;
+  /** A job that asks every hour, day and night, for more seats than there are. Its log alone tells of it. */
+  readonly greedyJob?: { readonly feature: string; readonly seats: number };
   readonly features: readonly FeatureSpec[];
 }
 
@@ -39,6 +43,8 @@ export interface FeatureSpec {
   readonly pools: readonly PoolSpec[];
   /** Null: nobody uses it. */
   readonly use: UseSpec | null;
+  /** Who finds no seat is turned away, also where others of the server may wait: most clients do not queue. */
+  readonly deny?: boolean;
   readonly kept: readonly {
     readonly type: Extract<ReservationType, "user" | "host" | "group">;
     readonly name: string;

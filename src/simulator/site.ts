@@ -60,7 +60,7 @@ export function createSite({ seed, zone }: SiteOptions): Site {
         seats,
         isFor: (actor) => actor[type] === name,
       })),
-      whenFull: server.manager === "rlm" ? "deny" : "queue",
+      whenFull: server.manager === "rlm" || feature.deny === true ? "deny" : "queue",
     });
     if (schedules.size >= MAX_CACHED) schedules.clear();
     schedules.set(key, played);

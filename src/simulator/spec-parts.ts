@@ -18,6 +18,11 @@ export function uncounted(version: string, expires: ExpirySpec): PoolSpec {
   return { version, seats: null, kind: "uncounted", vendorString: null, expires };
 }
 
+/** The feature, of which nobody waits for a seat. */
+export function denying(spec: FeatureSpec): FeatureSpec {
+  return { ...spec, deny: true };
+}
+
 export function feature(
   daemon: string,
   name: string,

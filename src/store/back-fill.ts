@@ -23,6 +23,8 @@ export interface BackFillDeps {
   readonly store: Store;
   readonly servers: readonly MonitoredServer[];
   readonly log: Log;
+  /** Told of each round's pictures at its end, before its hours are packed: what belongs to them is to be stored then. */
+  readonly looked?: (pictures: readonly ServerPicture[], now: number) => Promise<void>;
 }
 
 /** Whether anything was ever recorded. */
@@ -30,7 +32,7 @@ export function hasHistory({ read, sqlite }: Pick<Store, "read" | "sqlite">): bo
   return read(() => sqlite.query("SELECT 1 FROM coverage LIMIT 1").get() !== null);
 }
 
-export function createBackFill({ store, servers, log }: BackFillDeps): BackFill {
+export function createBackFill({ store, servers, log, looked }: BackFillDeps): BackFill {
   // Time is that of the polls: an hour is over when they are past it.
   const clock = { time: 0, now: () => clock.time };
   const history = createHistory({ store, clock, log, timers: { set: () => null, clear() {} } });
@@ -68,6 +70,10 @@ export function createBackFill({ store, servers, log }: BackFillDeps): BackFill 
           recording.committed();
         }
       });
+      await looked?.(
+        polls.map(({ picture }) => picture),
+        clock.time,
+      );
       if (clock.time - packedAt < HOUR_MS) return;
       history.packAll();
       packedAt = clock.time;

@@ -6,6 +6,9 @@ import { coveredMs } from "../../src/domain/rollup.ts";
 import { hostZone } from "../../src/domain/zone.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";
+import { denialPage } from "../../src/store/denial-queries.ts";
+import { createDenialSources } from "../../src/store/denial-sources.ts";
+import { createDenials } from "../../src/store/denials.ts";
 import { createReader } from "../../src/store/history/reader.ts";
 import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
 import { recordingLog } from "../store/recording-log.ts";
@@ -51,6 +54,35 @@ test("two days of history say what the simulated servers would have said, and no
   const covered = coveredMs(reader.over(half, NOW - 48 * HOUR, NOW));
   expect(covered).toBeGreaterThan(30 * HOUR);
   expect(covered).toBeLessThan(46 * HOUR);
+
+  // Denials of logs and of counters, by the daemon's own watch.
+  const denials = createDenials(store);
+  const denied = (server: string) =>
+    denialPage(denials, {
+      ...{ servers: [server], features: null, users: null, hosts: null, start: null, end: null },
+      ...{ sort: null, limit: null, offset: 0 },
+    }).rows;
+  const hourly = denied("eda").filter(({ user }) => user === "regress");
+  expect(hourly.length).toBeGreaterThanOrEqual(46);
+  for (const { attempts, outcome } of hourly) expect([attempts, outcome]).toEqual([3, "denied"]);
+  const outcomes = new Set(denied("eda").map(({ outcome }) => outcome));
+  expect(outcomes).toContain("queued");
+  expect(outcomes).toContain("denied");
+  const [media] = SERVERS.filter(({ manager }) => manager === "rlm");
+  if (media === undefined) throw new Error("there is no server that counts denials");
+  const counted = (instant: number) =>
+    site.reading(media, instant).daemons.reduce((sum, { totals }) => sum + (totals?.denials ?? 0), 0);
+  const counts = denied(media.id).reduce((sum, { count }) => sum + count, 0);
+  expect(counts).toBe(counted(NOW) - counted(NOW - 48 * HOUR));
+  expect(counts).toBeGreaterThan(0);
+  // They are in the rollups of their hours.
+  const signoff = features.find(({ feature }) => feature === "Timing_Signoff");
+  if (signoff === undefined) throw new Error("nobody asks in vain");
+  expect(reader.over(signoff, NOW - 30 * HOUR, NOW - 6 * HOUR).denials).toBe(24);
+  const states = createDenialSources(store);
+  expect(SERVERS.filter(({ id }) => states.spans(id).length > 0).map(({ id }) => id)).toEqual(
+    SERVERS.filter(({ debugLog, manager }) => debugLog || manager === "rlm").map(({ id }) => id),
+  );
 
   const sessions = store.sqlite
     .query("SELECT count(*) AS n, count(ended_at) AS ended FROM sessions")

@@ -82,14 +82,14 @@ function checkKey(directory: string, key: string): string {
 }
 
 describe("licmond demo", () => {
-  test("starts the daemon, prints its address, an admin key and three requests to try, and stops it", async () => {
+  test("starts the daemon, prints its address, an admin key and four requests to try, and stops it", async () => {
     const { calls, out, key, config } = await demo(["--directory", folder, "--port", "0", "--seed", "7"]);
     expect(calls).toEqual(["history 30", "start", "told", "stop", "quit"]);
     expect(checkKey(folder, key)).toBe("admin");
     expect(config?.http.port).toBeGreaterThan(0);
     const url = `http://127.0.0.1:${config?.http.port}`;
     expect(out).toContain(`Address    ${url}\n`);
-    expect(out.match(/^ {2}curl .*$/gm)).toHaveLength(3);
+    expect(out.match(/^ {2}curl .*$/gm)).toHaveLength(4);
     for (const line of out.match(/^ {2}curl .*$/gm) ?? []) {
       expect(line).toStartWith(`  curl -H 'X-API-Key: ${key}' '${url}/api/`);
     }

@@ -40,10 +40,21 @@ test("demo: six servers or more, polled through real tool output, an address and
   expect(raw.argv.join(" ")).toContain("simulate");
 
   const stats = (await (await daemon.get("/api/licenses/stats?server=eda", key)).json()) as {
-    features: { coverage: number; peakUsed: number | null }[];
+    features: { coverage: number; peakUsed: number | null; denials: number | null }[];
   };
   expect(stats.features.length).toBeGreaterThan(3);
   for (const feature of stats.features) expect(feature.coverage).toBeGreaterThan(0.99);
+  // Every hour of the day somebody asks for more than there is.
+  expect(stats.features.some(({ denials }) => denials !== null && denials > 20)).toBe(true);
+
+  const page = (await (await daemon.get("/api/licenses/denials?server=eda&user=regress", key)).json()) as {
+    total: number;
+    denials: { attempts: number; reason: string; outcome: string }[];
+    logging: { state: string; source: string }[];
+  };
+  expect(page.total).toBeGreaterThan(40);
+  expect(page.denials[0]).toMatchObject({ attempts: 3, outcome: "denied" });
+  expect(page.logging).toMatchObject([{ state: "on", source: "debug_log" }]);
 
   expect(await daemon.stop()).toBe(0);
 }, 30_000);

@@ -1,0 +1,152 @@
+import { offsetAt } from "../domain/zone.ts";
+import { DAY, HOUR, MINUTE, type Week, weekAt, weekOf } from "./calendar.ts";
+import { hash } from "./random.ts";
+import type { Grant, Schedule } from "./seats.ts";
+import type { FeatureSpec, ServerSpec } from "./server-spec.ts";
+import type { Site } from "./site.ts";
+
+/** The debug log that lmgrd and its vendor daemons would have written about the same life that the readings tell of. */
+export interface SimulatedLog {
+  /** Lines of [from, to), epoch ms, each with its line end. Pieces that touch make the whole. */
+  text(from: number, to: number): string;
+}
+
+interface Line {
+  /** Epoch ms, whole seconds. */
+  readonly at: number;
+  /** Of lines of one second: what frees a seat comes first. */
+  readonly order: number;
+  readonly daemon: string;
+  readonly message: string;
+}
+
+/** Who is turned away tries again by itself, so often at most and after so long. */
+const RETRIES = 3;
+const RETRY_MS = 40_000;
+const FULL = '(Licensed number of users already reached. (-4,342:10054 ""))';
+/** Weeks kept: the one that goes on, and the one before it. */
+const MAX_WEEKS = 2;
+/** One in so many starts asks for a feature that the server never had, as clients of another release do. */
+const PROBES = 40;
+
+export function createSimulatedLog(site: Site, seed: number, server: ServerSpec): SimulatedLog {
+  const weeks = new Map<number, readonly Line[]>();
+
+  function linesOf(index: number): readonly Line[] {
+    const known = weeks.get(index);
+    if (known !== undefined) return known;
+    const week = weekOf(site.zone, index);
+    const within = ({ at }: Line) => at >= week.startsAt && at < week.endsAt;
+    const lines = [
+      // The week ends in the first hours of the next Monday.
+      ...[...week.midnights, ...weekOf(site.zone, index + 1).midnights.slice(0, 1)].flatMap((midnight) =>
+        datesOf(site.zone, server, midnight),
+      ),
+      ...greedyLines(seed, server, week),
+      ...server.features.flatMap((feature) =>
+        featureLines(seed, server, feature, site.schedule(server, feature, week.startsAt)),
+      ),
+    ].filter(within);
+    lines.sort((a, b) => a.at - b.at || a.order - b.order);
+    if (weeks.size >= MAX_WEEKS) weeks.delete(Math.min(...weeks.keys()));
+    weeks.set(index, lines);
+    return lines;
+  }
+
+  return {
+    text(from, to) {
+      const parts: string[] = [];
+      for (let index = weekAt(site.zone, from).index; weekOf(site.zone, index).startsAt < to; index++) {
+        const lines = linesOf(index);
+        for (let next = firstFrom(lines, from); next < lines.length; next++) {
+          const line = lines[next];
+          if (line === undefined || line.at >= to) break;
+          parts.push(`${clockOf(site.zone, line.at)} (${line.daemon}) ${line.message}\n`);
+        }
+      }
+      return parts.join("");
+    },
+  };
+}
+
+function firstFrom(lines: readonly Line[], from: number): number {
+  let [low, high] = [0, lines.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((lines[middle]?.at ?? 0) < from) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function featureLines(seed: number, server: ServerSpec, feature: FeatureSpec, played: Schedule): Line[] {
+  const { daemon, name } = feature;
+  const lines: Line[] = [];
+  const add = (at: number, order: number, message: string) =>
+    lines.push({ at: Math.floor(at / 1000) * 1000, order, daemon, message });
+  const what = ({ request: { actor, count } }: Pick<Grant, "request">) =>
+    `"${name}" ${actor.user}@${actor.host}  ${count > 1 ? `(${count} licenses) ` : ""}`;
+  const drawn = (at: number, ...keys: readonly string[]) => hash(seed, server.id, name, at, ...keys);
+
+  for (const grant of played.grants) {
+    const { startedAt, endsAt, pool } = grant;
+    if (drawn(startedAt, "probe") % PROBES === 0) {
+      const { user, host } = grant.request.actor;
+      add(
+        startedAt,
+        1,
+        `UNSUPPORTED: "${name}_next" (1DF0 9A3C 55E2 ) ${user}@${host}  (No such feature exists. (-5,346))`,
+      );
+    }
+    // The first pool was full: the client does not see that, the log does.
+    if (pool > 0) add(startedAt, 1, `DENIED: ${what(grant)}${FULL}`);
+    add(startedAt, 2, `OUT: ${what(grant)}`);
+    add(endsAt, 0, `IN: ${what(grant)}`);
+  }
+  for (const wait of played.waits) {
+    add(wait.from, 1, `QUEUED: ${what(wait)}`);
+    add(wait.to, 1, `DEQUEUED: ${what(wait)}`);
+  }
+  for (const denial of played.denials) {
+    const tries = 1 + (drawn(denial.at, "tries") % RETRIES);
+    for (let index = 0; index < tries; index++) {
+      add(denial.at + index * RETRY_MS, 1, `DENIED: ${what(denial)}${FULL}`);
+    }
+  }
+  return lines;
+}
+
+function greedyLines(seed: number, server: ServerSpec, { startsAt, endsAt }: Week): Line[] {
+  const { greedyJob: job, staff } = server;
+  const feature = server.features.find(({ name }) => name === job?.feature);
+  if (job === undefined || feature === undefined) return [];
+  const minute = hash(seed, server.id, "greedy") % 60;
+  const message = `DENIED: "${feature.name}" regress@cn-${staff.site}-0001  (${job.seats} licenses) ${FULL}`;
+  const first = Math.ceil(startsAt / HOUR) * HOUR + minute * MINUTE;
+  const hours = Math.ceil((endsAt - first) / HOUR);
+  return Array.from({ length: hours }, (_, hour) =>
+    Array.from({ length: RETRIES }, (_, index) => ({
+      ...{ at: first + hour * HOUR + index * RETRY_MS, order: 1, daemon: feature.daemon, message },
+    })),
+  ).flat();
+}
+
+/** Every six hours lmgrd and each daemon print the date (`ls_timestamp`). */
+function datesOf(zone: string, { daemons }: ServerSpec, midnight: number): Line[] {
+  return [0, 6, 12, 18].flatMap((hour) => {
+    const at = Math.min(midnight + hour * HOUR, midnight + DAY) + 3_000;
+    const local = new Date(at + offsetAt(zone, at));
+    const date = `${local.getUTCMonth() + 1}/${local.getUTCDate()}/${local.getUTCFullYear()}`;
+    return ["lmgrd", ...daemons.map(({ name }) => name)].map((daemon) => ({
+      ...{ at, order: 0, daemon },
+      message: `TIMESTAMP ${date}`,
+    }));
+  });
+}
+
+/** ` 8:05:09`, by the clock of the server. */
+function clockOf(zone: string, at: number): string {
+  const local = new Date(at + offsetAt(zone, at));
+  const two = (number: number) => String(number).padStart(2, "0");
+  return `${String(local.getUTCHours()).padStart(2)}:${two(local.getUTCMinutes())}:${two(local.getUTCSeconds())}`;
+}

@@ -1,0 +1,85 @@
+import { describe, expect, test } from "bun:test";
+import { offsetAt } from "../../src/domain/zone.ts";
+import type { DebugLogEvent } from "../../src/managers/flexnet/debug-log/event.ts";
+import { createDebugLogReader } from "../../src/managers/flexnet/debug-log/reader.ts";
+import { createSimulatedLog } from "../../src/simulator/debug-log.ts";
+import { SERVERS } from "../../src/simulator/servers.ts";
+import { createSite } from "../../src/simulator/site.ts";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const LOGGED = SERVERS.filter(({ debugLog }) => debugLog);
+
+/** What the reader of real logs makes of it. */
+function read(text: string, zone: string, from: number) {
+  const events: DebugLogEvent[] = [];
+  const local = from + offsetAt(zone, from);
+  const reader = createDebugLogReader({
+    ...{
+      zone,
+      hold: true,
+      start: { day: Math.floor(local / DAY), second: (local % DAY) / 1000, daemons: [] },
+    },
+    onEvent: (event) => events.push(event),
+  });
+  for (const line of text.split("\n")) reader.line(line);
+  reader.flush();
+  return { events, counts: reader.counts };
+}
+
+describe("the simulated debug log", () => {
+  // The clocks are set back in the second one, and a year ends in the third.
+  test.each([
+    ["UTC", "2026-11-16T00:00:00Z"],
+    ["Europe/Berlin", "2026-10-23T00:00:00Z"],
+    ["America/New_York", "2026-12-28T00:00:00Z"],
+  ])("in %s: every line is understood, and tells of the seats that the readings tell of", (zone, start) => {
+    const site = createSite({ seed: 5, zone });
+    const from = Date.parse(start);
+    const to = from + 5 * DAY;
+    let requests = 0;
+    for (const server of LOGGED) {
+      const text = createSimulatedLog(site, 5, server).text(from, to);
+      const { events, counts } = read(text, zone, from);
+      expect([counts.malformed, counts.withoutHead, counts.brokenTimes, counts.dateJumps]).toEqual([
+        0, 0, 0, 0,
+      ]);
+      for (const { at } of events) {
+        expect(at).toBeGreaterThanOrEqual(from);
+        expect(at).toBeLessThan(to);
+      }
+      // Seats at the end are those at the begin, and what was taken and given back meanwhile.
+      const before = site.reading(server, from);
+      const after = site.reading(server, to);
+      for (const { daemon, name } of server.features) {
+        const held = (reading: typeof before) =>
+          (
+            reading.features.find((one) => one.daemon === daemon && one.name === name)?.checkouts ?? []
+          ).reduce((sum, { count }) => sum + count, 0);
+        const moved = events.reduce((sum, event) => {
+          if (!("feature" in event) || event.feature !== name || event.daemon !== daemon) return sum;
+          if (event.kind === "OUT") return sum + event.count;
+          return event.kind === "IN" ? sum - event.count : sum;
+        }, 0);
+        expect([server.id, name, held(before) + moved]).toEqual([server.id, name, held(after)]);
+      }
+      requests += events.filter(({ kind }) => kind === "DENIED" || kind === "QUEUED").length;
+    }
+    expect(requests).toBeGreaterThan(50);
+  });
+
+  test("pieces that touch make the whole, also over the end of a week", () => {
+    const site = createSite({ seed: 5, zone: "UTC" });
+    const [eda] = LOGGED;
+    if (eda === undefined) throw new Error("no server has a log");
+    const from = Date.parse("2026-11-20T00:00:00Z");
+    const to = from + 6 * DAY;
+    const log = createSimulatedLog(site, 5, eda);
+    const whole = log.text(from, to);
+    let pieces = "";
+    for (let at = from; at < to; at += 7 * HOUR) pieces += log.text(at, Math.min(at + 7 * HOUR, to));
+    expect(pieces).toBe(whole);
+    // Somebody is denied also when nobody is at work.
+    expect(whole.split("\n").filter((line) => line.includes(" DENIED: ")).length).toBeGreaterThan(6 * 24);
+  });
+});
