@@ -5,12 +5,14 @@ import {
   openSync,
   readdirSync,
   readSync,
+  realpathSync,
   type Stats,
   statSync,
 } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { EM_386, EM_AARCH64, EM_ARM, EM_X86_64, isElf, machineName, readElf } from "./elf.ts";
 import { fixForLoader } from "./missing-loader.ts";
+import { mountOf } from "./mounts.ts";
 
 export type StartReason =
   | "not_found"
@@ -67,11 +69,13 @@ export function explainStart(error: unknown, tool: string, path: string): StartF
   const code = errorCode(error);
   const file = finding.path;
   if (code === "EACCES" || code === "EPERM") {
+    const forbidding = noexecMount(file);
+    if (forbidding !== null) return onNoexec(file, forbidding);
     return {
       reason: "not_executable",
       path: file,
       message: `The system refuses to run ${file} although it is executable (${code}).`,
-      fix: `check that its file system is not mounted with noexec and that no security module (AppArmor, SELinux) forbids it`,
+      fix: "look whether a security module (AppArmor, SELinux) forbids it: `journalctl -k | grep -i denied`, `ausearch -m avc`",
     };
   }
   if (code === "ENOEXEC") return wrongFormat(file, "The kernel does not know its format.");
@@ -109,6 +113,8 @@ function inspectFile(file: string, depth = 0): ToolFinding {
     });
   }
   if (!isExecutable(file)) {
+    const forbidding = (stats.mode & 0o111) === 0 ? null : noexecMount(file);
+    if (forbidding !== null) return failed(onNoexec(file, forbidding));
     return failed({
       reason: "not_executable",
       path: file,
@@ -174,6 +180,25 @@ function inspectScript(file: string, head: Uint8Array, depth: number): ToolFindi
     depth < 4 ? inspectFile(interpreter, depth + 1) : { ok: true, path: interpreter };
   if (inner.ok) return { ok: true, path: file };
   return failed({ ...inner.failure, message: `${file} cannot start: ${inner.failure.message}` });
+}
+
+/** The mount point that forbids to run a file; null = none does, or it cannot be told. */
+function noexecMount(file: string): string | null {
+  try {
+    const mount = mountOf(realpathSync(file));
+    return mount?.options.includes("noexec") ? mount.point : null;
+  } catch {
+    return null;
+  }
+}
+
+function onNoexec(file: string, point: string): StartFailure {
+  return {
+    reason: "not_executable",
+    path: file,
+    message: `${file} lies on ${point}, which is mounted with noexec: nothing on it can be run.`,
+    fix: `copy the tool to another file system, e.g. /opt, or \`mount -o remount,exec ${point}\``,
+  };
 }
 
 function notFound(names: readonly string[], path: string): StartFailure {

@@ -1,5 +1,4 @@
-import { accessSync, constants, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { accessSync, constants } from "node:fs";
 import { createReachability, type MemberAddress } from "../collector/reachability.ts";
 import { inspectTool } from "../collector/start-failure.ts";
 import type { Config } from "../config/config.ts";
@@ -8,74 +7,18 @@ import type { Environment } from "../config/environment.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { certificateWarning, readTls } from "../http/tls.ts";
 import { managerOf } from "../managers/registry.ts";
-import { inspectDatabase } from "../store/inspect.ts";
-import { StoreError } from "../store/store-error.ts";
+import { checkPort } from "./check-port.ts";
+import { checkStorage } from "./check-storage.ts";
 import type { Report } from "./report.ts";
 
 /** What the config asks of this host. Changes nothing on it. */
 export async function checkHost(config: Config, environment: Environment, report: Report): Promise<void> {
   checkStorage(config.storage.directory, report);
-  checkPort(config.http, report);
+  await checkPort(config.http, report);
   checkCertificate(config.http, environment, report);
   checkFiles(config, environment, report);
   for (const server of config.servers) checkTool(server, environment.PATH ?? "", report);
   await checkHosts(config.servers, report);
-}
-
-function checkStorage(directory: string, report: Report): void {
-  const fix = "make it and give it to the user that runs the daemon, or set storage.directory";
-  try {
-    if (statSync(directory).isDirectory()) {
-      accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
-      inspectDatabase(directory);
-      report.fine("storage", `${directory} can be written`);
-    } else report.problem("storage", `${directory} is not a directory`, "set storage.directory to one");
-    return;
-  } catch (error) {
-    if (error instanceof StoreError) {
-      report.problem("storage", error.message, error.fix);
-      return;
-    }
-    if (codeOf(error) !== "ENOENT") {
-      report.problem("storage", `${directory} cannot be written by this user`, fix);
-      return;
-    }
-  }
-  try {
-    accessSync(dirname(directory), constants.W_OK | constants.X_OK);
-    report.fine("storage", `${directory} will be made`);
-  } catch {
-    report.problem("storage", `${directory} does not exist and cannot be made by this user`, fix);
-  }
-}
-
-function checkPort({ host, port, tls }: Config["http"], report: Report): void {
-  const where = `${host}:${port}`;
-  try {
-    Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true);
-    report.fine("http", `${where} is free`);
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === "EADDRINUSE")
-      report.warning(
-        "http",
-        `another program listens on ${where}: the running licmond, or one that is in its way`,
-      );
-    else if (code === "EACCES")
-      report.problem("http", `this user may not listen on ${where}`, "set http.port to 1024 or more");
-    else
-      report.problem(
-        "http",
-        `cannot listen on ${where} (${code})`,
-        "set http.host to an address of this host",
-      );
-  }
-  const loopback = host === "localhost" || host === "::1" || host.startsWith("127.");
-  if (tls === null && !loopback)
-    report.warning(
-      "http",
-      `plain HTTP on ${where}: keys travel in clear (http.tls_cert, or a TLS proxy in front)`,
-    );
 }
 
 /** That the certificate and its key are what they should be, and good for some time. */

@@ -7,9 +7,10 @@ import { createReport } from "./report.ts";
 export function registerCheck(program: Command, io: CommandIo): void {
   withConfigOption(program.command("check"))
     .description(
-      "Checks the config, the tools, the storage directory, the port and the license servers' names.",
+      "Checks the config, the tools, the storage directory, the port, and the license servers: names, answers, clocks.",
     )
     .option("--config-only", "look at nothing but what a reload would refuse; prints problems only")
+    .option("--no-poll", "do not ask the license servers")
     .option("--unit <file>", "judge by this unit file what keeps the service from its files")
     .option("--alerts", "say instead what each alert rule would have done over the stored history")
     .option("--days <days>", "with --alerts: how far back", days, 30)
@@ -24,7 +25,7 @@ Examples:
     )
     .action(
       async (
-        options: { configOnly?: true; unit?: string; alerts?: true; days: number },
+        options: { configOnly?: true; poll: boolean; unit?: string; alerts?: true; days: number },
         command: Command,
       ) => {
         if (options.configOnly === true) return checkConfigOnly(command, io);
@@ -43,6 +44,10 @@ Examples:
           await checkHost(config, io.env, report);
           const { checkExport } = await import("./check-export.ts");
           await checkExport(config, report);
+          if (options.poll) {
+            const { checkPolls } = await import("./check-polls.ts");
+            await checkPolls(config, io.env, report);
+          }
           const { checkUnit } = await import("./check-unit.ts");
           await checkUnit({ config, file, unitFile: options.unit }, io, report);
         }

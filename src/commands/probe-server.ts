@@ -11,11 +11,15 @@ import type { ManagerName } from "../domain/words.ts";
 import { hostZone } from "../domain/zone.ts";
 import { managerOf } from "../managers/registry.ts";
 
-/** One poll as the daemon makes it. Ctrl-C kills the tool with us. */
-export async function probe(
-  server: MonitoredServer,
-  environment: Environment,
-): Promise<{ readonly outcome: PollOutcome; readonly picture: ServerPicture }> {
+export interface Prober {
+  /** One poll as the daemon makes it. */
+  poll(server: MonitoredServer): Promise<PollOutcome>;
+  /** To be called when all polls are over. */
+  end(): void;
+}
+
+/** Polls without a daemon. Ctrl-C kills the tools with us. */
+export function createProber(environment: Environment): Prober {
   const path = environment.PATH ?? "";
   const runner = createCommandRunner({ path, home: environment.HOME ?? "/" });
   const poller = createPoller({
@@ -27,11 +31,23 @@ export async function probe(
   });
   const interrupted = () => void runner.stop();
   process.on("SIGINT", interrupted).on("SIGTERM", interrupted);
+  return {
+    poll: (server) => poller.poll(server),
+    end: () => void process.off("SIGINT", interrupted).off("SIGTERM", interrupted),
+  };
+}
+
+/** One poll of one server, and the picture that it makes. */
+export async function probe(
+  server: MonitoredServer,
+  environment: Environment,
+): Promise<{ readonly outcome: PollOutcome; readonly picture: ServerPicture }> {
+  const prober = createProber(environment);
   try {
-    const outcome = await poller.poll(server);
+    const outcome = await prober.poll(server);
     return { outcome, picture: applyPoll(null, server, outcome, null) };
   } finally {
-    process.off("SIGINT", interrupted).off("SIGTERM", interrupted);
+    prober.end();
   }
 }
 

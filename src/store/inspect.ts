@@ -11,15 +11,21 @@ const PAGE_COUNT_AT = 28;
 const USER_VERSION_AT = 60;
 const APPLICATION_ID_AT = 68;
 
+/** Schema of a database that is there, and the one of this licmond: an older one is migrated when the daemon starts. */
+export interface DatabaseVersions {
+  readonly schema: number;
+  readonly current: number;
+}
+
 /**
  * Whether the daemon would take up the database of this directory, by its header alone: nothing is locked or made, so
- * that it can be asked beside a running daemon and by another user. No file, or an empty one, is fine.
+ * that it can be asked beside a running daemon and by another user. Null = no file, or an empty one, which is fine.
  * Throws StoreError as `openStore` would.
  */
-export function inspectDatabase(directory: string): void {
+export function inspectDatabase(directory: string): DatabaseVersions | null {
   const path = join(directory, "licmond.db");
   const header = readHeader(path);
-  if (header === null) return;
+  if (header === null) return null;
   if (header.length < HEADER_BYTES || header.toString("latin1", 0, MAGIC.length) !== MAGIC) {
     throw corrupt(`${path} is not a database`);
   }
@@ -29,6 +35,7 @@ export function inspectDatabase(directory: string): void {
     isEmpty: header.readUInt32BE(PAGE_COUNT_AT) <= 1,
   };
   refuseStrange(marks, path, MIGRATIONS);
+  return { schema: marks.version, current: MIGRATIONS.length };
 }
 
 function readHeader(path: string): Buffer | null {

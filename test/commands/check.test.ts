@@ -37,14 +37,16 @@ log_file = "${join(place.folder, "debug.log")}"
   taken.stop(true);
   expect(exitCode).toBe(1);
   expect(out).toContain("PROBLEM  storage: /proc/licmond/x does not exist and cannot be made by this user\n");
-  expect(out).toContain(`warning  http: another program listens on 127.0.0.1:${taken.port}`);
+  expect(out).toContain(
+    `PROBLEM  http: another program listens on 127.0.0.1:${taken.port}\n         fix: find it with `,
+  );
   expect(out).toContain(`PROBLEM  a: tool: ${join(place.folder, "lmutil")} does not exist.\n         fix: `);
   expect(out).toContain("PROBLEM  a: host: 27000@no-such-host.invalid does not resolve");
   expect(out).toContain(
     `PROBLEM  b: address: the license file ${join(place.folder, "license.dat")} cannot be read`,
   );
   expect(out).toContain(`PROBLEM  b: log_file: ${join(place.folder, "debug.log")} does not exist\n`);
-  expect(out).toEndWith("5 problems.\n");
+  expect(out).toEndWith("6 problems.\n");
 });
 
 describe("a database that the daemon would refuse is told before", () => {

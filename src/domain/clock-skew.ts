@@ -1,0 +1,61 @@
+import { offsetAt } from "./zone.ts";
+
+const MINUTE_MS = 60_000;
+/** Tools print minutes, polls take time, and hosts that keep time differ by less. */
+const TOLERANCE_MS = 3 * MINUTE_MS;
+/** Offsets between zones are whole quarters of an hour. */
+const QUARTER_MS = 15 * MINUTE_MS;
+
+/** Times that one poll tells, epoch ms. */
+export interface PollClocks {
+  /** The clock of the tool or of the server as printed, read in `zone`; null = not printed. */
+  readonly reportTime: number | null;
+  /** The latest start of a checkout, which the server's clock has set, read in `zone`; null = there is none. */
+  readonly latestStart: number | null;
+  /** When this host began to ask, and when it had the answer. */
+  readonly askedAt: number;
+  readonly answeredAt: number;
+  /** The zone set for the server. */
+  readonly zone: string;
+}
+
+/**
+ * What is wrong with a server's times: `zone` = they differ by whole quarters of an hour, as another zone's do;
+ * `clock` = by something else. `ahead`: ms, negative = behind.
+ * `future` = the report's clock is right or not printed, and a checkout starts later than now by that much, at least.
+ */
+export type ClockSkew =
+  | { readonly kind: "zone"; readonly ahead: number; readonly utcOffset: string }
+  | { readonly kind: "clock"; readonly ahead: number }
+  | { readonly kind: "future"; readonly ahead: number };
+
+/** Holds a poll's times against this host's clock; null = nothing is wrong that can be seen. */
+export function clockSkew({
+  reportTime,
+  latestStart,
+  askedAt,
+  answeredAt,
+  zone,
+}: PollClocks): ClockSkew | null {
+  const ahead = reportTime === null ? 0 : outside(reportTime, askedAt, answeredAt);
+  if (Math.abs(ahead) > TOLERANCE_MS) {
+    const quarters = Math.round(ahead / QUARTER_MS) * QUARTER_MS;
+    if (quarters === 0 || Math.abs(ahead - quarters) > TOLERANCE_MS) return { kind: "clock", ahead };
+    return { kind: "zone", ahead: quarters, utcOffset: printOffset(offsetAt(zone, answeredAt) + quarters) };
+  }
+  if (latestStart === null || latestStart - answeredAt <= TOLERANCE_MS) return null;
+  return { kind: "future", ahead: latestStart - answeredAt };
+}
+
+/** How far a time with the precision of a minute lies outside of a span. */
+function outside(time: number, from: number, to: number): number {
+  const begin = Math.floor(from / MINUTE_MS) * MINUTE_MS;
+  return time < begin ? time - begin : time > to ? time - to : 0;
+}
+
+/** `UTC+05:30` */
+function printOffset(ms: number): string {
+  const minutes = Math.abs(ms) / MINUTE_MS;
+  const two = (value: number) => String(Math.floor(value)).padStart(2, "0");
+  return `UTC${ms < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
+}

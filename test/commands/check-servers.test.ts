@@ -1,0 +1,116 @@
+import { describe, expect, test } from "bun:test";
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
+import { lmstat } from "../e2e/lmstat.ts";
+import { createPlace, type Place, run } from "./rig.ts";
+
+/** A FlexNet server whose tool prints a text; `settings` are more lines of its table. */
+async function withTool(place: Place, output: string, settings = ""): Promise<string> {
+  const tool = join(place.folder, "lmutil");
+  await Bun.write(`${tool}.txt`, output);
+  await Bun.write(tool, `#!/bin/sh\nexec cat '${tool}.txt'\n`);
+  await chmod(tool, 0o755);
+  await place.write(
+    `[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "${tool}"\n${settings}`,
+  );
+  return tool;
+}
+
+const SOLVER = { solver: { total: 4, holders: [{ user: "ada", host: "ws01" }] } };
+const check = (place: Place, ...args: string[]) => run(["check", "--config", place.config, ...args]);
+
+describe("each server is asked once, as the daemon will", () => {
+  test("one that answers, and whose clock agrees", async () => {
+    await using place = await createPlace();
+    await withTool(place, lmstat(SOLVER), 'timezone = "UTC"\n');
+    const { exitCode, out } = await check(place);
+    expect(out).toContain("ok       eda: poll: it answers: 1 feature, 1 checkout\n");
+    expect(out).toContain("ok       eda: clock: agrees with this host's\n");
+    expect(exitCode).toBe(0);
+  });
+
+  test("one that says something else is a warning: the server may be down for now", async () => {
+    await using place = await createPlace();
+    await withTool(place, "what?\n");
+    const { exitCode, out } = await check(place);
+    expect(out).toContain("warning  eda: poll: LICENSE_PARSE_ERROR: ");
+    expect(exitCode).toBe(0);
+  });
+
+  test("a disabled one is not asked, nor any with --no-poll", async () => {
+    await using place = await createPlace();
+    await withTool(place, lmstat(SOLVER), "enabled = false\n");
+    expect((await check(place)).out).not.toContain("eda: poll");
+    await withTool(place, lmstat(SOLVER));
+    expect((await check(place, "--no-poll")).out).not.toContain("eda: poll");
+  });
+});
+
+describe("clocks", () => {
+  test("a wrong zone is named, with the offset that would be right", async () => {
+    await using place = await createPlace();
+    // The tool tells UTC whatever it is asked; five and a half hours from India.
+    await withTool(place, lmstat(SOLVER), 'timezone = "Asia/Kolkata"\n');
+    const { exitCode, out } = await check(place);
+    expect(out).toContain(
+      "PROBLEM  eda: clock: read in Asia/Kolkata, its clock is 5 h 30 min behind this host's: `timezone` is not",
+    );
+    expect(out).toContain("fix: set the server's timezone to its own, one that is UTC+00:00 now\n");
+    expect(exitCode).toBe(1);
+  });
+
+  test("a clock that is some minutes off", async () => {
+    await using place = await createPlace();
+    const late = new Date(Date.now() - 20 * 60_000);
+    const [hour, minute] = [late.getUTCHours(), String(late.getUTCMinutes()).padStart(2, "0")];
+    const text = lmstat({}).replace(
+      / \d+\/\d+\/\d+ \d+:\d\d$/m,
+      ` ${late.getUTCMonth() + 1}/${late.getUTCDate()}/${late.getUTCFullYear()} ${hour}:${minute}`,
+    );
+    await withTool(place, text, 'timezone = "UTC"\n');
+    const { out } = await check(place);
+    expect(out).toMatch(/PROBLEM {2}eda: clock: its clock is (19|20) min behind this host's/);
+    expect(out).toContain("chrony");
+  });
+
+  test("a checkout that starts in the future, where the printed clock is the tool's own", async () => {
+    await using place = await createPlace();
+    const start = /start \w+ \d+\/\d+ \d+:\d\d/;
+    const soon = new Date(Date.now() + 50 * 60_000);
+    const day = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][soon.getUTCDay()];
+    const clock = `${soon.getUTCHours()}:${String(soon.getUTCMinutes()).padStart(2, "0")}`;
+    const text = lmstat(SOLVER).replace(
+      start,
+      `start ${day} ${soon.getUTCMonth() + 1}/${soon.getUTCDate()} ${clock}`,
+    );
+    await withTool(place, text, 'timezone = "UTC"\n');
+    expect((await check(place)).out).toMatch(
+      /PROBLEM {2}eda: clock: read in UTC, its latest checkout starts (49|50) min from now/,
+    );
+  });
+});
+
+describe("who listens on the port", () => {
+  const at = (port: number) => ({ env: { LICMOND_HTTP_PORT: String(port) } });
+
+  test("a licmond is fine", async () => {
+    await using place = await createPlace();
+    using server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => Response.json({ message: "pong", timestamp: "" }),
+    });
+    const { exitCode, out } = await run(["check", "--config", place.config], at(Number(server.port)));
+    expect(out).toContain(`ok       http: a licmond answers on 127.0.0.1:${server.port}`);
+    expect(exitCode).toBe(0);
+  });
+
+  test("another web server is not", async () => {
+    await using place = await createPlace();
+    using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("It works!") });
+    const { exitCode, out } = await run(["check", "--config", place.config], at(Number(server.port)));
+    expect(out).toContain(`PROBLEM  http: another program listens on 127.0.0.1:${server.port}\n`);
+    expect(out).toContain(`ss -ltnp sport = :${server.port}`);
+    expect(exitCode).toBe(1);
+  });
+});
