@@ -27,6 +27,8 @@ export interface DebOptions {
   readonly root: string;
   /** The built executable, for glibc. */
   readonly binary: string;
+  /** The licenses of everything in the executable (`licmond version --licenses`); the package has them as a file. */
+  readonly licenses: string;
   /** Of licmond, as in package.json: `1.2.3`, `1.3.0-rc.1`. */
   readonly version: string;
   readonly architecture: DebArchitecture;
@@ -106,13 +108,13 @@ async function layOut(tree: string, options: DebOptions, binary: Uint8Array): Pr
   const unit = packagedUnit(String(await source("systemd/licmond.service")));
   await put(join(tree, "usr/lib/systemd/system/licmond.service"), unit);
   for (const kind of ["sysusers", "tmpfiles"]) {
-    const path = `systemd/licmond.${kind}.conf`;
-    if (await Bun.file(join(options.root, path)).exists())
-      await put(join(tree, `usr/lib/${kind}.d/licmond.conf`), await source(path));
+    await put(join(tree, `usr/lib/${kind}.d/licmond.conf`), await source(`systemd/licmond.${kind}.conf`));
   }
   await put(join(tree, "usr/share/licmond/licmond.toml"), INITIAL_CONFIG);
   const documents = join(tree, "usr/share/doc/licmond");
   await put(join(documents, "copyright"), await source("packaging/deb/copyright"));
+  await put(join(documents, "THIRD-PARTY-LICENSES.gz"), gzip(options.licenses));
+  await put(join(documents, "changelog.gz"), gzip(await source("CHANGELOG.md")));
   await put(join(documents, "changelog.Debian.gz"), gzip(changelog(options)));
 }
 

@@ -88,12 +88,18 @@ export function libcDependency(needs: ElfNeeds): string {
   const foreign = needs.libraries.filter((name) => !LIBC_LIBRARIES.test(name));
   if (foreign.length > 0)
     throw new Error(`the binary needs ${foreign.join(", ")}, and no Debian package is known for it`);
+  const newest = newestGlibc(needs);
+  return newest === null ? "libc6" : `libc6 (>= ${newest})`;
+}
+
+/** The oldest glibc that an executable runs with: `2.28`; null when it asks for none in particular. */
+export function newestGlibc(needs: ElfNeeds): string | null {
   const wanted = [...needs.versions.values()].flat().flatMap((name) => {
     const [, version] = /^GLIBC_(\d+(?:\.\d+)+)$/.exec(name) ?? [];
     return version === undefined ? [] : [version];
   });
   const [newest] = wanted.sort((a, b) => Bun.semver.order(padded(b), padded(a)));
-  return newest === undefined ? "libc6" : `libc6 (>= ${newest})`;
+  return newest ?? null;
 }
 
 /** `2.17` → `2.17.0`: semver wants three parts. */

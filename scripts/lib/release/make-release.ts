@@ -1,0 +1,132 @@
+import { chmod, mkdir, readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { compile } from "../compile.ts";
+import { type ArchiveFile, tarGz, zip } from "./archive.ts";
+import { buildDeb } from "./deb.ts";
+import { elfNeeds, newestGlibc } from "./elf-needs.ts";
+import { archiveReadme, releaseReadme } from "./readme.ts";
+import { hasFormat, nameOf, type ReleaseTarget } from "./targets.ts";
+
+export interface ReleaseOptions {
+  /** The project's root. */
+  readonly root: string;
+  /** Where the files go; what was there before goes when all the new ones are made. */
+  readonly folder: string;
+  readonly version: string;
+  readonly commit: string;
+  /** Time of everything inside, in seconds since 1970. */
+  readonly epoch: number;
+  readonly targets: readonly ReleaseTarget[];
+  /** Told of each step that is done. */
+  readonly progress: (line: string) => void;
+}
+
+/**
+ * Makes the files of a release and SHA256SUMS over them, one target after the other. Equal sources and options make
+ * equal bytes. Throws with the target's name when one cannot be made; then nothing is left.
+ */
+export async function makeRelease(options: ReleaseOptions): Promise<void> {
+  const { root, folder, version, epoch, targets, progress } = options;
+  const fresh = `${folder}.new`;
+  await rm(fresh, { recursive: true, force: true });
+  await mkdir(fresh, { recursive: true });
+  try {
+    const glibc = new Map<ReleaseTarget, string | null>();
+    let licenses = "";
+    for (const target of targets) {
+      const startedAt = performance.now();
+      try {
+        licenses = await makeTarget(options, target, fresh, glibc);
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        throw new Error(`${target.name}: ${why}${offlineHint(why)}`);
+      }
+      progress(`${target.name}: done in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
+    }
+    const debs = targets.flatMap((target) =>
+      target.deb === null ? [] : [{ target, architecture: target.deb }],
+    );
+    await Promise.all(
+      debs.map(async ({ target, architecture }) => {
+        const startedAt = performance.now();
+        const binary = join(fresh, bareName(target, version));
+        await buildDeb({ root, binary, licenses, version, architecture, folder: fresh, epoch });
+        progress(`${architecture}.deb: done in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
+      }),
+    );
+    await Bun.write(join(fresh, "LICENSE"), Bun.file(join(root, "LICENSE")));
+    await Bun.write(join(fresh, "CHANGELOG.md"), Bun.file(join(root, "CHANGELOG.md")));
+    await Bun.write(join(fresh, "THIRD-PARTY-LICENSES"), licenses);
+    await Bun.write(
+      join(fresh, "README.txt"),
+      releaseReadme(targets, version, (target) => glibc.get(target) ?? null),
+    );
+    await Bun.write(join(fresh, "SHA256SUMS"), await sumsOf(fresh));
+    await rm(folder, { recursive: true, force: true });
+    await rename(fresh, folder);
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
+}
+
+/** The bare executable and the archive of one target. Answers the licenses of what is inside. */
+async function makeTarget(
+  options: ReleaseOptions,
+  target: ReleaseTarget,
+  fresh: string,
+  glibc: Map<ReleaseTarget, string | null>,
+): Promise<string> {
+  const { root, version, commit, epoch } = options;
+  const bare = join(fresh, bareName(target, version));
+  const { licenses } = await compile({ root, outfile: bare, version, commit, target: target.bun });
+  await chmod(bare, 0o755);
+  const content = await Bun.file(bare).bytes();
+  if (!hasFormat(target, content)) throw new Error("the executable does not begin as one of its system does");
+  glibc.set(target, target.libc === "glibc" ? newestGlibc(elfNeeds(content)) : null);
+
+  const text = (words: string) => new TextEncoder().encode(words);
+  const file = (path: string) => Bun.file(join(root, path)).bytes();
+  const name = nameOf(target, version);
+  const files: ArchiveFile[] = [
+    { path: target.system === "windows" ? "licmond.exe" : "licmond", content, executable: true },
+    { path: "LICENSE", content: await file("LICENSE") },
+    { path: "CHANGELOG.md", content: await file("CHANGELOG.md") },
+    { path: "THIRD-PARTY-LICENSES", content: text(licenses) },
+    { path: "README.txt", content: text(archiveReadme(target, version, glibc.get(target) ?? null)) },
+  ];
+  if (target.system === "linux") {
+    for (const path of await systemdFiles(root)) files.push({ path, content: await file(path) });
+  }
+  const inFolder = files.map((each) => ({ ...each, path: `${name}/${each.path}` }));
+  if (target.system === "windows") await Bun.write(join(fresh, `${name}.zip`), zip(inFolder, epoch));
+  else await Bun.write(join(fresh, `${name}.tar.gz`), tarGz(inFolder, epoch));
+  return licenses;
+}
+
+function bareName(target: ReleaseTarget, version: string): string {
+  return `${nameOf(target, version)}${target.system === "windows" ? ".exe" : ""}`;
+}
+
+async function systemdFiles(root: string): Promise<string[]> {
+  const names = await readdir(join(root, "systemd"));
+  return names.sort().map((name) => `systemd/${name}`);
+}
+
+/** As `sha256sum` prints it, by name. */
+async function sumsOf(folder: string): Promise<string> {
+  const names = (await readdir(folder)).sort();
+  const lines = await Promise.all(
+    names.map(async (name) => {
+      const hash = new Bun.CryptoHasher("sha256").update(await Bun.file(join(folder, name)).bytes());
+      return `${hash.digest("hex")}  ${name}\n`;
+    }),
+  );
+  return lines.join("");
+}
+
+function offlineHint(message: string): string {
+  return /Failed to download/.test(message)
+    ? "\nThe executable of Bun for this target comes from the npm registry, once; this machine could not reach it." +
+        "\nGo online for this once, or make the targets of this machine alone: --target"
+    : "";
+}

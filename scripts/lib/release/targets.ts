@@ -1,0 +1,49 @@
+import type { DebArchitecture } from "./deb.ts";
+
+/** One machine that releases are made for. */
+export interface ReleaseTarget {
+  /** In file names and for `--target`. */
+  readonly name: string;
+  readonly bun: Bun.Build.CompileTarget;
+  readonly system: "linux" | "macos" | "windows";
+  /** The C library of a Linux. */
+  readonly libc: "glibc" | "musl" | null;
+  readonly deb: DebArchitecture | null;
+  /** Built and looked at, and not run by the project's tests. Its files say so in their names. */
+  readonly preview: boolean;
+}
+
+export const TARGETS: readonly ReleaseTarget[] = [
+  linux("linux-x64", "bun-linux-x64", "glibc", "amd64"),
+  linux("linux-arm64", "bun-linux-arm64", "glibc", "arm64"),
+  linux("linux-x64-musl", "bun-linux-x64-musl", "musl", null),
+  linux("linux-arm64-musl", "bun-linux-arm64-musl", "musl", null),
+  preview("windows-x64", "bun-windows-x64", "windows"),
+  preview("macos-arm64", "bun-darwin-arm64", "macos"),
+  preview("macos-x64", "bun-darwin-x64", "macos"),
+];
+
+function linux(
+  name: string,
+  bun: Bun.Build.CompileTarget,
+  libc: "glibc" | "musl",
+  deb: DebArchitecture | null,
+): ReleaseTarget {
+  return { name, bun, system: "linux", libc, deb, preview: false };
+}
+
+function preview(name: string, bun: Bun.Build.CompileTarget, system: "macos" | "windows"): ReleaseTarget {
+  return { name, bun, system, libc: null, deb: null, preview: true };
+}
+
+/** `licmond-1.2.3-linux-x64`, `licmond-1.2.3-windows-x64-preview`: of the archive, its folder and the bare executable. */
+export function nameOf(target: ReleaseTarget, version: string): string {
+  return `licmond-${version}-${target.name}${target.preview ? "-preview" : ""}`;
+}
+
+/** What an executable of the target begins with, from byte 0 on: ELF, PE, Mach-O. */
+export function hasFormat(target: ReleaseTarget, head: Uint8Array): boolean {
+  const hex = Buffer.from(head.subarray(0, 4)).toString("hex");
+  if (target.system === "linux") return hex === "7f454c46";
+  return target.system === "macos" ? hex === "cffaedfe" : hex.startsWith("4d5a");
+}
