@@ -2,18 +2,23 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { prepareBase } from "./machine/base.ts";
 import { isGood, lastLine, nothing, oneFailed, onePassed, sum, type Tally, tallyOf } from "./tally.ts";
 
-const HELP = `scripts/test [--unit | --e2e] [--slow] [arguments of \`bun test\`]
+const HELP = `scripts/test [--unit] [--e2e] [--systemd] [--slow] [arguments of \`bun test\`]
 
-  --unit    types, lint, unit and HTTP tests only
-  --e2e     build and end-to-end tests only
-  --slow    the tests that take their time too: load, chaos, thousands of streams
-  --help    this text
+  --unit     types, lint, unit and HTTP tests
+  --e2e      build and end-to-end tests
+  --systemd  build and the tests as a service of a real systemd: a Debian that is booted for them (root only)
+  --slow     the tests that take their time too: load, chaos, thousands of streams
+  --help     this text
 
+Without a part's name: --unit --e2e.
 Everything else goes to \`bun test\`: a part of a file's path, -t 'part of a test's name'.
 The last line is the sum, "N passed, N failed"; the type check and the lint count as one test each.
 Exit code: 0 when all passed, 1 when one failed or none ran.`;
+
+const PARTS = ["--unit", "--e2e", "--systemd"];
 
 /** A step that takes this long hangs. */
 const STEP_TIMEOUT_MS = 4 * 60_000;
@@ -28,16 +33,22 @@ interface Ended {
   readonly exitCode: number | null;
 }
 
+interface RunOptions {
+  /** Beside the caller's. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly timeoutMs?: number;
+}
+
 /** Runs a program to its end, showing what it prints as it comes. */
-async function run(argv: string[]): Promise<Ended> {
+async function run(argv: string[], options: RunOptions = {}): Promise<Ended> {
   const child = Bun.spawn(argv, {
     cwd: root,
-    env: environment(),
+    env: { ...environment(), ...options.env },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
   });
-  const timeoutMs = slow ? SLOW_STEP_TIMEOUT_MS : STEP_TIMEOUT_MS;
+  const timeoutMs = options.timeoutMs ?? (slow ? SLOW_STEP_TIMEOUT_MS : STEP_TIMEOUT_MS);
   const timer = setTimeout(() => {
     console.log(`… it hangs: ended after ${timeoutMs / 1000} s`);
     child.kill("SIGTERM");
@@ -59,7 +70,7 @@ async function run(argv: string[]): Promise<Ended> {
 }
 
 /** Not the caller's to say. */
-const OURS = ["NODE_ENV", "SLOW_TESTS"];
+const OURS = ["NODE_ENV", "SLOW_TESTS", "SYSTEMD_TEST_BASE"];
 /** Tests that take their time ask for `SLOW_TESTS=1`. */
 let slow = false;
 
@@ -78,11 +89,11 @@ async function program(argv: string[]): Promise<Tally> {
   return (await run(argv)).exitCode === 0 ? onePassed : oneFailed;
 }
 
-async function bunTest(where: string[], filters: string[]): Promise<Tally> {
+async function bunTest(where: string[], filters: string[], options: RunOptions = {}): Promise<Tally> {
   const folder = await mkdtemp(join(tmpdir(), "licmond-tests-"));
   try {
     const reportFile = join(folder, "report.xml");
-    const { output, exitCode } = await run([
+    const argv = [
       bun,
       "test",
       // A daemon that a failed test left running dies with the run.
@@ -93,7 +104,8 @@ async function bunTest(where: string[], filters: string[]): Promise<Tally> {
       `--reporter-outfile=${reportFile}`,
       ...where,
       ...filters,
-    ]);
+    ];
+    const { output, exitCode } = await run(argv, options);
     const report = Bun.file(reportFile);
     const written = (await report.exists()) ? await report.text() : null;
     if (filters.length > 0 && written === null && /did not match any test|matched 0 tests/.test(output))
@@ -104,14 +116,30 @@ async function bunTest(where: string[], filters: string[]): Promise<Tally> {
   }
 }
 
+/** Boots the service in a Debian of its own; where that is impossible, the tests are skipped by name. */
+async function systemdTests(filters: string[]): Promise<Tally> {
+  const base = await prepareBase(join(root, ".cache"), (line) => console.log(`licmond: ${line}`));
+  if (base.kind === "failed") {
+    console.log(base.why);
+    return oneFailed;
+  }
+  if (base.kind === "impossible") console.log(`licmond: NO TEST ON A REAL SYSTEMD: ${base.why}`);
+  const env: Record<string, string> = base.kind === "ready" ? { SYSTEMD_TEST_BASE: base.root } : {};
+  return bunTest(["--path-ignore-patterns=", "./test/systemd"], filters, {
+    env,
+    timeoutMs: SLOW_STEP_TIMEOUT_MS,
+  });
+}
+
 async function main(args: string[]): Promise<number> {
   if (args.includes("--help") || args.includes("-h")) {
     console.log(HELP);
     return 0;
   }
-  const only = args.find((arg) => arg === "--unit" || arg === "--e2e");
+  const named = PARTS.filter((part) => args.includes(part));
+  const parts = named.length > 0 ? named : ["--unit", "--e2e"];
   slow = args.includes("--slow");
-  const filters = args.filter((arg) => !["--unit", "--e2e", "--slow"].includes(arg));
+  const filters = args.filter((arg) => arg !== "--slow" && !PARTS.includes(arg));
 
   const tallies: Tally[] = [];
   const step = async (name: string, work: () => Promise<Tally>): Promise<Tally> => {
@@ -124,19 +152,21 @@ async function main(args: string[]): Promise<number> {
     return tally;
   };
 
-  if (only !== "--e2e") {
+  if (parts.includes("--unit")) {
     await step("types", () => program([bun, "run", "--silent", "check"]));
     await step("lint", () => program([bun, "run", "--silent", "lint"]));
     await step("unit and HTTP tests", () => bunTest([], filters));
   }
-  if (only !== "--unit") {
+  if (parts.includes("--e2e") || parts.includes("--systemd")) {
     const build = await step("build", async () => {
       const built = await program([bun, "scripts/build.ts", "--if-changed"]);
       return built.failed > 0 ? built : nothing;
     });
     // Without a binary there is nothing to try: the failed build is the failure.
     if (build.failed === 0) {
-      await step("end-to-end tests", () => bunTest(["--path-ignore-patterns=", "./test/e2e"], filters));
+      if (parts.includes("--e2e"))
+        await step("end-to-end tests", () => bunTest(["--path-ignore-patterns=", "./test/e2e"], filters));
+      if (parts.includes("--systemd")) await step("tests on a real systemd", () => systemdTests(filters));
     }
   }
 

@@ -1,0 +1,182 @@
+/**
+ * A Debian with systemd in a folder, for tests on a real service manager: made once by debootstrap from the host's own
+ * package mirror, kept in `.cache/`. Tests boot copies of it.
+ */
+import { mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { nspawn } from "./nspawn.ts";
+
+/** Beside the essential ones: what a license server's host has, and what an administrator works with. */
+const PACKAGES = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "curl", "sudo", "acl"];
+/** Raised when what is done to the base below changes. */
+const RECIPE = 1;
+/** On the host. */
+const TOOLS: Readonly<Record<string, string>> = {
+  debootstrap: "debootstrap",
+  "systemd-nspawn": "systemd-container",
+};
+
+export type Base =
+  | { readonly kind: "ready"; readonly root: string }
+  /** This host cannot, whatever we do: `why` says what is missing. */
+  | { readonly kind: "impossible"; readonly why: string }
+  /** It should have worked. */
+  | { readonly kind: "failed"; readonly why: string };
+
+/** Half a minute as a rule; a slow mirror takes longer. */
+const MAKE_TIMEOUT_MS = 8 * 60_000;
+
+interface Ran {
+  readonly ok: boolean;
+  readonly output: string;
+}
+
+/** @param cache a folder that stays between runs; made when it is not there */
+export async function prepareBase(cache: string, log: (line: string) => void): Promise<Base> {
+  if (process.getuid?.() !== 0) return impossible("only root may boot a machine (systemd-nspawn)");
+  if (Bun.which("apt-get") === null)
+    return impossible("the machine is made of Debian's packages, and there is no apt here");
+
+  const missing = Object.entries(TOOLS).filter(([program]) => Bun.which(program) === null);
+  if (missing.length > 0) {
+    const packages = missing.map(([, name]) => name);
+    log(`installing ${packages.join(", ")} …`);
+    const installed = await install(packages);
+    if (!installed.ok) return failed(`apt-get install ${packages.join(" ")}`, installed);
+  }
+
+  const release = await hostRelease();
+  const architecture = (await run(["dpkg", "--print-architecture"])).output.trim();
+  const recipe = `${release} ${architecture} ${PACKAGES.join(" ")} ${RECIPE}`;
+  const root = join(cache, `machine-${release}-${architecture}`);
+  if ((await textOf(join(root, MARKER))) !== recipe) {
+    const made = await make(root, { release, recipe, cache, log });
+    if (!made.ok) return failed("debootstrap", made);
+  }
+
+  const tried = await trial(root);
+  if (!tried.ok) return impossible(`systemd-nspawn cannot run /bin/true here:\n${tried.output.trim()}`);
+  return { kind: "ready", root };
+}
+
+/** Below the root of a base that is whole: what it was made of. */
+const MARKER = "usr/share/test-machine";
+
+interface Making {
+  readonly release: string;
+  readonly recipe: string;
+  readonly cache: string;
+  readonly log: (line: string) => void;
+}
+
+/** Made beside and renamed at the end, so that one that was interrupted is never taken for whole. */
+async function make(root: string, { release, recipe, cache, log }: Making): Promise<Ran> {
+  const mirror = await mirrorOf(release);
+  if (mirror === null)
+    return { ok: false, output: `apt's sources on this host have no component main of "${release}"` };
+  log(`making a Debian ${release} with systemd from this host's mirror, once (half a minute) …`);
+  await mkdir(cache, { recursive: true });
+  const half = await mkdtemp(join(cache, "machine-half-"));
+  const fresh = join(half, "root");
+  try {
+    const include = `--include=${PACKAGES.join(",")}`;
+    const made = await run(
+      ["debootstrap", "--variant=minbase", include, release, fresh, mirror],
+      MAKE_TIMEOUT_MS,
+      await proxy(),
+    );
+    if (!made.ok) return { ok: false, output: made.output.split("\n").slice(-30).join("\n") };
+    for (const path of ["var/cache/apt/archives", "var/lib/apt/lists", "usr/share/locale", "usr/share/man"])
+      await run(["find", join(fresh, path), "-type", "f", "-delete"]);
+    // Nothing of the host that it was made on, and a machine id of its own at every first boot.
+    await Bun.write(join(fresh, "etc/hostname"), "licenses\n");
+    await Bun.write(join(fresh, "etc/hosts"), "127.0.0.1 localhost licenses\n::1 localhost licenses\n");
+    await Bun.write(join(fresh, "etc/machine-id"), "");
+    await rm(join(fresh, "etc/resolv.conf"), { force: true });
+    await Bun.write(join(fresh, MARKER), recipe);
+    await rm(root, { recursive: true, force: true });
+    await rename(fresh, root);
+    return { ok: true, output: "" };
+  } finally {
+    await rm(half, { recursive: true, force: true });
+  }
+}
+
+/** Runs a program in the base, which it cannot change. */
+async function trial(root: string): Promise<Ran> {
+  const options = ["--read-only", "--as-pid2", "/bin/true"];
+  try {
+    const machine = await nspawn(`licmond-trial-${process.pid}`, root, options);
+    try {
+      return await run(machine.argv, 30_000);
+    } finally {
+      await machine.tidy();
+    }
+  } catch (error) {
+    return { ok: false, output: String(error) };
+  }
+}
+
+async function install(packages: readonly string[]): Promise<Ran> {
+  const updated = await run(["apt-get", "update"], 120_000);
+  return updated.ok
+    ? run(["apt-get", "install", "-y", "--no-install-recommends", ...packages], 300_000)
+    : updated;
+}
+
+/** The code name of the host's own release: the one whose mirror apt knows here. */
+async function hostRelease(): Promise<string> {
+  const text = (await textOf("/etc/os-release")) ?? "";
+  return /^VERSION_CODENAME="?([a-z]+)"?$/m.exec(text)?.[1] ?? "stable";
+}
+
+/** Where this host's apt has `main` of the release from; apt may be configured anywhere, so apt is asked. */
+async function mirrorOf(release: string): Promise<string | null> {
+  const format = "$(RELEASE) $(COMPONENT) $(REPO_URI)";
+  const targets = await run(["apt-get", "indextargets", "--format", format, "Created-By: Packages"]);
+  for (const line of targets.output.split("\n")) {
+    const [suite, component, uri] = line.split(" ");
+    if (suite === release && component === "main" && uri !== undefined) return uri;
+  }
+  return null;
+}
+
+/** debootstrap does not know of the proxy that apt may have been told of. */
+async function proxy(): Promise<Record<string, string>> {
+  const dump = await run(["apt-config", "dump", "--format", "%v%n", "Acquire::http::Proxy"]);
+  const address = dump.output.trim();
+  return address === "" ? {} : { http_proxy: address };
+}
+
+async function run(
+  argv: readonly string[],
+  timeoutMs = 240_000,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Ran> {
+  const child = Bun.spawn([...argv], {
+    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C.UTF-8", ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
+  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  clearTimeout(timer);
+  return { ok: child.exitCode === 0, output: `${out}${err}` };
+}
+
+async function textOf(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, "utf8");
+  } catch {
+    return null;
+  }
+}
+
+function impossible(why: string): Base {
+  return { kind: "impossible", why };
+}
+
+function failed(what: string, { output }: Ran): Base {
+  return { kind: "failed", why: `${what} failed:\n${output.trim()}` };
+}

@@ -1,0 +1,261 @@
+/**
+ * A booted Debian with systemd, driven as its administrator would: a copy of the base that `scripts/test --systemd`
+ * prepares, in namespaces of its own, without a network.
+ */
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { nspawn } from "../../scripts/lib/machine/nspawn.ts";
+
+/** Root of the base; undefined where no machine can be booted, and then the tests are skipped. */
+export const BASE = process.env.SYSTEMD_TEST_BASE;
+
+export interface Ended {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running extends AsyncDisposable {
+  /** What it has printed so far, stdout and stderr together. */
+  output(): string;
+  /** Its exit code. */
+  readonly ended: Promise<number>;
+}
+
+export interface Machine extends AsyncDisposable {
+  /** Runs a command line of the shell as root to its end. */
+  run(command: string, timeoutMs?: number): Promise<Ended>;
+  /** As `run`, but a failure is an error with everything that was printed; answers stdout without its last newline. */
+  sh(command: string, timeoutMs?: number): Promise<string>;
+  /** Starts a command line and leaves it running. */
+  start(command: string): Running;
+  /** A file's text; throws when it is not there. */
+  read(path: string): Promise<string>;
+  /** Writes a file and the folders above it. */
+  write(path: string, text: string, mode?: number): Promise<void>;
+  /** Copies a file of the host into it. */
+  copyIn(from: string, path: string, mode?: number): Promise<void>;
+  /** Shuts it down as `systemctl reboot` does, and boots what is on its disk. */
+  reboot(): Promise<void>;
+}
+
+const BOOT_DEADLINE_MS = 60_000;
+const HALT_DEADLINE_MS = 60_000;
+const COMMAND_TIMEOUT_MS = 30_000;
+/** Nothing of the caller's environment. */
+const ENVIRONMENT = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  LANG: "C.UTF-8",
+  HOME: "/root",
+  SYSTEMD_PAGER: "",
+  DEBIAN_FRONTEND: "noninteractive",
+};
+
+/** Boots a fresh copy of the base. What it said while booting is in the error when it does not come up. */
+export async function createMachine(): Promise<Machine> {
+  if (BASE === undefined) throw new Error("there is no base to boot: `scripts/test --systemd` prepares it");
+  await removeLeftOvers();
+  const folder = await mkdtemp(join(tmpdir(), `${FOLDER}${process.pid}-`));
+  const root = join(folder, "root");
+  const name = folder.slice(folder.lastIndexOf("/") + 1).toLowerCase();
+  let booted: Booted | null = null;
+  try {
+    await must(["cp", "--archive", "--reflink=auto", BASE, root]);
+    booted = await boot(name, root);
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+  let current = booted;
+
+  const inside = (command: string) => [
+    "nsenter",
+    `--target=${current.init}`,
+    "--all",
+    // nsenter waits for what it starts, but does not take it along when it is killed.
+    ...["setpriv", "--pdeathsig", "KILL"],
+    "sh",
+    "-c",
+    `cd /root && { ${command}\n}`,
+  ];
+  const machine: Machine = {
+    async run(command, timeoutMs = COMMAND_TIMEOUT_MS) {
+      const child = Bun.spawn(inside(command), {
+        env: ENVIRONMENT,
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "pipe",
+      });
+      let late = false;
+      const timer = setTimeout(() => {
+        late = true;
+        child.kill("SIGKILL");
+      }, timeoutMs);
+      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+      clearTimeout(timer);
+      if (late) throw new Error(`still running after ${timeoutMs} ms: ${command}\n${stdout}${stderr}`);
+      return { exitCode: child.exitCode, stdout, stderr };
+    },
+    async sh(command, timeoutMs) {
+      const { exitCode, stdout, stderr } = await machine.run(command, timeoutMs);
+      if (exitCode !== 0) throw new Error(`exit ${exitCode}: ${command}\n${stdout}${stderr}`);
+      return stdout.trimEnd();
+    },
+    start(command) {
+      const child = Bun.spawn(inside(`exec ${command}`), {
+        env: ENVIRONMENT,
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "pipe",
+      });
+      const printed = gather(child.stdout, child.stderr);
+      return {
+        output: printed.text,
+        ended: Promise.all([child.exited, printed.done]).then(([code]) => code),
+        async [Symbol.asyncDispose]() {
+          child.kill("SIGKILL");
+          await child.exited;
+        },
+      };
+    },
+    read: (path) => readFile(`/proc/${current.init}/root${path}`, "utf8"),
+    async write(path, text, mode = 0o644) {
+      const file = `/proc/${current.init}/root${path}`;
+      await mkdir(dirname(file), { recursive: true });
+      await Bun.write(file, text);
+      await chmod(file, mode);
+    },
+    async copyIn(from, path, mode = 0o644) {
+      const file = `/proc/${current.init}/root${path}`;
+      await must(["cp", from, file]);
+      await chmod(file, mode);
+    },
+    async reboot() {
+      await current.halt();
+      current = await boot(name, root);
+    },
+    async [Symbol.asyncDispose]() {
+      await current.kill();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+  return machine;
+}
+
+interface Booted {
+  /** Process id of the machine's PID 1, as the host sees it. */
+  readonly init: number;
+  /** Ends its services in order and waits. */
+  halt(): Promise<void>;
+  /** As pulling the plug. */
+  kill(): Promise<void>;
+}
+
+async function boot(name: string, root: string): Promise<Booted> {
+  const { argv, tidy } = await nspawn(name, root, ["--boot"]);
+  const child = Bun.spawn([...argv], {
+    env: { PATH: ENVIRONMENT.PATH },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const printed = gather(child.stdout, child.stderr);
+  const end = async (how: () => void, deadlineMs: number) => {
+    const running = () => child.exitCode === null && child.signalCode === null;
+    if (running()) how();
+    const timer = setTimeout(() => child.kill("SIGKILL"), deadlineMs);
+    await child.exited;
+    clearTimeout(timer);
+    await tidy();
+  };
+  let init: number | null = null;
+  // The kernel ends everything in a name space whose first process has ended.
+  const kill = () => (init === null ? child.kill("SIGKILL") : process.kill(init, "SIGKILL"));
+  try {
+    init = await until(
+      "the machine has booted",
+      async () => {
+        if (child.exitCode !== null) throw new Error(`systemd-nspawn ended: ${child.exitCode}`);
+        const pid = await initOf(child.pid);
+        if (pid === null) return undefined;
+        init = pid;
+        const asked = Bun.spawn(["nsenter", `--target=${pid}`, "--all", "systemctl", "is-system-running"], {
+          env: ENVIRONMENT,
+          stdin: "ignore",
+          stdout: "pipe",
+          stderr: "ignore",
+        });
+        const state = (await asked.stdout.text()).trim();
+        if (state === "degraded") throw new Error("a unit of the machine's own has failed");
+        return state === "running" ? pid : undefined;
+      },
+      BOOT_DEADLINE_MS,
+    );
+    return {
+      init,
+      halt: () => end(() => child.kill("SIGTERM"), HALT_DEADLINE_MS),
+      kill: () => end(kill, HALT_DEADLINE_MS),
+    };
+  } catch (cause) {
+    await end(kill, HALT_DEADLINE_MS);
+    throw new Error(`${String(cause)}; it said:\n${printed.text()}`);
+  }
+}
+
+/** The child of nspawn that is PID 1 in a name space of its own; null while there is none. */
+async function initOf(nspawnPid: number): Promise<number | null> {
+  try {
+    const children = await readFile(`/proc/${nspawnPid}/task/${nspawnPid}/children`, "utf8");
+    for (const pid of children.trim().split(" ")) {
+      if (pid === "") continue;
+      const status = await readFile(`/proc/${pid}/status`, "utf8");
+      if (/^NSpid:.*\t1$/m.test(status)) return Number(pid);
+    }
+  } catch {
+    // It came or went while we looked.
+  }
+  return null;
+}
+
+/** Begins the names of the copies' folders; the process that made them follows. */
+const FOLDER = "licmond-machine-";
+
+/** Copies of runs that were killed before they could tidy up. */
+async function removeLeftOvers(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const pid = name.startsWith(FOLDER) ? Number.parseInt(name.slice(FOLDER.length), 10) : Number.NaN;
+    if (Number.isNaN(pid) || (await Bun.file(`/proc/${pid}/stat`).exists())) continue;
+    await rm(join(tmpdir(), name), { recursive: true, force: true });
+  }
+}
+
+function gather(...streams: readonly ReadableStream<Uint8Array>[]) {
+  let text = "";
+  const listen = async (stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder();
+    for await (const bytes of stream) text += decoder.decode(bytes, { stream: true });
+  };
+  return { text: () => text, done: Promise.all(streams.map(listen)) };
+}
+
+async function must(argv: string[]): Promise<void> {
+  const child = Bun.spawn(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe" });
+  const said = await child.stderr.text();
+  if ((await child.exited) !== 0) throw new Error(`${argv.join(" ")}: ${said}`);
+}
+
+/** Asks again and again until there is an answer other than undefined; throws when that takes too long. */
+export async function until<T>(
+  what: string,
+  ask: () => T | undefined | Promise<T | undefined>,
+  deadlineMs = 15_000,
+): Promise<T> {
+  const deadline = performance.now() + deadlineMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (performance.now() > deadline) throw new Error(`waited ${deadlineMs} ms in vain: ${what}`);
+    await Bun.sleep(20);
+  }
+}

@@ -1,0 +1,125 @@
+/** licmond on a machine, as `systemctl`, `journalctl` and `curl` show it. */
+import { join } from "node:path";
+import type { Machine } from "./machine.ts";
+import { until } from "./machine.ts";
+
+/** The built binary: `scripts/test --systemd` makes it. */
+export const BINARY = join(import.meta.dir, "../../dist/licmond");
+export const CONFIG = "/etc/licmond/licmond.toml";
+/** Of the services in tests: the default. */
+export const PORT = 8080;
+
+/** `licmond install` of the built binary, as after a download. Answers what it printed. */
+export async function install(machine: Machine): Promise<string> {
+  await machine.copyIn(BINARY, "/root/licmond", 0o755);
+  return machine.sh("./licmond install");
+}
+
+/** A `[[servers]]` entry: the simulated site `simulated` asked through the tool `program` (default: licmond itself). */
+export function serverToml(id: string, simulated: string, program = "/usr/local/bin/licmond"): string {
+  const tool = [program, "simulate", "flexnet", "--server", simulated, "--timezone", "UTC"];
+  return `[[servers]]\nid = "${id}"\nmanager = "flexnet"\naddress = "27000@lic-${id}"\ntool = ${JSON.stringify(tool)}\n`;
+}
+
+/** Writes the config as an editor would: the file stays the same, and so do its owner and mode. */
+export async function configure(machine: Machine, toml: string): Promise<void> {
+  await machine.write("/root/config.edited", `${toml}\n`);
+  await machine.sh(`cat /root/config.edited > ${CONFIG}`);
+}
+
+/** A drop-in of the unit, taken up by the manager. An empty text takes it away. */
+export async function dropIn(machine: Machine, name: string, text: string): Promise<void> {
+  const path = `/etc/systemd/system/licmond.service.d/${name}.conf`;
+  if (text === "") await machine.sh(`rm -f ${path}`);
+  else await machine.write(path, `${text}\n`);
+  await machine.sh("systemctl daemon-reload");
+}
+
+/** Properties of the unit, as `systemctl show` has them. */
+export async function show<Name extends string>(
+  machine: Machine,
+  ...names: readonly Name[]
+): Promise<Record<Name, string>> {
+  const lines = (await machine.sh(`systemctl show licmond -p ${names.join(",")}`)).split("\n");
+  const values = new Map(lines.map((line) => [line.split("=", 1)[0], line.slice(line.indexOf("=") + 1)]));
+  return Object.fromEntries(names.map((name) => [name, values.get(name) ?? ""])) as Record<Name, string>;
+}
+
+export async function mainPid(machine: Machine): Promise<number> {
+  return Number((await show(machine, "MainPID")).MainPID);
+}
+
+export interface JournalEntry {
+  readonly MESSAGE: string;
+  /** `0` (emergency) to `7` (debug). */
+  readonly PRIORITY: string;
+  readonly _PID?: string;
+  readonly _SYSTEMD_UNIT?: string;
+  readonly [field: string]: unknown;
+}
+
+/** What the journal has of the unit: the service's own lines, and what systemd said of it. */
+export async function journal(machine: Machine, since: string | null = null): Promise<JournalEntry[]> {
+  const after = since === null ? "" : ` --after-cursor='${since}'`;
+  const text = await machine.sh(`journalctl --sync; journalctl -u licmond -o json --no-pager${after}`);
+  return text === "" ? [] : text.split("\n").map((line) => JSON.parse(line) as JournalEntry);
+}
+
+/** Where the journal stands: what comes later is `journal(machine, mark)`. */
+export async function mark(machine: Machine): Promise<string> {
+  const text = await machine.sh("journalctl --sync; journalctl -n 1 -o cat --show-cursor --no-pager");
+  const cursor = /^-- cursor: (.*)$/m.exec(text)?.[1];
+  if (cursor === undefined) throw new Error(`the journal has no cursor:\n${text}`);
+  return cursor;
+}
+
+export interface Answer<Body> {
+  readonly status: number;
+  readonly text: string;
+  /** As the caller expects it to be; null when it is not JSON. */
+  readonly json: Body | null;
+}
+
+/** One request from within the machine; status 0 when nobody listens. */
+export async function get<Body = unknown>(
+  machine: Machine,
+  path: string,
+  key?: string,
+  options = "",
+): Promise<Answer<Body>> {
+  const header = key === undefined ? "" : `-H 'X-API-Key: ${key}'`;
+  const format = "-w '\\n%{http_code}'";
+  const { stdout } = await machine.run(
+    `curl -sS --max-time 10 ${header} ${options} ${format} 'http://127.0.0.1:${PORT}${path}' 2>/dev/null`,
+  );
+  const end = stdout.lastIndexOf("\n");
+  const text = stdout.slice(0, end);
+  const status = Number(stdout.slice(end + 1));
+  return { status, text, json: parsed(text) as Body | null };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** A fresh key, made as the README says. */
+export async function createKey(machine: Machine, role: string, name = `test-${role}`): Promise<string> {
+  return machine.sh(`licmond keys create --name ${name} --role ${role}`);
+}
+
+/** Waits until every server of the config was read; their ids. */
+export async function allRead(machine: Machine, key: string, ids: readonly string[]): Promise<void> {
+  await until(`${ids.join(", ")} were read`, async () => {
+    const { json } = await get<{ servers: { id: string; state: string }[] }>(
+      machine,
+      "/api/licenses/servers",
+      key,
+    );
+    const read = (json?.servers ?? []).filter(({ state }) => state === "ok").map(({ id }) => id);
+    return read.toSorted().join() === [...ids].sort().join() || undefined;
+  });
+}
