@@ -5,7 +5,7 @@ import type { Run } from "../install/host.ts";
 import { systemRun } from "../install/this-host.ts";
 import { type Confinement, confinementOf } from "../system/unit/confinement.ts";
 import { mannersOf } from "../system/unit/manners.ts";
-import { obstaclesOf } from "../system/unit/obstacles.ts";
+import { type Need, obstaclesOf } from "../system/unit/obstacles.ts";
 import type { CommandIo } from "./io.ts";
 import type { Report } from "./report.ts";
 import { type Denied, deniedTo, unitAccount } from "./unit-access.ts";
@@ -47,7 +47,8 @@ export async function checkUnit(
   const needs = unitNeeds(config, file, io.env, confinement.path);
   for (const { what, message, dropIn, isBearable } of mannersOf(confinement, config.http.port))
     tell(what, message, dropIn, isBearable);
-  for (const { what, message, dropIn } of obstaclesOf(confinement, needs.files)) tell(what, message, dropIn);
+  for (const { need, message, dropIn } of obstaclesOf(confinement, needs.files))
+    if (!tellCredential(need, message, tell)) tell(need.what, message, dropIn);
   tellPath(needs, confinement, tell);
   tellCredentials(needs, confinement, tell);
   await tellAccess(needs, confinement, run, tell);
@@ -134,8 +135,14 @@ async function tellAccess(needs: UnitNeeds, unit: Confinement, run: Run, tell: T
       false,
       "`licmond install` makes it, and so does systemd-sysusers",
     );
-  // Who asks as that user is told by the files themselves.
-  if (account.uid === process.getuid?.()) return;
+  // Who asks as that user is told by the files themselves, as far as it has the same groups.
+  if (account.uid === process.getuid?.()) {
+    const own = [process.getgid?.(), ...(process.getgroups?.() ?? [])];
+    if (account.groups.every((gid) => own.includes(gid))) return;
+    const groups = unit.supplementaryGroups.join(", ");
+    const message = `the service has the groups ${groups} besides (SupplementaryGroups=): what cannot be read here, it may read`;
+    return tell("unit", message, [], true, "`sudo licmond check` knows");
+  }
   // The state directory is made, and given to the user, when the service starts.
   const files = needs.files.filter(({ access, path }) => access !== "write" || !unit.writable.includes(path));
   for (const denied of await deniedTo(account, files, run)) tellDenied(denied, unit.user, tell);
@@ -153,12 +160,25 @@ function tellDenied({ need, refusal, group, isCertain }: Denied, user: string, t
       ? "the file"
       : "a directory above the file";
   const perhaps = isCertain ? "" : ", unless an access control list says otherwise";
-  const acl = need.mayShow
-    ? `setfacl -m u:${user}:${RIGHTS[lacking]} ${place.path}`
-    : `let ${user} read it, or hand it over with LoadCredential=`;
   const message = `${where} cannot be ${LACKING[lacking]} by the user ${user} (${owner})${perhaps}`;
+  if (tellCredential(need, message, tell, !isCertain)) return;
   if (group !== null) tell(need.what, message, [`SupplementaryGroups=${group}`], !isCertain);
-  else tell(need.what, message, [], !isCertain, acl);
+  else tell(need.what, message, [], !isCertain, `setfacl -m u:${user}:${RIGHTS[lacking]} ${place.path}`);
+}
+
+/** A file that the unit can hand over needs nobody's permission. False when this is none. */
+function tellCredential(
+  { what, path, mayShow, credential }: Need,
+  message: string,
+  tell: Tell,
+  isBearable = false,
+): boolean {
+  if (credential === undefined) return false;
+  const setting = what.slice(what.lastIndexOf(".") + 1);
+  const line = `LoadCredential=${credential}:${mayShow ? path : "/its/path"}`;
+  const fix = `${line} in a drop-in of the unit, and ${setting} = "credential:${credential}" in the config`;
+  tell(what, message, mayShow ? [line] : [], isBearable, fix);
+  return true;
 }
 
 function dropInText(lines: readonly string[]): string {

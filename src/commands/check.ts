@@ -62,9 +62,13 @@ Examples:
 async function checkConfigOnly(command: Command, io: CommandIo): Promise<void> {
   const found = await readConfig(command, io);
   if (found === null || found.config.http.tls === null) return;
+  const { credentialOfPath } = await import("../config/credentials.ts");
+  const { cert, key } = found.config.http.tls;
+  // What the unit hands over stays what it was when the service started, and is hidden from this command.
+  if ([cert, key].some((path) => credentialOfPath(path, io.env) !== null)) return;
   const { readTls } = await import("../http/tls.ts");
   try {
-    readTls(found.config.http.tls);
+    readTls({ cert, key });
   } catch (error) {
     fail(io, error instanceof Error ? error.message : String(error));
   }

@@ -35,12 +35,13 @@ export function unitNeeds(
   const files: Need[] = [];
   const notInPath: NotInPath[] = [];
   const credentials: { what: string; name: string }[] = [];
-  const file = (what: string, path: string, access: Need["access"], mayShow = true) =>
-    void files.push({ what, path, realPath: realPathOf(path), access, mayShow });
-  const handed = (what: string, path: string | null, mayShow: boolean) => {
-    const name = path === null ? null : credentialOfPath(path, environment);
+  const file = (what: string, path: string, access: Need["access"]) =>
+    void files.push({ what, path, realPath: realPathOf(path), access, mayShow: true });
+  const handed = (what: string, path: string | null, credential: string, mayShow = false) => {
+    if (path === null) return;
+    const name = credentialOfPath(path, environment);
     if (name !== null) credentials.push({ what, name });
-    else if (path !== null) file(what, path, "read", mayShow);
+    else files.push({ what, path, realPath: realPathOf(path), access: "read", mayShow, credential });
   };
   const program = (what: string, names: readonly string[]) => {
     const path = first(names, unitPath);
@@ -63,8 +64,8 @@ export function unitNeeds(
   if (configFile !== null) file("config", configFile, "read");
   file("storage", config.storage.directory, "write");
   if (config.http.tls !== null) {
-    handed("http.tls_cert", config.http.tls.cert, true);
-    handed("http.tls_key", config.http.tls.key, true);
+    handed("http.tls_cert", config.http.tls.cert, "tls-cert", true);
+    handed("http.tls_key", config.http.tls.key, "tls-key", true);
   }
   for (const { id, enabled, manager, tool, address, logFile } of config.servers) {
     if (!enabled) continue;
@@ -77,11 +78,11 @@ export function unitNeeds(
   for (const [index, notification] of config.notifications.entries()) {
     if (notification.type === "command")
       program(`notifications[${index}].argv`, notification.argv.slice(0, 1));
-    else handed(`notifications[${index}].secret_file`, notification.secretFile, false);
+    else handed(`notifications[${index}].secret_file`, notification.secretFile, notification.type);
   }
   if (config.execute.enabled)
     for (const { name, argv } of config.execute.commands) program(`execute ${name}`, argv.slice(0, 1));
-  handed("export.remote_write.token_file", config.remoteWrite?.tokenFile ?? null, false);
+  handed("export.remote_write.token_file", config.remoteWrite?.tokenFile ?? null, "prometheus");
   return { files, notInPath, credentials };
 }
 

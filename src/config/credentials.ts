@@ -33,17 +33,18 @@ export function credentialOfPath(path: string, environment: Environment): string
 }
 
 /**
- * Whether there is a credential of that name: told only where it can be known, which is within the unit. Elsewhere a
- * command that reads the same config is not kept from its work.
+ * Whether there is a credential of that name: told only where it can be known, which is in the service's main process.
+ * A command that reads the same config elsewhere is not kept from its work, ExecReload= included, from which systemd
+ * (252) hides the credentials that it names. `isMissing` is true only of what is certainly not there.
  */
 export function credentialFinder(
   environment: Environment,
   pid: number,
-  exists: (path: string) => boolean,
+  isMissing: (path: string) => boolean,
 ): (name: string) => boolean {
   const given = environment.CREDENTIALS_DIRECTORY ?? "";
   const inUnit = environment.SYSTEMD_EXEC_PID === String(pid);
-  return (name) => (given === "" ? !inUnit : exists(join(given, name)));
+  return (name) => (given === "" ? !inUnit : !isMissing(join(given, name)));
 }
 
 function credentialsDirectory(environment: Environment): string {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { credentialFinder } from "./credentials.ts";
 import type { Environment } from "./environment.ts";
@@ -27,7 +27,7 @@ export function configFile(
  */
 export function loadConfig(named: string | undefined, environment: Environment): LoadedConfig {
   const { file, named: mustExist } = configFile(named, environment);
-  const hasCredential = credentialFinder(environment, process.pid, existsSync);
+  const hasCredential = credentialFinder(environment, process.pid, isMissing);
   let bytes: Uint8Array;
   try {
     bytes = readFileSync(file);
@@ -44,6 +44,16 @@ export function loadConfig(named: string | undefined, environment: Environment):
     return { ...problem(file, "is not UTF-8, as TOML must be"), file };
   }
   return { ...interpretConfig(text, file, environment, hasCredential), file };
+}
+
+/** Not so of what lies behind a door that is closed. */
+function isMissing(path: string): boolean {
+  try {
+    statSync(path);
+    return false;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "ENOENT";
+  }
 }
 
 function unreadable(file: string, code: unknown, error: unknown): Interpreted {

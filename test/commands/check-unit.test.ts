@@ -155,7 +155,39 @@ describe("whom the service runs as", () => {
         "notifications[0].secret_file: the file cannot be read by the user licmond (mode 0600)",
       ),
     ]);
+    expect([...problems, ...warnings][0]).toContain(
+      'LoadCredential=webhook:/its/path in a drop-in of the unit, and secret_file = "credential:webhook" in the config',
+    );
     expect(JSON.stringify([problems, warnings])).not.toContain(secret);
+  });
+
+  test("a key that only root reads is handed over", async () => {
+    await using place = await createPlace();
+    const key = join(place.folder, "key.pem");
+    await Bun.write(key, "");
+    await chmod(key, 0o600);
+    await chmod(place.folder, 0o755);
+    const { problems, warnings, out } = await told(
+      `[http]\ntls_cert = "/etc/hostname"\ntls_key = "${key}"`,
+      await unit(place.folder),
+    );
+    expect([...problems, ...warnings]).toEqual([
+      expect.stringContaining(`http.tls_key: ${key} cannot be read by the user licmond (mode 0600)`),
+    ]);
+    expect(out).toContain(`  LoadCredential=tls-key:${key}\n`);
+  });
+
+  test("who asks as that user, with fewer groups than the service, hears of it", async () => {
+    await using place = await createPlace();
+    const me = { "id -u licmond": `${process.getuid?.()}\n`, "id -G licmond": `${process.getgid?.()}\n` };
+    const flexlm = { "getent group flexlm": "flexlm:x:61991:\n" };
+    expect((await told("", await unit(place.folder), hostOf(me))).warnings).toEqual([]);
+    const more = await unit(place.folder, "SupplementaryGroups=flexlm");
+    const { problems, warnings } = await told("", more, hostOf({ ...me, ...flexlm }));
+    expect(problems).toEqual([]);
+    expect(warnings).toEqual([
+      "unit: the service has the groups flexlm besides (SupplementaryGroups=): what cannot be read here, it may read (fix: `sudo licmond check` knows)",
+    ]);
   });
 
   test("there is no such user", async () => {

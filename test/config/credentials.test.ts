@@ -31,7 +31,7 @@ test.each([
 });
 
 describe("whether there is one", () => {
-  const exists = (path: string) => path === "/run/credentials/other.service/hook";
+  const isMissing = (path: string) => path !== "/run/credentials/other.service/hook";
   test.each([
     ["it is there", INSIDE, "hook", true],
     ["it is not", INSIDE, "mail", false],
@@ -39,7 +39,7 @@ describe("whether there is one", () => {
     ["in a session that a unit started", { SYSTEMD_EXEC_PID: "3" }, "hook", true],
     ["outside", {}, "hook", true],
   ])("%s", (_what, environment, name, found) => {
-    expect(credentialFinder(environment, 7, exists)(name)).toBe(found);
+    expect(credentialFinder(environment, 7, isMissing)(name)).toBe(found);
   });
 });
 

@@ -1,8 +1,13 @@
 import type { Confinement } from "./confinement.ts";
-import type { Obstacle } from "./obstacles.ts";
 
 /** Lines that harm the daemon as a whole, whatever files it needs. */
-export interface Manner extends Obstacle {
+export interface Manner {
+  /** As reports name it: `unit`, `http`. */
+  readonly what: string;
+  /** One sentence without its full stop. */
+  readonly message: string;
+  /** As an obstacle's. */
+  readonly dropIn: readonly string[];
   /** It works with it, though worse. */
   readonly isBearable: boolean;
 }

@@ -10,13 +10,15 @@ export interface Need {
   readonly access: "read" | "run" | "write";
   /** The path may be said in a report: that of a secret may not. */
   readonly mayShow: boolean;
+  /** Name under which the unit may hand it over instead (LoadCredential=); absent where the config takes no credential. */
+  readonly credential?: string;
   /** Of a program: it belongs to the 32-bit ABI of x86. */
   readonly is32Bit?: boolean;
 }
 
 /** A line of the unit that stands between the service and a file. */
 export interface Obstacle {
-  readonly what: string;
+  readonly need: Need;
   /** One sentence without its full stop. */
   readonly message: string;
   /** Lines of a drop-in that take it out of the way; empty when only another place helps, which the message says. */
@@ -27,11 +29,11 @@ export interface Obstacle {
 export function obstaclesOf(unit: Confinement, needs: readonly Need[]): Obstacle[] {
   return needs.flatMap((need) => {
     const found = hidden(unit, need) ?? notWritable(unit, need) ?? notRun(unit, need);
-    return found === null ? [] : [{ what: need.what, ...found }];
+    return found === null ? [] : [{ need, ...found }];
   });
 }
 
-type Found = Omit<Obstacle, "what">;
+type Found = Omit<Obstacle, "need">;
 
 /** Files below these need no read-only file system to be shown: they are the service's own. */
 const HOMES = ["/home", "/root", "/run/user"];

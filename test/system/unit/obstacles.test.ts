@@ -153,7 +153,7 @@ describe("what is in the way", () => {
     "$unit, $need.access $need.path: $message",
     ({ unit: lines, need: asked, message, dropIn }) => {
       expect(obstaclesOf(unit(...lines), [asked])).toEqual(
-        message === null ? [] : [{ what: "eda: tool", message, dropIn: dropIn ?? [] }],
+        message === null ? [] : [{ need: asked, message, dropIn: dropIn ?? [] }],
       );
     },
   );
