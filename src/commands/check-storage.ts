@@ -88,7 +88,7 @@ function strangers(directory: string): Trouble | null {
 function tellDatabase(directory: string, report: Report): void {
   try {
     const versions = inspectDatabase(directory);
-    if (versions === null || versions.schema === versions.current) return;
+    if (versions === null || versions.schema === null || versions.schema === versions.current) return;
     report.warning(
       WHAT,
       `the database is an older licmond's (schema ${versions.schema}, this one has ${versions.current}): the daemon backs it up and migrates it when it starts`,

@@ -111,7 +111,7 @@ async function undo(host: Host, service: UpgradeWanted["service"], io: CommandIo
     io.exitCode(EXIT_FAILURE);
     io.err(
       `licmond: going back failed too: ${lines(error instanceof Error ? error.message : String(error))}
-  If the database was migrated meanwhile, the older version refuses it: \`licmond restore\` puts the backup from before the migration in its place.\n`,
+  If the database was migrated meanwhile, the older version refuses it: \`licmond restore\` puts the copy from before the migration, licmond.db.schema-* beside it, in its place.\n`,
     );
   }
 }

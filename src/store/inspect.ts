@@ -13,7 +13,8 @@ const APPLICATION_ID_AT = 68;
 
 /** Schema of a database that is there, and the one of this licmond: an older one is migrated when the daemon starts. */
 export interface DatabaseVersions {
-  readonly schema: number;
+  /** Null = unknown: the header is outdated while there is a write-ahead log, which a running daemon has. */
+  readonly schema: number | null;
   readonly current: number;
 }
 
@@ -35,7 +36,8 @@ export function inspectDatabase(directory: string): DatabaseVersions | null {
     isEmpty: header.readUInt32BE(PAGE_COUNT_AT) <= 1,
   };
   refuseStrange(marks, path, MIGRATIONS);
-  return { schema: marks.version, current: MIGRATIONS.length };
+  const isCurrent = fileSize(`${path}-wal`) === 0;
+  return { schema: isCurrent ? marks.version : null, current: MIGRATIONS.length };
 }
 
 function readHeader(path: string): Buffer | null {
@@ -52,5 +54,14 @@ function readHeader(path: string): Buffer | null {
     return header.subarray(0, readSync(file, header, 0, HEADER_BYTES, 0));
   } finally {
     closeSync(file);
+  }
+}
+
+function fileSize(path: string): number {
+  try {
+    return statSync(path).size;
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return 0;
+    throw asStoreError(error, path) ?? error;
   }
 }

@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { chownSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { checkStorage, type StatFs } from "../../src/commands/check-storage.ts";
 import { createPlace, run } from "./rig.ts";
@@ -43,6 +44,10 @@ test("a database of an older licmond: what the daemon will do with it", async ()
   sqlite.run("PRAGMA user_version = 3");
   sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
   sqlite.close();
+  await Bun.write(join(place.storage, "licmond.db-wal"), "a daemon's");
+  // What its header says is outdated then.
+  expect(told(place.storage, disk(100 * GB, 50 * GB))).toEqual([expect.any(String)]);
+  await rm(join(place.storage, "licmond.db-wal"));
   const older = expect.stringMatching(
     /^warning: the database is an older licmond's \(schema 3, .*backs it up/,
   );
