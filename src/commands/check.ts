@@ -48,6 +48,8 @@ Examples:
             const { checkPolls } = await import("./check-polls.ts");
             await checkPolls(config, io.env, report);
           }
+          const { checkAges } = await import("./check-ages.ts");
+          await checkAges(config, io.now(), report);
           const { checkUnit } = await import("./check-unit.ts");
           await checkUnit({ config, file, unitFile: options.unit }, io, report);
         }

@@ -47,6 +47,26 @@ export function clockSkew({
   return { kind: "future", ahead: latestStart - answeredAt };
 }
 
+/** Polls that must have seen new checkouts before anything is concluded from their ages: each may follow an outage. */
+const ENOUGH_POLLS = 5;
+/** With longer gaps between polls a checkout's age says little about quarters of an hour. */
+const LONGEST_INTERVAL_MS = 10 * MINUTE_MS;
+
+/**
+ * The zone that a server's checkouts tell of: new ones are as old as the gap between two polls at the most, when their
+ * starts are read in the right zone. `least`: age of the youngest when it was first seen, ms; `polls`: that saw new ones.
+ * Null = it fits, or cannot be told.
+ */
+export function zoneSkewByAges(
+  { least, polls }: { readonly least: number; readonly polls: number },
+  { intervalMs, zone, now }: { readonly intervalMs: number; readonly zone: string; readonly now: number },
+): ClockSkew | null {
+  if (polls < ENOUGH_POLLS || intervalMs > LONGEST_INTERVAL_MS) return null;
+  const quarters = Math.floor((least + TOLERANCE_MS) / QUARTER_MS) * QUARTER_MS;
+  if (quarters === 0 || least - quarters > intervalMs + TOLERANCE_MS) return null;
+  return { kind: "zone", ahead: -quarters, utcOffset: printOffset(offsetAt(zone, now) - quarters) };
+}
+
 /** How far a time with the precision of a minute lies outside of a span. */
 function outside(time: number, from: number, to: number): number {
   const begin = Math.floor(from / MINUTE_MS) * MINUTE_MS;

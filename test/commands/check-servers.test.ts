@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
@@ -87,6 +88,43 @@ describe("clocks", () => {
     expect((await check(place)).out).toMatch(
       /PROBLEM {2}eda: clock: read in UTC, its latest checkout starts (49|50) min from now/,
     );
+  });
+});
+
+describe("what the checkouts seen so far tell of the zone", () => {
+  /** Sessions as the daemon stores them: a poll a minute, each with one that is `ageMinutes` old when it is seen. */
+  async function withSessions(place: Place, ageMinutes: number): Promise<void> {
+    await run(["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config]);
+    const sqlite = new Database(join(place.storage, "licmond.db"));
+    const insert = sqlite.query(
+      `INSERT INTO sessions (server_id, daemon, feature, user, count, started_at, began_at, first_seen_at, last_seen_at)
+       VALUES ('eda', 'acmed', 'solver', ?, 1, ?, ?, ?, ?)`,
+    );
+    const now = Date.now();
+    // Those of the first poll may be of any age.
+    insert.run("first", now - 3600_000, now - 3600_000, now - 3600_000, now);
+    for (let poll = 0; poll < 8; poll++) {
+      const seen = now - 3000_000 + poll * 60_000;
+      insert.run(`user${poll}`, seen - ageMinutes * 60_000, seen, seen, now);
+    }
+    sqlite.close();
+  }
+
+  test.each([
+    [0.5, null],
+    [120.5, "UTC-02:00"],
+    [-59.5, "UTC+01:00"],
+  ])("new ones that are %d minutes old", async (age, offset) => {
+    await using place = await createPlace();
+    await withTool(place, lmstat({}), 'timezone = "UTC"\n');
+    await withSessions(place, age);
+    const { exitCode, out } = await check(place, "--no-poll");
+    if (offset === null) expect(out).not.toContain("eda: checkouts");
+    else {
+      expect(out).toContain("PROBLEM  eda: checkouts: read in UTC, its clock is ");
+      expect(out).toContain(`one that is ${offset} now\n`);
+    }
+    expect(exitCode).toBe(offset === null ? 0 : 1);
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { clockSkew } from "../../src/domain/clock-skew.ts";
+import { clockSkew, zoneSkewByAges } from "../../src/domain/clock-skew.ts";
 
 const MINUTE = 60_000;
 const NOW = Date.UTC(2026, 10, 20, 10, 15, 42);
@@ -57,4 +57,24 @@ test("hosts that keep time are never accused, whatever the minute and the length
       },
     ),
   );
+});
+
+const INTERVAL = MINUTE;
+
+test.each([
+  ["just begun", 20_000, 5, null],
+  ["as old as the gap between two polls", INTERVAL + 2 * MINUTE, 5, null],
+  ["an hour old", 60 * MINUTE + 30_000, 5, "UTC+00:00"],
+  ["begins in nearly six hours", -360 * MINUTE + 10_000, 5, "UTC+07:00"],
+  ["four and a half hours begin later, as India's do", -270 * MINUTE, 6, "UTC+05:30"],
+  ["an hour old, but outages may explain it", 60 * MINUTE, 4, null],
+  ["no whole quarters", 67 * MINUTE, 9, null],
+])("the youngest checkout is %s", (_name, least, polls, offset) => {
+  const skew = zoneSkewByAges({ least, polls }, { intervalMs: INTERVAL, zone: "Europe/Berlin", now: NOW });
+  expect(skew?.kind === "zone" ? skew.utcOffset : null).toBe(offset);
+});
+
+test("long gaps between polls tell nothing", () => {
+  const ages = { least: 60 * MINUTE, polls: 9 };
+  expect(zoneSkewByAges(ages, { intervalMs: 60 * MINUTE, zone: "UTC", now: NOW })).toBeNull();
 });
