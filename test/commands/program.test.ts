@@ -12,6 +12,9 @@ const COMMANDS = [
   "parse",
   "keys",
   "simulate",
+  "install",
+  "upgrade",
+  "uninstall",
   "openapi",
   "version",
 ];
