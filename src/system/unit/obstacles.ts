@@ -95,7 +95,7 @@ function notWritable(unit: Confinement, need: Need): Found | null {
     const others = unit.readOnly.filter((each) => !named.includes(each));
     return {
       message: `${shown(need, path)} cannot be written by the service: ${readOnly} makes it read-only`,
-      // Of two lines that name one place, it is not said which holds: the other one goes.
+      // ReadWritePaths= beside it would not help: of two lines for one place the stricter holds.
       dropIn:
         named.length > 0
           ? ["ReadOnlyPaths=", ...others.map((each) => `ReadOnlyPaths=${each}`)]
@@ -105,11 +105,11 @@ function notWritable(unit: Confinement, need: Need): Found | null {
   return null;
 }
 
-/** The directive that makes a place read-only; null when it can be written. The longest path that names it decides. */
+/** The directive that makes a place read-only; null when it can be written. The longest path that names it decides, of two alike the stricter. */
 function readOnlyBy(unit: Confinement, path: string): string | null {
   const writable = isBelowAny(path, unit.writable);
   const named = isBelowAny(path, unit.readOnly);
-  if (named !== null && named.length > (writable?.length ?? -1)) return `ReadOnlyPaths=${named}`;
+  if (named !== null && named.length >= (writable?.length ?? 0)) return `ReadOnlyPaths=${named}`;
   if (writable !== null) return null;
   if (unit.protectHome === "read-only" && isBelowAny(path, HOMES) !== null) return "ProtectHome=read-only";
   switch (unit.protectSystem) {

@@ -124,6 +124,13 @@ const CASES: Case[] = [
     message: "/srv/licmond cannot be written by the service: ReadOnlyPaths=/srv/licmond makes it read-only",
     dropIn: ["ReadOnlyPaths="],
   },
+  {
+    unit: ["ReadWritePaths=/srv", "ReadOnlyPaths=/srv", "ReadOnlyPaths=/opt"],
+    need: store("/srv/licmond"),
+    message: "/srv/licmond cannot be written by the service: ReadOnlyPaths=/srv makes it read-only",
+    dropIn: ["ReadOnlyPaths=", "ReadOnlyPaths=/opt"],
+  },
+  { unit: ["ReadWritePaths=/srv/licmond", "ReadOnlyPaths=/srv"], need: store("/srv/licmond"), message: null },
   { unit: ["ProtectSystem=strict"], need: log("/etc/lic.dat"), message: null },
   {
     unit: ["NoExecPaths=/", "ExecPaths=/usr"],
