@@ -33,13 +33,13 @@ import { createSampler } from "./events/sampler.ts";
 import { createPseudonyms } from "./http/anonymous/pseudonyms.ts";
 import { createApp } from "./http/app.ts";
 import type { DaemonStatus, HttpDeps } from "./http/deps.ts";
+import type { HistoryAnswers } from "./http/history-answers/answers.ts";
 import { listen } from "./http/listen.ts";
 import { createRequestCounters } from "./http/request-counters.ts";
 import { createHub } from "./http/streams/hub.ts";
 import { createTeller } from "./http/streams/telling.ts";
 import type { TlsMaterial } from "./http/tls.ts";
 import { managerOf } from "./managers/registry.ts";
-import { denialPage, deniedPeople } from "./store/denial-queries.ts";
 import { createDenialSources } from "./store/denial-sources.ts";
 import { createDenials } from "./store/denials.ts";
 import { createHistoryClient } from "./store/history/client.ts";
@@ -244,7 +244,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
     teardown.add("streams", () => hub.close());
 
-    const history = createHistoryClient({ path: store.path, clock, log: log("store") });
+    const history = createHistoryClient<HistoryAnswers>({ path: store.path, clock, log: log("store") });
     teardown.add("history", () => history.stop());
 
     const requests = createRequestCounters();
@@ -264,11 +264,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       ...{ clock, log, build, live, pseudonyms, execute, keys, quotas, host, collector },
       logs: createLogsPort(store, bus),
       alerts: alerts.port,
-      denials: {
-        page: (query) => denialPage(denials, query),
-        people: (filter) => deniedPeople(denials, filter),
-        logging: denialWatch.logging,
-      },
+      denials: { logging: denialWatch.logging },
       history,
       settings: () => ({
         host: running.http.host,

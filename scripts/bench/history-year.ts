@@ -1,7 +1,6 @@
 import type { Step } from "../../src/domain/history.ts";
 import { mergeRollups, rollupOf } from "../../src/domain/rollup.ts";
 import { DAY, HOUR, MINUTE, type Week, weekAt } from "../../src/simulator/calendar.ts";
-import { hash } from "../../src/simulator/random.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";
 import { packDayRollup, withHourRollup } from "../../src/store/history/rollup-bytes.ts";
@@ -34,11 +33,15 @@ interface FeatureWeek {
   readonly changes: readonly { readonly at: number; readonly used: number }[];
   /** Small ids of the users, by hours since the week began. */
   readonly users: readonly (readonly number[])[];
+  /** Requests that were denied; ascending by `from`. */
+  readonly denied: readonly Held[];
 }
 
 const ZONE = "UTC";
 /** Different weeks of work played; features beyond that many do the same some minutes later. */
 const PLAYED = 200;
+/** One request in so many is denied. */
+const DENIED_EVERY = 200;
 
 const USED = SERVERS.flatMap((server) =>
   server.features.flatMap((feature) =>
@@ -93,6 +96,7 @@ export function createYear() {
     return {
       ...{ total, held, changes },
       users: Array.from({ length: 169 }, (_, hour) => [...(hours[hour] ?? [])].sort((a, b) => a - b)),
+      denied: held.filter((_, at) => at % DENIED_EVERY === 7),
     };
   }
 
@@ -177,11 +181,45 @@ export function writeSessions(store: Store, year: Year, size: YearSize, dayAt: n
       const first = from + delay + pollMs(index, from);
       const end = until + delay + pollMs(index, until);
       insert.run(
-        ...[server, daemon, feature, `user${String(user).padStart(5, "0")}`, `ws-${user}`, ":0", "v2026.09"],
+        ...[server, daemon, feature, userName(user), `ws-${user}`, ":0", "v2026.09"],
         ...[count, String(at), from, from, first, end - MINUTE, end, "checkin"],
       );
     });
   });
+}
+
+/** Writes the denials of a day, as the rollups of `writeDay` count them. */
+export function writeDenials(store: Store, year: Year, size: YearSize, dayAt: number): void {
+  const insert = store.sqlite.query<null, (string | number | null)[]>(
+    `INSERT INTO denials (server_id, daemon, feature, user, host, at, until, count, attempts, reason, code, outcome, told)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 'Licensed number of users already reached', -4, 'denied', 1)`,
+  );
+  store.transaction(() => {
+    for (let index = 0; index < size.servers * size.features; index++) {
+      const { server, daemon, feature } = nameOf(size, index);
+      for (const { at, of } of deniedIn(year, index, dayAt, dayAt + DAY))
+        insert.run(server, daemon, feature, userName(of.user), `ws-${of.user}`, at, at, of.count);
+    }
+  });
+}
+
+/** Denials of a feature whose time lies in [from, to). */
+function deniedIn(year: Year, index: number, from: number, to: number): { at: number; of: Held }[] {
+  const plays = [year.weekOf(index, from), year.weekOf(index, to - 1)];
+  return plays.flatMap(({ played, week }, place) => {
+    if (place === 1 && week === plays[0]?.week) return [];
+    const found: { at: number; of: Held }[] = [];
+    for (const of of played.denied) {
+      // Each its own millisecond: a user has one denial of a feature at a time.
+      const at = of.from + (of.user % 1000);
+      if (at >= from && at < to) found.push({ at, of });
+    }
+    return found;
+  });
+}
+
+export function userName(id: number): string {
+  return `user${String(id).padStart(5, "0")}`;
 }
 
 /** Features that do the same do it some minutes later. */
@@ -191,7 +229,8 @@ function delayOf(feature: number): number {
 
 /** When within a minute the poll ends: servers are spread, and tools take their time. */
 function pollMs(feature: number, at: number): number {
-  return ((Math.floor(feature / 50) * 577) % 50_000) + (hash(1, feature, at) % 400);
+  const mixed = Math.imul((at / MINUTE) ^ Math.imul(feature + 1, 0x9e3779b1), 0x85ebca6b);
+  return ((Math.floor(feature / 50) * 577) % 50_000) + (((mixed ^ (mixed >>> 15)) >>> 0) % 400);
 }
 
 /**
@@ -219,6 +258,11 @@ export function writeDay(store: Store, year: Year, { servers, features }: YearSi
       let at = 0;
       const all = cut < dayAt + DAY ? [...samples, ...year.samples(index, cut, dayAt + DAY)] : samples;
       const series = { steps: all, end: dayAt + DAY };
+      const denied = new Uint32Array(24);
+      for (const { at: when } of deniedIn(year, index, dayAt, dayAt + DAY)) {
+        const hour = Math.floor((when - dayAt) / HOUR);
+        denied[hour] = (denied[hour] ?? 0) + 1;
+      }
       for (let hour = 0; hour < 24; hour++) {
         const from = dayAt + hour * HOUR;
         if (from >= cut && usersFrom === week.startsAt) {
@@ -231,7 +275,7 @@ export function writeDay(store: Store, year: Year, { servers, features }: YearSi
         if (at > begun) packed = withHour(dayAt, packed, { hour, samples: all.slice(begun, at) });
         const rollup = rollupOf(series, from, from + HOUR, {
           users: users[Math.floor((from - usersFrom) / HOUR)] ?? [],
-          denials: null,
+          denials: denied[hour] ?? 0,
         });
         rollups.push(rollup);
         rolled = withHourRollup(dayAt, rolled, { at: from, rollup });

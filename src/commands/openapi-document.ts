@@ -44,7 +44,7 @@ function nothingBehind(build: BuildInfo): HttpDeps {
       limits: none,
     },
     alerts: { list: none, counts: none, acknowledge: none, silence: none },
-    denials: { page: none, people: none, logging: none },
+    denials: { logging: none },
     logs: { recent: none, search: none, stats: none, clear: none },
     history: { query: none },
     daemon: { status: none, counters: none, reload: none },

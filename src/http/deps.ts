@@ -11,7 +11,6 @@ import type { PollError, PollRaw } from "../domain/poll.ts";
 import type { LogSource } from "../domain/words.ts";
 import type { Emit } from "../export/family.ts";
 import type { AlertFilter } from "../store/alerts.ts";
-import type { DenialFilter, DenialPage, DenialQuery } from "../store/denial-queries.ts";
 import type { FoundLogs, LogFilter, LogStats } from "../store/logs.ts";
 import type { Pseudonyms } from "./anonymous/pseudonyms.ts";
 import type { HistoryPort } from "./history.ts";
@@ -271,18 +270,10 @@ export interface AlertsPort {
   silence(id: number, until: number, comment: string | null): Promise<Handled>;
 }
 
-/** Stored denials. Answers may come at once, or later from another thread. */
+/** Whether denials can be seen; those that were are read from history. */
 export interface DenialsPort {
-  page(query: DenialQuery): DenialPage | Promise<DenialPage>;
-  /** Users and hosts that occur in what the filter lets through, its users and hosts left aside. */
-  people(filter: DenialFilter): DeniedPeople | Promise<DeniedPeople>;
   /** In the order of the config. */
   logging(): readonly DenialLogging[];
-}
-
-export interface DeniedPeople {
-  readonly users: readonly string[];
-  readonly hosts: readonly string[];
 }
 
 /** The stored log lines. Rows are log events as JSON texts. */

@@ -3,26 +3,31 @@ import { ApiError } from "../domain/errors.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import { isZone } from "../domain/zone.ts";
 import { type HistoryClient, HistoryTimeout } from "../store/history/client.ts";
-import type { QueryName, QueryParams, QueryResult } from "../store/history/queries.ts";
+import type { QueryName, QueryParams } from "../store/history/queries.ts";
 import type { Asked } from "../store/statistics/open-sessions.ts";
+import { type Answer, responseOf } from "./answers/answer.ts";
+import type { HistoryAnswers } from "./history-answers/answers.ts";
 import { type Parameter, REFUSED } from "./query.ts";
 import { checkRange } from "./query-time.ts";
 
-/** History as the routes ask it: a worker answers, the event loop never waits for the database. */
-export type HistoryPort = Pick<HistoryClient, "query">;
+/** History as the routes ask it: a worker makes the answers, the event loop never waits for the database. */
+export type HistoryPort = Pick<HistoryClient<HistoryAnswers>, "query">;
 
 /** A longer range is a slip of the keyboard. */
 const MAX_RANGE_MS = 20 * 366 * 86_400_000;
 
-/** Asks for as long as the client waits. */
-export async function ask<Name extends QueryName>(
+/** Asks for as long as the client waits. `check` sees the answer before it goes out, and may refuse it. */
+export async function answerOf<Name extends QueryName<HistoryAnswers>>(
   history: HistoryPort,
   request: Request,
   name: Name,
-  params: QueryParams<Name>,
-): Promise<QueryResult<Name>> {
+  params: QueryParams<HistoryAnswers, Name>,
+  check: (answer: ReturnType<HistoryAnswers[Name]>) => void = () => {},
+): Promise<Response> {
   try {
-    return await history.query(name, params, { signal: request.signal });
+    const answer = await history.query(name, params, { signal: request.signal });
+    check(answer);
+    return responseOf(answer satisfies Answer);
   } catch (error) {
     if (error instanceof HistoryTimeout)
       throw new ApiError("TIMEOUT", `${error.message}: ask for a shorter range or fewer features.`);

@@ -35,3 +35,12 @@ export function installationSecret(
     { durable: true },
   );
 }
+
+/** The same over a connection that only reads; null = it was never made. */
+export function storedSecret(
+  read: { all<Row>(sql: string, ...parameters: string[]): Row[] },
+  name: SecretName,
+): Uint8Array | null {
+  const [row] = read.all<{ value: Uint8Array }>("SELECT value FROM secrets WHERE name = ?", name);
+  return row?.value ?? null;
+}

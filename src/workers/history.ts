@@ -1,8 +1,12 @@
-import type { FromWorker, ToWorker } from "../store/history/protocol.ts";
+import { historyAnswers } from "../http/history-answers/answers.ts";
+import { storedPseudonyms } from "../http/history-answers/stored-pseudonyms.ts";
+import type { ToWorker } from "../store/history/protocol.ts";
+import { QUERIES } from "../store/history/queries.ts";
 import { createHistoryServer } from "../store/history/serve.ts";
 
 // The worker that reads history: see `store/history/client.ts` for its other side.
 declare const self: Worker;
 
-const server = createHistoryServer((message: FromWorker) => self.postMessage(message));
+const queries = { ...QUERIES, ...historyAnswers(storedPseudonyms()) };
+const server = createHistoryServer((message, handedOver) => self.postMessage(message, handedOver), queries);
 self.onmessage = ({ data }: MessageEvent<ToWorker>) => server.take(data);

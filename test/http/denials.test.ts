@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { DenialLogging } from "../../src/collector/log-tail/denial-watch.ts";
 import type { Denial } from "../../src/domain/denials.ts";
-import { denialPage, deniedPeople } from "../../src/store/denial-queries.ts";
 import { createDenials } from "../../src/store/denials.ts";
+import { createReader } from "../../src/store/history/reader.ts";
 import { createServers } from "../../src/store/servers.ts";
 import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
+import { historyPort } from "./history-port.ts";
 import { bench, monitored, NOW, picture } from "./make.ts";
 import { PSEUDONYMS } from "./streams/rig.ts";
 
@@ -56,11 +57,8 @@ function site() {
   ];
   store.transaction(() => denials.write(list.map((one) => ({ denial: one, told: true }))));
   const at = bench({
-    denials: {
-      page: (query) => denialPage(denials, query),
-      people: (filter) => Promise.resolve(deniedPeople(denials, filter)),
-      logging: () => LOGGING,
-    },
+    denials: { logging: () => LOGGING },
+    history: historyPort(() => createReader(store.sqlite, { now: NOW })),
   });
   at.show(picture("eda"), picture("vfx", { server: monitored("vfx") }));
   return at;

@@ -230,11 +230,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       disk: { status: "healthy", message: "12 % used" },
     }),
     streams: memoryStreams((id) => keys.get(id)?.state === "active"),
-    denials: {
-      page: () => ({ rows: [], total: 0 }),
-      people: () => ({ users: [], hosts: [] }),
-      logging: () => [],
-    },
+    denials: { logging: () => [] },
     logs: {
       recent: () => ({ rows: [], total: 0 }),
       search: () => ({ rows: [], total: 0 }),

@@ -1,45 +1,49 @@
-import type { Exchange } from "../exchange.ts";
 import type { Pseudonyms } from "./pseudonyms.ts";
 
 /** Names in stored rows, in and out, as the caller may see them. */
 export interface NamesFor {
   /** The stored names that a filter means; for an anonymized caller those whose pseudonyms it names. */
-  wanted(filter: Filter): Promise<Filter>;
+  wanted<Filter extends People>(filter: Filter): Filter;
   user(name: string): string;
   host(name: string | null): string | null;
   /** Of free text about people nothing is left. */
   text(words: string | null): string | null;
 }
 
-interface Filter {
+/** Null = any. */
+interface People {
   readonly users: readonly string[] | null;
   readonly hosts: readonly string[] | null;
 }
 
-/** `stored` gives every name there is: pseudonyms cannot be turned back. */
+/**
+ * `pseudonyms` is null for who may see names. `stored` gives every name that can come up: pseudonyms cannot be turned
+ * back.
+ */
 export function namesFor(
-  { caller }: Pick<Exchange, "caller">,
-  pseudonyms: Pseudonyms,
-  stored: () => Promise<{ readonly users: readonly string[]; readonly hosts: readonly string[] }>,
+  pseudonyms: Pseudonyms | null,
+  stored: () => { readonly users: readonly string[]; readonly hosts: readonly string[] },
 ): NamesFor {
-  if (caller?.anonymize !== true) {
+  if (pseudonyms === null) {
     return {
-      wanted: (filter) => Promise.resolve(filter),
+      wanted: (filter) => filter,
       user: (name) => name,
       host: (name) => name,
       text: (words) => words,
     };
   }
+  const pick = (asked: readonly string[] | null, names: readonly string[], of: (name: string) => string) => {
+    if (asked === null) return null;
+    const wanted = new Set(asked);
+    return names.filter((name) => wanted.has(of(name)));
+  };
   return {
-    async wanted({ users, hosts }) {
-      if (users === null && hosts === null) return { users, hosts };
-      const all = await stored();
-      const pick = (
-        asked: readonly string[] | null,
-        names: readonly string[],
-        of: (name: string) => string,
-      ) => asked && names.filter((name) => asked.includes(of(name)));
+    wanted(filter) {
+      const { users, hosts } = filter;
+      if (users === null && hosts === null) return filter;
+      const all = stored();
       return {
+        ...filter,
         users: pick(users, all.users, pseudonyms.user),
         hosts: pick(hosts?.map((host) => host.toLowerCase()) ?? null, all.hosts, pseudonyms.host),
       };

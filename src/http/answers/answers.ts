@@ -1,13 +1,8 @@
 import type { Snapshot } from "../../domain/picture.ts";
 import type { Exchange } from "../exchange.ts";
+import type { Answer } from "./answer.ts";
 import { createTags, matches } from "./etag.ts";
 import type { Format } from "./format.ts";
-
-/** A whole answer as it goes out. */
-export interface Answer {
-  readonly body: Uint8Array<ArrayBuffer>;
-  readonly headers: Readonly<Record<string, string>>;
-}
 
 /** Answers made from the snapshot: tagged, and kept as bytes while the snapshot stays the same. */
 export interface Answers {
@@ -68,14 +63,4 @@ export function createAnswers(): Answers {
       return new Response(answer.body, { headers: { ...answer.headers, etag } });
     },
   };
-}
-
-const encoder = new TextEncoder();
-
-export function encode(text: string): Uint8Array<ArrayBuffer> {
-  return encoder.encode(text);
-}
-
-export function jsonAnswer(body: Uint8Array<ArrayBuffer>): Answer {
-  return { body, headers: { "content-type": "application/json; charset=utf-8" } };
 }

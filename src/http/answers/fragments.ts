@@ -1,5 +1,5 @@
 import type { ServerPicture } from "../../domain/picture.ts";
-import { encode } from "./answers.ts";
+import { encode } from "./answer.ts";
 
 const COMMA = encode(",");
 

@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import { nullable } from "../../domain/records.ts";
 import type { Sort } from "../parameters.ts";
 import type { Schema } from "../schema-check.ts";
-import { type Answer, encode, jsonAnswer } from "./answers.ts";
+import { type Answer, encode, jsonAnswer } from "./answer.ts";
 import { columnsOf, toCsv } from "./csv.ts";
 import type { Format } from "./format.ts";
 import { ordered } from "./order.ts";

@@ -1,6 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { Schema } from "../schema-check.ts";
-import { encode } from "./answers.ts";
+import { type Answer, encode, jsonAnswer } from "./answer.ts";
 import { columnsOf, toCsv } from "./csv.ts";
 import type { Format } from "./format.ts";
 
@@ -19,23 +19,23 @@ export interface Rows {
   readonly columns?: readonly string[];
 }
 
-export function rowsResponse(answer: Rows, format: Format): Response {
+export function rowsAnswer(answer: Rows, format: Format): Answer {
   const { plural, record, rows, total, limit, offset, beside } = answer;
   if (format === "json") {
-    const body = encode(JSON.stringify({ [plural]: rows, total, limit, offset, ...beside }));
-    return new Response(body, { headers: { "content-type": "application/json; charset=utf-8" } });
+    return jsonAnswer(encode(JSON.stringify({ [plural]: rows, total, limit, offset, ...beside })));
   }
   const schema: Schema = record;
   const columns = columnsOf(schema).filter(
     ({ heading }) => answer.columns === undefined || answer.columns.includes(heading),
   );
-  return new Response(encode(toCsv(rows, columns)), {
+  return {
+    body: encode(toCsv(rows, columns)),
     headers: {
       "content-type": "text/csv; charset=utf-8",
       "content-disposition": `attachment; filename="licmond-${plural}.csv"`,
       "x-total-count": String(total),
     },
-  });
+  };
 }
 
 /** The 200 of a list whose answers change with the clock: they have no tag. */

@@ -11,7 +11,7 @@ import {
 } from "../../domain/alerts.ts";
 import { iso } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
-import { encode } from "../answers/answers.ts";
+import { encode } from "../answers/answer.ts";
 import { columnsOf, toCsv } from "../answers/csv.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { knownServer } from "../answers/known-servers.ts";

@@ -1,15 +1,14 @@
 import { Elysia } from "elysia";
-import { iso } from "../../domain/clock.ts";
 import { EfficiencyRecord, listBeside, RangeFields } from "../../domain/history-records.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import { listDoc } from "../answers/list.ts";
-import { rowsResponse, withoutTag } from "../answers/rows.ts";
+import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
-import { ask, askedNow, rangeOf } from "../history.ts";
+import { answerOf, askedNow, rangeOf } from "../history.ts";
 import { FORMAT, names, STORED_PAGE, wholeNames } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { endTime, startTime } from "../query-time.ts";
@@ -40,18 +39,10 @@ export function efficiencyRoutes(
       namedServers(snapshotFor(exchange), query.server);
       const asked = askedNow(clock, live.snapshot());
       const { limit, offset } = query;
-      const told = await ask(history, request, "efficiency", {
-        ...{ ...asked, ...rangeOf(query, asked.now, THIRTY_DAYS_MS), limit, offset },
+      return answerOf(history, request, "efficiency", {
+        ...{ ...asked, ...rangeOf(query, asked.now, THIRTY_DAYS_MS), limit, offset, format },
         filter: { servers: query.server, features: query.feature },
       });
-      const { rows, total, start, end, resolution } = told;
-      return rowsResponse(
-        {
-          ...{ plural: "features", record: EfficiencyRecord, rows, total, limit, offset },
-          beside: { start: iso(start), end: iso(end), resolution },
-        },
-        format,
-      );
     },
     documented({
       access: "read",

@@ -4,7 +4,7 @@ import type { ServerPicture } from "../../domain/picture.ts";
 import { ExpirationRecord } from "../../domain/records.ts";
 import { type PoolExpiry, poolExpiries } from "../../domain/summary.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
-import { encode } from "../answers/answers.ts";
+import { encode } from "../answers/answer.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import { type ListKind, listAnswer, listDoc } from "../answers/list.ts";

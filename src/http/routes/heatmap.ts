@@ -1,17 +1,15 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { iso } from "../../domain/clock.ts";
 import { HeatCellRecord, RangeFields } from "../../domain/history-records.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
-import { encode } from "../answers/answers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import { listDoc } from "../answers/list.ts";
-import { rowsResponse, withoutTag } from "../answers/rows.ts";
+import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
-import { ask, rangeOf, timezone } from "../history.ts";
+import { answerOf, rangeOf, timezone } from "../history.ts";
 import { FORMAT, names, wholeNames } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { endTime, startTime } from "../query-time.ts";
@@ -47,20 +45,11 @@ export function heatmapRoutes(
       const query = QUERY.parse(exchange.query);
       const format = chooseFormat(query.format, request.headers.get("accept"));
       namedServers(snapshotFor(exchange), query.server);
-      const zone = query.timezone ?? settings().timezone;
-      const told = await ask(history, request, "heatmap", {
+      return answerOf(history, request, "heatmap", {
         ...rangeOf(query, clock.now(), FOUR_WEEKS_MS),
         filter: { servers: query.server, features: query.feature },
-        timezone: zone,
-      });
-      const { cells, features, start, end, resolution } = told;
-      if (format === "csv") {
-        const rows = { plural: "cells", record: HeatCellRecord, rows: cells, total: cells.length };
-        return rowsResponse({ ...rows, limit: null, offset: 0 }, format);
-      }
-      const body = { timezone: zone, features, cells, start: iso(start), end: iso(end), resolution };
-      return new Response(encode(JSON.stringify(body)), {
-        headers: { "content-type": "application/json; charset=utf-8" },
+        timezone: query.timezone ?? settings().timezone,
+        format,
       });
     },
     documented({

@@ -6,7 +6,7 @@ import { LogEvent } from "../../domain/events.ts";
 import { permits } from "../../domain/keys.ts";
 import { nullable, Timestamp } from "../../domain/records.ts";
 import { LOG_LEVELS } from "../../domain/words.ts";
-import { encode } from "../answers/answers.ts";
+import { encode } from "../answers/answer.ts";
 import { columnsOf, toCsv } from "../answers/csv.ts";
 import { chooseFormat, type Format } from "../answers/format.ts";
 import { listDoc } from "../answers/list.ts";

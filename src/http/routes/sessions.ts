@@ -1,16 +1,15 @@
 import { Elysia } from "elysia";
 import { SessionRecord } from "../../domain/history-records.ts";
-import { SESSION_ORDERS, type SessionOrder, sessionRecord } from "../../store/statistics/session-list.ts";
-import { type NamesFor, namesFor } from "../anonymous/names.ts";
+import { SESSION_ORDERS, type SessionOrder } from "../../store/statistics/session-list.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import { listDoc } from "../answers/list.ts";
-import { rowsResponse, withoutTag } from "../answers/rows.ts";
+import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
-import { ask, askedNow } from "../history.ts";
+import { answerOf, askedNow } from "../history.ts";
 import { FORMAT, names, STORED_PAGE, sortBy, wholeNames } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { checkRange, endTime, startTime } from "../query-time.ts";
@@ -29,7 +28,7 @@ const QUERY = queryOf({
 
 /** Who had what, when. */
 export function sessionRoutes(
-  { history, clock, live, pseudonyms }: Pick<HttpDeps, "history" | "clock" | "live" | "pseudonyms">,
+  { history, clock, live }: Pick<HttpDeps, "history" | "clock" | "live">,
   snapshotFor: SnapshotFor,
   exchanges: Exchanges,
 ) {
@@ -42,20 +41,12 @@ export function sessionRoutes(
       checkRange(start, end);
       const format = chooseFormat(query.format, request.headers.get("accept"));
       namedServers(snapshotFor(exchange), query.server);
-      const people = namesFor(exchange, pseudonyms, () => ask(history, request, "names", null));
-      const wanted = await people.wanted({ users: query.user, hosts: query.host });
-      const { rows, total } = await ask(history, request, "sessions", {
-        ...{ ...askedNow(clock, live.snapshot()), start, end, limit, offset },
-        filter: { servers: query.server, features: query.feature, ...wanted },
+      return answerOf(history, request, "sessions", {
+        ...{ ...askedNow(clock, live.snapshot()), start, end, limit, offset, format },
+        filter: { servers: query.server, features: query.feature, users: query.user, hosts: query.host },
         sort: query.sort ?? { field: "firstSeenAt", descending: true },
+        anonymize: exchange.caller?.anonymize === true,
       });
-      return rowsResponse(
-        {
-          ...{ plural: "sessions", record: SessionRecord, total, limit, offset },
-          rows: rows.map((session) => shownTo(people, sessionRecord(session))),
-        },
-        format,
-      );
     },
     documented({
       access: "read",
@@ -67,9 +58,4 @@ export function sessionRoutes(
       errors: ["NOT_FOUND", "TIMEOUT"],
     }),
   );
-}
-
-function shownTo(people: NamesFor, record: SessionRecord): SessionRecord {
-  const { user, host, display } = record;
-  return { ...record, user: people.user(user), host: people.host(host), display: people.text(display) };
 }

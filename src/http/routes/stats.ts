@@ -1,20 +1,19 @@
 import { Elysia } from "elysia";
-import { iso } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
 import { listBeside, RangeFields, StatsRecord } from "../../domain/history-records.ts";
 import { words } from "../../domain/records.ts";
 import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/buckets.ts";
-import { MAX_POINTS, type StatsOrder, type StatsRow } from "../../store/statistics/stats.ts";
+import { MAX_POINTS, type StatsOrder } from "../../store/statistics/stats.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import { listDoc } from "../answers/list.ts";
 import { sortable } from "../answers/order.ts";
-import { rowsResponse, withoutTag } from "../answers/rows.ts";
+import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
-import { ask, rangeOf, timezone } from "../history.ts";
+import { answerOf, rangeOf, timezone } from "../history.ts";
 import { FORMAT, flag, LIVE_PAGE, names, sortBy, wholeNames, word } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { endTime, startTime } from "../query-time.ts";
@@ -56,25 +55,12 @@ export function statsRoutes(
       if (series)
         checkPoints(bucketCount(interval ?? autoInterval(range.start, range.end), range.start, range.end));
       const { limit, offset, sort } = query;
-      const told = await ask(history, request, "stats", {
-        ...{ ...range, interval, series, sort, limit, offset },
+      const asked = {
+        ...{ ...range, interval, series, sort, limit, offset, format },
         filter: { servers: query.server, features: query.feature },
         timezone: query.timezone ?? settings().timezone,
-      });
-      checkPoints(told.points);
-      return rowsResponse(
-        {
-          ...{ plural: "features", record: StatsRecord, limit, offset, total: told.total },
-          rows: told.rows.map(statsRecord),
-          beside: {
-            start: iso(told.start),
-            end: iso(told.end),
-            interval: told.interval,
-            resolution: told.resolution,
-          },
-        },
-        format,
-      );
+      };
+      return answerOf(history, request, "stats", asked, ({ points }) => checkPoints(points));
     },
     documented({
       access: "read",
@@ -102,9 +88,4 @@ function checkPoints(points: number): void {
     "INVALID_QUERY",
     `The series would have ${points} points; ${MAX_POINTS} are the most. Ask for a wider interval, a shorter range, fewer features, or series=false.`,
   );
-}
-
-function statsRecord({ points, ...row }: StatsRow): StatsRecord {
-  if (points === null) return row;
-  return { ...row, series: points.map(({ at, ...point }) => ({ timestamp: iso(at), ...point })) };
 }

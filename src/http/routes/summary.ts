@@ -1,7 +1,8 @@
 import { Elysia } from "elysia";
 import { SummaryRecord } from "../../domain/records.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
-import { type Answers, encode, jsonAnswer } from "../answers/answers.ts";
+import { encode, jsonAnswer } from "../answers/answer.ts";
+import type { Answers } from "../answers/answers.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";

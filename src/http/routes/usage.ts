@@ -1,26 +1,24 @@
 import { Elysia } from "elysia";
-import { iso } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
 import { listBeside, RangeFields, UsageRecord } from "../../domain/history-records.ts";
-import { USAGE_KEYS, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
+import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
 import { USAGE_ORDERS, type UsageOrder } from "../../store/statistics/usage.ts";
-import { type NamesFor, namesFor } from "../anonymous/names.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import { listDoc } from "../answers/list.ts";
-import { rowsResponse, withoutTag } from "../answers/rows.ts";
+import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
-import { ask, askedNow, rangeOf, timezone } from "../history.ts";
+import { answerOf, askedNow, rangeOf, timezone } from "../history.ts";
+import { FIGURES } from "../history-answers/usage.ts";
 import { FORMAT, names, STORED_PAGE, sortBy, wholeNames, wordList } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { endTime, startTime } from "../query-time.ts";
 
 const THIRTY_DAYS_MS = 30 * 86_400_000;
 const MOST_KEYS = 2;
-const FIGURES = ["seatHours", "sessions", "peakUsed", "uniqueUsers", "lastUsedAt"];
 
 const QUERY = queryOf({
   group_by: wordList(USAGE_KEYS, "One or two keys of the groups. Default: user."),
@@ -38,11 +36,11 @@ const QUERY = queryOf({
 
 /** Who uses what: seat-hours, sessions and peaks by user, host, feature, server, day. */
 export function usageRoutes(
-  deps: Pick<HttpDeps, "history" | "clock" | "settings" | "live" | "pseudonyms">,
+  deps: Pick<HttpDeps, "history" | "clock" | "settings" | "live">,
   snapshotFor: SnapshotFor,
   exchanges: Exchanges,
 ) {
-  const { history, clock, settings, live, pseudonyms } = deps;
+  const { history, clock, settings, live } = deps;
   return new Elysia({ name: "routes/usage" }).get(
     "/api/licenses/usage",
     async ({ request }) => {
@@ -54,23 +52,13 @@ export function usageRoutes(
       namedServers(snapshotFor(exchange), query.server);
       const asked = askedNow(clock, live.snapshot());
       const range = rangeOf(query, asked.now, THIRTY_DAYS_MS);
-      const people = namesFor(exchange, pseudonyms, () => ask(history, request, "names", null));
-      const wanted = await people.wanted({ users: query.user, hosts: query.host });
       const { limit, offset } = query;
-      const { rows, total } = await ask(history, request, "usage", {
-        ...{ ...asked, ...range, groupBy, sort, limit, offset },
-        filter: { servers: query.server, features: query.feature, ...wanted },
+      return answerOf(history, request, "usage", {
+        ...{ ...asked, ...range, groupBy, sort, limit, offset, format },
+        filter: { servers: query.server, features: query.feature, users: query.user, hosts: query.host },
         timezone: query.timezone ?? settings().timezone,
+        anonymize: exchange.caller?.anonymize === true,
       });
-      return rowsResponse(
-        {
-          ...{ plural: "groups", record: UsageRecord, total, limit, offset },
-          rows: rows.map((group) => usageRecord(group, groupBy, people)),
-          columns: [...groupBy, ...FIGURES],
-          beside: { start: iso(range.start), end: iso(range.end), resolution: "exact" },
-        },
-        format,
-      );
     },
     documented({
       access: "read",
@@ -106,17 +94,4 @@ function checkedSort<S extends { readonly field: UsageOrder }>(sort: S, keys: re
     "INVALID_QUERY",
     `Query parameter "sort" got "${field}", which the groups have only with group_by=${field}.`,
   );
-}
-
-function usageRecord({ keys, ...group }: UsageGroup, by: readonly UsageKey[], people: NamesFor): UsageRecord {
-  const { seatHours, sessions, peakUsed, uniqueUsers, lastUsedAt } = group;
-  const named = by.map((key, index) => {
-    const value = keys[index] ?? null;
-    if (key === "user") return [key, people.user(value ?? "")] as const;
-    return [key, key === "host" ? people.host(value) : value] as const;
-  });
-  return {
-    ...Object.fromEntries(named),
-    ...{ seatHours, sessions, peakUsed, uniqueUsers, lastUsedAt: iso(lastUsedAt) },
-  };
 }

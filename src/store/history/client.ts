@@ -2,24 +2,26 @@ import type { Clock } from "../../domain/clock.ts";
 import type { Log } from "../../domain/log.ts";
 import { StoreError } from "../store-error.ts";
 import type { Failure, FromWorker, ToWorker } from "./protocol.ts";
-import type { QueryName, QueryParams, QueryResult } from "./queries.ts";
+import type { QUERIES, QueryName, QueryParams, QueryResult, QueryTable } from "./queries.ts";
 
 /** A query that is not answered by then is given up. */
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** Queries that wait for the worker: more than this is refused at once. */
 const MAX_WAITING = 500;
+/** A worker that goes on with what nobody wants for longer than this is stuck in one statement. */
+const STUCK_MS = 1_000;
 
 /** History from the main thread: it never waits for the database, a worker with a connection of its own reads. */
-export interface HistoryClient {
+export interface HistoryClient<Queries extends QueryTable = typeof QUERIES> {
   /**
    * Rejects with a StoreError (the database; `BUSY` also when too many queries wait), a HistoryTimeout, the reason
    * of `signal`, or an Error that tells of a bug.
    */
-  query<Name extends QueryName>(
+  query<Name extends QueryName<Queries>>(
     name: Name,
-    params: QueryParams<Name>,
+    params: QueryParams<Queries, Name>,
     options?: { readonly signal?: AbortSignal; readonly timeoutMs?: number },
-  ): Promise<QueryResult<Name>>;
+  ): Promise<QueryResult<Queries, Name>>;
   /** Ends the worker; what waits is rejected. */
   stop(): void;
 }
@@ -39,7 +41,7 @@ export interface HistoryClientDeps {
 }
 
 interface Waiting {
-  readonly cancelled: Int32Array;
+  readonly ask: Extract<ToWorker, { type: "query" }>;
   settle(outcome: { value: unknown } | { error: unknown }): void;
 }
 
@@ -52,14 +54,18 @@ function startHistoryWorker(): Worker {
   );
 }
 
-export function createHistoryClient({
+/** `Queries` is what the worker serves. */
+export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>({
   path,
   clock,
   log,
   startWorker = startHistoryWorker,
-}: HistoryClientDeps): HistoryClient {
+}: HistoryClientDeps): HistoryClient<Queries> {
   const waiting = new Map<number, Waiting>();
+  /** What the worker has not answered yet, wanted or not. It takes one after the other: the first is being worked on. */
+  const posted = new Set<number>();
   let worker: Worker | null = null;
+  let stuck: Timer | null = null;
   let lastId = 0;
   let stopped = false;
 
@@ -69,15 +75,18 @@ export function createHistoryClient({
     const fresh = startWorker();
     const died = (reason: string) => {
       if (worker !== fresh) return;
-      worker = null;
+      forget();
       if (!stopped)
         log.error("The worker of history ended, the next query starts it again", { error: reason });
       failAll(new StoreError("IO", "The query of history ended half-way", "Ask again; see the log."));
     };
     fresh.onmessage = ({ data }: MessageEvent<FromWorker>) => {
+      if (worker !== fresh) return;
+      posted.delete(data.id);
       waiting
         .get(data.id)
         ?.settle(data.type === "result" ? { value: data.value } : { error: asError(data.failure) });
+      watch();
     };
     fresh.onerror = (event) => {
       event.preventDefault();
@@ -90,6 +99,41 @@ export function createHistoryClient({
     worker = fresh;
     fresh.postMessage({ type: "open", path } satisfies ToWorker);
     return fresh;
+  }
+
+  function forget(): void {
+    worker = null;
+    posted.clear();
+    watch();
+  }
+
+  /** Keeps an eye on a worker that is busy with what nobody wants: one statement of SQL cannot be called off. */
+  function watch(): void {
+    if (stuck !== null) clearTimeout(stuck);
+    stuck = null;
+    const [first] = posted;
+    if (first === undefined || waiting.has(first)) return;
+    stuck = setTimeout(() => replace(), STUCK_MS);
+    stuck.unref();
+  }
+
+  /** Another worker for those who wait; the stuck one ends when its statement does. */
+  function replace(): void {
+    const old = worker;
+    forget();
+    old?.terminate();
+    for (const entry of [...waiting.values()]) post(entry);
+  }
+
+  function post({ ask, settle }: Waiting): void {
+    try {
+      const to = running();
+      posted.add(ask.id);
+      to.postMessage(ask);
+    } catch (error) {
+      posted.delete(ask.id);
+      settle({ error });
+    }
   }
 
   function failAll(error: unknown): void {
@@ -108,12 +152,16 @@ export function createHistoryClient({
       const giveUp = (error: unknown) => {
         Atomics.store(cancelled, 0, 1);
         entry.settle({ error });
+        watch();
       };
       const abort = () => giveUp(signal?.reason);
       // The worker keeps the time too, between pieces of work; this is for one that is stuck or busy with others.
       const timer = setTimeout(() => giveUp(late(timeoutMs)), timeoutMs);
       const entry: Waiting = {
-        cancelled,
+        ask: {
+          ...{ type: "query", id, name, params, timeoutMs, cancelled: shared },
+          now: clock.now(),
+        },
         settle(outcome) {
           if (!waiting.delete(id)) return;
           clearTimeout(timer);
@@ -124,22 +172,15 @@ export function createHistoryClient({
       };
       signal?.addEventListener("abort", abort, { once: true });
       waiting.set(id, entry);
-      try {
-        const ask: ToWorker = {
-          ...{ type: "query", id, name, params, timeoutMs, cancelled: shared },
-          now: clock.now(),
-        };
-        running().postMessage(ask);
-      } catch (error) {
-        entry.settle({ error });
-      }
-      // The name decides on the type of the answer: see QUERIES.
-      return promise as Promise<QueryResult<typeof name>>;
+      post(entry);
+      // The name decides on the type of the answer: see QueryTable.
+      return promise as Promise<QueryResult<Queries, typeof name>>;
     },
     stop() {
       stopped = true;
-      worker?.terminate();
-      worker = null;
+      const last = worker;
+      forget();
+      last?.terminate();
       failAll(closed(path));
     },
   };

@@ -1,17 +1,22 @@
 import type { Series } from "../../domain/history.ts";
 import type { Bucket } from "../../domain/rollup.ts";
-import { efficiencyQuery } from "../statistics/efficiency.ts";
-import { heatmapQuery } from "../statistics/heatmap.ts";
-import { namesOf } from "../statistics/people.ts";
-import { sessionsQuery } from "../statistics/session-list.ts";
-import { statsQuery } from "../statistics/stats.ts";
-import { usageQuery } from "../statistics/usage.ts";
 import type { FeatureFilter, HistoryRead, KnownFeature, Reach } from "./read.ts";
 
 /**
- * The named queries of history, run in the worker: each takes the read side and plain parameters, and answers plain
- * data (both cross a thread: structured clone). To add one is to write a function and to name it here.
+ * Named queries of history, run in the worker: each takes the read side and plain parameters, and answers plain data
+ * (both cross a thread: structured clone; a `body` of bytes is handed over). Whoever starts the worker says which there
+ * are.
  */
+export type QueryTable = Readonly<Record<string, (read: HistoryRead, params: never) => unknown>>;
+export type QueryName<Queries extends QueryTable> = keyof Queries & string;
+export type QueryParams<Queries extends QueryTable, Name extends QueryName<Queries>> = Parameters<
+  Queries[Name]
+>[1];
+export type QueryResult<Queries extends QueryTable, Name extends QueryName<Queries>> = ReturnType<
+  Queries[Name]
+>;
+
+/** What is stored, as it is. */
 export const QUERIES = {
   features: (read: HistoryRead, filter: FeatureFilter): readonly KnownFeature[] => read.features(filter),
   reach: (read: HistoryRead, _: null): Reach => read.reach(),
@@ -25,12 +30,6 @@ export const QUERIES = {
       read.checkpoint();
       return { feature, buckets: read.hours(feature, start, end) };
     }),
-  stats: statsQuery,
-  heatmap: heatmapQuery,
-  efficiency: efficiencyQuery,
-  usage: usageQuery,
-  sessions: sessionsQuery,
-  names: (read: HistoryRead, _: null) => namesOf(read),
 };
 
 export interface RangeQuery {
@@ -43,8 +42,3 @@ export interface FeatureBuckets {
   readonly feature: KnownFeature;
   readonly buckets: readonly Bucket[];
 }
-
-export type Queries = typeof QUERIES;
-export type QueryName = keyof Queries;
-export type QueryParams<Name extends QueryName> = Parameters<Queries[Name]>[1];
-export type QueryResult<Name extends QueryName> = ReturnType<Queries[Name]>;

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { asStoreError } from "../store-error.ts";
 import type { Failure, FromWorker, ToWorker } from "./protocol.ts";
-import { QUERIES } from "./queries.ts";
+import type { QueryTable } from "./queries.ts";
 import type { HistoryRead } from "./read.ts";
 import { createReader } from "./reader.ts";
 
@@ -15,8 +15,14 @@ export interface HistoryServer {
   take(message: ToWorker): void;
 }
 
-/** The worker's side of the protocol: one query after the other, each in a read transaction of its own. */
-export function createHistoryServer(post: (message: FromWorker) => void): HistoryServer {
+/**
+ * The worker's side of the protocol: one query after the other, each in a read transaction of its own. What `post` is
+ * told to hand over is memory that goes to the other thread instead of being copied.
+ */
+export function createHistoryServer(
+  post: (message: FromWorker, handedOver: ArrayBuffer[]) => void,
+  queries: QueryTable,
+): HistoryServer {
   let path = "";
   let database: Database | null = null;
 
@@ -47,9 +53,9 @@ export function createHistoryServer(post: (message: FromWorker) => void): Histor
         throw new TooLate(`The query of history took longer than ${timeoutMs / 1000} s`);
     };
     checkpoint();
-    if (!(name in QUERIES)) throw new Error(`There is no query of history named ${name}`);
+    if (!Object.hasOwn(queries, name)) throw new Error(`There is no query of history named ${name}`);
     // The client's types tie each name to its parameters; here any name may come.
-    const query = QUERIES[name as keyof typeof QUERIES] as (read: HistoryRead, params: unknown) => unknown;
+    const query = queries[name] as (read: HistoryRead, params: unknown) => unknown;
     const sqlite = connection();
     sqlite.run("BEGIN");
     try {
@@ -80,10 +86,18 @@ export function createHistoryServer(post: (message: FromWorker) => void): Histor
       }
       const { id } = message;
       try {
-        post({ type: "result", id, value: answer(message) });
+        const value = answer(message);
+        post({ type: "result", id, value }, bytesIn(value));
       } catch (error) {
-        post({ type: "failed", id, failure: failureOf(error) });
+        post({ type: "failed", id, failure: failureOf(error) }, []);
       }
     },
   };
+}
+
+/** The bytes of a finished answer. */
+function bytesIn(value: unknown): ArrayBuffer[] {
+  if (typeof value !== "object" || value === null || !("body" in value)) return [];
+  const { body } = value;
+  return body instanceof Uint8Array && body.buffer instanceof ArrayBuffer ? [body.buffer] : [];
 }

@@ -1,4 +1,5 @@
 import type { HistoryRead, KnownFeature } from "../history/read.ts";
+import type { Condition } from "./filters.ts";
 import type { Range } from "./range.ts";
 
 /**
@@ -33,11 +34,14 @@ function keyOf({ server, daemon, feature }: Pick<KnownFeature, "server" | "daemo
   return `${server}\0${daemon}\0${feature}`;
 }
 
-/** Every name that sessions hold: what an anonymized caller's filter is looked up in. */
-export function namesOf(read: Pick<HistoryRead, "all">): { users: string[]; hosts: string[] } {
+/** Every name that the sessions of a condition hold: what an anonymized caller's filter is looked up in. */
+export function namesOf(
+  read: Pick<HistoryRead, "all">,
+  { sql, values }: Condition,
+): { readonly users: readonly string[]; readonly hosts: readonly string[] } {
   const distinct = (column: string) =>
     read
-      .all<{ name: string }>(`SELECT DISTINCT ${column} AS name FROM sessions WHERE ${column} IS NOT NULL`)
-      .map(({ name }) => name);
+      .all<{ name: string | null }>(`SELECT DISTINCT ${column} AS name FROM sessions WHERE ${sql}`, ...values)
+      .flatMap(({ name }) => (name === null ? [] : [name]));
   return { users: distinct("user"), hosts: distinct("host") };
 }

@@ -1,0 +1,101 @@
+import type { FeatureReading } from "../../src/domain/reading.ts";
+import type { MonitoredServer } from "../../src/domain/server.ts";
+import { MINUTE } from "../../src/simulator/calendar.ts";
+import { wholeReading } from "../../src/simulator/reading-parts.ts";
+import { createHistory } from "../../src/store/history/history.ts";
+import { createLive } from "../../src/store/live.ts";
+import { openStore, type Store } from "../../src/store/open.ts";
+import { SILENT, serversOf } from "./history-file.ts";
+import { nameOf, type Year, type YearSize } from "./history-year.ts";
+import { median } from "./measure.ts";
+
+const CYCLES = 15;
+
+/** Median ms of a cycle: every server polled once, each poll a transaction with its picture, sessions and counts. */
+export async function ingest(directory: string, year: Year, size: YearSize, at: number): Promise<number> {
+  const store = openStore({ directory, log: SILENT });
+  try {
+    const clock = { time: at, now: () => clock.time };
+    const room = createHistory({ store, clock, log: SILENT, timers: { set: () => null, clear() {} } });
+    const servers = serversOf(size);
+    const live = createLive({
+      ...{ store, servers, clock, log: SILENT, recorder: room.recorder },
+      commit: async (work) => store.transaction(() => work()),
+      timers: { after: () => () => {} },
+    });
+    const times: number[] = [];
+    for (let cycle = 0; cycle <= CYCLES; cycle++) {
+      clock.time = at + cycle * MINUTE;
+      const outcomes = servers.map((server, place) => pollOf(year, size, server, place, clock.time));
+      Bun.gc(true);
+      const begun = performance.now();
+      for (const outcome of outcomes) await live.record(outcome, null);
+      // The first one opens everything.
+      if (cycle > 0) times.push(performance.now() - begun);
+    }
+    await live.stop();
+    return median(times);
+  } finally {
+    forgetPolls(store, size);
+    store.close();
+  }
+}
+
+/** Takes back what the polls behind the generated history left, so that the next measurement finds it as it was. */
+function forgetPolls({ sqlite, transaction }: Store, { end }: YearSize): void {
+  transaction(() => {
+    sqlite.run("DELETE FROM sessions WHERE ended_at IS NULL");
+    sqlite.run("DELETE FROM sessions WHERE ended_at > ? AND first_seen_at >= ?", [end, end]);
+    sqlite.run("DELETE FROM samples WHERE at >= ?", [end]);
+    sqlite.run("DELETE FROM coverage WHERE from_at >= ?", [end]);
+    sqlite.run("UPDATE coverage SET read_at = ?, until_at = ?, running = 1", [end - MINUTE, end]);
+    for (const table of ["history_open", "picture_parts", "pictures"]) sqlite.run(`DELETE FROM ${table}`);
+  });
+}
+
+function pollOf(year: Year, size: YearSize, server: MonitoredServer, place: number, at: number) {
+  const features = Array.from({ length: size.features }, (_, number): FeatureReading => {
+    const index = place * size.features + number;
+    const { held, total } = year.weekOf(index, at).played;
+    const now = held.filter(({ from, until }) => from <= at && at < until);
+    return {
+      ...{ daemon: "vendord", name: nameOf(size, index).feature, total, unlimited: false, error: null },
+      ...{ pools: [], reservations: [], queue: [], consistency: "ok", cut: false },
+      used: now.reduce((sum, { count }) => sum + count, 0),
+      checkouts: now.map(({ user, from, count }) => ({
+        ...{
+          user: `user${user}`,
+          host: `ws-${user}`,
+          display: null,
+          qualifier: null,
+          version: "v2026.09",
+          count,
+        },
+        ...{ handle: null, pid: null, startedAt: from, lingerSeconds: null, borrowed: false, pool: 0 },
+      })),
+    };
+  });
+  const empty = new Uint8Array();
+  return {
+    ...{
+      serverId: server.id,
+      startedAt: at - 40,
+      finishedAt: at,
+      durationMs: 40,
+      error: null,
+      reachability: [],
+    },
+    reading: wholeReading({
+      ...{
+        manager: "flexnet",
+        reportTime: null,
+        toolVersion: null,
+        members: [],
+        daemons: [],
+        features,
+        errors: [],
+      },
+    }),
+    raw: { argv: [], exitCode: 0, signal: null, stdout: empty, stderr: empty, truncated: false },
+  };
+}

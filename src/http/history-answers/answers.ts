@@ -1,0 +1,34 @@
+import type { HistoryRead } from "../../store/history/read.ts";
+import type { Pseudonyms } from "../anonymous/pseudonyms.ts";
+import { type DenialsAsked, denialsAnswer } from "./denials.ts";
+import { type EfficiencyAsked, efficiencyAnswer } from "./efficiency.ts";
+import { type HeatmapAsked, heatmapAnswer } from "./heatmap.ts";
+import { type SessionsAsked, sessionsAnswer } from "./sessions.ts";
+import { type StatsAsked, statsAnswer } from "./stats.ts";
+import { type UsageAsked, usageAnswer } from "./usage.ts";
+
+/**
+ * What the routes of history ask: each makes a whole answer, to the last byte, where it is read. An answer of a large
+ * site has megabytes, and the event loop is to do no more than to hand them on.
+ */
+export function historyAnswers(pseudonymsOf: (read: HistoryRead) => Pseudonyms) {
+  const hidden = (read: HistoryRead, { anonymize }: Audience) => (anonymize ? pseudonymsOf(read) : null);
+  return {
+    stats: (read: HistoryRead, asked: StatsAsked) => statsAnswer(read, asked),
+    heatmap: (read: HistoryRead, asked: HeatmapAsked) => heatmapAnswer(read, asked),
+    efficiency: (read: HistoryRead, asked: EfficiencyAsked) => efficiencyAnswer(read, asked),
+    sessions: (read: HistoryRead, asked: SessionsAsked & Audience) =>
+      sessionsAnswer(read, asked, hidden(read, asked)),
+    usage: (read: HistoryRead, asked: UsageAsked & Audience) => usageAnswer(read, asked, hidden(read, asked)),
+    denials: (read: HistoryRead, asked: DenialsAsked & Audience) =>
+      denialsAnswer(read, asked, hidden(read, asked)),
+  };
+}
+
+export type HistoryAnswers = ReturnType<typeof historyAnswers>;
+
+/** Who asks; everything is made for one or the other. */
+export interface Audience {
+  /** No name of a person or a host may be in the answer, nor tell by its order. */
+  readonly anonymize: boolean;
+}

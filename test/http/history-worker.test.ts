@@ -1,0 +1,67 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { createPseudonyms } from "../../src/http/anonymous/pseudonyms.ts";
+import type { HistoryAnswers } from "../../src/http/history-answers/answers.ts";
+import { createHistoryClient } from "../../src/store/history/client.ts";
+import { installationSecret } from "../../src/store/secrets.ts";
+import * as a from "../domain/make.ts";
+import { createRig } from "../store/history/rig.ts";
+import { cleanUp, later } from "../store/place.ts";
+
+afterEach(cleanUp);
+
+/** The answers as the daemon has them made: by a worker, over a connection of its own. */
+async function worker() {
+  const rig = createRig();
+  const checkouts = [a.checkout({ user: "ann", host: "WS1", display: "ann:0", startedAt: null })];
+  const features = [a.feature({ name: "compiler", total: 2, used: 1, checkouts })];
+  for (const at of [a.NOON, a.NOON + 60_000])
+    await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }));
+  const client = createHistoryClient<HistoryAnswers>({
+    ...{ path: rig.store.path, clock: rig.clock, log: rig.log },
+  });
+  later(() => client.stop());
+  const asked = (anonymize: boolean, users: readonly string[] | null = null) => ({
+    ...({ now: rig.clock.time, intervals: { eda: 60_000 }, start: null, end: null } as const),
+    ...({ limit: 100, offset: 0, format: "json", anonymize } as const),
+    filter: { servers: null, features: null, users, hosts: null },
+    sort: { field: "firstSeenAt", descending: true } as const,
+  });
+  return { rig, client, asked };
+}
+
+const textOf = ({ body }: { readonly body: Uint8Array }) => new TextDecoder().decode(body);
+
+describe("answers of the worker of history", () => {
+  test("come as bytes with their headers", async () => {
+    const { client, asked } = await worker();
+    const answer = await client.query("sessions", asked(false));
+    expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
+    expect(JSON.parse(textOf(answer))).toMatchObject({
+      ...{ total: 1, limit: 100, offset: 0 },
+      sessions: [{ user: "ann", host: "WS1", display: "ann:0" }],
+    });
+    const csv = await client.query("sessions", { ...asked(false), format: "csv" });
+    expect(csv.headers["x-total-count"]).toBe("1");
+    expect(textOf(csv).split("\r\n")).toHaveLength(3);
+  });
+
+  test("are made under the installation's pseudonyms for those who may not know names", async () => {
+    const { rig, client, asked } = await worker();
+    const pseudonyms = createPseudonyms(installationSecret(rig.store, "pseudonyms"));
+    const hidden = textOf(await client.query("sessions", asked(true)));
+    expect(hidden).not.toMatch(/ann|ws1/i);
+    const ann = pseudonyms.user("ann");
+    expect(JSON.parse(hidden)).toMatchObject({
+      sessions: [{ user: ann, host: pseudonyms.host("ws1"), display: null }],
+    });
+    const found = async (user: string) =>
+      JSON.parse(textOf(await client.query("sessions", asked(true, [user])))).total;
+    expect([await found(ann), await found("ann")]).toEqual([1, 0]);
+  });
+
+  test("name nobody rather than somebody where there is no secret", async () => {
+    const { client, asked } = await worker();
+    await expect(client.query("sessions", asked(true))).rejects.toThrow("secret");
+    expect(textOf(await client.query("sessions", asked(false)))).toContain("ann");
+  });
+});
