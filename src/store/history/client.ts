@@ -38,6 +38,8 @@ export interface HistoryClientDeps {
   readonly log: Log;
   /** Starts the worker; tests give their own. */
   readonly startWorker?: () => Worker;
+  /** How long the worker may go on with what nobody wants; tests have less patience. */
+  readonly stuckMs?: number;
 }
 
 interface Waiting {
@@ -60,6 +62,7 @@ export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>
   clock,
   log,
   startWorker = startHistoryWorker,
+  stuckMs = STUCK_MS,
 }: HistoryClientDeps): HistoryClient<Queries> {
   const waiting = new Map<number, Waiting>();
   /** What the worker has not answered yet, wanted or not. It takes one after the other: the first is being worked on. */
@@ -113,7 +116,7 @@ export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>
     stuck = null;
     const [first] = posted;
     if (first === undefined || waiting.has(first)) return;
-    stuck = setTimeout(() => replace(), STUCK_MS);
+    stuck = setTimeout(replace, stuckMs);
     stuck.unref();
   }
 

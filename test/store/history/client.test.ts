@@ -5,6 +5,7 @@ import * as a from "../../domain/make.ts";
 import { cleanUp, later } from "../place.ts";
 import { recordingLog } from "../recording-log.ts";
 import { createRig, outcomeOf } from "./rig.ts";
+import type { STUCK_QUERIES } from "./stuck-worker.ts";
 
 afterEach(cleanUp);
 
@@ -101,5 +102,64 @@ describe("queries of history, in a worker", () => {
     client.stop();
     expect(await waiting).toMatchObject({ code: "CLOSED" });
     expect(client.query("features", {})).rejects.toMatchObject({ code: "CLOSED" });
+  });
+});
+
+/** Takes some seconds on any machine. */
+const LONG = 40_000_000;
+
+describe("queries that nobody waits for", () => {
+  async function busy() {
+    const { rig } = await withHistory();
+    const workers: Worker[] = [];
+    const client = createHistoryClient<typeof STUCK_QUERIES>({
+      ...{ path: rig.store.path, clock: rig.clock, log: recordingLog(), stuckMs: 50 },
+      startWorker() {
+        const worker = new Worker(new URL("./stuck-worker.ts", import.meta.url).href);
+        workers.push(worker);
+        return worker;
+      },
+    });
+    later(() => client.stop());
+    await client.query("features", {});
+    return { client, workers };
+  }
+
+  test("hold up nobody: another worker takes over from one that is stuck in a statement", async () => {
+    const { client, workers } = await busy();
+    const control = new AbortController();
+    const begun = new SharedArrayBuffer(4);
+    const { signal } = control;
+    const dead = client.query("count", { until: LONG, begun }, { signal }).catch((reason) => reason);
+    const alive = client.query("features", {});
+    while (Atomics.load(new Int32Array(begun), 0) === 0) await Bun.sleep(1);
+    control.abort(new Error("gone"));
+    const abortedAt = performance.now();
+    expect(await alive).toHaveLength(1);
+    expect(performance.now() - abortedAt).toBeLessThan(1_500);
+    expect((await dead).message).toBe("gone");
+    expect(workers).toHaveLength(2);
+  });
+
+  test("are dropped unread: fifty that were given up cost the next one nothing", async () => {
+    const { client, workers } = await busy();
+    const control = new AbortController();
+    const { signal } = control;
+    const dead = Array.from({ length: 50 }, () =>
+      client.query("count", { until: 3_000_000 }, { signal }).catch(() => "gone"),
+    );
+    control.abort();
+    expect(await client.query("count", { until: 3 })).toBe(3);
+    expect(new Set(await Promise.all(dead))).toEqual(new Set(["gone"]));
+    expect(workers.length).toBeLessThanOrEqual(2);
+  });
+
+  test("while they are wanted, take their time", async () => {
+    const { client, workers } = await busy();
+    const [slow, next] = await Promise.all([
+      client.query("count", { until: 3_000_000 }),
+      client.query("features", {}),
+    ]);
+    expect([slow, next.length, workers.length]).toEqual([3_000_000, 1, 1]);
   });
 });
