@@ -1,5 +1,5 @@
 import type { Step } from "../../src/domain/history.ts";
-import { mergeRollups, rollupOf } from "../../src/domain/rollup.ts";
+import { mergeRollups, rollupOf } from "../../src/domain/rollup-sum.ts";
 import { DAY, HOUR, MINUTE, type Week, weekAt } from "../../src/simulator/calendar.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Step } from "../../domain/history.ts";
-import { mergeRollups, rollupOf } from "../../domain/rollup.ts";
+import { mergeRollups, rollupOf } from "../../domain/rollup-sum.ts";
 import type { Store } from "../open.ts";
 import { type CountDenials, createDenialCounts } from "./denial-counts.ts";
 import type { OpenBucket, OpenBuckets } from "./open-buckets.ts";

@@ -36,10 +36,11 @@ export interface HistoryRead {
   days(feature: KnownFeature, start: number, end: number): readonly Bucket[];
   /**
    * All of [start, end) in one rollup: whole days and hours where they are stored, steps at the edges.
-   * Where only rollups reach, the range is widened to whole hours. `users` only when asked for.
+   * Where only rollups reach, the range is widened to whole hours. `users` only when asked for: those who had a session
+   * in a UTC hour of the range, cut to it, in which somebody looked.
    */
   over(feature: KnownFeature, start: number, end: number, withUsers?: boolean): Rollup;
-  /** The same for many features, read day by day: the way for whole sites. In the order of the features. */
+  /** The same for many features, some days of many at a time: the way for whole sites. In the order of the features. */
   overMany(
     features: readonly KnownFeature[],
     start: number,

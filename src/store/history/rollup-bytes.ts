@@ -1,5 +1,15 @@
 import type { Bucket, Level, Rollup, RollupGroup } from "../../domain/rollup.ts";
-import { type ByteReader, createByteReader, createByteWriter } from "./bytes.ts";
+import { createByteWriter } from "./bytes.ts";
+import {
+  DENIALS,
+  FULL,
+  type RollupSink,
+  readRollup,
+  SKIP,
+  TO_THE_END,
+  UNKNOWN,
+  UNLIMITED,
+} from "./read-rollup.ts";
 import { concat } from "./sample-day.ts";
 import { DAY_MS, HOUR_MS } from "./spans.ts";
 
@@ -11,43 +21,73 @@ import { DAY_MS, HOUR_MS } from "./spans.ts";
 const SAME_AS_BEFORE = 32;
 const HOUR_BITS = 31;
 
-const TO_THE_END = 1;
-const DENIALS = 2;
-/** One group whose levels fill the bucket: the last level's time follows from the others. */
-const FULL = 4;
-
-/** What a total is written as: 0 unknown, 1 unlimited, else the total and 2. */
-const UNKNOWN = 0;
-const UNLIMITED = 1;
-
 export function packDayRollup(dayAt: number, rollup: Rollup): Uint8Array {
   return packBody({ at: dayAt, rollup }, DAY_MS);
 }
 
-/** `users` false leaves them out, which saves most of the time. */
+/** `users` false leaves them out. */
 export function unpackDayRollup(dayAt: number, data: Uint8Array, users = true): Rollup {
-  return unpackBody(createByteReader(data), dayAt, DAY_MS, users);
+  const made = createMade();
+  readRollup(data, 0, dayAt, DAY_MS, made, users);
+  return made.rollup();
 }
 
 /** The hours of a day, ascending; those that nothing is known of are left out. */
 export function unpackHours(dayAt: number, data: Uint8Array, users = true): Bucket[] {
   const buckets: Bucket[] = [];
-  const reader = createByteReader(data);
+  const made = createMade();
   let before: Rollup | null = null;
   let beforeAt = 0;
-  while (reader.left > 0) {
-    const head = reader.byte();
+  for (let place = 0; place < data.length; ) {
+    const head = data[place++] ?? 0;
     const at = dayAt + (head & HOUR_BITS) * HOUR_MS;
     let rollup: Rollup;
     if ((head & SAME_AS_BEFORE) !== 0 && before !== null) {
       const { coveredUntil } = before;
       rollup = { ...before, coveredUntil: coveredUntil === null ? null : coveredUntil - beforeAt + at };
-    } else rollup = unpackBody(reader, at, HOUR_MS, users);
+    } else {
+      place = readRollup(data, place, at, HOUR_MS, made, users);
+      rollup = made.rollup();
+    }
     buckets.push({ at, rollup });
     before = rollup;
     beforeAt = at;
   }
   return buckets;
+}
+
+/** A rollup as it was packed, piece by piece. */
+function createMade(): RollupSink & { rollup(): Rollup } {
+  let groups: { total: number | null; unlimited: boolean; levels: Level[] }[] = [];
+  let total: number | null = null;
+  let coveredUntil: number | null = null;
+  let users: number[] = [];
+  let denials: number | null = null;
+  return {
+    level(issued, unlimited, used, ms) {
+      const last = groups.at(-1);
+      if (last !== undefined && last.total === issued && last.unlimited === unlimited)
+        last.levels.push([used, ms]);
+      else groups.push({ total: issued, unlimited, levels: [[used, ms]] });
+    },
+    covered(until, issued) {
+      coveredUntil = until;
+      total = issued;
+    },
+    user: (id) => void users.push(id),
+    denials(count) {
+      denials = count;
+    },
+    rollup() {
+      const rollup = { groups, total, coveredUntil, users, denials };
+      groups = [];
+      total = null;
+      coveredUntil = null;
+      users = [];
+      denials = null;
+      return rollup;
+    },
+  };
 }
 
 /** The day with an hour put in its place; one of which nothing is known is left out. */
@@ -76,15 +116,14 @@ function record(hour: number, body: Uint8Array, before: Uint8Array | null): Uint
 /** Where the body of each hour lies. */
 function recordsOf(data: Uint8Array): { hour: number; from: number; to: number }[] {
   const records: { hour: number; from: number; to: number }[] = [];
-  const reader = createByteReader(data);
   let from = 0;
   let to = 0;
-  while (reader.left > 0) {
-    const head = reader.byte();
+  for (let place = 0; place < data.length; ) {
+    const head = data[place++] ?? 0;
     if ((head & SAME_AS_BEFORE) === 0) {
-      from = reader.at;
-      skipBody(reader);
-      to = reader.at;
+      from = place;
+      place = readRollup(data, place, 0, HOUR_MS, SKIP, false);
+      to = place;
     }
     records.push({ hour: head & HOUR_BITS, from, to });
   }
@@ -121,40 +160,6 @@ function packBody({ at, rollup }: Bucket, spanMs: number): Uint8Array {
   return writer.take();
 }
 
-function unpackBody(reader: ByteReader, at: number, spanMs: number, withUsers = true): Rollup {
-  const flags = reader.byte();
-  const full = (flags & FULL) !== 0;
-  const count = full ? 1 : reader.number();
-  const groups: RollupGroup[] = [];
-  for (let left = count; left > 0; left--) {
-    const code = reader.number();
-    const levels: Level[] = [];
-    let used = 0;
-    let rest = spanMs;
-    for (let more = reader.number(); more > 0; more--) {
-      used += reader.number();
-      const ms = full && more === 1 ? rest : reader.number();
-      rest -= ms;
-      levels.push([used, ms]);
-    }
-    groups.push({ total: code > UNLIMITED ? code - 2 : null, unlimited: code === UNLIMITED, levels });
-  }
-  const total = groups.length > 1 ? asOptional(reader.number()) : (groups[0]?.total ?? null);
-  const until = (flags & TO_THE_END) !== 0 ? spanMs : reader.number();
-  const users: number[] = [];
-  let user = 0;
-  for (let left = reader.number(); left > 0; left--) {
-    user += reader.number();
-    if (withUsers) users.push(user);
-  }
-  const denials = (flags & DENIALS) !== 0 ? reader.number() : null;
-  return { groups, total, coveredUntil: groups.length === 0 ? null : at + until, users, denials };
-}
-
-function skipBody(reader: ByteReader): void {
-  unpackBody(reader, 0, HOUR_MS);
-}
-
 function totalCode({ total, unlimited }: RollupGroup): number {
   if (unlimited) return UNLIMITED;
   return total === null ? UNKNOWN : total + 2;
@@ -168,8 +173,4 @@ function sumOf(levels: readonly Level[]): number {
 
 function optional(value: number | null): number {
   return value === null ? 0 : value + 1;
-}
-
-function asOptional(value: number): number | null {
-  return value === 0 ? null : value - 1;
 }

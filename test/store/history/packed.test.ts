@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Step } from "../../../src/domain/history.ts";
-import { mergeRollups, type Rollup, rollupOf } from "../../../src/domain/rollup.ts";
+import type { Rollup } from "../../../src/domain/rollup.ts";
+import { mergeRollups, rollupOf } from "../../../src/domain/rollup-sum.ts";
 import { createByteReader, createByteWriter } from "../../../src/store/history/bytes.ts";
 import {
   packDayRollup,

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
-import { coveredMs, mergeRollups, rollupOf } from "../../../src/domain/rollup.ts";
+import { coveredMs } from "../../../src/domain/rollup.ts";
+import { mergeRollups, rollupOf } from "../../../src/domain/rollup-sum.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/store/history/spans.ts";
 import * as a from "../../domain/make.ts";
 import { cleanUp } from "../place.ts";
