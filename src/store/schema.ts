@@ -135,6 +135,7 @@ export const sessions = sqliteTable(
     index("sessions_by_feature")
       .on(table.serverId, table.daemon, table.feature, table.endedAt, table.firstSeenAt)
       .where(isNotNull(table.endedAt)),
+    index("sessions_by_start").on(table.firstSeenAt),
   ],
 );
 

@@ -1,6 +1,5 @@
 import { SessionRecord } from "../../domain/history-records.ts";
 import type { HistoryRead } from "../../store/history/read.ts";
-import { allOf, overlapCondition, sessionCondition } from "../../store/statistics/filters.ts";
 import { namesOf } from "../../store/statistics/people.ts";
 import { type SessionsQuery, sessionRecord, sessionsQuery } from "../../store/statistics/session-list.ts";
 import { type NamesFor, namesFor } from "../anonymous/names.ts";
@@ -19,10 +18,7 @@ export function sessionsAnswer(
   pseudonyms: Pseudonyms | null,
 ): Answer {
   const { filter, start, end, limit, offset, format } = asked;
-  const people = namesFor(pseudonyms, () => {
-    const anybody = sessionCondition({ ...filter, users: null, hosts: null });
-    return namesOf(read, allOf([anybody, overlapCondition(start, end)]));
-  });
+  const people = namesFor(pseudonyms, () => namesOf(read, filter, { start, end }));
   const { rows, total } = sessionsQuery(read, { ...asked, filter: people.wanted(filter) });
   return rowsAnswer(
     {

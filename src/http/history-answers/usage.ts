@@ -2,7 +2,6 @@ import { iso } from "../../domain/clock.ts";
 import { UsageRecord } from "../../domain/history-records.ts";
 import type { UsageGroup, UsageKey } from "../../domain/stats/usage.ts";
 import type { HistoryRead } from "../../store/history/read.ts";
-import { allOf, overlapCondition, sessionCondition } from "../../store/statistics/filters.ts";
 import { namesOf } from "../../store/statistics/people.ts";
 import { type UsageQuery, usageQuery } from "../../store/statistics/usage.ts";
 import { type NamesFor, namesFor } from "../anonymous/names.ts";
@@ -20,10 +19,7 @@ export interface UsageAsked extends UsageQuery {
 
 export function usageAnswer(read: HistoryRead, asked: UsageAsked, pseudonyms: Pseudonyms | null): Answer {
   const { filter, groupBy, start, end, limit, offset, format } = asked;
-  const people = namesFor(pseudonyms, () => {
-    const anybody = sessionCondition({ ...filter, users: null, hosts: null });
-    return namesOf(read, allOf([anybody, overlapCondition(start, end)]));
-  });
+  const people = namesFor(pseudonyms, () => namesOf(read, filter, { start, end }));
   const { rows, total } = usageQuery(read, { ...asked, filter: people.wanted(filter) });
   return rowsAnswer(
     {

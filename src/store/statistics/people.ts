@@ -1,5 +1,5 @@
 import type { HistoryRead, KnownFeature } from "../history/read.ts";
-import type { Condition } from "./filters.ts";
+import { overlapping, type SessionFilter, sessionCondition } from "./filters.ts";
 import type { Range } from "./range.ts";
 
 /**
@@ -34,14 +34,21 @@ function keyOf({ server, daemon, feature }: Pick<KnownFeature, "server" | "daemo
   return `${server}\0${daemon}\0${feature}`;
 }
 
-/** Every name that the sessions of a condition hold: what an anonymized caller's filter is looked up in. */
+/**
+ * Every name in the sessions that overlap a range, its own users and hosts left aside: what an anonymized caller's
+ * filter is looked up in.
+ */
 export function namesOf(
   read: Pick<HistoryRead, "all">,
-  { sql, values }: Condition,
+  filter: SessionFilter,
+  { start, end }: { readonly start: number | null; readonly end: number | null },
 ): { readonly users: readonly string[]; readonly hosts: readonly string[] } {
-  const distinct = (column: string) =>
-    read
-      .all<{ name: string | null }>(`SELECT DISTINCT ${column} AS name FROM sessions WHERE ${sql}`, ...values)
+  const anybody = sessionCondition({ ...filter, users: null, hosts: null });
+  const distinct = (column: string) => {
+    const { sql, values } = overlapping(`${column} AS name`, anybody, start, end);
+    return read
+      .all<{ name: string | null }>(`SELECT DISTINCT name FROM ${sql}`, ...values)
       .flatMap(({ name }) => (name === null ? [] : [name]));
+  };
   return { users: distinct("user"), hosts: distinct("host") };
 }

@@ -2,20 +2,12 @@ import { iso } from "../../domain/clock.ts";
 import type { SessionRecord } from "../../domain/history-records.ts";
 import type { Session } from "../../domain/session.ts";
 import type { HistoryRead } from "../history/read.ts";
-import { allOf, overlapCondition, type SessionFilter, sessionCondition } from "./filters.ts";
+import { overlapping, type SessionFilter, sessionCondition } from "./filters.ts";
 import { type Asked, type Holdings, holdings } from "./open-sessions.ts";
 
-/** What sessions can be sorted by: nothing that tells of a name. */
+/** What sessions can be sorted by, as their columns are called when read: nothing that tells of a name. */
 export const SESSION_ORDERS = ["firstSeenAt", "lastSeenAt", "endedAt", "startedAt", "count"] as const;
 export type SessionOrder = (typeof SESSION_ORDERS)[number];
-
-const COLUMN_OF: Readonly<Record<SessionOrder, string>> = {
-  firstSeenAt: "first_seen_at",
-  lastSeenAt: "last_seen_at",
-  endedAt: "ended_at",
-  startedAt: "started_at",
-  count: "count",
-};
 
 export interface SessionsQuery extends Asked {
   readonly filter: SessionFilter;
@@ -46,19 +38,23 @@ export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, 
 /** Who had what, when. Nulls last whichever way it goes, ties by id. */
 export function sessionsQuery(read: HistoryRead, query: SessionsQuery): SessionsResult {
   const { sort, limit, offset } = query;
-  const { sql, values } = allOf([sessionCondition(query.filter), overlapCondition(query.start, query.end)]);
+  const { start, end } = query;
+  const filter = sessionCondition(query.filter);
   const direction = sort.descending ? "DESC" : "ASC";
+  // What is never null is sorted by its index where nothing is said of nulls.
+  const nulls = sort.field === "endedAt" || sort.field === "startedAt" ? "NULLS LAST" : "";
+  const found = overlapping(SESSION_COLUMNS, filter, start, end);
   const rows = read.all<Session>(
-    `SELECT ${SESSION_COLUMNS} FROM sessions WHERE ${sql}
-     ORDER BY ${COLUMN_OF[sort.field]} ${direction} NULLS LAST, id ${direction} LIMIT ? OFFSET ?`,
-    ...values,
+    `SELECT * FROM ${found.sql} ORDER BY ${sort.field} ${direction} ${nulls}, id ${direction} LIMIT ? OFFSET ?`,
+    ...found.values,
     limit,
     offset,
   );
   read.checkpoint();
+  const counted = overlapping("1", filter, start, end);
   const [count] = read.all<{ total: number }>(
-    `SELECT count(*) AS total FROM sessions WHERE ${sql}`,
-    ...values,
+    `SELECT count(*) AS total FROM ${counted.sql}`,
+    ...counted.values,
   );
   const held = holdings(read, query);
   return { rows: rows.map((session) => listed(session, held)), total: count?.total ?? 0 };

@@ -1,6 +1,7 @@
 import type { HeldSession } from "../../domain/stats/holding.ts";
 import type { HistoryRead } from "../history/read.ts";
 import { allOf, type Condition } from "./filters.ts";
+import type { Range } from "./range.ts";
 
 /** Rows in memory at once. */
 const SLICE_ROWS = 10_000;
@@ -8,24 +9,37 @@ const SLICE_ROWS = 10_000;
 const COLUMNS = `id, server_id AS server, daemon, feature, user, host, count,
   began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason`;
 
-/** Visits sessions in the order of their ids, in slices, so that any number of them fits. */
+/**
+ * Visits the sessions that overlap a range, in slices, so that any number of them fits: first those that ended, in the
+ * order in which they did, then the open ones.
+ */
 export function eachSession(
   read: Pick<HistoryRead, "all" | "checkpoint">,
   wanted: Condition,
+  { start, end }: Range,
   visit: (session: HeldSession) => void,
 ): void {
-  for (let after = -1; ; ) {
-    const { sql, values } = allOf([{ sql: "id > ?", values: [after] }, wanted]);
+  const began: Condition = { sql: "began_at < ?", values: [end] };
+  const slice = (place: Condition, order: string): (HeldSession & { readonly id: number }) | undefined => {
+    const { sql, values } = allOf([wanted, began, place]);
     const rows = read.all<HeldSession & { readonly id: number }>(
-      `SELECT ${COLUMNS} FROM sessions WHERE ${sql} ORDER BY id LIMIT ${SLICE_ROWS}`,
+      `SELECT ${COLUMNS} FROM sessions WHERE ${sql} ORDER BY ${order} LIMIT ${SLICE_ROWS}`,
       ...values,
     );
     for (const row of rows) visit(row);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < SLICE_ROWS) return;
-    after = last.id;
     read.checkpoint();
+    return rows.length < SLICE_ROWS ? undefined : rows.at(-1);
+  };
+  let last = slice({ sql: "ended_at > ?", values: [start] }, "ended_at, id");
+  while (last !== undefined) {
+    const { id, endedAt } = last;
+    last = slice(
+      { sql: "ended_at >= ? AND (ended_at > ? OR id > ?)", values: [endedAt, endedAt, id] },
+      "ended_at, id",
+    );
   }
+  last = slice({ sql: "ended_at IS NULL", values: [] }, "id");
+  while (last !== undefined) last = slice({ sql: "ended_at IS NULL AND id > ?", values: [last.id] }, "id");
 }
 
 /** The sessions of one feature that overlap a range, by its index. */

@@ -1,6 +1,6 @@
 import { createUsage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
 import type { HistoryRead } from "../history/read.ts";
-import { allOf, overlapCondition, type SessionFilter, sessionCondition } from "./filters.ts";
+import { type SessionFilter, sessionCondition } from "./filters.ts";
 import { type Asked, holdings } from "./open-sessions.ts";
 import type { Range } from "./range.ts";
 import { eachSession } from "./session-rows.ts";
@@ -38,7 +38,7 @@ export function usageQuery(read: HistoryRead, query: UsageQuery): UsageResult {
   const { filter, groupBy, start, end, timezone, limit, offset } = query;
   const usage = createUsage(groupBy, start, end, timezone);
   const { holdingOf } = holdings(read, query);
-  eachSession(read, allOf([sessionCondition(filter), overlapCondition(start, end)]), (session) =>
+  eachSession(read, sessionCondition(filter), { start, end }, (session) =>
     usage.add(session, holdingOf(session)),
   );
   const plain = USAGE_ORDERS_BY_KEY.flatMap((key) => (groupBy.includes(key) ? [key] : []));
