@@ -30,7 +30,9 @@ export async function runSteps(
   const done = new Set<string>();
   const planned = await planSteps(steps);
   const refusals = planned.flatMap(({ plan }) => (plan.kind === "refuse" ? [plan] : []));
-  for (const { why, fix } of refusals) io.err(`licmond: ${lines(why)}\n  fix: ${lines(fix)}\n`);
+  // Several steps may meet the same hindrance.
+  const said = new Set(refusals.map(({ why, fix }) => `licmond: ${lines(why)}\n  fix: ${lines(fix)}\n`));
+  for (const text of said) io.err(text);
   if (refusals.length > 0) {
     fail(io, "nothing was changed");
     return { outcome: "refused", done };

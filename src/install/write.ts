@@ -3,6 +3,7 @@ import {
   closeSync,
   constants,
   copyFileSync,
+  existsSync,
   fchmodSync,
   fsyncSync,
   mkdirSync,
@@ -42,10 +43,19 @@ export function copyWhole(source: string, path: string, rights: FileRights): voi
 
 /** Makes a directory and those above it that are missing; these are 0755, as directories of the system are. */
 export function makeDirectory(path: string, { mode, owner }: FileRights): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+  makeAbove(path);
   mkdirSync(path, { mode });
   if (owner !== null) chownSync(path, owner.uid, owner.gid);
   setMode(path, mode);
+}
+
+/** Directories above a path that are missing, open to all whatever the umask of who installs. */
+function makeAbove(path: string): void {
+  const above = dirname(path);
+  if (existsSync(above)) return;
+  makeAbove(above);
+  mkdirSync(above);
+  setMode(above, 0o755);
 }
 
 /** The mode as it is written, whatever the umask. */
@@ -59,8 +69,9 @@ export function setMode(path: string, mode: number): void {
 }
 
 function inPlaceOf(path: string, { mode, owner }: FileRights, make: (fresh: string) => void): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-  const fresh = join(dirname(path), `.${basename(path)}.${process.pid}.tmp`);
+  makeAbove(path);
+  // Always the same name: what a power cut leaves goes the next time.
+  const fresh = join(dirname(path), `.${basename(path)}.tmp`);
   rmSync(fresh, { force: true });
   try {
     make(fresh);

@@ -111,6 +111,18 @@ test("a link that leads out of the image is not followed", async () => {
   expect([treeOf(outside.root), treeOf(place.root).length]).toEqual([[], 1]);
 });
 
+const mayMount = Bun.spawnSync(["unshare", "--mount", "true"]).exitCode === 0;
+
+test.skipIf(!mayMount)("a read-only file system is told of, once", async () => {
+  await using place = await image();
+  const script = 'mount -t tmpfs -o ro none "$1" && exec "$2" install --root "$1"';
+  const child = Bun.spawnSync(["unshare", "--mount", "sh", "-c", script, "sh", place.root, BINARY]);
+  expect(child.exitCode).toBe(1);
+  expect(child.stderr.toString()).toBe(
+    `licmond: ${place.root} is on a read-only file system\n  fix: mount it writable (mount -o remount,rw)\nlicmond: nothing was changed\n`,
+  );
+});
+
 test("an image with the Debian package is left to apt", async () => {
   await using place = await image();
   mkdirSync(place.at("/var/lib/dpkg"), { recursive: true });

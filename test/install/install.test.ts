@@ -45,6 +45,20 @@ test("a fresh host gets everything, with its modes, in an order that works", asy
   ]);
 });
 
+test("modes do not depend on the umask, nor does what a power cut left behind stay", async () => {
+  await using rig = await createRig();
+  await rig.write("/usr/local/bin/.licmond.tmp", "half");
+  const umask = process.umask(0o077);
+  try {
+    await runAll(await steps(rig));
+  } finally {
+    process.umask(umask);
+  }
+  const paths = ["/etc/sysusers.d", "/etc/systemd/system", LAYOUT.binary, LAYOUT.unit, LAYOUT.data];
+  expect(paths.map((path) => modeOf(rig, path))).toEqual(["755", "755", "755", "644", "700"]);
+  expect(rig.tree().filter((line) => line.includes(".tmp"))).toEqual([]);
+});
+
 test("planning changes nothing at all, and runs nothing but questions", async () => {
   await using rig = await createRig();
   const all = await steps(rig, { start: true });
