@@ -23,6 +23,10 @@ export interface PlaceOptions {
   readonly logLevel?: "info" | "debug";
   /** Streams that may be open at the same time. */
   readonly streams?: number;
+  /** How often servers are polled without being asked to; default `1h`. */
+  readonly interval?: string;
+  /** Beside what every daemon gets. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", TZ: "UTC", LANG: "C.UTF-8" };
@@ -31,7 +35,7 @@ const START_DEADLINE_MS = 20_000;
 
 /** Starts the built binary over fake tools that print the outputs, and waits until it answers. */
 export async function startPlace(options: PlaceOptions): Promise<Place> {
-  const { outputs, concurrency = 8, logLevel = "info", streams = 2_000 } = options;
+  const { outputs, concurrency = 8, logLevel = "info", streams = 2_000, interval = "1h" } = options;
   const folder = await mkdtemp(join(tmpdir(), "licmond-bench-"));
   const tool = join(folder, "lmutil");
   const config = join(folder, "licmond.toml");
@@ -53,7 +57,7 @@ port = ${port}
 directory = "${join(folder, "storage")}"
 
 [collector]
-interval = "1h"
+interval = "${interval}"
 concurrency = ${concurrency}
 
 [limits]
@@ -76,7 +80,7 @@ ${addresses
 
   const daemon = Bun.spawn([BINARY, "serve", "--config", config], {
     cwd: folder,
-    env: ENVIRONMENT,
+    env: { ...ENVIRONMENT, ...options.environment },
     stdin: "ignore",
     stdout: Bun.file(join(folder, "log")),
     stderr: Bun.file(join(folder, "errors")),

@@ -3,6 +3,7 @@
  * Figures, not tests: they need a quiet machine, and the built binary (`bun run build`).
  */
 import { existsSync } from "node:fs";
+import { day } from "./day.ts";
 import { featuresHttp } from "./features-http.ts";
 import { gate } from "./gate.ts";
 import { history } from "./history.ts";
@@ -25,6 +26,7 @@ const BENCHES: readonly Bench[] = [
   streams,
   streamResume,
   history,
+  day,
 ];
 
 const names = process.argv.slice(2);
@@ -39,7 +41,7 @@ if (unknown.length > 0 || !existsSync(BINARY)) {
 
 const rows: Row[] = [];
 for (const bench of BENCHES) {
-  if (names.length > 0 && !names.includes(bench.name)) continue;
+  if (names.length > 0 ? !names.includes(bench.name) : bench.byNameOnly) continue;
   console.error(`${bench.name}: ${bench.what} …`);
   rows.push(...(await bench.run()));
 }

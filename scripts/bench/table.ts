@@ -18,6 +18,8 @@ export interface Bench {
   readonly name: string;
   /** One line for the list of benches. */
   readonly what: string;
+  /** It takes too long to run with all the others. */
+  readonly byNameOnly?: true;
   run(): Promise<readonly Row[]>;
 }
 
