@@ -15,6 +15,7 @@ import { startup } from "./startup.ts";
 import { streamResume } from "./stream-resume.ts";
 import { streams } from "./streams.ts";
 import { type Bench, holds, type Row, tableOf } from "./table.ts";
+import { yearOnDisk } from "./year-on-disk.ts";
 
 const BENCHES: readonly Bench[] = [
   startup,
@@ -27,6 +28,7 @@ const BENCHES: readonly Bench[] = [
   streamResume,
   history,
   day,
+  yearOnDisk,
 ];
 
 const names = process.argv.slice(2);
