@@ -1,0 +1,250 @@
+import { Database } from "bun:sqlite";
+import { afterEach, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { type BackupOptions, backUp } from "../../../src/store/backup/back-up.ts";
+import { examineDatabase } from "../../../src/store/backup/examine.ts";
+import { requireRoom } from "../../../src/store/backup/room.ts";
+import { createKeys } from "../../../src/store/keys.ts";
+import { MIGRATIONS } from "../../../src/store/migrations.ts";
+import { StoreError } from "../../../src/store/store-error.ts";
+import { fill } from "../damage/filled.ts";
+import { cleanUp, open, temporaryDirectory } from "../place.ts";
+import { plainKey } from "../plain-key.ts";
+
+afterEach(cleanUp);
+
+const isRoot = process.getuid?.() === 0;
+const NOBODY = 65534;
+const clock = { now: () => Date.now() };
+
+function place() {
+  const directory = temporaryDirectory();
+  const store = open(directory);
+  return { directory, store, filled: fill(store), file: join(temporaryDirectory(), "copy.db") };
+}
+
+const take = (directory: string, file: string, change: Partial<BackupOptions> = {}) =>
+  backUp({
+    directory,
+    file,
+    force: false,
+    onStep: () => {},
+    signal: new AbortController().signal,
+    ...change,
+  });
+
+async function refusal(work: Promise<unknown>): Promise<StoreError> {
+  const error = await work.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof StoreError) return error;
+  throw new Error(`it was not refused: ${String(error)}`);
+}
+
+describe("a backup", () => {
+  test("holds what was committed when it began, and tells what is in it", async () => {
+    const { directory, store, filled, file } = place();
+    const before = Date.now();
+    const steps: string[] = [];
+    const report = await take(directory, file, { onStep: (step) => void steps.push(step) });
+    expect([...new Set(steps)]).toEqual(["copy", "check"]);
+    expect(report).toMatchObject({
+      path: file,
+      schemaVersion: MIGRATIONS.length,
+      bytes: statSync(file).size,
+    });
+    const rows = Object.fromEntries(report.tables.map(({ name, rows }) => [name, rows]));
+    expect(rows).toMatchObject({ api_keys: filled.keys.length, events: 500, alerts: 1, secrets: 1 });
+    expect(report.rows).toBe(Object.values(rows).reduce((a, b) => a + b, 0));
+    expect(report.keys).toBe(filled.keys.length - 1);
+    expect(report.newestAt).toBe(filled.newestId);
+    expect(report.oldestAt).toBe(filled.newestId - 499);
+    expect(report.newestAt).toBeLessThanOrEqual(before);
+    expect(readdirSync(join(file, ".."))).toEqual(["copy.db"]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(store.checkDatabase().ok).toBe(true);
+  });
+
+  test("is the same licmond when a daemon opens it", async () => {
+    const { directory, filled, file } = place();
+    await take(directory, file);
+    const elsewhere = temporaryDirectory();
+    copyFileSync(file, join(elsewhere, "licmond.db"));
+    const keys = createKeys({ store: open(elsewhere), clock });
+    expect(keys.verify(filled.keys[1] ?? "").outcome).toBe("valid");
+    expect(keys.verify(filled.keys[0] ?? "").outcome).toBe("revoked");
+  });
+
+  test("takes nothing away from a writer meanwhile", async () => {
+    const { directory, store, file } = place();
+    const keys = createKeys({ store, clock });
+    let made = 0;
+    let longest = 0;
+    const done = take(directory, file).finally(() => {
+      over = true;
+    });
+    let over = false;
+    while (!over) {
+      const began = performance.now();
+      keys.create(plainKey({ name: `meanwhile-${made++}` }));
+      longest = Math.max(longest, performance.now() - began);
+      await Bun.sleep(1);
+    }
+    const { keys: copied } = await done;
+    expect(made).toBeGreaterThan(3);
+    // One moment of it: those made before, none twice.
+    expect(copied).toBeGreaterThanOrEqual(29);
+    expect(copied).toBeLessThanOrEqual(29 + made);
+    // Busy would have waited for its timeout of 5 s.
+    expect(longest).toBeLessThan(2_000);
+  });
+
+  test("never takes the place of a file without being told to", async () => {
+    const { directory, file } = place();
+    writeFileSync(file, "precious");
+    expect((await refusal(take(directory, file))).fix).toContain("--force");
+    expect(readFileSync(file, "utf8")).toBe("precious");
+    await take(directory, file, { force: true });
+    expect(examineDatabase(file).keys).toBe(29);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test("never takes the place of what the daemon works on, by any name", async () => {
+    const { directory, store } = place();
+    const link = join(temporaryDirectory(), "link");
+    symlinkSync(directory, link);
+    const before = statSync(store.path).ino;
+    for (const file of [
+      ...["licmond.db", "licmond.db-wal", "licmond.db-shm", "licmond.lock"].map((name) =>
+        join(directory, name),
+      ),
+      join(link, "licmond.db"),
+    ]) {
+      expect((await refusal(take(directory, file, { force: true }))).message).toContain("works on");
+    }
+    expect(statSync(store.path).ino).toBe(before);
+  });
+
+  test("says what is wrong: no directory, no file, no database, an unreadable one", async () => {
+    const { directory, file } = place();
+    expect((await refusal(take(directory, join(file, "..", "no", "such.db")))).message).toContain(
+      "no directory",
+    );
+    expect((await refusal(take(directory, join(file, ".."), { force: true }))).message).toContain(
+      "not a file",
+    );
+    expect((await refusal(take(temporaryDirectory(), file))).message).toContain("There is no database");
+    const other = temporaryDirectory();
+    const foreign = new Database(join(other, "licmond.db"));
+    foreign.run("CREATE TABLE songs (title TEXT)");
+    foreign.close();
+    expect((await refusal(take(other, file))).code).toBe("FOREIGN");
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test("of a damaged database is refused, and leaves nothing", async () => {
+    const { directory, store, file } = place();
+    store.close();
+    truncateSync(store.path, statSync(store.path).size - 3 * 4096);
+    expect((await refusal(take(directory, file))).code).toBe("CORRUPT");
+    expect(readdirSync(join(file, ".."))).toEqual([]);
+  });
+
+  test("that is called off leaves nothing, and takes what a killed one left with it", async () => {
+    const { directory, file } = place();
+    const gone = Bun.spawn(["true"]);
+    await gone.exited;
+    writeFileSync(`${file}.part-${gone.pid}`, "half");
+    writeFileSync(`${file}.part-${process.ppid}`, "of one that runs");
+    const abort = new AbortController();
+    const reason = new Error("called off");
+    const work = take(directory, file, { signal: abort.signal, onStep: () => abort.abort(reason) });
+    expect(await work.catch((error: unknown) => error)).toBe(reason);
+    expect(readdirSync(join(file, ".."))).toEqual([`copy.db.part-${process.ppid}`]);
+  });
+
+  test("needs room, and says how much", () => {
+    expect(() => requireRoom("/tmp", 50_000_000, "Free some.", 60_000_000)).toThrow(
+      "There is too little room in /tmp: 60 MB free, a copy of the database needs 50 MB",
+    );
+    requireRoom("/tmp", 50_000_000, "Free some.", 90_000_000);
+  });
+
+  test.if(isRoot)(
+    "made by root is the daemon's user's in the storage directory, and root's elsewhere",
+    async () => {
+      const { directory, file } = place();
+      chownSync(directory, NOBODY, NOBODY);
+      const inside = join(directory, "mine.db");
+      await take(directory, inside);
+      expect(statSync(inside)).toMatchObject({ uid: NOBODY, gid: NOBODY });
+      chownSync(join(file, ".."), NOBODY, NOBODY);
+      await take(directory, file);
+      expect(statSync(file)).toMatchObject({ uid: 0, gid: 0 });
+    },
+  );
+});
+
+describe("looking at a file", () => {
+  test("leaves no trace, also of one in the middle of its life", () => {
+    const { store } = place();
+    const directory = join(temporaryDirectory(), "raw");
+    mkdirSync(directory);
+    const raw = join(directory, "raw.db");
+    // The bytes of the file alone, with the mark of a write-ahead log and without the log.
+    store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    Bun.spawnSync(["cp", store.path, raw]);
+    chmodSync(directory, 0o500);
+    const before = readFileSync(raw);
+    expect(examineDatabase(raw).keys).toBe(29);
+    expect(readdirSync(directory)).toEqual(["raw.db"]);
+    expect(readFileSync(raw).equals(before)).toBe(true);
+  });
+
+  const bad: readonly [string, RegExp, (path: string) => void][] = [
+    ["a file that is not there", /There is no file/, () => {}],
+    ["a directory", /is not a file/, (path) => mkdirSync(path)],
+    ["an empty file", /is empty/, (path) => writeFileSync(path, "")],
+    ["a text", /is not a database/, (path) => writeFileSync(path, "hello ".repeat(1000))],
+    [
+      "a database of a newer licmond",
+      /newer licmond/,
+      (path) => {
+        const directory = temporaryDirectory();
+        const more = [...MIGRATIONS, { name: "9999-future", sql: "CREATE TABLE future (x TEXT)" }];
+        const store = open(directory, { migrations: more });
+        store.close();
+        copyFileSync(store.path, path);
+      },
+    ],
+    [
+      "a damaged one",
+      /is damaged/,
+      (path) => {
+        const { store } = place();
+        store.close();
+        copyFileSync(store.path, path);
+        truncateSync(path, statSync(path).size - 5000);
+      },
+    ],
+  ];
+  test.each(bad)("%s: %s", (_, message, prepare) => {
+    const path = join(temporaryDirectory(), "some.db");
+    prepare(path);
+    expect(() => examineDatabase(path)).toThrow(message);
+  });
+});

@@ -1,0 +1,223 @@
+import { Database } from "bun:sqlite";
+import { afterEach, describe, expect, test } from "bun:test";
+import {
+  chownSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { backUp } from "../../../src/store/backup/back-up.ts";
+import { restore } from "../../../src/store/backup/restore.ts";
+import { createEvents } from "../../../src/store/events.ts";
+import { createKeys } from "../../../src/store/keys.ts";
+import { MIGRATIONS } from "../../../src/store/migrations.ts";
+import { StoreError } from "../../../src/store/store-error.ts";
+import { fill } from "../damage/filled.ts";
+import { cleanUp, later, open, temporaryDirectory } from "../place.ts";
+import { plainKey } from "../plain-key.ts";
+
+afterEach(cleanUp);
+
+const isRoot = process.getuid?.() === 0;
+const NOBODY = 65534;
+const clock = { now: () => Date.now() };
+const quiet = { onStep: () => {}, signal: new AbortController().signal };
+
+const bring = (directory: string, file: string, now = Date.now()) =>
+  restore({ directory, file, now, ...quiet });
+
+/** A closed database and its backup from before what `afterwards` did to it. */
+async function place(afterwards: (store: ReturnType<typeof open>) => void = () => {}) {
+  const scratch = temporaryDirectory();
+  const store = open(scratch);
+  const filled = fill(store);
+  const file = join(temporaryDirectory(), "backup.db");
+  await backUp({ directory: scratch, file, force: false, ...quiet });
+  afterwards(store);
+  store.close();
+  // A connection of this process lingers until its statements are collected, and would be in the way: see closeHolding.
+  const directory = temporaryDirectory();
+  const path = join(directory, "licmond.db");
+  Bun.spawnSync(["cp", store.path, path]);
+  return { directory, file, filled, path };
+}
+
+async function refusal(work: Promise<unknown>): Promise<StoreError> {
+  const error = await work.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof StoreError) return error;
+  throw new Error(`it was not refused: ${String(error)}`);
+}
+
+describe("a restore", () => {
+  test("puts the backup in place, and what was there beside it", async () => {
+    const { directory, file, filled, path } = await place((store) => {
+      store.sqlite.run("DELETE FROM alerts");
+      createKeys({ store, clock }).create(plainKey({ name: "later" }));
+    });
+    const before = readFileSync(file);
+    const { report, aside, unread, lost, revoked } = await bring(directory, file);
+    expect({ path: report.path, keys: report.keys, unread, lost, revoked }).toEqual({
+      ...{ path, keys: 29, unread: null, lost: ["later"], revoked: [] },
+    });
+    expect(readFileSync(file).equals(before)).toBe(true);
+    expect(aside).toStartWith(`${path}.replaced-`);
+    expect(readdirSync(directory).sort()).toEqual(
+      ["licmond.db", basename(aside ?? ""), "licmond.lock"].sort(),
+    );
+    const store = open(directory);
+    expect(createKeys({ store, clock }).verify(filled.keys[1] ?? "").outcome).toBe("valid");
+    expect(store.sqlite.query("SELECT count(*) AS n FROM alerts").get()).toEqual({ n: 1 });
+    const old = new Database(aside ?? "", { readonly: true });
+    later(() => old.close());
+    expect(old.query("SELECT count(*) AS n FROM api_keys").get()).toEqual({ n: 31 });
+  });
+
+  test("works where nothing was, and twice in a second", async () => {
+    const { file, filled } = await place();
+    const directory = join(temporaryDirectory(), "new");
+    const now = Date.now();
+    expect((await bring(directory, file, now)).aside).toBeNull();
+    const asides = [(await bring(directory, file, now)).aside, (await bring(directory, file, now)).aside];
+    expect(new Set(asides).size).toBe(2);
+    expect(createKeys({ store: open(directory), clock }).verify(filled.keys[2] ?? "").outcome).toBe("valid");
+    expect(statSync(join(directory, "licmond.db")).mode & 0o777).toBe(0o600);
+  });
+
+  test("does not let a revoked key in again", async () => {
+    const { directory, file, filled } = await place((store) => {
+      const keys = createKeys({ store, clock });
+      keys.revoke(keys.find("key-5")?.id ?? "");
+    });
+    expect((await bring(directory, file)).revoked).toEqual(["key-5"]);
+    const keys = createKeys({ store: open(directory), clock });
+    expect(keys.verify(filled.keys[5] ?? "").outcome).toBe("revoked");
+    expect(keys.verify(filled.keys[6] ?? "").outcome).toBe("valid");
+  });
+
+  test("gives no event id twice, and tells of the events that are missing", async () => {
+    let given = 0;
+    const { directory, file, filled } = await place((store) => {
+      // Told after the backup, by a daemon whose clock was ahead.
+      given = Date.now() + 3_600_000;
+      createEvents(store).reserve(given);
+    });
+    await bring(directory, file);
+    const events = createEvents(open(directory));
+    expect(events.highestReserved()).toBe(given);
+    // A client that comes with the last id before the backup, or with one from after it.
+    for (const id of [filled.newestId, filled.newestId + 10])
+      expect(events.holesAbove(id)).toEqual([{ from: filled.newestId + 1, to: given }]);
+    expect(events.holesAbove(given)).toEqual([]);
+  });
+
+  test("over a damaged database takes the present time for the ids, and says what it could not read", async () => {
+    const { directory, file, filled, path } = await place();
+    writeFileSync(path, "x".repeat(5000));
+    const now = filled.newestId + 5_000;
+    const { aside, unread } = await bring(directory, file, now);
+    expect(unread).toContain("is not a database");
+    expect(readFileSync(aside ?? "", "utf8")).toBe("x".repeat(5000));
+    const events = createEvents(open(directory));
+    expect(events.highestReserved()).toBe(now);
+    expect(events.holesAbove(0)).toEqual([{ from: filled.newestId + 1, to: now }]);
+  });
+
+  test.each(MIGRATIONS.map((_, index) => index + 1).slice(0, -1))(
+    "of a backup of schema %i is opened and upgraded",
+    async (version) => {
+      const old = open(temporaryDirectory(), { migrations: MIGRATIONS.slice(0, version) });
+      old.close();
+      const directory = temporaryDirectory();
+      expect((await bring(directory, old.path)).report.schemaVersion).toBe(version);
+      expect(open(directory).schemaVersion).toBe(MIGRATIONS.length);
+    },
+  );
+
+  test("goes back from a newer licmond's database", async () => {
+    const { file } = await place();
+    const directory = temporaryDirectory();
+    const more = [...MIGRATIONS, { name: "9999-future", sql: "CREATE TABLE future (x TEXT)" }];
+    open(directory, { migrations: more }).close();
+    expect((await bring(directory, file)).aside).not.toBeNull();
+    expect(open(directory).schemaVersion).toBe(MIGRATIONS.length);
+  });
+
+  test("of the bytes of a killed daemon takes its write-ahead log too", async () => {
+    const from = temporaryDirectory();
+    const store = open(from);
+    store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    const filled = fill(store, { keys: 3, events: 5 });
+    const raw = temporaryDirectory();
+    for (const suffix of ["", "-wal"])
+      Bun.spawnSync(["cp", store.path + suffix, join(raw, `raw.db${suffix}`)]);
+    const { directory } = await place();
+    await bring(directory, join(raw, "raw.db"));
+    const keys = createKeys({ store: open(directory), clock });
+    expect(keys.list()).toHaveLength(3);
+    expect(keys.verify(filled.keys[1] ?? "").outcome).toBe("valid");
+  });
+
+  test.if(isRoot)("by root gives the files to the owner of the directory", async () => {
+    const { directory, file } = await place();
+    chownSync(directory, NOBODY, NOBODY);
+    await bring(directory, file);
+    expect(statSync(join(directory, "licmond.db"))).toMatchObject({ uid: NOBODY, gid: NOBODY });
+  });
+});
+
+describe("a restore that is refused changes nothing", () => {
+  const cases: readonly [string, string, (file: string) => void][] = [
+    ["a file that is not there", "IO", (file) => void Bun.spawnSync(["rm", file])],
+    ["a damaged file", "CORRUPT", (file) => truncateSync(file, statSync(file).size - 6000)],
+    ["a text", "CORRUPT", (file) => writeFileSync(file, "hello ".repeat(2000))],
+    [
+      "another program's database",
+      "FOREIGN",
+      (file) => {
+        Bun.spawnSync(["rm", file]);
+        const other = new Database(file);
+        other.run("CREATE TABLE songs (title TEXT)");
+        other.close();
+      },
+    ],
+  ];
+  test.each(cases)("%s: %s", async (_, code, prepare) => {
+    const { directory, file, path } = await place();
+    prepare(file);
+    const before = readFileSync(path);
+    expect((await refusal(bring(directory, file))).code).toBe(code as StoreError["code"]);
+    expect(readFileSync(path).equals(before)).toBe(true);
+    expect(readdirSync(directory).filter((name) => name !== "licmond.lock")).toEqual(["licmond.db"]);
+  });
+
+  test("while a daemon holds the directory, with its process", async () => {
+    const { directory, file } = await place();
+    const store = open(directory);
+    const error = await refusal(bring(directory, file));
+    expect(error.code).toBe("HELD");
+    expect(error.message).toContain(`process ${process.pid}`);
+    expect(store.checkDatabase().ok).toBe(true);
+  });
+
+  test("while a command has the database open", async () => {
+    const { directory, file, path } = await place();
+    const command = open(directory, { mode: "cli" });
+    command.sqlite.query("SELECT count(*) FROM api_keys").get();
+    const error = await refusal(bring(directory, file));
+    expect(error.code).toBe("BUSY");
+    expect(existsSync(`${path}.restoring`)).toBe(false);
+    expect(createKeys({ store: command, clock }).list()).toHaveLength(30);
+  }, 15_000);
+
+  test("the database itself", async () => {
+    const { directory, path } = await place();
+    expect((await refusal(bring(directory, path))).message).toContain("the database itself");
+  });
+});
