@@ -6,7 +6,19 @@ import { run } from "./harness.ts";
 import { lmstat } from "./lmstat.ts";
 import { createSite } from "./site.ts";
 
-const COMMANDS = ["serve", "demo", "init", "check", "probe", "parse", "keys", "simulate", "version"];
+const COMMANDS = [
+  "serve",
+  "demo",
+  "init",
+  "check",
+  "probe",
+  "parse",
+  "keys",
+  "simulate",
+  "backup",
+  "restore",
+  "version",
+];
 
 describe("help and usage", () => {
   test("--help names every command", async () => {
