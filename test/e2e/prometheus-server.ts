@@ -1,0 +1,116 @@
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { freePort, until } from "./harness.ts";
+
+/** `scripts/lib/prometheus.sh` unpacks it where it is not installed. */
+const FOLDERS = [join(import.meta.dir, "../../.cache/prometheus"), "/usr/bin"];
+const FOLDER = FOLDERS.find((folder) =>
+  ["prometheus", "promtool"].every((name) => existsSync(join(folder, name))),
+);
+export const HAS_PROMETHEUS = FOLDER !== undefined;
+
+const ENVIRONMENT = { PATH: "/usr/bin:/bin", LANG: "C.UTF-8", TZ: "UTC" };
+const START_DEADLINE_MS = 15_000;
+
+/** One series of an instant query. */
+export interface Found {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** A Prometheus with a database of its own. Ended at the end of an `await using`. */
+export interface Prometheus extends AsyncDisposable {
+  readonly url: string;
+  /** Answers an instant query, at epoch seconds or now. Throws what Prometheus says against it. */
+  query(expression: string, at?: number): Promise<Found[]>;
+  /** Raw samples of a range, as [epoch seconds, value] by series. */
+  samples(selector: string, seconds: number): Promise<(readonly [number, number])[][]>;
+  /** `kill -9`, as a crash would end it. */
+  kill(): Promise<void>;
+  /** Starts it again over what it has stored. */
+  start(): Promise<void>;
+}
+
+/** `config` is its whole config file. */
+export async function startPrometheus(folder: string, config: string): Promise<Prometheus> {
+  const file = join(folder, "prometheus.yml");
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  await mkdir(join(folder, "prometheus"), { recursive: true });
+  await Bun.write(file, config);
+  let child: Bun.Subprocess | null = null;
+
+  const ask = async (path: string, parameters: Record<string, string>): Promise<unknown> => {
+    const response = await fetch(`${url}${path}?${new URLSearchParams(parameters)}`);
+    const body = (await response.json()) as { status: string; error?: string; data: unknown };
+    if (body.status !== "success") throw new Error(`${parameters.query}: ${body.error}`);
+    return body.data;
+  };
+
+  const prometheus: Prometheus = {
+    url,
+    async query(query, at) {
+      const data = (await ask("/api/v1/query", {
+        query,
+        ...(at !== undefined && { time: String(at) }),
+      })) as { result: { metric: Record<string, string>; value: [number, string] }[] };
+      return data.result.map(({ metric, value }) => ({ metric, value: Number(value[1]) }));
+    },
+    async samples(selector, seconds) {
+      const data = (await ask("/api/v1/query", { query: `${selector}[${seconds}s]` })) as {
+        result: { values: [number, string][] }[];
+      };
+      return data.result.map(({ values }) => values.map(([at, value]) => [at, Number(value)] as const));
+    },
+    async kill() {
+      child?.kill("SIGKILL");
+      await child?.exited;
+      child = null;
+    },
+    async start() {
+      const log = Bun.file(join(folder, "prometheus.log"));
+      const started = Bun.spawn(
+        [
+          join(FOLDER ?? "", "prometheus"),
+          `--config.file=${file}`,
+          `--storage.tsdb.path=${join(folder, "prometheus")}`,
+          `--web.listen-address=127.0.0.1:${port}`,
+          "--web.enable-remote-write-receiver",
+        ],
+        { cwd: folder, env: ENVIRONMENT, stdin: "ignore", stdout: log, stderr: log },
+      );
+      child = started;
+      await until(
+        "Prometheus is ready",
+        async () => {
+          if (started.exitCode !== null) throw new Error(`Prometheus ended: ${await log.text()}`);
+          return (await fetch(`${url}/-/ready`).then(
+            ({ ok }) => ok,
+            () => false,
+          ))
+            ? true
+            : undefined;
+        },
+        START_DEADLINE_MS,
+      );
+    },
+    [Symbol.asyncDispose]: () => prometheus.kill(),
+  };
+  await prometheus.start();
+  return prometheus;
+}
+
+export interface Promtool {
+  readonly exitCode: number;
+  readonly output: string;
+}
+
+/** Runs promtool to its end. */
+export async function promtool(args: readonly string[], cwd: string, stdin = ""): Promise<Promtool> {
+  const child = Bun.spawn([join(FOLDER ?? "", "promtool"), ...args], {
+    ...{ cwd, env: ENVIRONMENT, stdin: new Blob([stdin]), stdout: "pipe", stderr: "pipe" },
+  });
+  const [out, err, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { exitCode, output: out + err };
+}

@@ -1,0 +1,243 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { DOCS, expressionsOf, readDashboard } from "../docs/dashboard.ts";
+import { parseText } from "../export/parse-text.ts";
+import { type Daemon, until } from "./harness.ts";
+import { lmstat, REFUSED } from "./lmstat.ts";
+import { HAS_PROMETHEUS, type Prometheus, promtool, startPrometheus } from "./prometheus-server.ts";
+import { createSite, type Site } from "./site.ts";
+import { SLOW } from "./slow.ts";
+
+const HOSTILE = 'we"ird\\name{x="1"}';
+const people = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({ user: `ada${n}`, host: "ws01" }));
+const FEATURES = {
+  solver: { total: 4, holders: people(3) },
+  mesher: { total: 10, holders: [] },
+  [HOSTILE]: { total: 7, holders: people(2) },
+};
+
+const servers = (tool: string) => `[collector]
+interval = "5s"
+[[servers]]
+id = "eda"
+manager = "flexnet"
+address = "27000@127.0.0.1"
+tool = "${tool}"
+labels = { site = "muc" }
+`;
+
+const pushing = (prometheus: Prometheus, more = "") => `[export.remote_write]
+url = "${prometheus.url}/api/v1/write"
+interval = "5s"
+labels = { job = "pushed", instance = "here"${more} }
+`;
+
+interface FeatureRow {
+  readonly name: string;
+  readonly total: number;
+  readonly used: number;
+  readonly available: number;
+  readonly utilization: number;
+}
+
+async function features(daemon: Daemon, key: string): Promise<readonly FeatureRow[]> {
+  return until("the features are read", async () => {
+    const answer = await daemon.get("/api/licenses/features", key);
+    const { features: rows } = (await answer.json()) as { features: FeatureRow[] };
+    return rows.length > 0 ? rows : undefined;
+  });
+}
+
+/** Waits until a query has an answer. */
+const answered = (prometheus: Prometheus, query: string, deadlineMs = 20_000) =>
+  until(
+    query,
+    async () => {
+      const found = await prometheus.query(query);
+      return found.length > 0 ? found : undefined;
+    },
+    deadlineMs,
+  );
+
+async function same(prometheus: Prometheus, job: string, rows: readonly FeatureRow[]): Promise<void> {
+  const wanted = { seats_issued: "total", seats_used: "used", seats_available: "available" } as const;
+  for (const [metric, field] of Object.entries(wanted)) {
+    const found = await prometheus.query(`license_feature_${metric}{job="${job}"}`);
+    expect(Object.fromEntries(found.map((one) => [one.metric.feature, one.value]))).toEqual(
+      Object.fromEntries(rows.map((row) => [row.name, row[field]])),
+    );
+  }
+  const ratios = await prometheus.query(`round(100 * license_feature_utilization_ratio{job="${job}"}, 0.01)`);
+  expect(Object.fromEntries(ratios.map((one) => [one.metric.feature, one.value]))).toEqual(
+    Object.fromEntries(rows.map((row) => [row.name, row.utilization])),
+  );
+}
+
+async function siteWithKey(): Promise<{ site: Site; tool: Awaited<ReturnType<Site["tool"]>> }> {
+  const site = await createSite();
+  const tool = await site.tool("lmutil");
+  await tool.says(lmstat(FEATURES));
+  await site.configure(servers(tool.path));
+  await Bun.write(join(site.folder, "licmond.key"), await site.key("viewer"));
+  return { site, tool };
+}
+
+const scraping = (site: Site) => `global:
+  scrape_interval: 1s
+rule_files: ["${join(DOCS, "prometheus/licmond.rules.yml")}"]
+scrape_configs:
+  - job_name: licmond
+    authorization: { type: Bearer, credentials_file: "${join(site.folder, "licmond.key")}" }
+    static_configs: [{ targets: ["127.0.0.1:${site.port}"] }]
+`;
+
+describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
+  test("promtool finds nothing wrong with the metrics, the example config and the rules", async () => {
+    const { site } = await siteWithKey();
+    await using _site = site;
+    await using daemon = await site.serve();
+    const key = await Bun.file(join(site.folder, "licmond.key")).text();
+    await features(daemon, key);
+    for (const accept of ["text/plain", "application/openmetrics-text"]) {
+      const text = await (await daemon.get("/metrics", key, { headers: { accept } })).text();
+      expect(parseText(text).size).toBeGreaterThan(30);
+      // It reads the older format alone.
+      if (accept === "text/plain")
+        expect(await promtool(["check", "metrics"], site.folder, text)).toEqual({ exitCode: 0, output: "" });
+    }
+    const docs = join(DOCS, "prometheus");
+    for (const args of [
+      ["check", "config", "--syntax-only", "prometheus.yml"],
+      ["check", "rules", "licmond.rules.yml"],
+      ["test", "rules", "licmond.rules.test.yml", "licmond.expiry.test.yml"],
+    ]) {
+      const { exitCode, output } = await promtool(args, docs);
+      expect({ args, exitCode, output }).toEqual({
+        args,
+        exitCode: 0,
+        output: expect.stringMatching(/SUCCESS/),
+      });
+    }
+  });
+
+  test("scraped and pushed, it answers with the numbers of the API; and what goes down ends", async () => {
+    const { site, tool } = await siteWithKey();
+    await using _site = site;
+    await using prometheus = await startPrometheus(site.folder, scraping(site));
+    await site.configure(servers(tool.path) + pushing(prometheus, ', site = "muc"'));
+    await using daemon = await site.serve();
+    const key = (await Bun.file(join(site.folder, "licmond.key")).text()).trim();
+    const rows = await features(daemon, key);
+    expect(rows.map(({ name }) => name)).toContain(HOSTILE);
+
+    await answered(prometheus, 'license_feature_seats_used{job="licmond"}');
+    await answered(prometheus, 'license_feature_seats_used{job="pushed", site="muc"}');
+    await same(prometheus, "licmond", rows);
+    await same(prometheus, "pushed", rows);
+    const [status] = await prometheus.query('license_server_status{job="licmond", status="up"}');
+    expect([status?.metric.server, status?.value]).toEqual(["eda", 1]);
+    expect(await prometheus.query('up{job="licmond"}')).toMatchObject([{ value: 1 }]);
+    const [build] = await prometheus.query('licmond_build_info{job="pushed"}');
+    expect(build?.metric).toMatchObject({ instance: "here", version: expect.stringMatching(/^\d/) });
+
+    // Every query of the dashboard is one that Prometheus takes, and finds something but where nobody was denied
+    // anything and nobody waits. A rate needs two scrapes.
+    const dashboard = expressionsOf(await readDashboard());
+    await until(
+      "the queries find something",
+      async () => {
+        const found = await Promise.all(dashboard.map((expression) => prometheus.query(expression)));
+        const empty = dashboard.filter((_, index) => found[index]?.length === 0);
+        return empty.every((expression) => /denials|queued|expiry/.test(expression)) ? true : undefined;
+      },
+      20_000,
+    );
+    expect(dashboard.length).toBeGreaterThan(20);
+    const rules = (await (await fetch(`${prometheus.url}/api/v1/rules`)).json()) as {
+      data: { groups: { rules: { name: string; lastError?: string }[] }[] };
+    };
+    expect(rules.data.groups.flatMap((group) => group.rules).filter(({ lastError }) => lastError)).toEqual(
+      [],
+    );
+
+    // The server goes down: its numbers end at once, both ways, and its state is told.
+    await tool.says(REFUSED, 1);
+    await until(
+      "the numbers end",
+      async () => {
+        const left = await prometheus.query("license_feature_seats_used");
+        return left.length === 0 ? true : undefined;
+      },
+      20_000,
+    );
+    const down = await prometheus.query('license_server_status{status="down"} == 1');
+    expect(down.map(({ metric }) => metric.job).toSorted()).toEqual(["licmond", "pushed"]);
+    const states = await prometheus.query('license_feature_state{state="stale"}');
+    expect(states).toHaveLength(2 * Object.keys(FEATURES).length);
+    expect(await daemon.stop()).toBe(0);
+    expect(daemon.output()).not.toContain("could not be written");
+  }, 60_000);
+
+  test.skipIf(!SLOW)(
+    "killed for a while, it gets what it missed: in order, nothing twice; and a reload moves the push",
+    async () => {
+      const { site, tool } = await siteWithKey();
+      await using _site = site;
+      await using prometheus = await startPrometheus(site.folder, "global: {}\n");
+      const config = servers(tool.path) + pushing(prometheus);
+      await site.configure(config);
+      await using daemon = await site.serve();
+      const used = 'license_feature_seats_used{job="pushed", feature="solver"}';
+      await answered(prometheus, used);
+
+      await prometheus.kill();
+      for (let holders = 0; holders < 4; holders++) {
+        await tool.says(lmstat({ ...FEATURES, solver: { total: 4, holders: people(holders) } }));
+        await Bun.sleep(5_500);
+      }
+      expect(daemon.output()).toContain("Metrics could not be written and are kept for another try");
+      await prometheus.start();
+      await until(
+        "what was missed arrives",
+        () => (daemon.output().includes("Metrics are written again") ? true : undefined),
+        70_000,
+      );
+      await Bun.sleep(5_500);
+
+      const [series = [], ...more] = await prometheus.samples(used, 600);
+      expect(more).toEqual([]);
+      const times = series.map(([at]) => at);
+      expect(times).toEqual([...new Set(times)].toSorted((a, b) => a - b));
+      // One each five seconds, also of the time in which nobody took them.
+      const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0));
+      expect(Math.max(...gaps)).toBeLessThan(7);
+      expect(Math.min(...gaps)).toBeGreaterThan(3);
+      expect(new Set(series.map(([, value]) => value))).toEqual(new Set([0, 1, 2, 3]));
+      const [sent] = await prometheus.query('licmond_remote_write_samples_total{outcome="sent"}');
+      expect(sent?.value).toBeGreaterThan(1_000);
+      expect(await prometheus.query('licmond_remote_write_samples_total{outcome!="sent"} > 0')).toEqual([]);
+
+      // Other labels by a reload: what had the old ones ends, what has the new ones begins.
+      await site.configure(config.replace('job = "pushed"', 'job = "moved"'));
+      process.kill(daemon.pid, "SIGHUP");
+      await answered(prometheus, 'license_feature_seats_used{job="moved"}');
+      expect(await prometheus.query('license_feature_seats_used{job="pushed"}')).toEqual([]);
+      await site.configure(servers(tool.path));
+      process.kill(daemon.pid, "SIGHUP");
+      await Bun.sleep(1_000);
+      const [before] = await prometheus.samples(
+        'license_feature_seats_used{job="moved", feature="solver"}',
+        600,
+      );
+      await Bun.sleep(6_000);
+      const [after] = await prometheus.samples(
+        'license_feature_seats_used{job="moved", feature="solver"}',
+        600,
+      );
+      expect(after).toEqual(before ?? []);
+      expect(await daemon.stop()).toBe(0);
+    },
+    180_000,
+  );
+});
