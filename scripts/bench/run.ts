@@ -10,6 +10,7 @@ import { history } from "./history.ts";
 import { importLog } from "./import.ts";
 import { parse } from "./parse.ts";
 import { BINARY } from "./place.ts";
+import { prometheus } from "./prometheus.ts";
 import { spawns } from "./spawns.ts";
 import { startup } from "./startup.ts";
 import { streamResume } from "./stream-resume.ts";
@@ -22,6 +23,7 @@ const BENCHES: readonly Bench[] = [
   parse,
   importLog,
   featuresHttp,
+  prometheus,
   gate,
   spawns,
   streams,

@@ -25,31 +25,24 @@ const encoder = new TextEncoder();
  * snapshot and written at each scrape in one go; 5,000 features held the event loop up for 100 to 140 ms.
  */
 export function createExposition(): Exposition {
-  const kept = new WeakMap<ServerPicture, Promise<Fragments>>();
+  const kept = new WeakMap<ServerPicture, Fragments>();
   const inSlices = createSlices();
+  /** One scrape writes at a time: the next one finds what it wrote. */
+  let writing: Promise<void> = Promise.resolve();
 
-  function fragmentsOf(picture: ServerPicture): Promise<Fragments> {
-    let found = kept.get(picture);
-    if (found === undefined) {
-      found = write(picture);
-      kept.set(picture, found);
-      found.catch(() => kept.delete(picture));
+  function* write(picture: ServerPicture): Generator<void> {
+    const { families, emit } = createLines();
+    yield* emitServer(picture, emit);
+    const fragments = new Map<Family, Uint8Array>();
+    for (const [family, lines] of families) {
+      fragments.set(family, encoder.encode(lines.join("")));
+      yield;
     }
-    return found;
+    kept.set(picture, fragments);
   }
 
-  async function write(picture: ServerPicture): Promise<Fragments> {
-    const { texts, emit } = createLines();
-    const fragments = new Map<Family, Uint8Array>();
-    function* steps() {
-      yield* emitServer(picture, emit);
-      for (const [family, text] of texts) {
-        fragments.set(family, encoder.encode(text));
-        yield;
-      }
-    }
-    await inSlices(steps());
-    return fragments;
+  function* writeMissing(snapshot: Snapshot): Generator<void> {
+    for (const picture of snapshot.servers) if (!kept.has(picture)) yield* write(picture);
   }
 
   return {
@@ -60,12 +53,15 @@ export function createExposition(): Exposition {
         if (known === undefined) parts.set(family, [bytes]);
         else known.push(bytes);
       };
+      const turn = () => inSlices(writeMissing(snapshot));
+      writing = writing.then(turn, turn);
+      await writing;
       for (const picture of snapshot.servers) {
-        for (const [family, bytes] of await fragmentsOf(picture)) add(family, bytes);
+        for (const [family, bytes] of kept.get(picture) ?? []) add(family, bytes);
       }
-      const { texts, emit } = createLines();
+      const { families, emit } = createLines();
       service(emit);
-      for (const [family, text] of texts) add(family, encoder.encode(text));
+      for (const [family, lines] of families) add(family, encoder.encode(lines.join("")));
       const pieces = [...parts].flatMap(([family, list]) => [encoder.encode(head(family, format)), ...list]);
       return joined([...pieces, encoder.encode(end(format))]);
     },
@@ -73,15 +69,18 @@ export function createExposition(): Exposition {
 }
 
 /** Puts samples together by family, as both formats want them. */
-function createLines(): { readonly texts: ReadonlyMap<Family, string>; readonly emit: Emit } {
-  const texts = new Map<Family, string>();
+function createLines(): { readonly families: ReadonlyMap<Family, readonly string[]>; readonly emit: Emit } {
+  const families = new Map<Family, string[]>();
   // A feature's families share their labels.
   let last: { readonly labels: Labels; readonly braced: string } | null = null;
   return {
-    texts,
+    families,
     emit(family, labels, value, suffix) {
       if (last?.labels !== labels) last = { labels, braced: braces(labels) };
-      texts.set(family, (texts.get(family) ?? "") + line(family, last.braced, value, suffix));
+      const text = line(family, last.braced, value, suffix);
+      const lines = families.get(family);
+      if (lines === undefined) families.set(family, [text]);
+      else lines.push(text);
     },
   };
 }

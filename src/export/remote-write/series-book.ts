@@ -1,8 +1,7 @@
 import type { Snapshot } from "../../domain/picture.ts";
 import type { Emit, Labels } from "../family.ts";
 import { emitServer } from "../server-metrics.ts";
-import { braces } from "../text.ts";
-import { encodeLabels, type SeriesSample, STALE } from "./protobuf.ts";
+import { type ByteText, encodeLabel, type SeriesSample, STALE, sortedLabels } from "./protobuf.ts";
 
 /** Remembers which series were told, so that each that ends is told to have ended: once. */
 export interface SeriesBook {
@@ -18,25 +17,33 @@ export interface SeriesBook {
   ): Generator<void>;
 }
 
+const NAME = "__name__";
 /** Series that have ended are gone through in steps of so many. */
 const STEP = 1_000;
 
 export function createSeriesBook(): SeriesBook {
-  /** Encoded labels of the series told last, by the series as text. */
-  let told = new Map<string, Uint8Array>();
+  let told: ReadonlySet<ByteText> = new Set();
+  const names = new Map<string, ByteText>();
+
+  function nameField(name: string): ByteText {
+    let known = names.get(name);
+    if (known === undefined) {
+      known = encodeLabel(NAME, name);
+      names.set(name, known);
+    }
+    return known;
+  }
 
   return {
     *gather(snapshot, service, external, into) {
-      const now = new Map<string, Uint8Array>();
-      const outside = `|${braces(external)}`;
-      let last: { readonly labels: Labels; readonly braced: string } | null = null;
-      const emit: Emit = (family, labels, value, suffixed) => {
-        if (last?.labels !== labels) last = { labels, braced: braces(labels) };
-        const name = family.name + (suffixed ?? "");
-        const key = name + last.braced + outside;
-        const encoded = told.get(key) ?? encodeLabels(wholeLabels(name, labels, external));
-        now.set(key, encoded);
-        into.push({ labels: encoded, value });
+      const now = new Set<ByteText>();
+      // A feature's families share their labels: what is sorted before the name, and what behind it.
+      let last: { readonly of: Labels; readonly before: ByteText; readonly behind: ByteText } | null = null;
+      const emit: Emit = (family, labels, value, suffix) => {
+        if (last?.of !== labels) last = { of: labels, ...aroundName(labels, external) };
+        const series = last.before + nameField(family.name + (suffix ?? "")) + last.behind;
+        now.add(series);
+        into.push({ labels: series, value });
       };
       for (const picture of snapshot.servers) {
         yield* emitServer(picture, emit);
@@ -45,8 +52,8 @@ export function createSeriesBook(): SeriesBook {
       service(emit);
       yield;
       let count = 0;
-      for (const [key, labels] of told) {
-        if (!now.has(key)) into.push({ labels, value: STALE });
+      for (const series of told) {
+        if (!now.has(series)) into.push({ labels: series, value: STALE });
         if (++count % STEP === 0) yield;
       }
       told = now;
@@ -54,7 +61,13 @@ export function createSeriesBook(): SeriesBook {
   };
 }
 
-function wholeLabels(name: string, labels: Labels, external: Labels): Labels {
+function aroundName(labels: Labels, external: Labels): { before: ByteText; behind: ByteText } {
   const own = new Set(labels.map(([label]) => label));
-  return [["__name__", name], ...labels, ...external.filter(([label]) => !own.has(label))];
+  let before = "";
+  let behind = "";
+  for (const [name, value] of sortedLabels([...labels, ...external.filter(([label]) => !own.has(label))])) {
+    if (name < NAME) before += encodeLabel(name, value);
+    else behind += encodeLabel(name, value);
+  }
+  return { before, behind };
 }

@@ -1,8 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { compress, uncompress } from "snappyjs";
-import { encodeLabels, encodeRequest, STALE } from "../../../src/export/remote-write/protobuf.ts";
+import {
+  encodeLabel,
+  encodeRequest,
+  STALE,
+  sortedLabels,
+} from "../../../src/export/remote-write/protobuf.ts";
 import { readRequest } from "./read-request.ts";
+
+const encodeLabels = (list: readonly (readonly [string, string])[]) =>
+  sortedLabels(list)
+    .map(([label, value]) => encodeLabel(label, value))
+    .join("");
 
 const name = fc.stringMatching(/^[a-z_][a-z0-9_]{0,20}$/);
 const labels = fc.uniqueArray(fc.tuple(name, fc.string({ unit: "binary", maxLength: 300 })), {

@@ -110,6 +110,30 @@ describe("the writer", () => {
     expect(at.got.at(-1)?.series.find((one) => nameOf(one) === seats)?.value).toBe(1);
   });
 
+  test("sorts the labels, those before the name too, and lets a series' own label beat an outer one", async () => {
+    const at = rig();
+    at.show(picture("eda"));
+    const labels = [
+      ["zone", "1"],
+      ["server", "outer"],
+      ["Site", "muc"],
+      ["empty", ""],
+    ] as const;
+    at.writer.configure({ ...SETTINGS, labels });
+    await at.time.pass(1_000);
+    const series = at.got.flatMap((one) => one.series);
+    for (const one of series) {
+      const names = one.labels.map(([name]) => name);
+      expect(names).toEqual([...new Set(names)].toSorted((a, b) => (a < b ? -1 : 1)));
+      expect([names[0], names[1]]).toEqual(["Site", "__name__"]);
+      expect(names).not.toContain("empty");
+    }
+    const seats = series.find(
+      (one) => Object.fromEntries(one.labels).__name__ === "license_feature_seats_used",
+    );
+    expect(Object.fromEntries(seats?.labels ?? [])).toMatchObject({ server: "eda", zone: "1", Site: "muc" });
+  });
+
   test("ends what had other outer labels when these change", async () => {
     const at = rig();
     at.writer.configure(SETTINGS);
