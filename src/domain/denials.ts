@@ -55,8 +55,7 @@ const fields = {
   until: { ...Timestamp, description: "The last attempt" },
   outcome: words(
     DENIAL_OUTCOMES,
-    "granted_later: the seats came within seconds, from whatever pool or server. What statistics and alerts count as " +
-      "denials is `denied` alone",
+    "granted_later: the seats came within seconds, from whatever pool or server",
   ),
 };
 

@@ -1,5 +1,4 @@
 import type { EndReason } from "../domain/session.ts";
-import { createOpenBuckets } from "./history/open-buckets.ts";
 import type { Store } from "./open.ts";
 
 /** A session that an old log tells of. Times are epoch ms. */
@@ -24,10 +23,7 @@ export interface OldSession {
 export interface SessionImport {
   /** Since when the server's sessions are known from polls; null = they are not. */
   observedFrom(server: string): number | null;
-  /**
-   * Adds what is not there yet; answers how many were added. Hours in which the server was polled are rolled up again,
-   * so that they know these users. In the caller's transaction.
-   */
+  /** Adds what is not there yet; answers how many were added. In the caller's transaction. */
   add(server: string, sessions: readonly OldSession[]): number;
   /** Nobody else is at work: the write-ahead log may grow, and is written back less often. */
   alone(): void;
@@ -52,10 +48,6 @@ export function createSessionImport({ sqlite, read }: Store): SessionImport {
   const finish = sqlite.query(
     "UPDATE sessions SET count = ?1, last_seen_at = ?2, ended_at = ?2, end_reason = ?3 WHERE id = ?4",
   );
-  const polledFrom = sqlite.query<{ first: number | null }, [string]>(
-    "SELECT min(from_at) AS first FROM coverage WHERE server_id = ?",
-  );
-  const open = createOpenBuckets({ sqlite });
   const insert = sqlite.query(
     `INSERT INTO sessions (id, server_id, daemon, feature, user, host, version, count, handle, started_at, began_at,
        first_seen_at, last_seen_at, ended_at, end_reason)
@@ -79,11 +71,6 @@ export function createSessionImport({ sqlite, read }: Store): SessionImport {
     add(server, sessions) {
       let added = 0;
       sqlite.run("PRAGMA defer_foreign_keys = ON");
-      const first = polledFrom.get(server)?.first ?? Number.POSITIVE_INFINITY;
-      const rollUpAgain = ({ startedAt, endedAt }: OldSession) => {
-        const from = Math.max(startedAt, first);
-        if (from < endedAt) open.touch(from, endedAt - 1);
-      };
       for (const session of sessions) {
         const { daemon, feature, user, host, version, handle, data } = session;
         const { startedAt, endedAt, endReason, count, ordinal, part } = session;
@@ -93,15 +80,11 @@ export function createSessionImport({ sqlite, read }: Store): SessionImport {
         if (note.run(last - 1, hash).changes === 0) {
           const before = known.get(hash);
           // A longer log may tell the end that a shorter one did not have.
-          if (before?.end_reason === "unobserved") {
-            finish.run(count, endedAt, endReason, before.id);
-            rollUpAgain(session);
-          }
+          if (before?.end_reason === "unobserved") finish.run(count, endedAt, endReason, before.id);
           continue;
         }
         last--;
         added++;
-        rollUpAgain(session);
         insert.run(
           ...([last, server, daemon, feature, user, host, version, count] as const),
           ...([handle, startedAt, endedAt, endReason] as const),

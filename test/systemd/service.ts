@@ -5,20 +5,28 @@ import { until } from "./machine.ts";
 
 /** The built binary: `scripts/test --systemd` makes it. */
 export const BINARY = join(import.meta.dir, "../../dist/licmond");
+/** Where `licmond install` puts it; the Debian package has it in /usr/bin. */
+const BINARY_INSIDE = "/usr/local/bin/licmond";
 export const CONFIG = "/etc/licmond/licmond.toml";
 /** Of the services in tests: the default. */
 export const PORT = 8080;
 
-/** `licmond install` of the built binary, as after a download. Answers what it printed. */
-export async function install(machine: Machine): Promise<string> {
+/** The built binary in root's home, as after a download. */
+export async function download(machine: Machine): Promise<void> {
   await machine.copyIn(BINARY, "/root/licmond", 0o755);
-  return machine.sh("./licmond install");
 }
 
-/** A `[[servers]]` entry: the simulated site `simulated` asked through the tool `program` (default: licmond itself). */
-export function serverToml(id: string, simulated: string, program = "/usr/local/bin/licmond"): string {
-  const tool = [program, "simulate", "flexnet", "--server", simulated, "--timezone", "UTC"];
-  return `[[servers]]\nid = "${id}"\nmanager = "flexnet"\naddress = "27000@lic-${id}"\ntool = ${JSON.stringify(tool)}\n`;
+/** A `[[servers]]` entry whose tool is licmond's own simulation of the server of this name. */
+export function serverToml(id: string, tool = simulator("--server", id)): string {
+  const argv = JSON.stringify(tool);
+  return `[[servers]]\nid = "${id}"\nmanager = "flexnet"\naddress = "27000@lic-${id}"\ntool = ${argv}\n`;
+}
+
+/** As many people as that are there day and night; the sites that have names keep working hours. */
+export const BUSY = simulator("--checkouts", "40", "--features", "4");
+
+export function simulator(...options: string[]): string[] {
+  return [BINARY_INSIDE, "simulate", "flexnet", ...options, "--timezone", "UTC"];
 }
 
 /** Writes the config as an editor would: the file stays the same, and so do its owner and mode. */

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { BASE, createMachine, type Machine, until } from "./machine.ts";
+import { allRead, CONFIG, configure, createKey, download, dropIn, get, serverToml } from "./service.ts";
+
+const COLLECTOR = '[collector]\ninterval = "5s"\n';
+const PLAIN = COLLECTOR + serverToml("eda");
+const LONG = 60_000;
+
+describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => {
+  let machine: Machine;
+  let admin = "";
+
+  beforeAll(async () => {
+    machine = await createMachine();
+    await machine.sh("echo 127.0.0.1 lic-eda lic-home >>/etc/hosts");
+    await download(machine);
+    await machine.sh("./licmond install");
+    await configure(machine, PLAIN);
+    await machine.sh("systemctl enable --now licmond");
+    admin = await createKey(machine, "admin");
+  }, LONG);
+  afterAll(async () => {
+    await machine?.[Symbol.asyncDispose]();
+  }, LONG);
+
+  const restart = () => machine.sh("systemctl reset-failed licmond; systemctl restart licmond");
+  /** What `check` finds, and the drop-in that it advises. */
+  const check = async () => {
+    const { exitCode, stdout } = await machine.run("licmond check");
+    return { exitCode, stdout };
+  };
+
+  test("a tool under /home: `check` names the line and the drop-in, with which it works", async () => {
+    const tool = "/home/vendor/bin/lmutil";
+    await machine.write(tool, '#!/bin/sh\nexec /usr/local/bin/licmond simulate flexnet "$@"\n', 0o755);
+    await configure(machine, PLAIN + serverToml("home", [tool]));
+    await restart();
+    const error = await until("the poll has failed", async () => {
+      const path = "/api/licenses/servers/home";
+      const { json } = await get<{ error: { message: string } | null }>(machine, path, admin);
+      return json?.error?.message;
+    });
+    expect(error).toContain("`licmond check` says which file is meant, and the fix");
+    const before = await check();
+    expect(before.exitCode).toBe(1);
+    expect(before.stdout).toContain("ProtectHome=yes");
+    const advised = /^.*(ProtectHome=read-only)/m.exec(before.stdout)?.[1];
+    expect(advised).toBe("ProtectHome=read-only");
+
+    await dropIn(machine, "home", `[Service]\n${advised}`);
+    await restart();
+    await allRead(machine, admin, ["eda", "home"]);
+    expect((await check()).stdout).not.toContain("ProtectHome");
+    await dropIn(machine, "home", "");
+    await configure(machine, PLAIN);
+  });
+
+  test("data elsewhere: `check` names the line and the drop-in, with which it starts", async () => {
+    await machine.sh("install -d -o licmond -g licmond -m 0700 /srv/licmond");
+    await configure(machine, `${PLAIN}[storage]\ndirectory = "/srv/licmond"\n`);
+    await machine.sh("systemctl stop licmond; systemctl reset-failed licmond");
+    expect((await machine.run("systemctl start licmond")).exitCode).toBe(1);
+    await machine.sh("systemctl stop licmond");
+    const before = await check();
+    expect(before.exitCode).toBe(1);
+    expect(before.stdout).toContain("ReadWritePaths=/srv/licmond");
+    await dropIn(machine, "data", "[Service]\nReadWritePaths=/srv/licmond");
+    await restart();
+    expect((await check()).stdout).toContain("All is well.");
+    expect(await machine.sh("ls /srv/licmond")).toContain("licmond.db");
+    await dropIn(machine, "data", "");
+    await configure(machine, PLAIN);
+    await restart();
+  });
+
+  test("a key that only root can read reaches the daemon as a credential", async () => {
+    const folder = "/etc/licmond/secrets";
+    await machine.sh(
+      `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
+        -addext subjectAltName=DNS:localhost -keyout ${folder}/tls.key -out /root/tls.crt 2>&1 && chmod 0600 ${folder}/tls.key`,
+    );
+    expect((await machine.run(`sudo -u licmond cat ${folder}/tls.key`)).exitCode).toBe(1);
+    await dropIn(
+      machine,
+      "tls",
+      `[Service]\nLoadCredential=tls-cert:/root/tls.crt\nLoadCredential=tls-key:${folder}/tls.key`,
+    );
+    await configure(
+      machine,
+      `[http]\ntls_cert = "credential:tls-cert"\ntls_key = "credential:tls-key"\n${PLAIN}`,
+    );
+    await restart();
+    const answer = await machine.sh("curl -fsS --cacert /root/tls.crt https://localhost:8080/api/ping");
+    expect(answer).toContain("pong");
+    // The daemon reads it; nobody else does, and the config names no secret.
+    expect(await machine.read(CONFIG)).not.toContain("PRIVATE KEY");
+    await machine.sh("systemctl reload licmond");
+    expect((await check()).exitCode).toBe(0);
+    await dropIn(machine, "tls", "");
+    await configure(machine, PLAIN);
+    await restart();
+  });
+});

@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { buildDeb, type DebArchitecture } from "../../scripts/lib/release/deb.ts";
+import { BASE, createMachine, type Machine } from "./machine.ts";
+import { buildNextVersion, NEXT_VERSION, type NextVersion, ROOT } from "./next-version.ts";
+import {
+  allRead,
+  BINARY,
+  BUSY,
+  CONFIG,
+  configure,
+  createKey,
+  download,
+  get,
+  mainPid,
+  serverToml,
+} from "./service.ts";
+
+const SERVERS = `[collector]\ninterval = "5s"\n${serverToml("eda", ["/usr/bin/licmond", ...BUSY.slice(1)])}# edited\n`;
+const LONG = 60_000;
+
+describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debian package", () => {
+  let machine: Machine;
+  let next: NextVersion;
+  let admin = "";
+
+  beforeAll(async () => {
+    [machine, next] = await Promise.all([createMachine(), buildNextVersion()]);
+    await machine.sh("echo 127.0.0.1 lic-eda >>/etc/hosts");
+    const architecture = (await machine.sh("dpkg --print-architecture")) as DebArchitecture;
+    const version = await currentVersion();
+    const shared = {
+      root: ROOT,
+      architecture,
+      folder: next.folder,
+      epoch: 1_700_000_000,
+      compression: "none",
+    } as const;
+    const licenses = Bun.spawnSync([BINARY, "version", "--licenses"]).stdout.toString();
+    const first = await buildDeb({ ...shared, binary: BINARY, licenses, version });
+    const second = await buildDeb({
+      ...shared,
+      binary: next.path,
+      licenses: next.licenses,
+      version: NEXT_VERSION,
+    });
+    await machine.copyIn(first, "/root/first.deb");
+    await machine.copyIn(second, "/root/second.deb");
+  }, LONG);
+  afterAll(async () => {
+    await machine?.[Symbol.asyncDispose]();
+    await next?.[Symbol.asyncDispose]();
+  }, LONG);
+
+  const apt = (command: string) => machine.sh(`apt-get -y -q ${command}`, LONG);
+  const runningVersion = async () =>
+    (await get<{ version: string }>(machine, "/api/status", admin)).json?.version;
+  const sessions = async () =>
+    (await get<{ total: number }>(machine, "/api/licenses/sessions", admin)).json?.total ?? 0;
+
+  test(
+    "refuses where `licmond install` has been, and takes over after `uninstall`",
+    async () => {
+      await download(machine);
+      await machine.sh("./licmond install");
+      const { exitCode, stdout, stderr } = await machine.run("apt-get -y -q install ./first.deb", LONG);
+      expect(exitCode).not.toBe(0);
+      expect(stdout + stderr).toContain("/usr/local/bin/licmond uninstall");
+      await configure(machine, SERVERS);
+      await machine.sh("licmond uninstall");
+    },
+    LONG,
+  );
+
+  test(
+    "`apt install` starts it, enabled, with the config that was there",
+    async () => {
+      await apt("install ./first.deb");
+      expect(await machine.sh("systemctl is-active licmond; systemctl is-enabled licmond")).toBe(
+        "active\nenabled",
+      );
+      expect((await get(machine, "/api/ping")).status).toBe(200);
+      expect(await machine.read(CONFIG)).toBe(`${SERVERS}\n`);
+      admin = await createKey(machine, "admin");
+      await allRead(machine, admin, ["eda"]);
+      expect(await sessions()).toBeGreaterThanOrEqual(40);
+      expect(await machine.sh("systemd-analyze verify licmond.service 2>&1; dpkg --verify licmond")).toBe("");
+    },
+    LONG,
+  );
+
+  test("`licmond install` leaves it to the package", async () => {
+    const { exitCode, stderr } = await machine.run("./licmond install");
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain("apt");
+  });
+
+  test(
+    "an upgrade restarts it and keeps config, keys and data",
+    async () => {
+      const pid = await mainPid(machine);
+      await apt("install ./second.deb");
+      expect(await mainPid(machine)).not.toBe(pid);
+      expect(await runningVersion()).toBe(NEXT_VERSION);
+      expect(await machine.read(CONFIG)).toBe(`${SERVERS}\n`);
+      expect(await sessions()).toBeGreaterThanOrEqual(40);
+      await allRead(machine, admin, ["eda"]);
+    },
+    LONG,
+  );
+
+  test(
+    "an upgrade leaves a service stopped that its administrator has disabled",
+    async () => {
+      await machine.sh("systemctl disable --now licmond");
+      await apt("install --reinstall ./second.deb");
+      expect((await machine.run("systemctl is-active licmond; systemctl is-enabled licmond")).stdout).toBe(
+        "inactive\ndisabled\n",
+      );
+      await machine.sh("systemctl enable --now licmond");
+    },
+    LONG,
+  );
+
+  test(
+    "`apt remove` keeps config and data; a new installation finds them",
+    async () => {
+      await apt("remove licmond");
+      expect((await get(machine, "/api/ping")).status).toBe(0);
+      expect((await machine.run("command -v licmond")).exitCode).not.toBe(0);
+      expect(await machine.read(CONFIG)).toBe(`${SERVERS}\n`);
+      expect(await machine.sh("ls /var/lib/licmond")).toContain("licmond.db");
+      await apt("install ./second.deb");
+      expect((await get(machine, "/api/status", admin)).status).toBe(200);
+      expect(await sessions()).toBeGreaterThanOrEqual(40);
+    },
+    LONG,
+  );
+
+  test(
+    "`apt purge` leaves nothing: no config, no data, no user",
+    async () => {
+      await apt("purge licmond");
+      expect((await get(machine, "/api/ping")).status).toBe(0);
+      expect((await machine.run("id licmond")).exitCode).toBe(1);
+      expect((await machine.run("systemctl status licmond")).exitCode).toBe(4);
+      const left =
+        "find / -xdev -name '*licmond*' -not -path '/root/*' -not -path '/proc/*' -not -path '/run/*' -not -path '/var/log/*'";
+      expect(await machine.sh(left)).toBe("");
+    },
+    LONG,
+  );
+
+  test(
+    "a first installation on an untouched host brings a config, and runs",
+    async () => {
+      await apt("install ./first.deb");
+      expect(await machine.sh("systemctl is-active licmond")).toBe("active");
+      expect(await machine.read(CONFIG)).toContain("[[servers]]");
+      expect((await machine.run(`sudo -u nobody cat ${CONFIG}`)).exitCode).toBe(1);
+      await machine.sh(`sudo -u licmond cat ${CONFIG}`);
+      expect(await machine.sh("systemd-analyze security --no-pager licmond | tail -n 1")).toContain("OK");
+    },
+    LONG,
+  );
+});
+
+async function currentVersion(): Promise<string> {
+  const manifest = (await Bun.file(`${ROOT}/package.json`).json()) as { version: string };
+  return manifest.version;
+}

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { BASE, createMachine, type Machine, until } from "./machine.ts";
+import { buildNextVersion, NEXT_VERSION, type NextVersion } from "./next-version.ts";
+import {
+  allRead,
+  BUSY,
+  CONFIG,
+  configure,
+  createKey,
+  download,
+  dropIn,
+  get,
+  mainPid,
+  serverToml,
+  show,
+} from "./service.ts";
+
+const SERVERS = `[collector]\ninterval = "5s"\n${serverToml("eda", BUSY)}# edited\n`;
+const LONG = 60_000;
+
+describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
+  let machine: Machine;
+  let next: NextVersion;
+  let admin = "";
+  let version = "";
+
+  beforeAll(async () => {
+    [machine, next] = await Promise.all([createMachine(), buildNextVersion()]);
+    await machine.sh("echo 127.0.0.1 lic-eda >>/etc/hosts");
+    await download(machine);
+    await machine.copyIn(next.path, "/root/licmond-next", 0o755);
+  }, LONG);
+  afterAll(async () => {
+    await machine?.[Symbol.asyncDispose]();
+    await next?.[Symbol.asyncDispose]();
+  }, LONG);
+
+  /** Of the process that answers. */
+  const runningVersion = async () =>
+    (await get<{ version: string }>(machine, "/api/status", admin)).json?.version;
+  const sessionIds = async () => {
+    const path = "/api/licenses/sessions?limit=10000";
+    const { json } = await get<{ sessions: { id: number }[] }>(machine, path, admin);
+    return (json?.sessions ?? []).map(({ id }) => id);
+  };
+  /** Nothing that was there before is lost: key, config, sessions. */
+  const keeps = async (work: () => Promise<void>) => {
+    const sessions = await sessionIds();
+    expect(sessions.length).toBeGreaterThanOrEqual(40);
+    const config = await machine.read(CONFIG);
+    await work();
+    expect(await machine.read(CONFIG)).toBe(config);
+    expect(await sessionIds()).toEqual(expect.arrayContaining(sessions));
+    await allRead(machine, admin, ["eda"]);
+  };
+
+  test("`install --dry-run` says every step and changes nothing", async () => {
+    const steps = await machine.sh("./licmond install --dry-run");
+    for (const path of ["/usr/local/bin/licmond", "/etc/systemd/system/licmond.service", CONFIG])
+      expect(steps).toContain(path);
+    expect(
+      await machine.sh("ls -A /usr/local/bin; ls -d /etc/licmond /var/lib/licmond 2>/dev/null || true"),
+    ).toBe("");
+    expect((await machine.run("id licmond")).exitCode).toBe(1);
+  });
+
+  test("`install --start` runs at once; a second `install` changes nothing", async () => {
+    expect(await machine.sh("./licmond install --start")).toContain("Next:");
+    await configure(machine, SERVERS);
+    await machine.sh("systemctl reload licmond");
+    admin = await createKey(machine, "admin");
+    await allRead(machine, admin, ["eda"]);
+    version = (await runningVersion()) ?? "";
+    const pid = await mainPid(machine);
+    await keeps(async () => {
+      expect(await machine.sh("./licmond install")).toContain("Nothing to do: all is installed.");
+    });
+    expect(await mainPid(machine)).toBe(pid);
+    expect(await machine.sh("systemctl is-enabled licmond")).toBe("enabled");
+  });
+
+  test(
+    "an upgrade that does not start goes back to what ran",
+    async () => {
+      await dropIn(
+        machine,
+        "guard",
+        `[Service]\nExecStartPre=/bin/sh -c '! /usr/local/bin/licmond version | grep -q ${NEXT_VERSION}'`,
+      );
+      try {
+        await keeps(async () => {
+          const { exitCode, stdout, stderr } = await machine.run("licmond upgrade ./licmond-next", LONG);
+          expect(exitCode).toBe(1);
+          expect(`${stdout}${stderr}`).toContain("went back to the version from before, which runs again");
+          expect(await runningVersion()).toBe(version);
+        });
+        expect((await show(machine, "ActiveState")).ActiveState).toBe("active");
+      } finally {
+        await dropIn(machine, "guard", "");
+      }
+    },
+    LONG,
+  );
+
+  test(
+    "`upgrade` replaces the binary, restarts the service, and keeps everything",
+    async () => {
+      const pid = await mainPid(machine);
+      await keeps(async () => {
+        await machine.sh("./licmond-next upgrade", LONG);
+        // It has waited for the answer already.
+        expect(await runningVersion()).toBe(NEXT_VERSION);
+      });
+      expect(await mainPid(machine)).not.toBe(pid);
+      expect(await machine.sh("licmond version")).toContain(NEXT_VERSION);
+    },
+    LONG,
+  );
+
+  test(
+    "`upgrade --rollback` is the way back",
+    async () => {
+      await keeps(async () => {
+        await machine.sh("licmond upgrade --rollback --allow-downgrade", LONG);
+        expect(await runningVersion()).toBe(version);
+      });
+    },
+    LONG,
+  );
+
+  test("a newer binary can be put in place while the old one runs, which goes on until the restart", async () => {
+    await keeps(async () => {
+      await machine.sh("./licmond-next install");
+      expect(await runningVersion()).toBe(version);
+      await machine.sh("systemctl restart licmond");
+      expect(await runningVersion()).toBe(NEXT_VERSION);
+    });
+  });
+
+  test(
+    "`uninstall` takes away what runs, keeps config and data, and says so",
+    async () => {
+      const config = await machine.read(CONFIG);
+      const said = await machine.sh("licmond uninstall");
+      for (const kept of ["/etc/licmond", "/var/lib/licmond"]) expect(said).toContain(kept);
+      expect((await machine.run("systemctl status licmond")).exitCode).toBe(4);
+      expect((await get(machine, "/api/ping")).status).toBe(0);
+      expect(
+        await machine.sh("ls -A /usr/local/bin /etc/systemd/system/multi-user.target.wants"),
+      ).not.toContain("licmond.service");
+      expect((await machine.run("command -v licmond")).exitCode).not.toBe(0);
+      expect(await machine.read(CONFIG)).toBe(config);
+
+      // Whoever installs again finds all of it.
+      await machine.sh("./licmond-next install --start");
+      await until("it answers", async () => (await get(machine, "/api/ping")).status === 200 || undefined);
+      expect((await sessionIds()).length).toBeGreaterThanOrEqual(40);
+      expect(await machine.read(CONFIG)).toBe(config);
+    },
+    LONG,
+  );
+
+  test("`uninstall --purge` leaves nothing", async () => {
+    expect((await machine.run("licmond uninstall --purge")).exitCode).toBe(2);
+    expect((await get(machine, "/api/ping")).status).toBe(200);
+    await machine.sh("licmond uninstall --purge --yes");
+    expect((await machine.run("id licmond")).exitCode).toBe(1);
+    const left = await machine.sh(
+      "find / -xdev -name '*licmond*' -not -path '/root/*' -not -path '/proc/*' -not -path '/run/*' -not -path '/var/log/*'",
+    );
+    expect(left).toBe("");
+    expect((await machine.run("systemctl status licmond")).exitCode).toBe(4);
+  });
+});
