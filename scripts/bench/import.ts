@@ -57,11 +57,11 @@ async function writeLog(path: string, bytes: number): Promise<void> {
 }
 
 /** What any program does that reads lines: pieces, decoded, split. */
-function readLines(path: string): number {
+async function readLines(path: string): Promise<number> {
   const decoder = new TextDecoder();
   let rest = "";
   let length = 0;
-  for (const piece of fileSource(path).pieces()) {
+  for await (const piece of fileSource(path).pieces()) {
     const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) length += line.length;
@@ -69,14 +69,14 @@ function readLines(path: string): number {
   return length + rest.length;
 }
 
-function readEvents(path: string): number {
+async function readEvents(path: string): Promise<number> {
   let events = 0;
   const reader = createDebugLogReader({
     ...{ zone: "UTC", hold: true, start: { day: START / 86_400_000, second: -1, daemons: [] } },
     onEvent: () => events++,
   });
   const cutter = createLineCutter();
-  for (const piece of fileSource(path).pieces()) cutter.feed(piece, reader.line);
+  for await (const piece of fileSource(path).pieces()) cutter.feed(piece, reader.line);
   cutter.finish(reader.line);
   reader.flush();
   if (reader.counts.malformed + reader.counts.withoutHead > 0) throw new Error("lines were not understood");
@@ -98,9 +98,9 @@ export const importLog: Bench = {
     try {
       const path = join(folder, "debug.log");
       await writeLog(path, MEGABYTES * 1e6);
-      readLines(path);
+      await readLines(path);
       const lines = await rateOf(() => readLines(path));
-      readEvents(path);
+      await readEvents(path);
       const read = await rateOf(() => readEvents(path));
       const quiet = { debug() {}, info() {}, warn() {}, error() {} };
       let longest = 0;

@@ -14,6 +14,7 @@ import { createDenials } from "../store/denials.ts";
 import { createSessionImport } from "../store/import-sessions.ts";
 import type { Store } from "../store/open.ts";
 import { createServers } from "../store/servers.ts";
+import { createBatches, ROWS_ALONE } from "./import-batches.ts";
 import { firstDay, inOrder, type LogSource } from "./import-sources.ts";
 
 export interface ImportReport {
@@ -37,10 +38,6 @@ export interface ImportOptions {
   readonly onProgress: (done: number, of: number) => void;
 }
 
-/** Rows in one transaction, alone and beside a daemon (which waits for it). */
-const ROWS_ALONE = 20_000;
-const ROWS_BESIDE = 150;
-const BREAK_MS = 5;
 /** Nothing is added to an episode that was quiet for so long. */
 const OVER_MS = 2 * RETRY_WINDOW_MS;
 const MAX_SAMPLES = 20;
@@ -49,13 +46,14 @@ const GAP_MS = 13 * 3_600_000;
 
 /**
  * Reads debug logs of one server, oldest first, into sessions and denials. What is stored already is not stored again.
- * Throws StoreError.
+ * Rejects with StoreError and LogReadError; what was read before stays stored.
  */
 export async function importLogs(options: ImportOptions): Promise<ImportReport> {
   const { store, server, zone, now, beside, onProgress } = options;
   const sessions = createSessionImport(store);
   if (!beside) sessions.alone();
   const denials = createDenials(store);
+  const inBatches = createBatches(store, beside);
   const observedFrom = sessions.observedFrom(server.id);
   store.transaction(() => {
     const servers = createServers({ store, clock: { now: () => now } });
@@ -79,34 +77,27 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
     const fresh = waiting.filter(({ endedAt }) => observedFrom === null || endedAt <= observedFrom);
     report.sessions.observed += waiting.length - fresh.length;
     waiting = [];
-    const step = beside ? ROWS_BESIDE : ROWS_ALONE;
-    for (let at = 0; at < fresh.length; at += step) {
-      const rows = fresh.slice(at, at + step);
-      const added = store.transaction(() => sessions.add(server.id, rows));
+    await inBatches(fresh, (rows) => {
+      const added = sessions.add(server.id, rows);
       report.sessions.added += added;
       report.sessions.known += rows.length - added;
-      if (beside) await Bun.sleep(BREAK_MS);
-    }
+    });
     const liveFrom = beside ? now - 2 * RETRY_WINDOW_MS : Number.POSITIVE_INFINITY;
     for (const episode of episodes.drain(settledBy).changed) going.add(episode);
     const over = [...going].filter(({ denial }) => settledBy - denial.until > OVER_MS);
     for (const episode of over) going.delete(episode);
-    for (let at = 0; at < over.length; at += step) {
-      store.transaction(() => {
-        for (const { denial, times } of over.slice(at, at + step))
-          report.denials[denials.absorb(denial, times, liveFrom)]++;
-      });
-      if (beside) await Bun.sleep(BREAK_MS);
-    }
+    await inBatches(over, (rows) => {
+      for (const { denial, times } of rows) report.denials[denials.absorb(denial, times, liveFrom)]++;
+    });
   }
   const total = options.sources.reduce((sum, { size }) => sum + size, 0);
   let done = 0;
   let lastAt: number | null = null;
-  for (const { source, firstAt } of inOrder(options.sources, zone)) {
+  for (const { source, firstAt } of await inOrder(options.sources, zone)) {
     // Before the new log's own seats are taken.
     if (lastAt !== null && firstAt !== null && (firstAt - lastAt > GAP_MS || firstAt < lastAt))
       pairing.gap(lastAt);
-    const { day, inferred } = firstDay(source, zone);
+    const { day, inferred } = await firstDay(source, zone);
     const reader = createDebugLogReader({
       ...{ zone, inferred, hold: true, start: { day, second: -1, daemons: [] } },
       onEvent: (event) => {
@@ -116,11 +107,13 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
       },
     });
     const cutter = createLineCutter();
-    for (const piece of source.pieces()) {
+    const read = (bytes: number) => {
+      done += bytes;
+    };
+    for await (const piece of source.pieces(read)) {
       cutter.feed(piece, reader.line);
-      done += piece.length;
       onProgress(done, total);
-      await write(reader.lastAt ?? 0);
+      if (beside || waiting.length >= ROWS_ALONE) await write(reader.lastAt ?? 0);
     }
     cutter.finish(reader.line);
     reader.flush();

@@ -1,4 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, createReadStream, fstatSync, openSync, readSync } from "node:fs";
+import { createGunzip } from "node:zlib";
 import { createFirstDay } from "../managers/flexnet/debug-log/first-day.ts";
 import { createLineCutter, natureOf } from "../managers/flexnet/debug-log/lines.ts";
 import { createDebugLogReader } from "../managers/flexnet/debug-log/reader.ts";
@@ -6,33 +7,48 @@ import { createDebugLogReader } from "../managers/flexnet/debug-log/reader.ts";
 /** A log to import. */
 export interface LogSource {
   readonly name: string;
+  /** Bytes of the file, packed or not. */
   readonly size: number;
   /** When it was written last, epoch ms. */
   readonly lastWrite: number;
-  /** Pieces from the start; can be asked for again. A piece is valid until the next one is asked for. */
-  pieces(): Iterable<Uint8Array>;
+  /**
+   * Pieces of text from the start; can be asked for again. A piece is valid until the next one is asked for. `onRead`
+   * is told of the file's bytes as they are read. Rejects with LogReadError.
+   */
+  pieces(onRead?: (bytes: number) => void): AsyncIterable<Uint8Array>;
+}
+
+/** A log that cannot be read to its end, in words for an administrator. */
+export class LogReadError extends Error {
+  override readonly name = "LogReadError";
 }
 
 const PIECE_BYTES = 256 * 1024;
 
-/** A file. Throws the error of the file system when it cannot be opened. */
+/** A file, also one that gzip has packed. Throws the error of the file system when it cannot be opened. */
 export function fileSource(path: string): LogSource {
   const file = openSync(path, "r");
   try {
     const { size, mtimeMs } = fstatSync(file);
-    return { name: path, size, lastWrite: mtimeMs, pieces: () => piecesOf(path) };
+    const magic = new Uint8Array(2);
+    readSync(file, magic, 0, 2, 0);
+    const isPacked = magic[0] === 0x1f && magic[1] === 0x8b;
+    const pieces = (onRead?: (bytes: number) => void) =>
+      isPacked ? unpacked(path, onRead) : piecesOf(path, onRead);
+    return { name: path, size, lastWrite: mtimeMs, pieces };
   } finally {
     closeSync(file);
   }
 }
 
-function* piecesOf(path: string): Generator<Uint8Array> {
+async function* piecesOf(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
   const file = openSync(path, "r");
   const buffer = new Uint8Array(PIECE_BYTES);
   try {
     for (;;) {
       const length = readSync(file, buffer, 0, PIECE_BYTES, null);
       if (length === 0) return;
+      onRead?.(length);
       yield buffer.subarray(0, length);
     }
   } finally {
@@ -40,41 +56,62 @@ function* piecesOf(path: string): Generator<Uint8Array> {
   }
 }
 
+async function* unpacked(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  const file = createReadStream(path, { highWaterMark: PIECE_BYTES / 4 });
+  const text = createGunzip({ chunkSize: PIECE_BYTES });
+  file.on("data", (bytes) => onRead?.(bytes.length));
+  file.on("error", (error) => text.destroy(error));
+  file.pipe(text);
+  try {
+    for await (const piece of text) yield piece as Uint8Array;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new LogReadError(`${path} cannot be unpacked to its end: ${why}`);
+  } finally {
+    file.destroy();
+    text.destroy();
+  }
+}
+
 /** What came in on stdin: written now. */
 export function bytesSource(name: string, bytes: Uint8Array, now: number): LogSource {
   return {
     ...{ name, size: bytes.length, lastWrite: now },
-    *pieces() {
-      for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+    async *pieces(onRead) {
+      for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+        const piece = bytes.subarray(at, at + PIECE_BYTES);
+        onRead?.(piece.length);
+        yield piece;
+      }
     },
   };
 }
 
 /** What is wrong with a log, in words for an administrator; null when it can be read. */
-export function problemOf(source: LogSource, zone: string): string | null {
-  for (const piece of source.pieces()) {
+export async function problemOf(source: LogSource, zone: string): Promise<string | null> {
+  for await (const piece of source.pieces()) {
     const nature = natureOf(piece);
     if (nature === "binary")
-      return `${source.name} is no text: it may be packed, or an encrypted report log, which only the vendor's tools can read. Give the debug log`;
+      return `${source.name} is no text: it may be packed (only gzip is read), or an encrypted report log, which only the vendor's tools can read. Give the debug log`;
     if (nature === "utf-16")
       return `${source.name} is UTF-16 text: convert it first (iconv -f utf-16 -t utf-8)`;
-    if (firstTime(source, zone) !== null) return null;
+    if ((await firstTime(source, zone)) !== null) return null;
   }
   return `${source.name} is no FlexNet debug log: no line of it begins with a time and a daemon`;
 }
 
 /** The day of a log's first line, in days since 1970-01-01; `inferred` when no line prints a date. */
-export function firstDay(
+export async function firstDay(
   source: LogSource,
   zone: string,
-): { readonly day: number; readonly inferred: boolean } {
+): Promise<{ readonly day: number; readonly inferred: boolean }> {
   const finder = createFirstDay(zone);
   const cutter = createLineCutter();
   let found = false;
   const line = (text: string) => {
     found ||= finder.line(text);
   };
-  for (const piece of source.pieces()) {
+  for await (const piece of source.pieces()) {
     cutter.feed(piece, line);
     if (found) break;
   }
@@ -83,24 +120,24 @@ export function firstDay(
 }
 
 /** Logs by the time of their first line: rotated ones may be given in any order. */
-export function inOrder(
+export async function inOrder(
   sources: readonly LogSource[],
   zone: string,
-): readonly { readonly source: LogSource; readonly firstAt: number | null }[] {
-  return sources
-    .map((source) => ({ source, firstAt: firstTime(source, zone) }))
-    .sort((a, b) => (a.firstAt ?? 0) - (b.firstAt ?? 0));
+): Promise<readonly { readonly source: LogSource; readonly firstAt: number | null }[]> {
+  const timed: { source: LogSource; firstAt: number | null }[] = [];
+  for (const source of sources) timed.push({ source, firstAt: await firstTime(source, zone) });
+  return timed.sort((a, b) => (a.firstAt ?? 0) - (b.firstAt ?? 0));
 }
 
 /** Time of the first line with a time, epoch ms; null when there is none in the first pieces. */
-function firstTime(source: LogSource, zone: string): number | null {
-  const { day } = firstDay(source, zone);
+async function firstTime(source: LogSource, zone: string): Promise<number | null> {
+  const { day } = await firstDay(source, zone);
   const reader = createDebugLogReader({
     ...{ zone, hold: false, start: { day, second: -1, daemons: [] } },
     onEvent: () => {},
   });
   const cutter = createLineCutter();
-  for (const piece of source.pieces()) {
+  for await (const piece of source.pieces()) {
     cutter.feed(piece, reader.line);
     if (reader.firstAt === null) cutter.finish(reader.line);
     if (reader.firstAt !== null || reader.counts.lines > 1000) break;

@@ -15,7 +15,7 @@ interface ImportOptions {
 export function registerImport(program: Command, io: CommandIo): void {
   withConfigOption(program.command("import"))
     .description("Reads FlexNet debug logs into history: who had what, when, and who was denied.")
-    .argument("[files...]", "debug logs, in any order; default, or -: stdin")
+    .argument("[files...]", "debug logs, in any order, also packed by gzip; default, or -: stdin")
     .requiredOption("--server <id>", "the configured server that wrote them")
     .option("--timezone <zone>", "zone of the times in the logs (default: the server's)", zone)
     .addHelpText(
@@ -26,7 +26,7 @@ watched the server itself, its own sessions stand and those of the log are left 
 
 Examples:
   licmond import --server eda /var/log/flexnet/snps.log*
-  zcat snps.log.*.gz | licmond import --server eda`,
+  xzcat snps.log.*.xz | licmond import --server eda`,
     )
     .action(async (files: string[], options: ImportOptions, command: Command) => {
       const found = await readConfig(command, io);
@@ -46,6 +46,7 @@ Examples:
       if (sources === null) return;
 
       const { importLogs } = await import("./import-log.ts");
+      const { LogReadError } = await import("./import-sources.ts");
       const { StoreError } = await import("../store/store-error.ts");
       const progress = createProgress(io);
       try {
@@ -64,11 +65,10 @@ Examples:
         }
       } catch (error) {
         progress.end();
-        if (!(error instanceof StoreError)) throw error;
-        fail(
-          io,
-          `${error.message}. ${error.fix} What was read so far is stored; import the logs again afterwards.`,
-        );
+        const afterwards = "What was read so far is stored; import the logs again afterwards.";
+        if (error instanceof StoreError) fail(io, `${error.message}. ${error.fix} ${afterwards}`);
+        else if (error instanceof LogReadError) fail(io, `${error.message}. ${afterwards}`);
+        else throw error;
       }
     });
 }
@@ -85,7 +85,7 @@ async function openSources(
   for (const file of files.length === 0 ? ["-"] : files) {
     try {
       const source = file === "-" ? bytesSource("stdin", await io.stdin(), io.now()) : fileSource(file);
-      const problem = problemOf(source, logZone);
+      const problem = await problemOf(source, logZone);
       if (problem === null) sources.push(source);
       else {
         bad = true;

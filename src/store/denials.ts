@@ -5,6 +5,8 @@ import type { Store } from "./open.ts";
 
 /** Denials deleted in one transaction: a few milliseconds. */
 const STEP_ROWS = 500;
+/** Rows of one name that are looked at for one that overlaps. */
+const NEAR_ROWS = 4;
 
 /** A row with what the writer must know of it. */
 export interface StoredDenial {
@@ -40,13 +42,15 @@ export function createDenials(store: Store & { readonly sqlite: Database }): Den
        until = excluded.until, count = excluded.count, attempts = excluded.attempts, reason = excluded.reason,
        code = excluded.code, outcome = excluded.outcome, told = max(told, excluded.told)`,
   );
+  /** Rows of one name hardly overlap: one of the last few that began before the end is it, or none. */
   const overlapping = sqlite.query<
     { id: number; at: number; until: number; attempts: number; outcome: string },
     [string, string, string, string, number, number]
   >(
-    `SELECT id, at, until, attempts, outcome FROM denials
-     WHERE server_id = ? AND feature = ? AND user = ? AND daemon = ? AND at <= ? AND until >= ?
-     ORDER BY at DESC LIMIT 1`,
+    `SELECT * FROM (SELECT id, at, until, attempts, outcome FROM denials
+       WHERE server_id = ? AND feature = ? AND user = ? AND daemon = ? AND at <= ?
+       ORDER BY at DESC LIMIT ${NEAR_ROWS})
+     WHERE until >= ? LIMIT 1`,
   );
   const widen = sqlite.query(
     "UPDATE denials SET at = $at, until = $until, attempts = $attempts, outcome = $outcome WHERE id = $id",

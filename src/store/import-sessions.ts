@@ -31,28 +31,60 @@ export interface SessionImport {
 
 /**
  * Adds sessions beside a running daemon. That one numbers its sessions upwards in memory, so these take numbers below
- * zero. A hash of what a session is makes the same log twice no second row.
+ * zero, made of what a session is: the same log finds its rows again and makes no second ones. They begin with the
+ * time, so that a log's rows lie side by side.
  */
 export function createSessionImport({ sqlite, read }: Store): SessionImport {
-  const lowest = read(() =>
-    sqlite.query<{ id: number | null }, []>("SELECT min(id) AS id FROM sessions").get(),
-  );
-  let last = Math.min(0, lowest?.id ?? 0);
-  // The note comes before what it notes: it says whether that is there yet.
-  const note = sqlite.query(
-    "INSERT INTO imported_sessions (session_id, hash) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING",
-  );
-  const known = sqlite.query<{ id: number; end_reason: string | null }, [bigint]>(
-    "SELECT id, end_reason FROM imported_sessions JOIN sessions ON sessions.id = session_id WHERE hash = ?",
-  );
+  const noted = notedSessions(sqlite);
   const finish = sqlite.query(
     "UPDATE sessions SET count = ?1, last_seen_at = ?2, ended_at = ?2, end_reason = ?3 WHERE id = ?4",
   );
   const insert = sqlite.query(
     `INSERT INTO sessions (id, server_id, daemon, feature, user, host, version, count, handle, started_at, began_at,
        first_seen_at, last_seen_at, ended_at, end_reason)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?10, ?11, ?11, ?12)`,
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?10, ?11, ?11, ?12) ON CONFLICT (id) DO NOTHING`,
   );
+  const find = sqlite.query<Found, [number]>(
+    "SELECT id, server_id, daemon, feature, user, host, began_at, end_reason FROM sessions WHERE id = ?",
+  );
+  /** A log that was imported before comes as a whole: what is known is looked for first then. */
+  let lookFirst = false;
+
+  function put(id: number, server: string, session: OldSession): boolean {
+    const { daemon, feature, user, host, version, handle, count, startedAt, endedAt, endReason } = session;
+    const { changes } = insert.run(
+      ...([id, server, daemon, feature, user, host, version, count] as const),
+      ...([handle, startedAt, endedAt, endReason] as const),
+    );
+    return changes > 0;
+  }
+
+  /** False when it was known. */
+  function addOne(server: string, session: OldSession): boolean {
+    const known = noted?.(server, session) ?? null;
+    if (known !== null) {
+      end(known, session);
+      return false;
+    }
+    for (let id = numberOf(server, session); ; id++) {
+      if (!lookFirst && put(id, server, session)) return true;
+      const found = find.get(id);
+      if (found === null) {
+        put(id, server, session);
+        lookFirst = false;
+        return true;
+      }
+      if (!isSame(found, server, session)) continue;
+      lookFirst = true;
+      end(found, session);
+      return false;
+    }
+  }
+
+  /** A longer log may tell the end that a shorter one did not have. */
+  function end({ id, end_reason }: Pick<Found, "id" | "end_reason">, session: OldSession): void {
+    if (end_reason === "unobserved") finish.run(session.count, session.endedAt, session.endReason, id);
+  }
 
   return {
     alone() {
@@ -70,32 +102,65 @@ export function createSessionImport({ sqlite, read }: Store): SessionImport {
       ),
     add(server, sessions) {
       let added = 0;
-      sqlite.run("PRAGMA defer_foreign_keys = ON");
-      for (const session of sessions) {
-        const { daemon, feature, user, host, version, handle, data } = session;
-        const { startedAt, endedAt, endReason, count, ordinal, part } = session;
-        const hash = hashOf(
-          `${server}\0${daemon}\0${feature}\0${user}\0${host ?? ""}\0${data ?? ""}\0${startedAt}\0${ordinal}\0${part}`,
-        );
-        if (note.run(last - 1, hash).changes === 0) {
-          const before = known.get(hash);
-          // A longer log may tell the end that a shorter one did not have.
-          if (before?.end_reason === "unobserved") finish.run(count, endedAt, endReason, before.id);
-          continue;
-        }
-        last--;
-        added++;
-        insert.run(
-          ...([last, server, daemon, feature, user, host, version, count] as const),
-          ...([handle, startedAt, endedAt, endReason] as const),
-        );
-      }
+      for (const session of sessions) if (addOne(server, session)) added++;
       return added;
     },
   };
 }
 
-/** 64 bits as SQLite keeps them: among a million sessions the odds of two that share one are 1 in 40 million. */
-function hashOf(text: string): bigint {
-  return BigInt.asIntN(64, BigInt(Bun.hash(text)));
+interface Found {
+  readonly id: number;
+  readonly server_id: string;
+  readonly daemon: string;
+  readonly feature: string;
+  readonly user: string;
+  readonly host: string | null;
+  readonly began_at: number;
+  readonly end_reason: string | null;
+}
+
+function isSame(found: Found, server: string, session: OldSession): boolean {
+  return (
+    found.began_at === session.startedAt &&
+    found.user === session.user &&
+    found.feature === session.feature &&
+    found.host === session.host &&
+    found.daemon === session.daemon &&
+    found.server_id === server
+  );
+}
+
+/** Sessions of one second have so many numbers. */
+const SLOTS = 2 ** 21;
+/** Seats of one name in one second have numbers at this distance; their parts, and strangers, find room between. */
+const PARTS = 2 ** 10;
+const SECONDS = 2 ** 32;
+
+/**
+ * Below zero and within what a double holds exactly: seconds of 1970 to 2106, then a slot. Seats of one name in one
+ * second never share a slot (up to 2048 seats in 1024 parts each); strangers that do move on to the next free one.
+ */
+function numberOf(server: string, session: OldSession): number {
+  const { startedAt, ordinal, part } = session;
+  const hash = BigInt(Bun.hash(identityOf(server, session)));
+  const second = Math.floor(startedAt / 1000) % SECONDS;
+  const slot = (Number(BigInt.asUintN(21, hash)) + ordinal * PARTS + part) % SLOTS;
+  return second * SLOTS + slot - Number.MAX_SAFE_INTEGER - 1;
+}
+
+/** What a session is, without what tells it from its like. */
+function identityOf(server: string, { daemon, feature, user, host, data, startedAt }: OldSession): string {
+  return `${server}\0${daemon}\0${feature}\0${user}\0${host ?? ""}\0${data ?? ""}\0${startedAt}`;
+}
+
+/** Rows whose numbers say nothing: earlier versions noted a hash of what they are beside them. Null = there are none. */
+function notedSessions(sqlite: Store["sqlite"]) {
+  if (sqlite.query("SELECT 1 FROM imported_sessions LIMIT 1").get() === null) return null;
+  const find = sqlite.query<Pick<Found, "id" | "end_reason">, [bigint]>(
+    "SELECT id, end_reason FROM imported_sessions JOIN sessions ON sessions.id = session_id WHERE hash = ?",
+  );
+  return (server: string, session: OldSession) => {
+    const text = `${identityOf(server, session)}\0${session.ordinal}\0${session.part}`;
+    return find.get(BigInt.asIntN(64, BigInt(Bun.hash(text))));
+  };
 }

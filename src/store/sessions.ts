@@ -26,7 +26,8 @@ export function createSessions(store: Store): Sessions {
       .from(sessions)
       .get(),
   );
-  let last = newest?.id ?? 0;
+  // Rows of imported logs have numbers below zero.
+  let last = Math.max(0, newest?.id ?? 0);
 
   const placeholders = {
     id: sql.placeholder("id"),

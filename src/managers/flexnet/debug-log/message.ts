@@ -70,8 +70,20 @@ function behindFeature(text: string, feature: string, from: number): SeatWords {
   const user = text.slice(from, last);
   const host = last + 1 < end ? text.slice(last + 1, end) : null;
   const named = user === "" ? null : user;
-  // Most lines end behind the host.
-  if (rest >= text.length) return { feature, user: named, host, ...NO_TAIL };
+  // Most lines end behind the host: spread, it would take a tenth of an import.
+  if (rest >= text.length) {
+    return {
+      feature,
+      user: named,
+      host,
+      data: null,
+      count: 1,
+      reason: null,
+      code: null,
+      handle: null,
+      version: null,
+    };
+  }
   return { feature, user: named, host, ...readTail(text, rest, named) };
 }
 

@@ -50,16 +50,28 @@ interface OpenOut {
 
 export function createPairing(onSession: (session: PairedSession) => void): Pairing {
   const open = new Map<string, Map<string, OpenOut[]>>();
-  let sameSecond = new Map<string, number>();
+  const sameSecond = new Map<string, number>();
   let second = Number.NaN;
   const counts: PairingCounts = { orphanIns: 0, openOuts: 0, ambiguous: 0 };
 
   function end(out: OpenOut, count: number, at: number, reason: PairedSession["endReason"]): void {
     const { daemon, feature, user, host, data, version, handle } = out.event;
+    const startedAt = out.event.at;
+    // Written out: of a million sessions, spreading took a second.
     onSession({
-      ...{ daemon, feature, user: user ?? "", host, data, version, handle, count },
-      ...{ ordinal: out.ordinal, part: out.parts++ },
-      ...{ startedAt: out.event.at, endedAt: Math.max(at, out.event.at), endReason: reason },
+      daemon,
+      feature,
+      user: user ?? "",
+      host,
+      data,
+      version,
+      handle,
+      count,
+      ordinal: out.ordinal,
+      part: out.parts++,
+      startedAt,
+      endedAt: Math.max(at, startedAt),
+      endReason: reason,
     });
   }
 
@@ -69,7 +81,7 @@ export function createPairing(onSession: (session: PairedSession) => void): Pair
   }
 
   function ordinalOf({ at, daemon }: LicenseEvent, key: string): number {
-    if (at !== second) sameSecond = new Map();
+    if (at !== second) sameSecond.clear();
     second = at;
     const what = `${daemon}\0${key}`;
     const ordinal = sameSecond.get(what) ?? 0;

@@ -167,7 +167,21 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     }
     counts.events[kind]++;
     if (inferred) counts.inferredDates++;
-    waiting = { kind, at: lastAt ?? 0, daemon: lastDaemon, ...words };
+    const { feature, user, host, data, count, reason, code, handle, version } = words;
+    waiting = {
+      kind,
+      at: lastAt ?? 0,
+      daemon: lastDaemon,
+      feature,
+      user,
+      host,
+      data,
+      count,
+      reason,
+      code,
+      handle,
+      version,
+    };
     waitingText = text;
     waitingFrom = from;
     waitingDay = day;

@@ -1,0 +1,171 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { createAlertSite } from "./alert-site.ts";
+import { debugLog } from "./debug-log-text.ts";
+import { BINARY, until } from "./harness.ts";
+import { createSite, type Site } from "./site.ts";
+
+const SERVER =
+  '[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "/bin/true"\ntimezone = "UTC"\n';
+const START = Date.UTC(2024, 11, 20);
+
+/** What an import left: every session and denial, without the numbers of rows. */
+function stored(site: Site): { sessions: unknown[]; denials: unknown[]; problems: unknown[] } {
+  const database = new Database(join(site.folder, "storage", "licmond.db"), { readonly: true });
+  try {
+    return {
+      sessions: database
+        .query(
+          "SELECT feature, user, host, count, began_at, ended_at, end_reason FROM sessions ORDER BY began_at, ended_at, feature, user, host",
+        )
+        .all(),
+      denials: database
+        .query(
+          "SELECT feature, user, host, at, until, attempts, outcome FROM denials ORDER BY at, feature, user",
+        )
+        .all(),
+      problems: database.query("PRAGMA integrity_check").all(),
+    };
+  } finally {
+    database.close();
+  }
+}
+
+async function site(log: string): Promise<Site & { readonly log: string }> {
+  const made = await createSite();
+  await made.configure(SERVER);
+  const path = join(made.folder, "debug.log");
+  await Bun.write(path, log);
+  return { ...made, log: path, [Symbol.asyncDispose]: () => made[Symbol.asyncDispose]() };
+}
+
+const LOG = debugLog(START, 60_000);
+
+describe("licmond import", () => {
+  test("over New Year, whole or cut anywhere, packed or not: the same rows, once", async () => {
+    await using whole = await site(LOG);
+    const done = await whole.run(["import", "--server", "eda", whole.log]);
+    expect([done.exitCode, done.stderr]).toEqual([0, ""]);
+    expect(done.stdout).toContain("0 events, 0 lines without a time, 0 broken times");
+    expect(done.stdout).toContain(", 0 jumps, ");
+    const { sessions, denials, problems } = stored(whole);
+    expect(problems).toEqual([{ integrity_check: "ok" }]);
+    expect(sessions.length).toBeGreaterThan(25_000);
+    expect(denials.length).toBeGreaterThan(1_000);
+    const times = sessions.map((row) => (row as { began_at: number }).began_at);
+    expect(times[0]).toBeGreaterThanOrEqual(START);
+    expect(times.at(-1)).toBeGreaterThan(Date.UTC(2025, 0, 5));
+    expect(times.at(-1)).toBeLessThan(Date.UTC(2025, 1, 28));
+
+    // In parts, the second of them packed, in the wrong order, and then all of it again.
+    await using parts = await site(LOG);
+    const cut = LOG.indexOf("\n", LOG.length / 2) + 1;
+    const [first, second] = [join(parts.folder, "acmed.log.1"), join(parts.folder, "acmed.log.0.gz")];
+    await Bun.write(first, LOG.slice(0, cut));
+    await Bun.write(second, Bun.gzipSync(Buffer.from(LOG.slice(cut))));
+    expect((await parts.run(["import", "--server", "eda", second, first])).exitCode).toBe(0);
+    expect(stored(parts)).toEqual({ sessions, denials, problems });
+    const again = await parts.run(["import", "--server", "eda"], { stdin: LOG });
+    expect(again.stdout).toMatch(new RegExp(`0 added, ${sessions.length} known before`));
+    expect(stored(parts)).toEqual({ sessions, denials, problems });
+  }, 60_000);
+
+  test.each(["SIGKILL", "SIGINT"] as const)(
+    "ended by %s half-way, it goes on where it was without doubles",
+    async (signal) => {
+      await using whole = await site(LOG);
+      await whole.run(["import", "--server", "eda", whole.log]);
+      await using broken = await site(LOG);
+      const child = Bun.spawn([BINARY, "import", "--server", "eda", broken.log, "--config", broken.config], {
+        stdout: "ignore",
+        stderr: "ignore",
+      });
+      await until("some of it is stored", () => {
+        if (child.exitCode !== null) throw new Error("it was done before it could be ended");
+        try {
+          return stored(broken).sessions.length > 0 || undefined;
+        } catch {
+          return undefined;
+        }
+      });
+      child.kill(signal);
+      await child.exited;
+      const half = stored(broken).sessions.length;
+      expect(half).toBeLessThan(stored(whole).sessions.length);
+      expect((await broken.run(["import", "--server", "eda", broken.log])).exitCode).toBe(0);
+      expect(stored(broken)).toEqual(stored(whole));
+    },
+    60_000,
+  );
+
+  test("what is no log, packed badly, or of which lines are broken is told", async () => {
+    await using at = await site(
+      `7:00:00 (acmed) TIMESTAMP 1/29/2026\n8:00:00 (acmed) OUT: \n8:1x:00 (acmed) OUT: "solver" ada@ws01  \nnoise\n`,
+    );
+    const odd = await at.run(["import", "--server", "eda", at.log]);
+    expect([odd.exitCode, odd.stderr]).toEqual([0, 'line 2: "8:00:00 (acmed) OUT: "\n']);
+    expect(odd.stdout).toMatch(/not understood +1 events, \d lines without a time, \d broken times/);
+
+    const packed = Bun.gzipSync(Buffer.from(LOG));
+    const cut = join(at.folder, "cut.gz");
+    await Bun.write(cut, packed.slice(0, packed.length / 2));
+    const broken = await at.run(["import", "--server", "eda", cut]);
+    expect([broken.exitCode, broken.stdout]).toEqual([1, ""]);
+    expect(broken.stderr).toContain(`${cut} cannot be unpacked to its end: `);
+    expect(broken.stderr).toContain("What was read so far is stored; import the logs again afterwards.");
+    expect(broken.stderr).not.toMatch(/\n\s+at /);
+  }, 30_000);
+
+  test("a bar on a terminal counts up to the whole", async () => {
+    await using at = await site(LOG);
+    const command = `${BINARY} import --server eda ${at.log} --config ${at.config}`;
+    const child = Bun.spawn(["script", "-qec", command, "/dev/null"], {
+      stdin: "ignore",
+      stdout: "pipe",
+      env: { ...process.env, TERM: "xterm" },
+    });
+    const text = await child.stdout.text();
+    expect(await child.exited).toBe(0);
+    const size = (LOG.length / 1e6).toFixed(0);
+    expect(text).toMatch(new RegExp(`\\r100 %, ${size} of ${size} MB, \\d+ MB/s`));
+    expect(text).toContain("added, 0 known before");
+  }, 30_000);
+});
+
+test("an import beside a daemon that answers and polls: nobody waits for it", async () => {
+  await using alone = await createAlertSite();
+  await alone.write("");
+  const log = join(alone.folder, "debug.log");
+  await Bun.write(log, LOG);
+  await using at = await alone.watch();
+  /** The longest of ninety-nine in a hundred answers, ms, while the server is polled and `work` goes on. */
+  async function p99During(work: () => Promise<unknown>): Promise<number> {
+    const waits: number[] = [];
+    const done = new AbortController();
+    const pings = (async () => {
+      while (!done.signal.aborted) {
+        const startedAt = performance.now();
+        await (await at.daemon.get("/api/ping")).text();
+        waits.push(performance.now() - startedAt);
+        await Bun.sleep(5);
+      }
+    })();
+    const polls = (async () => {
+      for (let used = 0; !done.signal.aborted; used = (used + 1) % 9)
+        await at.poll({ features: { solver: { total: 10, used } } });
+    })();
+    await work();
+    done.abort();
+    await Promise.all([pings, polls]);
+    expect(waits.length).toBeGreaterThan(20);
+    return waits.sort((one, other) => one - other)[Math.floor(waits.length * 0.99)] ?? 0;
+  }
+  const quiet = await p99During(() => Bun.sleep(1_000));
+  const busy = await p99During(async () => {
+    const imported = await alone.run(["import", "--server", "eda", log], { timeoutMs: 60_000 });
+    expect([imported.exitCode, imported.stderr]).toEqual([0, ""]);
+  });
+  // The import has a process of its own; of the daemon it takes turns at the database, some milliseconds each.
+  expect(busy).toBeLessThan(10 * quiet + 50);
+}, 90_000);
