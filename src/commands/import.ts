@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
+import type { Config } from "../config/config.ts";
 import { isZone } from "../domain/zone.ts";
 import type { Store } from "../store/open.ts";
 import { readConfig, withConfigOption } from "./config-option.ts";
@@ -50,7 +51,7 @@ Examples:
       const { StoreError } = await import("../store/store-error.ts");
       const progress = createProgress(io);
       try {
-        const { store, beside } = await openBeside(found.config.storage.directory, io);
+        const { store, beside } = await openBeside(found.config.storage, io);
         try {
           const report = await importLogs({
             ...{ store, server, zone: logZone, sources, now: io.now(), beside },
@@ -101,16 +102,20 @@ async function openSources(
 }
 
 /** The store, to itself where no daemon runs. */
-async function openBeside(directory: string, io: CommandIo): Promise<{ store: Store; beside: boolean }> {
+async function openBeside(
+  { directory, backupBeforeUpgrade }: Config["storage"],
+  io: CommandIo,
+): Promise<{ store: Store; beside: boolean }> {
   const { openStore } = await import("../store/open.ts");
   const { StoreError } = await import("../store/store-error.ts");
   const tell = (message: string) => io.err(`licmond: ${message}\n`);
   const log = { debug() {}, info() {}, warn: tell, error: tell };
+  const of = { directory, log, backUpBeforeUpgrade: backupBeforeUpgrade };
   try {
-    return { store: openStore({ directory, log, lockWaitMs: 0 }), beside: false };
+    return { store: openStore({ ...of, lockWaitMs: 0 }), beside: false };
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== "HELD") throw error;
-    return { store: openStore({ directory, log, mode: "cli" }), beside: true };
+    return { store: openStore({ ...of, mode: "cli" }), beside: true };
   }
 }
 

@@ -1,4 +1,4 @@
-import { constants, type Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import type { Log } from "../domain/log.ts";
 
 /** Every setting of a connection, in one place. See https://sqlite.org/pragma.html */
@@ -20,14 +20,4 @@ export function prepareConnection(sqlite: Database, log: Log): void {
   sqlite.run("PRAGMA wal_autocheckpoint = 256");
   // A burst (many first polls) must not leave a log file of its size for ever.
   sqlite.run("PRAGMA journal_size_limit = 33554432");
-}
-
-/**
- * Closes the connection that the directory's holder worked with. SQLite keeps a closed one as long as a prepared statement
- * of it is left (sqlite3_close_v2), and ends it whenever that is collected, by removing the -wal and -shm of its file: by
- * their names, which may by then be those of another database in its place. So it is told to let them lie.
- */
-export function closeHolding(sqlite: Database): void {
-  sqlite.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
-  sqlite.close();
 }

@@ -5,7 +5,7 @@ import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { Log } from "../domain/log.ts";
 import { backUpBeforeUpgrade } from "./backup/before-upgrade.ts";
 import { createDatabaseCheck, type DatabaseCheck } from "./check.ts";
-import { closeHolding, prepareConnection } from "./connection.ts";
+import { prepareConnection } from "./connection.ts";
 import { isWalReadable } from "./damage/header.ts";
 import { createDamageMark, type DamageMark } from "./damage/mark.ts";
 import { rescue } from "./damage/rescue.ts";
@@ -167,7 +167,7 @@ function openDatabase(
     else if (schemaVersion(sqlite) < migrations.length) withLock(sqlite, migrations, takeLock, bringUpToDate);
     return assemble(sqlite, lock, path, log, mark);
   } catch (error) {
-    if (opened !== null) closeHolding(opened);
+    opened?.close();
     throw asStoreError(error, path) ?? error;
   }
 }
@@ -251,7 +251,7 @@ function assemble(
       attempt("optimize", () => sqlite.run("PRAGMA optimize"));
       // The last connection takes the write-ahead log with it; beside a daemon it stays the daemon's.
       if (lock !== null) attempt("checkpoint", () => sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"));
-      attempt("close", () => (lock === null ? sqlite.close() : closeHolding(sqlite)));
+      attempt("close", () => sqlite.close());
       if (lock !== null) attempt("unlock", () => lock.release());
     },
   };

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore, type Store, type StoreOptions } from "../../src/store/open.ts";
@@ -17,10 +17,15 @@ export function later(cleanup: () => void): void {
   cleanups.push(cleanup);
 }
 
-export function temporaryDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), "licmond-store-"));
+export function temporaryDirectory(within = tmpdir()): string {
+  const directory = mkdtempSync(join(within, "licmond-store-"));
   later(() => rmSync(directory, { recursive: true, force: true }));
   return directory;
+}
+
+/** In memory where the system has that: for tests that write many whole files and wait for the disk each time. */
+export function quickDirectory(): string {
+  return temporaryDirectory(existsSync("/dev/shm") ? "/dev/shm" : tmpdir());
 }
 
 export function open(directory: string, options: Partial<StoreOptions> = {}): Store {

@@ -98,8 +98,9 @@ function isSameFile(a: string, b: string): boolean {
 function removeLeftOvers(target: string): void {
   const prefix = `${basename(target)}.part-`;
   for (const name of readdirSync(dirname(target))) {
-    const pid = name.startsWith(prefix) ? Number(name.slice(prefix.length)) : Number.NaN;
-    if (Number.isInteger(pid) && !isRunning(pid)) rmSync(join(dirname(target), name), { force: true });
+    // Its journal begins with the same name.
+    const pid = name.startsWith(prefix) ? /^\d+/.exec(name.slice(prefix.length))?.[0] : undefined;
+    if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(dirname(target), name), { force: true });
   }
 }
 

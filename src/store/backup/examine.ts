@@ -69,8 +69,10 @@ export function assertWhole(sqlite: Database, path: string, table?: string): voi
   try {
     const what = table === undefined ? "1" : `"${table}"`;
     const found = sqlite.query<{ quick_check: string }, []>(`PRAGMA quick_check(${what})`).get()?.quick_check;
-    // Its words name pages and cells, no values.
-    if (found !== "ok") throw corrupt(`The database ${path} is damaged (${(found ?? "").split("\n")[0]})`);
+    if (found === "ok") return;
+    // A line for each finding, below one that names the database: pages and cells, no values.
+    const finding = (found ?? "").split("\n").find((line) => line !== "" && !line.startsWith("***"));
+    throw corrupt(`The database ${path} is damaged${finding === undefined ? "" : ` (${finding})`}`);
   } catch (error) {
     // A schema that cannot be read is an error of SQL here.
     if (errorCode(error) === "SQLITE_ERROR") throw corrupt(`The database ${path} is damaged`, error);

@@ -21,7 +21,7 @@ import { createKeys } from "../../../src/store/keys.ts";
 import { MIGRATIONS } from "../../../src/store/migrations.ts";
 import { StoreError } from "../../../src/store/store-error.ts";
 import { fill } from "../damage/filled.ts";
-import { cleanUp, open, temporaryDirectory } from "../place.ts";
+import { cleanUp, open, quickDirectory } from "../place.ts";
 import { plainKey } from "../plain-key.ts";
 
 afterEach(cleanUp);
@@ -31,9 +31,9 @@ const NOBODY = 65534;
 const clock = { now: () => Date.now() };
 
 function place() {
-  const directory = temporaryDirectory();
+  const directory = quickDirectory();
   const store = open(directory);
-  return { directory, store, filled: fill(store), file: join(temporaryDirectory(), "copy.db") };
+  return { directory, store, filled: fill(store), file: join(quickDirectory(), "copy.db") };
 }
 
 const take = (directory: string, file: string, change: Partial<BackupOptions> = {}) =>
@@ -82,7 +82,7 @@ describe("a backup", () => {
   test("is the same licmond when a daemon opens it", async () => {
     const { directory, filled, file } = place();
     await take(directory, file);
-    const elsewhere = temporaryDirectory();
+    const elsewhere = quickDirectory();
     copyFileSync(file, join(elsewhere, "licmond.db"));
     const keys = createKeys({ store: open(elsewhere), clock });
     expect(keys.verify(filled.keys[1] ?? "").outcome).toBe("valid");
@@ -125,7 +125,7 @@ describe("a backup", () => {
 
   test("never takes the place of what the daemon works on, by any name", async () => {
     const { directory, store } = place();
-    const link = join(temporaryDirectory(), "link");
+    const link = join(quickDirectory(), "link");
     symlinkSync(directory, link);
     const before = statSync(store.path).ino;
     for (const file of [
@@ -147,8 +147,8 @@ describe("a backup", () => {
     expect((await refusal(take(directory, join(file, ".."), { force: true }))).message).toContain(
       "not a file",
     );
-    expect((await refusal(take(temporaryDirectory(), file))).message).toContain("There is no database");
-    const other = temporaryDirectory();
+    expect((await refusal(take(quickDirectory(), file))).message).toContain("There is no database");
+    const other = quickDirectory();
     const foreign = new Database(join(other, "licmond.db"));
     foreign.run("CREATE TABLE songs (title TEXT)");
     foreign.close();
@@ -168,7 +168,7 @@ describe("a backup", () => {
     const { directory, file } = place();
     const gone = Bun.spawn(["true"]);
     await gone.exited;
-    writeFileSync(`${file}.part-${gone.pid}`, "half");
+    for (const suffix of ["", "-journal"]) writeFileSync(`${file}.part-${gone.pid}${suffix}`, "half");
     writeFileSync(`${file}.part-${process.ppid}`, "of one that runs");
     const abort = new AbortController();
     const reason = new Error("called off");
@@ -202,7 +202,7 @@ describe("a backup", () => {
 describe("looking at a file", () => {
   test("leaves no trace, also of one in the middle of its life", () => {
     const { store } = place();
-    const directory = join(temporaryDirectory(), "raw");
+    const directory = join(quickDirectory(), "raw");
     mkdirSync(directory);
     const raw = join(directory, "raw.db");
     // The bytes of the file alone, with the mark of a write-ahead log and without the log.
@@ -224,7 +224,7 @@ describe("looking at a file", () => {
       "a database of a newer licmond",
       /newer licmond/,
       (path) => {
-        const directory = temporaryDirectory();
+        const directory = quickDirectory();
         const more = [...MIGRATIONS, { name: "9999-future", sql: "CREATE TABLE future (x TEXT)" }];
         const store = open(directory, { migrations: more });
         store.close();
@@ -243,7 +243,7 @@ describe("looking at a file", () => {
     ],
   ];
   test.each(bad)("%s: %s", (_, message, prepare) => {
-    const path = join(temporaryDirectory(), "some.db");
+    const path = join(quickDirectory(), "some.db");
     prepare(path);
     expect(() => examineDatabase(path)).toThrow(message);
   });

@@ -4,7 +4,7 @@ import { chownSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { join } from "node:path";
 import { examineDatabase } from "../../../src/store/backup/examine.ts";
 import { MIGRATIONS } from "../../../src/store/migrations.ts";
-import { cleanUp, open, temporaryDirectory } from "../place.ts";
+import { cleanUp, open, quickDirectory } from "../place.ts";
 import { recordingLog } from "../recording-log.ts";
 
 afterEach(cleanUp);
@@ -17,7 +17,7 @@ const copies = (directory: string) =>
 
 /** A closed database of an earlier schema with a server in it. */
 function old(version: number): string {
-  const directory = temporaryDirectory();
+  const directory = quickDirectory();
   const store = open(directory, { migrations: MIGRATIONS.slice(0, version) });
   store.sqlite.run("INSERT INTO servers VALUES ('eda', 'flexnet', '27000@lic1', 'EDA', 1, 2)");
   store.close();
@@ -54,7 +54,7 @@ describe("before an upgrade", () => {
   );
 
   test("a new or present database is not copied", () => {
-    const directory = temporaryDirectory();
+    const directory = quickDirectory();
     open(directory).close();
     open(directory).close();
     expect(copies(directory)).toEqual([]);
@@ -94,7 +94,7 @@ describe("before an upgrade", () => {
   test.if(canMount)("without room for it nothing is changed, and the way out is told", async () => {
     const directory = old(6);
     const script = `mount -t tmpfs -o size=20m none "$1" && cp "$0"/licmond.db "$1" && exec "$2" "$3" "$1"`;
-    const [mountPoint, holder] = [temporaryDirectory(), join(import.meta.dir, "..", "holder.ts")];
+    const [mountPoint, holder] = [quickDirectory(), join(import.meta.dir, "..", "holder.ts")];
     const child = Bun.spawn(
       ["unshare", "-m", "sh", "-c", script, directory, mountPoint, process.execPath, holder],
       {

@@ -17,7 +17,7 @@ import { createKeys } from "../../../src/store/keys.ts";
 import { MIGRATIONS } from "../../../src/store/migrations.ts";
 import { StoreError } from "../../../src/store/store-error.ts";
 import { fill } from "../damage/filled.ts";
-import { cleanUp, later, open, temporaryDirectory } from "../place.ts";
+import { cleanUp, later, open, quickDirectory } from "../place.ts";
 import { plainKey } from "../plain-key.ts";
 
 afterEach(cleanUp);
@@ -32,15 +32,15 @@ const bring = (directory: string, file: string, now = Date.now()) =>
 
 /** A closed database and its backup from before what `afterwards` did to it. */
 async function place(afterwards: (store: ReturnType<typeof open>) => void = () => {}) {
-  const scratch = temporaryDirectory();
+  const scratch = quickDirectory();
   const store = open(scratch);
   const filled = fill(store);
-  const file = join(temporaryDirectory(), "backup.db");
+  const file = join(quickDirectory(), "backup.db");
   await backUp({ directory: scratch, file, force: false, ...quiet });
   afterwards(store);
   store.close();
-  // A connection of this process lingers until its statements are collected, and would be in the way: see closeHolding.
-  const directory = temporaryDirectory();
+  // A connection of this process lingers until its statements are collected, and would be in the way.
+  const directory = quickDirectory();
   const path = join(directory, "licmond.db");
   Bun.spawnSync(["cp", store.path, path]);
   return { directory, file, filled, path };
@@ -81,7 +81,7 @@ describe("a restore", () => {
 
   test("works where nothing was, and twice in a second", async () => {
     const { file, filled } = await place();
-    const directory = join(temporaryDirectory(), "new");
+    const directory = join(quickDirectory(), "new");
     const now = Date.now();
     expect((await bring(directory, file, now)).aside).toBeNull();
     const asides = [(await bring(directory, file, now)).aside, (await bring(directory, file, now)).aside];
@@ -132,9 +132,9 @@ describe("a restore", () => {
   test.each(MIGRATIONS.map((_, index) => index + 1).slice(0, -1))(
     "of a backup of schema %i is opened and upgraded",
     async (version) => {
-      const old = open(temporaryDirectory(), { migrations: MIGRATIONS.slice(0, version) });
+      const old = open(quickDirectory(), { migrations: MIGRATIONS.slice(0, version) });
       old.close();
-      const directory = temporaryDirectory();
+      const directory = quickDirectory();
       expect((await bring(directory, old.path)).report.schemaVersion).toBe(version);
       expect(open(directory).schemaVersion).toBe(MIGRATIONS.length);
     },
@@ -142,7 +142,7 @@ describe("a restore", () => {
 
   test("goes back from a newer licmond's database", async () => {
     const { file } = await place();
-    const directory = temporaryDirectory();
+    const directory = quickDirectory();
     const more = [...MIGRATIONS, { name: "9999-future", sql: "CREATE TABLE future (x TEXT)" }];
     open(directory, { migrations: more }).close();
     expect((await bring(directory, file)).aside).not.toBeNull();
@@ -150,11 +150,11 @@ describe("a restore", () => {
   });
 
   test("of the bytes of a killed daemon takes its write-ahead log too", async () => {
-    const from = temporaryDirectory();
+    const from = quickDirectory();
     const store = open(from);
     store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
     const filled = fill(store, { keys: 3, events: 5 });
-    const raw = temporaryDirectory();
+    const raw = quickDirectory();
     for (const suffix of ["", "-wal"])
       Bun.spawnSync(["cp", store.path + suffix, join(raw, `raw.db${suffix}`)]);
     const { directory } = await place();

@@ -21,7 +21,7 @@ import { openStore, type Store } from "../../../src/store/open.ts";
 import { createQuotas } from "../../../src/store/quotas.ts";
 import { installationSecret } from "../../../src/store/secrets.ts";
 import { StoreError } from "../../../src/store/store-error.ts";
-import { cleanUp, later, open, temporaryDirectory } from "../place.ts";
+import { cleanUp, later, open, quickDirectory } from "../place.ts";
 import { recordingLog } from "../recording-log.ts";
 import { type Filled, fill } from "./filled.ts";
 
@@ -33,7 +33,7 @@ const PAGE = 4096;
 
 /** A directory with a filled database that was closed well. */
 function place(): { directory: string; path: string; filled: Filled } {
-  const directory = temporaryDirectory();
+  const directory = quickDirectory();
   const store = open(directory);
   const filled = fill(store);
   store.close();
@@ -134,7 +134,7 @@ describe("a damaged database", () => {
   });
 
   test("gives the keys around a page that is gone", () => {
-    const directory = temporaryDirectory();
+    const directory = quickDirectory();
     const first = open(directory);
     const filled = fill(first, { keys: 300, events: 1 });
     first.close();
@@ -191,7 +191,7 @@ describe("a damaged database", () => {
   });
 
   test("another program's database stays refused, as it is", () => {
-    const directory = temporaryDirectory();
+    const directory = quickDirectory();
     const other = new Database(join(directory, "licmond.db"));
     other.run("CREATE TABLE songs (title TEXT)");
     other.close();
@@ -205,11 +205,11 @@ describe("a damaged database", () => {
 describe("a write-ahead log", () => {
   /** What `kill -9` leaves: a database with a log. */
   function killed() {
-    const from = temporaryDirectory();
+    const from = quickDirectory();
     const store = open(from);
     store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
     const filled = fill(store, { keys: 3, events: 20 });
-    const directory = join(temporaryDirectory(), "killed");
+    const directory = join(quickDirectory(), "killed");
     mkdirSync(directory, { mode: 0o700 });
     for (const suffix of ["", "-wal"])
       copyFileSync(store.path + suffix, join(directory, `licmond.db${suffix}`));
@@ -289,7 +289,7 @@ test("whatever happens to the bytes: it opens, or the old bytes lie beside a new
   );
   fc.assert(
     fc.property(change, (what) => {
-      const directory = temporaryDirectory();
+      const directory = quickDirectory();
       const target = join(directory, "licmond.db");
       writeFileSync(target, "cut" in what ? whole.subarray(0, what.cut) : whole, { mode: 0o600 });
       if ("page" in what) overwrite(target, what.page * PAGE, new Uint8Array(PAGE).fill(what.fill));
@@ -312,7 +312,7 @@ test("whatever happens to the bytes: it opens, or the old bytes lie beside a new
       else expect(readFileSync(moved).equals(before)).toBe(true);
       store.close();
     }),
-    { numRuns: 150 },
+    { numRuns: 100 },
   );
 }, 30_000);
 

@@ -1,0 +1,99 @@
+import { Database } from "bun:sqlite";
+import { afterEach, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { openStoreRoom, startDespiteDamage } from "../../src/daemon/store.ts";
+import { createKeys } from "../../src/store/keys.ts";
+import { corrupt, StoreError } from "../../src/store/store-error.ts";
+import { createLogging, type LogLine } from "../../src/system/log.ts";
+import { fill } from "../store/damage/filled.ts";
+import { cleanUp, later, open, quickDirectory } from "../store/place.ts";
+import { plainKey } from "../store/plain-key.ts";
+
+afterEach(cleanUp);
+
+const clock = { now: () => Date.now() };
+const damage = corrupt("The database x is damaged");
+
+describe("a start", () => {
+  /** Starts that end with these errors in turn, null = well. */
+  const outcome = async (errors: readonly (Error | null)[]) => {
+    const steps: string[] = [];
+    const ends = [...errors];
+    const done = startDespiteDamage(
+      async (met) => {
+        steps.push(met === null ? "start" : `start after ${met.code}`);
+        const error = ends.shift() ?? null;
+        if (error !== null) throw error;
+        return "runs";
+      },
+      async (reason) =>
+        void steps.push(`undo ${reason instanceof StoreError ? reason.code : String(reason)}`),
+    );
+    const result = await done.catch((error: unknown) => error);
+    return { steps, result };
+  };
+  const other = new Error("the port is taken");
+
+  test.each<[string, (Error | null)[], string[], unknown]>([
+    ["that goes well is made once", [null], ["start"], "runs"],
+    ["that fails is undone", [other], ["start", "undo Error: the port is taken"], other],
+    [
+      "that meets damage is undone, and made once more",
+      [damage, null],
+      ["start", "undo CORRUPT", "start after CORRUPT"],
+      "runs",
+    ],
+    [
+      "that meets it again is given up",
+      [damage, damage],
+      ["start", "undo CORRUPT", "start after CORRUPT", "undo CORRUPT"],
+      damage,
+    ],
+  ])("%s", async (_, errors, steps, result) => {
+    expect(await outcome(errors)).toEqual({ steps, result });
+  });
+});
+
+describe("the store of a daemon", () => {
+  const logging = createLogging({ level: "info", clock, sinks: [] });
+
+  test("after damage that was met elsewhere is a new one, with the keys; its lines can be told again", () => {
+    const directory = quickDirectory();
+    const first = open(directory);
+    const filled = fill(first);
+    first.close();
+    const { store, retell } = openStoreRoom({ directory, backupBeforeUpgrade: true }, logging, {
+      ...{ damage, manager: null },
+    });
+    later(() => store.close());
+    expect(readdirSync(directory).filter((name) => name.includes(".corrupt-"))).toHaveLength(1);
+    const keys = createKeys({ store, clock });
+    expect(keys.verify(filled.keys[1] ?? "").outcome).toBe("valid");
+    const lines: LogLine[] = [];
+    retell((line) => void lines.push(line));
+    expect(lines.map(({ level, source }) => [level, source])).toEqual([["error", "store"]]);
+  });
+
+  test("loses nothing to a connection of before that lingers", () => {
+    const directory = quickDirectory();
+    const first = open(directory);
+    createKeys({ store: first, clock }).create(plainKey({ name: "written before" }));
+    const prepared = first.sqlite.prepare("SELECT count(*) FROM api_keys");
+    prepared.get();
+    first.close();
+    const { store } = openStoreRoom({ directory, backupBeforeUpgrade: true }, logging, {
+      ...{ damage, manager: null },
+    });
+    later(() => store.close());
+    const keys = createKeys({ store, clock });
+    keys.create(plainKey({ name: "written after" }));
+    // The first connection ends with its last statement. SQLite then takes away the -wal of its file by name, unless it
+    // sees that the file was moved: what this relies on.
+    for (let turn = 0; turn < 3; turn++) Bun.gc(true);
+    prepared.finalize();
+    expect(existsSync(`${store.path}-wal`)).toBe(true);
+    const other = new Database(store.path, { readonly: true });
+    expect(other.query("SELECT name FROM api_keys").all()).toContainEqual({ name: "written after" });
+    other.close();
+  });
+});
