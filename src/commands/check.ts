@@ -17,11 +17,12 @@ export function registerCheck(program: Command, io: CommandIo): void {
     .addHelpText(
       "after",
       `
-Run it as the user that runs the daemon. Exit codes: 0 all well, 1 with every problem.
+Run it as root where licmond is a service: it then judges for the service's user, with the groups that the unit gives it.
+Elsewhere as the user that runs the daemon. Exit codes: 0 all well, 1 with every problem.
 
 Examples:
-  sudo -u licmond licmond check
-  sudo -u licmond licmond check --alerts --days 90`,
+  sudo licmond check
+  sudo licmond check --alerts --days 90`,
     )
     .action(
       async (

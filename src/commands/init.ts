@@ -28,13 +28,17 @@ Examples:
     });
 }
 
-/** Writes a file that is not there yet; says why not, with the fix. */
+/**
+ * Writes a file that is not there yet; says why not, with the fix. It is no business of everybody: a web hook's address
+ * is a secret. What root writes belongs to the directory's group, which is the service's in /etc/licmond.
+ */
 async function writeNew(file: string, text: string): Promise<string | null> {
-  const { mkdir, writeFile } = await import("node:fs/promises");
+  const { chown, mkdir, stat, writeFile } = await import("node:fs/promises");
   const { dirname } = await import("node:path");
   try {
     await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, text, { flag: "wx", mode: 0o644 });
+    await writeFile(file, text, { flag: "wx", mode: 0o640 });
+    if (process.getuid?.() === 0) await chown(file, 0, (await stat(dirname(file))).gid);
     return null;
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : null;

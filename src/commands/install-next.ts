@@ -31,7 +31,7 @@ export async function nextSteps(host: Host, { withoutSystemd, started, path }: I
       : "systemctl restart licmond";
   return list([
     ["name your license servers", `sudoedit ${LAYOUT.config}`],
-    ["see what is still wrong", `sudo -u licmond ${licmond} check`],
+    ["see what is still wrong", `sudo ${licmond} check`],
     [isActive ? "let it take effect" : "start it, now and at boot", `sudo ${verb}`],
     ["make the first key", `sudo ${key}`],
   ]);

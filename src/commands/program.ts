@@ -43,7 +43,7 @@ export function createProgram(io: CommandIo): Command {
 Start here:
   licmond demo                    the whole daemon on simulated license servers
   sudo ./licmond install          a service of this host, with a commented config to fill in
-  licmond check                   what is still wrong with it
+  sudo licmond check              what is still wrong with it
   licmond serve                   the daemon in the foreground (licmond init writes a config alone)
 
 Exit codes: 0 ok, 1 failure, 2 usage.`,

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { chmod, chown, mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { INITIAL_CONFIG } from "../../src/commands/initial-config.ts";
 import { interpretConfig } from "../../src/config/load.ts";
@@ -16,6 +17,29 @@ test("writes the file, and never over one", async () => {
   expect(again).toMatchObject({ exitCode: 1, out: "", err: expect.stringContaining("is there already") });
   expect((await run(["init", "--output", "-"])).out).toBe(INITIAL_CONFIG);
   expect(await run(["init", "--output", "/proc/x/licmond.toml"])).toMatchObject({ exitCode: 1 });
+});
+
+test("what it writes is not for everybody", async () => {
+  await using place = await createPlace();
+  const umask = process.umask(0);
+  try {
+    const file = join(place.folder, "new.toml");
+    expect((await run(["init", "--output", file])).exitCode).toBe(0);
+    expect((await stat(file)).mode & 0o777).toBe(0o640);
+  } finally {
+    process.umask(umask);
+  }
+});
+
+test.skipIf(process.getuid?.() !== 0)("what root writes is its directory's group's to read", async () => {
+  await using place = await createPlace();
+  const directory = join(place.folder, "etc");
+  await mkdir(directory);
+  await chown(directory, 0, 4711);
+  await chmod(directory, 0o750);
+  await run(["init", "--output", join(directory, "licmond.toml")]);
+  const { uid, gid } = await stat(join(directory, "licmond.toml"));
+  expect([uid, gid]).toEqual([0, 4711]);
 });
 
 test("as it stands it is the defaults", () => {

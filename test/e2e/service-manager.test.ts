@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { chmod, readFile } from "node:fs/promises";
+import { chmod, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type NotifyReceiver, receiveNotifications } from "../system/notify-receiver.ts";
 import { BINARY, until } from "./harness.ts";
@@ -92,6 +92,24 @@ test("ready when it answers, then reloads good and bad, and the end", async () =
   service.signal("SIGTERM");
   await service.message(/^STOPPING=1$/m, from);
   expect(await service.exited).toBe(0);
+});
+
+test("a reload over a credential that the unit did not hand over is refused, and the status says so", async () => {
+  await site.configure("");
+  const handed = join(site.folder, "handed");
+  await mkdir(handed, { recursive: true });
+  await using service = startService(join(site.folder, "credentials"), { CREDENTIALS_DIRECTORY: handed });
+  await service.message(/^READY=1$/m);
+  const hook = `[[notifications]]\ntype = "webhook"\nurl = "https://a.example"\nsecret_file = "credential:hook"`;
+  const reload = async () => {
+    const from = service.told().length;
+    service.signal("SIGHUP");
+    return service.message(/^READY=1$/m, from);
+  };
+  await site.configure(hook);
+  expect(await reload()).toMatch(/the config was refused \S+ \S+ UTC, the one before holds/);
+  await Bun.write(join(handed, "hook"), "secret");
+  expect(await reload()).not.toContain("refused");
 });
 
 test("a loop that has its turns feeds the watchdog, a process that has none does not", async () => {

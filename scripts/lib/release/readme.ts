@@ -21,7 +21,7 @@ export function archiveReadme(target: ReleaseTarget, version: string, glibc: str
     target.system === "linux"
       ? `  ./licmond demo                 the whole daemon on simulated license servers
   sudo ./licmond install         as a service: binary, unit, user and a config to fill in
-  licmond check                  what is still wrong with it
+  sudo licmond check             what is still wrong with it
   licmond keys create --help     keys for those who may ask
 
 systemd/ has the unit that \`licmond install\` installs, for those who put it in place otherwise.`
