@@ -3,12 +3,10 @@ import { featureKey } from "../domain/merge-blocks.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import type { Book } from "./book.ts";
 import { type Judge, longestSilence, subjectOf } from "./judge.ts";
-import { compareTotals, totalFinding, unparsedFinding } from "./rules/baseline.ts";
+import { compareTotals, TOTALS_LAST_MS, totalFinding, unparsedFinding } from "./rules/baseline.ts";
 import { THE_SERVER } from "./rules/rule.ts";
 import { PICTURE_RULES } from "./rules/rules.ts";
 
-/** Another total counts as over after this time. */
-const TOTALS_LAST_MS = 24 * 3_600_000;
 /** Unknown lines that stay for so long are what is usual from then on. */
 const UNPARSED_LAST_MS = 24 * 3_600_000;
 

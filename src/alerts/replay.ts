@@ -1,6 +1,7 @@
 import type { AlertRule, AlertSubject, Severity } from "../domain/alerts.ts";
 import { percent } from "../domain/feature-picture.ts";
 import type { Series, Step } from "../domain/history.ts";
+import { TOTALS_LAST_MS } from "./rules/baseline.ts";
 import { isExhausted, usageLevel } from "./rules/feature-rules.ts";
 import type { SubjectSettings } from "./settings.ts";
 import { isSame, type Needs, step, UNWATCHED, type Watch } from "./watch.ts";
@@ -97,20 +98,31 @@ function replay(
   return firings;
 }
 
-/** Totals that became others, each a moment. */
-function totalChanges({ feature, steps }: Series, { inMaintenance }: ReplayOptions): Firing[] {
-  const firings: Firing[] = [];
+/** Totals that became others: each change is news for a day, until another one, or until it is taken back. */
+function totalChanges({ feature, steps, end }: Series, { inMaintenance }: ReplayOptions): Firing[] {
+  const changes: { readonly from: number; until: number; was: number | null }[] = [];
   let before: Step | null = null;
   for (const current of steps) {
     if (current.used === null) continue;
-    const differs =
-      before !== null && (before.total !== current.total || before.unlimited !== current.unlimited);
+    const { at } = current;
+    const [was, is] = [before === null ? undefined : seatsOf(before), seatsOf(current)];
     before = current;
-    if (!differs || inMaintenance(current.at)) continue;
-    const subject: AlertSubject = { rule: "totals_changed", ...feature, detail: null };
-    firings.push({ subject, severity: "warning", from: current.at, until: current.at });
+    if (was === undefined || was === is || inMaintenance(at)) continue;
+    const last = changes.at(-1);
+    if (last === undefined || at >= last.until) changes.push({ from: at, until: at + TOTALS_LAST_MS, was });
+    else if (last.was === is) last.until = at;
+    else Object.assign(last, { until: at + TOTALS_LAST_MS, was });
   }
-  return firings;
+  const subject: AlertSubject = { rule: "totals_changed", ...feature, detail: null };
+  return changes.map(({ from, until }) => ({
+    ...{ subject, severity: "warning", from },
+    until: until > end ? null : until,
+  }));
+}
+
+/** Null = without limit. */
+function seatsOf({ total, unlimited }: Step): number | null {
+  return unlimited ? null : total;
 }
 
 /** Things that are bad from one moment to another, e.g. a server that is down: told when they lasted for enough polls. */

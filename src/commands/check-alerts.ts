@@ -35,7 +35,9 @@ export async function checkAlerts(config: Config, days: number, io: CommandIo): 
   });
   io.out(`From ${iso(start)} to ${iso(end)}, by the config as it is:\n\n`);
   io.out(tableOf(firings, config, end));
-  for (const rule of NOT_KEPT) io.out(`${rule}: history keeps nothing to tell it by.\n`);
+  io.out(
+    `\nNot told: ${NOT_KEPT.join(", ")}. History keeps nothing to go by; the running daemon looks at them all the same.\n`,
+  );
 }
 
 interface Replay {

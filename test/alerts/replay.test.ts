@@ -58,6 +58,31 @@ test("totals that changed, over a gap too", () => {
   ]);
 });
 
+test("totals that were changed back, changed again, and changed a day later", () => {
+  const changes = (totals: readonly number[], minutes = 1) => {
+    const steps = totals.map((total, index) => ({
+      ...{ at: index * minutes * MINUTE, total, used: 1, reserved: 0, queued: 0, unlimited: false },
+    }));
+    const end = totals.length * minutes * MINUTE;
+    return replayFeature({ feature, start: 0, end, steps }, options()).map(({ from, until }) => [
+      from / MINUTE,
+      until === null ? null : until / MINUTE,
+    ]);
+  };
+  expect(changes([10, 8])).toEqual([[1, null]]);
+  expect(changes([10, 8, 10])).toEqual([[1, 2]]);
+  expect(changes([10, 8, 6])).toEqual([[1, null]]);
+  expect(changes([10, 8, 10, 12])).toEqual([
+    [1, 2],
+    [3, null],
+  ]);
+  const day = 24 * 60;
+  expect(changes([10, 8, 10], day + 5)).toEqual([
+    [day + 5, day + 5 + day],
+    [2 * (day + 5), 2 * (day + 5) + day],
+  ]);
+});
+
 test("is what looking at each poll would have told", () => {
   fc.assert(
     fc.property(

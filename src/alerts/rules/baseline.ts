@@ -11,6 +11,8 @@ export interface Baseline {
 }
 
 const UNSAID = "?";
+/** Another total counts as over after this time. */
+export const TOTALS_LAST_MS = 24 * 3_600_000;
 
 /** A total that is not what it was. */
 export interface TotalChange {

@@ -1,0 +1,73 @@
+import { expect, test } from "bun:test";
+import { appendFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createAlertSite } from "./alert-site.ts";
+import { type FlexnetState, flexnetSays } from "./flexnet-says.ts";
+import { until } from "./harness.ts";
+import { REFUSED } from "./lmstat.ts";
+
+const UP = ["up", "up", "up"] as const;
+const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+
+test("check --alerts says of a history what the daemon made of it", async () => {
+  await using site = await createAlertSite();
+  const log = join(site.folder, "acmed.log");
+  await Bun.write(log, "");
+  const state = (used: number, more: object = {}, mesher: object = {}) => ({
+    members: UP,
+    features: {
+      solver: { total: 10, used, ...more },
+      mesher: { total: 5, used: 1, user: "eve", heldHours: 30, expires: inDays(5), ...mesher },
+    },
+  });
+  await site.lmutil.says(flexnetSays(state(1)));
+  await site.write(
+    `[alerts]\nfailures = 1\nrecoveries = 1\nheld_hours = 2\n[[notifications]]\ntype = "command"\nargv = ["/bin/true"]\nrules = ["usage", "server_down"]\nseverity = "critical"\n`,
+    `log_file = "${log}"`,
+  );
+  await using at = await site.watch();
+  const polls: readonly (FlexnetState | string)[] = [
+    ...[state(1), state(8), state(1), state(9), state(10), state(10, { queued: 2 }), state(1)],
+    ...[
+      state(1, {}, { total: 6 }),
+      { ...state(1, {}, { total: 6 }), members: ["up", "up", "down"] as const },
+    ],
+    ...[state(1), REFUSED, state(1), REFUSED, state(1), { ...state(1), daemon: "down" as const }, state(1)],
+  ];
+  for (const poll of polls) await at.poll(poll);
+  // Long enough ago for its outcome to be settled.
+  const time = new Date(Date.now() - 30_000).toISOString().slice(11, 19);
+  await appendFile(
+    log,
+    `${time} (acmed) DENIED: "solver" ada@ws01  (Licensed number of users already reached. (-4,342))\n`,
+  );
+  await until(
+    "the denial fires",
+    async () => (await at.alerts("rule=denials")).length > 0 || undefined,
+    20_000,
+  );
+
+  await at.firing();
+  const counts = new Map<string, number>();
+  for (const { rule, feature } of await at.alerts("")) {
+    const what = `${rule} ${feature ?? ""}`.trim();
+    counts.set(what, (counts.get(what) ?? 0) + 1);
+  }
+  const { exitCode, stdout, stderr } = await site.run(["check", "--alerts", "--days", "1"]);
+  expect([exitCode, stderr]).toEqual([0, ""]);
+  const told = new Map<string, number>();
+  for (const [, rule, where = "", count] of stdout.matchAll(/^(\w+) +(eda\S*) +(\d+) times? /gm)) {
+    const [, , feature = ""] = where.split("/");
+    const what = `${rule} ${feature}`.trim();
+    told.set(what, (told.get(what) ?? 0) + Number(count));
+  }
+  expect(Object.fromEntries([...told].sort())).toEqual(Object.fromEntries([...counts].sort()));
+  expect([...told.keys()].sort()).toEqual([
+    ...["daemon_down", "denials solver", "expiry mesher", "held_too_long mesher", "queue solver"],
+    ...["seats_exhausted solver", "server_degraded", "server_down"],
+    ...["totals_changed mesher", "usage solver"],
+  ]);
+  expect(stdout).toMatch(/^usage +eda\/acmed\/solver +2 times .* 1 of 1 target$/m);
+  expect(stdout).toMatch(/^queue +eda\/acmed\/solver +1 time .* 0 of 1 target$/m);
+  expect(stdout).toContain("Not told: stale, unparsed, disk. History keeps nothing to go by");
+}, 60_000);
