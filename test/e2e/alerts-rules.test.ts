@@ -7,6 +7,7 @@ import { type FlexnetState, flexnetSays } from "./flexnet-says.ts";
 import { until } from "./harness.ts";
 import { REFUSED } from "./lmstat.ts";
 import { SLOW } from "./slow.ts";
+import { framesOf } from "./stream-site.ts";
 
 const ALERTS = `
 [alerts]
@@ -102,6 +103,21 @@ test("every rule about a server and its features fires by its cause, and ends wi
       ...["server_degraded", "server_down", "daemon_down", "stale"],
     ]),
   );
+  // Each was told on the stream: that it fired, what became of it, and its end.
+  const told = new Map<number, string[]>();
+  const stop = new AbortController();
+  const stream = await at.daemon.get("/stream/combined?events=alert&last_event_id=1", at.key, {
+    signal: stop.signal,
+  });
+  for await (const { name, data } of framesOf(stream)) {
+    if (name !== "alert") continue;
+    const changes = told.get(Number(data.alert)) ?? [];
+    told.set(Number(data.alert), [...changes, String(data.change)]);
+    if (over.every(({ id }) => told.get(id)?.at(-1) === "resolved")) break;
+  }
+  stop.abort();
+  expect([...told.keys()].sort()).toEqual(over.map(({ id }) => id).sort());
+  for (const changes of told.values()) expect(changes).toEqual(["fired", "resolved"]);
   for (const { startedAt, resolvedAt } of over)
     expect(Date.parse(resolvedAt ?? "")).toBeGreaterThan(Date.parse(startedAt));
 }, 60_000);

@@ -1,0 +1,152 @@
+import { describe, expect, test } from "bun:test";
+import { appendFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createAlertSite, type Watching } from "./alert-site.ts";
+import { BINARY, until } from "./harness.ts";
+
+/** Names that a spreadsheet would take for a formula. */
+const USER = "=cmd|'/c calc'!A1_";
+const FEATURES = ["=1+1", "+sum", "-neg", "@at", 'plain,"quoted"'];
+
+/** Cells of RFC 4180. */
+function cellsOf(text: string): string[][] {
+  const rows: string[][] = [];
+  let row: string[] = [];
+  for (const [, quoted, bare = "", end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|$)/g)) {
+    row.push(quoted === undefined ? bare : quoted.replaceAll('""', '"'));
+    if (end === ",") continue;
+    if (row.length > 1 || row[0] !== "") rows.push(row);
+    row = [];
+  }
+  return rows;
+}
+
+/** Cells that a spreadsheet would run. */
+function dangerous(text: string): string[] {
+  return cellsOf(text)
+    .flat()
+    .filter((cell) => /^[=+\-@\t\r]/.test(cell) && !/^-?\d+(\.\d+)?$/.test(cell));
+}
+
+async function populated(at: Watching, log: string): Promise<void> {
+  const features = Object.fromEntries(
+    FEATURES.map((name) => [name, { total: 3, used: 3, queued: 1, user: USER.replaceAll(" ", "_") }]),
+  );
+  await at.poll({ features });
+  await at.poll({
+    features: { ...features, "=1+1": { total: 3, used: 1, user: USER.replaceAll(" ", "_") } },
+  });
+  const time = new Date(Date.now() - 60_000).toISOString().slice(11, 19);
+  const full = "(Licensed number of users already reached. (-4,342))";
+  await appendFile(log, `${time} (acmed) DENIED: "=1+1" =eve()@-host  ${full}\n`);
+  await until("the denial is there", async () => {
+    const page = (await (await at.daemon.get("/api/licenses/denials", at.key)).json()) as { total: number };
+    return page.total > 0 || undefined;
+  });
+  await at.firing();
+}
+
+test("every list and export as CSV: whole, counted, and nothing in it that a spreadsheet would run", async () => {
+  await using site = await createAlertSite();
+  const log = join(site.folder, "acmed.log");
+  await Bun.write(log, "");
+  await site.write("[alerts]\nrecoveries = 1\n", `log_file = "${log}"\nname = "=SUM(A1)"`);
+  await using at = await site.watch();
+  await populated(at, log);
+  const made = await at.post("/api/keys", { name: "=HYPERLINK()", role: "viewer" });
+  expect(made.status).toBe(201);
+
+  const day = new Date().toISOString().slice(0, 10);
+  const paths = [
+    ...["servers", "features", "users", "stats", "sessions", "denials", "heatmap", "efficiency", "usage"],
+    ...["expirations", "alerts"],
+  ].map((name) => `/api/licenses/${name}`);
+  for (const path of [...paths, "/api/logs/recent", "/api/logs/search", "/api/keys"]) {
+    const query = path.endsWith("/heatmap") ? `feature=${encodeURIComponent("=1+1")}&start=${day}` : "";
+    const response = await at.daemon.get(`${path}?format=csv&${query}`, at.key);
+    const text = await response.text();
+    expect([path, response.status, text.slice(0, 200)]).toEqual([path, 200, text.slice(0, 200)]);
+    expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(response.headers.get("content-disposition")).toMatch(
+      /^attachment; filename="licmond-[\w-]+\.csv"$/,
+    );
+    const rows = cellsOf(text);
+    expect([path, rows.length]).not.toEqual([path, 1]);
+    // As many lines as there are matches, or as one page has, all of them as wide as the heading.
+    const total = Number(response.headers.get("x-total-count"));
+    expect([path, Math.min(total, 100)]).toEqual([path, Math.min(rows.length - 1, 100)]);
+    expect([path, new Set(rows.map((row) => row.length)).size]).toEqual([path, 1]);
+    expect([path, dangerous(text)]).toEqual([path, []]);
+    // `Accept` asks for the same.
+    const accepted = await at.daemon.get(`${path}?${query}`, at.key, { headers: { Accept: "text/csv" } });
+    expect([path, accepted.headers.get("content-type")]).toEqual([path, "text/csv; charset=utf-8"]);
+  }
+  const users = await (await at.daemon.get("/api/licenses/users?format=csv", at.key)).text();
+  expect(users).toContain("'=cmd");
+
+  for (const table of ["sessions", "samples", "denials", "logs"]) {
+    const { exitCode, stdout, stderr } = await site.run(["export", table]);
+    expect([table, exitCode, stderr]).toEqual([
+      table,
+      0,
+      expect.stringMatching(/^Exporting \w+ …\n\d+ rows? of \w+\n$/),
+    ]);
+    expect(cellsOf(stdout).length).toBeGreaterThan(1);
+    expect([table, dangerous(stdout)]).toEqual([table, []]);
+    const json = await site.run(["export", table, "--format", "json"]);
+    expect((JSON.parse(json.stdout) as unknown[]).length).toBe(cellsOf(stdout).length - 1);
+  }
+}, 60_000);
+
+describe("on a terminal", () => {
+  /** What a terminal shows of a command. */
+  async function onTerminal(command: string): Promise<{ text: string; exitCode: number }> {
+    const child = Bun.spawn(["script", "-qec", command, "/dev/null"], {
+      stdin: "ignore",
+      stdout: "pipe",
+      env: { ...process.env, TERM: "xterm" },
+    });
+    const text = await child.stdout.text();
+    return { text, exitCode: await child.exited };
+  }
+
+  test("an export to a file has a bar that ends in a line, and the file is its owner's", async () => {
+    await using site = await createAlertSite();
+    const log = join(site.folder, "acmed.log");
+    await Bun.write(log, "");
+    await site.write("", `log_file = "${log}"`);
+    {
+      await using at = await site.watch();
+      await populated(at, log);
+    }
+    const file = join(site.folder, "sessions.csv");
+    const { text, exitCode } = await onTerminal(
+      `${BINARY} export sessions -o ${file} --config ${site.config}`,
+    );
+    expect(exitCode).toBe(0);
+    expect(text).toMatch(/\rExporting sessions {2}[█░]{30} \d+ %/);
+    expect(text).toMatch(new RegExp(`\\r\u001b\\[K\\d+ rows of sessions in ${file}\r\n$`));
+    expect(Bun.spawnSync(["stat", "-c", "%a", file]).stdout.toString()).toBe("600\n");
+    // Rows that go to the terminal stand alone.
+    const shown = await onTerminal(`${BINARY} export denials --config ${site.config}`);
+    expect(shown.text).not.toContain("Exporting");
+    expect(shown.text).toContain("'=eve()");
+  }, 30_000);
+
+  test("notify --test tells each target, and what came of it", async () => {
+    await using site = await createAlertSite();
+    const paged = join(site.folder, "paged");
+    const script = join(site.folder, "pager");
+    await Bun.write(script, `#!/bin/sh\ncat > '${paged}'\n`);
+    Bun.spawnSync(["chmod", "755", script]);
+    await site.write(
+      `[[notifications]]\ntype = "command"\nargv = ["${script}"]\n[[notifications]]\ntype = "webhook"\nurl = "http://127.0.0.1:1/token-HUSH"\n`,
+    );
+    const { text, exitCode } = await onTerminal(`${BINARY} notify --test --config ${site.config}`);
+    expect(exitCode).toBe(1);
+    expect(text).toMatch(/command pager \(notifications\[0\]\).*it was taken/);
+    expect(text).toMatch(/webhook 127\.0\.0\.1:1 \(notifications\[1\]\).*It cannot be reached/);
+    expect(text).not.toContain("HUSH");
+    expect(await Bun.file(paged).json()).toMatchObject({ type: "test", alerts: [] });
+  }, 30_000);
+});
