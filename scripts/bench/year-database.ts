@@ -46,8 +46,8 @@ function writeEvents(store: Store, size: YearSize): void {
          SELECT ${at} + id % 59000, ${at}, '${type}', NULL, NULL, server_id,
            json_object('type', '${type}', 'id', '${type}-' || id, 'timestamp', ${at}, 'server', server_id, 'daemon', daemon,
              'feature', feature, 'user', user, 'host', host, 'display', display, 'version', version, 'count', count)
-         FROM sessions WHERE ${at} >= ?`,
-        [from],
+         FROM sessions WHERE ${at} >= ? AND ${at} < ?`,
+        [from, size.end - 60_000],
       );
     }
     const line = sqlite.query(
