@@ -1,6 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { BASE, createMachine, type Machine, until } from "./machine.ts";
-import { allRead, CONFIG, configure, createKey, download, dropIn, get, serverToml } from "./service.ts";
+import {
+  allRead,
+  CONFIG,
+  configure,
+  createKey,
+  dropIn,
+  get,
+  installed,
+  restart,
+  serverToml,
+} from "./service.ts";
 
 const COLLECTOR = '[collector]\ninterval = "5s"\n';
 const PLAIN = COLLECTOR + serverToml("eda");
@@ -12,10 +22,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
 
   beforeAll(async () => {
     machine = await createMachine();
-    await machine.sh("echo 127.0.0.1 lic-eda lic-home >>/etc/hosts");
-    await download(machine);
-    await machine.sh("./licmond install");
-    await configure(machine, PLAIN);
+    await installed(machine, PLAIN);
     await machine.sh("systemctl enable --now licmond");
     admin = await createKey(machine, "admin");
   }, LONG);
@@ -23,7 +30,6 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     await machine?.[Symbol.asyncDispose]();
   }, LONG);
 
-  const restart = () => machine.sh("systemctl reset-failed licmond; systemctl restart licmond");
   /** What `check` finds, and the drop-in that it advises. */
   const check = async () => {
     const { exitCode, stdout } = await machine.run("licmond check");
@@ -34,7 +40,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     const tool = "/home/vendor/bin/lmutil";
     await machine.write(tool, '#!/bin/sh\nexec /usr/local/bin/licmond simulate flexnet "$@"\n', 0o755);
     await configure(machine, PLAIN + serverToml("home", [tool]));
-    await restart();
+    await restart(machine);
     const error = await until("the poll has failed", async () => {
       const path = "/api/licenses/servers/home";
       const { json } = await get<{ error: { message: string } | null }>(machine, path, admin);
@@ -48,7 +54,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     expect(advised).toBe("ProtectHome=read-only");
 
     await dropIn(machine, "home", `[Service]\n${advised}`);
-    await restart();
+    await restart(machine);
     await allRead(machine, admin, ["eda", "home"]);
     expect((await check()).stdout).not.toContain("ProtectHome");
     await dropIn(machine, "home", "");
@@ -65,12 +71,12 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     expect(before.exitCode).toBe(1);
     expect(before.stdout).toContain("ReadWritePaths=/srv/licmond");
     await dropIn(machine, "data", "[Service]\nReadWritePaths=/srv/licmond");
-    await restart();
+    await restart(machine);
     expect((await check()).stdout).toContain("All is well.");
     expect(await machine.sh("ls /srv/licmond")).toContain("licmond.db");
     await dropIn(machine, "data", "");
     await configure(machine, PLAIN);
-    await restart();
+    await restart(machine);
   });
 
   test("a key that only root can read reaches the daemon as a credential", async () => {
@@ -89,7 +95,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
       machine,
       `[http]\ntls_cert = "credential:tls-cert"\ntls_key = "credential:tls-key"\n${PLAIN}`,
     );
-    await restart();
+    await restart(machine);
     const answer = await machine.sh("curl -fsS --cacert /root/tls.crt https://localhost:8080/api/ping");
     expect(answer).toContain("pong");
     // The daemon reads it; nobody else does, and the config names no secret.
@@ -98,6 +104,6 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     expect((await check()).exitCode).toBe(0);
     await dropIn(machine, "tls", "");
     await configure(machine, PLAIN);
-    await restart();
+    await restart(machine);
   });
 });

@@ -35,6 +35,20 @@ export async function configure(machine: Machine, toml: string): Promise<void> {
   await machine.sh(`cat /root/config.edited > ${CONFIG}`);
 }
 
+/** Downloaded, installed and configured; not started. */
+export async function installed(machine: Machine, toml: string): Promise<void> {
+  const hosts = [...toml.matchAll(/27000@(lic-\w+)/g)].map(([, host]) => host);
+  await machine.sh(`echo 127.0.0.1 ${hosts.join(" ")} >>/etc/hosts`);
+  await download(machine);
+  await machine.sh("./licmond install");
+  await configure(machine, toml);
+}
+
+/** An administrator who tries things out meets the limit of starts a minute; a test does not wait for it. */
+export async function restart(machine: Machine): Promise<void> {
+  await machine.sh("systemctl reset-failed licmond; systemctl restart licmond");
+}
+
 /** A drop-in of the unit, taken up by the manager. An empty text takes it away. */
 export async function dropIn(machine: Machine, name: string, text: string): Promise<void> {
   const path = `/etc/systemd/system/licmond.service.d/${name}.conf`;
@@ -117,6 +131,13 @@ function parsed(text: string): unknown {
 /** A fresh key, made as the README says. */
 export async function createKey(machine: Machine, role: string, name = `test-${role}`): Promise<string> {
   return machine.sh(`licmond keys create --name ${name} --role ${role}`);
+}
+
+/** Of every session that it has seen. */
+export async function sessionIds(machine: Machine, key: string): Promise<number[]> {
+  const path = "/api/licenses/sessions?limit=10000";
+  const { json } = await get<{ sessions: { id: number }[] }>(machine, path, key);
+  return (json?.sessions ?? []).map(({ id }) => id);
 }
 
 /** Waits until every server of the config was read; their ids. */

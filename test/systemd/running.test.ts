@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { BASE, createMachine, type Machine, until } from "./machine.ts";
+import {
+  allRead,
+  BUSY,
+  configure,
+  createKey,
+  dropIn,
+  get,
+  installed,
+  journal,
+  mainPid,
+  mark,
+  restart,
+  serverToml,
+  sessionIds,
+  show,
+} from "./service.ts";
+import { openStream } from "./streams.ts";
+
+const COLLECTOR = '[collector]\ninterval = "5s"\n';
+const TWO_SERVERS = COLLECTOR + serverToml("eda", BUSY) + serverToml("cae");
+const THREE_SERVERS = TWO_SERVERS + serverToml("plm");
+const LONG = 60_000;
+
+describe.skipIf(BASE === undefined)("the running service", () => {
+  let machine: Machine;
+  let admin = "";
+
+  beforeAll(async () => {
+    machine = await createMachine();
+    await installed(machine, TWO_SERVERS);
+    await machine.sh("systemctl enable --now licmond");
+    admin = await createKey(machine, "admin");
+    await allRead(machine, admin, ["eda", "cae"]);
+  }, LONG);
+  afterAll(async () => {
+    await machine?.[Symbol.asyncDispose]();
+  }, LONG);
+
+  const serverIds = async () => {
+    const { json } = await get<{ servers: { id: string }[] }>(machine, "/api/licenses/servers", admin);
+    return (json?.servers ?? []).map(({ id }) => id).sort();
+  };
+
+  test("`systemctl reload` takes a good config; process and streams stay", async () => {
+    const pid = await mainPid(machine);
+    await using stream = openStream(machine, admin, "&events=server_status");
+    await until("the stream is open", () => stream.running.output().includes("retry:") || undefined);
+    await configure(machine, THREE_SERVERS);
+    await machine.sh("systemctl reload licmond");
+    await until("the new server is there", async () => (await serverIds()).includes("plm") || undefined);
+    await allRead(machine, admin, ["eda", "cae", "plm"]);
+    await until(
+      "the open stream tells of it",
+      () => stream.events().some(({ data }) => data.server === "plm" && data.to === "up") || undefined,
+    );
+    expect(await mainPid(machine)).toBe(pid);
+    const { ActiveState, NRestarts } = await show(machine, "ActiveState", "NRestarts");
+    expect({ ActiveState, NRestarts }).toEqual({ ActiveState: "active", NRestarts: "0" });
+  });
+
+  test("`systemctl reload` with a bad config fails and says why; what runs stays", async () => {
+    const pid = await mainPid(machine);
+    const before = await mark(machine);
+    await configure(machine, THREE_SERVERS.replace('interval = "5s"', 'interval = "5 parsecs"'));
+    expect((await machine.run("systemctl reload licmond")).exitCode).not.toBe(0);
+    const said = (await journal(machine, before)).map(({ MESSAGE }) => MESSAGE).join("\n");
+    expect(said).toContain("collector.interval");
+    expect(said).toContain("5 parsecs");
+    expect(await serverIds()).toEqual(["cae", "eda", "plm"]);
+    expect(await mainPid(machine)).toBe(pid);
+    expect((await show(machine, "ActiveState")).ActiveState).toBe("active");
+  });
+
+  test("a signal with a bad config: refused by the daemon itself, and its status says so", async () => {
+    const pid = await mainPid(machine);
+    await machine.sh("systemctl kill --kill-whom=main --signal=HUP licmond");
+    await until(
+      "the status says so",
+      async () =>
+        (await show(machine, "StatusText")).StatusText.includes("the config was refused") || undefined,
+    );
+    expect(await serverIds()).toEqual(["cae", "eda", "plm"]);
+    expect(await mainPid(machine)).toBe(pid);
+    await configure(machine, THREE_SERVERS);
+    await machine.sh("systemctl reload licmond");
+    await until(
+      "the status forgets it",
+      async () => !(await show(machine, "StatusText")).StatusText.includes("refused") || undefined,
+    );
+  });
+
+  test(
+    "a process that stalls is killed by the watchdog and started again",
+    async () => {
+      expect((await show(machine, "WatchdogUSec")).WatchdogUSec).toBe("30s");
+      await dropIn(machine, "test", "[Service]\nWatchdogSec=3s\nRestartSec=100ms");
+      await restart(machine);
+      const before = await mark(machine);
+      const pid = await mainPid(machine);
+      // Longer than the watchdog's patience: a healthy daemon is left alone.
+      await Bun.sleep(5000);
+      expect(await mainPid(machine)).toBe(pid);
+      await machine.sh(`kill -STOP ${pid}`);
+      await until(
+        "another process is ready",
+        async () => {
+          const { MainPID, ActiveState, NRestarts } = await show(
+            machine,
+            "MainPID",
+            "ActiveState",
+            "NRestarts",
+          );
+          return (MainPID !== String(pid) && ActiveState === "active" && Number(NRestarts) > 0) || undefined;
+        },
+        30_000,
+      );
+      const said = (await journal(machine, before)).map(({ MESSAGE }) => MESSAGE).join("\n");
+      expect(said).toContain("Watchdog timeout");
+      expect(said).toContain("Failed with result 'watchdog'");
+      expect((await get(machine, "/api/ping")).status).toBe(200);
+      await dropIn(machine, "test", "");
+      await restart(machine);
+    },
+    LONG,
+  );
+
+  test(
+    "`kill -9` loses nothing that was told",
+    async () => {
+      await allRead(machine, admin, ["eda", "cae", "plm"]);
+      const viewer = await createKey(machine, "viewer");
+      // From the first event on: everything that any stream could have told.
+      const told = await (async () => {
+        await using stream = openStream(machine, admin, "&events=log,server_status,checkout,checkin", 1);
+        return await until("the stored events have come, up to the newest", () => {
+          const events = stream.events();
+          return events.some(({ data }) => JSON.stringify(data).includes("test-viewer")) ? events : undefined;
+        });
+      })();
+      const sessions = await sessionIds(machine, viewer);
+      expect(sessions.length).toBeGreaterThanOrEqual(40);
+
+      const pid = await mainPid(machine);
+      const killedAt = performance.now();
+      await machine.sh(`kill -KILL ${pid}`);
+      await until(
+        "another process is ready",
+        async () => {
+          const { MainPID, ActiveState } = await show(machine, "MainPID", "ActiveState");
+          return (MainPID !== String(pid) && MainPID !== "0" && ActiveState === "active") || undefined;
+        },
+        30_000,
+      );
+      console.log(
+        `back ${((performance.now() - killedAt) / 1000).toFixed(1)} s after kill -9 (RestartSec is 5 s)`,
+      );
+
+      expect(await sessionIds(machine, viewer)).toEqual(expect.arrayContaining(sessions));
+      await using stream = openStream(machine, admin, "&events=log,server_status,checkout,checkin", 1);
+      const last = told.at(-1)?.id ?? 0;
+      const later = await until("events of the new process have come", () => {
+        const events = stream.events();
+        return events.some(({ id, data }) => id > last && String(data.message).startsWith("licmond started"))
+          ? events
+          : undefined;
+      });
+      expect(later.slice(0, told.length)).toEqual(told);
+      const ids = later.map(({ id }) => id);
+      expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
+      const { Result, NRestarts } = await show(machine, "Result", "NRestarts");
+      expect({ Result, NRestarts }).toEqual({ Result: "success", NRestarts: "1" });
+    },
+    LONG,
+  );
+
+  test("`systemctl stop` ends streams and tools that hang, within its time", async () => {
+    await machine.write("/usr/local/bin/hanging-tool", "#!/bin/sh\nsleep 1000 & wait\n", 0o755);
+    const toolHangs = () => machine.run("grep --no-messages --line-regexp sleep /proc/[0-9]*/comm");
+    await configure(
+      machine,
+      `${THREE_SERVERS}[[servers]]\nid = "slow"\nmanager = "flexnet"\naddress = "27000@localhost"\ntool = "/usr/local/bin/hanging-tool"\n`,
+    );
+    await machine.sh("systemctl reload licmond");
+    await using stream = openStream(machine, admin);
+    await until("the stream is open", () => stream.running.output().includes("retry:") || undefined);
+    await until("the tool hangs", async () => (await toolHangs()).exitCode === 0 || undefined);
+    const startedAt = performance.now();
+    await machine.sh("systemctl stop licmond");
+    console.log(
+      `stopped in ${(performance.now() - startedAt).toFixed(0)} ms with a stream open and a tool that hangs`,
+    );
+    const { Result, ExecMainStatus, ActiveState } = await show(
+      machine,
+      "Result",
+      "ExecMainStatus",
+      "ActiveState",
+    );
+    expect({ Result, ExecMainStatus, ActiveState }).toEqual({
+      Result: "success",
+      ExecMainStatus: "0",
+      ActiveState: "inactive",
+    });
+    await stream.running.ended;
+    expect((await toolHangs()).stdout).toBe("");
+    await configure(machine, THREE_SERVERS);
+  });
+});
