@@ -23,6 +23,7 @@ const TWO_SERVERS = COLLECTOR + serverToml("eda", BUSY) + serverToml("cae");
 const THREE_SERVERS = TWO_SERVERS + serverToml("plm");
 const LONG = 60_000;
 
+/** The life of one machine: each test goes on from where the one before it left off. */
 describe.skipIf(BASE === undefined)("the running service", () => {
   let machine: Machine;
   let admin = "";

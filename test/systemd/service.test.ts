@@ -21,6 +21,7 @@ const COLLECTOR = '[collector]\ninterval = "5s"\n';
 const SERVERS = COLLECTOR + serverToml("eda", BUSY) + serverToml("cae");
 const LONG = 60_000;
 
+/** The life of one machine: each test goes on from where the one before it left off. */
 describe.skipIf(BASE === undefined)("the service", () => {
   let machine: Machine;
   let admin = "";

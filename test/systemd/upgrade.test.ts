@@ -19,6 +19,7 @@ import {
 const SERVERS = `[collector]\ninterval = "5s"\n${serverToml("eda", BUSY)}# edited\n`;
 const LONG = 60_000;
 
+/** The life of one machine: each test goes on from where the one before it left off. */
 describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
   let machine: Machine;
   let next: NextVersion;
