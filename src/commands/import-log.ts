@@ -14,7 +14,7 @@ import { createDenials } from "../store/denials.ts";
 import { createSessionImport } from "../store/import-sessions.ts";
 import type { Store } from "../store/open.ts";
 import { createServers } from "../store/servers.ts";
-import { createBatches, ROWS_ALONE } from "./import-batches.ts";
+import { createBatches } from "./import-batches.ts";
 import { firstDay, inOrder, type LogSource } from "./import-sources.ts";
 
 export interface ImportReport {
@@ -41,6 +41,8 @@ export interface ImportOptions {
 /** Nothing is added to an episode that was quiet for so long. */
 const OVER_MS = 2 * RETRY_WINDOW_MS;
 const MAX_SAMPLES = 20;
+/** Pieces of a log without many sessions that may go by before their denials are written. */
+const MAX_PIECES = 64;
 /** Daemons print a date every few hours: when this much is missing between two logs, lines are missing. */
 const GAP_MS = 13 * 3_600_000;
 
@@ -53,7 +55,7 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
   const sessions = createSessionImport(store);
   if (!beside) sessions.alone();
   const denials = createDenials(store);
-  const inBatches = createBatches(store, beside);
+  const batches = createBatches(store, beside);
   const observedFrom = sessions.observedFrom(server.id);
   store.transaction(() => {
     const servers = createServers({ store, clock: { now: () => now } });
@@ -68,16 +70,18 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
   };
   let { from, to } = report as { from: number | null; to: number | null };
   let waiting: PairedSession[] = [];
+  let unwritten = 0;
   const pairing = createPairing((session) => waiting.push(session));
   const episodes = createEpisodes();
   /** Episodes that may still go on. */
   const going = new Set<Episode>();
 
   async function write(settledBy: number): Promise<void> {
+    unwritten = 0;
     const fresh = waiting.filter(({ endedAt }) => observedFrom === null || endedAt <= observedFrom);
     report.sessions.observed += waiting.length - fresh.length;
     waiting = [];
-    await inBatches(fresh, (rows) => {
+    await batches.write(fresh, (rows) => {
       const added = sessions.add(server.id, rows);
       report.sessions.added += added;
       report.sessions.known += rows.length - added;
@@ -86,7 +90,7 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
     for (const episode of episodes.drain(settledBy).changed) going.add(episode);
     const over = [...going].filter(({ denial }) => settledBy - denial.until > OVER_MS);
     for (const episode of over) going.delete(episode);
-    await inBatches(over, (rows) => {
+    await batches.write(over, (rows) => {
       for (const { denial, times } of rows) report.denials[denials.absorb(denial, times, liveFrom)]++;
     });
   }
@@ -113,7 +117,8 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
     for await (const piece of source.pieces(read)) {
       cutter.feed(piece, reader.line);
       onProgress(done, total);
-      if (beside || waiting.length >= ROWS_ALONE) await write(reader.lastAt ?? 0);
+      unwritten++;
+      if (waiting.length >= batches.enough || unwritten >= MAX_PIECES) await write(reader.lastAt ?? 0);
     }
     cutter.finish(reader.line);
     reader.flush();

@@ -87,6 +87,9 @@ describe("an alert that somebody handles", () => {
       ...{ acknowledged: true, acknowledgedBy: "test-1", state: "firing" },
       comment: "Ann looks into it\r\nBcc: all@company.example",
     });
+    // What people write makes no line of its own in the log.
+    expect(at.daemon.output()).toContain("Ann looks into it");
+    expect(at.daemon.output()).not.toMatch(/^Bcc/m);
     const remindedAt = Date.now();
     await until("a reminder would be due", () => Date.now() - remindedAt > 1_500 || undefined);
     await at.reload();
