@@ -55,7 +55,8 @@ const fields = {
   until: { ...Timestamp, description: "The last attempt" },
   outcome: words(
     DENIAL_OUTCOMES,
-    "granted_later: the seats came within seconds, from whatever pool or server",
+    "granted_later: the seats came within seconds, from whatever pool or server. What statistics and alerts count as " +
+      "denials is `denied` alone",
   ),
 };
 

@@ -40,13 +40,26 @@ export const StatsRecord = Type.Object({
   p95Used: nullable(Count),
   peakUtilization: nullable(Percent),
   averageUtilization: nullable(Percent),
-  uniqueUsers: nullable(Count),
+  uniqueUsers: nullable(
+    Type.Integer({
+      minimum: 0,
+      description: "Users with a session in an hour of the range in which somebody looked",
+    }),
+  ),
   sessions: nullable(Count),
   seatHours: nullable(Type.Number({ minimum: 0 })),
   saturatedSeconds: nullable(
     Type.Integer({ minimum: 0, description: "For how long no seat was left; null while no total is known" }),
   ),
-  denials: nullable(Type.Integer({ minimum: 0, description: "Null while denial logging is off" })),
+  denials: nullable(
+    Type.Integer({
+      minimum: 0,
+      description:
+        "Rows of /api/licenses/denials whose outcome is `denied`, by their first attempt: who tried again counts once, " +
+        "who got seats or a place in the queue after all does not count. Null while denial logging is off, and where " +
+        "the manager counts denials and names no feature",
+    }),
+  ),
   coverage: Coverage,
   series: Type.Optional(
     Type.Array(SeriesPoint, {

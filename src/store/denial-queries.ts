@@ -80,47 +80,6 @@ export function deniedPeople(
   return { users: distinct("user"), hosts: distinct("host") };
 }
 
-export interface HourFilter {
-  readonly server: string;
-  /** Null = all daemons, all features. */
-  readonly daemon: string | null;
-  readonly feature: string | null;
-  readonly start: number;
-  readonly end: number;
-}
-
-/**
- * Denials by UTC hour, hours without any left out; granted and queued requests are none. A user who tried again
- * counts once. Null when denials could not be seen in any part of the range, or not by feature.
- */
-export function denialsByHour(
-  rows: Rows,
-  { server, daemon, feature, start, end }: HourFilter,
-): readonly { readonly hour: number; readonly denials: number }[] | null {
-  const seen = rows.all(
-    "SELECT 1 FROM denial_spans WHERE server_id = ? AND from_at < ? AND coalesce(to_at, ?) > ? LIMIT 1",
-    ...([server, end, end, start] as const),
-  );
-  if (seen.length === 0) return null;
-  if (feature !== null && countsOnly(rows, server)) return null;
-  return rows.all<{ hour: number; denials: number }>(
-    `SELECT at / 3600000 * 3600000 AS hour, sum(iif(feature = '', attempts, 1)) AS denials FROM denials
-     WHERE server_id = ? AND at >= ? AND at < ? AND outcome = 'denied'
-       AND (? IS NULL OR daemon = ?) AND (? IS NULL OR feature = ?)
-     GROUP BY hour ORDER BY hour`,
-    ...([server, start, end, daemon, daemon, feature, feature] as const),
-  );
-}
-
-/** The server's manager counts denials and names no feature. */
-function countsOnly(rows: Rows, server: string): boolean {
-  const [row] = rows.all<{ kind: string | null }>(
-    "SELECT json_extract(cursor, '$.kind') AS kind FROM denial_cursors WHERE server_id = ?",
-    server,
-  );
-  return row?.kind === "counters";
-}
-
 /** When the denials of each server could be seen: the last span. `to` null = now too. */
 export function lastDenialSpans(
   rows: Rows,

@@ -1,10 +1,9 @@
 import type { Database } from "bun:sqlite";
 import type { Denial } from "../domain/denials.ts";
+import { deleteStep } from "./delete-step.ts";
 import { type DenialRow, denialOf, type Rows } from "./denial-queries.ts";
 import type { Store } from "./open.ts";
 
-/** Denials deleted in one transaction: a few milliseconds. */
-const STEP_ROWS = 500;
 /** Rows of one name that are looked at for one that overlaps. */
 const NEAR_ROWS = 4;
 
@@ -55,6 +54,9 @@ export function createDenials(store: Store & { readonly sqlite: Database }): Den
   const widen = sqlite.query(
     "UPDATE denials SET at = $at, until = $until, attempts = $attempts, outcome = $outcome WHERE id = $id",
   );
+  const remove = sqlite.query<null, [number, number]>(
+    "DELETE FROM denials WHERE id IN (SELECT id FROM denials WHERE at < ? ORDER BY at LIMIT ?)",
+  );
   const put = ({ denial, told }: StoredDenial) => {
     const { feature, user, ...rest } = denial;
     insert.run({ ...rest, feature: feature ?? "", user: user ?? "", told: told ? 1 : 0 });
@@ -89,14 +91,6 @@ export function createDenials(store: Store & { readonly sqlite: Database }): Den
           since,
         )
         .map((row) => ({ denial: denialOf(row), told: row.told === 1 })),
-    retainStep: (before) =>
-      store.transaction(
-        () =>
-          sqlite
-            .query(
-              "DELETE FROM denials WHERE id IN (SELECT id FROM denials WHERE at < ? ORDER BY at LIMIT ?)",
-            )
-            .run(before, STEP_ROWS).changes,
-      ),
+    retainStep: (before) => deleteStep(store, (limit) => remove.run(before, limit).changes),
   };
 }

@@ -1,4 +1,5 @@
 import type { EndReason } from "../domain/session.ts";
+import { createOpenBuckets } from "./history/open-buckets.ts";
 import type { Store } from "./open.ts";
 
 /** A session that an old log tells of. Times are epoch ms. */
@@ -23,7 +24,10 @@ export interface OldSession {
 export interface SessionImport {
   /** Since when the server's sessions are known from polls; null = they are not. */
   observedFrom(server: string): number | null;
-  /** Adds what is not there yet; answers how many were added. In the caller's transaction. */
+  /**
+   * Adds what is not there yet; answers how many were added. Hours in which the server was polled are rolled up again,
+   * so that they know these users. In the caller's transaction.
+   */
   add(server: string, sessions: readonly OldSession[]): number;
   /** Nobody else is at work: the write-ahead log may grow, and is written back less often. */
   alone(): void;
@@ -39,6 +43,10 @@ export function createSessionImport({ sqlite, read }: Store): SessionImport {
   const finish = sqlite.query(
     "UPDATE sessions SET count = ?1, last_seen_at = ?2, ended_at = ?2, end_reason = ?3 WHERE id = ?4",
   );
+  const firstPoll = sqlite.query<{ first: number | null }, [string]>(
+    "SELECT min(from_at) AS first FROM coverage WHERE server_id = ?",
+  );
+  const open = createOpenBuckets({ sqlite });
   const insert = sqlite.query(
     `INSERT INTO sessions (id, server_id, daemon, feature, user, host, version, count, handle, started_at, began_at,
        first_seen_at, last_seen_at, ended_at, end_reason)
@@ -47,6 +55,8 @@ export function createSessionImport({ sqlite, read }: Store): SessionImport {
   const find = sqlite.query<Found, [number]>(
     "SELECT id, server_id, daemon, feature, user, host, began_at, end_reason FROM sessions WHERE id = ?",
   );
+  /** Since when counts of the server at hand are known; before that there is nothing to roll up. */
+  let polledFrom = Number.POSITIVE_INFINITY;
   /** A log that was imported before comes as a whole: what is known is looked for first then. */
   let lookFirst = false;
 
@@ -56,7 +66,13 @@ export function createSessionImport({ sqlite, read }: Store): SessionImport {
       ...([id, server, daemon, feature, user, host, version, count] as const),
       ...([handle, startedAt, endedAt, endReason] as const),
     );
+    if (changes > 0) rollUpAgain(session);
     return changes > 0;
+  }
+
+  function rollUpAgain({ startedAt, endedAt }: OldSession): void {
+    const from = Math.max(startedAt, polledFrom);
+    if (from < endedAt) open.touch(from, endedAt - 1);
   }
 
   /** False when it was known. */
@@ -83,7 +99,9 @@ export function createSessionImport({ sqlite, read }: Store): SessionImport {
 
   /** A longer log may tell the end that a shorter one did not have. */
   function end({ id, end_reason }: Pick<Found, "id" | "end_reason">, session: OldSession): void {
-    if (end_reason === "unobserved") finish.run(session.count, session.endedAt, session.endReason, id);
+    if (end_reason !== "unobserved") return;
+    finish.run(session.count, session.endedAt, session.endReason, id);
+    rollUpAgain(session);
   }
 
   return {
@@ -102,6 +120,7 @@ export function createSessionImport({ sqlite, read }: Store): SessionImport {
       ),
     add(server, sessions) {
       let added = 0;
+      polledFrom = firstPoll.get(server)?.first ?? Number.POSITIVE_INFINITY;
       for (const session of sessions) if (addOne(server, session)) added++;
       return added;
     },

@@ -1,11 +1,9 @@
-import { and, asc, eq, isNotNull, isNull, lt, sql } from "drizzle-orm";
+import { and, asc, eq, isNull, sql } from "drizzle-orm";
 import type { Session } from "../domain/session.ts";
 import type { SessionChanges } from "../domain/track-sessions.ts";
+import { deleteStep } from "./delete-step.ts";
 import type { Store } from "./open.ts";
 import { sessions } from "./schema.ts";
-
-/** Sessions deleted in one transaction: a few milliseconds. */
-const STEP_ROWS = 500;
 
 export interface Sessions {
   /** Ids for new sessions: one counter for all, above everything stored. */
@@ -61,6 +59,10 @@ export function createSessions(store: Store): Sessions {
     .where(eq(sessions.id, sql.placeholder("id")))
     .prepare();
 
+  const remove = store.sqlite.query<null, [number, number]>(
+    "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE ended_at < ? ORDER BY ended_at LIMIT ?)",
+  );
+
   return {
     nextId: () => ++last,
     open: (serverId) =>
@@ -79,17 +81,6 @@ export function createSessions(store: Store): Sessions {
         update.run({ id, count, handle, lastSeenAt, endedAt, endReason });
       }
     },
-    retainStep: (endedBefore) =>
-      store.transaction(() => {
-        const doomed = db
-          .select({ id: sessions.id })
-          .from(sessions)
-          .where(and(isNotNull(sessions.endedAt), lt(sessions.endedAt, endedBefore)))
-          .orderBy(asc(sessions.endedAt))
-          .limit(STEP_ROWS)
-          .all();
-        for (const { id } of doomed) db.delete(sessions).where(eq(sessions.id, id)).run();
-        return doomed.length;
-      }),
+    retainStep: (endedBefore) => deleteStep(store, (limit) => remove.run(endedBefore, limit).changes),
   };
 }

@@ -68,7 +68,8 @@ export function statsRoutes(
       summary: "Peaks, averages and series of features over a range",
       description:
         "Averages and percentiles are weighted by time and count covered time alone; utilization goes by the total of " +
-        "its own time. Features without coverage in the range are told where they are named. An answer of more than " +
+        "its own time. Features without coverage in the range are told where they are named: counts come from polls " +
+        "alone, and of times before them imported logs give sessions, usage and denials. An answer of more than " +
         `${MAX_POINTS.toLocaleString("en")} points is refused.`,
       query: QUERY,
       answers: {

@@ -6,8 +6,9 @@ import type { KnownFeature } from "./read.ts";
 export type CountDenials = (feature: KnownFeature, start: number, end: number) => number | null;
 
 /**
- * Counts denials for rollups, one question a server and range. A user who tried again counts once, granted and queued
- * requests do not; where the manager counts denials and names no feature, no feature's are known.
+ * Counts denials for rollups, one question a server and range. Counted is what stayed denied, as the alert rule does:
+ * "how many seats were missing" is asked, and a seat that another pool gave a second later was none. A user who tried
+ * again counts once; where the manager counts denials and names no feature, no feature's are known.
  */
 export function createDenialCounts(rows: Rows): CountDenials {
   let last: {

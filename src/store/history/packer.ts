@@ -104,11 +104,10 @@ export function createPacker({ store, open, clock }: PackerDeps): Packer {
 
   /** Each step is one feature's. */
   function* work(bucket: OpenBucket): Generator<void> {
-    const features = createReader(sqlite, { now: clock.now() }).features();
     const { samplesFrom } = current().reach();
     // What was rolled up from samples that are gone cannot be made again.
     const isGone = samplesFrom === null || bucket.at + bucket.span <= samplesFrom;
-    for (const feature of isGone ? [] : features) {
+    for (const feature of isGone ? [] : current().features()) {
       // Between two slices anything may have been written.
       if (bucket.span === HOUR_MS) packHour(current(), feature, bucket.at);
       else rollUpDay(feature, bucket.at);

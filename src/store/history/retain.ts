@@ -1,8 +1,6 @@
+import { deleteStep } from "../delete-step.ts";
 import type { Store } from "../open.ts";
 import { DAY_MS, dayOf, packedKey } from "./spans.ts";
-
-/** Rows deleted in one transaction: a few milliseconds. */
-const STEP_ROWS = 200;
 
 /** How long history is kept. A day goes when all of it is older. */
 export interface HistoryKeep {
@@ -32,21 +30,22 @@ export function createHistoryRetention(store: Store): HistoryRetention {
   );
 
   return {
-    step: (now, { samplesMs, rollupsMs }) =>
-      store.transaction(() => {
-        const firstSampleDay = dayOf(now - samplesMs);
-        const firstRollupDay = dayOf(now - rollupsMs);
+    step(now, { samplesMs, rollupsMs }) {
+      const firstSampleDay = dayOf(now - samplesMs);
+      const firstRollupDay = dayOf(now - rollupsMs);
+      return deleteStep(store, (limit) => {
         const deleted =
-          samples.run(packedKey(firstSampleDay, 0), STEP_ROWS).changes ||
-          hours.run(packedKey(firstRollupDay, 0), STEP_ROWS).changes ||
-          days.run(packedKey(firstRollupDay, 0), STEP_ROWS).changes;
+          samples.run(packedKey(firstSampleDay, 0), limit).changes ||
+          hours.run(packedKey(firstRollupDay, 0), limit).changes ||
+          days.run(packedKey(firstRollupDay, 0), limit).changes;
         if (deleted > 0) return deleted;
         let rows = 0;
         for (const { id } of servers.all()) {
-          if (rows >= STEP_ROWS) break;
-          rows += coverage.run(id, firstSampleDay * DAY_MS, STEP_ROWS).changes;
+          if (rows >= limit) break;
+          rows += coverage.run(id, firstSampleDay * DAY_MS, limit).changes;
         }
         return rows;
-      }),
+      });
+    },
   };
 }

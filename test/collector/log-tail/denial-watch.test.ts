@@ -5,9 +5,10 @@ import { createDenialWatch, type DenialWatch } from "../../../src/collector/log-
 import type { EventInput } from "../../../src/domain/events.ts";
 import type { ServerPicture } from "../../../src/domain/picture.ts";
 import type { MonitoredServer } from "../../../src/domain/server.ts";
-import { denialPage, denialsByHour } from "../../../src/store/denial-queries.ts";
+import { denialPage } from "../../../src/store/denial-queries.ts";
 import { createDenialSources } from "../../../src/store/denial-sources.ts";
 import { createDenials } from "../../../src/store/denials.ts";
+import { createDenialCounts } from "../../../src/store/history/denial-counts.ts";
 import type { Store } from "../../../src/store/open.ts";
 import { createServers } from "../../../src/store/servers.ts";
 import { monitored, picture } from "../../http/make.ts";
@@ -134,15 +135,19 @@ describe("a debug log", () => {
       { state: "unreadable", since: null, message: `${logFile} does not exist` },
     ]);
     expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1);
-    const asked = { server: "eda", daemon: null, feature: null, start: T, end: T + 3_600_000 };
-    expect(denialsByHour(createDenials(store), asked)).toBeNull();
+    const counted = () =>
+      createDenialCounts(createDenials(store))(
+        { id: 1, server: "eda", daemon: "acmed", feature: "solver" },
+        ...[T, T + 3_600_000],
+      );
+    expect(counted()).toBeNull();
     writeFileSync(logFile, "");
     await pass(2);
     expect(watch.logging()).toMatchObject([{ state: "on", message: null }]);
-    expect(denialsByHour(createDenials(store), asked)).toEqual([]);
+    expect(counted()).toBe(0);
     appendFileSync(logFile, denied("12:00:30"));
     await pass(30);
-    expect(denialsByHour(createDenials(store), asked)).toEqual([{ hour: T, denials: 1 }]);
+    expect(counted()).toBe(1);
     await watch.stop();
   });
 
@@ -236,11 +241,8 @@ describe("counters", () => {
       [3, 1, 2].map((count) => ({ daemon: "isv", count, feature: null, user: null, reason: null })),
     );
     expect(watch.logging()).toMatchObject([{ state: "on", source: "counters", since: T }]);
-    const asked = { server: "vfx", daemon: "isv", start: T, end: T + 3_600_000 };
-    expect(denialsByHour(createDenials(store), { ...asked, feature: null })).toEqual([
-      { hour: T, denials: 6 },
-    ]);
-    expect(denialsByHour(createDenials(store), { ...asked, feature: "nuke" })).toBeNull();
+    const nuke = { id: 1, server: "vfx", daemon: "isv", feature: "nuke" };
+    expect(createDenialCounts(createDenials(store))(nuke, T, T + 3_600_000)).toBeNull();
     await watch.stop();
   });
 });

@@ -1,0 +1,73 @@
+import { afterEach, expect, test } from "bun:test";
+import { createSessionImport, type OldSession } from "../../../src/store/import-sessions.ts";
+import { statsQuery } from "../../../src/store/statistics/stats.ts";
+import * as a from "../../domain/make.ts";
+import { cleanUp } from "../place.ts";
+import { createRig, outcomeOf } from "./rig.ts";
+
+afterEach(cleanUp);
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+const session = (user: string, from: number, to: number): OldSession => ({
+  ...{ daemon: "snpslmd", feature: "compiler", user, host: "ws1", version: null, handle: null, data: null },
+  ...{ ordinal: 0, part: 0, count: 1, startedAt: from, endedAt: to, endReason: "checkin" },
+});
+
+/** Three hours of polls that name nobody, rolled up; the fourth hour has begun. */
+async function polled() {
+  const rig = createRig();
+  for (let at = a.NOON; at <= a.NOON + 3 * HOUR; at += MINUTE) {
+    await rig.poll(outcomeOf({ at, counts: new Map([["compiler", { total: 5, used: 1, queued: 0 }]]) }));
+  }
+  rig.clock.advance(5 * MINUTE);
+  rig.history().packAll();
+  const users = (start: number, end: number) => {
+    const [row] = statsQuery(rig.reader(), {
+      ...{ start, end, interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 },
+      filter: { servers: null, features: ["compiler"] },
+    }).rows;
+    return [row?.uniqueUsers, row?.sessions];
+  };
+  const take = (...sessions: OldSession[]) =>
+    rig.store.transaction(() => createSessionImport(rig.store).add("eda", sessions));
+  const unsettled = () =>
+    rig.store.sqlite
+      .query<{ at: number }, []>("SELECT at FROM history_open WHERE span = 3600000 ORDER BY at")
+      .all()
+      .map(({ at }) => (at - a.NOON) / HOUR);
+  return { rig, users, take, unsettled };
+}
+
+test("imported sessions have the hours that were polled rolled up again, and no others", async () => {
+  const { rig, users, take, unsettled } = await polled();
+  expect(users(a.NOON, a.NOON + 3 * HOUR)).toEqual([0, 0]);
+  const before = unsettled();
+  expect(before.every((hour) => hour >= 3)).toBe(true);
+
+  expect(take(session("ada", a.NOON - 5 * HOUR, a.NOON - HOUR))).toBe(1);
+  expect(unsettled()).toEqual(before);
+  take(
+    session("bob", a.NOON - HOUR, a.NOON + HOUR + MINUTE),
+    session("cyd", a.NOON + HOUR, a.NOON + 2 * HOUR),
+  );
+  expect(unsettled()).toEqual([0, 1, ...before]);
+  // At once, and when it is rolled up.
+  expect(users(a.NOON, a.NOON + 3 * HOUR)).toEqual([2, 2]);
+  rig.history().packAll();
+  expect(unsettled()).toEqual(before);
+  expect(users(a.NOON, a.NOON + 3 * HOUR)).toEqual([2, 2]);
+  expect(users(a.NOON, a.NOON + HOUR)).toEqual([1, 1]);
+  expect(users(a.NOON + 2 * HOUR, a.NOON + 3 * HOUR)).toEqual([0, 0]);
+});
+
+test("the end that a longer log tells has its hours rolled up again", async () => {
+  const { rig, users, take } = await polled();
+  take({ ...session("ada", a.NOON + MINUTE, a.NOON + HOUR), endReason: "unobserved" });
+  rig.history().packAll();
+  expect(users(a.NOON + HOUR, a.NOON + 2 * HOUR)).toEqual([0, 0]);
+  expect(take(session("ada", a.NOON + MINUTE, a.NOON + 2 * HOUR))).toBe(0);
+  rig.history().packAll();
+  expect(users(a.NOON + HOUR, a.NOON + 2 * HOUR)).toEqual([1, 1]);
+});
