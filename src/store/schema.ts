@@ -10,28 +10,15 @@ import {
   uniqueIndex,
 } from "drizzle-orm/sqlite-core";
 import { ALERT_RULES, SEVERITIES } from "../domain/alerts.ts";
-import { DENIAL_OUTCOMES } from "../domain/denials.ts";
 import { END_REASONS } from "../domain/session.ts";
 import { ROLES } from "../domain/words.ts";
+import { historyTables } from "./history/tables.ts";
+import { ofServer, servers } from "./server-table.ts";
 
 /**
  * The tables as queries see them; `migrations/` makes them, and a test holds the two together.
  * Times are epoch milliseconds.
  */
-
-export const servers = sqliteTable("servers", {
-  id: text().primaryKey(),
-  manager: text().notNull(),
-  address: text().notNull(),
-  name: text().notNull(),
-  firstSeen: integer("first_seen").notNull(),
-  lastConfigured: integer("last_configured").notNull(),
-});
-
-const ofServer = () =>
-  text("server_id")
-    .notNull()
-    .references(() => servers.id, { onDelete: "cascade" });
 
 export const pictures = sqliteTable("pictures", {
   serverId: ofServer().primaryKey(),
@@ -152,105 +139,6 @@ export const quotaCounts = sqliteTable("quota_counts", {
   monthCount: integer("month_count").notNull(),
 });
 
-export const historyFeatures = sqliteTable(
-  "history_features",
-  {
-    id: integer().primaryKey(),
-    serverId: ofServer(),
-    daemon: text().notNull(),
-    name: text().notNull(),
-  },
-  (table) => [uniqueIndex("history_features_by_name").on(table.serverId, table.daemon, table.name)],
-);
-
-export const historyUsers = sqliteTable(
-  "history_users",
-  { id: integer().primaryKey(), name: text().notNull() },
-  (table) => [uniqueIndex("history_users_by_name").on(table.name)],
-);
-
-export const coverage = sqliteTable(
-  "coverage",
-  {
-    serverId: ofServer(),
-    fromAt: integer("from_at").notNull(),
-    readAt: integer("read_at").notNull(),
-    untilAt: integer("until_at").notNull(),
-    running: integer({ mode: "boolean" }).notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.serverId, table.fromAt] })],
-);
-
-export const samples = sqliteTable(
-  "samples",
-  {
-    featureId: integer("feature_id").notNull(),
-    at: integer().notNull(),
-    total: integer(),
-    used: integer(),
-    reserved: integer(),
-    queued: integer(),
-    unlimited: integer({ mode: "boolean" }).notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.featureId, table.at] })],
-);
-
-const packed = () => ({ key: integer().primaryKey(), data: blob({ mode: "buffer" }).notNull() });
-
-export const sampleDays = sqliteTable("sample_days", packed());
-export const rollupHours = sqliteTable("rollup_hours", packed());
-export const rollupDays = sqliteTable("rollup_days", packed());
-
-export const historyOpen = sqliteTable(
-  "history_open",
-  { span: integer().notNull(), at: integer().notNull(), touches: integer().notNull() },
-  (table) => [primaryKey({ columns: [table.span, table.at] })],
-);
-
-export const denials = sqliteTable(
-  "denials",
-  {
-    id: integer().primaryKey(),
-    serverId: ofServer(),
-    daemon: text().notNull(),
-    feature: text().notNull(),
-    user: text().notNull(),
-    host: text(),
-    at: integer().notNull(),
-    until: integer().notNull(),
-    count: integer().notNull(),
-    attempts: integer().notNull(),
-    reason: text(),
-    code: integer(),
-    outcome: text({ enum: DENIAL_OUTCOMES }).notNull(),
-    told: integer({ mode: "boolean" }).notNull(),
-  },
-  (table) => [
-    uniqueIndex("denials_once").on(table.serverId, table.feature, table.user, table.daemon, table.at),
-    index("denials_by_time").on(table.at),
-    index("denials_by_feature").on(table.feature, table.at),
-    index("denials_by_user").on(table.user, table.at),
-    index("denials_by_end").on(table.until),
-    index("denials_untold").on(table.id).where(sql`${table.told} = 0`),
-  ],
-);
-
-export const denialSpans = sqliteTable(
-  "denial_spans",
-  {
-    id: integer().primaryKey(),
-    serverId: ofServer(),
-    fromAt: integer("from_at").notNull(),
-    toAt: integer("to_at"),
-  },
-  (table) => [index("denial_spans_by_server").on(table.serverId, table.fromAt)],
-);
-
-export const denialCursors = sqliteTable("denial_cursors", {
-  serverId: ofServer().primaryKey(),
-  cursor: text().notNull(),
-});
-
 export const importedSessions = sqliteTable(
   "imported_sessions",
   {
@@ -328,16 +216,6 @@ export const tables = {
   alertWatches,
   alertBaselines,
   notifications,
-  historyFeatures,
-  historyUsers,
-  coverage,
-  samples,
-  sampleDays,
-  rollupHours,
-  rollupDays,
-  historyOpen,
-  denials,
-  denialSpans,
-  denialCursors,
   importedSessions,
+  ...historyTables,
 };

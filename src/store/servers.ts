@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { Store } from "./open.ts";
-import { servers } from "./schema.ts";
+import { servers } from "./server-table.ts";
 
 /** A license server as the store remembers it, configured now or once. Times are epoch ms. */
 export type ServerMemory = typeof servers.$inferSelect;

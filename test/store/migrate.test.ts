@@ -4,7 +4,7 @@ import { getTableName, is } from "drizzle-orm";
 import { getTableConfig, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { migrate, schemaVersion } from "../../src/store/migrate.ts";
 import { MIGRATIONS, type Migration } from "../../src/store/migrations.ts";
-import * as schema from "../../src/store/schema.ts";
+import { tables } from "../../src/store/schema.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import { cleanUp, later } from "./place.ts";
 
@@ -131,7 +131,7 @@ describe("migrations", () => {
 describe("the schema of the queries and the migrated database agree", () => {
   const sqlite = new Database(":memory:", { strict: true });
   migrate(sqlite, "x.db", MIGRATIONS);
-  const declared = Object.values<unknown>(schema).filter((value): value is SQLiteTable =>
+  const declared = Object.values<unknown>(tables).filter((value): value is SQLiteTable =>
     is(value, SQLiteTable),
   );
   const inDatabase = rows<{ name: string; type: string }>(sqlite, "PRAGMA table_list").filter(
