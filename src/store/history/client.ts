@@ -10,6 +10,8 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const MAX_WAITING = 500;
 /** A worker that goes on with what nobody wants for longer than this is stuck in one statement. */
 const STUCK_MS = 1_000;
+/** Workers that were given up and whose statement still runs: with so many, who asks has to wait. */
+const MAX_STUCK = 3;
 
 /** History from the main thread: it never waits for the database, a worker with a connection of its own reads. */
 export interface HistoryClient<Queries extends QueryTable = typeof QUERIES> {
@@ -67,6 +69,7 @@ export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>
   const waiting = new Map<number, Waiting>();
   /** What the worker has not answered yet, wanted or not. It takes one after the other: the first is being worked on. */
   const posted = new Set<number>();
+  const ending = new Set<Worker>();
   let worker: Worker | null = null;
   let stuck: Timer | null = null;
   let lastId = 0;
@@ -96,7 +99,10 @@ export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>
       fresh.terminate();
       died(event.message);
     };
-    fresh.addEventListener("close", () => died("closed"));
+    fresh.addEventListener("close", () => {
+      if (ending.delete(fresh)) watch();
+      died("closed");
+    });
     // It must not keep the process alive.
     fresh.unref();
     worker = fresh;
@@ -115,7 +121,7 @@ export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>
     if (stuck !== null) clearTimeout(stuck);
     stuck = null;
     const [first] = posted;
-    if (first === undefined || waiting.has(first)) return;
+    if (first === undefined || waiting.has(first) || ending.size >= MAX_STUCK) return;
     stuck = setTimeout(replace, stuckMs);
     stuck.unref();
   }
@@ -124,7 +130,10 @@ export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>
   function replace(): void {
     const old = worker;
     forget();
-    old?.terminate();
+    if (old !== null) {
+      ending.add(old);
+      old.terminate();
+    }
     for (const entry of [...waiting.values()]) post(entry);
   }
 

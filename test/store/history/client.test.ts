@@ -112,17 +112,21 @@ describe("queries that nobody waits for", () => {
   async function busy() {
     const { rig } = await withHistory();
     const workers: Worker[] = [];
+    const alive = { now: 0, most: 0 };
     const client = createHistoryClient<typeof STUCK_QUERIES>({
       ...{ path: rig.store.path, clock: rig.clock, log: recordingLog(), stuckMs: 50 },
       startWorker() {
         const worker = new Worker(new URL("./stuck-worker.ts", import.meta.url).href);
         workers.push(worker);
+        alive.now++;
+        alive.most = Math.max(alive.most, alive.now);
+        worker.addEventListener("close", () => void alive.now--);
         return worker;
       },
     });
     later(() => client.stop());
     await client.query("features", {});
-    return { client, workers };
+    return { client, workers, alive };
   }
 
   test("hold up nobody: another worker takes over from one that is stuck in a statement", async () => {
@@ -140,6 +144,25 @@ describe("queries that nobody waits for", () => {
     expect((await dead).message).toBe("gone");
     expect(workers).toHaveLength(2);
   });
+
+  test("keep only a few workers stuck at once", async () => {
+    const { client, alive } = await busy();
+    for (let turn = 1; turn <= 6; turn++) {
+      const control = new AbortController();
+      const begun = new SharedArrayBuffer(4);
+      const { signal } = control;
+      const dead = client.query("count", { until: 2_000_000, begun }, { signal }).catch(() => "gone");
+      const alive = client.query("features", {});
+      while (Atomics.load(new Int32Array(begun), 0) === 0) await Bun.sleep(1);
+      control.abort();
+      expect([await dead, (await alive).length]).toEqual(["gone", 1]);
+    }
+    // One that works and three that are stuck.
+    expect(alive.most).toBeLessThanOrEqual(4);
+    expect(alive.most).toBeGreaterThan(1);
+    while (alive.now > 1) await Bun.sleep(5);
+    expect(await client.query("features", {})).toHaveLength(1);
+  }, 20_000);
 
   test("are dropped unread: fifty that were given up cost the next one nothing", async () => {
     const { client, workers } = await busy();
