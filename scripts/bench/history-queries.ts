@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import type { HistoryAnswers } from "../../src/http/history-answers/answers.ts";
-import { DAY } from "../../src/simulator/calendar.ts";
+import { DAY, MINUTE } from "../../src/simulator/calendar.ts";
 import { createHistoryClient } from "../../src/store/history/client.ts";
 import { type HistoryFile, SILENT, serversOf } from "./history-file.ts";
 import { nameOf, type YearSize } from "./history-year.ts";
@@ -11,7 +11,8 @@ const FEATURES_ASKED = 40;
 
 /** Questions as the routes ask them, to the last byte of the answer, beside a scan of the same time in plain rows. */
 export async function queries({ store, plain }: HistoryFile, size: YearSize): Promise<Row[]> {
-  const { end } = size;
+  // As people ask: "the last month", at some minute of an hour.
+  const end = size.end - 37 * MINUTE - 12_345;
   const clock = { now: () => end };
   const client = createHistoryClient<HistoryAnswers>({ path: `${store}/licmond.db`, clock, log: SILENT });
   const sqlite = new Database(plain.path, { readonly: true });

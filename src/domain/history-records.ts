@@ -43,7 +43,8 @@ export const StatsRecord = Type.Object({
   uniqueUsers: nullable(
     Type.Integer({
       minimum: 0,
-      description: "Users with a session in an hour of the range in which somebody looked",
+      description:
+        "Users with a session in an hour of the range in which somebody looked; of more than a day, the hours at both ends count in full",
     }),
   ),
   sessions: nullable(Count),

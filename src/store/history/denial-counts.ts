@@ -5,42 +5,66 @@ import type { KnownFeature } from "./read.ts";
 /** Denials of a feature in [start, end), epoch ms; null where nobody could see them. */
 export type CountDenials = (feature: KnownFeature, start: number, end: number) => number | null;
 
+/** Ranges remembered at once: a question about a whole site has two, its first and its last part of an hour. */
+const MAX_RANGES = 64;
+
 /**
- * Counts denials for rollups, one question a server and range. Counted is what stayed denied, as the alert rule does:
- * "how many seats were missing" is asked, and a seat that another pool gave a second later was none. A user who tried
- * again counts once; where the manager counts denials and names no feature, no feature's are known.
+ * Counts denials for rollups, one question a range for all servers: they lie side by side in the index by time. Counted
+ * is what stayed denied, as the alert rule does: "how many seats were missing" is asked, and a seat that another pool
+ * gave a second later was none. A user who tried again counts once; where the manager counts denials and names no
+ * feature, no feature's are known.
  */
 export function createDenialCounts(rows: Rows): CountDenials {
-  let last: {
-    readonly server: string;
-    readonly start: number;
-    readonly end: number;
-    readonly counts: ReadonlyMap<string, number> | null;
-  } | null = null;
+  const ranges = new Map<string, OfRange>();
+  let counters: ReadonlySet<string> | null = null;
 
-  function count(server: string, start: number, end: number): ReadonlyMap<string, number> | null {
-    const seen = rows.all(
-      "SELECT 1 FROM denial_spans WHERE server_id = ? AND from_at < ? AND coalesce(to_at, ?) > ? LIMIT 1",
-      ...([server, end, end, start] as const),
+  /** Servers whose manager counts denials and names no feature. */
+  function countersOnly(): ReadonlySet<string> {
+    counters ??= new Set(
+      rows
+        .all<{ server: string }>(
+          "SELECT server_id AS server FROM denial_cursors WHERE json_extract(cursor, '$.kind') = 'counters'",
+        )
+        .map(({ server }) => server),
     );
-    if (seen.length === 0) return null;
-    const [cursor] = rows.all<{ kind: string | null }>(
-      "SELECT json_extract(cursor, '$.kind') AS kind FROM denial_cursors WHERE server_id = ?",
-      server,
+    return counters;
+  }
+
+  function ofRange(start: number, end: number): OfRange {
+    const key = `${start} ${end}`;
+    const known = ranges.get(key);
+    if (known !== undefined) return known;
+    const seen = rows.all<{ server: string }>(
+      "SELECT DISTINCT server_id AS server FROM denial_spans WHERE from_at < ? AND coalesce(to_at, ?) > ?",
+      ...([end, end, start] as const),
     );
-    if (cursor?.kind === "counters") return null;
-    const counted = rows.all<{ daemon: string; feature: string; denials: number }>(
-      `SELECT daemon, feature, count(*) AS denials FROM denials INDEXED BY denials_by_time
-       WHERE at >= ? AND at < ? AND server_id = ? AND outcome = 'denied' AND feature <> '' GROUP BY daemon, feature`,
-      ...([start, end, server] as const),
+    const counted = rows.all<{ server: string; daemon: string; feature: string; denials: number }>(
+      `SELECT server_id AS server, daemon, feature, count(*) AS denials FROM denials INDEXED BY denials_by_time
+       WHERE at >= ? AND at < ? AND outcome = 'denied' AND feature <> '' GROUP BY server_id, daemon, feature`,
+      ...([start, end] as const),
     );
-    return new Map(counted.map(({ daemon, feature, denials }) => [featureKey(daemon, feature), denials]));
+    const found: OfRange = {
+      seen: new Set(seen.map(({ server }) => server).filter((server) => !countersOnly().has(server))),
+      counts: new Map(
+        counted.map(({ server, daemon, feature, denials }) => [keyOf(server, daemon, feature), denials]),
+      ),
+    };
+    if (ranges.size >= MAX_RANGES) ranges.clear();
+    ranges.set(key, found);
+    return found;
   }
 
   return ({ server, daemon, feature }, start, end) => {
-    if (last === null || last.server !== server || last.start !== start || last.end !== end) {
-      last = { server, start, end, counts: count(server, start, end) };
-    }
-    return last.counts === null ? null : (last.counts.get(featureKey(daemon, feature)) ?? 0);
+    const { seen, counts } = ofRange(start, end);
+    return seen.has(server) ? (counts.get(keyOf(server, daemon, feature)) ?? 0) : null;
   };
+}
+
+interface OfRange {
+  readonly seen: ReadonlySet<string>;
+  readonly counts: ReadonlyMap<string, number>;
+}
+
+function keyOf(server: string, daemon: string, feature: string): string {
+  return `${server}\0${featureKey(daemon, feature)}`;
 }

@@ -37,7 +37,8 @@ export interface HistoryRead {
   /**
    * All of [start, end) in one rollup: whole days and hours where they are stored, steps at the edges.
    * Where only rollups reach, the range is widened to whole hours. `users` only when asked for: those who had a session
-   * in a UTC hour of the range, cut to it, in which somebody looked.
+   * in a UTC hour of the range, cut to it, in which somebody looked; of ranges of more than a day the hours at both ends
+   * count in full.
    */
   over(feature: KnownFeature, start: number, end: number, withUsers?: boolean): Rollup;
   /** The same for many features, some days of many at a time: the way for whole sites. In the order of the features. */

@@ -56,6 +56,26 @@ export function unpackHours(dayAt: number, data: Uint8Array, users = true): Buck
   return buckets;
 }
 
+/** Reads the hours of a day into the sink of each; an hour without a sink is passed over. */
+export function readHours(
+  dayAt: number,
+  data: Uint8Array,
+  sinkOf: (at: number) => RollupSink | null,
+  withUsers: boolean,
+): void {
+  let body = 0;
+  for (let place = 0; place < data.length; ) {
+    const head = data[place++] ?? 0;
+    const isSame = (head & SAME_AS_BEFORE) !== 0;
+    const at = dayAt + (head & HOUR_BITS) * HOUR_MS;
+    const sink = sinkOf(at);
+    if (!isSame) body = place;
+    else if (sink === null) continue;
+    const end = readRollup(data, body, at, HOUR_MS, sink ?? SKIP, withUsers);
+    if (!isSame) place = end;
+  }
+}
+
 /** A rollup as it was packed, piece by piece. */
 function createMade(): RollupSink & { rollup(): Rollup } {
   let groups: { total: number | null; unlimited: boolean; levels: Level[] }[] = [];

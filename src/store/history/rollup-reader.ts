@@ -5,8 +5,8 @@ import type { CountDenials } from "./denial-counts.ts";
 import type { Holders } from "./holders.ts";
 import type { OpenHours } from "./open-hours.ts";
 import type { HistoryRead, KnownFeature } from "./read.ts";
-import { readRollup } from "./read-rollup.ts";
-import { unpackDayRollup, unpackHours } from "./rollup-bytes.ts";
+import { type RollupSink, readRollup, SKIP } from "./read-rollup.ts";
+import { readHours, unpackDayRollup, unpackHours } from "./rollup-bytes.ts";
 import type { SampleReader } from "./sample-reader.ts";
 import { DAY_MS, dayOf, featureOfKey, HOUR_MS, hourEnd, hourStart, packedKey } from "./spans.ts";
 
@@ -43,6 +43,7 @@ export function createRollupReader(
     "SELECT key, data FROM rollup_days WHERE key >= ? AND key <= ?",
   );
   const sum = createRollupSum();
+  const usersAlone: RollupSink = { ...SKIP, user: sum.user };
 
   function fromSamples(feature: KnownFeature, start: number, end: number, withUsers = true): Rollup {
     const rollup = rollupOf(samples.series(feature, start, end), start, end);
@@ -97,18 +98,56 @@ export function createRollupReader(
 
   /**
    * Adds what of [from, until) is not whole days: whole hours as they are stored, the rest from the samples, never over
-   * the edge of an hour, so that who counts as a user does not depend on how the range lies.
+   * the edge of an hour, so that who counts as a user does not depend on how the range lies. `users`: those of the part
+   * of an hour, or of all of it (long ago, that is known at once; a part of it is a search through all that came after).
    */
-  function addEdge(feature: KnownFeature, from: number, until: number, withUsers: boolean): void {
+  function addEdge(
+    feature: KnownFeature,
+    from: number,
+    until: number,
+    users: "none" | "exact" | "hours",
+  ): void {
+    if (from >= until) return;
     const low = hourEnd(from);
     const high = hourStart(until);
-    if (low > high) {
-      if (from < until) sum.add(fromSamples(feature, from, until, withUsers));
-      return;
+    const part = (a: number, b: number) => {
+      if (a < b) sum.add(fromSamples(feature, a, b, users === "exact"));
+    };
+    if (low > high) part(from, until);
+    else {
+      part(from, low);
+      part(high, until);
     }
-    if (from < low) sum.add(fromSamples(feature, from, low, withUsers));
-    if (low < high) for (const { rollup } of hours(feature, low, high, withUsers)) sum.add(rollup);
-    if (high < until) sum.add(fromSamples(feature, high, until, withUsers));
+    const sinkOf = (at: number) => {
+      if (at >= low && at < high) return sum;
+      return users === "hours" && at + HOUR_MS > from && at < until ? usersAlone : null;
+    };
+    addHours(feature, hourStart(from), hourEnd(until), users !== "none", sinkOf);
+  }
+
+  /** Adds the hours that begin in [from, until) to the sink that each has. */
+  function addHours(
+    feature: KnownFeature,
+    from: number,
+    until: number,
+    withUsers: boolean,
+    sinkOf: (at: number) => RollupSink | null,
+  ): void {
+    for (let day = dayOf(from); day * DAY_MS < until; day++) {
+      const dayAt = day * DAY_MS;
+      const unsettled = open.in(HOUR_MS, dayAt, dayAt + DAY_MS);
+      const data = hoursOfDay.get(packedKey(day, feature.id))?.data;
+      if (data !== undefined)
+        readHours(dayAt, data, (at) => (unsettled.has(at) ? null : sinkOf(at)), withUsers);
+      for (const at of unsettled) {
+        const sink = sinkOf(at);
+        if (sink === null) continue;
+        const rollup = fromSamples(feature, at, at + HOUR_MS, withUsers);
+        if (rollup.groups.length === 0) continue;
+        if (sink === sum) sum.add(rollup);
+        else for (const user of rollup.users) sum.user(user);
+      }
+    }
   }
 
   /** The days in [first, behind) that are settled, packed, by the place of their feature. */
@@ -146,6 +185,7 @@ export function createRollupReader(
         .map((feature, place) => ({ feature, place }))
         .sort((a, b) => a.feature.id - b.feature.id);
       const rollups = features.map(() => NO_ROLLUP);
+      const users = !withUsers ? "none" : end - start > DAY_MS ? "hours" : "exact";
       for (let from = 0; from < byId.length; from += wide) {
         const slice = byId.slice(from, from + wide);
         checkpoint();
@@ -160,9 +200,9 @@ export function createRollupReader(
           for (const { at, data } of packed[index] ?? []) readRollup(data, 0, at, DAY_MS, sum, withUsers);
           for (const at of unsettled) sum.add(wholeDay(feature, at, withUsers));
           if (first < behind) {
-            addEdge(feature, start, first * DAY_MS, withUsers);
-            addEdge(feature, behind * DAY_MS, end, withUsers);
-          } else addEdge(feature, start, end, withUsers);
+            addEdge(feature, start, first * DAY_MS, users);
+            addEdge(feature, behind * DAY_MS, end, users);
+          } else addEdge(feature, start, end, users);
           rollups[place] = sum.take();
         }
       }

@@ -15,6 +15,9 @@ export interface SampleReader {
   series(feature: KnownFeature, start: number, end: number): Series;
 }
 
+/** Ranges of a server whose coverage is remembered: the first and the last part of a question alternate. */
+const KEPT_RANGES = 4;
+
 interface SampleRow extends Omit<Step, "unlimited"> {
   readonly unlimited: number;
 }
@@ -30,18 +33,19 @@ export function createSampleReader(sqlite: Database, open: OpenHours, now: numbe
   const sampleDay = sqlite.query<{ data: Uint8Array }, [number]>(
     "SELECT data FROM sample_days WHERE key = ?",
   );
-  const coverages = new Map<string, { start: number; end: number; list: Interval[] }>();
+  const coverages = new Map<string, { start: number; end: number; list: Interval[] }[]>();
 
   function coverage(serverId: string, start: number, end: number): Interval[] {
-    const known = coverages.get(serverId);
-    if (known !== undefined && known.start <= start && known.end >= end) return known.list;
+    const known = coverages.get(serverId) ?? [];
+    const around = known.find((one) => one.start <= start && one.end >= end);
+    if (around !== undefined) return around.list;
     const list: Interval[] = [];
     for (const { from, until } of coverageRows.iterate(serverId, end)) {
       if (until <= start) break;
       list.push({ from, until: Math.min(until, now) });
     }
     list.reverse();
-    coverages.set(serverId, { start, end, list });
+    coverages.set(serverId, [{ start, end, list }, ...known.slice(0, KEPT_RANGES - 1)]);
     return list;
   }
 
