@@ -46,6 +46,7 @@ async function install(options: InstallOptions, command: Command, io: CommandIo)
   const { hostFor, isPackaged } = await import("./install-host.ts");
   const { installSteps } = await import("../install/install-steps.ts");
   const { hasProgram } = await import("../install/this-host.ts");
+  const { lockPath } = await import("../install/lock.ts");
   const { GOES_ON, runSteps } = await import("./step-output.ts");
 
   const withoutSystemd = !options.systemd;
@@ -78,7 +79,7 @@ async function install(options: InstallOptions, command: Command, io: CommandIo)
     start: options.start === true,
     has: hasProgram,
   });
-  const { outcome } = await runSteps(steps, { dryRun: options.dryRun === true }, io);
+  const { outcome } = await runSteps(steps, { dryRun: options.dryRun === true, lock: lockPath(host) }, io);
   if (outcome === "planned") return io.out("Nothing was changed.\n");
   if (outcome === "unchanged") return io.out("Nothing to do: all is installed.\n");
   if (outcome === "failed") return io.err(GOES_ON);

@@ -36,6 +36,7 @@ async function uninstall(options: UninstallOptions, io: CommandIo): Promise<void
   const { hostFor } = await import("./install-host.ts");
   const { isSystemdHost } = await import("../install/service.ts");
   const { uninstallSteps } = await import("../install/uninstall-steps.ts");
+  const { lockPath } = await import("../install/lock.ts");
   const { GOES_ON, runSteps } = await import("./step-output.ts");
   const { storageElsewhere } = await import("./storage-elsewhere.ts");
 
@@ -46,7 +47,7 @@ async function uninstall(options: UninstallOptions, io: CommandIo): Promise<void
   if (purge && !yes && !dryRun && !(await isConfirmed(host.root, io))) return;
   const withSystemd = host.root === null && (await isSystemdHost(host.run));
   const steps = uninstallSteps(host, { purge, force, withSystemd, otherData });
-  const { outcome } = await runSteps(steps, { dryRun, brief: true }, io);
+  const { outcome } = await runSteps(steps, { dryRun, brief: true, lock: lockPath(host) }, io);
   if (outcome === "planned") io.out("Nothing was changed.\n");
   else if (outcome === "unchanged")
     io.out("Nothing to do: nothing of licmond is left that uninstall removes.\n");

@@ -50,6 +50,7 @@ async function upgrade(
   const { kindOf } = await import("../install/host.ts");
   const { isSystemdHost, serviceState } = await import("../install/service.ts");
   const { upgradeSteps } = await import("../install/upgrade-steps.ts");
+  const { lockPath } = await import("../install/lock.ts");
   const { runSteps } = await import("./step-output.ts");
 
   const { allowDowngrade = false, rollback = false, dryRun = false } = options;
@@ -76,7 +77,7 @@ async function upgrade(
   const runs = hasService && (await serviceState(host.run)).isActive;
   const service = runs ? "runs" : hasService ? "stopped" : "none";
   const steps = upgradeSteps(host, { file, allowDowngrade: allowDowngrade || rollback, service });
-  const { outcome, done } = await runSteps(steps, { dryRun }, io);
+  const { outcome, done } = await runSteps(steps, { dryRun, lock: lockPath(host) }, io);
   if (outcome === "planned") io.out("Nothing was changed.\n");
   else if (outcome === "unchanged") io.out("Nothing to do: it is installed already.\n");
   else if (outcome === "changed")

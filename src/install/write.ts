@@ -6,13 +6,15 @@ import {
   existsSync,
   fchmodSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { codeOf } from "./file-error.ts";
 
 /** Numeric owner; null = as it comes, when who installs is not root. */
 export type Owner = { readonly uid: number; readonly gid: number } | null;
@@ -27,7 +29,8 @@ export function writeWhole(path: string, text: string, rights: FileRights): void
   inPlaceOf(path, rights, (fresh) => {
     const file = openSync(fresh, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600);
     try {
-      writeSync(file, text);
+      // Not writeSync: on a disk that fills up it writes a part, and says so in a number alone.
+      writeFileSync(file, text);
     } finally {
       closeSync(file);
     }
@@ -44,18 +47,27 @@ export function copyWhole(source: string, path: string, rights: FileRights): voi
 /** Makes a directory and those above it that are missing; these are 0755, as directories of the system are. */
 export function makeDirectory(path: string, { mode, owner }: FileRights): void {
   makeAbove(path);
-  mkdirSync(path, { mode });
+  makeOne(path, mode);
   if (owner !== null) chownSync(path, owner.uid, owner.gid);
   setMode(path, mode);
 }
 
 /** Directories above a path that are missing, open to all whatever the umask of who installs. */
-function makeAbove(path: string): void {
+export function makeAbove(path: string): void {
   const above = dirname(path);
   if (existsSync(above)) return;
   makeAbove(above);
-  mkdirSync(above);
+  makeOne(above, 0o755);
   setMode(above, 0o755);
+}
+
+/** One that somebody else has made meanwhile will do. */
+function makeOne(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST" || !lstatSync(path).isDirectory()) throw error;
+  }
 }
 
 /** The mode as it is written, whatever the umask. */
