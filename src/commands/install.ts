@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import type { Command } from "commander";
 import { configOption, withConfigOption } from "./config-option.ts";
 import { type CommandIo, EXIT_USAGE, fail } from "./io.ts";
@@ -53,10 +52,6 @@ async function install(options: InstallOptions, command: Command, io: CommandIo)
   const config = configOption(command) ?? null;
   if (options.start === true && (withoutSystemd || options.root !== undefined))
     return command.error("licmond: --start goes neither with --root nor with --no-systemd", {
-      exitCode: EXIT_USAGE,
-    });
-  if (options.root !== undefined && resolve(options.root) === "/")
-    return command.error("licmond: --root / is this host itself; leave --root away", {
       exitCode: EXIT_USAGE,
     });
   if (!Bun.isStandaloneExecutable)

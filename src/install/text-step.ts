@@ -32,7 +32,7 @@ export function textStep(host: Host, installed: InstalledText, version: string, 
   function changed(outdated: boolean): Plan {
     if (!outdated) return { kind: "keep", why: "was changed by hand and stays", advice: changeBy };
     const beside = `${path}.new`;
-    const advice = `compare it with ${beside}; ${changeBy}`;
+    const advice = `compare it with ${host.at(beside)}; ${changeBy}`;
     const keep = { kind: "keep", why: "was changed by hand and stays", advice } as const;
     const target = host.at(beside);
     switch (kindOf(target)) {

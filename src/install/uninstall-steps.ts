@@ -24,6 +24,8 @@ const DROP_INS = `${LAYOUT.unit}.d`;
 /** Everything that `licmond uninstall` does, in order. */
 export function uninstallSteps(host: Host, wanted: UninstallWanted): Step[] {
   const { purge, force, withSystemd, otherData } = wanted;
+  // Below a root the same words for this host would delete this host's.
+  const remove = (path: string) => `delete it: rm -r ${host.at(path)}`;
   return [
     ...(withSystemd ? [stopStep(host)] : [removeLink(host, ENABLED_LINK)]),
     ...[UNIT, SYSUSERS, TMPFILES].flatMap((text) => [
@@ -41,14 +43,12 @@ export function uninstallSteps(host: Host, wanted: UninstallWanted): Step[] {
           ...(host.root === null ? [deleteUserStep(host)] : []),
         ]
       : [
-          staying(host, DROP_INS, "your drop-ins", `delete them: rm -r ${DROP_INS}`),
-          staying(host, LAYOUT.configDirectory, "the config", `delete it: rm -r ${LAYOUT.configDirectory}`),
-          staying(host, LAYOUT.data, "the database", `delete it: rm -r ${LAYOUT.data}`),
+          staying(host, DROP_INS, "your drop-ins", remove(DROP_INS)),
+          staying(host, LAYOUT.configDirectory, "the config", remove(LAYOUT.configDirectory)),
+          staying(host, LAYOUT.data, "the database", remove(LAYOUT.data)),
           ...(host.root === null ? [userStaysStep(host)] : []),
         ]),
-    ...(otherData === null
-      ? []
-      : [staying(host, otherData, "the database", `delete it: rm -r ${otherData}`)]),
+    ...(otherData === null ? [] : [staying(host, otherData, "the database", remove(otherData))]),
   ];
 }
 

@@ -26,7 +26,10 @@ test("removes what install laid down, and names what stays with the way to delet
   expect(LAID.filter((path) => isThere(rig, path))).toEqual([]);
   expect([rig.read(LAYOUT.config), rig.read(`${LAYOUT.data}/licmond.db`)]).toEqual(["# config\n", "data"]);
   for (const path of [LAYOUT.configDirectory, LAYOUT.data])
-    expect(plans.get(path)).toMatchObject({ kind: "keep", advice: expect.stringContaining(`rm -r ${path}`) });
+    expect(plans.get(path)).toMatchObject({
+      kind: "keep",
+      advice: expect.stringContaining(`rm -r ${rig.host.at(path)}`),
+    });
   expect(plans.get("user licmond")).toMatchObject({ kind: "keep", advice: "delete it: userdel licmond" });
   expect(acted(rig)).toEqual([
     "systemctl disable --now licmond.service",
