@@ -8,8 +8,8 @@ import { createDatabaseCheck, type DatabaseCheck } from "./check.ts";
 import { prepareConnection } from "./connection.ts";
 import { isWalReadable } from "./damage/header.ts";
 import { createDamageMark, type DamageMark } from "./damage/mark.ts";
-import { rescue } from "./damage/rescue.ts";
-import { setAside, setWalAside } from "./damage/set-aside.ts";
+import { replaceDamaged } from "./damage/replace.ts";
+import { setWalAside } from "./damage/set-aside.ts";
 import { checkBeforeOpening } from "./damage/start-check.ts";
 import { ensureDirectory, ensurePrivateFile } from "./files.ts";
 import { type DirectoryLock, lockDirectory } from "./lock.ts";
@@ -89,14 +89,14 @@ export function openStore(options: StoreOptions): Store {
       if (!(error instanceof StoreError) || error.code !== "CORRUPT") throw error;
       damage = error;
     }
-    const aside = setAside(path, now());
+    const { aside, rescued } = replaceDamaged(path, options.migrations ?? MIGRATIONS, now());
     mark.remove();
     const store = openDatabase(options, path, lock, takeLock, mark);
-    const rescued = Object.entries(rescue(aside, store.sqlite, now()));
+    const taken = Object.entries(rescued);
     log.error("The database is damaged: it was moved aside, and licmond goes on with a new one", {
       reason: damage.message,
       movedTo: aside,
-      rescued: rescued.length === 0 ? "nothing" : rescued.map(([name, rows]) => `${rows} ${name}`).join(", "),
+      rescued: taken.length === 0 ? "nothing" : taken.map(([name, rows]) => `${rows} ${name}`).join(", "),
       fix: "Stop licmond and put the last backup in its place (licmond restore FILE), or go on; then move the damaged files away",
     });
     return store;

@@ -3,6 +3,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { makePrivateFile, syncToDisk } from "../files.ts";
 import { asStoreError, errorCode, notWritable, StoreError } from "../store-error.ts";
 import type { DatabaseReport } from "./examine.ts";
+import { removeDatabase } from "./exchange.ts";
 import { COMPANIONS } from "./file-names.ts";
 import { bytesInUse, requireRoom } from "./room.ts";
 import { unlessAborted } from "./unless-aborted.ts";
@@ -62,7 +63,7 @@ export async function backUp({
     return { ...report, path: target };
   } catch (error) {
     // SQLite makes nothing beside a copy; only an interrupted one may leave a journal.
-    for (const suffix of ["", ...COMPANIONS]) rmSync(part + suffix, { force: true });
+    removeDatabase(part);
     throw asStoreError(error, target) ?? error;
   }
 }

@@ -5,7 +5,8 @@ import type { Log } from "../../domain/log.ts";
 import { makePrivateFile, syncToDisk } from "../files.ts";
 import { asStoreError } from "../store-error.ts";
 import { copyDatabase } from "./copy.ts";
-import { asideName, COMPANIONS } from "./file-names.ts";
+import { removeDatabase } from "./exchange.ts";
+import { asideName } from "./file-names.ts";
 import { bytesInUse, requireRoom } from "./room.ts";
 
 /** Copies that are kept, the new one included. */
@@ -33,10 +34,7 @@ export function backUpBeforeUpgrade(
     ...{ schema: schema.from, next: schema.to, size: printBytes(bytes), file: name },
   });
   const part = `${path}.upgrading`;
-  const removePart = () => {
-    for (const suffix of ["", ...COMPANIONS]) rmSync(part + suffix, { force: true });
-  };
-  removePart();
+  removeDatabase(part);
   try {
     makePrivateFile(part, directory);
     copyDatabase(path, part, "live");
@@ -44,7 +42,7 @@ export function backUpBeforeUpgrade(
     renameSync(part, name);
     syncToDisk(directory);
   } catch (error) {
-    removePart();
+    removeDatabase(part);
     throw asStoreError(error, part) ?? error;
   }
   for (const old of copiesOf(path).slice(KEPT)) {

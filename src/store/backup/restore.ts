@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { existsSync, linkSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ensureDirectory, makePrivateFile, syncToDisk } from "../files.ts";
 import { lockDirectory } from "../lock.ts";
@@ -9,7 +9,7 @@ import { asStoreError, StoreError } from "../store-error.ts";
 import type { OnStep } from "./back-up.ts";
 import { type Carried, type CarriedOver, carryOver, NOTHING_CARRIED, readCarried } from "./carry-over.ts";
 import { assertFile, type DatabaseReport } from "./examine.ts";
-import { asideName, COMPANIONS } from "./file-names.ts";
+import { exchange, removeDatabase } from "./exchange.ts";
 import { requireRoom } from "./room.ts";
 import { unlessAborted } from "./unless-aborted.ts";
 import { copyInWorker, examineInWorker } from "./worker.ts";
@@ -52,7 +52,7 @@ export async function restore({ directory, file, now, onStep, signal }: RestoreO
     onStep("check", null);
     await unlessAborted(signal, examineInWorker(from));
     // Nobody else can be at work on it: what is there was left by one that was killed.
-    removeAll(fresh);
+    removeDatabase(fresh);
     requireRoom(folder, bytesIn(from), "Free space on its file system.");
     makePrivateFile(fresh, folder);
     onStep("copy", null);
@@ -64,11 +64,10 @@ export async function restore({ directory, file, now, onStep, signal }: RestoreO
     onStep("check", null);
     const report = await unlessAborted(signal, examineInWorker(fresh));
     syncToDisk(fresh);
-    const aside = exchange(fresh, path, now);
-    syncToDisk(folder);
+    const aside = exchange(fresh, path, "replaced", now);
     return { report: { ...report, path }, aside, unread, ...over };
   } catch (error) {
-    removeAll(fresh);
+    removeDatabase(fresh);
     throw asStoreError(error, path) ?? error;
   } finally {
     lock.release();
@@ -121,30 +120,6 @@ function finish(fresh: string, carried: Carried, now: number): CarriedOver {
   } finally {
     sqlite.close();
   }
-}
-
-/** Answers where the present database went. */
-function exchange(fresh: string, path: string, now: number): string | null {
-  const isThere = existsSync(path);
-  const aside = asideName(path, "replaced", now);
-  // Left only beside a damaged or a lost one: SQLite would take them for the new database's.
-  for (const suffix of COMPANIONS) {
-    if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
-  }
-  if (isThere) {
-    try {
-      // Two names for a moment, so that there is never none.
-      linkSync(path, aside);
-    } catch {
-      renameSync(path, aside);
-    }
-  }
-  renameSync(fresh, path);
-  return isThere ? aside : null;
-}
-
-function removeAll(path: string): void {
-  for (const suffix of ["", ...COMPANIONS]) rmSync(path + suffix, { force: true });
 }
 
 function isSame(a: string, b: string): boolean {

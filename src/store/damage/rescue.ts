@@ -3,6 +3,7 @@ import { isKeyId } from "../../domain/keys.ts";
 import { ROLES } from "../../domain/words.ts";
 import { continueEventIds, highestEventId } from "../backup/event-ids.ts";
 import { openUntouched, tableNames } from "../backup/untouched.ts";
+import { errorCode } from "../store-error.ts";
 
 type Row = Readonly<Record<string, SQLQueryBindings>>;
 
@@ -25,7 +26,7 @@ export type Rescued = Readonly<Record<string, number>>;
 
 /**
  * Copies what can still be read of a damaged database into a new one: each table on its own, from both of its ends up
- * to the damage. Never throws for what is damaged; the damaged file is only read.
+ * to the damage. Never throws for what is damaged, only where `into` cannot be written; the damaged file is only read.
  */
 export function rescue(damaged: string, into: Database, now: number): Rescued {
   let from: Database | null = null;
@@ -40,8 +41,9 @@ export function rescue(damaged: string, into: Database, now: number): Rescued {
       if (count > 0) rescued[name] = count;
     }
     attempt(() => takeToldKeys(source, into));
-  } catch {
-    // Not even its first page can be read: nothing is rescued, and the caller says so.
+  } catch (error) {
+    // Else not even its first page can be read: nothing is rescued, and the caller says so.
+    if (isNotDamage(error)) throw error;
   } finally {
     from?.close();
   }
@@ -102,8 +104,14 @@ function isSoundKey({ id, role, name }: Row): boolean {
 function attempt<T>(work: () => T): T | null {
   try {
     return work();
-  } catch {
+  } catch (error) {
+    if (isNotDamage(error)) throw error;
     // Damage: what could be read before it stands.
     return null;
   }
+}
+
+/** A new database that cannot be written must not pass for rows that could not be read. */
+function isNotDamage(error: unknown): boolean {
+  return /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|TRUNCATE))/.test(errorCode(error) ?? "");
 }

@@ -1,22 +1,7 @@
-import { readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { readdirSync, renameSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { asideName, COMPANIONS } from "../backup/file-names.ts";
+import { asideName } from "../backup/file-names.ts";
 import { syncToDisk } from "../files.ts";
-
-/** Moves a database with what belongs to it to a name of its own beside it, and answers the name. Nobody may have it open. */
-export function setAside(path: string, now: number): string {
-  const aside = asideName(path, "corrupt", now);
-  // Only an index of the log, which SQLite makes anew; and an empty log says nothing.
-  rmSync(`${path}-shm`, { force: true });
-  // The log first: left behind alone, it would be taken for the new database's.
-  for (const suffix of [...COMPANIONS, ""]) {
-    const size = statSync(path + suffix, { throwIfNoEntry: false })?.size;
-    if (size === 0 && suffix !== "") rmSync(path + suffix);
-    else if (size !== undefined) renameSync(path + suffix, aside + suffix);
-  }
-  syncToDisk(dirname(path));
-  return aside;
-}
 
 /** Moves a write-ahead log alone: SQLite would throw it away. */
 export function setWalAside(path: string, now: number): string {

@@ -133,6 +133,19 @@ describe("a damaged database", () => {
     expect(log.lines.at(-1)?.fields.rescued).toBe("30 api_keys, 1 secrets, 1 quota_counts, 1 alerts");
   });
 
+  test("a new one that cannot be finished is never put in place: the next start still has the keys to give", () => {
+    const { directory, path, filled } = place();
+    overwrite(path, (rootOf(path, "events") - 1) * PAGE, noise(PAGE));
+    const before = readdirSync(directory).sort();
+    const migrations = [...MIGRATIONS, { name: "never", sql: "INSERT INTO nowhere VALUES (1)" }];
+    expect(() => open(directory, { migrations, damaged: "move-aside" })).toThrow(StoreError);
+    expect(readdirSync(directory).sort()).toEqual(before);
+    const keys = createKeys({ store: openDespite(directory).store, clock });
+    expect(filled.keys.filter((key) => keys.verify(key).outcome === "valid").length).toBe(
+      filled.keys.length - 1,
+    );
+  });
+
   test("gives the keys around a page that is gone", () => {
     const directory = quickDirectory();
     const first = open(directory);
