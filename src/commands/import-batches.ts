@@ -17,27 +17,21 @@ export interface Batches {
 
 /**
  * Alone in large transactions: what many rows change of one page is written once. Beside a daemon in ones so small that
- * it hardly waits, with as much time between them for its own. The write-ahead log is written back between them.
+ * it hardly waits, with as much time between them for its own.
  */
-export function createBatches(store: Store, beside: { writeBack(): void } | null): Batches {
-  let size = beside === null ? ROWS_ALONE : ROWS_BESIDE;
-  let unwritten = 0;
+export function createBatches(store: Store, beside: boolean): Batches {
+  let size = beside ? ROWS_BESIDE : ROWS_ALONE;
   return {
-    enough: beside === null ? ROWS_ALONE : MOST_ROWS,
+    enough: beside ? MOST_ROWS : ROWS_ALONE,
     async write(rows, work) {
       for (let at = 0; at < rows.length; ) {
         const some = rows.slice(at, at + size);
         at += some.length;
         const startedAt = performance.now();
         store.transaction(() => work(some));
-        if (beside === null) continue;
+        if (!beside) continue;
         const took = performance.now() - startedAt;
-        unwritten += some.length;
-        if (unwritten >= MOST_ROWS) {
-          beside.writeBack();
-          unwritten = 0;
-        }
-        // Some of it is no matter of rows: a wait for the daemon's own transaction.
+        // Some of it is no matter of rows: a log written back once in a while, a wait for the daemon's own.
         const factor = Math.min(2, Math.max(0.5, HOLD_MS / took));
         if (some.length === size) size = Math.min(MOST_ROWS, Math.max(LEAST_ROWS, Math.round(size * factor)));
         await Bun.sleep(Math.min(LONGEST_BREAK_MS, Math.max(1, took)));

@@ -238,8 +238,6 @@ export function createWriter(deps: WriterDeps): Writer {
       cancel();
       ending.abort();
       await Promise.all([gathering, sending]);
-      const count = backlog.clear();
-      if (count > 0) log.warn("Metrics that waited for their receiver are lost", { count });
     },
   };
 }

@@ -1,0 +1,44 @@
+/** Who runs which block of the documents. `documents.test.ts` sees to it that every block is somebody's. */
+import { join } from "node:path";
+import { type Block, blocksOf } from "./markdown.ts";
+
+export const ROOT = join(import.meta.dir, "../..");
+
+export const DOCUMENTS = [
+  "README.md",
+  "CONTRIBUTING.md",
+  ...[...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].sort(),
+];
+
+/** By the names in `<!-- run: NAME -->`: the test that runs them. */
+export const RUNNERS: Readonly<Record<string, string>> = {
+  /** `./scripts/demo`, and what is asked of it while it runs. */
+  demo: "test/e2e/readme.test.ts",
+  /** JavaScript of a page, against the demo. */
+  page: "test/e2e/readme.test.ts",
+  /** What an administrator types on a host with systemd, in the order of the document. */
+  host: "test/systemd/readme.test.ts",
+  /** The same with the Debian package. */
+  package: "test/systemd/readme.test.ts",
+  /** A part of a config. */
+  config: "test/docs/documents.test.ts",
+  /** Commands for who works on the project, of which `scripts/test` is one. */
+  develop: "test/docs/documents.test.ts",
+};
+
+const blocks = await Promise.all(
+  DOCUMENTS.map(async (file) => blocksOf(await Bun.file(join(ROOT, file)).text(), file)),
+);
+
+/** Of every document, in order. */
+export const BLOCKS: readonly Block[] = blocks.flat();
+
+/** The blocks that name this runner. */
+export function claimed(runner: keyof typeof RUNNERS, file?: string): readonly Block[] {
+  return BLOCKS.filter((block) => block.runner === runner && (file === undefined || block.file === file));
+}
+
+/** For a test's name. */
+export function titleOf({ file, line, text }: Block): string {
+  return `${file}:${line}: ${text.split("\n", 1)[0]?.slice(0, 60)}`;
+}

@@ -1,0 +1,82 @@
+/** A fenced block of a document, with who runs it. */
+export interface Block {
+  /** From the project's root. */
+  readonly file: string;
+  /** Of the fence. */
+  readonly line: number;
+  /** `sh`, `console`, `toml`, …; empty when the fence names none. */
+  readonly language: string;
+  /** Of the comment `<!-- run: NAME key=value … -->` on the line above the fence, which readers do not see. */
+  readonly runner: string | null;
+  readonly options: ReadonlyMap<string, string>;
+  readonly text: string;
+}
+
+const FENCE = /^ *(`{3,}|~{3,})/;
+const MARKER = /^ *<!-- run: ([a-z]+)((?: [a-z]+=\S+)*) -->$/;
+
+/** Every fenced block. Throws on a marker above nothing, and on a fence that is unusual or does not end. */
+export function blocksOf(markdown: string, file: string): Block[] {
+  const lines = markdown.split("\n");
+  const blocks: Block[] = [];
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] ?? "";
+    const where = `${file}:${at + 1}`;
+    if (/^\s*<!-- *run/.test(line) && !(MARKER.test(line) && FENCE.test(lines[at + 1] ?? "")))
+      throw new Error(`${where}: a marker reads <!-- run: NAME --> and stands directly above a block`);
+    if (!FENCE.test(line)) continue;
+    // Within a list it is indented.
+    const [, indent, language] = /^( *)```(\w*)$/.exec(line) ?? [];
+    if (indent === undefined || language === undefined)
+      throw new Error(`${where}: a fence is \`\`\`language and nothing else`);
+    const end = lines.indexOf(`${indent}\`\`\``, at + 1);
+    if (end === -1) throw new Error(`${where}: the block has no end`);
+    const [, runner = null, options = ""] = MARKER.exec(lines[at - 1] ?? "") ?? [];
+    blocks.push({
+      ...{ file, line: at + 1, language, runner },
+      options: new Map(
+        options
+          .split(" ")
+          .filter((option) => option !== "")
+          .map((option) => [option.slice(0, option.indexOf("=")), option.slice(option.indexOf("=") + 1)]),
+      ),
+      text: lines
+        .slice(at + 1, end)
+        .map((each) => each.slice(indent.length))
+        .join("\n"),
+    });
+    at = end;
+  }
+  return blocks;
+}
+
+/** One command line of a block, and what the document shows of its output. */
+export interface ShownCommand {
+  readonly command: string;
+  /** Null where the document shows commands alone. */
+  readonly output: string | null;
+}
+
+/**
+ * The commands of a block: of `sh` each line, of `console` those behind `$ `, with what follows as their output. A line
+ * that ends with a backslash or a pipe goes on.
+ */
+export function commandsOf({ language, text, file, line }: Block): ShownCommand[] {
+  if (language !== "sh" && language !== "console") throw new Error(`${file}:${line}: no commands`);
+  const shown: { command: string; output: string[] | null }[] = [];
+  const lines = text.split("\n");
+  for (let at = 0; at < lines.length; at++) {
+    let command = lines[at] ?? "";
+    if (language === "console" && !command.startsWith("$ ")) {
+      const last = shown.at(-1);
+      if (last === undefined) throw new Error(`${file}:${line}: output before the first command`);
+      last.output?.push(command);
+      continue;
+    }
+    if (/^\s*(#|$)/.test(command)) continue;
+    if (language === "console") command = command.slice(2);
+    while (/[\\|]$/.test(command) && at + 1 < lines.length) command += `\n${lines[++at]}`;
+    shown.push({ command, output: language === "console" ? [] : null });
+  }
+  return shown.map(({ command, output }) => ({ command, output: output?.join("\n") ?? null }));
+}

@@ -1,0 +1,95 @@
+/**
+ * Whether an output is what a document shows of it. Documents show a run of some day: numbers, times and keys are
+ * others today, `…` stands for anything (on a line of its own: for any lines), the rest must be there, word for word.
+ */
+
+/** How the shown text and the real one differ; null when they do not. */
+export function difference(shown: string, real: string, isOpenEnded = false): string | null {
+  if (shown.trimStart().startsWith("{")) return jsonDifference(shown, real);
+  if (isCsv(shown)) return csvDifference(shown, real);
+  const expected = linesOf(shown);
+  const actual = linesOf(real);
+  const found = match(expected, actual, isOpenEnded);
+  if (found === null) return null;
+  const missing = expected[found];
+  return missing === undefined
+    ? `there is more than what is shown:\n${real}`
+    : `no line is (or not at that place)\n  ${missing}\nin\n${real}`;
+}
+
+/** Index of the first shown line that is not there, as many as there are when something follows; null = all are there. */
+function match(shown: readonly string[], real: readonly string[], isOpenEnded: boolean): number | null {
+  let furthest = 0;
+  const from = (i: number, j: number): boolean => {
+    furthest = Math.max(furthest, i);
+    const line = shown[i];
+    if (line === undefined) return isOpenEnded || j === real.length;
+    if (line === "…") return from(i + 1, j) || (j < real.length && from(i, j + 1));
+    const actual = real[j];
+    return actual !== undefined && isLine(line, actual) && from(i + 1, j + 1);
+  };
+  return from(0, 0) ? null : furthest;
+}
+
+function isLine(shown: string, real: string): boolean {
+  const json = shown.indexOf('{"');
+  if (json >= 0) return shape(shown.slice(0, json)) === shape(real.slice(0, json)) && hasKeys(shown, real);
+  const pattern = shape(shown).split("…").map(escaped).join(".*");
+  return new RegExp(`^${pattern}$`).test(shape(real));
+}
+
+/** Numbers with what joins them are one `#`: of a table's row the columns of numbers, of a date the whole. */
+function shape(line: string): string {
+  return line
+    .replace(/\blmk_[\w-]+/g, "lmk_")
+    .replace(/\b[0-9a-f]{7,40}\b(?=\))/g, "#")
+    .replace(/-?\d[\d\s.,:/TZ-]*\d(Z\b)?|-?\d/g, "#")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+function linesOf(text: string): string[] {
+  return text
+    .replaceAll("\r", "")
+    .split("\n")
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== "");
+}
+
+function jsonDifference(shown: string, real: string): string | null {
+  try {
+    JSON.parse(real);
+  } catch {
+    return `this is no JSON:\n${real}`;
+  }
+  return hasKeys(shown, real) ? null : `not all shown keys are there, in their order:\n${real}`;
+}
+
+/** Whether the keys that a text shows are those of the other, in the same order, with nothing between but for an `…`. */
+function hasKeys(shown: string, real: string): boolean {
+  const parts = shown.split("…").map(keysOf);
+  const keys = keysOf(real);
+  let at = 0;
+  for (const [index, part] of parts.entries()) {
+    let place = keys.findIndex((_, from) => from >= at && part.every((key, i) => keys[from + i] === key));
+    if (index === 0 && place !== 0) place = -1;
+    if (place === -1) return false;
+    at = place + part.length;
+  }
+  return shown.includes("…") || at === keys.length;
+}
+
+const keysOf = (text: string) => [...text.matchAll(/"(\w+)":/g)].map(([, key]) => key);
+
+const isCsv = (text: string) => /^[\w.]+(,[\w.]+)+(,…)?\n/.test(`${text}\n`);
+
+function csvDifference(shown: string, real: string): string | null {
+  const [head = "", ...rows] = linesOf(shown);
+  const [realHead = "", ...realRows] = linesOf(real);
+  const names = head.replace(/,…$/, "");
+  if (head.endsWith("…") ? !realHead.startsWith(`${names},`) : realHead !== names)
+    return `the columns are others:\n${realHead}`;
+  return realRows.length < rows.filter((row) => row !== "…").length ? `there are fewer rows:\n${real}` : null;
+}

@@ -1,0 +1,124 @@
+/** The documents' tour of the demo, typed as it stands there: the demo from a clone, and curl. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { EventSource } from "eventsource";
+import { createAdministrator, type Shell } from "../docs/administrator.ts";
+import { claimed, ROOT, titleOf } from "../docs/claims.ts";
+import { commandsOf } from "../docs/markdown.ts";
+import { difference } from "../docs/shape.ts";
+import { freePort, until } from "./harness.ts";
+
+/** Enough for a question about last Tuesday. */
+const DAYS = 8;
+const KEY = /lmk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}/;
+
+const [first, ...tour] = claimed("demo");
+if (first === undefined) throw new Error("no document starts the demo");
+
+describe("the demo, as the documents show it", () => {
+  let folder = "";
+  let port = 0;
+  let demo: ReturnType<Shell["start"]> | null = null;
+  let key = "";
+
+  /** Below a folder of its own; whoever reads the documents has the port and the key that they show. */
+  const shell: Shell = {
+    get memory() {
+      return join(folder, "memory");
+    },
+    async run(script) {
+      await using running = spawn(script);
+      return { exitCode: await running.exited, output: running.output() };
+    },
+    start: spawn,
+  };
+  const administrator = createAdministrator(shell, (command) =>
+    command.replaceAll("localhost:8080", `localhost:${port}`).replace(/^KEY=lmk_\w+…$/, `KEY=${key}`),
+  );
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "licmond-readme-"));
+    port = await freePort();
+  });
+  afterAll(async () => {
+    await demo?.[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test(titleOf(first), async () => {
+    const [shown, ...others] = commandsOf(first);
+    expect([shown?.command, others]).toEqual(["./scripts/demo", []]);
+    const running = spawn(`exec ./scripts/demo --port ${port} --history ${DAYS}`);
+    demo = running;
+    let differs: string | null = null;
+    await until(
+      "the demo says what the document shows",
+      () => {
+        differs = difference(shown?.output ?? "", running.output(), true);
+        return differs === null || undefined;
+      },
+      30_000,
+    ).catch((error) => {
+      throw new Error(`${error}\n${differs}`);
+    });
+    key = KEY.exec(running.output())?.[0] ?? "";
+    expect(running.output()).toContain(`http://127.0.0.1:${port}\n`);
+  }, 40_000);
+
+  for (const block of tour) test(titleOf(block), () => administrator.follow(block));
+
+  for (const block of claimed("page"))
+    test(titleOf(block), async () => {
+      const told: unknown[][] = [];
+      const sources: EventSource[] = [];
+      /** As in a page of the daemon's own origin. */
+      class PageEventSource extends EventSource {
+        constructor(path: string) {
+          super(new URL(path, `http://127.0.0.1:${port}/`));
+          sources.push(this);
+        }
+      }
+      try {
+        new Function("EventSource", "key", "console", block.text)(PageEventSource, key, {
+          log: (...words: unknown[]) => told.push(words),
+        });
+        const [words] = await until("the page hears something", () => (told.length > 0 ? told : undefined));
+        expect(words?.length).toBeGreaterThan(0);
+      } finally {
+        for (const source of sources) source.close();
+      }
+    });
+});
+
+function spawn(script: string) {
+  const child = Bun.spawn(["setsid", "bash", "-c", script], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, LANG: "C.UTF-8", TZ: "UTC" },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  let printed = "";
+  const listen = async (stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder();
+    for await (const bytes of stream) printed += decoder.decode(bytes, { stream: true });
+  };
+  const ended = Promise.all([child.exited, listen(child.stdout), listen(child.stderr)]);
+  return {
+    output: () => printed,
+    exited: ended.then(([exitCode]) => exitCode),
+    async [Symbol.asyncDispose]() {
+      // With everything that it started; it leads a group of its own.
+      if (child.exitCode === null && child.signalCode === null) {
+        try {
+          process.kill(-child.pid, "SIGTERM");
+        } catch {
+          child.kill("SIGTERM");
+        }
+      }
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,135 @@
+/** What the documents tell an administrator to do, done in their order, each document on a machine of its own. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { buildDeb, type DebArchitecture } from "../../scripts/lib/release/deb.ts";
+import { type Administrator, createAdministrator, type Shell } from "../docs/administrator.ts";
+import { claimed, titleOf } from "../docs/claims.ts";
+import type { Block } from "../docs/markdown.ts";
+import { typeInto } from "./editor.ts";
+import { BASE, createMachine, type Machine } from "./machine.ts";
+import { buildNextVersion, NEXT_VERSION, type NextVersion, ROOT } from "./next-version.ts";
+import { BINARY, CONFIG } from "./service.ts";
+
+const LONG = 60_000;
+const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")) as {
+  readonly version: string;
+};
+/** The versions in the documents: whichever this one is, and the next. */
+const SHOWN = { this: "0.1.0", next: "0.2.0" };
+/** As a release names the executable. */
+const nameOf = (which: string) => `licmond-${which}-linux-x64`;
+
+/** The license server of the documents with its tool, as it is before anybody knows of licmond. */
+const HOST = `echo 127.0.0.1 lic1 >>/etc/hosts
+systemd-run --quiet --unit=lmgrd --socket-property=ListenStream=127.0.0.1:27000 sleep infinity
+useradd --system prometheus
+mkdir -p /etc/prometheus
+groupadd flexlm
+mkdir -p /var/log/flexnet
+echo ' 8:00:00 (lmgrd) TIMESTAMP 1/31/2026' >/var/log/flexnet/siliqd.log
+chgrp -R flexlm /var/log/flexnet
+chmod 640 /var/log/flexnet/siliqd.log
+chmod 750 /var/log/flexnet
+mkdir -p /etc/letsencrypt/live/lic.example
+cd /etc/letsencrypt/live/lic.example
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
+  -keyout privkey.pem -out fullchain.pem 2>/dev/null
+chmod 700 /etc/letsencrypt/live`;
+const TOOL = `#!/bin/sh
+exec "$(command -v licmond)" simulate flexnet --server eda --timezone Europe/Berlin "$@"
+`;
+
+/** Documents other than the README speak of a licmond that runs, with a server whose log nobody may read yet. */
+const INSTALLED = `chmod +x ${nameOf(version)}
+./${nameOf(version)} install
+echo secret >/etc/licmond/secrets/webhook
+cat typed >>${CONFIG}
+systemctl enable --now licmond`;
+const SERVER = `
+[[servers]]
+id = "eda"
+manager = "flexnet"
+address = "27000@lic1"
+tool = "/opt/flexnet/lmutil"
+timezone = "Europe/Berlin"
+log_file = "/var/log/flexnet/siliqd.log"
+`;
+
+describe.skipIf(BASE === undefined)("an administrator who reads", () => {
+  let next: NextVersion;
+  beforeAll(async () => {
+    next = await buildNextVersion();
+  }, LONG);
+  afterAll(() => next?.[Symbol.asyncDispose]());
+
+  for (const file of new Set(claimed("host").map((block) => block.file)))
+    describe(file, () => {
+      let machine: Machine;
+      let administrator: Administrator;
+
+      beforeAll(async () => {
+        machine = await createMachine();
+        const shell: Shell = {
+          memory: "/root/.memory",
+          async run(script) {
+            const { exitCode, stdout } = await machine.run(script, LONG);
+            return { exitCode, output: stdout };
+          },
+          start: (script) => machine.start(`sh -c '${script.replaceAll("'", "'\\''")}'`),
+        };
+        administrator = createAdministrator(shell, (command) =>
+          command.replaceAll(SHOWN.this, version).replaceAll(SHOWN.next, NEXT_VERSION),
+        );
+        await machine.sh(HOST);
+        await machine.write("/opt/flexnet/lmutil", TOOL, 0o755);
+        await download(machine, BINARY, version);
+        if (file === "README.md") return;
+        await machine.write("/root/typed", SERVER);
+        await machine.sh(INSTALLED);
+      }, LONG);
+      afterAll(async () => {
+        await machine?.[Symbol.asyncDispose]();
+      }, LONG);
+
+      async function follow(block: Block): Promise<void> {
+        const target = block.options.get("edit");
+        if (target !== undefined) return typeInto(machine, target, block.text);
+        if (block.options.get("download") === "next") await download(machine, next.path, NEXT_VERSION);
+        await administrator.follow(block);
+      }
+
+      for (const block of claimed("host", file)) test(titleOf(block), () => follow(block), LONG);
+
+      // Whoever has removed what `licmond install` laid down can take the package.
+      for (const block of claimed("package", file))
+        test.skipIf(Bun.which("dpkg-deb") === null)(
+          titleOf(block),
+          async () => {
+            await downloadPackage(machine, next.folder);
+            await follow(block);
+            expect(await machine.sh("systemctl is-active licmond; command -v licmond")).toBe(
+              "active\n/usr/bin/licmond",
+            );
+          },
+          LONG,
+        );
+    });
+});
+
+/** The executable and SHA256SUMS of a release in root's home, in the place of an older one. */
+async function download(machine: Machine, from: string, which: string): Promise<void> {
+  await machine.sh("rm -f licmond-* SHA256SUMS");
+  await machine.copyIn(from, `/root/${nameOf(which)}`);
+  // Of the others, which were not downloaded, too.
+  const other = `${"0".repeat(64)}  licmond-${which}-linux-arm64`;
+  await machine.sh(`{ sha256sum ${nameOf(which)}; echo '${other}'; } >SHA256SUMS`);
+}
+
+async function downloadPackage(machine: Machine, folder: string): Promise<void> {
+  const licenses = Bun.spawnSync([BINARY, "version", "--licenses"]).stdout.toString();
+  const architecture = (await machine.sh("dpkg --print-architecture")) as DebArchitecture;
+  const made = { root: ROOT, binary: BINARY, licenses, version, architecture, folder } as const;
+  const deb = await buildDeb({ ...made, epoch: 1_700_000_000, compression: "none" });
+  await machine.copyIn(deb, `/root/${basename(deb)}`);
+}
