@@ -14,9 +14,6 @@ export interface CompileOptions {
   readonly target?: Bun.Build.CompileTarget;
 }
 
-/** Replaced by the licenses of what is inside. */
-const LICENSES = "src/commands/third-party-licenses.txt";
-
 /**
  * Builds the executable: the one place that says how. Equal sources, versions and Buns make equal bytes, wherever they
  * lie. Answers the licenses of everything inside; throws with what the bundler said.
@@ -44,7 +41,7 @@ export async function compile(options: CompileOptions): Promise<{ readonly licen
       ...shared,
       bytecode: true,
       sourcemap: "linked",
-      files: { [join(root, LICENSES)]: licenses },
+      plugins: [withLicenses(licenses)],
       // A daemon started in somebody's folder must not run what lies there.
       compile: {
         outfile: join(fresh, "licmond"),
@@ -61,6 +58,22 @@ export async function compile(options: CompileOptions): Promise<{ readonly licen
     await rm(fresh, { recursive: true, force: true });
   }
   return { licenses };
+}
+
+/**
+ * Puts the licenses in the place of the file that stands for them in the sources. Not by the build's option `files`:
+ * with that, the path of the file gets into the debug id of the bundle, and another directory makes other bytes.
+ */
+function withLicenses(contents: string): Bun.BunPlugin {
+  return {
+    name: "licenses",
+    setup(build) {
+      build.onLoad({ filter: /\/src\/commands\/third-party-licenses\.txt$/ }, () => ({
+        contents,
+        loader: "file",
+      }));
+    },
+  };
 }
 
 /** Bundles once without writing anything, to see which files are inside, and collects their licenses. */

@@ -17,21 +17,27 @@ export interface Batches {
 
 /**
  * Alone in large transactions: what many rows change of one page is written once. Beside a daemon in ones so small that
- * it hardly waits, with as much time between them for its own.
+ * it hardly waits, with as much time between them for its own. The write-ahead log is written back between them.
  */
-export function createBatches(store: Store, beside: boolean): Batches {
-  let size = beside ? ROWS_BESIDE : ROWS_ALONE;
+export function createBatches(store: Store, beside: { writeBack(): void } | null): Batches {
+  let size = beside === null ? ROWS_ALONE : ROWS_BESIDE;
+  let unwritten = 0;
   return {
-    enough: beside ? MOST_ROWS : ROWS_ALONE,
+    enough: beside === null ? ROWS_ALONE : MOST_ROWS,
     async write(rows, work) {
       for (let at = 0; at < rows.length; ) {
         const some = rows.slice(at, at + size);
         at += some.length;
         const startedAt = performance.now();
         store.transaction(() => work(some));
-        if (!beside) continue;
+        if (beside === null) continue;
         const took = performance.now() - startedAt;
-        // Some of it is no matter of rows: a log written back once in a while, a wait for the daemon's own.
+        unwritten += some.length;
+        if (unwritten >= MOST_ROWS) {
+          beside.writeBack();
+          unwritten = 0;
+        }
+        // Some of it is no matter of rows: a wait for the daemon's own transaction.
         const factor = Math.min(2, Math.max(0.5, HOLD_MS / took));
         if (some.length === size) size = Math.min(MOST_ROWS, Math.max(LEAST_ROWS, Math.round(size * factor)));
         await Bun.sleep(Math.min(LONGEST_BREAK_MS, Math.max(1, took)));

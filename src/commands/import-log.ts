@@ -53,9 +53,10 @@ const GAP_MS = 13 * 3_600_000;
 export async function importLogs(options: ImportOptions): Promise<ImportReport> {
   const { store, server, zone, now, beside, onProgress } = options;
   const sessions = createSessionImport(store);
-  if (!beside) sessions.alone();
+  if (beside) sessions.beside();
+  else sessions.alone();
   const denials = createDenials(store);
-  const batches = createBatches(store, beside);
+  const batches = createBatches(store, beside ? sessions : null);
   const observedFrom = sessions.observedFrom(server.id);
   store.transaction(() => {
     const servers = createServers({ store, clock: { now: () => now } });

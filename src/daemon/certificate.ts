@@ -1,4 +1,4 @@
-import type { Clock } from "../domain/clock.ts";
+import { type Clock, iso } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
 import { certificateWarning, readTls, type TlsFiles, type TlsMaterial } from "../http/tls.ts";
 
@@ -9,15 +9,24 @@ const LOOK_MS = 12 * 3_600_000;
 export interface CertificateRoom {
   /** Null = plain HTTP. */
   current(): TlsMaterial | null;
-  /** Reads the files and says what is amiss with the dates. Throws an Error that names the file. */
-  read(files: TlsFiles): TlsMaterial;
-  /** Another one is served from now on. */
-  serve(material: TlsMaterial): void;
+  /**
+   * Reads the files; what it answers has them served, when they hold another certificate than the one that is.
+   * Throws an Error that names the file.
+   */
+  prepare(files: TlsFiles | null): () => void;
   stop(): void;
 }
 
+export interface CertificateDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Has new connections get another certificate. */
+  readonly serve: (material: TlsMaterial) => void;
+}
+
 /** Throws an Error that names the file when the first certificate is not good. */
-export function createCertificateRoom(files: TlsFiles | null, clock: Clock, log: Log): CertificateRoom {
+export function createCertificateRoom(files: TlsFiles | null, deps: CertificateDeps): CertificateRoom {
+  const { clock, log, serve } = deps;
   let served = files === null ? null : readTls(files);
   const warn = () => {
     const warning = served === null ? null : certificateWarning(served, clock.now());
@@ -28,10 +37,17 @@ export function createCertificateRoom(files: TlsFiles | null, clock: Clock, log:
   timer?.unref();
   return {
     current: () => served,
-    read: readTls,
-    serve(material) {
-      served = material;
-      warn();
+    prepare(next) {
+      const material = next === null ? null : readTls(next);
+      return () => {
+        if (material === null || (material.cert === served?.cert && material.key === served.key)) return;
+        serve(material);
+        served = material;
+        warn();
+        log.info("Another TLS certificate is served to new connections", {
+          validUntil: iso(material.validTo),
+        });
+      };
     },
     stop: () => void (timer !== null && clearInterval(timer)),
   };

@@ -31,6 +31,10 @@ export interface SessionImport {
   add(server: string, sessions: readonly OldSession[]): number;
   /** Nobody else is at work: the write-ahead log may grow, and is written back less often. */
   alone(): void;
+  /** A daemon works here, too: the write-ahead log is written back by {@link writeBack} alone, and in no transaction. */
+  beside(): void;
+  /** Writes the write-ahead log back as far as it can be, while nobody has to wait for it. */
+  writeBack(): void;
 }
 
 /**
@@ -109,6 +113,8 @@ export function createSessionImport({ sqlite, read }: Store): SessionImport {
       sqlite.run("PRAGMA wal_autocheckpoint = 16384");
       sqlite.run("PRAGMA cache_size = -131072");
     },
+    beside: () => void sqlite.run("PRAGMA wal_autocheckpoint = 0"),
+    writeBack: () => void sqlite.run("PRAGMA wal_checkpoint(PASSIVE)"),
     observedFrom: (server) =>
       read(
         () =>

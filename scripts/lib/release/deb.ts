@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { INITIAL_CONFIG } from "../../../src/commands/initial-config.ts";
 import { elfNeeds, libcDependency } from "./elf-needs.ts";
+import { manPage } from "./man-page.ts";
 
 export type DebArchitecture = "amd64" | "arm64";
 
@@ -111,6 +112,10 @@ async function layOut(tree: string, options: DebOptions, binary: Uint8Array): Pr
     await put(join(tree, `usr/lib/${kind}.d/licmond.conf`), await source(`systemd/licmond.${kind}.conf`));
   }
   await put(join(tree, "usr/share/licmond/licmond.toml"), INITIAL_CONFIG);
+  const overrides = await source("packaging/deb/lintian-overrides");
+  await put(join(tree, "usr/share/lintian/overrides/licmond"), overrides);
+  const page = manPage(options.version, options.epoch);
+  await put(join(tree, "usr/share/man/man1/licmond.1.gz"), gzip(page));
   const documents = join(tree, "usr/share/doc/licmond");
   await put(join(documents, "copyright"), await source("packaging/deb/copyright"));
   await put(join(documents, "THIRD-PARTY-LICENSES.gz"), gzip(options.licenses));

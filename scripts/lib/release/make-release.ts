@@ -5,7 +5,7 @@ import { type ArchiveFile, tarGz, zip } from "./archive.ts";
 import { buildDeb } from "./deb.ts";
 import { elfNeeds, newestGlibc } from "./elf-needs.ts";
 import { archiveReadme, releaseReadme } from "./readme.ts";
-import { hasFormat, nameOf, type ReleaseTarget } from "./targets.ts";
+import { bareName, hasFormat, nameOf, type ReleaseTarget } from "./targets.ts";
 
 export interface ReleaseOptions {
   /** The project's root. */
@@ -17,6 +17,8 @@ export interface ReleaseOptions {
   /** Time of everything inside, in seconds since 1970. */
   readonly epoch: number;
   readonly targets: readonly ReleaseTarget[];
+  /** Of the packages: `none` for those that nobody downloads. Default: xz, a minute for each. */
+  readonly compression?: "xz" | "none";
   /** Told of each step that is done. */
   readonly progress: (line: string) => void;
 }
@@ -50,7 +52,8 @@ export async function makeRelease(options: ReleaseOptions): Promise<void> {
       debs.map(async ({ target, architecture }) => {
         const startedAt = performance.now();
         const binary = join(fresh, bareName(target, version));
-        await buildDeb({ root, binary, licenses, version, architecture, folder: fresh, epoch });
+        const compression = options.compression ?? "xz";
+        await buildDeb({ root, binary, licenses, version, architecture, folder: fresh, epoch, compression });
         progress(`${architecture}.deb: done in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
       }),
     );
@@ -101,10 +104,6 @@ async function makeTarget(
   if (target.system === "windows") await Bun.write(join(fresh, `${name}.zip`), zip(inFolder, epoch));
   else await Bun.write(join(fresh, `${name}.tar.gz`), tarGz(inFolder, epoch));
   return licenses;
-}
-
-function bareName(target: ReleaseTarget, version: string): string {
-  return `${nameOf(target, version)}${target.system === "windows" ? ".exe" : ""}`;
 }
 
 async function systemdFiles(root: string): Promise<string[]> {

@@ -41,7 +41,12 @@ export function nameOf(target: ReleaseTarget, version: string): string {
   return `licmond-${version}-${target.name}${target.preview ? "-preview" : ""}`;
 }
 
-/** What an executable of the target begins with, from byte 0 on: ELF, PE, Mach-O. */
+/** Of the executable that stands alone. */
+export function bareName(target: ReleaseTarget, version: string): string {
+  return `${nameOf(target, version)}${target.system === "windows" ? ".exe" : ""}`;
+}
+
+/** Whether a file begins (its first four bytes) as an executable of the target does: ELF, PE, Mach-O. */
 export function hasFormat(target: ReleaseTarget, head: Uint8Array): boolean {
   const hex = Buffer.from(head.subarray(0, 4)).toString("hex");
   if (target.system === "linux") return hex === "7f454c46";

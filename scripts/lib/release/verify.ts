@@ -40,7 +40,7 @@ export async function differences(options: VerifyOptions): Promise<string[]> {
     const out = join(place, "out");
     const argv = [
       ...["bash", "-c", 'umask 077 && exec "$@"', "again", process.execPath, "scripts/lib/release/main.ts"],
-      ...["--out", out, "--commit", options.commit],
+      ...["--out", out, "--commit", options.commit, "--allow-dirty"],
       ...options.targets.flatMap((name) => ["--target", name]),
     ];
     const child = Bun.spawn(argv, {

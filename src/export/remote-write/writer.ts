@@ -238,6 +238,8 @@ export function createWriter(deps: WriterDeps): Writer {
       cancel();
       ending.abort();
       await Promise.all([gathering, sending]);
+      const count = backlog.clear();
+      if (count > 0) log.warn("Metrics that waited for their receiver are lost", { count });
     },
   };
 }

@@ -1,0 +1,81 @@
+import type { Command } from "commander";
+import { createProgram } from "../../../src/commands/program.ts";
+
+const HELP_WIDTH = 78;
+
+/**
+ * licmond(1) in the macros of man(7), made of what every command says with `--help`. `epoch`, in seconds, dates it.
+ */
+export function manPage(version: string, epoch: number): string {
+  let shown = "";
+  const program = createProgram({
+    env: {},
+    build: { version, commit: null, bun: Bun.version },
+    stdin: async () => new Uint8Array(),
+    out: (text) => {
+      shown += text;
+    },
+    flushed: () => Promise.resolve(),
+    err: () => {},
+    exitCode: () => {},
+    now: () => epoch * 1000,
+    terminal: { out: false, err: false },
+  });
+  const helpOf = (command: Command): string => {
+    shown = "";
+    // Not as wide as the terminal that a release happens to be made in.
+    command.configureHelp({ helpWidth: HELP_WIDTH }).outputHelp();
+    return shown;
+  };
+  const sections = [...commandsOf(program, "licmond")].map(
+    ([name, command]) => `.SS ${escaped(name)}\n${example(helpOf(command))}`,
+  );
+  const date = new Date(epoch * 1000).toISOString().slice(0, 10);
+  return `.TH LICMOND 1 ${date} "licmond ${escaped(version)}" "User Commands"
+.SH NAME
+licmond \\- monitoring daemon for software license servers
+.SH SYNOPSIS
+.B licmond
+[\\fIoptions\\fR] \\fIcommand\\fR
+.SH DESCRIPTION
+${example(helpOf(program))}
+.SH COMMANDS
+${sections.join("\n")}
+.SH FILES
+.TP
+.I /etc/licmond/licmond.toml
+The config. \\fBlicmond init \\-\\-output \\-\\fR prints one with every setting explained.
+.TP
+.I /var/lib/licmond
+The database.
+.SH SEE ALSO
+.BR systemctl (1),
+.BR systemd.unit (5)
+`;
+}
+
+/** Every command with its full name, those of commands among them; not \`help\`. */
+function* commandsOf(parent: Command, name: string): Generator<[string, Command]> {
+  for (const command of parent.commands) {
+    const full = `${name} ${command.name()}`;
+    yield [full, command];
+    yield* commandsOf(command, full);
+  }
+}
+
+/** Text as it stands, line by line. */
+function example(text: string): string {
+  return `.EX\n${escaped(text.trimEnd())}\n.EE`;
+}
+
+/** Nothing of it is a request or an escape of roff. */
+function escaped(text: string): string {
+  return text
+    .replaceAll("\\", "\\e")
+    .replaceAll("-", "\\-")
+    .replaceAll("'", "\\(aq")
+    .replaceAll("`", "\\(ga")
+    .replaceAll("^", "\\(ha")
+    .replaceAll("~", "\\(ti")
+    .replace(/^(?=[.'])/gm, "\\&");
+}

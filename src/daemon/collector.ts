@@ -1,0 +1,54 @@
+import { createCollector } from "../collector/collector.ts";
+import { createExecutor } from "../collector/execute/executor.ts";
+import { findTool } from "../collector/find-tool.ts";
+import { createPoller } from "../collector/poll.ts";
+import { createReachability } from "../collector/reachability.ts";
+import { type CommandRunner, createCommandRunner } from "../collector/run-command.ts";
+import { systemTimers } from "../collector/timers.ts";
+import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { LogOf } from "../domain/log.ts";
+import { managerOf } from "../managers/registry.ts";
+import { createKnownHostsStore } from "../store/known-hosts.ts";
+import type { Live } from "../store/live.ts";
+import type { Store } from "../store/open.ts";
+
+/** What runs the vendors' tools with the daemon's $PATH and $HOME, and nothing else of its environment. */
+export function createToolRunner({ PATH = "", HOME = "/" }: Environment): CommandRunner {
+  return createCommandRunner({ path: PATH, home: HOME });
+}
+
+export interface CollectorRoomDeps {
+  readonly config: () => Config;
+  readonly environment: Environment;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: LogOf;
+  readonly run: CommandRunner["run"];
+  readonly record: Live["record"];
+}
+
+/** Polls on a schedule, and commands that people ask for. */
+export function createCollectorRoom(deps: CollectorRoomDeps) {
+  const { config, environment, store, clock, log, run, record } = deps;
+  const path = environment.PATH ?? "";
+  const poller = createPoller({
+    ...{ run, managerOf, path, clock, log: log("collector") },
+    measure: createReachability(),
+    hosts: createKnownHostsStore({ store, log: log("store") }),
+  });
+  const collector = createCollector({
+    ...{ servers: config().servers, clock, timers: systemTimers, log: log("collector") },
+    random: Math.random,
+    concurrency: config().collector.concurrency,
+    poll: poller.poll,
+    record,
+    forget: poller.forget,
+  });
+  const execute = createExecutor({
+    ...{ managerOf, run, findTool: (names) => findTool(names, path) },
+    settings: () => config().execute,
+  });
+  return { collector, execute };
+}

@@ -1,0 +1,109 @@
+import type { Config } from "../config/config.ts";
+import type { LoadedConfig } from "../config/find.ts";
+import { type Problem, printProblem } from "../config/problem.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { LogOf } from "../domain/log.ts";
+import type { DaemonStatus } from "../http/deps.ts";
+import { configChanges, effectiveConfig } from "./changes.ts";
+
+export interface Reloaded {
+  readonly outcome: "applied" | "refused";
+  /** One line each; empty when applied. */
+  readonly problems: readonly string[];
+  /** Settings that differ and hold only after a restart. */
+  readonly needRestart: readonly string[];
+}
+
+/**
+ * Looks at the next config for the parts that hold something of it, and answers what has them take it up. Throws an
+ * Error that says why it cannot be taken: nothing has changed then.
+ */
+export type Prepare = (next: Config) => () => void;
+
+/** The config that holds now. */
+export interface RunningConfig {
+  current(): Config;
+  /** Path of its file; null when the defaults run. */
+  file(): string | null;
+  lastReload(): DaemonStatus["lastReload"];
+  /** Who takes up what a reload brings. */
+  connect(prepare: Prepare): void;
+  /** Reads the file again. A bad one is refused, and the running config stays. */
+  reload(print?: (problem: Problem) => string): Reloaded;
+  /** From now on each reload is refused. */
+  end(): void;
+}
+
+export interface RunningConfigDeps {
+  readonly config: Config;
+  readonly file: string | null;
+  /** Null = it comes from no file and stays. */
+  readonly load: (() => LoadedConfig) | null;
+  readonly clock: Clock;
+  readonly log: LogOf;
+}
+
+export function createRunningConfig({ config, file, load, clock, log }: RunningConfigDeps): RunningConfig {
+  let running = config;
+  let runningFile = file;
+  let last: DaemonStatus["lastReload"] = null;
+  let prepare: Prepare = () => () => {};
+  let ended = false;
+
+  function reload(print: (problem: Problem) => string = printProblem): Reloaded {
+    const at = clock.now();
+    const refuse = (lines: readonly string[], problems: readonly string[] = lines): Reloaded => {
+      for (const problem of lines) log("config").error("Config problem", { problem });
+      log("config").error("The config was refused, the running one stays", { problems: lines.length });
+      last = { at, outcome: "refused", message: lines.join("\n") };
+      return { outcome: "refused", problems, needRestart: [] };
+    };
+    if (ended) return refuse(["licmond is ending"]);
+    const loaded = load?.() ?? null;
+    if (loaded === null) {
+      log("config").info("There is no config file to read again");
+      return { outcome: "applied", problems: [], needRestart: [] };
+    }
+    for (const warning of loaded.warnings) log("config").warn("Config warning", { warning });
+    if (!loaded.ok) return refuse(loaded.problems.map(printProblem), loaded.problems.map(print));
+    // An editor may be at work on it; the defaults in its place would drop every server.
+    if (runningFile !== null && loaded.file === null)
+      return refuse([`${runningFile}: there is no such file any more`], ["there is no config file any more"]);
+    const changes = configChanges(running, loaded.config);
+    const next = effectiveConfig(running, loaded.config);
+    let takeUp: () => void;
+    try {
+      takeUp = prepare(next);
+    } catch (error) {
+      return refuse([error instanceof Error ? error.message : String(error)]);
+    }
+    running = next;
+    runningFile = loaded.file;
+    takeUp();
+    const { added, removed, changed, sections, needRestart } = changes;
+    log("config").info("The config was read again", {
+      ...{ added: list(added), removed: list(removed), changed: list(changed), settings: list(sections) },
+    });
+    const message = needRestart.length === 0 ? null : `A restart is needed for ${needRestart.join(", ")}`;
+    if (message !== null) log("config").warn("Some settings need a restart", { settings: list(needRestart) });
+    last = { at, outcome: "applied", message };
+    return { outcome: "applied", problems: [], needRestart };
+  }
+
+  return {
+    current: () => running,
+    file: () => runningFile,
+    lastReload: () => last,
+    connect(parts) {
+      prepare = parts;
+    },
+    reload,
+    end() {
+      ended = true;
+    },
+  };
+}
+
+function list(words: readonly string[]): string | undefined {
+  return words.length === 0 ? undefined : words.join(", ");
+}
