@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { printBytes } from "../domain/bytes.ts";
+import { escapeControls } from "../domain/plain-text.ts";
 import { readConfig, withConfigOption } from "./config-option.ts";
 import type { CommandIo } from "./io.ts";
 
@@ -44,7 +45,9 @@ Examples:
       if (report === null) return;
       const seconds = (io.now() - began) / 1000;
       const { bytes, rows } = report;
-      io.err(`${report.path}: ${printBytes(bytes)}, ${rows} rows, checked, in ${seconds.toFixed(1)} s\n`);
+      io.err(
+        `${escapeControls(report.path)}: ${printBytes(bytes)}, ${rows} rows, checked, in ${seconds.toFixed(1)} s\n`,
+      );
       if (json !== true) return;
       const { reportAsJson } = await import("./database-report.ts");
       io.out(`${JSON.stringify({ ...reportAsJson(report), seconds }, null, 2)}\n`);

@@ -1,5 +1,6 @@
 import { printBytes } from "../domain/bytes.ts";
 import { iso } from "../domain/clock.ts";
+import { escapeControls } from "../domain/plain-text.ts";
 import type { DatabaseReport } from "../store/backup/examine.ts";
 
 /** What `--verify` tells of a file, a line each. */
@@ -8,7 +9,7 @@ export function printReport(report: DatabaseReport): string {
   const older =
     schemaVersion < knownSchema ? ` (this licmond has ${knownSchema}: upgraded when the daemon starts)` : "";
   const lines = [
-    ["file", `${path}, ${printBytes(bytes)}`],
+    ["file", `${escapeControls(path)}, ${printBytes(bytes)}`],
     ["integrity", "ok"],
     ["schema", `${schemaVersion}${older}`],
     ["rows", `${rows} in ${report.tables.length} tables`],

@@ -1,3 +1,4 @@
+import { escapeControls } from "../domain/plain-text.ts";
 import type { OnStep } from "../store/backup/back-up.ts";
 import type { DatabaseReport } from "../store/backup/examine.ts";
 import { printReport, reportAsJson } from "./database-report.ts";
@@ -31,8 +32,10 @@ export async function databaseWork<T>(
   const onStep: OnStep = (step, done) => {
     if (shown?.step !== step) {
       clear();
-      shown = { step, bar: createProgress(words[step], io) };
-      if (done === null && io.terminal.err) io.err(`${words[step]} …`);
+      // They name files, whose names may hold anything.
+      const what = escapeControls(words[step]);
+      shown = { step, bar: createProgress(what, io) };
+      if (done === null && io.terminal.err) io.err(`${what} …`);
     }
     if (done !== null) shown.bar.at(done);
   };

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { printBytes } from "../domain/bytes.ts";
 import { iso } from "../domain/clock.ts";
+import { escapeControls } from "../domain/plain-text.ts";
 import type { Restored } from "../store/backup/restore.ts";
 import { readConfig, withConfigOption } from "./config-option.ts";
 import type { CommandIo } from "./io.ts";
@@ -51,5 +52,5 @@ function tell({ report, aside, unread, revoked, lost }: Restored, file: string):
     );
   if (revoked.length > 0) lines.push(`Revoked since the backup, and still revoked: ${revoked.join(", ")}`);
   if (lost.length > 0) lines.push(`Keys made since the backup, which are gone: ${lost.join(", ")}`);
-  return `${lines.join("\n")}\n`;
+  return lines.map((line) => `${escapeControls(line)}\n`).join("");
 }

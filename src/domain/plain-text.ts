@@ -22,9 +22,10 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/lmk_[A-Za-z0-9_-]*/g, "lmk_***"],
   [/([?&;]|\b)(api_key|apikey)(=|%3D)[^&\s"'#]*/gi, "$1$2$3***"],
   [/\bBearer\s+[^\s"',]+/gi, "Bearer ***"],
+  [/(\bauthorization["']?\s*[:=]\s*["']?Basic\s+)[^\s"',]+/gi, "$1***"],
   [/(:\/\/)[^/\s@"']+@/g, "$1***@"],
 ];
-const MAYBE_SECRET = /lmk_|api_?key|bearer|@/i;
+const MAYBE_SECRET = /lmk_|api_?key|bearer|authorization|@/i;
 
 /** The text with everything masked that looks like a key. A last line of defence: nobody should have put it there. */
 export function maskSecrets(text: string): string {

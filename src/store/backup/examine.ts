@@ -50,7 +50,11 @@ export function examineDatabase(file: string): DatabaseReport {
     assertWhole(sqlite, path);
     return { path, bytes: statSync(path).size, schemaVersion: version, ...contentsOf(sqlite) };
   } catch (error) {
-    throw asStoreError(error, path) ?? error;
+    const known = asStoreError(error, path);
+    // Their own fixes are for the database that the daemon works on.
+    if (known?.code === "CORRUPT" || known?.code === "FOREIGN")
+      throw new StoreError(known.code, known.message, "Name another backup.", error);
+    throw known ?? error;
   } finally {
     sqlite?.close();
   }
