@@ -9,6 +9,7 @@ import denials from "./migrations/0008-denials.sql" with { type: "text" };
 import alerts from "./migrations/0009-alerts.sql" with { type: "text" };
 import denialsInRollups from "./migrations/0010-denials-in-rollups.sql" with { type: "text" };
 import sessionsByStart from "./migrations/0011-sessions-by-start.sql" with { type: "text" };
+import longSessions from "./migrations/0012-long-sessions.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
 export interface Migration {
@@ -30,4 +31,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0009-alerts", sql: alerts },
   { name: "0010-denials-in-rollups", sql: denialsInRollups },
   { name: "0011-sessions-by-start", sql: sessionsByStart },
+  { name: "0012-long-sessions", sql: longSessions },
 ];

@@ -123,6 +123,9 @@ export const sessions = sqliteTable(
       .on(table.serverId, table.daemon, table.feature, table.endedAt, table.firstSeenAt)
       .where(isNotNull(table.endedAt)),
     index("sessions_by_start").on(table.firstSeenAt),
+    index("sessions_long")
+      .on(table.serverId, table.daemon, table.feature, table.endedAt, table.beganAt)
+      .where(sql`${table.endedAt} - ${table.beganAt} > 86400000`),
   ],
 );
 

@@ -31,9 +31,9 @@ export interface HistoryRead {
   /** Exact steps, as far as the samples reach. */
   series(feature: KnownFeature, start: number, end: number): Series;
   /** Whole UTC hours that begin in [start, end), ascending; those without coverage are left out. */
-  hours(feature: KnownFeature, start: number, end: number): readonly Bucket[];
+  hours(feature: KnownFeature, start: number, end: number, withUsers?: boolean): readonly Bucket[];
   /** Whole UTC days that begin in [start, end), ascending; those without coverage are left out. */
-  days(feature: KnownFeature, start: number, end: number): readonly Bucket[];
+  days(feature: KnownFeature, start: number, end: number, withUsers?: boolean): readonly Bucket[];
   /**
    * All of [start, end) in one rollup: whole days and hours where they are stored, steps at the edges.
    * Where only rollups reach, the range is widened to whole hours. `users` only when asked for: those who had a session

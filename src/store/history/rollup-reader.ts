@@ -78,7 +78,7 @@ export function createRollupReader(
     return mergeRollups(hours(feature, at, at + DAY_MS, withUsers).map(({ rollup }) => rollup));
   }
 
-  function days(feature: KnownFeature, start: number, end: number): Bucket[] {
+  function days(feature: KnownFeature, start: number, end: number, withUsers = true): Bucket[] {
     const first = Math.ceil(start / DAY_MS);
     const behind = Math.ceil(end / DAY_MS);
     const unsettled = open.in(DAY_MS, first * DAY_MS, behind * DAY_MS);
@@ -87,10 +87,10 @@ export function createRollupReader(
       const at = day * DAY_MS;
       const data = unsettled.has(at) ? undefined : rollupOfDay.get(packedKey(day, feature.id))?.data;
       const rollup = unsettled.has(at)
-        ? wholeDay(feature, at)
+        ? wholeDay(feature, at, withUsers)
         : data === undefined
           ? NO_ROLLUP
-          : unpackDayRollup(at, data);
+          : unpackDayRollup(at, data, withUsers);
       if (rollup.groups.length > 0) buckets.push({ at, rollup });
     }
     return buckets;
@@ -174,7 +174,7 @@ export function createRollupReader(
 
   return {
     fromSamples,
-    hours: (feature, start, end) => hours(feature, start, end),
+    hours,
     days,
     over(features, start, end, withUsers) {
       const first = Math.ceil(start / DAY_MS);

@@ -51,10 +51,37 @@ export function overlapCondition(start: number | null, end: number | null): Cond
   ]);
 }
 
+/** As in the index `sessions_long`, word for word: else it is not used. */
+export const IS_LONG = "ended_at - began_at > 86400000";
+export const LONG_MS = 86_400_000;
+
+/** Some of the sessions that overlap a range. */
+export interface Part extends Condition {
+  /** The table, with the index where SQLite would choose another. */
+  readonly from: string;
+  /** As many as there are seats, at most: they were all held at one moment. */
+  readonly few: boolean;
+}
+
+/**
+ * Sessions that ended and overlap a range, in parts that exclude each other: each has an index of its own. What began
+ * before the end and ended more than a day after it is a long one; the rest ended by then.
+ */
+export function closedParts(start: number, end: number | null): readonly Part[] {
+  if (end === null) return [{ from: "sessions", sql: "ended_at > ?", values: [start], few: false }];
+  const soon = end + LONG_MS;
+  const sql = "ended_at > ? AND ended_at <= ? AND began_at < ?";
+  const long = `ended_at > ? AND began_at < ? AND ${IS_LONG}`;
+  return [
+    { from: "sessions", sql, values: [start, soon, end], few: false },
+    { from: "sessions INDEXED BY sessions_long", sql: long, values: [Math.max(start, soon), end], few: true },
+  ];
+}
+
 /**
  * Rows of sessions that overlap a range, by what is stored of them: an open one has no end yet. As a table in
- * parentheses with the columns asked for. Two SELECTs where there is a start, because each has an index of its own;
- * an OR of both would read every session there is.
+ * parentheses with the columns asked for. Several SELECTs where there is a start, because each has an index of its own;
+ * an OR of them would read every session there is.
  */
 export function overlapping(
   columns: string,
@@ -63,15 +90,18 @@ export function overlapping(
   end: number | null,
 ): Condition {
   const began = end === null ? null : { sql: "began_at < ?", values: [end] };
-  const select = (ended: Condition | null): Condition => {
+  const select = (ended: Condition | null, from = "sessions"): Condition => {
     const { sql, values } = allOf([filter, began, ended]);
-    return { sql: `SELECT ${columns} FROM sessions WHERE ${sql}`, values };
+    return { sql: `SELECT ${columns} FROM ${from} WHERE ${sql}`, values };
   };
   if (start === null) {
     const { sql, values } = select(null);
     return { sql: `(${sql})`, values };
   }
-  const closed = select({ sql: "ended_at > ?", values: [start] });
-  const open = select({ sql: "ended_at IS NULL", values: [] });
-  return { sql: `(${closed.sql} UNION ALL ${open.sql})`, values: [...closed.values, ...open.values] };
+  const closed = closedParts(start, end).map((part) => select(part, part.from));
+  const parts = [...closed, select({ sql: "ended_at IS NULL", values: [] })];
+  return {
+    sql: `(${parts.map(({ sql }) => sql).join(" UNION ALL ")})`,
+    values: parts.flatMap(({ values }) => values),
+  };
 }

@@ -1,20 +1,25 @@
 import type { HistoryRead, KnownFeature } from "../history/read.ts";
-import { overlapping, type SessionFilter, sessionCondition } from "./filters.ts";
+import { IS_LONG, LONG_MS, overlapping, type SessionFilter, sessionCondition } from "./filters.ts";
 import type { Range } from "./range.ts";
 
 /**
  * Counts the sessions of a feature that overlap a range, as the list of sessions does. Of years there are many: those
- * that ended later than the start are counted in an index, and only those that ended behind the range are looked at.
+ * that ended in the range are counted in an index, of those that ended later only the next day's are looked at, and the
+ * few long ones.
  */
 export function sessionCounter(
   read: Pick<HistoryRead, "all">,
   { start, end }: Range,
 ): (feature: KnownFeature) => number {
-  const of =
-    "SELECT count(*) AS sessions FROM sessions WHERE server_id = ? AND daemon = ? AND feature = ? AND ended_at > ?";
-  const count = (sql: string, { server, daemon, feature }: KnownFeature, ...times: number[]) =>
-    read.all<{ sessions: number }>(sql, server, daemon, feature, ...times)[0]?.sessions ?? 0;
-  const later = read.all("SELECT 1 FROM sessions WHERE ended_at > ? LIMIT 1", end).length > 0;
+  const from = (index: string) =>
+    `SELECT count(*) FROM sessions INDEXED BY ${index} WHERE server_id = ?1 AND daemon = ?2 AND feature = ?3`;
+  const ended = `(${from("sessions_by_feature")} AND ended_at > ?4 AND ended_at < ?5)`;
+  // Who was seen before the end began before it: that stands in the index.
+  const endedSoon = `(${from("sessions_by_feature")} AND ended_at >= max(?5, ?4 + 1) AND ended_at <= ?6
+    AND (first_seen_at < ?5 OR began_at < ?5))`;
+  const endedLate = `(${from("sessions_long")} AND ended_at > ?6 AND began_at < ?5 AND ${IS_LONG})`;
+  const later = read.all("SELECT 1 FROM sessions WHERE ended_at >= ? LIMIT 1", end).length > 0;
+  const select = `SELECT ${later ? `${ended} + ${endedSoon} + ${endedLate}` : `${ended} + 0 * ?6`} AS sessions`;
   const open = new Map(
     read
       .all<{ server: string; daemon: string; feature: string; sessions: number }>(
@@ -24,10 +29,11 @@ export function sessionCounter(
       )
       .map((row) => [keyOf(row), row.sessions]),
   );
-  return (feature) =>
-    count(of, feature, start) -
-    (later ? count(`${of} AND began_at >= ?`, feature, end, end) : 0) +
-    (open.get(keyOf(feature)) ?? 0);
+  return (feature) => {
+    const values = [feature.server, feature.daemon, feature.feature, start, end, end + LONG_MS];
+    const closed = read.all<{ sessions: number }>(select, ...values)[0]?.sessions ?? 0;
+    return closed + (open.get(keyOf(feature)) ?? 0);
+  };
 }
 
 function keyOf({ server, daemon, feature }: Pick<KnownFeature, "server" | "daemon" | "feature">): string {

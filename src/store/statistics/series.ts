@@ -44,7 +44,8 @@ export function feed(
     return;
   }
   rest(start, from);
-  const whole = grain === "day" ? read.days(feature, from, until) : read.hours(feature, from, until);
+  const whole =
+    grain === "day" ? read.days(feature, from, until, false) : read.hours(feature, from, until, false);
   for (const { at, rollup } of whole) sink.addSums(at, sumsOfRollup(rollup));
   rest(until, end);
 }

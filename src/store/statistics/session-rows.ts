@@ -1,6 +1,6 @@
 import type { HeldSession } from "../../domain/stats/holding.ts";
 import type { HistoryRead } from "../history/read.ts";
-import { allOf, type Condition } from "./filters.ts";
+import { allOf, type Condition, closedParts } from "./filters.ts";
 import type { Range } from "./range.ts";
 
 /** Rows in memory at once. */
@@ -20,25 +20,33 @@ export function eachSession(
   visit: (session: HeldSession) => void,
 ): void {
   const began: Condition = { sql: "began_at < ?", values: [end] };
-  const slice = (place: Condition, order: string): (HeldSession & { readonly id: number }) | undefined => {
+  const rowsOf = (from: string, place: Condition, order: string) => {
     const { sql, values } = allOf([wanted, began, place]);
     const rows = read.all<HeldSession & { readonly id: number }>(
-      `SELECT ${COLUMNS} FROM sessions WHERE ${sql} ORDER BY ${order} LIMIT ${SLICE_ROWS}`,
+      `SELECT ${COLUMNS} FROM ${from} WHERE ${sql} ${order}`,
       ...values,
     );
     for (const row of rows) visit(row);
     read.checkpoint();
+    return rows;
+  };
+  const slice = (place: Condition, by: string) => {
+    const rows = rowsOf("sessions", place, `ORDER BY ${by} LIMIT ${SLICE_ROWS}`);
     return rows.length < SLICE_ROWS ? undefined : rows.at(-1);
   };
-  let last = slice({ sql: "ended_at > ?", values: [start] }, "ended_at, id");
-  while (last !== undefined) {
-    const { id, endedAt } = last;
-    last = slice(
-      { sql: "ended_at >= ? AND (ended_at > ? OR id > ?)", values: [endedAt, endedAt, id] },
-      "ended_at, id",
-    );
+  for (const part of closedParts(start, end)) {
+    if (part.few) {
+      rowsOf(part.from, part, "");
+      continue;
+    }
+    let last = slice(part, "ended_at, id");
+    while (last !== undefined) {
+      const { id, endedAt } = last;
+      const behind = { sql: "ended_at >= ? AND (ended_at > ? OR id > ?)", values: [endedAt, endedAt, id] };
+      last = slice(allOf([part, behind]), "ended_at, id");
+    }
   }
-  last = slice({ sql: "ended_at IS NULL", values: [] }, "id");
+  let last = slice({ sql: "ended_at IS NULL", values: [] }, "id");
   while (last !== undefined) last = slice({ sql: "ended_at IS NULL AND id > ?", values: [last.id] }, "id");
 }
 
