@@ -16,7 +16,8 @@ export function createProgress(
   what: string,
   { err, terminal }: Pick<CommandIo, "err"> & { readonly terminal: { readonly err: boolean } },
 ): Progress {
-  let paintedAt = 0;
+  // The first is painted at once, also by a process that is younger than that.
+  let paintedAt = Number.NEGATIVE_INFINITY;
   if (!terminal.err) err(`${what} …\n`);
   return {
     at(done) {
