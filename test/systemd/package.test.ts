@@ -158,6 +158,7 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
       expect(await machine.read(CONFIG)).toContain("[[servers]]");
       expect((await machine.run(`sudo -u nobody cat ${CONFIG}`)).exitCode).toBe(1);
       await machine.sh(`sudo -u licmond cat ${CONFIG}`);
+      expect(await machine.sh(`stat -c "%U:%G %a" ${CONFIG}`)).toBe("root:licmond 640");
       expect(await machine.sh("systemd-analyze security --no-pager licmond | tail -n 1")).toContain("OK");
     },
     LONG,
