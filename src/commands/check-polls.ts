@@ -11,23 +11,37 @@ import { countOf } from "./config-option.ts";
 import { createProber } from "./probe-server.ts";
 import type { Report } from "./report.ts";
 
+/** Somebody waits: servers that do not answer must not add up. What is under way at the end takes its own timeout. */
+const LIMITS = { atOnce: 32, beginWithinMs: 60_000 } as const;
+
 /** Asks every server once, as the daemon will, and looks at what it says and at its clock. */
 export async function checkPolls(
-  { servers, collector }: Config,
+  { servers }: Pick<Config, "servers">,
   environment: Environment,
   report: Report,
+  { atOnce, beginWithinMs }: { readonly atOnce: number; readonly beginWithinMs: number } = LIMITS,
 ): Promise<void> {
   const prober = createProber(environment);
   const waiting = servers.filter((server) => isAskable(server, environment.PATH ?? ""));
+  const began = performance.now();
   const ask = async () => {
-    for (let server = waiting.shift(); server !== undefined; server = waiting.shift())
+    while (performance.now() - began < beginWithinMs) {
+      const server = waiting.shift();
+      if (server === undefined) return;
       tell(server, await prober.poll(server), report);
+    }
   };
   try {
-    await Promise.all(Array.from({ length: Math.min(collector.concurrency, waiting.length) }, ask));
+    await Promise.all(Array.from({ length: Math.min(atOnce, waiting.length) }, ask));
   } finally {
     prober.end();
   }
+  if (waiting.length === 0) return;
+  const names = waiting.map(({ id }) => id).join(", ");
+  report.warning(
+    "poll",
+    `not asked, because others took longer than ${beginWithinMs / 1000} s: ${names} (\`licmond probe ID\` asks one)`,
+  );
 }
 
 /** A server whose tool cannot start or whose address is wrong has been told of. */

@@ -1,3 +1,4 @@
+import { escapeControls } from "../domain/plain-text.ts";
 import { type CommandIo, mayColour } from "./io.ts";
 
 /** Takes findings one by one and prints each as it comes. */
@@ -12,15 +13,16 @@ export interface Report {
 export function createReport(io: CommandIo): Report & { problems(): number } {
   const colour = mayColour(io, "out");
   let problems = 0;
+  // Names of the config and words of tools may hold anything.
   const line = (mark: string, paint: string, what: string, message: string) =>
-    io.out(`${colour ? `\x1b[${paint}m${mark}\x1b[0m` : mark}  ${what}: ${message}\n`);
+    io.out(`${colour ? `\x1b[${paint}m${mark}\x1b[0m` : mark}  ${escapeControls(`${what}: ${message}`)}\n`);
   return {
     fine: (what, message) => line("ok     ", "32", what, message),
     warning: (what, message) => line("warning", "33", what, message),
     problem(what, message, fix) {
       problems += 1;
       line("PROBLEM", "31", what, message);
-      if (fix !== null) io.out(`         fix: ${fix}\n`);
+      if (fix !== null) io.out(`         fix: ${escapeControls(fix)}\n`);
     },
     problems: () => problems,
   };

@@ -5,6 +5,8 @@ const MINUTE_MS = 60_000;
 const TOLERANCE_MS = 3 * MINUTE_MS;
 /** Offsets between zones are whole quarters of an hour. */
 const QUARTER_MS = 15 * MINUTE_MS;
+/** Offsets of zones in use that are no whole hours, in minutes, daylight saving time included (tz database 2025b). */
+const ODD_OFFSETS = new Set([-570, -210, -150, 210, 270, 330, 345, 390, 525, 570, 630, 765, 825]);
 
 /** Times that one poll tells, epoch ms. */
 export interface PollClocks {
@@ -40,8 +42,10 @@ export function clockSkew({
   const ahead = reportTime === null ? 0 : outside(reportTime, askedAt, answeredAt);
   if (Math.abs(ahead) > TOLERANCE_MS) {
     const quarters = Math.round(ahead / QUARTER_MS) * QUARTER_MS;
-    if (quarters === 0 || Math.abs(ahead - quarters) > TOLERANCE_MS) return { kind: "clock", ahead };
-    return { kind: "zone", ahead: quarters, utcOffset: printOffset(offsetAt(zone, answeredAt) + quarters) };
+    const offset = offsetAt(zone, answeredAt) + quarters;
+    if (quarters === 0 || Math.abs(ahead - quarters) > TOLERANCE_MS || !isInUse(offset))
+      return { kind: "clock", ahead };
+    return { kind: "zone", ahead: quarters, utcOffset: printOffset(offset) };
   }
   if (latestStart === null || latestStart - answeredAt <= TOLERANCE_MS) return null;
   return { kind: "future", ahead: latestStart - answeredAt };
@@ -63,8 +67,15 @@ export function zoneSkewByAges(
 ): ClockSkew | null {
   if (polls < ENOUGH_POLLS || intervalMs > LONGEST_INTERVAL_MS) return null;
   const quarters = Math.floor((least + TOLERANCE_MS) / QUARTER_MS) * QUARTER_MS;
-  if (quarters === 0 || least - quarters > intervalMs + TOLERANCE_MS) return null;
-  return { kind: "zone", ahead: -quarters, utcOffset: printOffset(offsetAt(zone, now) - quarters) };
+  const offset = offsetAt(zone, now) - quarters;
+  if (quarters === 0 || least - quarters > intervalMs + TOLERANCE_MS || !isInUse(offset)) return null;
+  return { kind: "zone", ahead: -quarters, utcOffset: printOffset(offset) };
+}
+
+/** Whether any zone has that offset: a clock that is a quarter of an hour wrong must not pass for another zone. */
+function isInUse(offset: number): boolean {
+  const minutes = offset / MINUTE_MS;
+  return (minutes % 60 === 0 && minutes >= -720 && minutes <= 840) || ODD_OFFSETS.has(minutes);
 }
 
 /** How far a time with the precision of a minute lies outside of a span. */

@@ -2,6 +2,8 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
+import { checkPolls } from "../../src/commands/check-polls.ts";
+import { loadConfig } from "../../src/config/find.ts";
 import { lmstat } from "../e2e/lmstat.ts";
 import { createPlace, type Place, run } from "./rig.ts";
 
@@ -45,6 +47,30 @@ describe("each server is asked once, as the daemon will", () => {
     await withTool(place, lmstat(SOLVER));
     expect((await check(place, "--no-poll")).out).not.toContain("eda: poll");
   });
+});
+
+test("servers that do not answer do not add up: what was not asked is named", async () => {
+  await using place = await createPlace();
+  const tool = join(place.folder, "lmutil");
+  await Bun.write(tool, "#!/bin/sh\nsleep 0.2\n");
+  await chmod(tool, 0o755);
+  const server = (id: string) =>
+    `[[servers]]\nid = "${id}"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "${tool}"\n`;
+  await place.write(["one", "two", "three"].map(server).join(""));
+  const loaded = loadConfig(place.config, {});
+  if (!loaded.ok) throw new Error("the config is refused");
+  const warned: string[] = [];
+  const report = {
+    fine() {},
+    problem() {},
+    warning: (what: string, message: string) => void warned.push(`${what}: ${message}`),
+  };
+  const limits = { atOnce: 1, beginWithinMs: 100 };
+  await checkPolls(loaded.config, { PATH: process.env.PATH ?? "" }, report, limits);
+  expect(warned).toEqual([
+    expect.stringMatching(/^one: poll: /),
+    expect.stringMatching(/^poll: not asked, .*: two, three \(/),
+  ]);
 });
 
 describe("clocks", () => {

@@ -30,6 +30,8 @@ test.each([
     minute(NOW + 270 * MINUTE),
     { kind: "zone", ahead: 270 * MINUTE, utcOffset: "UTC+05:30" },
   ],
+  // No zone is at UTC+00:45.
+  ["a quarter of an hour behind", minute(NOW - 15 * MINUTE), { kind: "clock", ahead: -15 * MINUTE }],
   ["an hour and five minutes", minute(NOW + 66 * MINUTE), { kind: "clock", ahead: expect.any(Number) }],
 ])("%s", (_name, reportTime, expected) => {
   expect<unknown>(clockSkew({ ...poll, reportTime })).toEqual(expected);
@@ -69,6 +71,7 @@ test.each([
   ["four and a half hours begin later, as India's do", -270 * MINUTE, 6, "UTC+05:30"],
   ["an hour old, but outages may explain it", 60 * MINUTE, 4, null],
   ["no whole quarters", 67 * MINUTE, 9, null],
+  ["of a zone that there is not", 15 * MINUTE, 9, null],
 ])("the youngest checkout is %s", (_name, least, polls, offset) => {
   const skew = zoneSkewByAges({ least, polls }, { intervalMs: INTERVAL, zone: "Europe/Berlin", now: NOW });
   expect(skew?.kind === "zone" ? skew.utcOffset : null).toBe(offset);
