@@ -4,6 +4,7 @@ import { inspectTool } from "../collector/start-failure.ts";
 import type { Config } from "../config/config.ts";
 import { credentialOfPath } from "../config/credentials.ts";
 import type { Environment } from "../config/environment.ts";
+import { codeOf } from "../domain/error-code.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { certificateWarning, readTls } from "../http/tls.ts";
 import { managerOf } from "../managers/registry.ts";
@@ -120,8 +121,4 @@ function checkLicenseFile(id: string, file: string, report: Report): void {
 
 function nameOf({ host, port }: MemberAddress): string {
   return port === null ? host : `${port}@${host}`;
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { codeOf } from "../domain/error-code.ts";
 import { configOption, withConfigOption } from "./config-option.ts";
 import { type CommandIo, fail } from "./io.ts";
 
@@ -41,7 +42,7 @@ async function writeNew(file: string, text: string): Promise<string | null> {
     if (process.getuid?.() === 0) await chown(file, 0, (await stat(dirname(file))).gid);
     return null;
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : null;
+    const code = codeOf(error);
     if (code === "EEXIST") return `${file} is there already and stays as it is; --output names another place`;
     if (code === "EACCES" || code === "EPERM" || code === "EROFS")
       return `${file} cannot be written by this user; use sudo, or --output with another place`;

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { codeOf } from "../domain/error-code.ts";
 import { credentialFinder } from "./credentials.ts";
 import type { Environment } from "./environment.ts";
 import { type Interpreted, interpretConfig } from "./load.ts";
@@ -32,7 +33,7 @@ export function loadConfig(named: string | undefined, environment: Environment):
   try {
     bytes = readFileSync(file);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : null;
+    const code = codeOf(error);
     if (code === "ENOENT" && !mustExist)
       return { ...interpretConfig("", null, environment, hasCredential), file: null };
     return { ...unreadable(file, code, error), file };
@@ -52,7 +53,7 @@ function isMissing(path: string): boolean {
     statSync(path);
     return false;
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "ENOENT";
+    return codeOf(error) === "ENOENT";
   }
 }
 

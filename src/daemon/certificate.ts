@@ -30,7 +30,7 @@ export function createCertificateRoom(files: TlsFiles | null, deps: CertificateD
   let served = files === null ? null : readTls(files);
   const warn = () => {
     const warning = served === null ? null : certificateWarning(served, clock.now());
-    if (warning !== null) log.warn(warning);
+    if (warning !== null) log.warn("The TLS certificate needs care", { why: warning });
   };
   warn();
   const timer = files === null ? null : setInterval(warn, LOOK_MS);

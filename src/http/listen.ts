@@ -1,4 +1,5 @@
 import type { Server } from "bun";
+import { codeOf } from "../domain/error-code.ts";
 import type { App } from "./app.ts";
 import type { HttpSettings } from "./deps.ts";
 import type { TlsMaterial } from "./tls.ts";
@@ -94,7 +95,7 @@ function tryPort(host: string, port: number): void {
 }
 
 function whyNot(error: unknown, host: string, port: number): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = codeOf(error);
   const where = `${host}:${port}`;
   if (code === "EADDRINUSE") {
     return `Another program listens on ${where}. End it, or set http.port (LICMOND_HTTP_PORT) to a free one.`;

@@ -1,6 +1,6 @@
 import { accessSync, constants, lstatSync, realpathSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
-import { codeOf } from "./file-error.ts";
+import { codeOf } from "../domain/error-code.ts";
 
 /** A program that was run: `words` is what it said, for a message. */
 export interface Ran {

@@ -1,5 +1,6 @@
 import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { codeOf } from "./file-error.ts";
+import { codeOf } from "../domain/error-code.ts";
+import { isRunning } from "../store/process-running.ts";
 import type { Host } from "./host.ts";
 import { makeAbove } from "./write.ts";
 
@@ -48,14 +49,5 @@ function holderOf(path: string): number | null {
   } catch (error) {
     if (codeOf(error) === "ENOENT") return null;
     throw error;
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) !== "ESRCH";
   }
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { codeOf } from "./file-error.ts";
+import { codeOf } from "../domain/error-code.ts";
 import { type Host, kindOf } from "./host.ts";
 import { PACKAGED_BINARY } from "./layout.ts";
 

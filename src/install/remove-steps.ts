@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { codeOf } from "../domain/error-code.ts";
 import { isLicmondBinary } from "./binary-file.ts";
-import { codeOf } from "./file-error.ts";
 import { type Host, kindOf, obstacle } from "./host.ts";
 import { originOf } from "./mark.ts";
 import type { Plan, Step } from "./step.ts";

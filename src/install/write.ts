@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { codeOf } from "./file-error.ts";
+import { codeOf } from "../domain/error-code.ts";
 
 /** Numeric owner; null = as it comes, when who installs is not root. */
 export type Owner = { readonly uid: number; readonly gid: number } | null;

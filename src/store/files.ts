@@ -94,3 +94,9 @@ function ensureWritable(path: string): void {
     throw notWritable(path, error);
   }
 }
+
+/** Whether two paths lead to one file, by whatever names and links. False when one of them is not there. */
+export function isSameFile(a: string, b: string): boolean {
+  const [one, other] = [a, b].map((path) => statSync(path, { throwIfNoEntry: false }));
+  return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
+}

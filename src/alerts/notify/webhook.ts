@@ -1,4 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
+import { codeOf } from "../../domain/error-code.ts";
 import { DeliveryError, type Sender } from "./note.ts";
 import { readSecret } from "./secret.ts";
 import { render, type Template } from "./templates.ts";
@@ -62,8 +63,7 @@ async function post(
   } catch (error) {
     if (signal.aborted) throw new DeliveryError("It did not answer in time");
     // The words of the error may quote the URL, and that may hold a token.
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
-    throw new DeliveryError(`It cannot be reached (${code})`);
+    throw new DeliveryError(`It cannot be reached (${codeOf(error)})`);
   }
 }
 

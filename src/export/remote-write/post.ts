@@ -1,4 +1,6 @@
+import { codeOf } from "../../domain/error-code.ts";
 import { escapeControls, maskSecrets } from "../../domain/plain-text.ts";
+import { readSecretFile, type SecretRead } from "../../system/secret-file.ts";
 
 /** Where to write to. */
 export interface WriteTarget {
@@ -35,7 +37,7 @@ export async function post(
     ...{ outcome: "failed", why, retryAfterMs },
   });
   const token = tokenFile === null ? null : await readToken(tokenFile);
-  if (token !== null && "problem" in token) return failed(token.problem);
+  if (token !== null && "problem" in token) return failed(`The token_file ${token.problem}`);
   let response: Response;
   try {
     response = await fetch(url, {
@@ -74,16 +76,11 @@ function authorization(username: string | null, token: string): string {
   return `Basic ${Buffer.from(`${username}:${token}`).toString("base64")}`;
 }
 
-/** Read at each use, so that a changed one holds at once; a line end behind it is not part of it. */
-async function readToken(file: string): Promise<{ readonly text: string } | { readonly problem: string }> {
-  try {
-    const text = (await Bun.file(file).text()).replace(/\r?\n$/, "");
-    if (text === "") return { problem: "The token_file is empty" };
-    if (/[^\x21-\x7e]/.test(text)) return { problem: "The token_file holds something else than one token" };
-    return { text };
-  } catch (error) {
-    return { problem: `The token_file cannot be read (${codeOf(error)})` };
-  }
+/** A header takes no more than that. */
+async function readToken(file: string): Promise<SecretRead> {
+  const read = await readSecretFile(file);
+  if ("problem" in read || !/[^\x21-\x7e]/.test(read.text)) return read;
+  return { problem: "holds something else than one token" };
 }
 
 /** The beginning of what a receiver says of a refusal: Prometheus names the sample that it did not like. */
@@ -106,8 +103,4 @@ function retryAfter(header: string | null, now: number): number | null {
   if (header === null) return null;
   const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
   return Number.isNaN(ms) ? null : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }

@@ -1,6 +1,7 @@
 import { existsSync, linkSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { makePrivateFile, syncToDisk } from "../files.ts";
+import { isSameFile, makePrivateFile, syncToDisk } from "../files.ts";
+import { isRunning } from "../process-running.ts";
 import { asStoreError, errorCode, notWritable, StoreError } from "../store-error.ts";
 import type { DatabaseReport } from "./examine.ts";
 import { removeDatabase } from "./exchange.ts";
@@ -90,11 +91,6 @@ function taken(target: string): StoreError {
   return new StoreError("NOT_WRITABLE", `${target} is there already`, "Name another file, or say --force.");
 }
 
-function isSameFile(a: string, b: string): boolean {
-  const [one, other] = [a, b].map((path) => statSync(path, { throwIfNoEntry: false }));
-  return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
-}
-
 /** A backup that was killed leaves its part behind: those of processes that are gone are taken away. */
 function removeLeftOvers(target: string): void {
   const prefix = `${basename(target)}.part-`;
@@ -102,15 +98,6 @@ function removeLeftOvers(target: string): void {
     // Its journal begins with the same name.
     const pid = name.startsWith(prefix) ? /^\d+/.exec(name.slice(prefix.length))?.[0] : undefined;
     if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(dirname(target), name), { force: true });
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return errorCode(error) !== "ESRCH";
   }
 }
 

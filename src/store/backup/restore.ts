@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { ensureDirectory, makePrivateFile, syncToDisk } from "../files.ts";
+import { ensureDirectory, isSameFile, makePrivateFile, syncToDisk } from "../files.ts";
 import { lockDirectory } from "../lock.ts";
 import { assertOurs } from "../migrate.ts";
 import { MIGRATIONS } from "../migrations.ts";
@@ -47,7 +47,7 @@ export async function restore({ directory, file, now, onStep, signal }: RestoreO
   const lock = lockDirectory(folder, join(folder, "licmond.lock"), 0);
   const fresh = `${path}.restoring`;
   try {
-    if (isSame(from, path))
+    if (isSameFile(from, path))
       throw new StoreError("IO", `${from} is the database itself`, "Name a backup of it.");
     onStep("check", null);
     await unlessAborted(signal, examineInWorker(from));
@@ -120,9 +120,4 @@ function finish(fresh: string, carried: Carried, now: number): CarriedOver {
   } finally {
     sqlite.close();
   }
-}
-
-function isSame(a: string, b: string): boolean {
-  const [one, other] = [a, b].map((path) => statSync(path, { throwIfNoEntry: false }));
-  return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
 }
