@@ -44,10 +44,17 @@ export const StatsRecord = Type.Object({
     Type.Integer({
       minimum: 0,
       description:
-        "Users with a session in an hour of the range in which somebody looked; of more than a day, the hours at both ends count in full",
+        "Users with a session in an hour of the range in which somebody looked; of more than a day, and where sessions " +
+        "are no longer kept, the hours at both ends count in full. Null without coverage",
     }),
   ),
-  sessions: nullable(Count),
+  sessions: nullable(
+    Type.Integer({
+      minimum: 0,
+      description:
+        "Sessions that overlap the range. Null where the range begins before sessions are kept, and where nobody looked",
+    }),
+  ),
   seatHours: nullable(Type.Number({ minimum: 0 })),
   saturatedSeconds: nullable(
     Type.Integer({ minimum: 0, description: "For how long no seat was left; null while no total is known" }),
@@ -114,7 +121,9 @@ export const EfficiencyRecord = Type.Object({
     Type.Object({
       total: Type.Integer({ minimum: 1 }),
       saturatedSeconds: Count,
-      affectedSessions: nullable(Count),
+      affectedSessions: nullable(
+        Type.Integer({ minimum: 0, description: "Null where the range begins before sessions are kept" }),
+      ),
     }),
     {
       description: "The same demand on other numbers of seats; none while the total is unknown or unlimited",

@@ -8,9 +8,10 @@ export type MarkName =
   | "deleted_events"
   | "log_bytes"
   | "keys_told"
+  | "deleted_sessions"
   | "denials_seen";
 
-/** Numbers kept beside the events, in their transactions. Absent is 0. */
+/** Numbers kept beside the events, in their transactions. Absent is 0. `deleted_sessions`: those that ended before it. */
 export interface Marks {
   get(name: MarkName): number;
   set(name: MarkName, value: number): void;

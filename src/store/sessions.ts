@@ -2,6 +2,7 @@ import { and, asc, eq, isNull, sql } from "drizzle-orm";
 import type { Session } from "../domain/session.ts";
 import type { SessionChanges } from "../domain/track-sessions.ts";
 import { deleteStep } from "./delete-step.ts";
+import { createMarks } from "./event-marks.ts";
 import type { Store } from "./open.ts";
 import { sessions } from "./schema.ts";
 
@@ -12,7 +13,7 @@ export interface Sessions {
   open(serverId: string): Session[];
   /** Writes what a poll changed; runs in the caller's transaction. */
   write(changes: SessionChanges): void;
-  /** Deletes one step of the sessions that ended before an instant; answers how many. */
+  /** Deletes one step of the sessions that ended before an instant, and notes it; answers how many. */
   retainStep(endedBefore: number): number;
 }
 
@@ -63,6 +64,8 @@ export function createSessions(store: Store): Sessions {
     "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE ended_at < ? ORDER BY ended_at LIMIT ?)",
   );
 
+  const marks = createMarks(store);
+
   return {
     nextId: () => ++last,
     open: (serverId) =>
@@ -81,6 +84,11 @@ export function createSessions(store: Store): Sessions {
         update.run({ id, count, handle, lastSeenAt, endedAt, endReason });
       }
     },
-    retainStep: (endedBefore) => deleteStep(store, (limit) => remove.run(endedBefore, limit).changes),
+    retainStep: (endedBefore) =>
+      deleteStep(store, (limit) => {
+        const { changes } = remove.run(endedBefore, limit);
+        if (changes > 0) marks.raise("deleted_sessions", endedBefore);
+        return changes;
+      }),
   };
 }

@@ -18,9 +18,9 @@ export interface UsageAsked extends UsageQuery {
 }
 
 export function usageAnswer(read: HistoryRead, asked: UsageAsked, pseudonyms: Pseudonyms | null): Answer {
-  const { filter, groupBy, start, end, limit, offset, format } = asked;
-  const people = namesFor(pseudonyms, () => namesOf(read, filter, { start, end }));
-  const { rows, total } = usageQuery(read, { ...asked, filter: people.wanted(filter) });
+  const { filter, groupBy, limit, offset, format } = asked;
+  const people = namesFor(pseudonyms, () => namesOf(read, filter, asked));
+  const { start, end, rows, total } = usageQuery(read, { ...asked, filter: people.wanted(filter) });
   return rowsAnswer(
     {
       ...{ plural: "groups", record: UsageRecord, total, limit, offset },

@@ -65,8 +65,9 @@ export function usageRoutes(
       tag: "Licenses",
       summary: "Who used what: seat-hours, sessions and peaks by group",
       description:
-        "Counted over the stored sessions, each for the time in which its seats were held. Sorted by seat-hours, the " +
-        "most first, unless told otherwise.",
+        "Counted over the stored sessions, each for the time in which its seats were held: reserved seats that nobody " +
+        "holds are in the `used` of stats, not in here. Where the range begins before sessions are kept, `start` says " +
+        "from when on they were counted. Sorted by seat-hours, the most first, unless told otherwise.",
       query: QUERY,
       answers: {
         200: {

@@ -28,6 +28,10 @@ export interface HistoryRead {
   /** By server, daemon, name. */
   features(filter?: FeatureFilter): readonly KnownFeature[];
   reach(): Reach;
+  /** When it is asked: what lies behind has not been seen. */
+  readonly now: number;
+  /** Sessions that ended before this are no longer kept, or there were none; 0 = all are. */
+  sessionsFrom(): number;
   /** Exact steps, as far as the samples reach. */
   series(feature: KnownFeature, start: number, end: number): Series;
   /** Whole UTC hours that begin in [start, end), ascending; those without coverage are left out. */

@@ -28,11 +28,16 @@ export function createReader(sqlite: Database, { now, checkpoint = () => {} }: R
   );
   const all = <Row>(sql: string, ...parameters: (string | number | null)[]) =>
     sqlite.query<Row, (string | number | null)[]>(sql).all(...parameters);
+  const sessionsFrom = () =>
+    sqlite.query<{ value: number }, []>("SELECT value FROM event_marks WHERE name = 'deleted_sessions'").get()
+      ?.value ?? 0;
   const open = createOpenHours(sqlite);
   const samples = createSampleReader(sqlite, open, now);
   const holders = createHolders(sqlite);
   const countDenials = createDenialCounts({ all });
-  const rollups = createRollupReader(sqlite, { samples, holders, open, countDenials, checkpoint });
+  const rollups = createRollupReader(sqlite, {
+    ...{ samples, holders, open, countDenials, checkpoint, sessionsFrom },
+  });
   let reached: Reach | null = null;
 
   function reach(): Reach {
@@ -46,7 +51,7 @@ export function createReader(sqlite: Database, { now, checkpoint = () => {} }: R
   }
 
   return {
-    ...{ ...samples, ...holders, reach, all, checkpoint },
+    ...{ ...samples, ...holders, reach, now, sessionsFrom, all, checkpoint },
     ...{ hours: rollups.hours, days: rollups.days, fromSamples: rollups.fromSamples },
     features: (filter = {}) => listFeatures(sqlite, filter),
     over(feature, start, end, withUsers = false) {

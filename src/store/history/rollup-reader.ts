@@ -24,6 +24,8 @@ export interface RollupReaderDeps {
   readonly open: OpenHours;
   readonly countDenials: CountDenials;
   readonly checkpoint: () => void;
+  /** As of `HistoryRead`. */
+  readonly sessionsFrom: () => number;
 }
 
 /** Days of features in memory at once, packed. */
@@ -31,7 +33,7 @@ const SLICE_DAYS = 15_000;
 
 export function createRollupReader(
   sqlite: Database,
-  { samples, holders, open, countDenials, checkpoint }: RollupReaderDeps,
+  { samples, holders, open, countDenials, checkpoint, sessionsFrom }: RollupReaderDeps,
 ): RollupReader {
   const hoursOfDay = sqlite.query<{ data: Uint8Array }, [number]>(
     "SELECT data FROM rollup_hours WHERE key = ?",
@@ -185,7 +187,7 @@ export function createRollupReader(
         .map((feature, place) => ({ feature, place }))
         .sort((a, b) => a.feature.id - b.feature.id);
       const rollups = features.map(() => NO_ROLLUP);
-      const users = !withUsers ? "none" : end - start > DAY_MS ? "hours" : "exact";
+      const users = !withUsers ? "none" : end - start > DAY_MS || start < sessionsFrom() ? "hours" : "exact";
       for (let from = 0; from < byId.length; from += wide) {
         const slice = byId.slice(from, from + wide);
         checkpoint();

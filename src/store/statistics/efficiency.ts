@@ -2,7 +2,7 @@ import type { FeatureId } from "../../domain/history.ts";
 import { coveredMs, histogramOfRollup, NO_ROLLUP } from "../../domain/rollup.ts";
 import { levelsAtBegin } from "../../domain/stats/concurrency.ts";
 import { type Efficiency, efficiencyOf } from "../../domain/stats/efficiency.ts";
-import type { HistoryRead } from "../history/read.ts";
+import type { HistoryRead, KnownFeature } from "../history/read.ts";
 import { featureFilter, type Named } from "./filters.ts";
 import { type Asked, holdings } from "./open-sessions.ts";
 import { type Range, type ResolvedRange, resolveRange, rollupsOver } from "./range.ts";
@@ -29,6 +29,8 @@ export function efficiencyQuery(read: HistoryRead, query: EfficiencyQuery): Effi
   const range = resolveRange(query, read.reach());
   const { start, end } = range;
   const { holdingOf } = holdings(read, query);
+  // Of what is no longer kept nobody knows whom fewer seats would have kept out.
+  const kept = start >= read.sessionsFrom();
   const known = read.features(featureFilter(filter));
   const rollups = rollupsOver(read, known, range, false);
   const found = known
@@ -37,13 +39,7 @@ export function efficiencyQuery(read: HistoryRead, query: EfficiencyQuery): Effi
   const rows = found.slice(offset, offset + limit).map(({ feature: known, rollup }): EfficiencyRow => {
     read.checkpoint();
     const { server, daemon, feature } = known;
-    const sessions = sessionsOf(read, known, start, end).map((session) => ({
-      ...holdingOf(session),
-      count: session.count,
-      firstSeenAt: session.firstSeenAt,
-    }));
-    const { steps } = read.series(known, start, end);
-    const levels = levelsAtBegin(sessions, steps, start, end);
+    const levels = kept ? levelsOf(known) : null;
     const { total } = rollup;
     return {
       ...{ server, daemon, feature, total },
@@ -51,4 +47,14 @@ export function efficiencyQuery(read: HistoryRead, query: EfficiencyQuery): Effi
     };
   });
   return { ...range, rows, total: found.length };
+
+  /** For each session that began in the range the seats in use with it. */
+  function levelsOf(feature: KnownFeature): number[] {
+    const sessions = sessionsOf(read, feature, start, end).map((session) => ({
+      ...holdingOf(session),
+      count: session.count,
+      firstSeenAt: session.firstSeenAt,
+    }));
+    return levelsAtBegin(sessions, read.series(feature, start, end).steps, start, end);
+  }
 }

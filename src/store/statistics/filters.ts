@@ -81,13 +81,14 @@ export function closedParts(start: number, end: number | null): readonly Part[] 
 /**
  * Rows of sessions that overlap a range, by what is stored of them: an open one has no end yet. As a table in
  * parentheses with the columns asked for. Several SELECTs where there is a start, because each has an index of its own;
- * an OR of them would read every session there is.
+ * an OR of them would read every session there is. What is open at `now` says nothing of what is still to come.
  */
 export function overlapping(
   columns: string,
   filter: Condition,
   start: number | null,
   end: number | null,
+  now: number,
 ): Condition {
   const began = end === null ? null : { sql: "began_at < ?", values: [end] };
   const select = (ended: Condition | null, from = "sessions"): Condition => {
@@ -99,7 +100,7 @@ export function overlapping(
     return { sql: `(${sql})`, values };
   }
   const closed = closedParts(start, end).map((part) => select(part, part.from));
-  const parts = [...closed, select({ sql: "ended_at IS NULL", values: [] })];
+  const parts = start < now ? [...closed, select({ sql: "ended_at IS NULL", values: [] })] : closed;
   return {
     sql: `(${parts.map(({ sql }) => sql).join(" UNION ALL ")})`,
     values: parts.flatMap(({ values }) => values),

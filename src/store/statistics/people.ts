@@ -8,7 +8,7 @@ import type { Range } from "./range.ts";
  * few long ones.
  */
 export function sessionCounter(
-  read: Pick<HistoryRead, "all">,
+  read: Pick<HistoryRead, "all" | "now">,
   { start, end }: Range,
 ): (feature: KnownFeature) => number {
   const from = (index: string) =>
@@ -20,15 +20,16 @@ export function sessionCounter(
   const endedLate = `(${from("sessions_long")} AND ended_at > ?6 AND began_at < ?5 AND ${IS_LONG})`;
   const later = read.all("SELECT 1 FROM sessions WHERE ended_at >= ? LIMIT 1", end).length > 0;
   const select = `SELECT ${later ? `${ended} + ${endedSoon} + ${endedLate}` : `${ended} + 0 * ?6`} AS sessions`;
-  const open = new Map(
-    read
-      .all<{ server: string; daemon: string; feature: string; sessions: number }>(
-        `SELECT server_id AS server, daemon, feature, count(*) AS sessions FROM sessions
-         WHERE ended_at IS NULL AND began_at < ? GROUP BY server_id, daemon, feature`,
-        end,
-      )
-      .map((row) => [keyOf(row), row.sessions]),
-  );
+  // What is open now says nothing of what is still to come.
+  const running =
+    start < read.now
+      ? read.all<{ server: string; daemon: string; feature: string; sessions: number }>(
+          `SELECT server_id AS server, daemon, feature, count(*) AS sessions FROM sessions
+           WHERE ended_at IS NULL AND began_at < ? GROUP BY server_id, daemon, feature`,
+          end,
+        )
+      : [];
+  const open = new Map(running.map((row) => [keyOf(row), row.sessions]));
   return (feature) => {
     const values = [feature.server, feature.daemon, feature.feature, start, end, end + LONG_MS];
     const closed = read.all<{ sessions: number }>(select, ...values)[0]?.sessions ?? 0;
@@ -45,13 +46,13 @@ function keyOf({ server, daemon, feature }: Pick<KnownFeature, "server" | "daemo
  * filter is looked up in.
  */
 export function namesOf(
-  read: Pick<HistoryRead, "all">,
+  read: Pick<HistoryRead, "all" | "now">,
   filter: SessionFilter,
   { start, end }: { readonly start: number | null; readonly end: number | null },
 ): { readonly users: readonly string[]; readonly hosts: readonly string[] } {
   const anybody = sessionCondition({ ...filter, users: null, hosts: null });
   const distinct = (column: string) => {
-    const { sql, values } = overlapping(`${column} AS name`, anybody, start, end);
+    const { sql, values } = overlapping(`${column} AS name`, anybody, start, end, read.now);
     return read
       .all<{ name: string | null }>(`SELECT DISTINCT name FROM ${sql}`, ...values)
       .flatMap(({ name }) => (name === null ? [] : [name]));

@@ -43,7 +43,7 @@ export function sessionsQuery(read: HistoryRead, query: SessionsQuery): Sessions
   const direction = sort.descending ? "DESC" : "ASC";
   // What is never null is sorted by its index where nothing is said of nulls.
   const nulls = sort.field === "endedAt" || sort.field === "startedAt" ? "NULLS LAST" : "";
-  const found = overlapping(SESSION_COLUMNS, filter, start, end);
+  const found = overlapping(SESSION_COLUMNS, filter, start, end, query.now);
   const rows = read.all<Session>(
     `SELECT * FROM ${found.sql} ORDER BY ${sort.field} ${direction} ${nulls}, id ${direction} LIMIT ? OFFSET ?`,
     ...found.values,
@@ -51,7 +51,7 @@ export function sessionsQuery(read: HistoryRead, query: SessionsQuery): Sessions
     offset,
   );
   read.checkpoint();
-  const counted = overlapping("1", filter, start, end);
+  const counted = overlapping("1", filter, start, end, query.now);
   const [count] = read.all<{ total: number }>(
     `SELECT count(*) AS total FROM ${counted.sql}`,
     ...counted.values,

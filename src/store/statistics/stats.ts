@@ -56,12 +56,16 @@ export function statsQuery(read: HistoryRead, query: StatsQuery): StatsResult {
     .map((feature, index) => ({ feature, rollup: rollups[index] ?? NO_ROLLUP }))
     .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
   const sessionsOf = sessionCounter(read, range);
+  const kept = start >= read.sessionsFrom();
   const figures = found.map(({ feature: known, rollup }) => {
     read.checkpoint();
     const { server, daemon, feature } = known;
+    const looked = coveredMs(rollup) > 0;
+    const sessions = kept ? sessionsOf(known) : 0;
     const told = figuresOf(sumsOfRollup(rollup), histogramOfRollup(rollup), end - start, {
-      uniqueUsers: rollup.users.length,
-      sessions: sessionsOf(known),
+      uniqueUsers: looked ? rollup.users.length : null,
+      // Logs tell of sessions where nobody looked, but not that there were none.
+      sessions: kept && (looked || sessions > 0) ? sessions : null,
       denials: rollup.denials,
     });
     return { known, server, daemon, feature, ...told };

@@ -27,7 +27,8 @@ export const USAGE_ORDERS = [
 ] as const;
 export type UsageOrder = (typeof USAGE_ORDERS)[number];
 
-export interface UsageResult {
+/** Its range begins where sessions are kept from. */
+export interface UsageResult extends Range {
   readonly rows: readonly UsageGroup[];
   /** Groups in all. */
   readonly total: number;
@@ -35,7 +36,8 @@ export interface UsageResult {
 
 /** Who used what, sorted and cut. The order says nothing of people's names: equal groups stand as they began. */
 export function usageQuery(read: HistoryRead, query: UsageQuery): UsageResult {
-  const { filter, groupBy, start, end, timezone, limit, offset } = query;
+  const { filter, groupBy, end, timezone, limit, offset } = query;
+  const start = Math.min(Math.max(query.start, read.sessionsFrom()), end);
   const usage = createUsage(groupBy, start, end, timezone);
   const { holdingOf } = holdings(read, query);
   eachSession(read, sessionCondition(filter), { start, end }, (session) =>
@@ -51,7 +53,7 @@ export function usageQuery(read: HistoryRead, query: UsageQuery): UsageResult {
     .toReversed()
     .reduce((rows, field) => sortedBy(rows, { field, descending: false }), groups);
   const sorted = sortedBy(byKeys, query.sort);
-  return { rows: sorted.slice(offset, offset + limit), total: sorted.length };
+  return { start, end, rows: sorted.slice(offset, offset + limit), total: sorted.length };
 
   function keyOf({ keys }: UsageGroup, key: UsageKey): string | null {
     return keys[groupBy.indexOf(key)] ?? null;

@@ -175,7 +175,7 @@ test("figures and series agree with plain loops over the raw polls", async () =>
         const rated = known.filter((poll) => poll.total > 0);
         const ratios = rated.map((poll) => (poll.users?.length ?? 0) / poll.total);
         const holders = sessionsOf(raws, now).filter(
-          ({ from, ended }) => from < range.end && (ended === null || ended > range.start),
+          ({ from, ended }) => from < range.end && (ended ?? now) > range.start,
         );
         // Who had a session in an hour of the range, cut to it, of which anything is known; of more than a day the
         // hours at both ends count in full.
@@ -198,8 +198,8 @@ test("figures and series agree with plain loops over the raw polls", async () =>
           p95Used: used.toSorted((x, y) => x - y)[Math.ceil(0.95 * used.length) - 1] ?? null,
           saturatedSeconds:
             rated.length > 0 ? rated.filter((poll) => (poll.users?.length ?? 0) >= poll.total).length : null,
-          sessions: holders.length,
-          uniqueUsers: users.size,
+          sessions: some || holders.length > 0 ? holders.length : null,
+          uniqueUsers: some ? users.size : null,
         });
         near(row.averageUsed, some ? sum(used) / used.length : null, 0.001);
         near(row.seatHours, some ? sum(used) / 3600 : null, 0.001);
