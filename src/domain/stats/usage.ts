@@ -1,6 +1,6 @@
 import { offsetAt } from "../zone.ts";
 import { dayEdges } from "./buckets.ts";
-import { peakOf } from "./concurrency.ts";
+import { createHeldSeats, type HeldSeats } from "./concurrency.ts";
 import { clip, type HeldSession, type Holding } from "./holding.ts";
 import { seatHours } from "./rounding.ts";
 
@@ -33,7 +33,7 @@ interface Group {
   sessions: number;
   lastUsedAt: number;
   readonly users: Set<string>;
-  readonly held: (Holding & { readonly count: number })[];
+  readonly held: HeldSeats;
 }
 
 /** `zone` is that of the days. Hosts that differ in case are one. */
@@ -50,7 +50,7 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
     const id = JSON.stringify(keys);
     let group = groups.get(id);
     if (group === undefined) {
-      group = { keys, seatMs: 0, sessions: 0, lastUsedAt: 0, users: new Set(), held: [] };
+      group = { keys, seatMs: 0, sessions: 0, lastUsedAt: 0, users: new Set(), held: createHeldSeats() };
       groups.set(id, group);
     }
     return group;
@@ -68,7 +68,7 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
         group.sessions++;
         group.lastUsedAt = Math.max(group.lastUsedAt, part.to);
         group.users.add(session.user);
-        group.held.push({ ...part, count: session.count });
+        group.held.add(part, session.count);
       }
     },
     groups: () =>
@@ -76,7 +76,7 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
         keys,
         seatHours: seatHours(seatMs),
         sessions,
-        peakUsed: peakOf(held),
+        peakUsed: held.peak(),
         uniqueUsers: users.size,
         lastUsedAt,
       })),

@@ -59,22 +59,21 @@ export const LONG_MS = 86_400_000;
 export interface Part extends Condition {
   /** The table, with the index where SQLite would choose another. */
   readonly from: string;
-  /** As many as there are seats, at most: they were all held at one moment. */
-  readonly few: boolean;
 }
 
 /**
  * Sessions that ended and overlap a range, in parts that exclude each other: each has an index of its own. What began
- * before the end and ended more than a day after it is a long one; the rest ended by then.
+ * before the end and ended more than a day after it is a long one: of those, the second part, there are as many as there
+ * are seats, at most, for all were held at one moment. The rest ended by then.
  */
 export function closedParts(start: number, end: number | null): readonly Part[] {
-  if (end === null) return [{ from: "sessions", sql: "ended_at > ?", values: [start], few: false }];
+  if (end === null) return [{ from: "sessions", sql: "ended_at > ?", values: [start] }];
   const soon = end + LONG_MS;
   const sql = "ended_at > ? AND ended_at <= ? AND began_at < ?";
   const long = `ended_at > ? AND began_at < ? AND ${IS_LONG}`;
   return [
-    { from: "sessions", sql, values: [start, soon, end], few: false },
-    { from: "sessions INDEXED BY sessions_long", sql: long, values: [Math.max(start, soon), end], few: true },
+    { from: "sessions", sql, values: [start, soon, end] },
+    { from: "sessions INDEXED BY sessions_long", sql: long, values: [Math.max(start, soon), end] },
   ];
 }
 

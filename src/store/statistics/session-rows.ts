@@ -34,18 +34,16 @@ export function eachSession(
     const rows = rowsOf("sessions", place, `ORDER BY ${by} LIMIT ${SLICE_ROWS}`);
     return rows.length < SLICE_ROWS ? undefined : rows.at(-1);
   };
-  for (const part of closedParts(start, end)) {
-    if (part.few) {
-      rowsOf(part.from, part, "");
-      continue;
-    }
-    let last = slice(part, "ended_at, id");
-    while (last !== undefined) {
-      const { id, endedAt } = last;
-      const behind = { sql: "ended_at >= ? AND (ended_at > ? OR id > ?)", values: [endedAt, endedAt, id] };
-      last = slice(allOf([part, behind]), "ended_at, id");
-    }
+  const [ended, ...long] = closedParts(start, end);
+  let closed = ended && slice(ended, "ended_at, id");
+  while (closed !== undefined) {
+    const { id, endedAt } = closed;
+    // From there on and not from the start: of two lower bounds SQLite may seek the wrong one, each time from the start.
+    const [rest] = closedParts((endedAt ?? end) - 1, end);
+    const behind = { sql: "ended_at > ? OR id > ?", values: [endedAt, id] };
+    closed = rest && slice(allOf([rest, behind]), "ended_at, id");
   }
+  for (const part of long) rowsOf(part.from, part, "");
   let last = slice({ sql: "ended_at IS NULL", values: [] }, "id");
   while (last !== undefined) last = slice({ sql: "ended_at IS NULL AND id > ?", values: [last.id] }, "id");
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { durationSeconds, type Session } from "../../../src/domain/session.ts";
-import { levelsAtBegin, peakOf } from "../../../src/domain/stats/concurrency.ts";
+import { createHeldSeats, levelsAtBegin } from "../../../src/domain/stats/concurrency.ts";
 import { efficiencyOf, totalsToTry } from "../../../src/domain/stats/efficiency.ts";
 import { histogramOf } from "../../../src/domain/stats/histogram.ts";
 import { clip, type HeldSession, holdingOf } from "../../../src/domain/stats/holding.ts";
@@ -170,14 +170,13 @@ describe("when seats were held", () => {
   });
 
   test("seats given back at a moment are free at it", () => {
-    expect(
-      peakOf([
-        { from: 0, to: 10, count: 2 },
-        { from: 10, to: 20, count: 3 },
-        { from: 15, to: 15, count: 1 },
-      ]),
-    ).toBe(3);
-    expect(peakOf([])).toBe(0);
+    const held = createHeldSeats();
+    expect(held.peak()).toBe(0);
+    held.add({ from: 15, to: 15 }, 1);
+    expect(held.peak()).toBe(1);
+    held.add({ from: 0, to: 10 }, 2);
+    held.add({ from: 10, to: 20 }, 3);
+    expect(held.peak()).toBe(3);
   });
 });
 

@@ -74,3 +74,32 @@ test("sessions are found wherever a range lies, as by looking at each of them", 
     { numRuns: 300 },
   );
 });
+
+test("a long list of sessions is read on from where it was, not from its begin each time", () => {
+  const store = open(temporaryDirectory());
+  createServers({ store, clock: { now: () => 0 } }).configured([monitored("eda")]);
+  const [start, end, count] = [1, 50 * HOUR, 30_500];
+  store.sqlite.run(
+    `WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ?)
+     INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at,
+       end_reason) SELECT id, 'eda', 'acmed', 'solver', 'ada', 1, 0, 0, 0, ? + id / 7 * 1000, 'checkin' FROM n`,
+    [count, 2 * HOUR],
+  );
+  const reader = createReader(store.sqlite, { now: 300 * DAY });
+  const bound: (string | number | null)[][] = [];
+  const read = {
+    ...reader,
+    all<Row>(sql: string, ...values: (string | number | null)[]): Row[] {
+      bound.push(values);
+      return reader.all<Row>(sql, ...values);
+    },
+  };
+  const visited = new Set<number>();
+  let visits = 0;
+  eachSession(read, { sql: "TRUE", values: [] }, { start, end }, (one) => {
+    visits++;
+    visited.add((one as typeof one & { readonly id: number }).id);
+  });
+  expect([visits, visited.size]).toEqual([count, count]);
+  expect(bound.filter((values) => values.includes(start)).length).toBe(1);
+});
