@@ -8,8 +8,9 @@ import { type Range, type ResolvedRange, resolveRange } from "./range.ts";
 import { feed } from "./series.ts";
 
 const HOUR_MS = 3_600_000;
-/** Steps of many features laid over each other at once. */
-const SLICE_MS = 7 * 86_400_000;
+const DAY_MS = 86_400_000;
+/** Days of features laid over each other at once: each has its steps in memory, some hundreds. */
+const FEATURE_DAYS = 5_000;
 
 export interface HeatmapQuery extends Range {
   readonly filter: Named;
@@ -37,8 +38,10 @@ export function heatmapQuery(read: HistoryRead, query: HeatmapQuery): HeatmapRes
     const byHours = localSpans(query.timezone, start, end).every(({ offset }) => offset % HOUR_MS === 0);
     feed(read, only, range, byHours ? "hour" : "step", heatmap);
   } else {
-    for (let from = start; from < end; from += SLICE_MS) {
-      const to = Math.min(from + SLICE_MS, end);
+    // Samples are stored by the day: a slice that ends within one would unpack it twice.
+    const days = Math.max(1, Math.floor(FEATURE_DAYS / Math.max(1, features.length)));
+    for (let from = start, to = start; from < end; from = to) {
+      to = Math.min((Math.floor(from / DAY_MS) + days) * DAY_MS, end);
       const series = features.map((feature) => {
         read.checkpoint();
         return read.series(feature, from, to);
