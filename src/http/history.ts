@@ -16,16 +16,26 @@ export type HistoryPort = Pick<HistoryClient<HistoryAnswers>, "query">;
 /** A longer range is a slip of the keyboard. */
 const MAX_RANGE_MS = 20 * 366 * 86_400_000;
 
+/** Who waits for an answer. */
+export interface Asker {
+  readonly request: Request;
+  /** The key that holds. */
+  readonly caller: { readonly id: string } | null;
+}
+
 /** Asks for as long as the client waits. `check` sees the answer before it goes out, and may refuse it. */
 export async function answerOf<Name extends QueryName<HistoryAnswers>>(
   history: HistoryPort,
-  request: Request,
+  { request, caller }: Asker,
   name: Name,
   params: QueryParams<HistoryAnswers, Name>,
   check: (answer: ReturnType<HistoryAnswers[Name]>) => void = () => {},
 ): Promise<Response> {
   try {
-    const answer = await history.query(name, params, { signal: request.signal });
+    const answer = await history.query(name, params, {
+      who: caller?.id ?? "",
+      signal: request.signal,
+    });
     check(answer);
     return responseOf(answer satisfies Answer);
   } catch (error) {

@@ -59,7 +59,7 @@ export function denialRoutes(
         .map((one) => (anonymize ? withoutPaths(one) : one))
         .map(({ since, ...rest }) => ({ ...rest, since: iso(since) }));
       const { server, feature, user, host, start, end, sort, limit, offset } = query;
-      return answerOf(history, request, "denials", {
+      return answerOf(history, { request, caller: exchange.caller }, "denials", {
         ...{ servers: server, features: feature, users: user, hosts: host },
         ...{ start, end, sort, limit, offset, format, logging, anonymize },
       });

@@ -39,7 +39,7 @@ export function efficiencyRoutes(
       namedServers(snapshotFor(exchange), query.server);
       const asked = askedNow(clock, live.snapshot());
       const { limit, offset } = query;
-      return answerOf(history, request, "efficiency", {
+      return answerOf(history, { request, caller: exchange.caller }, "efficiency", {
         ...{ ...asked, ...rangeOf(query, asked.now, THIRTY_DAYS_MS), limit, offset, format },
         filter: { servers: query.server, features: query.feature },
       });

@@ -45,7 +45,7 @@ export function heatmapRoutes(
       const query = QUERY.parse(exchange.query);
       const format = chooseFormat(query.format, request.headers.get("accept"));
       namedServers(snapshotFor(exchange), query.server);
-      return answerOf(history, request, "heatmap", {
+      return answerOf(history, { request, caller: exchange.caller }, "heatmap", {
         ...rangeOf(query, clock.now(), FOUR_WEEKS_MS),
         filter: { servers: query.server, features: query.feature },
         timezone: query.timezone ?? settings().timezone,

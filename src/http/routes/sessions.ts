@@ -41,7 +41,7 @@ export function sessionRoutes(
       checkRange(start, end);
       const format = chooseFormat(query.format, request.headers.get("accept"));
       namedServers(snapshotFor(exchange), query.server);
-      return answerOf(history, request, "sessions", {
+      return answerOf(history, { request, caller: exchange.caller }, "sessions", {
         ...{ ...askedNow(clock, live.snapshot()), start, end, limit, offset, format },
         filter: { servers: query.server, features: query.feature, users: query.user, hosts: query.host },
         sort: query.sort ?? { field: "firstSeenAt", descending: true },

@@ -60,7 +60,9 @@ export function statsRoutes(
         filter: { servers: query.server, features: query.feature },
         timezone: query.timezone ?? settings().timezone,
       };
-      return answerOf(history, request, "stats", asked, ({ points }) => checkPoints(points));
+      return answerOf(history, { request, caller: exchange.caller }, "stats", asked, ({ points }) =>
+        checkPoints(points),
+      );
     },
     documented({
       access: "read",

@@ -53,7 +53,7 @@ export function usageRoutes(
       const asked = askedNow(clock, live.snapshot());
       const range = rangeOf(query, asked.now, THIRTY_DAYS_MS);
       const { limit, offset } = query;
-      return answerOf(history, request, "usage", {
+      return answerOf(history, { request, caller: exchange.caller }, "usage", {
         ...{ ...asked, ...range, groupBy, sort, limit, offset, format },
         filter: { servers: query.server, features: query.feature, users: query.user, hosts: query.host },
         timezone: query.timezone ?? settings().timezone,

@@ -3,6 +3,7 @@ import type { Log } from "../../domain/log.ts";
 import { StoreError } from "../store-error.ts";
 import type { Failure, FromWorker, ToWorker } from "./protocol.ts";
 import type { QUERIES, QueryName, QueryParams, QueryResult, QueryTable } from "./queries.ts";
+import { createTurns } from "./turns.ts";
 
 /** A query that is not answered by then is given up. */
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -16,13 +17,14 @@ const MAX_STUCK = 3;
 /** History from the main thread: it never waits for the database, a worker with a connection of its own reads. */
 export interface HistoryClient<Queries extends QueryTable = typeof QUERIES> {
   /**
+   * One after the other, in turn by `who` asks: who has many questions waits for himself.
    * Rejects with a StoreError (the database; `BUSY` also when too many queries wait), a HistoryTimeout, the reason
    * of `signal`, or an Error that tells of a bug.
    */
   query<Name extends QueryName<Queries>>(
     name: Name,
     params: QueryParams<Queries, Name>,
-    options?: { readonly signal?: AbortSignal; readonly timeoutMs?: number },
+    options?: { readonly who?: string; readonly signal?: AbortSignal; readonly timeoutMs?: number },
   ): Promise<QueryResult<Queries, Name>>;
   /** Ends the worker; what waits is rejected. */
   stop(): void;
@@ -67,7 +69,9 @@ export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>
   stuckMs = STUCK_MS,
 }: HistoryClientDeps): HistoryClient<Queries> {
   const waiting = new Map<number, Waiting>();
-  /** What the worker has not answered yet, wanted or not. It takes one after the other: the first is being worked on. */
+  /** What nobody has asked the worker yet. */
+  const turns = createTurns<Waiting>();
+  /** What the worker has not answered yet, wanted or not: one at a time. */
   const posted = new Set<number>();
   const ending = new Set<Worker>();
   let worker: Worker | null = null;
@@ -92,6 +96,7 @@ export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>
       waiting
         .get(data.id)
         ?.settle(data.type === "result" ? { value: data.value } : { error: asError(data.failure) });
+      postNext();
       watch();
     };
     fresh.onerror = (event) => {
@@ -134,7 +139,15 @@ export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>
       ending.add(old);
       old.terminate();
     }
-    for (const entry of [...waiting.values()]) post(entry);
+    postNext();
+  }
+
+  function postNext(): void {
+    while (posted.size === 0) {
+      const entry = turns.next();
+      if (entry === undefined) return;
+      post(entry);
+    }
   }
 
   function post({ ask, settle }: Waiting): void {
@@ -153,7 +166,7 @@ export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>
   }
 
   return {
-    query(name, params, { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = {}) {
+    query(name, params, { who = "", signal, timeoutMs = DEFAULT_TIMEOUT_MS } = {}) {
       if (stopped) return Promise.reject(closed(path));
       if (signal?.aborted === true) return Promise.reject(signal.reason);
       if (waiting.size >= MAX_WAITING) return Promise.reject(overloaded());
@@ -176,6 +189,7 @@ export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>
         },
         settle(outcome) {
           if (!waiting.delete(id)) return;
+          turns.remove(who, entry);
           clearTimeout(timer);
           signal?.removeEventListener("abort", abort);
           if ("error" in outcome) reject(outcome.error);
@@ -184,7 +198,8 @@ export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>
       };
       signal?.addEventListener("abort", abort, { once: true });
       waiting.set(id, entry);
-      post(entry);
+      turns.add(who, entry);
+      postNext();
       // The name decides on the type of the answer: see QueryTable.
       return promise as Promise<QueryResult<Queries, typeof name>>;
     },

@@ -58,6 +58,15 @@ describe("queries of history, in a worker", () => {
     expect(answers.every((list) => list.length === 1)).toBe(true);
   });
 
+  test("have turns by who asks: one of somebody waits for two at most of who asked many before", async () => {
+    const { client } = await withHistory();
+    const order: string[] = [];
+    const ask = (who: string) => client.query("features", {}, { who }).then(() => order.push(who));
+    await Promise.all([...Array.from({ length: 20 }, () => ask("many")), ask("one")]);
+    expect(order).toHaveLength(21);
+    expect(order.indexOf("one")).toBeLessThanOrEqual(2);
+  });
+
   test("reject with the store's own words when the file cannot be read", async () => {
     const log = recordingLog();
     const clock = { now: () => a.NOON };
