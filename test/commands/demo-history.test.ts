@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { demoConfig } from "../../src/commands/demo.ts";
+import { demoConfig } from "../../src/commands/demo-config.ts";
 import { makeDemoHistory } from "../../src/commands/demo-history.ts";
 import { createProgress } from "../../src/commands/progress.ts";
 import { coveredMs } from "../../src/domain/rollup.ts";
