@@ -41,6 +41,8 @@ Examples:
           const { config, file } = loaded;
           report.fine("config", file ?? "none: the defaults hold (licmond init writes one)");
           if (config.servers.length === 0) report.warning("config", "no server is configured");
+          const { checkNames } = await import("./check-names.ts");
+          await checkNames(config, report);
           const { checkHost } = await import("./check-host.ts");
           await checkHost(config, io.env, report);
           const { checkExport } = await import("./check-export.ts");
