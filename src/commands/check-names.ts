@@ -23,16 +23,16 @@ export async function checkNames(
   const seen = alerts.overrides.length === 0 ? [] : await featuresSeen(storage.directory);
   for (const [index, override] of alerts.overrides.entries()) {
     const { server } = override;
-    const which = `number ${index + 1} holds for nothing`;
+    const path = `alerts.overrides[${index}]`;
     if (server !== null && !isNamed(server, ids))
-      report.warning("alerts.overrides", `${which}: no server is called "${server}"`);
+      report.warning(path, `it holds for nothing: no server is called "${server}"`);
     else if (seen.length > 0 && !seen.some((one) => fits(override, one)))
-      report.warning("alerts.overrides", `${which} seen so far: ${inWords(override)}`);
+      report.warning(path, `it holds for nothing seen so far: ${inWords(override)}`);
   }
   for (const [index, { servers: globs }] of maintenance.entries()) {
     for (const glob of globs) {
       if (glob !== "*" && !isNamed(glob, ids))
-        report.warning("maintenance", `number ${index + 1} names no server with "${glob}"`);
+        report.warning(`maintenance[${index}]`, `no server is called "${glob}"`);
     }
   }
 }

@@ -6,7 +6,7 @@ import { open } from "../store/place.ts";
 import { createPlace, run } from "./rig.ts";
 
 const SERVER = '[[servers]]\nid = "eda"\nmanager = "rlm"\naddress = "5053@127.0.0.1"\ntool = "/bin/sh"\n';
-const WINDOW = 'start = "2026-01-01"\nduration = "2h"\nevery = "day"\n';
+const WINDOW = 'start = "2026-01-01T22:00:00Z"\nduration = "2h"\nevery = "day"\n';
 
 async function warnings(toml: string, features: readonly string[] = []): Promise<readonly string[]> {
   await using place = await createPlace();
@@ -30,18 +30,18 @@ test.each<[string, string, readonly string[], readonly string[]]>([
   ["servers that are there", `[[maintenance]]\nservers = ["e*"]\n${WINDOW}`, [], []],
   [
     "no such server",
-    `[[maintenance]]\nservers = ["eda", "ead"]\n${WINDOW}[[alerts.overrides]]\nserver = "x?"\nenabled = false\n`,
+    `[[maintenance]]\nservers = ["eda", "ead*"]\n${WINDOW}[[alerts.overrides]]\nserver = "x?"\nenabled = false\n`,
     [],
     [
-      'warning  alerts.overrides: number 1 holds for nothing: no server is called "x?"',
-      'warning  maintenance: number 1 names no server with "ead"',
+      'warning  alerts.overrides[0]: it holds for nothing: no server is called "x?"',
+      'warning  maintenance[0]: no server is called "ead*"',
     ],
   ],
   [
     "a feature that nobody has seen",
     '[[alerts.overrides]]\nfeature = "solver"\nenabled = false\n[[alerts.overrides]]\nserver = "eda"\nfeature = "sloven*"\nenabled = false\n',
     ["solver"],
-    ['warning  alerts.overrides: number 2 holds for nothing seen so far: server "eda", feature "sloven*"'],
+    ['warning  alerts.overrides[1]: it holds for nothing seen so far: server "eda", feature "sloven*"'],
   ],
   [
     "features of which nothing is known yet",
