@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 
 /** What an ELF header says about how its file wants to be started (System V ABI, chapters 4 and 5). */
 export interface ElfFile {
@@ -49,8 +49,10 @@ export function isElf(head: Uint8Array): boolean {
  * Null when the file is none or its header does not hold together. Throws what opening the file throws.
  */
 export function readElf(path: string): ElfFile | null {
-  const file = openSync(path, "r");
+  // A named pipe, whatever it does there, would have this wait for somebody to write.
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
+    if (!fstatSync(file).isFile()) return null;
     return parseElf((position, length) => {
       const bytes = Buffer.alloc(length);
       return bytes.subarray(0, readSync(file, bytes, 0, length, position));

@@ -84,10 +84,14 @@ export function syncToDisk(path: string): void {
   }
 }
 
-function ensureWritable(path: string): void {
-  if (!statSync(path).isFile()) {
+/** Throws StoreError where something else lies: SQLite would wait for ever at a named pipe. Does nothing where nothing lies. */
+export function refuseOther(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
     throw new StoreError("NOT_WRITABLE", `${path} is not a file`, `Move ${path} away.`);
-  }
+}
+
+function ensureWritable(path: string): void {
+  refuseOther(path);
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
   } catch (error) {

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { refuseOther } from "./files.ts";
 import { refuseStrange } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { asStoreError, corrupt, errorCode, notWritable } from "./store-error.ts";
@@ -43,6 +44,7 @@ export function inspectDatabase(directory: string): DatabaseVersions | null {
 function readHeader(path: string): Buffer | null {
   let file: number;
   try {
+    refuseOther(path);
     if (statSync(path).size === 0) return null;
     file = openSync(path, "r+");
   } catch (error) {

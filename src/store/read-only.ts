@@ -1,6 +1,7 @@
-import { Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { openReader } from "./backup/untouched.ts";
 import { assertOurs, schemaVersion } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { asStoreError, errorCode, StoreError } from "./store-error.ts";
@@ -16,8 +17,7 @@ export async function withDatabase<T>(directory: string, work: (sqlite: Database
   }
   let sqlite: Database | null = null;
   try {
-    sqlite = new Database(path, { readonly: true, strict: true });
-    sqlite.run("PRAGMA busy_timeout = 5000");
+    sqlite = openReader(path);
     sqlite.run("PRAGMA query_only = ON");
     assertOurs(sqlite, path, MIGRATIONS);
     const version = schemaVersion(sqlite);

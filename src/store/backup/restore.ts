@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { ensureDirectory, isSameFile, makePrivateFile, syncToDisk } from "../files.ts";
+import { ensureDirectory, isSameFile, makePrivateFile, refuseOther, syncToDisk } from "../files.ts";
 import { lockDirectory } from "../lock.ts";
 import { assertOurs } from "../migrate.ts";
 import { MIGRATIONS } from "../migrations.ts";
@@ -85,6 +85,7 @@ function bytesIn(from: string): number {
  * A damaged one stays as it is. Throws StoreError `FOREIGN` and `BUSY`.
  */
 function settle(path: string, now: number): { carried: Carried; unread: string | null } {
+  refuseOther(path);
   let sqlite: Database | null = null;
   try {
     sqlite = new Database(path, { readwrite: true, strict: true });

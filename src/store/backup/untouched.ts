@@ -1,6 +1,7 @@
 import { constants, Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { refuseOther } from "../files.ts";
 
 /**
  * A connection to a file that nobody works on, which leaves no trace. `immutable` keeps SQLite from making a -wal and a
@@ -15,6 +16,7 @@ export function openUntouched(path: string): Database {
 
 /** A connection for reading beside others that may write. */
 export function openReader(path: string): Database {
+  refuseOther(path);
   const sqlite = new Database(path, { readonly: true, strict: true });
   sqlite.run("PRAGMA busy_timeout = 5000");
   return sqlite;

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { errorCode } from "../store-error.ts";
 
 /** Layout: https://sqlite.org/fileformat2.html#the_database_header, numbers are big-endian. */
@@ -70,12 +70,14 @@ function sizeOf(path: string): number {
 function readStart(path: string, bytes: number): Buffer | null {
   let file: number;
   try {
-    file = openSync(path, "r");
+    // A named pipe would be waited for; that it is no file is said when it is opened as one.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (errorCode(error) === "ENOENT") return null;
     throw error;
   }
   try {
+    if (!fstatSync(file).isFile()) return null;
     const start = Buffer.alloc(bytes);
     return start.subarray(0, readSync(file, start, 0, bytes, 0));
   } finally {
