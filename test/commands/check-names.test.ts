@@ -1,9 +1,11 @@
-import { expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { createServers } from "../../src/store/servers.ts";
 import { monitored } from "../http/make.ts";
-import { open } from "../store/place.ts";
+import { cleanUp, open } from "../store/place.ts";
 import { createPlace, run } from "./rig.ts";
+
+afterEach(cleanUp);
 
 const SERVER = '[[servers]]\nid = "eda"\nmanager = "rlm"\naddress = "5053@127.0.0.1"\ntool = "/bin/sh"\n';
 const WINDOW = 'start = "2026-01-01T22:00:00Z"\nduration = "2h"\nevery = "day"\n';

@@ -79,14 +79,20 @@ export function createPacker({ store, open, clock }: PackerDeps): Packer {
     dropLoose.run(feature.id, at, end);
 
     const counted = rollupOf({ steps, end }, at, end);
-    const denials = countDenials(feature, at, end);
+    const hours = rollupHours.get.get(key)?.data ?? null;
+    // Sessions and denials of then may be gone: whom the hour knows already it does not forget.
+    const before =
+      hours !== null && at < reader.sessionsFrom()
+        ? unpackHours(dayAt, hours).find((one) => one.at === at)?.rollup
+        : undefined;
+    const denials = most(countDenials(feature, at, end), before?.denials ?? null);
     let users: readonly number[] = [];
     if (counted.groups.length > 0) {
       unstoredUsers.run(server, daemon, name, at, end);
       unstoredOpenUsers.run(server, daemon, name, end);
-      users = reader.users(feature, at, end);
+      const held = reader.users(feature, at, end);
+      users = before === undefined ? held : [...new Set([...held, ...before.users])].sort((a, b) => a - b);
     }
-    const hours = rollupHours.get.get(key)?.data ?? null;
     const rolled = withHourRollup(dayAt, hours, { at, rollup: { ...counted, users, denials } });
     if (hours !== null || rolled.length > 0) write(rollupHours, key, rolled);
   }
@@ -162,4 +168,8 @@ function carried(
   const held = samples.findLast((sample) => sample.at <= at);
   if (held === undefined || held.at < through.from || held.used === null) return [];
   return [{ ...held, at }];
+}
+
+function most(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : Math.max(a, b);
 }

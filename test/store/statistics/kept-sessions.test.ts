@@ -71,6 +71,13 @@ describe("where sessions are no longer kept", () => {
     expect(stats(FIRST + 10 * MINUTE, FIRST + 20 * MINUTE)).toMatchObject({ uniqueUsers: 1, averageUsed: 1 });
   });
 
+  test("users of hours that are rolled up again, because a log told of them late, are not forgotten", async () => {
+    const { rig, stats } = await forgetful();
+    rig.history().reopen(FIRST, FIRST + 2 * HOUR_MS);
+    rig.history().packAll();
+    expect(stats(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({ uniqueUsers: 4 });
+  });
+
   test("nobody knows whom fewer seats would have kept out", async () => {
     const { efficiency } = await forgetful();
     const affected = (row: ReturnType<typeof efficiency>) =>
