@@ -43,6 +43,8 @@ export interface RunningConfigDeps {
   readonly log: LogOf;
 }
 
+const NOT_TAKEN_UP = "http.tls_cert, http.tls_key: the files cannot be used; the log says why";
+
 export function createRunningConfig({ config, file, load, clock, log }: RunningConfigDeps): RunningConfig {
   let running = config;
   let runningFile = file;
@@ -55,7 +57,7 @@ export function createRunningConfig({ config, file, load, clock, log }: RunningC
     const refuse = (lines: readonly string[], problems: readonly string[] = lines): Reloaded => {
       for (const problem of lines) log("config").error("Config problem", { problem });
       log("config").error("The config was refused, the running one stays", { problems: lines.length });
-      last = { at, outcome: "refused", message: lines.join("\n") };
+      last = { at, outcome: "refused", message: problems.join("\n") };
       return { outcome: "refused", problems, needRestart: [] };
     };
     if (ended) return refuse(["licmond is ending"]);
@@ -75,7 +77,8 @@ export function createRunningConfig({ config, file, load, clock, log }: RunningC
     try {
       takeUp = prepare(next);
     } catch (error) {
-      return refuse([error instanceof Error ? error.message : String(error)]);
+      // What is answered over HTTP names no paths of the host.
+      return refuse([error instanceof Error ? error.message : String(error)], [NOT_TAKEN_UP]);
     }
     running = next;
     runningFile = loaded.file;

@@ -118,6 +118,12 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     hup(daemon);
     await until("the refusal is logged", () => daemon.output().includes("is not the key of") || undefined);
     expect(await servedTo(site)).toBe("two");
+    // What is answered names the settings; the host's paths are the log's.
+    const status = await daemon.get("/api/status", key, renewed);
+    const { lastReload } = (await status.json()) as { lastReload: { outcome: string; message: string } };
+    expect(lastReload.outcome).toBe("refused");
+    expect(lastReload.message).toContain("http.tls_cert");
+    expect(lastReload.message).not.toContain(site.folder);
     socket.close();
     await reader.cancel();
     expect(await daemon.stop()).toBe(0);
