@@ -2,8 +2,8 @@
  * One turn of the event loop for each who asks, in the order in which they ask. When several tools end at the same
  * moment, what their outputs make of work is done one by one, and requests are answered between.
  *
- * After each turn the next one waits twice as long as that turn took: polls that come thick and fast then have a third
- * of the loop, and the rest is the requests'. While polls are few nobody waits, the rest is over long before.
+ * After each turn the next one waits three times as long as that turn took: polls that come thick and fast then have a
+ * quarter of the loop, and the rest is the requests'. While polls are few nobody waits, the rest is over long before.
  */
 export function createTurns(deps: TurnsDeps = PROCESS): () => Promise<void> {
   const { now, afterLoop, rest } = deps;
@@ -28,8 +28,8 @@ export function createTurns(deps: TurnsDeps = PROCESS): () => Promise<void> {
   };
 }
 
-/** Times a turn. With once, answers of a large site were seen to take just under three times as long as at rest. */
-const REST = 2;
+/** Times a turn. The slowest answers of a large site took 3 times as long as at rest with 1, 2 to 3 times with 2, twice with 3. */
+const REST = 3;
 /** A process that was stopped for an hour, or a paused machine, owes nobody two hours. */
 const LONGEST_REST_MS = 50;
 
