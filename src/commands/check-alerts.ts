@@ -21,7 +21,7 @@ import { printTable } from "./table.ts";
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 /** Rules of which history keeps nothing to go by. */
-const NOT_KEPT: readonly AlertRule[] = ["stale", "unparsed", "disk"];
+const NOT_KEPT: readonly AlertRule[] = ["unparsed", "disk"];
 /** Subjects shown for one rule. */
 const MAX_SHOWN = 20;
 
@@ -85,6 +85,8 @@ function statuses(read: HistoryRead, server: MonitoredServer, replay: Replay): F
         ? [
             ["server_down", "down"],
             ["server_degraded", "degraded"],
+            // What a poll leaves that yields nothing although nobody says that the server is down.
+            ["stale", "unknown"],
           ]
         : [["daemon_down", "down"]];
     for (const [rule, status] of bad) {
@@ -101,7 +103,7 @@ function statuses(read: HistoryRead, server: MonitoredServer, replay: Replay): F
   return [...spans.values()].flatMap(({ subject, list }) =>
     replaySpans(
       subject,
-      subject.rule === "server_degraded" ? "warning" : "critical",
+      subject.rule === "server_degraded" || subject.rule === "stale" ? "warning" : "critical",
       list,
       {
         intervalMs: server.intervalMs,

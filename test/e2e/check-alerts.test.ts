@@ -33,6 +33,8 @@ test("check --alerts says of a history what the daemon made of it", async () => 
       { ...state(1, {}, { total: 6 }), members: ["up", "up", "down"] as const },
     ],
     ...[state(1), REFUSED, state(1), REFUSED, state(1), { ...state(1), daemon: "down" as const }, state(1)],
+    // A tool that says nothing at all, and then a server that is down behind it.
+    ...["", "", state(1), "", REFUSED, state(1)],
   ];
   for (const poll of polls) await at.poll(poll);
   // Long enough ago for its outcome to be settled.
@@ -64,10 +66,10 @@ test("check --alerts says of a history what the daemon made of it", async () => 
   expect(Object.fromEntries([...told].sort())).toEqual(Object.fromEntries([...counts].sort()));
   expect([...told.keys()].sort()).toEqual([
     ...["daemon_down", "denials solver", "expiry mesher", "held_too_long mesher", "queue solver"],
-    ...["seats_exhausted solver", "server_degraded", "server_down"],
+    ...["seats_exhausted solver", "server_degraded", "server_down", "stale"],
     ...["totals_changed mesher", "usage solver"],
   ]);
   expect(stdout).toMatch(/^usage +eda\/acmed\/solver +2 times .* 1 of 1 target$/m);
   expect(stdout).toMatch(/^queue +eda\/acmed\/solver +1 time .* 0 of 1 target$/m);
-  expect(stdout).toContain("Not told: stale, unparsed, disk. History keeps nothing to go by");
+  expect(stdout).toContain("Not told: unparsed, disk. History keeps nothing to go by");
 }, 60_000);
