@@ -53,7 +53,8 @@ test("demo: six servers or more, polled through real tool output, an address and
     logging: { state: string; source: string }[];
   };
   expect(page.total).toBeGreaterThan(40);
-  expect(page.denials[0]).toMatchObject({ attempts: 3, outcome: "denied" });
+  // The newest may be one that is tried again just now.
+  expect(page.denials).toContainEqual(expect.objectContaining({ attempts: 3, outcome: "denied" }));
   expect(page.logging).toMatchObject([{ state: "on", source: "debug_log" }]);
 
   expect(await daemon.stop()).toBe(0);
