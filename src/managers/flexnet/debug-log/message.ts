@@ -1,17 +1,8 @@
 import { isBlank, isDigit, skipBlanks } from "../scan.ts";
+import type { LicenseEvent } from "./event.ts";
 
 /** What stands behind `OUT: `, `DENIED: ` and their like. */
-export interface SeatWords {
-  readonly feature: string;
-  readonly user: string | null;
-  readonly host: string | null;
-  readonly data: string | null;
-  readonly count: number;
-  readonly reason: string | null;
-  readonly code: number | null;
-  readonly handle: string | null;
-  readonly version: string | null;
-}
+export type SeatWords = Omit<LicenseEvent, "kind" | "at" | "daemon">;
 
 const QUOTE = 0x22;
 const OPEN = 0x28;
