@@ -28,7 +28,9 @@ describe("on this host", () => {
 
   test("a port that listens is reachable, with its addresses and the time it took", async () => {
     const port = await ready;
+    const begun = performance.now();
     const [found] = await createReachability()([{ host: "127.0.0.1", port }]);
+    const took = performance.now() - begun;
     expect(found).toMatchObject({
       host: "127.0.0.1",
       port,
@@ -37,7 +39,7 @@ describe("on this host", () => {
       error: null,
     });
     expect(found?.connectMs).toBeGreaterThanOrEqual(0);
-    expect(found?.connectMs).toBeLessThan(500);
+    expect(found?.connectMs).toBeLessThanOrEqual(took + 1);
   });
 
   test("a port that does not listen is refused; a name that does not exist is said", async () => {

