@@ -49,7 +49,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 function serverSaying(text: string, ending = "ok", more: Partial<MonitoredServer> = {}): MonitoredServer {
   const file = join(folder, `${ending}.txt`);
   writeFileSync(file, text);
-  return server("a", { address: file, tool: [join(tools, "lmstat")], timeoutMs: 3000, ...more });
+  return server("a", { address: file, tool: [join(tools, "lmstat")], timeoutMs: 20_000, ...more });
 }
 
 function poller(more: Partial<PollerDeps> = {}) {

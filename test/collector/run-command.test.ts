@@ -13,7 +13,7 @@ const tools = join(import.meta.dir, "../fake-tools");
 const runner = createCommandRunner({
   path: "/usr/bin:/bin",
   home: "/nonexistent",
-  graceMs: 150,
+  graceMs: 800,
   quietMs: 100,
 });
 
@@ -27,7 +27,7 @@ const request = (tool: string, more: Partial<CommandRequest> & { mark?: string; 
   return {
     argv: [join(tools, tool), ...args],
     env: name === "" ? {} : { [name]: value },
-    timeoutMs: 5000,
+    timeoutMs: 30_000,
     ...rest,
   };
 };
@@ -92,7 +92,7 @@ describe("a command that ends by itself", () => {
 
   test("is found by name in the given $PATH", async () => {
     const named = createCommandRunner({ path: `/no/such/directory:${tools}`, home: "/" });
-    const result = await named.run({ argv: ["exit-241"], env: {}, timeoutMs: 5000 });
+    const result = await named.run({ argv: ["exit-241"], env: {}, timeoutMs: 30_000 });
     expect(result).toMatchObject({ started: true, exitCode: 241 });
   });
 });
@@ -101,17 +101,17 @@ describe("a command that does not end", () => {
   for (const tool of ["hang", "ignore-sigterm", "fork-and-hang"]) {
     test(`${tool}: is killed at its timeout with its whole group, and what it said is kept`, async () => {
       const text_ = mark();
-      const result = await ran(request(tool, { timeoutMs: 300, mark: text_ }));
+      const result = await ran(request(tool, { timeoutMs: 1000, mark: text_ }));
       expect(result).toMatchObject({ timedOut: true, exitCode: null, abandoned: false });
       expect(text(result.stdout)).toBe("begun\n");
-      expect(result.durationMs).toBeGreaterThanOrEqual(299);
+      expect(result.durationMs).toBeGreaterThanOrEqual(999);
       expect(await processesLeft(text_)).toEqual([]);
     });
   }
 
   test("SIGTERM comes first: a tool that heeds it needs no SIGKILL", async () => {
-    expect((await ran(request("hang", { timeoutMs: 200 }))).signal).toBe("SIGTERM");
-    expect((await ran(request("ignore-sigterm", { timeoutMs: 200 }))).signal).toBe("SIGKILL");
+    expect((await ran(request("hang", { timeoutMs: 500 }))).signal).toBe("SIGTERM");
+    expect((await ran(request("ignore-sigterm", { timeoutMs: 500 }))).signal).toBe("SIGKILL");
   });
 
   test("a grandchild that keeps stdout open is not waited for, and dies", async () => {
@@ -216,7 +216,7 @@ describe("a command that cannot start says why", () => {
   ] as const) {
     test(`${tool === tools ? "a directory" : tool.split("/").at(-1)}: ${reason}`, async () => {
       const path = tool.startsWith("<") ? join(folder, tool.slice(1, -1)) : tool;
-      const result = await runner.run({ argv: [path, "-a"], env: {}, timeoutMs: 1000 });
+      const result = await runner.run({ argv: [path, "-a"], env: {}, timeoutMs: 20_000 });
       expect(result).toMatchObject({ started: false, failure: { reason } });
     });
   }

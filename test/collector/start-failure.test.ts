@@ -135,7 +135,7 @@ test("a real program whose loader is gone: spawn says ENOENT, we say which loade
   program.write(gone, at);
   const tool = put("lmutil", program);
   const runner = createCommandRunner({ path: "/usr/bin:/bin", home: "/" });
-  const result = await runner.run({ argv: [tool, "lmstat"], env: {}, timeoutMs: 1000 });
+  const result = await runner.run({ argv: [tool, "lmstat"], env: {}, timeoutMs: 20_000 });
   expect(result).toMatchObject({ started: false, failure: { reason: "missing_loader", path: tool } });
   expect(!result.started && result.failure.message).toContain(gone);
 });

@@ -82,7 +82,7 @@ rules = ["usage"]
     return { daemon, firing, poll: () => fetch(`${url}/rescan`, { method: "POST", headers }) };
   };
   const until = async (done: () => boolean | Promise<boolean>) => {
-    const deadline = Date.now() + 10_000;
+    const deadline = Date.now() + 40_000;
     while (!(await done())) {
       if (Date.now() > deadline) throw new Error(`not in time: ${JSON.stringify(told)}`);
       await Bun.sleep(20);
