@@ -1,9 +1,12 @@
 /**
- * The least that streams events: `bun stream-bare-server.ts PORT RATE JSON` tells RATE events a second, each the given
- * JSON with its time renewed, to everyone on `/stream/logs` (each frame encoded once) and `/ws/logs` (published).
+ * The least that streams events: `bun stream-bare-server.ts PORT JSON`. `/tell?count=N&rate=R` has it tell N events, R a
+ * second, each the given JSON with its time renewed, to everyone on `/stream/logs` (each frame encoded once) and
+ * `/ws/logs` (published).
  */
-const [port, rate, json] = process.argv.slice(2);
-if (json === undefined) throw new Error("usage: stream-bare-server.ts PORT RATE JSON");
+import { pace } from "./pace.ts";
+
+const [port, json] = process.argv.slice(2);
+if (json === undefined) throw new Error("usage: stream-bare-server.ts PORT JSON");
 
 const controllers = new Set<ReadableStreamDefaultController<Uint8Array>>();
 const encoder = new TextEncoder();
@@ -12,8 +15,12 @@ const server = Bun.serve({
   hostname: "127.0.0.1",
   port: Number(port),
   fetch(request, server) {
-    const { pathname } = new URL(request.url);
+    const { pathname, searchParams } = new URL(request.url);
     if (pathname === "/") return new Response("ok");
+    if (pathname === "/tell") {
+      void pace(Number(searchParams.get("count")), Number(searchParams.get("rate")), tell);
+      return new Response("ok");
+    }
     if (pathname === "/ws/logs") {
       if (server.upgrade(request)) return;
       return new Response(null, { status: 400 });
@@ -39,12 +46,10 @@ const server = Bun.serve({
   },
 });
 
-setInterval(() => {
+function tell(): void {
   const now = new Date();
-  const event = json.replace(/"timestamp":"[^"]*"/, `"timestamp":"${now.toISOString()}"`);
+  const event = json?.replace(/"timestamp":"[^"]*"/, `"timestamp":"${now.toISOString()}"`) ?? "";
   const frame = encoder.encode(`event: log\nid: ${now.getTime()}\ndata: ${event}\n\n`);
   for (const controller of controllers) controller.enqueue(frame);
   server.publish("events", event);
-}, 1000 / Number(rate));
-
-export {};
+}

@@ -1,6 +1,7 @@
 /**
  * Holds streams open and counts what comes: `bun stream-readers.ts PORT PATH KEY COUNT`. A path under `/ws/` is a
- * WebSocket. Says `ready` once all are open; `mark` on stdin forgets what came so far, `stop` prints the counts as JSON.
+ * WebSocket. Says `ready` once all are open; `expect N` on stdin forgets what came so far, says `counting`, and `all` once
+ * N events have come; `stop` prints the counts as JSON.
  * A client of bytes, so that as little as may be of the machine goes into reading.
  */
 const [port, path = "", key, count] = process.argv.slice(2);
@@ -17,6 +18,7 @@ const UPGRADE = path.startsWith("/ws/")
   : "";
 
 let events = 0;
+let expected = Infinity;
 let closed = 0;
 let latenciesMs: number[] = [];
 
@@ -53,6 +55,9 @@ async function open(index: number): Promise<void> {
           else reject(new Error(text.slice(0, 500)));
         }
         rest = read(rest + text, index % WATCH_EVERY === 0);
+        if (events < expected) return;
+        expected = Infinity;
+        console.log("all");
       },
       close: () => void closed++,
       error: (_, cause) => reject(cause),
@@ -69,9 +74,11 @@ for (let first = 0; first < Number(count); first += BATCH) {
 console.log("ready");
 
 for await (const line of console) {
-  if (line === "mark") {
+  if (line.startsWith("expect ")) {
     events = 0;
     latenciesMs = [];
+    expected = Number(line.slice("expect ".length));
+    console.log("counting");
   }
   if (line === "stop") break;
 }

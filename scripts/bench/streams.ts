@@ -1,128 +1,128 @@
 import { join } from "node:path";
-import { cpuSeconds, residentMegabytes } from "./measure.ts";
+import { cpuSeconds, median, residentMegabytes } from "./measure.ts";
+import { pace } from "./pace.ts";
 import { freePort, type Place, startPlace, untilAnswers } from "./place.ts";
-import type { Bench, Row } from "./table.ts";
+import { startReaders } from "./stream-clients.ts";
+import type { Bench, Row, Spread } from "./table.ts";
 
 const CLIENTS = 1_000;
 const RATE = 50;
-const SECONDS = 6;
+/** Events of a round, and those before it that warm up what was connected anew. */
+const EVENTS = 200;
+const WARM_UP = 25;
+/** Both servers in turns, so that what else the machine does falls on both. */
+const ROUNDS = 5;
 const IDLE_CLIENTS = 5_000;
 const SSE = "/stream/logs?events=log";
 const WS = "/ws/logs";
 
-export interface Counts {
-  readonly events: number;
-  readonly closed: number;
-  readonly p50: number;
+/** A server that streams, and what makes it tell events. */
+interface Target {
+  readonly port: number;
+  readonly pid: number;
+  readonly key: string;
+  readonly path: string;
+  /** Has it tell `count` events, `RATE` a second; may be over before they are told. */
+  tell(count: number): Promise<void>;
+}
+
+interface FanOut {
+  /** Microseconds of the server's CPU for one event that reached one client. */
+  readonly cpuMicros: number;
+  /** From the event's own time to its arrival, ms. */
   readonly p99: number;
 }
 
-/** Readers in a process of their own. */
-export interface Readers extends AsyncDisposable {
-  mark(): Promise<void>;
-  stop(): Promise<Counts>;
+/** What it costs the target to tell all readers the events of a round, until the last of them has the last event. */
+async function fanOut({ port, pid, key, path, tell }: Target): Promise<FanOut> {
+  await using readers = await startReaders(port, path, key, CLIENTS);
+  const toldAll = async (count: number) => {
+    const { all } = await readers.expect(count * CLIENTS);
+    await Promise.all([tell(count), all]);
+  };
+  await toldAll(WARM_UP);
+  const before = await cpuSeconds(pid);
+  await toldAll(EVENTS);
+  const seconds = (await cpuSeconds(pid)) - before;
+  const { closed, events, p99 } = await readers.stop();
+  if (closed > 0) throw new Error(`${closed} of ${CLIENTS} readers were cut off`);
+  return { cpuMicros: (seconds * 1e6) / events, p99 };
 }
 
-export async function startReaders(port: number, path: string, key: string, count: number): Promise<Readers> {
-  const child = Bun.spawn(
-    [process.execPath, join(import.meta.dir, "stream-readers.ts"), String(port), path, key, String(count)],
-    { stdin: "pipe", stdout: "pipe", stderr: "inherit" },
-  );
-  const lines = linesOf(child.stdout);
-  if ((await lines.next()).value !== "ready") throw new Error("the readers did not connect");
+/** Both targets in turns. */
+async function inTurns(ours: Target, base: Target): Promise<{ ours: FanOut[]; base: FanOut[] }> {
+  const measured = { ours: [] as FanOut[], base: [] as FanOut[] };
+  for (let round = 0; round < ROUNDS; round++) {
+    measured.ours.push(await fanOut(ours));
+    measured.base.push(await fanOut(base));
+  }
+  return measured;
+}
+
+function targetOf(place: Place, path: string): Target {
+  const { url, port, pid, key } = place;
+  // Every request is a log event.
+  const request = () => fetch(`${url}/api/ping`).then((answer) => answer.arrayBuffer());
   return {
-    async mark() {
-      child.stdin.write("mark\n");
-      await child.stdin.flush();
-    },
-    async stop() {
-      child.stdin.write("stop\n");
-      await child.stdin.flush();
-      return JSON.parse((await lines.next()).value ?? "null") as Counts;
-    },
-    async [Symbol.asyncDispose]() {
-      child.kill();
-      await child.exited;
+    ...{ port, pid, key, path },
+    async tell(count) {
+      const answers: Promise<unknown>[] = [];
+      await pace(count, RATE, () => void answers.push(request()));
+      await Promise.all(answers);
     },
   };
 }
 
-async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, string> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const bytes of stream) {
-    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
+interface BareServer extends AsyncDisposable {
+  readonly port: number;
+  readonly pid: number;
+}
+
+async function startBare(event: string): Promise<BareServer> {
+  const port = freePort();
+  const server = Bun.spawn(
+    [process.execPath, join(import.meta.dir, "stream-bare-server.ts"), String(port), event],
+    { stdin: "ignore", stdout: "inherit", stderr: "inherit" },
+  );
+  const dispose = async () => {
+    server.kill();
+    await server.exited;
+  };
+  try {
+    await untilAnswers(`http://127.0.0.1:${port}/`, () => server.exitCode !== null);
+    return { port, pid: server.pid, [Symbol.asyncDispose]: dispose };
+  } catch (cause) {
+    await dispose();
+    throw cause;
   }
-  return rest;
 }
 
-interface FanOut {
-  /** Microseconds of CPU for one event that reached one client. */
-  readonly cpuMicros: number;
-  readonly counts: Counts;
-}
-
-/** What it costs a process to tell all readers `RATE` events a second, made by `tick`. */
-async function fanOut(
-  port: number,
-  path: string,
-  key: string,
-  pid: number,
-  tick: () => void,
-): Promise<FanOut> {
-  await using readers = await startReaders(port, path, key, CLIENTS);
-  const timer = setInterval(tick, 1000 / RATE);
-  await Bun.sleep(1_500);
-  await readers.mark();
-  const before = await cpuSeconds(pid);
-  await Bun.sleep(SECONDS * 1_000);
-  const seconds = (await cpuSeconds(pid)) - before;
-  clearInterval(timer);
-  const counts = await readers.stop();
-  if (counts.closed > 0) throw new Error(`${counts.closed} of ${CLIENTS} readers were cut off`);
-  const expected = CLIENTS * RATE * SECONDS;
-  if (counts.events < expected * 0.9) throw new Error(`${counts.events} events came, not ${expected}`);
-  return { cpuMicros: (seconds * 1e6) / counts.events, counts };
+function bareTarget({ port, pid }: BareServer, path: string): Target {
+  return {
+    ...{ port, pid, key: "none", path },
+    tell: async (count) => void (await fetch(`http://127.0.0.1:${port}/tell?count=${count}&rate=${RATE}`)),
+  };
 }
 
 /** An event as licmond tells it, for the bare server to tell too. */
 async function oneEvent({ url, key }: Place): Promise<string> {
-  const answer = await fetch(`${url}/api/logs/recent?lines=1&levels=debug`, {
-    headers: { "X-API-Key": key },
-  });
-  const text = await answer.text();
-  const event = /"logs":\[(\{.*\})\]/.exec(text)?.[1];
+  const ask = async () => {
+    const answer = await fetch(`${url}/api/logs/recent?lines=1&levels=debug`, {
+      headers: { "X-API-Key": key },
+    });
+    const text = await answer.text();
+    return { text, event: /"logs":\[(\{.*"path":"\/api\/ping".*\})\]/.exec(text)?.[1] };
+  };
+  await (await fetch(`${url}/api/ping`)).arrayBuffer();
+  // Its commit takes some milliseconds.
+  await Bun.sleep(200);
+  const { text, event } = await ask();
   if (event === undefined) throw new Error(`no event: ${text.slice(0, 300)}`);
   return event;
 }
 
-async function withBareServer<T>(
-  rate: number,
-  event: string,
-  work: (port: number, pid: number) => Promise<T>,
-): Promise<T> {
-  const port = freePort();
-  const server = Bun.spawn(
-    [process.execPath, join(import.meta.dir, "stream-bare-server.ts"), String(port), String(rate), event],
-    { stdin: "ignore", stdout: "inherit", stderr: "inherit" },
-  );
-  try {
-    await untilAnswers(`http://127.0.0.1:${port}/`, () => server.exitCode !== null);
-    return await work(port, server.pid);
-  } finally {
-    server.kill();
-    await server.exited;
-  }
-}
-
-function bareFanOut(path: string, event: string): Promise<FanOut> {
-  return withBareServer(RATE, event, (port, pid) => fanOut(port, path, "none", pid, () => {}));
-}
-
 /** KB of its own that a process keeps for one more reader to whom nothing is told. */
-async function idleKilobytes(port: number, path: string, key: string, pid: number): Promise<number> {
+async function idleKilobytes({ port, path, key, pid }: Omit<Target, "tell">): Promise<number> {
   // What the first readers bring into memory once is no reader's.
   await using _first = await startReaders(port, path, key, 50);
   await Bun.sleep(1_000);
@@ -136,31 +136,37 @@ async function idleKilobytes(port: number, path: string, key: string, pid: numbe
 async function idleRow(): Promise<Row> {
   // Nothing is told at this level while the readers come.
   await using place = await startPlace({ outputs: [], logLevel: "info", streams: IDLE_CLIENTS + 100 });
-  const ours = await idleKilobytes(place.port, SSE, place.key, place.pid);
-  const baseline = await withBareServer(0.001, "{}", (port, pid) => idleKilobytes(port, SSE, "none", pid));
+  const ours = await idleKilobytes({ ...place, path: SSE });
+  await using bare = await startBare("{}");
+  const baseline = await idleKilobytes({ ...bare, path: SSE, key: "none" });
   return {
     what: `memory of an idle event stream, ${IDLE_CLIENTS} of them`,
     ...{ ours, baseline, unit: "KB", bound: { of: "ours", atMost: 20 } },
   };
 }
 
-function rowsOf(what: string, ours: FanOut, base: FanOut): Row[] {
+function rowsOf(what: string, { ours, base }: { ours: FanOut[]; base: FanOut[] }): Row[] {
+  const row = (of: (fanOut: FanOut) => number) => ({
+    ours: median(ours.map(of)),
+    baseline: median(base.map(of)),
+    spread: { ours: spreadOf(ours.map(of)), baseline: spreadOf(base.map(of)) },
+  });
   return [
     {
       what: `${what}: CPU of an event at a client, ${CLIENTS} × ${RATE}/s`,
-      ours: ours.cpuMicros,
-      baseline: base.cpuMicros,
-      unit: "µs",
-      bound: { of: "ratio", atMost: 1.5 },
+      ...row(({ cpuMicros }) => cpuMicros),
+      ...{ unit: "µs", bound: { of: "ratio", atMost: 1.5 } },
     },
     {
       what: `${what}: p99 from the log call to the client`,
-      ours: ours.counts.p99,
-      baseline: base.counts.p99,
-      unit: "ms",
-      bound: { of: "ours", atMost: 50 },
+      ...row(({ p99 }) => p99),
+      ...{ unit: "ms", bound: { of: "ours", atMost: 50 } },
     },
   ];
+}
+
+function spreadOf(samples: readonly number[]): Spread {
+  return { from: Math.min(...samples), to: Math.max(...samples) };
 }
 
 export const streams: Bench = {
@@ -168,19 +174,9 @@ export const streams: Bench = {
   what: `${CLIENTS} readers × ${RATE} events/s beside a bare Bun.serve; memory of ${IDLE_CLIENTS} idle readers`,
   async run(): Promise<Row[]> {
     await using place = await startPlace({ outputs: [], logLevel: "debug", streams: CLIENTS + 10 });
-    // Every request is a log event.
-    const tick = () => void fetch(`${place.url}/api/ping`).then((answer) => answer.arrayBuffer());
-    tick();
-    await Bun.sleep(200);
-    const event = await oneEvent(place);
-    const sse = await fanOut(place.port, SSE, place.key, place.pid, tick);
-    const bareSse = await bareFanOut("/stream/logs", event);
-    const socket = await fanOut(place.port, WS, place.key, place.pid, tick);
-    const bareSocket = await bareFanOut("/ws/logs", event);
-    return [
-      ...rowsOf("event stream", sse, bareSse),
-      ...rowsOf("WebSocket", socket, bareSocket),
-      await idleRow(),
-    ];
+    await using bare = await startBare(await oneEvent(place));
+    const sse = await inTurns(targetOf(place, SSE), bareTarget(bare, "/stream/logs"));
+    const socket = await inTurns(targetOf(place, WS), bareTarget(bare, "/ws/logs"));
+    return [...rowsOf("event stream", sse), ...rowsOf("WebSocket", socket), await idleRow()];
   },
 };

@@ -3,12 +3,19 @@ export type Bound =
   | { readonly of: "ratio" | "ours"; readonly atMost: number }
   | { readonly of: "ratio" | "ours"; readonly atLeast: number };
 
+export interface Spread {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** One figure beside what the same machine does, in the same run, without licmond. */
 export interface Row {
   readonly what: string;
   readonly ours: number;
   /** Null where only the figure itself says something. */
   readonly baseline: number | null;
+  /** The least and the most of several rounds, of which the figures are the medians. */
+  readonly spread?: { readonly ours: Spread; readonly baseline: Spread };
   readonly unit: string;
   /** Null for figures that are just told. */
   readonly bound: Bound | null;
@@ -42,8 +49,8 @@ export function tableOf(rows: readonly Row[]): string {
     const ratio = ratioOf(row);
     return [
       row.what,
-      `${figure(row.ours)} ${row.unit}`,
-      row.baseline === null ? "" : `${figure(row.baseline)} ${row.unit}`,
+      `${figure(row.ours)}${spreadText(row.spread?.ours)} ${row.unit}`,
+      row.baseline === null ? "" : `${figure(row.baseline)}${spreadText(row.spread?.baseline)} ${row.unit}`,
       ratio === null ? "" : `${figure(ratio)} ×`,
       boundText(row) + (holds(row) ? "" : "  MISSED"),
     ];
@@ -64,6 +71,10 @@ function boundText({ bound, unit }: Row): string {
   if (bound === null) return "";
   const suffix = bound.of === "ratio" ? "×" : unit;
   return "atMost" in bound ? `≤ ${bound.atMost} ${suffix}` : `≥ ${bound.atLeast} ${suffix}`;
+}
+
+function spreadText(spread: Spread | undefined): string {
+  return spread === undefined ? "" : ` (${figure(spread.from)}–${figure(spread.to)})`;
 }
 
 function figure(value: number): string {
