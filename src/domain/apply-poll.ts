@@ -102,7 +102,8 @@ export function markStale(picture: ServerPicture): ServerPicture {
 /** A reading without member lines (RLM's ISV part alone) still proves that somebody answered. */
 function statusOfReading(reading: Reading): ServerStatus {
   const status = serverStatus(reading.members, reading.daemons);
-  return status === "unknown" && reading.features.some((feature) => feature.error === null) ? "up" : status;
+  const answered = reading.features.some((feature) => feature.error === null && feature.fromFile !== true);
+  return status === "unknown" && answered ? "up" : status;
 }
 
 /** Members, daemons and status after a poll that failed: what it says of them, else what is certain. */
@@ -143,23 +144,33 @@ function layOver(
 ): readonly FeaturePicture[] {
   const known = new Map(before.map((feature) => [featureKey(feature.daemon, feature.name), feature]));
   const daemonStatus = new Map(reading.daemons.map((daemon) => [daemon.name, daemon.status]));
+  const isUp = (daemon: string) => (daemonStatus.get(daemon) ?? "up") === "up";
+  /** The feature as one that this reading lacks; null when that makes it one too many. */
+  const missedOnce = (feature: FeaturePicture): FeaturePicture | null => {
+    const missed = feature.missed + (!reading.cut && isUp(feature.daemon) ? 1 : 0);
+    return missed < MISSED_UNTIL_REMOVED ? staleFeature(feature, missed) : null;
+  };
+
   const features = mergeBlocks(reading.features).map((block) => {
     const key = featureKey(block.daemon, block.name);
     const previous = known.get(key) ?? null;
     known.delete(key);
     // "No such feature exists" for every feature is how lmstat says that their daemon is not up.
-    const daemonUp = (daemonStatus.get(block.daemon) ?? "up") === "up";
-    if (block.error !== null && !daemonUp) return unread(block, previous);
-    return readFeature(block, collectedAt, previous);
+    if (block.error !== null && !isUp(block.daemon)) return unread(block, previous);
+    // A license file knows nothing of the use: what a server said of it is missing, not gone.
+    const kept =
+      block.fromFile === true && previous !== null && knowsUse(previous) ? missedOnce(previous) : null;
+    return kept ?? readFeature(block, collectedAt, previous);
   });
-
   for (const missing of known.values()) {
-    const status = daemonStatus.get(missing.daemon);
-    const proof = !reading.cut && (status === undefined || status === "up");
-    const missed = missing.missed + (proof ? 1 : 0);
-    if (missed < MISSED_UNTIL_REMOVED) features.push(staleFeature(missing, missed));
+    const kept = missedOnce(missing);
+    if (kept !== null) features.push(kept);
   }
   return features;
+}
+
+function knowsUse({ used, checkouts, reservations, queue }: FeaturePicture): boolean {
+  return used !== null || checkouts.length + reservations.length + queue.length > 0;
 }
 
 function unread(block: FeatureReading, previous: FeaturePicture | null): FeaturePicture {

@@ -94,6 +94,8 @@ export interface FeatureReading {
   readonly consistency: Consistency;
   /** The text ended inside this block. */
   readonly cut: boolean;
+  /** Known from a license file alone (the table of `lmstat -i`): no server was asked for its use. */
+  readonly fromFile?: true;
 }
 
 /**

@@ -152,6 +152,42 @@ describe("a feature that a reading lacks", () => {
   });
 });
 
+describe("a feature whose use was not asked for: only the license file's table has it", () => {
+  const pools = [pool({ total: 10, kind: "unknown" })];
+  const fromFile = feature({ used: null, checkouts: [], pools, fromFile: true });
+
+  test("keeps what is known of its use, like one that is missing, until a second reading in a row", () => {
+    const once = next(good(), { features: [fromFile] });
+    expect(only(once)).toMatchObject({ state: "stale", total: 10, used: 1, collectedAt: NOON });
+    expect(only(once).checkouts).toHaveLength(1);
+    expect(only(next(once, { features: [fromFile] }))).toMatchObject({
+      state: "ok",
+      total: 10,
+      used: null,
+      checkouts: [],
+    });
+    expect(only(next(once, {}))).toMatchObject({ state: "ok", used: 1 });
+  });
+
+  test("keeps it for good while the texts are cut", () => {
+    let picture = good();
+    for (let poll = 0; poll < 4; poll++) picture = next(picture, { features: [fromFile], cut: true });
+    expect(only(picture)).toMatchObject({ state: "stale", used: 1, collectedAt: NOON });
+  });
+
+  test("is read at once when nothing of its use is known", () => {
+    const found = only(next(null, { features: [fromFile] }));
+    expect(found).toMatchObject({ state: "ok", total: 10, used: null });
+    expect(only(next(next(null, { features: [fromFile] }), { features: [fromFile] })).state).toBe("ok");
+  });
+
+  test("proves nobody to be up: no server was asked", () => {
+    const alone = { members: [], daemons: [], features: [fromFile] };
+    expect(next(null, alone).status).toBe("unknown");
+    expect(next(null, { ...alone, features: [feature()] }).status).toBe("up");
+  });
+});
+
 describe("the server", () => {
   test("is initially unknown and failed, with null for every number", () => {
     expect(initialPicture(server())).toMatchObject({

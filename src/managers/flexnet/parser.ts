@@ -219,7 +219,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
         daemons: [...daemons.values()],
         features: [
           ...blocks.map((known) => closeBlock(known, cut && known === open)),
-          ...added.map((known) => closeBlock(known, false)),
+          ...added.map((known) => ({ ...closeBlock(known, false), fromFile: true as const })),
         ],
         errors,
         unparsedLines,

@@ -362,6 +362,7 @@ function unlistedOf(context: Context, daemon: string, name: string): fc.Arbitrar
         used: null,
         unlimited,
         error: null,
+        fromFile: true,
         pools: drafts.map((draft) => ({
           number: null,
           version: draft.version,

@@ -129,7 +129,7 @@ describe("features that stand in the table alone", () => {
       around(table(["G 1.0 5 vend permanent", "G 2.0 1 vend permanent", "H 1 1 dead permanent"])),
     );
     expect(reading.features).toMatchObject([
-      { daemon: "vend", name: "G", total: 6, used: null, consistency: "ok", checkouts: [] },
+      { daemon: "vend", name: "G", total: 6, used: null, consistency: "ok", checkouts: [], fromFile: true },
     ]);
   });
 
@@ -152,8 +152,8 @@ describe("features that stand in the table alone", () => {
   test("are all there is when only the table was printed", () => {
     const reading = readText(`${table(["G 1.0 uncounted v permanent", "H 1.0 5 w 1-jan-0"]).join("\n")}\n`);
     expect(reading.features).toMatchObject([
-      { daemon: "v", name: "G", total: null, used: null, unlimited: true },
-      { daemon: "w", name: "H", total: 5, used: null, unlimited: false },
+      { daemon: "v", name: "G", total: null, used: null, unlimited: true, fromFile: true },
+      { daemon: "w", name: "H", total: 5, used: null, unlimited: false, fromFile: true },
     ]);
     expect(reading).toMatchObject({ recognised: true, unparsedLines: 0 });
   });
