@@ -118,6 +118,8 @@ export function createBus({ ids, sink, timers, onStore }: BusDeps): Bus {
   /** Commits a group; when that fails, its facts one by one, so that one bad item takes no other with it. */
   const commitGroup = (items: readonly Item[]): Published[] => {
     const told: Published[] = [];
+    /** Something was stored. That a metrics sample went through shows nothing: it asks nothing of the store. */
+    let works = holes.list.length > 0 || items.some(hasToBeStored);
     let error = tryWrite(items);
     if (error === null) {
       for (const { events, done } of items) {
@@ -125,16 +127,18 @@ export function createBus({ ids, sink, timers, onStore }: BusDeps): Bus {
         done?.(null);
       }
     } else {
+      works = false;
       for (const item of items) {
         const itemError = items.length === 1 ? error : tryWrite([item]);
         if (itemError !== null) error = itemError;
+        else works ||= hasToBeStored(item);
         told.push(...(itemError === null ? item.events : item.events.map(unstored)));
         item.done?.(itemError);
       }
     }
     const failed = told.some((event) => !event.stored && event.event.type !== "metrics");
     if (failed) holes.note(told);
-    if (failed !== failing) {
+    if (failed ? !failing : failing && works) {
       failing = failed;
       onStore(failed ? "failing" : "working", error);
     }
@@ -188,6 +192,10 @@ export function createBus({ ids, sink, timers, onStore }: BusDeps): Bus {
     lastPublished: () => lastPublished,
     holes: () => holes.list,
   };
+}
+
+function hasToBeStored({ work, events }: Item): boolean {
+  return work !== null || events.some(({ stored }) => stored);
 }
 
 function unstored(event: Published): Published {

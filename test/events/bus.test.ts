@@ -123,6 +123,31 @@ describe("the bus", () => {
     expect(states).toEqual(["failing", "working"]);
   });
 
+  test("takes nothing that stores nothing for a sign that the store works again", () => {
+    const { bus, store, states, tick } = rig();
+    const sample = () =>
+      bus.sample({
+        type: "metrics",
+        ...{ cpu: 1, memory: 1, system: { cpu: 1, memory: 1, disk: 1 } },
+        licenses: { total: 1, used: 0, utilization: 0 },
+      });
+    sample();
+    tick();
+    store.full = true;
+    bus.emit(line("lost"));
+    tick();
+    sample();
+    tick();
+    bus.emit(line("lost too"));
+    tick();
+    expect(states).toEqual(["failing"]);
+    store.full = false;
+    sample();
+    tick();
+    // The note of the hole is stored with it.
+    expect(states).toEqual(["failing", "working"]);
+  });
+
   test("what a listener emits is told in the same flush, behind", () => {
     const { bus, told } = rig();
     let once = true;
