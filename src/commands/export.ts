@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { EXPORT_TABLES, type ExportTable } from "../store/export-tables.ts";
 import { readConfig, withConfigOption } from "./config-option.ts";
-import { type CommandIo, EXIT_USAGE, fail } from "./io.ts";
+import { type CommandIo, EXIT_USAGE, fail, StdoutError } from "./io.ts";
 
 const DAY_MS = 86_400_000;
 const FORMATS = ["csv", "json"] as const;
@@ -69,6 +69,7 @@ Examples:
           },
         });
       } catch (error) {
+        if (error instanceof StdoutError) return;
         if (error instanceof StoreError) return fail(io, `${error.message}. ${error.fix}`);
         if (!(error instanceof Error) || !("code" in error)) throw error;
         fail(io, `${output ?? "stdout"} cannot be written: ${error.message}`);

@@ -10,7 +10,10 @@ export interface CommandIo {
   /** Bytes of stdin, to its end. */
   stdin(): Promise<Uint8Array>;
   out(text: string): void;
-  /** Waits until all that was written so far is out of the process: who writes much must not pile it up. */
+  /**
+   * Waits until all that was written so far is out of the process: who writes much must not pile it up. Rejects with
+   * {@link StdoutError} when it is not: that has been told, and the process will fail.
+   */
   flushed(): Promise<void>;
   err(text: string): void;
   /** 0 ok, 1 failure, 2 usage, 3 where a command says so; the last call counts. */
@@ -24,20 +27,36 @@ export interface CommandIo {
 export const EXIT_FAILURE = 1;
 export const EXIT_USAGE = 2;
 
+/** Nobody takes what is written to stdout: who reads has gone, or the disk is full. */
+export class StdoutError extends Error {
+  override readonly name = "StdoutError";
+}
+
 /** The world of a real process. `end` ends it with its exit code. */
 export function processIo(): CommandIo & { end(): Promise<never> } {
-  // `licmond openapi | head`: whoever reads may go early. Anything else, e.g. a full disk, is a failure.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  let lost: StdoutError | null = null;
+  // `licmond openapi | head`: whoever reads may go early. Anything else, e.g. a full disk, is a failure that is told.
+  const lose = (error: NodeJS.ErrnoException) => {
     process.exitCode = EXIT_FAILURE;
+    if (lost !== null) return;
+    lost = new StdoutError(error.message, { cause: error });
     if (error.code !== "EPIPE") process.stderr.write(`licmond: stdout cannot be written: ${error.message}\n`);
-  });
+  };
+  process.stdout.on("error", lose);
   // A daemon goes on when nobody reads its words any more; there is nobody left to be told.
   process.stderr.on("error", () => {});
   let written: Promise<void> = Promise.resolve();
   const write = (stream: NodeJS.WriteStream, text: string) => {
     // A write of nothing would be done before those in front of it.
     if (text === "") return;
-    const done = new Promise<void>((resolve) => void stream.write(text, () => resolve()));
+    const done = new Promise<void>(
+      (resolve) =>
+        void stream.write(text, (error) => {
+          // The event comes later than this: the process may have ended by then.
+          if (error && stream === process.stdout) lose(error);
+          resolve();
+        }),
+    );
     written = Promise.all([written, done]).then(() => {});
   };
   return {
@@ -45,7 +64,10 @@ export function processIo(): CommandIo & { end(): Promise<never> } {
     build: buildInfo(),
     stdin: async () => new Uint8Array(await Bun.stdin.arrayBuffer()),
     out: (text) => write(process.stdout, text),
-    flushed: () => written,
+    flushed: async () => {
+      await written;
+      if (lost !== null) throw lost;
+    },
     err: (text) => write(process.stderr, text),
     exitCode: (code) => {
       process.exitCode = code;

@@ -98,6 +98,26 @@ test("every list and export as CSV: whole, counted, and nothing in it that a spr
   }
 }, 60_000);
 
+test("what stdout cannot take is a failure that is told: never a whole export in a cut file", async () => {
+  await using site = await createAlertSite();
+  await site.write("");
+  {
+    await using at = await site.watch();
+    await at.poll({ features: { solver: { total: 3, used: 1 } } });
+  }
+  for (const args of [["export", "sessions"], ["export", "logs", "--format", "json"], ["openapi"]]) {
+    const child = Bun.spawn([BINARY, ...args, "--config", site.config], {
+      ...{ stdin: "ignore", stdout: Bun.file("/dev/full"), stderr: "pipe" },
+    });
+    const stderr = await child.stderr.text();
+    expect([args, await child.exited, stderr]).toEqual([
+      args,
+      1,
+      expect.stringMatching(/^(Exporting \w+ …\n)?licmond: stdout cannot be written: .*ENOSPC.*\n$/),
+    ]);
+  }
+}, 30_000);
+
 describe("on a terminal", () => {
   /** What a terminal shows of a command. */
   async function onTerminal(command: string): Promise<{ text: string; exitCode: number }> {
