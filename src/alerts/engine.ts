@@ -15,7 +15,7 @@ import type { SettingsOf } from "./settings.ts";
 import { createTeller } from "./tell.ts";
 
 /** Things that come by time alone (dates, reminders, a full disk) are looked at this often. */
-const TICK_MS = 60_000;
+export const TICK_MS = 60_000;
 /** A denial counts as over after this time. */
 const DENIALS_LAST_MS = 3_600_000;
 
@@ -78,6 +78,8 @@ export interface AlertEngineDeps {
   readonly settings: () => EngineSettings;
   /** Percent of the storage's file system that is used; null when unknown. */
   readonly disk: () => number | null;
+  /** Is given each look at it, and keeps it for history. */
+  readonly diskFill: { look(percent: number | null, at: number): void; save(): Promise<void> };
   readonly clock: Clock;
   readonly timers: { after(ms: number, run: () => void): () => void };
   readonly log: Log;
@@ -85,7 +87,7 @@ export interface AlertEngineDeps {
 
 /** Looks at every new picture and at the clock, and keeps the alerts. */
 export function createAlertEngine(deps: AlertEngineDeps): AlertEngine {
-  const { rows, commit, outbox, live, settings, disk, clock, timers, log } = deps;
+  const { rows, commit, outbox, live, settings, disk, diskFill, clock, timers, log } = deps;
   const teller = createTeller({
     targets: () => settings().targets,
     nextId: outbox.nextId,
@@ -131,6 +133,7 @@ export function createAlertEngine(deps: AlertEngineDeps): AlertEngine {
     }
     const full = subjectOf("disk", null, THE_SERVER);
     const used = disk();
+    diskFill.look(used, at);
     if (used !== null) judge.see(full, diskLevel(used), at, "poll", (level) => diskFinding(used, level));
     remind();
     save();
@@ -220,7 +223,7 @@ export function createAlertEngine(deps: AlertEngineDeps): AlertEngine {
       unsubscribe();
       cancelTimer();
       save();
-      await running;
+      await Promise.all([running, diskFill.save()]);
     },
     counts: book.counts,
     firing: () => [...book.firing.values()],

@@ -3,12 +3,10 @@ import { featureKey } from "../domain/merge-blocks.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import type { Book } from "./book.ts";
 import { type Judge, longestSilence, subjectOf } from "./judge.ts";
-import { compareTotals, TOTALS_LAST_MS, totalFinding, unparsedFinding } from "./rules/baseline.ts";
+import { compareTotals, TOTALS_LAST_MS, totalFinding } from "./rules/baseline.ts";
 import { THE_SERVER } from "./rules/rule.ts";
 import { PICTURE_RULES } from "./rules/rules.ts";
-
-/** Unknown lines that stay for so long are what is usual from then on. */
-const UNPARSED_LAST_MS = 24 * 3_600_000;
+import { compareUnparsed, unparsedFinding, unparsedUsualAt } from "./rules/unparsed.ts";
 
 /** What a poll of one server is looked at for. */
 export interface PollLooks {
@@ -32,9 +30,9 @@ export function createPollLooks(book: Book, judge: Judge): PollLooks {
       else judge.happen(subject, totalFinding(change), at, TOTALS_LAST_MS, "tell-again");
     }
     const lines = picture.unparsedLines;
-    const usual = lines === 0 ? 0 : (baseline?.unparsed ?? lines);
+    const { usual, level } = compareUnparsed(lines, baseline?.unparsed ?? null);
     const subject = subjectOf("unparsed", server, THE_SERVER);
-    judge.see(subject, lines > usual ? 1 : 0, at, "poll", () => unparsedFinding(server, lines, usual));
+    judge.see(subject, level, at, "poll", () => unparsedFinding(server, lines, usual));
     book.setBaseline(server, { totals, unparsed: usual });
   }
 
@@ -64,10 +62,12 @@ export function createPollLooks(book: Book, judge: Judge): PollLooks {
       if (after.error === null && after.collectedAt === at) compare(after, at);
       removeGone(after, at);
     },
-    accept({ server: { id: server }, unparsedLines }: ServerPicture, at: number): void {
+    accept({ server: { id: server }, unparsedLines, error }: ServerPicture, at: number): void {
+      // What a poll that failed left behind says nothing of what is usual.
+      if (error !== null) return;
       const alert = book.firing.get(subjectKey(subjectOf("unparsed", server, THE_SERVER)));
       const baseline = book.baseline(server);
-      if (alert === undefined || baseline === null || at - alert.startedAt < UNPARSED_LAST_MS) return;
+      if (alert === undefined || baseline === null || at < unparsedUsualAt(alert.startedAt)) return;
       book.setBaseline(server, { ...baseline, unparsed: unparsedLines });
       book.resolve(alert, at);
     },

@@ -1,20 +1,11 @@
 import type { AlertRule, AlertSubject, Severity } from "../domain/alerts.ts";
 import { percent } from "../domain/feature-picture.ts";
 import type { Series, Step } from "../domain/history.ts";
+import { createLooks, type Firing } from "./replay-looks.ts";
 import { TOTALS_LAST_MS } from "./rules/baseline.ts";
 import { isExhausted, usageLevel } from "./rules/feature-rules.ts";
 import type { SubjectSettings } from "./settings.ts";
-import { isSame, type Needs, step, UNWATCHED, type Watch } from "./watch.ts";
-
-/** A time for which an alert would have fired. */
-export interface Firing {
-  readonly subject: AlertSubject;
-  /** The worst of it. */
-  readonly severity: Severity;
-  readonly from: number;
-  /** Null when it would fire still. */
-  readonly until: number | null;
-}
+import type { Needs } from "./watch.ts";
 
 /** A thing looked at over time: 0 is well, null is not known. */
 interface Replayed {
@@ -62,40 +53,25 @@ function replay(
   const { featureFailures: failures, recoveries, forMs } = settings;
   const needs: Needs = { failures, recoveries, forMs };
   const subject: AlertSubject = { rule, ...feature, detail: null };
-  const firings: Firing[] = [];
-  let watch: Watch = UNWATCHED;
-  let begun: { from: number; worst: number } | null = null;
+  const looks = createLooks({
+    ...{ subject, needs, inMaintenance },
+    severityOf: (level) => (rule === "usage" && level === 2 ? "critical" : "warning"),
+  });
   let lastLook: number | null = null;
-  const severityOf = (level: number): Severity => (rule === "usage" && level === 2 ? "critical" : "warning");
 
   steps.forEach((current, index) => {
     const level = levelOf(current);
     if (level === null) return;
     const until = steps[index + 1]?.at ?? end;
     for (let at = current.at; at < until; at += intervalMs) {
-      const skipped = level > 0 && inMaintenance(at);
       const gap: boolean = lastLook !== null && at - lastLook > 2 * intervalMs + timeoutMs;
       lastLook = at;
-      if (skipped) continue;
-      const next = step(watch, level, at, gap, needs);
-      const settled = isSame(next, watch) && at - current.at >= forMs;
-      watch = next;
-      if (watch.level > 0)
-        begun = { from: begun?.from ?? at, worst: Math.max(begun?.worst ?? 0, watch.level) };
-      else if (begun !== null) {
-        firings.push({ subject, severity: severityOf(begun.worst), from: begun.from, until: at });
-        begun = null;
-      }
       // The same numbers again change nothing more.
-      if (settled) break;
+      if (looks.look(level, at, gap) && at - current.at >= forMs) break;
     }
     lastLook = current.at + Math.floor((until - 1 - current.at) / intervalMs) * intervalMs;
   });
-  // The closure above hides the assignments from the compiler.
-  const rest = begun as { from: number; worst: number } | null;
-  if (rest !== null)
-    firings.push({ subject, severity: severityOf(rest.worst), from: rest.from, until: null });
-  return firings;
+  return looks.firings();
 }
 
 /** Totals that became others: each change is news for a day, until another one, or until it is taken back. */

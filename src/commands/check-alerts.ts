@@ -1,5 +1,6 @@
 import { createMaintenance } from "../alerts/maintenance.ts";
-import { type Firing, replayFeature, replaySpans } from "../alerts/replay.ts";
+import { replayFeature, replaySpans } from "../alerts/replay.ts";
+import type { Firing } from "../alerts/replay-looks.ts";
 import { expiryLevel } from "../alerts/rules/expiry.ts";
 import { createSettings, type SettingsOf } from "../alerts/settings.ts";
 import type { Config } from "../config/config.ts";
@@ -14,14 +15,13 @@ import { createReader } from "../store/history/reader.ts";
 import { openStore } from "../store/open.ts";
 import { createPictures } from "../store/pictures.ts";
 import { withDatabase } from "../store/read-only.ts";
+import { replayKept, sayKept } from "./check-alerts-kept.ts";
 import { countOf } from "./config-option.ts";
 import type { CommandIo } from "./io.ts";
 import { printTable } from "./table.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-/** Rules of which history keeps nothing to go by. */
-const NOT_KEPT: readonly AlertRule[] = ["unparsed", "disk"];
 /** Subjects shown for one rule. */
 const MAX_SHOWN = 20;
 
@@ -29,15 +29,21 @@ const MAX_SHOWN = 20;
 export async function checkAlerts(config: Config, days: number, io: CommandIo): Promise<void> {
   const end = io.now();
   const start = end - days * DAY_MS;
-  const firings = await withDatabase(config.storage.directory, async (sqlite) => {
+  const replay: Replay = {
+    settingsOf: createSettings(config.alerts),
+    inMaintenance: createMaintenance(config.maintenance, hostZone()),
+    ...{ start, end },
+  };
+  const { firings, kept } = await withDatabase(config.storage.directory, async (sqlite) => {
     const read = createReader(sqlite, { now: end });
-    return [...replayAll(read, config, start, end), ...expiries(config, start, end)];
+    const kept = replayKept(read, config.servers, replay);
+    const others = [...replayAll(read, config, replay), ...expiries(config, start, end)];
+    return { kept, firings: [...others, ...kept.flatMap((one) => one.firings)] };
   });
+  const unknown = kept.filter(({ since }) => since === null).map(({ rule }) => rule);
   io.out(`From ${iso(start)} to ${iso(end)}, by the config as it is:\n\n`);
-  io.out(tableOf(firings, config, end));
-  io.out(
-    `\nNot told: ${NOT_KEPT.join(", ")}. History keeps nothing to go by; the running daemon looks at them all the same.\n`,
-  );
+  io.out(tableOf(firings, config, end, unknown));
+  io.out(sayKept(kept, start));
 }
 
 interface Replay {
@@ -47,14 +53,8 @@ interface Replay {
   readonly end: number;
 }
 
-function replayAll(read: HistoryRead, config: Config, start: number, end: number): Firing[] {
-  const settingsOf = createSettings(config.alerts);
-  const replay: Replay = {
-    settingsOf,
-    inMaintenance: createMaintenance(config.maintenance, hostZone()),
-    start,
-    end,
-  };
+function replayAll(read: HistoryRead, config: Config, replay: Replay): Firing[] {
+  const { settingsOf, start, end } = replay;
   return config.servers.flatMap((server) => [
     ...statuses(read, server, replay),
     ...read.features({ servers: [server.id] }).flatMap((feature) =>
@@ -200,8 +200,16 @@ function expiries(config: Config, start: number, end: number): Firing[] {
   }
 }
 
-/** One line for each rule with what it is about: how often, for how long, when last, and whom it would have told. */
-function tableOf(firings: readonly Firing[], { notifications }: Config, now: number): string {
+/**
+ * One line for each rule with what it is about: how often, for how long, when last, and whom it would have told. Of the
+ * rules of which nothing is known there is none.
+ */
+function tableOf(
+  firings: readonly Firing[],
+  { notifications }: Config,
+  now: number,
+  unknown: readonly AlertRule[],
+): string {
   const rows: string[][] = [];
   const told = (list: readonly Firing[]) =>
     notifications.filter(({ severity, rules }) =>
@@ -210,7 +218,7 @@ function tableOf(firings: readonly Firing[], { notifications }: Config, now: num
       ),
     ).length;
   for (const rule of ALERT_RULES) {
-    if (NOT_KEPT.includes(rule)) continue;
+    if (unknown.includes(rule)) continue;
     const own = Map.groupBy(
       firings.filter(({ subject }) => subject.rule === rule),
       ({ subject: { server, daemon, feature } }) => [server, daemon, feature].filter(Boolean).join("/"),

@@ -21,6 +21,7 @@ import type { AlertsPort } from "../http/deps.ts";
 import { createAlerts } from "../store/alerts.ts";
 import { createMarks } from "../store/event-marks.ts";
 import type { Events } from "../store/events.ts";
+import { createDiskFill } from "../store/history/disk-fill.ts";
 import type { Live } from "../store/live.ts";
 import { createNotifications } from "../store/notifications.ts";
 import type { Store } from "../store/open.ts";
@@ -66,6 +67,7 @@ export function createAlertRoom(deps: AlertRoomDeps): AlertRoom {
   const engine = createAlertEngine({
     ...{ rows, live, disk, clock, timers, log },
     commit: bus.commit,
+    diskFill: createDiskFill({ store, commit: bus.commit }),
     outbox: dispatcher,
     settings: () => settings,
   });

@@ -10,6 +10,7 @@ import alerts from "./migrations/0009-alerts.sql" with { type: "text" };
 import denialsInRollups from "./migrations/0010-denials-in-rollups.sql" with { type: "text" };
 import sessionsByStart from "./migrations/0011-sessions-by-start.sql" with { type: "text" };
 import longSessions from "./migrations/0012-long-sessions.sql" with { type: "text" };
+import unparsedAndDisk from "./migrations/0013-unparsed-and-disk.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
 export interface Migration {
@@ -32,4 +33,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0010-denials-in-rollups", sql: denialsInRollups },
   { name: "0011-sessions-by-start", sql: sessionsByStart },
   { name: "0012-long-sessions", sql: longSessions },
+  { name: "0013-unparsed-and-disk", sql: unparsedAndDisk },
 ];

@@ -110,7 +110,7 @@ test("each firing has one start and at most one end, one row, and a change of se
     }),
     { numRuns: 60 },
   );
-});
+}, 60_000);
 
 /** Usage by plain loops over the whole history: severities told after each poll whose numbers can be believed. */
 function plainUsage(looks: readonly number[], failures: number, recoveries: number): number[] {
@@ -142,4 +142,4 @@ test("usage agrees with plain loops, whatever failures, parts, time and restarts
     }),
     { numRuns: 80 },
   );
-});
+}, 60_000);

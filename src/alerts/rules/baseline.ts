@@ -68,15 +68,6 @@ export function totalFinding({ feature, from, to }: TotalChange): Finding {
   return { severity: "warning", message, value: to ?? null, threshold: from ?? null };
 }
 
-export function unparsedFinding(server: string, lines: number, usual: number): Finding {
-  return {
-    severity: "info",
-    message: `${lines} lines of what ${server} says are not understood; it was ${usual}`,
-    value: lines,
-    threshold: usual,
-  };
-}
-
 /** A baseline as it was stored; null when the text is none. */
 export function readBaseline(text: string): Baseline | null {
   try {
