@@ -12,7 +12,10 @@ interface Installed {
 /** What an administrator does after an installation. */
 export async function nextSteps(host: Host, { withoutSystemd, started, path }: Installed): Promise<string> {
   if (host.root !== null)
-    return `Installed below ${host.root}. The system inside makes the user and gives out the directories when it boots;\n\`systemctl --root=${host.root} enable licmond\` lets it start the service then.\n`;
+    return `Installed below ${host.root}. The system inside gives out the directories when it boots. What it needs besides:
+  systemd-sysusers --root=${host.root} licmond.conf    makes the user; a system that never booted does it by itself
+  systemctl --root=${host.root} enable licmond         starts the service at every boot
+`;
   // sudo's own $PATH does not have /usr/local/bin on every distribution.
   const licmond = path.split(":").includes("/usr/local/bin") ? "licmond" : LAYOUT.binary;
   const key = `${licmond} keys create --name admin --role admin`;

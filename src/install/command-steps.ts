@@ -1,5 +1,5 @@
 import { serviceAccount } from "./accounts.ts";
-import type { Host } from "./host.ts";
+import { type Host, kindOf } from "./host.ts";
 import { LAYOUT, SERVICE_NAME, UNIT_NAME } from "./layout.ts";
 import { lastWords, must, SERVICE_TIMEOUT_MS, serviceState } from "./service.ts";
 import type { Step } from "./step.ts";
@@ -16,7 +16,7 @@ const USERADD_ARGV = [
 export function userStep(host: Host, has: (program: string) => boolean): Step {
   const argv = has("systemd-sysusers") ? SYSUSERS_ARGV : USERADD_ARGV;
   return {
-    subject: argv.join(" "),
+    subject: argv.map((word) => (word.includes(" ") ? `'${word}'` : word)).join(" "),
     async plan() {
       if ((await serviceAccount(host)) !== null)
         return { kind: "nothing", why: `the user ${SERVICE_NAME} is there` };
@@ -25,12 +25,12 @@ export function userStep(host: Host, has: (program: string) => boolean): Step {
   };
 }
 
-/** Applies the tmpfiles, as every boot will. */
+/** Applies the tmpfiles, as every boot will; also those that an installation that broke off has laid down. */
 export function tmpfilesStep(host: Host): Step {
   return {
     subject: TMPFILES_ARGV.join(" "),
     plan: (before) =>
-      before.has(LAYOUT.tmpfiles)
+      before.has(LAYOUT.tmpfiles) || kindOf(host.at(LAYOUT.secrets)) === "missing"
         ? { kind: "do", what: "apply it, as every boot will", apply: () => must(host.run, TMPFILES_ARGV) }
         : { kind: "nothing", why: "nothing new to apply" },
   };

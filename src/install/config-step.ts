@@ -1,4 +1,5 @@
 import { lchownSync, lstatSync, statSync } from "node:fs";
+import { serviceAccount } from "./accounts.ts";
 import { type Host, kindOf, obstacle } from "./host.ts";
 import { LAYOUT, SERVICE_NAME } from "./layout.ts";
 import { type OwnerName, ownerNow, ownerOf } from "./ownership.ts";
@@ -36,9 +37,15 @@ export function configStep(host: Host, { text, mode, owner }: ConfigWanted): Ste
     };
   }
 
+  /** Below a root that does not know the group yet, everybody may read it whom its closed directory lets in. */
+  async function asWritten(): Promise<ConfigWanted> {
+    const isGroupUnknown = host.root !== null && owner !== "root:root" && !(await canGive(host));
+    return isGroupUnknown ? { text, mode: 0o644, owner: "root:root" } : { text, mode, owner };
+  }
+
   return {
     subject: LAYOUT.config,
-    plan() {
+    async plan() {
       const hindered = obstacle(host, LAYOUT.config);
       if (hindered !== null) return { kind: "refuse", ...hindered };
       const kind = kindOf(file);
@@ -46,13 +53,20 @@ export function configStep(host: Host, { text, mode, owner }: ConfigWanted): Ste
       // Configs that are kept elsewhere, e.g. under version control, are linked.
       if (kind === "symlink" && leadsToFile(file)) return STAYS;
       if (kind !== "missing") return notAFile(file, kind);
+      const fresh = await asWritten();
       return {
         kind: "do",
-        what: `write a commented config, for ${owner}, mode 0${mode.toString(8)}`,
-        apply: async () => writeWhole(file, text, { mode, owner: await ownerNow(host, owner) }),
+        what: `write a commented config, for ${fresh.owner}, mode 0${fresh.mode.toString(8)}`,
+        apply: async () =>
+          writeWhole(file, text, { mode: fresh.mode, owner: await ownerNow(host, fresh.owner) }),
       };
     },
   };
+}
+
+/** Whether files can be given to the daemon's group: the system knows it, and who installs may. */
+async function canGive(host: Host): Promise<boolean> {
+  return host.uid === 0 && (await serviceAccount(host)) !== null;
 }
 
 function leadsToFile(link: string): boolean {

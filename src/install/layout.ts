@@ -11,6 +11,8 @@ export const LAYOUT = {
   tmpfiles: "/etc/tmpfiles.d/licmond.conf",
   configDirectory: "/etc/licmond",
   config: "/etc/licmond/licmond.toml",
+  /** Root's alone; the tmpfiles make it. */
+  secrets: "/etc/licmond/secrets",
   data: "/var/lib/licmond",
 } as const;
 

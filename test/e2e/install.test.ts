@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,6 +15,8 @@ async function image(): Promise<{ readonly root: string; at(path: string): strin
     [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }),
   };
 }
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 const LAID = [
   "/usr/local/bin/licmond",
@@ -45,6 +47,23 @@ test("install: a dry run names every step and changes nothing; then each is done
   const again = await run(["install", "--root", place.root]);
   expect(again).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/\nNothing to do: [^\n]*\n$/) });
   expect(treeOf(place.root)).toEqual(before);
+});
+
+test("the config can be read by a service whose group the image does not know yet", async () => {
+  await using place = await image();
+  await run(["install", "--root", place.root]);
+  const modes = () => ["/etc/licmond", "/etc/licmond/licmond.toml"].map((path) => modeOf(place.at(path)));
+  expect(modes()).toEqual(["750", "644"]);
+
+  await using known = await image();
+  await Bun.write(known.at("/etc/passwd"), "licmond:x:4711:4712:::\n");
+  await Bun.write(known.at("/etc/group"), "licmond:x:4712:\n");
+  await run(["install", "--root", known.root]);
+  const { gid, mode } = statSync(known.at("/etc/licmond/licmond.toml"));
+  const isRoot = process.getuid?.() === 0;
+  expect([gid, (mode & 0o777).toString(8)]).toEqual(
+    isRoot ? [4712, "640"] : [process.getgid?.() ?? 0, "644"],
+  );
 });
 
 test("what was laid down is what systemd can read, and runs", async () => {

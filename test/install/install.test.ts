@@ -258,4 +258,6 @@ test("a step that fails stops the rest; what was done stays, and a second run go
   rig.answer = () => undefined;
   const plans = await runAll(await steps(rig));
   expect([plans.get(LAYOUT.binary)?.kind, plans.get(LAYOUT.config)?.kind]).toEqual(["nothing", "do"]);
+  // The tmpfiles lay there already; nobody had applied them.
+  expect(rig.ran).toContain("systemd-tmpfiles --create /etc/tmpfiles.d/licmond.conf");
 });

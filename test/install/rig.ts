@@ -42,6 +42,7 @@ export async function createRig(): Promise<Rig> {
         stdout: `ActiveState=${service.active ? "active" : "inactive"}\nUnitFileState=${service.enabled ? "enabled" : "disabled"}\nNeedDaemonReload=no\n`,
       };
     if (line === "systemd-sysusers /etc/sysusers.d/licmond.conf") await addUser();
+    if (line.startsWith("systemd-tmpfiles --create")) mkdirSync(at(LAYOUT.secrets), { recursive: true });
     if (argv[0] === "getent") return { ...fine, ok: false, exitCode: 2 };
     return fine;
   };

@@ -1,0 +1,33 @@
+import { describe, expect, test } from "bun:test";
+import { BASE, createMachine, until } from "./machine.ts";
+import { CONFIG, download, get } from "./service.ts";
+
+const LONG = 60_000;
+const IMAGE = "/mnt/image";
+
+describe.skipIf(BASE === undefined)("an image", () => {
+  test(
+    "`install --root`, and what it says to do besides: the service runs when the image has booted",
+    async () => {
+      await using machine = await createMachine();
+      await download(machine);
+      // The machine's own disk, seen as an image is: below a directory, with nothing of it running.
+      await machine.sh(`mkdir -p ${IMAGE} && mount --bind / ${IMAGE}`);
+      const said = await machine.sh(`./licmond install --root ${IMAGE}`);
+      const commands = [...said.matchAll(/^ {2}(\S+ --root=.*?)(?: {2}|$)/gm)].map(([, command]) => command);
+      expect(commands).toHaveLength(2);
+      for (const command of commands) await machine.sh(command ?? "");
+      await machine.sh(`umount ${IMAGE}`);
+      await machine.reboot();
+      await until("it answers", async () => (await get(machine, "/api/ping")).status === 200 || undefined);
+      expect(await machine.sh("systemctl is-active licmond; licmond check --no-poll | tail -n 1")).toBe(
+        "active\nAll is well.",
+      );
+      expect((await machine.run(`sudo -u nobody cat ${CONFIG}`)).exitCode).toBe(1);
+      expect(await machine.sh("stat -c '%U:%G %a' /etc/licmond /etc/licmond/secrets /var/lib/licmond")).toBe(
+        "root:licmond 750\nroot:root 700\nlicmond:licmond 700",
+      );
+    },
+    LONG,
+  );
+});
