@@ -2,7 +2,7 @@ import { featureKey } from "../../domain/merge-blocks.ts";
 import type { Rows } from "../denial-queries.ts";
 import type { KnownFeature } from "./read.ts";
 
-/** Denials of a feature in [start, end), epoch ms; null where nobody could see them. */
+/** Denials of a feature in [start, end), epoch ms; null where nobody could see them, as in what is still to come. */
 export type CountDenials = (feature: KnownFeature, start: number, end: number) => number | null;
 
 /** Ranges remembered at once: a question about a whole site has two, its first and its last part of an hour. */
@@ -14,7 +14,7 @@ const MAX_RANGES = 64;
  * gave a second later was none. A user who tried again counts once; where the manager counts denials and names no
  * feature, no feature's are known.
  */
-export function createDenialCounts(rows: Rows): CountDenials {
+export function createDenialCounts(rows: Rows, now: number): CountDenials {
   const ranges = new Map<string, OfRange>();
   let counters: ReadonlySet<string> | null = null;
 
@@ -36,7 +36,7 @@ export function createDenialCounts(rows: Rows): CountDenials {
     if (known !== undefined) return known;
     const seen = rows.all<{ server: string }>(
       "SELECT DISTINCT server_id AS server FROM denial_spans WHERE from_at < ? AND coalesce(to_at, ?) > ?",
-      ...([end, end, start] as const),
+      ...([end, now, start] as const),
     );
     const counted = rows.all<{ server: string; daemon: string; feature: string; denials: number }>(
       `SELECT server_id AS server, daemon, feature, count(*) AS denials FROM denials INDEXED BY denials_by_time

@@ -138,7 +138,7 @@ export function createPacker({ store, open, clock }: PackerDeps): Packer {
       try {
         return store.transaction(() => {
           reader = null;
-          countDenials = createDenialCounts(current());
+          countDenials = createDenialCounts(current(), clock.now());
           do {
             if (running === null) {
               const bucket = open.next(clock.now() - GRACE_MS);

@@ -34,7 +34,7 @@ export interface HistoryRead {
   sessionsFrom(): number;
   /** Exact steps, as far as the samples reach. */
   series(feature: KnownFeature, start: number, end: number): Series;
-  /** Whole UTC hours that begin in [start, end), ascending; those without coverage are left out. */
+  /** Whole UTC hours that begin in [start, end), ascending; those of which nothing is known are left out. */
   hours(feature: KnownFeature, start: number, end: number, withUsers?: boolean): readonly Bucket[];
   /** Whole UTC days that begin in [start, end), ascending; those without coverage are left out. */
   days(feature: KnownFeature, start: number, end: number, withUsers?: boolean): readonly Bucket[];
@@ -54,6 +54,8 @@ export interface HistoryRead {
   ): readonly Rollup[];
   /** Small ids of the users with a session in [start, end), ascending: those of the rollups. */
   users(feature: KnownFeature, start: number, end: number): readonly number[];
+  /** Denials in [start, end) as they are stored; null where nobody could see them. Rollups know them for longer. */
+  denials(feature: KnownFeature, start: number, end: number): number | null;
   /** Rows of any SELECT; parameters are bound. For what has no method of its own, e.g. sessions. */
   all<Row>(sql: string, ...parameters: (string | number | null)[]): Row[];
   /** Throws when the asker has gone or the time is up: call it between pieces of work. */

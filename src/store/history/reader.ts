@@ -34,7 +34,7 @@ export function createReader(sqlite: Database, { now, checkpoint = () => {} }: R
   const open = createOpenHours(sqlite);
   const samples = createSampleReader(sqlite, open, now);
   const holders = createHolders(sqlite);
-  const countDenials = createDenialCounts({ all });
+  const countDenials = createDenialCounts({ all }, now);
   const rollups = createRollupReader(sqlite, {
     ...{ samples, holders, open, countDenials, checkpoint, sessionsFrom },
   });
@@ -51,7 +51,7 @@ export function createReader(sqlite: Database, { now, checkpoint = () => {} }: R
   }
 
   return {
-    ...{ ...samples, ...holders, reach, now, sessionsFrom, all, checkpoint },
+    ...{ ...samples, ...holders, reach, now, sessionsFrom, denials: countDenials, all, checkpoint },
     ...{ hours: rollups.hours, days: rollups.days, fromSamples: rollups.fromSamples },
     features: (filter = {}) => listFeatures(sqlite, filter),
     over(feature, start, end, withUsers = false) {

@@ -68,7 +68,7 @@ export function createRollupReader(
       const list = unsettled.size === 0 ? stored : stored.filter(({ at }) => !unsettled.has(at));
       for (const at of unsettled) {
         const rollup = fromSamples(feature, at, at + HOUR_MS, withUsers);
-        if (rollup.groups.length > 0) list.push({ at, rollup });
+        if (isKnown(rollup)) list.push({ at, rollup });
       }
       if (unsettled.size > 0) list.sort((a, b) => a.at - b.at);
       for (const bucket of list) if (bucket.at >= from && bucket.at < until) buckets.push(bucket);
@@ -145,7 +145,7 @@ export function createRollupReader(
         const sink = sinkOf(at);
         if (sink === null) continue;
         const rollup = fromSamples(feature, at, at + HOUR_MS, withUsers);
-        if (rollup.groups.length === 0) continue;
+        if (!isKnown(rollup)) continue;
         if (sink === sum) sum.add(rollup);
         else for (const user of rollup.users) sum.user(user);
       }
@@ -211,4 +211,9 @@ export function createRollupReader(
       return rollups;
     },
   };
+}
+
+/** Denials are known of hours, too, in which nobody asked the server: logs tell of them later. */
+function isKnown({ groups, denials }: Rollup): boolean {
+  return groups.length > 0 || denials !== null;
 }

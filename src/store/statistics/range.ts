@@ -22,6 +22,12 @@ export function resolveRange(range: Range, reach: Reach): ResolvedRange {
   return { start, end, resolution: byHours ? "1h" : "exact" };
 }
 
+/** Where in a range the history of counts begins; its end where there is none. */
+export function historyBegins(read: Pick<HistoryRead, "reach">, { start, end }: Range): number {
+  const { samplesFrom, rollupsFrom } = read.reach();
+  return Math.min(end, Math.max(start, Math.min(samplesFrom ?? end, rollupsFrom ?? end)));
+}
+
 /** Each feature's range in one rollup, in the order of the features. */
 export function rollupsOver(
   read: Pick<HistoryRead, "overMany" | "reach">,
@@ -29,8 +35,7 @@ export function rollupsOver(
   { start, end }: Range,
   withUsers: boolean,
 ): readonly Rollup[] {
-  const { samplesFrom, rollupsFrom } = read.reach();
-  const begin = Math.max(start, Math.min(samplesFrom ?? end, rollupsFrom ?? end));
+  const begin = historyBegins(read, { start, end });
   if (begin >= end) return features.map(() => NO_ROLLUP);
   return read.overMany(features, begin, end, withUsers);
 }

@@ -6,7 +6,7 @@ import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
 import type { HistoryRead } from "../history/read.ts";
 import { featureFilter, type Named } from "./filters.ts";
 import { sessionCounter } from "./people.ts";
-import { type Range, type ResolvedRange, resolveRange, rollupsOver } from "./range.ts";
+import { historyBegins, type Range, type ResolvedRange, resolveRange, rollupsOver } from "./range.ts";
 import { pointsFor } from "./series.ts";
 import { type SortBy, sortedBy } from "./sorted.ts";
 
@@ -57,16 +57,19 @@ export function statsQuery(read: HistoryRead, query: StatsQuery): StatsResult {
     .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
   const sessionsOf = sessionCounter(read, range);
   const kept = start >= read.sessionsFrom();
+  const begin = historyBegins(read, range);
   const figures = found.map(({ feature: known, rollup }) => {
     read.checkpoint();
     const { server, daemon, feature } = known;
     const looked = coveredMs(rollup) > 0;
     const sessions = kept ? sessionsOf(known) : 0;
+    // Of the time before the first poll imported logs tell.
+    const earlier = kept && start < begin ? read.denials(known, start, begin) : null;
     const told = figuresOf(sumsOfRollup(rollup), histogramOfRollup(rollup), end - start, {
       uniqueUsers: looked ? rollup.users.length : null,
       // Logs tell of sessions where nobody looked, but not that there were none.
       sessions: kept && (looked || sessions > 0) ? sessions : null,
-      denials: rollup.denials,
+      denials: earlier === null ? rollup.denials : earlier + (rollup.denials ?? 0),
     });
     return { known, server, daemon, feature, ...told };
   });

@@ -137,7 +137,7 @@ describe("a debug log", () => {
     ]);
     expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1);
     const counted = () =>
-      createDenialCounts(createDenials(store))(
+      createDenialCounts(createDenials(store), T + 3_600_000)(
         { id: 1, server: "eda", daemon: "acmed", feature: "solver" },
         ...[T, T + 3_600_000],
       );
@@ -243,7 +243,7 @@ describe("counters", () => {
     );
     expect(watch.logging()).toMatchObject([{ state: "on", source: "counters", since: T }]);
     const nuke = { id: 1, server: "vfx", daemon: "isv", feature: "nuke" };
-    expect(createDenialCounts(createDenials(store))(nuke, T, T + 3_600_000)).toBeNull();
+    expect(createDenialCounts(createDenials(store), T + 3_600_000)(nuke, T, T + 3_600_000)).toBeNull();
     await watch.stop();
   });
 });

@@ -1,4 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
+import { createDenialSources } from "../../../src/store/denial-sources.ts";
+import { createDenials } from "../../../src/store/denials.ts";
 import { createSessionImport, type OldSession } from "../../../src/store/import-sessions.ts";
 import { statsQuery } from "../../../src/store/statistics/stats.ts";
 import * as a from "../../domain/make.ts";
@@ -70,4 +72,48 @@ test("the end that a longer log tells has its hours rolled up again", async () =
   expect(take(session("ada", a.NOON + MINUTE, a.NOON + 2 * HOUR))).toBe(0);
   rig.history().packAll();
   expect(users(a.NOON + HOUR, a.NOON + 2 * HOUR)).toEqual([1, 1]);
+});
+
+test("denials count where they were seen: also before the first poll, and not in what is still to come", async () => {
+  const { rig } = await polled();
+  const denial = (at: number) => ({
+    ...{
+      at,
+      until: at,
+      server: "eda",
+      daemon: "snpslmd",
+      feature: "compiler",
+      user: `user${at}`,
+      host: null,
+    },
+    ...{ count: 1, attempts: 1, reason: null, code: null, outcome: "denied" as const },
+  });
+  rig.store.transaction(() => {
+    const sources = createDenialSources(rig.store);
+    sources.cover("eda", a.NOON - 3 * HOUR, a.NOON - 2 * HOUR);
+    sources.begin("eda", a.NOON + MINUTE);
+    createDenials(rig.store).write(
+      [a.NOON - 3 * HOUR, a.NOON - 2 * HOUR - 1, a.NOON + HOUR].map((at) => ({
+        ...{ denial: denial(at), told: true },
+      })),
+    );
+  });
+  const denials = (start: number, end: number) =>
+    statsQuery(rig.reader(), {
+      ...{ start, end, interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 },
+      filter: { servers: null, features: ["compiler"] },
+    }).rows[0]?.denials;
+  expect(denials(a.NOON - 5 * HOUR, a.NOON + 2 * HOUR)).toBe(3);
+  expect(denials(a.NOON - 30 * HOUR, a.NOON + 30 * HOUR)).toBe(3);
+  expect(denials(a.NOON - 3 * HOUR + 1, a.NOON + HOUR)).toBe(1);
+  expect(denials(a.NOON - 5 * HOUR, a.NOON - 2 * HOUR)).toBe(2);
+  // Nobody saw any log then.
+  expect(denials(a.NOON - 5 * HOUR, a.NOON - 4 * HOUR)).toBeNull();
+  expect(denials(a.NOON - HOUR, a.NOON - MINUTE)).toBeNull();
+  rig.history().packAll();
+  expect(denials(a.NOON - 5 * HOUR, a.NOON + 2 * HOUR)).toBe(3);
+  const { time } = rig.clock;
+  expect(denials(time - MINUTE, time + HOUR)).toBe(0);
+  expect(denials(time, time + HOUR)).toBeNull();
+  expect(denials(time + 10 * HOUR + 1, time + 13 * HOUR)).toBeNull();
 });
