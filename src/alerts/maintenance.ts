@@ -1,5 +1,5 @@
 import type { MaintenanceWindow } from "../config/config.ts";
-import { localToUtc, offsetAt } from "../domain/zone.ts";
+import { fromWallClock, wallClock } from "../domain/zone.ts";
 import { globPattern } from "./settings.ts";
 
 const DAY_MS = 86_400_000;
@@ -36,14 +36,5 @@ export function isOpen({ startAt, durationMs, every }: MaintenanceWindow, at: nu
 
 /** The same time of day, some days later. */
 function occurrence(startAt: number, days: number, zone: string): number {
-  const local = new Date(startAt + offsetAt(zone, startAt) + days * DAY_MS);
-  return localToUtc(
-    zone,
-    local.getUTCFullYear(),
-    local.getUTCMonth() + 1,
-    local.getUTCDate(),
-    local.getUTCHours(),
-    local.getUTCMinutes(),
-    local.getUTCSeconds(),
-  );
+  return fromWallClock(zone, wallClock(zone, startAt) + days * DAY_MS);
 }

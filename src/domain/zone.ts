@@ -73,10 +73,28 @@ export function offsetAt(zone: string, epochMs: number): number {
   return offset;
 }
 
+/** What the clocks of the zone show at an instant, as a number whose UTC fields are theirs: ms since their 1970-01-01. */
+export function wallClock(zone: string, epochMs: number): number {
+  return epochMs + offsetAt(zone, epochMs);
+}
+
 /**
- * UTC of a wall-clock time. An hour that occurs twice (clocks set back) gives its first occurrence,
- * a time that does not exist (clocks set forward) is read with the offset before the change.
- * `month` is 1–12. The caller has checked that the date exists.
+ * The instant at which the clocks of the zone show this, see {@link wallClock}. An hour that occurs twice (clocks set
+ * back) gives its first occurrence, a time that does not exist (clocks set forward) is read with the offset before
+ * the change.
+ */
+export function fromWallClock(zone: string, wall: number): number {
+  const before = offsetAt(zone, wall - DAY_MS);
+  const after = offsetAt(zone, wall + DAY_MS);
+  const first = wall - Math.max(before, after);
+  if (offsetAt(zone, first) === Math.max(before, after)) return first;
+  const again = wall - Math.min(before, after);
+  if (offsetAt(zone, again) === Math.min(before, after)) return again;
+  return wall - before;
+}
+
+/**
+ * The same for a wall-clock time in its parts. `month` is 1–12. The caller has checked that the date exists.
  */
 export function localToUtc(
   zone: string,
@@ -88,20 +106,12 @@ export function localToUtc(
   second = 0,
   ms = 0,
 ): number {
-  const wall = utc(year, month, day, hour, minute, second, ms);
-  const before = offsetAt(zone, wall - DAY_MS);
-  const after = offsetAt(zone, wall + DAY_MS);
-  const first = wall - Math.max(before, after);
-  if (offsetAt(zone, first) === Math.max(before, after)) return first;
-  const again = wall - Math.min(before, after);
-  if (offsetAt(zone, again) === Math.min(before, after)) return again;
-  return wall - before;
+  return fromWallClock(zone, utc(year, month, day, hour, minute, second, ms));
 }
 
 /** Last millisecond of a calendar day in the zone: a license is valid through the end of its expiry day. */
 export function endOfDay(zone: string, year: number, month: number, day: number): number {
-  const next = new Date(utc(year, month, day + 1));
-  return localToUtc(zone, next.getUTCFullYear(), next.getUTCMonth() + 1, next.getUTCDate()) - 1;
+  return fromWallClock(zone, utc(year, month, day + 1)) - 1;
 }
 
 /** True when the calendar has this day (month 1–12). */

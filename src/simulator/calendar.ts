@@ -1,4 +1,4 @@
-import { localToUtc, offsetAt } from "../domain/zone.ts";
+import { fromWallClock, wallClock } from "../domain/zone.ts";
 
 export const MINUTE = 60_000;
 export const HOUR = 3_600_000;
@@ -32,7 +32,7 @@ export function weekOf(zone: string, index: number): Week {
 
 /** The week that an instant lies in. */
 export function weekAt(zone: string, instant: number): Week {
-  const day = Math.floor((instant + offsetAt(zone, instant) - WEEK_STARTS) / DAY);
+  const day = Math.floor((wallClock(zone, instant) - WEEK_STARTS) / DAY);
   const week = weekOf(zone, Math.floor((day - FIRST_MONDAY) / 7));
   if (instant < week.startsAt) return weekOf(zone, week.index - 1);
   if (instant >= week.endsAt) return weekOf(zone, week.index + 1);
@@ -49,24 +49,9 @@ export function dateOf(weekIndex: number, days: number): string {
  * that occurs twice when clocks are set back that is its first occurrence, because the text cannot say which.
  */
 export function asPrinted(zone: string, instant: number): number {
-  const local = new Date(instant + offsetAt(zone, instant));
-  return localToUtc(
-    zone,
-    local.getUTCFullYear(),
-    local.getUTCMonth() + 1,
-    local.getUTCDate(),
-    local.getUTCHours(),
-    local.getUTCMinutes(),
-  );
+  return fromWallClock(zone, Math.floor(wallClock(zone, instant) / MINUTE) * MINUTE);
 }
 
 function wall(zone: string, day: number, ms: number): number {
-  const date = new Date(day * DAY + ms);
-  return localToUtc(
-    zone,
-    date.getUTCFullYear(),
-    date.getUTCMonth() + 1,
-    date.getUTCDate(),
-    date.getUTCHours(),
-  );
+  return fromWallClock(zone, day * DAY + ms);
 }

@@ -1,4 +1,4 @@
-import { offsetAt } from "../domain/zone.ts";
+import { wallClock } from "../domain/zone.ts";
 import { DAY, HOUR, MINUTE, type Week, weekAt, weekOf } from "./calendar.ts";
 import { hash } from "./random.ts";
 import type { Grant, Schedule } from "./seats.ts";
@@ -135,7 +135,7 @@ function greedyLines(seed: number, server: ServerSpec, { startsAt, endsAt }: Wee
 function datesOf(zone: string, { daemons }: ServerSpec, midnight: number): Line[] {
   return [0, 6, 12, 18].flatMap((hour) => {
     const at = Math.min(midnight + hour * HOUR, midnight + DAY) + 3_000;
-    const local = new Date(at + offsetAt(zone, at));
+    const local = new Date(wallClock(zone, at));
     const date = `${local.getUTCMonth() + 1}/${local.getUTCDate()}/${local.getUTCFullYear()}`;
     return ["lmgrd", ...daemons.map(({ name }) => name)].map((daemon) => ({
       ...{ at, order: 0, daemon },
@@ -146,7 +146,7 @@ function datesOf(zone: string, { daemons }: ServerSpec, midnight: number): Line[
 
 /** ` 8:05:09`, by the clock of the server. */
 function clockOf(zone: string, at: number): string {
-  const local = new Date(at + offsetAt(zone, at));
+  const local = new Date(wallClock(zone, at));
   const two = (number: number) => String(number).padStart(2, "0");
   return `${String(local.getUTCHours()).padStart(2)}:${two(local.getUTCMinutes())}:${two(local.getUTCSeconds())}`;
 }

@@ -1,4 +1,4 @@
-import { localToUtc, offsetAt } from "../zone.ts";
+import { fromWallClock, wallClock } from "../zone.ts";
 
 /** Widths of a series' buckets. Days are those of a zone: 23 to 25 hours where clocks are set. */
 export const INTERVALS = ["5m", "1h", "1d"] as const;
@@ -35,11 +35,8 @@ export function bucketEdges(interval: Interval, start: number, end: number, zone
 
 /** Midnights of the zone around [start, end). */
 export function dayEdges(start: number, end: number, zone: string): number[] {
-  const local = new Date(start + offsetAt(zone, start));
-  const midnight = (days: number) => {
-    const day = new Date(Date.UTC(local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate() + days));
-    return localToUtc(zone, day.getUTCFullYear(), day.getUTCMonth() + 1, day.getUTCDate());
-  };
+  const today = Math.floor(wallClock(zone, start) / WIDTH_MS["1d"]);
+  const midnight = (days: number) => fromWallClock(zone, (today + days) * WIDTH_MS["1d"]);
   let day = 0;
   // Where clocks are set at midnight, its local time occurs twice or never.
   while (midnight(day) > start) day--;

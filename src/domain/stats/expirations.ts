@@ -1,5 +1,5 @@
 import type { Expiry } from "../reading.ts";
-import { offsetAt } from "../zone.ts";
+import { wallClock } from "../zone.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -9,6 +9,6 @@ const DAY_MS = 86_400_000;
  */
 export function daysLeft({ expiresOn }: Expiry, zone: string, now: number): number | null {
   if (expiresOn === null) return null;
-  const today = Math.floor((now + offsetAt(zone, now)) / DAY_MS);
+  const today = Math.floor(wallClock(zone, now) / DAY_MS);
   return Date.parse(`${expiresOn}T00:00:00Z`) / DAY_MS - today;
 }

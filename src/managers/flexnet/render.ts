@@ -1,5 +1,5 @@
 import type { DaemonReading, MemberReading, Reading } from "../../domain/reading.ts";
-import { offsetAt } from "../../domain/zone.ts";
+import { wallClock } from "../../domain/zone.ts";
 import type { RenderOptions } from "../manager.ts";
 import { DEFAULT_PORT } from "./address.ts";
 import { type BlockContext, renderBlock } from "./render-block.ts";
@@ -34,7 +34,7 @@ export function render(reading: Reading, options: RenderOptions): string {
 }
 
 function bannerOf(reportTime: number, zone: string): string {
-  const local = new Date(reportTime + offsetAt(zone, reportTime));
+  const local = new Date(wallClock(zone, reportTime));
   const date = `${local.getUTCMonth() + 1}/${local.getUTCDate()}/${local.getUTCFullYear()}`;
   const minute = String(local.getUTCMinutes()).padStart(2, "0");
   // The banner pads its hour, start times do not.

@@ -1,4 +1,4 @@
-import { isDate, localToUtc, offsetAt, weekdayOf } from "../../domain/zone.ts";
+import { isDate, localToUtc, wallClock, weekdayOf } from "../../domain/zone.ts";
 
 /** Resolves the year-less start times of one output. */
 export interface StartTimes {
@@ -148,5 +148,5 @@ function createDigits() {
 }
 
 function yearOf(zone: string, epochMs: number): number {
-  return new Date(epochMs + offsetAt(zone, epochMs)).getUTCFullYear();
+  return new Date(wallClock(zone, epochMs)).getUTCFullYear();
 }

@@ -7,7 +7,7 @@ import type {
   PoolReading,
   Reading,
 } from "../../domain/reading.ts";
-import { offsetAt } from "../../domain/zone.ts";
+import { wallClock } from "../../domain/zone.ts";
 import type { RenderOptions } from "../manager.ts";
 import { printLongTime, printYearless } from "./dates.ts";
 
@@ -105,7 +105,7 @@ function printServer(
   lines.push(`\t${name} comm version: v1.2`);
   if (reportTime !== null) {
     const since = reportTime - DAY_MS;
-    const begun = printLongTime(since + offsetAt(zone, since));
+    const begun = printLongTime(wallClock(zone, since));
     lines.push(
       `\tStartup time: ${begun}`,
       `\tTodays Statistics (1d 00:00:00), init time: ${begun}`,
@@ -176,7 +176,7 @@ function printUsage(
   const pool = checkout.pool === null ? undefined : feature.pools[checkout.pool];
   const served = pool === undefined ? checkout.version : pool.version;
   const old = served !== checkout.version && checkout.version !== null && checkout.handle !== null;
-  const time = printYearless(startedAt + offsetAt(zone, startedAt));
+  const time = printYearless(wallClock(zone, startedAt));
   return [
     `\t${withVersion(feature.name, served)}: ${checkout.user}`,
     checkout.host === null ? "" : `@${checkout.host}`,

@@ -1,4 +1,4 @@
-import { localToUtc, offsetAt } from "../../../domain/zone.ts";
+import { fromWallClock, wallClock } from "../../../domain/zone.ts";
 import { DAY_SECONDS } from "./head.ts";
 
 /**
@@ -90,18 +90,7 @@ export function createToUtc(zone: string): (day: number, second: number) => numb
   let repeated = false;
   let latest = Number.NEGATIVE_INFINITY;
 
-  const utcOf = (day: number, second: number): number => {
-    const date = new Date(day * DAY_MS);
-    return localToUtc(
-      zone,
-      date.getUTCFullYear(),
-      date.getUTCMonth() + 1,
-      date.getUTCDate(),
-      Math.floor(second / 3600),
-      Math.floor(second / 60) % 60,
-      second % 60,
-    );
-  };
+  const utcOf = (day: number, second: number) => fromWallClock(zone, day * DAY_MS + second * 1000);
 
   return (day, second) => {
     if (day !== cachedDay) {
@@ -128,7 +117,7 @@ export function createToUtc(zone: string): (day: number, second: number) => numb
 function secondOccurrence(zone: string, first: number, day: number, second: number): number | null {
   for (const minutes of [30, 60, 120]) {
     const later = first + minutes * 60_000;
-    if (later + offsetAt(zone, later) === day * DAY_MS + second * 1000) return later;
+    if (wallClock(zone, later) === day * DAY_MS + second * 1000) return later;
   }
   return null;
 }

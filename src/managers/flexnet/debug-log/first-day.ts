@@ -1,4 +1,4 @@
-import { offsetAt } from "../../../domain/zone.ts";
+import { wallClock } from "../../../domain/zone.ts";
 import { createLogDates } from "./dates.ts";
 import { createHeadReader, DAY_SECONDS } from "./head.ts";
 import { isDull, printedDate } from "./printed-date.ts";
@@ -32,7 +32,7 @@ export function createFirstDay(zone: string): FirstDay {
     },
     result(lastWrite) {
       if (found !== null) return { day: found, inferred: false };
-      const local = (lastWrite + offsetAt(zone, lastWrite)) / 1000;
+      const local = wallClock(zone, lastWrite) / 1000;
       const second = Math.max(0, dates.second);
       // The last line is not younger than the file; a moment of slack for clocks that differ.
       const lastDay = Math.floor((local + 300 - second) / DAY_SECONDS);

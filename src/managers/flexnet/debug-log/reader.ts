@@ -1,4 +1,4 @@
-import { offsetAt } from "../../../domain/zone.ts";
+import { wallClock } from "../../../domain/zone.ts";
 import { createLogDates, createToUtc } from "./dates.ts";
 import {
   type DebugLogCounts,
@@ -259,7 +259,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     near(at) {
       if (at === null) nearDay = null;
       else {
-        const local = (at + offsetAt(zone, at)) / 1000;
+        const local = wallClock(zone, at) / 1000;
         nearDay = (second) => Math.round((local - second) / DAY_SECONDS);
       }
     },
