@@ -109,6 +109,25 @@ describe("the calendar", () => {
     expect(await uids()).toEqual(before);
   });
 
+  test("UIDs stay when a seat is taken: what names the pool then is in other lines of the tool", async () => {
+    const at = site();
+    const [pool] = feature("solver").pools;
+    if (pool === undefined) throw new Error("a feature has a pool");
+    const days = ["2026-03-31", "2026-03-31", "2027-01-31"];
+    const shown = async (ids: readonly string[], query = "") => {
+      const pools = days.map((day, index) => ({ ...pool, id: `${ids[index]}`, expiry: expiry(day, "UTC") }));
+      at.show(picture("eda", { features: [feature("solver", { pools })] }));
+      const text = await (await at.get(`/api/licenses/expirations.ics${query}`)).text();
+      return [...text.matchAll(/^UID:(.*)\r\n(?:.*\r\n)*?DTSTART;VALUE=DATE:(.*)\r$/gm)].map(
+        ([, uid, day]) => `${uid} ${day}`,
+      );
+    };
+    const idle = await shown(["90fd0e17-1", "90fd0e17-2", "11fd0e17-1"]);
+    expect(new Set(idle).size).toBe(3);
+    expect(await shown(["9ab524dd-1", "9ab524dd-2", "aab524dd-1"])).toEqual(idle);
+    expect(await shown(["z", "y", "x"], "?start=2026-06-01")).toEqual(idle.slice(2));
+  });
+
   test("is all that its keys open, in the header or in the query", async () => {
     const at = site();
     const key = at.keys.calendar;

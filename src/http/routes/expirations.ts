@@ -107,27 +107,42 @@ export function expirationRoutes(
     );
 }
 
-function matching(servers: readonly ServerPicture[], { feature, start, end }: Filter): PoolExpiry[] {
+function matching(servers: readonly ServerPicture[], { feature, start, end }: Filter): NumberedExpiry[] {
   checkRange(start, end);
-  return poolExpiries(servers).filter(({ feature: name, expiry: { expiresAt } }) => {
+  return numbered(poolExpiries(servers)).filter(({ feature: name, expiry: { expiresAt } }) => {
     if (expiresAt === null || (feature !== null && !feature.includes(name))) return false;
     return (start === null || expiresAt >= start) && (end === null || expiresAt < end);
   });
 }
 
+/** Which of its feature's pools it is, by their expiry: the id of a pool may change with who holds seats of it. */
+interface NumberedExpiry extends PoolExpiry {
+  readonly ordinal: number;
+}
+
+function numbered(soonestFirst: readonly PoolExpiry[]): NumberedExpiry[] {
+  const ordinals = new Map<string, number>();
+  return soonestFirst.map((found) => {
+    const key = JSON.stringify([found.server, found.daemon, found.feature]);
+    const ordinal = (ordinals.get(key) ?? 0) + 1;
+    ordinals.set(key, ordinal);
+    return { ...found, ordinal };
+  });
+}
+
 /** Equal pictures give equal bytes: no days left, and the time of the newest reading as stamp. */
-function calendarOf(servers: readonly ServerPicture[], found: readonly PoolExpiry[]): string {
+function calendarOf(servers: readonly ServerPicture[], found: readonly NumberedExpiry[]): string {
   const stamp = servers.reduce((latest, { collectedAt }) => Math.max(latest, collectedAt ?? 0), 0);
   const nameOf = new Map(servers.map(({ server }) => [server.id, server.name]));
   return printCalendar({
     name: "License expirations",
     productId: "-//licmond//License expirations//EN",
     stamp,
-    events: found.flatMap(({ server, daemon, feature, pool, total, expiry }) => {
+    events: found.flatMap(({ server, daemon, feature, pool, ordinal, total, expiry }) => {
       const seats = total === null ? "" : ` (${total} ${total === 1 ? "seat" : "seats"})`;
       if (expiry.expiresOn === null) return [];
       return {
-        uid: uidOf([server, daemon, feature, pool ?? ""]),
+        uid: uidOf([server, daemon, feature, `${ordinal}`]),
         day: expiry.expiresOn,
         summary: `${feature}${seats} expires`,
         description: [
@@ -142,7 +157,7 @@ function calendarOf(servers: readonly ServerPicture[], found: readonly PoolExpir
   });
 }
 
-/** 128 bits of what names the pool: names may hold anything, a UID is plain. */
+/** 128 bits of what names the event: names may hold anything, a UID is plain. */
 function uidOf(identity: readonly string[]): string {
   const digest = new Bun.CryptoHasher("sha256").update(JSON.stringify(identity)).digest("hex");
   return `${digest.slice(0, 32)}@licmond`;
