@@ -117,7 +117,7 @@ export const importLog: Bench = {
         const store = { ...opened, transaction: timed };
         try {
           const sources = [fileSource(path)];
-          const done = { store, server: SERVER, zone: "UTC", sources, now: Date.now(), beside };
+          const done = { store, server: SERVER, zone: "UTC", sources, now: Date.now(), keptFrom: 0, beside };
           return await importLogs({ ...done, onProgress: () => {} });
         } finally {
           opened.close();

@@ -20,8 +20,9 @@ import { firstDay, inOrder, type LogSource } from "./import-sources.ts";
 export interface ImportReport {
   readonly counts: DebugLogCounts;
   readonly pairing: PairingCounts;
-  readonly sessions: { added: number; known: number; observed: number };
-  readonly denials: { added: number; widened: number; known: number };
+  /** `old`: those that retention would delete. */
+  readonly sessions: { added: number; known: number; observed: number; old: number };
+  readonly denials: { added: number; widened: number; known: number; old: number };
   readonly from: number | null;
   readonly to: number | null;
 }
@@ -32,6 +33,8 @@ export interface ImportOptions {
   readonly zone: string;
   readonly sources: readonly LogSource[];
   readonly now: number;
+  /** What ended before this is not kept: it is left out, epoch ms. */
+  readonly keptFrom: number;
   /** A daemon works on the same database: short transactions, and breaks in which it has its turn. */
   readonly beside: boolean;
   /** Bytes read so far, of all. */
@@ -51,7 +54,7 @@ const GAP_MS = 13 * 3_600_000;
  * Rejects with StoreError and LogReadError; what was read before stays stored.
  */
 export async function importLogs(options: ImportOptions): Promise<ImportReport> {
-  const { store, server, zone, now, beside, onProgress } = options;
+  const { store, server, zone, now, keptFrom, beside, onProgress } = options;
   const sessions = createSessionImport(store);
   if (beside) sessions.beside();
   else sessions.alone();
@@ -65,8 +68,8 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
 
   const report: ImportReport = {
     ...{ counts: noCounts(), pairing: { orphanIns: 0, openOuts: 0, ambiguous: 0 } },
-    sessions: { added: 0, known: 0, observed: 0 },
-    denials: { added: 0, widened: 0, known: 0 },
+    sessions: { added: 0, known: 0, observed: 0, old: 0 },
+    denials: { added: 0, widened: 0, known: 0, old: 0 },
     ...{ from: null, to: null },
   };
   let { from, to } = report as { from: number | null; to: number | null };
@@ -79,8 +82,10 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
 
   async function write(settledBy: number): Promise<void> {
     unwritten = 0;
-    const fresh = waiting.filter(({ endedAt }) => observedFrom === null || endedAt <= observedFrom);
-    report.sessions.observed += waiting.length - fresh.length;
+    const kept = waiting.filter(({ endedAt }) => endedAt >= keptFrom);
+    report.sessions.old += waiting.length - kept.length;
+    const fresh = kept.filter(({ endedAt }) => observedFrom === null || endedAt <= observedFrom);
+    report.sessions.observed += kept.length - fresh.length;
     waiting = [];
     await batches.write(fresh, (rows) => {
       const added = sessions.add(server.id, rows);
@@ -91,7 +96,9 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
     for (const episode of episodes.drain(settledBy).changed) going.add(episode);
     const over = [...going].filter(({ denial }) => settledBy - denial.until > OVER_MS);
     for (const episode of over) going.delete(episode);
-    await batches.write(over, (rows) => {
+    const lasting = over.filter(({ denial }) => denial.at >= keptFrom);
+    report.denials.old += over.length - lasting.length;
+    await batches.write(lasting, (rows) => {
       for (const { denial, times } of rows) report.denials[denials.absorb(denial, times, liveFrom)]++;
     });
   }
@@ -127,8 +134,8 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
     lastAt = reader.lastAt ?? lastAt;
     if (reader.firstAt !== null) from = Math.min(from ?? reader.firstAt, reader.firstAt);
     if (reader.lastAt !== null) to = Math.max(to ?? reader.lastAt, reader.lastAt);
-    const [first, last] = [reader.firstAt, reader.lastAt];
-    if (first !== null && last !== null && last > first)
+    const [first, last] = [Math.max(reader.firstAt ?? 0, keptFrom), reader.lastAt];
+    if (last !== null && last > first)
       store.transaction(() => createDenialSources(store).cover(server.id, first, last));
   }
   if (lastAt !== null) pairing.gap(lastAt);

@@ -23,7 +23,8 @@ export function registerImport(program: Command, io: CommandIo): void {
       "after",
       `
 Nothing is stored twice: a log may be imported again, also while the daemon runs. Of the time in which the daemon
-watched the server itself, its own sessions stand and those of the log are left out.
+watched the server itself, its own sessions stand and those of the log are left out. What is older than
+retention.sessions keeps (400d by default) is left out, too, and counted: raise it first for logs of years.
 
 Examples:
   licmond import --server eda /var/log/flexnet/snps.log*
@@ -53,12 +54,15 @@ Examples:
       try {
         const { store, beside } = await openBeside(found.config.storage, io);
         try {
+          const now = io.now();
+          const keptFrom = now - found.config.retention.sessionsMs;
           const report = await importLogs({
-            ...{ store, server, zone: logZone, sources, now: io.now(), beside },
+            ...{ store, server, zone: logZone, sources, now, keptFrom, beside },
             onProgress: progress.show,
           });
           progress.end();
           io.out(printReport(report, server.id));
+          if (report.sessions.old + report.denials.old > 0) io.err(tooOld(report, keptFrom));
           for (const { line, text } of report.counts.samples)
             io.err(`line ${line}: ${JSON.stringify(text)}\n`);
         } finally {
@@ -180,6 +184,15 @@ function printReport({ counts, pairing, sessions, denials, from, to }: ImportRep
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
   return `${server}\n${rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}\n`).join("")}`;
+}
+
+/** Said apart from the figures: whoever imports years wants to keep them. */
+function tooOld({ sessions, denials }: ImportReport, keptFrom: number): string {
+  const [day] = new Date(keptFrom).toISOString().split("T");
+  return (
+    `licmond: ${sessions.old} sessions and ${denials.old} denials are from before ${day} and were left out: ` +
+    "retention.sessions deletes what is older. To keep them raise it, reload the daemon, and import again.\n"
+  );
 }
 
 function zone(text: string): string {

@@ -6,7 +6,7 @@ import { createPlace, type Place, run } from "./rig.ts";
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 const SERVER =
-  '[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@lic1"\ntool = "/bin/true"\ntimezone = "UTC"\n';
+  '[retention]\nsessions = "100y"\n[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@lic1"\ntool = "/bin/true"\ntimezone = "UTC"\n';
 
 const DAY_1 = `7:00:00 (acmed) TIMESTAMP 1/29/2026
 8:00:00 (acmed) OUT: "solver" ada@ws01  

@@ -8,6 +8,8 @@ import { createSite, type Site } from "./site.ts";
 
 const SERVER =
   '[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "/bin/true"\ntimezone = "UTC"\n';
+/** The log is older than what is kept by default. */
+const KEEP = '[retention]\nsessions = "100y"\n';
 const START = Date.UTC(2024, 11, 20);
 
 /** What an import left: every session and denial, without the numbers of rows. */
@@ -34,7 +36,7 @@ function stored(site: Site): { sessions: unknown[]; denials: unknown[]; problems
 
 async function site(log: string): Promise<Site & { readonly log: string }> {
   const made = await createSite();
-  await made.configure(SERVER);
+  await made.configure(KEEP + SERVER);
   const path = join(made.folder, "debug.log");
   await Bun.write(path, log);
   return { ...made, log: path, [Symbol.asyncDispose]: () => made[Symbol.asyncDispose]() };
@@ -117,6 +119,35 @@ describe("licmond import", () => {
     expect(broken.stderr).not.toMatch(/\n\s+at /);
   }, 30_000);
 
+  test("what retention would delete is left out, counted and told; with a longer one it is there", async () => {
+    await using at = await site(LOG);
+    await at.configure(SERVER);
+    const args = ["import", "--server", "eda", at.log];
+    const left = await at.run(args);
+    expect(left.exitCode).toBe(0);
+    const [, sessions, denials] = /(\d+) sessions and (\d+) denials are from before/.exec(left.stderr) ?? [];
+    expect(Number(sessions)).toBeGreaterThan(25_000);
+    expect(left.stderr).toContain("retention.sessions deletes what is older. To keep them raise it");
+    expect(left.stdout).toContain(" 0 added, 0 known before");
+    expect(stored(at)).toMatchObject({ sessions: [], denials: [] });
+
+    await at.configure(KEEP + SERVER);
+    const done = await at.run(args);
+    expect([done.exitCode, done.stderr]).toEqual([0, ""]);
+    const { sessions: rows, denials: denied } = stored(at);
+    expect([rows.length, denied.length]).toEqual([Number(sessions), Number(denials)]);
+    // What was never deleted is told in full, also of years.
+    await using daemon = await at.serve();
+    const usage = await daemon.get(
+      "/api/licenses/usage?group_by=server&start=2024-12-01&end=2025-03-01",
+      await at.key("viewer"),
+    );
+    expect(await usage.json()).toMatchObject({
+      start: "2024-12-01T00:00:00.000Z",
+      groups: [{ server: "eda", sessions: rows.length }],
+    });
+  }, 60_000);
+
   test("a bar on a terminal counts up to the whole", async () => {
     await using at = await site(LOG);
     const command = `${BINARY} import --server eda ${at.log} --config ${at.config}`;
@@ -135,7 +166,7 @@ describe("licmond import", () => {
 
 test("an import beside a daemon that answers and polls: nobody waits for it", async () => {
   await using alone = await createAlertSite();
-  await alone.write("");
+  await alone.write(KEEP);
   const log = join(alone.folder, "debug.log");
   await Bun.write(log, LOG);
   await using at = await alone.watch();
