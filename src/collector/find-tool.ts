@@ -1,4 +1,4 @@
-import { inspectTool } from "./start-failure.ts";
+import { inspectTool } from "./inspect-tool.ts";
 
 /** The file to try for one of several names; where none can start, one whose failure explains why. `path` is a $PATH. */
 export function findTool(names: readonly string[], path: string): string {

@@ -1,5 +1,7 @@
 import { type CappedReader, readCapped } from "./capped-reader.ts";
-import { explainStart, locate, type StartFailure } from "./start-failure.ts";
+import { explainStart } from "./inspect-tool.ts";
+import type { StartFailure } from "./start-failure.ts";
+import { locate } from "./tool-file.ts";
 
 export const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 const MAX_STDERR_BYTES = 1024 * 1024;

@@ -1,4 +1,4 @@
-import { inspectTool } from "../collector/start-failure.ts";
+import { inspectTool } from "../collector/inspect-tool.ts";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import { clockSkew } from "../domain/clock-skew.ts";

@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { EM_386, readElf } from "../collector/elf.ts";
-import { locate } from "../collector/start-failure.ts";
+import { locate } from "../collector/tool-file.ts";
 import type { Config } from "../config/config.ts";
 import { credentialOfPath } from "../config/credentials.ts";
 import type { Environment } from "../config/environment.ts";

@@ -1,4 +1,5 @@
 import { wallClock } from "../../../domain/zone.ts";
+import { createDaemonNames } from "./daemon-names.ts";
 import { createLogDates, createToUtc } from "./dates.ts";
 import {
   type DebugLogCounts,
@@ -7,6 +8,7 @@ import {
   type LicenseEventKind,
   noCounts,
 } from "./event.ts";
+import { kindAt } from "./event-kind.ts";
 import { createHeadReader, DAY_SECONDS } from "./head.ts";
 import { isOpen, readSeatWords } from "./message.ts";
 import { isDull, printedDate } from "./printed-date.ts";
@@ -58,8 +60,6 @@ export interface DebugLogReader {
 
 const MAX_HELD = 50_000;
 const MAX_SAMPLES = 20;
-const MAX_DAEMONS = 100;
-const FORK = /^(.+)_\d+$/;
 const STARTED = /^(?:RE)?Started (\S+) \(/;
 const STOPPED = /^(?:(\S+) exited with status|Shutting down (\S+))/;
 
@@ -72,8 +72,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   const toUtc = createToUtc(zone);
   const counts = noCounts();
   const { head, read: readHead } = createHeadReader();
-  const daemons = new Set(start.daemons);
-  const names = new Map<string, string>();
+  const daemons = createDaemonNames(start.daemons);
   let [lastPrinted, lastDaemon] = ["", ""];
   let inferred = options.inferred ?? false;
   let nearDay: ((second: number) => number) | null = null;
@@ -114,17 +113,6 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     const event = waiting;
     waiting = null;
     emit(event, waitingDay, waitingSecond);
-  }
-
-  /** Plain names first: `acmed_2` is a fork only of a daemon that is known. */
-  function daemonName(printed: string): string {
-    const known = names.get(printed);
-    if (known !== undefined) return known;
-    const base = FORK.exec(printed)?.[1];
-    const name = base !== undefined && daemons.has(base) ? base : printed;
-    if (names.size < MAX_DAEMONS && (base === undefined || name === base)) names.set(printed, name);
-    if (name === printed && daemons.size < MAX_DAEMONS) daemons.add(printed);
-    return name;
   }
 
   function dayOfLine(second: number): number {
@@ -218,9 +206,9 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     const daemon = isManager ? null : lastDaemon;
     const started = STARTED.exec(message);
     const stopped = STOPPED.exec(message);
-    if (started !== null) up(daemonName(started[1] ?? ""), day, second);
+    if (started !== null) up(daemons.nameOf(started[1] ?? ""), day, second);
     else if (message.startsWith("EXITING DUE TO SIGNAL")) down(daemon, day, second);
-    else if (stopped !== null) down(daemonName(stopped[1] ?? stopped[2] ?? ""), day, second);
+    else if (stopped !== null) down(daemons.nameOf(stopped[1] ?? stopped[2] ?? ""), day, second);
   }
 
   function up(daemon: string | null, day: number, second: number): void {
@@ -239,7 +227,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
       recognised = true;
       if (head.daemon !== lastPrinted) {
         lastPrinted = head.daemon;
-        lastDaemon = daemonName(lastPrinted);
+        lastDaemon = daemons.nameOf(lastPrinted);
       }
       let second = head.second;
       if (second === -1) {
@@ -268,7 +256,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
       release(0);
     },
     counts,
-    state: () => ({ day: dates.day, second: dates.second, daemons: [...daemons] }),
+    state: () => ({ day: dates.day, second: dates.second, daemons: daemons.list() }),
     get firstAt() {
       return firstAt;
     },
@@ -279,26 +267,4 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
       return recognised;
     },
   };
-}
-
-/** The event that a message begins with; null when it is something else. */
-function kindAt(text: string, from: number): LicenseEventKind | null {
-  switch (text.charCodeAt(from)) {
-    case 0x49:
-      return text.startsWith("IN: ", from) ? "IN" : null;
-    case 0x4f:
-      return text.startsWith("OUT: ", from) ? "OUT" : null;
-    case 0x44:
-      if (text.startsWith("DENIED: ", from)) return "DENIED";
-      return text.startsWith("DEQUEUED: ", from) ? "DEQUEUED" : null;
-    case 0x51:
-      return text.startsWith("QUEUED: ", from) ? "QUEUED" : null;
-    case 0x55:
-      if (text.startsWith("UNSUPPORTED: ", from)) return "UNSUPPORTED";
-      return text.startsWith("UPGRADE: ", from) ? "UPGRADE" : null;
-    case 0x45:
-      return text.startsWith("EXPIRED: ", from) ? "EXPIRED" : null;
-    default:
-      return null;
-  }
 }

@@ -3,8 +3,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EM_386, EM_AARCH64, EM_ARM, EM_X86_64, readElf } from "../../src/collector/elf.ts";
+import { inspectTool } from "../../src/collector/inspect-tool.ts";
 import { createCommandRunner } from "../../src/collector/run-command.ts";
-import { inspectTool, type StartFailure } from "../../src/collector/start-failure.ts";
+import type { StartFailure } from "../../src/collector/start-failure.ts";
 import { elfFile } from "./elf-file.ts";
 
 let folder = "";
