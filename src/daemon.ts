@@ -7,6 +7,7 @@ import { type Problem, printProblem } from "./config/problem.ts";
 import { createAlertRoom } from "./daemon/alerts.ts";
 import { createCertificateRoom } from "./daemon/certificate.ts";
 import { createCollectorRoom, createToolRunner } from "./daemon/collector.ts";
+import { createDamageReport } from "./daemon/damage-report.ts";
 import { busTimers, createEventRoom } from "./daemon/events.ts";
 import { healthOf } from "./daemon/health.ts";
 import { createKeyRoom } from "./daemon/keys.ts";
@@ -21,6 +22,7 @@ import { serviceStatus } from "./daemon/service-status.ts";
 import { createStatusLog } from "./daemon/status-log.ts";
 import { openStoreRoom, startDespiteDamage } from "./daemon/store.ts";
 import { createTeardown } from "./daemon/teardown.ts";
+import { keepVitalCopy } from "./daemon/vital.ts";
 import { type Clock, systemClock } from "./domain/clock.ts";
 import type { LogOf } from "./domain/log.ts";
 import { hostZone } from "./domain/zone.ts";
@@ -101,6 +103,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     }
     const { store, retell } = openStoreRoom(config.storage, logging, { damage, manager });
     teardown.add("store", () => store.close());
+    teardown.add("side copy", keepVitalCopy(store));
 
     const { bus, events, logSink } = createEventRoom(store, clock, log("store"));
     const removeSink = logging.addSink(logSink);
@@ -176,7 +179,10 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
     teardown.add("streams", () => hub.close());
 
-    const history = createHistoryClient<HistoryAnswers>({ path: store.path, clock, log: log("store") });
+    const history = createHistoryClient<HistoryAnswers>({
+      ...{ path: store.path, clock, log: log("store") },
+      onDamage: createDamageReport({ store, clock, log: log("store") }),
+    });
     teardown.add("history", () => history.stop());
 
     const requests = createRequestCounters();

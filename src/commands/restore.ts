@@ -41,15 +41,20 @@ Example:
     });
 }
 
-function tell({ report, aside, unread, revoked, lost }: Restored, file: string): string {
+function tell({ report, aside, unread, leftovers, revoked, lost }: Restored, file: string): string {
   const { path, bytes, rows, newestAt } = report;
   const until = newestAt === null ? "" : `, data until ${iso(newestAt)}`;
   const lines = [`${path} is ${file} now: ${printBytes(bytes)}, ${rows} rows${until}`];
   if (aside !== null) lines.push(`What was there is ${aside}`);
-  if (unread !== null)
+  if (leftovers.length > 0)
+    lines.push(`Removed, left half made by a killed licmond: ${leftovers.join(", ")}`);
+  if (unread !== null) {
     lines.push(
-      `${unread}: whether keys were revoked since the backup could not be read, look at \`licmond keys list\``,
+      unread.keysFrom === null
+        ? `${unread.reason}: whether keys were revoked since the backup could not be read, look at \`licmond keys list\``
+        : `${unread.reason}: which keys were revoked since the backup was read from its side copy`,
     );
+  }
   if (revoked.length > 0) lines.push(`Revoked since the backup, and still revoked: ${revoked.join(", ")}`);
   if (lost.length > 0) lines.push(`Keys made since the backup, which are gone: ${lost.join(", ")}`);
   return lines.map((line) => `${escapeControls(line)}\n`).join("");

@@ -155,6 +155,7 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
             requestsPerMinute: wanted.requestsPerMinute,
           };
           db.insert(apiKeys).values(row).run();
+          store.keepVital();
           return { outcome: "created", key: record(row), presented: printKey(parts) };
         },
         { durable: true },
@@ -191,8 +192,11 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
           const row = byId.get({ id });
           if (row === undefined) return "unknown";
           if (row.revokedAt !== null) return "gone";
-          db.update(apiKeys).set({ revokedAt: clock.now() }).where(eq(apiKeys.id, id)).run();
+          const revokedAt = clock.now();
+          db.update(apiKeys).set({ revokedAt }).where(eq(apiKeys.id, id)).run();
           kept.clear();
+          // Before the answer: should the database be damaged, the key must not come back with what is rescued.
+          store.keepVital({ revoked: { id, at: revokedAt } });
           return "revoked";
         },
         { durable: true },

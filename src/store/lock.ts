@@ -3,6 +3,7 @@ import { ensurePrivateFile } from "./files.ts";
 import { asStoreError, errorCode, StoreError } from "./store-error.ts";
 
 export interface DirectoryLock {
+  /** A second call does nothing. */
   release(): void;
 }
 
@@ -33,8 +34,11 @@ export function lockDirectory(directory: string, path: string, waitMs: number): 
       error,
     );
   }
+  let isHeld = true;
   return {
     release() {
+      if (!isHeld) return;
+      isHeld = false;
       lock.run("ROLLBACK");
       lock.close();
     },

@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { LogEvent } from "../domain/events.ts";
+import { searchedText } from "./log-text.ts";
 import type { Store } from "./open.ts";
 
 /** The index is a virtual table, so it stands beside the schema: only its rowid and its words are written. */
@@ -13,11 +14,8 @@ export function indexLogWords({ db }: Store) {
     .values({ rowid: sql.placeholder("rowid"), words: sql.placeholder("words") })
     .prepare();
   return {
-    add(id: number, { message, metadata }: Pick<LogEvent, "message" | "metadata">) {
-      insert.run({
-        rowid: id,
-        words: [message, ...Object.values(metadata).filter(isText).map(String)].join("\n"),
-      });
+    add(id: number, event: Pick<LogEvent, "message" | "metadata">) {
+      insert.run({ rowid: id, words: searchedText(event) });
     },
   };
 }
@@ -54,8 +52,4 @@ export function allWordsOccur(q: string) {
 /** Removes the words of log lines: call before the lines are deleted. */
 export function deleteLogWords({ db }: Store, ids: readonly number[]): void {
   for (const id of ids) db.run(sql`DELETE FROM log_words WHERE rowid = ${id}`);
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === "string" || typeof value === "number";
 }

@@ -6,12 +6,10 @@ import type { Log } from "../domain/log.ts";
 import { backUpBeforeUpgrade } from "./backup/before-upgrade.ts";
 import { createDatabaseCheck, type DatabaseCheck } from "./check.ts";
 import { prepareConnection } from "./connection.ts";
-import { isWalReadable } from "./damage/header.ts";
 import { createDamageMark, type DamageMark } from "./damage/mark.ts";
-import { replaceDamaged } from "./damage/replace.ts";
-import { setWalAside } from "./damage/set-aside.ts";
-import { checkBeforeOpening } from "./damage/start-check.ts";
+import { openDespiteDamage } from "./damage/open-despite.ts";
 import { ensureDirectory, ensurePrivateFile } from "./files.ts";
+import { findLeftovers, removeLeftovers } from "./leftovers.ts";
 import { type DirectoryLock, lockDirectory } from "./lock.ts";
 import { assertOurs, migrate, schemaVersion } from "./migrate.ts";
 import { MIGRATIONS, type Migration } from "./migrations.ts";
@@ -19,6 +17,9 @@ import { tables } from "./schema.ts";
 import { asStoreError, errorCode, StoreError } from "./store-error.ts";
 import { createTransaction, type RunTransaction } from "./transaction.ts";
 import { withLock } from "./upgrade-lock.ts";
+import { createVitalFile, type VitalFile } from "./vital/file.ts";
+import { createVitalKeeper, type KeepOptions } from "./vital/keeper.ts";
+import { takeUpVital } from "./vital/take-up.ts";
 
 /**
  * The database of one storage directory: `licmond.db`. What was committed survives the death of the process at any
@@ -39,6 +40,13 @@ export interface Store {
   /** Bytes of the database with its write-ahead log. */
   sizeBytes(): number;
   checkDatabase(): DatabaseCheck;
+  /** Notes damage (`CORRUPT`) that another connection met and that was confirmed, as if a query here had. */
+  metDamage(error: StoreError): void;
+  /**
+   * Writes the side copy of what is vital (`licmond.db.vital`), as the transaction that runs sees it, or one of its own.
+   * Throws StoreError; that the copy cannot be written is only logged, but see KeepOptions.
+   */
+  keepVital(options?: KeepOptions): void;
   /** Runs before the end, in reverse order: a last flush. */
   beforeClose(work: () => void): void;
   /** Writes the log back into the database and lets go of the directory. Does not throw; a second call does nothing. */
@@ -77,28 +85,28 @@ export function openStore(options: StoreOptions): Store {
   ensureDirectory(directory);
   const takeLock = () => lockDirectory(directory, lockPath, lockWaitMs);
   const lock = mode === "daemon" ? takeLock() : null;
-  const mark = createDamageMark(path);
+  const [mark, vital] = [createDamageMark(path), createVitalFile(path)];
   try {
-    if (lock === null || damaged === "refuse") return openDatabase(options, path, lock, takeLock, mark);
-    let damage: StoreError;
+    tidyUp(path, log, lock, takeLock);
+    const open = () => openDatabase(options, { path, lock, takeLock, mark, vital });
+    if (lock === null) return open();
+    const { opened: store, hasLostCommits } =
+      damaged === "refuse"
+        ? { opened: open(), hasLostCommits: false }
+        : openDespiteDamage(
+            {
+              ...{ path, log, mark, vital, migrations: options.migrations ?? MIGRATIONS, now: now() },
+              known: typeof damaged === "object" ? damaged.known : null,
+              onCheck: (bytes) => options.onProgress?.("check", bytes),
+            },
+            open,
+          );
     try {
-      if (typeof damaged === "object") throw damaged.known;
-      look(options, path, mark);
-      return openDatabase(options, path, lock, takeLock, mark);
+      takeUpVital(store, vital, log, hasLostCommits);
     } catch (error) {
-      if (!(error instanceof StoreError) || error.code !== "CORRUPT") throw error;
-      damage = error;
+      store.close();
+      throw error;
     }
-    const { aside, rescued } = replaceDamaged(path, options.migrations ?? MIGRATIONS, now());
-    mark.remove();
-    const store = openDatabase(options, path, lock, takeLock, mark);
-    const taken = Object.entries(rescued);
-    log.error("The database is damaged: it was moved aside, and licmond goes on with a new one", {
-      reason: damage.message,
-      movedTo: aside,
-      rescued: taken.length === 0 ? "nothing" : taken.map(([name, rows]) => `${rows} ${name}`).join(", "),
-      fix: "Stop licmond and put the last backup in its place (licmond restore FILE), or go on; then move the damaged files away",
-    });
     return store;
   } catch (error) {
     lock?.release();
@@ -106,43 +114,33 @@ export function openStore(options: StoreOptions): Store {
   }
 }
 
-/** Looks for damage before anything is written. What begins well and is found damaged later leaves a mark for this. */
-function look(
-  { migrations = MIGRATIONS, log, onProgress, now = Date.now }: StoreOptions,
-  path: string,
-  mark: DamageMark,
-) {
-  const met = mark.read();
-  if (met !== null) {
-    log.warn("Damage of the database was met before: all of it is read now", { met });
-    onProgress?.("check", fileSize(path));
+/** Takes away what one that was killed left. A command looks first: only who has something to take away wants the lock. */
+function tidyUp(path: string, log: Log, held: DirectoryLock | null, takeLock: () => DirectoryLock): void {
+  if (findLeftovers(path).length === 0) return;
+  let lock = held;
+  try {
+    lock ??= takeLock();
+  } catch (error) {
+    // Whoever holds the directory may be at work on them.
+    if (error instanceof StoreError && error.code === "HELD") return;
+    throw error;
   }
-  const walFault = faultOfWal(path);
-  checkBeforeOpening(path, migrations, met !== null);
-  if (met !== null) log.warn("The database was read and is whole: licmond goes on with it", { met });
-  mark.remove();
-  if (walFault === null) return;
-  log.error("The write-ahead log of the database was moved aside: what was stored last is missing", {
-    reason: walFault,
-    movedTo: setWalAside(path, now()),
-  });
+  const removed = removeLeftovers(path);
+  if (held === null) lock.release();
+  if (removed.length > 0)
+    log.warn("Files that a killed licmond left half made were removed", { files: removed.join(", ") });
 }
 
-/** Why SQLite would silently throw a write-ahead log away; null when it would not. */
-function faultOfWal(path: string): string | null {
-  if (!isWalReadable(`${path}-wal`)) return "its header is damaged";
-  return fileSize(path) === 0 && fileSize(`${path}-wal`) > 0
-    ? "the database it belongs to is not there"
-    : null;
+interface Surroundings {
+  readonly path: string;
+  readonly lock: DirectoryLock | null;
+  readonly takeLock: () => DirectoryLock;
+  readonly mark: DamageMark;
+  readonly vital: VitalFile;
 }
 
-function openDatabase(
-  options: StoreOptions,
-  path: string,
-  lock: DirectoryLock | null,
-  takeLock: () => DirectoryLock,
-  mark: DamageMark,
-): Store {
+function openDatabase(options: StoreOptions, surroundings: Surroundings): Store {
+  const { path, lock, takeLock } = surroundings;
   const { log, migrations = MIGRATIONS, onProgress, now = Date.now } = options;
   let opened: Database | null = null;
   try {
@@ -165,7 +163,7 @@ function openDatabase(
     };
     if (lock !== null) bringUpToDate();
     else if (schemaVersion(sqlite) < migrations.length) withLock(sqlite, migrations, takeLock, bringUpToDate);
-    return assemble(sqlite, lock, path, log, mark);
+    return assemble(sqlite, surroundings, log, now);
   } catch (error) {
     opened?.close();
     throw asStoreError(error, path) ?? error;
@@ -174,10 +172,9 @@ function openDatabase(
 
 function assemble(
   sqlite: Database,
-  lock: DirectoryLock | null,
-  path: string,
+  { path, lock, mark, vital }: Surroundings,
   log: Log,
-  mark: DamageMark,
+  now: () => number,
 ): Store {
   const transaction = createTransaction({
     sqlite,
@@ -210,6 +207,10 @@ function assemble(
     });
   }
 
+  const keep = createVitalKeeper({ sqlite, vital, path, log, now, isDamaged: () => damage !== null });
+  // No write of the database: it says nothing of whether the last one of those went well.
+  const keepVital = (options?: KeepOptions) =>
+    guarded(() => (sqlite.inTransaction ? keep(options) : transaction(() => keep(options))));
   const check = createDatabaseCheck({ sqlite, path, lastError: () => damage ?? lastWriteError });
   const attempt = (what: string, work: () => void) => {
     try {
@@ -241,12 +242,15 @@ function assemble(
     },
     dataVersion: () => guarded(() => dataVersion.get()?.data_version ?? 0),
     sizeBytes: () => fileSize(path) + fileSize(`${path}-wal`),
+    metDamage: met,
+    keepVital,
     checkDatabase: () =>
       closed ? { ok: false, message: "The database is closed", code: "CLOSED" } : check(),
     beforeClose: (work) => void endings.push(work),
     close() {
       if (closed) return;
       for (const ending of endings.reverse()) attempt("flush", ending);
+      if (lock !== null) attempt("side copy", () => keepVital());
       closed = true;
       attempt("optimize", () => sqlite.run("PRAGMA optimize"));
       // The last connection takes the write-ahead log with it; beside a daemon it stays the daemon's.

@@ -83,12 +83,24 @@ function asApiError(code: unknown, error: unknown): ApiError {
   if (code === "NOT_FOUND")
     return new ApiError("NOT_FOUND", "There is no such path; /swagger lists what there is.");
   const [told, message]: [ErrorCode, string] = isDatabaseTrouble(error)
-    ? ["DATABASE_ERROR", "The database could not do this now. Try again shortly; the log has the reason."]
+    ? ["DATABASE_ERROR", isDamage(error) ? DAMAGED : TRY_AGAIN]
     : [
         "INTERNAL_ERROR",
         "Something went wrong inside licmond. The log has the reason under this request id.",
       ];
   return new ApiError(told, message, { cause: error });
+}
+
+const TRY_AGAIN = "The database could not do this now. Try again shortly; the log has the reason.";
+const DAMAGED =
+  "The database is damaged where this had to be read. A restart of licmond moves it aside, or a backup is restored; the log says more.";
+
+function isDamage(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (at instanceof StoreError && at.code === "CORRUPT") return true;
+    if ("code" in at && typeof at.code === "string" && /^SQLITE_(CORRUPT|NOTADB)/.test(at.code)) return true;
+  }
+  return false;
 }
 
 /** drizzle wraps what SQLite throws, so the cause is looked at too. */

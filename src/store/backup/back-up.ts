@@ -76,7 +76,12 @@ function acceptTarget(target: string, source: string, force: boolean): string {
     throw new StoreError("NOT_WRITABLE", `There is no directory ${folder}`, `Make it (mkdir -p ${folder}).`);
   }
   // With --force too: a rename onto what the daemon has open would be the end of it.
-  const own = [source, ...COMPANIONS.map((suffix) => source + suffix), join(dirname(source), "licmond.lock")];
+  const own = [
+    source,
+    ...COMPANIONS.map((suffix) => source + suffix),
+    `${source}.vital`,
+    join(dirname(source), "licmond.lock"),
+  ];
   if (own.some((path) => path === join(realpathSync(folder), basename(target)) || isSameFile(path, target))) {
     throw new StoreError("NOT_WRITABLE", `${target} is what the daemon works on`, "Name another file.");
   }

@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import type { VitalRows } from "../vital/rows.ts";
 import { continueEventIds, highestEventId } from "./event-ids.ts";
 import { tableNames } from "./untouched.ts";
 
@@ -27,6 +28,17 @@ export function readCarried(sqlite: Database, now: number): Carried {
         .all()
     : [];
   return { highestEventId: highestEventId(sqlite, now), keys };
+}
+
+/** The same from the side copy, where the database is too damaged to be read. */
+export function carriedIn(rows: VitalRows, now: number): Carried {
+  const keys = (rows.api_keys ?? []).map(({ id, name, revoked_at: revokedAt }) => ({
+    ...{ id: String(id), name: String(name) },
+    revokedAt: typeof revokedAt === "number" ? revokedAt : null,
+  }));
+  const reserved = rows.event_marks?.find(({ name }) => name === "reserved")?.value;
+  // It is a little older than the database was: ids given since then are not above the present time.
+  return { highestEventId: typeof reserved === "number" ? Math.max(reserved, now) : null, keys };
 }
 
 /**

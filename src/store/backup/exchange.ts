@@ -11,6 +11,8 @@ import { type AsideWord, asideName, COMPANIONS } from "./file-names.ts";
 export function exchange(fresh: string, path: string, word: AsideWord, now: number): string | null {
   const isThere = existsSync(path);
   const aside = asideName(path, word, now);
+  // Two names for a moment, so that there is never none; who is killed now is known by them (see leftovers).
+  const isLinked = isThere && hasLink(path, aside);
   // Only an index of the log, which SQLite makes anew; and an empty log says nothing.
   rmSync(`${path}-shm`, { force: true });
   // Left only beside a damaged or a lost one: SQLite would take them for the new database's.
@@ -19,17 +21,20 @@ export function exchange(fresh: string, path: string, word: AsideWord, now: numb
     if (size === 0) rmSync(path + suffix);
     else if (size !== undefined) renameSync(path + suffix, aside + suffix);
   }
-  if (isThere) {
-    try {
-      // Two names for a moment, so that there is never none.
-      linkSync(path, aside);
-    } catch {
-      renameSync(path, aside);
-    }
-  }
+  if (isThere && !isLinked) renameSync(path, aside);
   renameSync(fresh, path);
   syncToDisk(dirname(path));
   return isThere ? aside : null;
+}
+
+function hasLink(path: string, aside: string): boolean {
+  try {
+    linkSync(path, aside);
+    return true;
+  } catch {
+    // A file system without links.
+    return false;
+  }
 }
 
 /** Takes a database away, whole or half made, with what SQLite keeps beside it. */

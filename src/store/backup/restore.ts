@@ -2,16 +2,27 @@ import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ensureDirectory, isSameFile, makePrivateFile, refuseOther, syncToDisk } from "../files.ts";
+import { removeLeftovers } from "../leftovers.ts";
 import { lockDirectory } from "../lock.ts";
 import { assertOurs } from "../migrate.ts";
 import { MIGRATIONS } from "../migrations.ts";
 import { asStoreError, StoreError } from "../store-error.ts";
+import { createVitalFile, type VitalFile } from "../vital/file.ts";
+import { readVitalRows } from "../vital/rows.ts";
 import type { OnStep } from "./back-up.ts";
-import { type Carried, type CarriedOver, carryOver, NOTHING_CARRIED, readCarried } from "./carry-over.ts";
+import {
+  type Carried,
+  type CarriedOver,
+  carriedIn,
+  carryOver,
+  NOTHING_CARRIED,
+  readCarried,
+} from "./carry-over.ts";
 import { assertFile, type DatabaseReport } from "./examine.ts";
 import { exchange, removeDatabase } from "./exchange.ts";
 import { requireRoom } from "./room.ts";
 import { unlessAborted } from "./unless-aborted.ts";
+import { openUntouched } from "./untouched.ts";
 import { copyInWorker, examineInWorker } from "./worker.ts";
 
 export interface RestoreOptions {
@@ -29,8 +40,10 @@ export interface Restored extends CarriedOver {
   readonly report: DatabaseReport;
   /** Where the database that was there is now; null when there was none. */
   readonly aside: string | null;
-  /** What of that one could not be read; null when all could. */
-  readonly unread: string | null;
+  /** Why that one could not be read; null when it could. */
+  readonly unread: { readonly reason: string; readonly keysFrom: "side copy" | null } | null;
+  /** Files that an earlier one, which was killed, left half made: removed. */
+  readonly leftovers: readonly string[];
 }
 
 /**
@@ -52,20 +65,22 @@ export async function restore({ directory, file, now, onStep, signal }: RestoreO
     onStep("check", null);
     await unlessAborted(signal, examineInWorker(from));
     // Nobody else can be at work on it: what is there was left by one that was killed.
-    removeDatabase(fresh);
+    const leftovers = removeLeftovers(path);
     requireRoom(folder, bytesIn(from), "Free space on its file system.");
     makePrivateFile(fresh, folder);
     onStep("copy", null);
     await unlessAborted(signal, copyInWorker(from, fresh, "file"));
+    const vital = createVitalFile(path);
     const { carried, unread } = existsSync(path)
-      ? settle(path, now)
+      ? settle(path, now, vital)
       : { carried: NOTHING_CARRIED, unread: null };
     const over = finish(fresh, carried, now);
     onStep("check", null);
     const report = await unlessAborted(signal, examineInWorker(fresh));
     syncToDisk(fresh);
     const aside = exchange(fresh, path, "replaced", now);
-    return { report: { ...report, path }, aside, unread, ...over };
+    copyVital(path, vital, now);
+    return { report: { ...report, path }, aside, unread, leftovers, ...over };
   } catch (error) {
     removeDatabase(fresh);
     throw asStoreError(error, path) ?? error;
@@ -84,7 +99,11 @@ function bytesIn(from: string): number {
  * mode writes the log back, and fails as long as anybody else, e.g. `licmond keys`, has the database open.
  * A damaged one stays as it is. Throws StoreError `FOREIGN` and `BUSY`.
  */
-function settle(path: string, now: number): { carried: Carried; unread: string | null } {
+function settle(
+  path: string,
+  now: number,
+  vital: VitalFile,
+): { carried: Carried; unread: Restored["unread"] } {
   refuseOther(path);
   let sqlite: Database | null = null;
   try {
@@ -98,7 +117,9 @@ function settle(path: string, now: number): { carried: Carried; unread: string |
     const known = asStoreError(error, path);
     if (known === null) throw error;
     if (known.code !== "CORRUPT") throw known;
-    return { carried: NOTHING_CARRIED, unread: known.message };
+    const copy = vital.read().vital;
+    const carried = copy === null ? NOTHING_CARRIED : carriedIn(copy.rows, now);
+    return { carried, unread: { reason: known.message, keysFrom: copy === null ? null : "side copy" } };
   } finally {
     sqlite?.close();
   }
@@ -110,6 +131,20 @@ function refuseForeign(sqlite: Database, path: string): void {
     assertOurs(sqlite, path, MIGRATIONS);
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== "NEWER") throw error;
+  }
+}
+
+/** The side copy is of the database that was put in place: that of the one before must not undo the restore. */
+function copyVital(path: string, vital: VitalFile, now: number): void {
+  let sqlite: Database | null = null;
+  try {
+    sqlite = openUntouched(path);
+    vital.write(readVitalRows(sqlite), now);
+  } catch {
+    // The next start writes it.
+    vital.remove();
+  } finally {
+    sqlite?.close();
   }
 }
 

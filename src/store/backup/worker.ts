@@ -22,20 +22,24 @@ export async function copyInWorker(from: string, to: string, kind: "live" | "fil
   await ask({ task: "copy", from, to, kind });
 }
 
-/** `examineDatabase` in a thread of its own. */
-export async function examineInWorker(path: string): Promise<DatabaseReport> {
-  const report = await ask({ task: "examine", path });
+/** `examineDatabase` in a thread of its own; one in the background does not keep the process from ending. */
+export async function examineInWorker(
+  path: string,
+  { background = false }: { readonly background?: boolean } = {},
+): Promise<DatabaseReport> {
+  const report = await ask({ task: "examine", path }, background);
   if (report === null) throw new Error("The worker answered another question");
   return report;
 }
 
-async function ask(asked: Asked): Promise<DatabaseReport | null> {
+async function ask(asked: Asked, background = false): Promise<DatabaseReport | null> {
   // An entry point of its own, which in the binary lies beside the program's.
   const worker = new Worker(
     Bun.isStandaloneExecutable
       ? "./workers/backup.ts"
       : new URL("../../workers/backup.ts", import.meta.url).href,
   );
+  if (background) worker.unref();
   try {
     const answered = await new Promise<Answered>((resolve, reject) => {
       worker.onmessage = ({ data }: MessageEvent<Answered>) => resolve(data);

@@ -4,6 +4,7 @@ import { ROLES } from "../../domain/words.ts";
 import { continueEventIds, highestEventId } from "../backup/event-ids.ts";
 import { openUntouched, tableNames } from "../backup/untouched.ts";
 import { errorCode } from "../store-error.ts";
+import { lineWriter } from "../vital/give-back.ts";
 
 type Row = Readonly<Record<string, SQLQueryBindings>>;
 
@@ -21,8 +22,12 @@ const TABLES: readonly { readonly name: string; readonly isSound?: (row: Row) =>
   { name: "notifications" },
 ];
 
-/** Rows taken over, by table; tables without any are left out. */
-export type Rescued = Readonly<Record<string, number>>;
+export interface Rescued {
+  /** Rows taken over, by table; tables without any are left out. */
+  readonly rows: Readonly<Record<string, number>>;
+  /** Whether all of a table's rows could be read: what is not there then was not there. */
+  isRead(table: string): boolean;
+}
 
 /**
  * Copies what can still be read of a damaged database into a new one: each table on its own, from both of its ends up
@@ -31,15 +36,19 @@ export type Rescued = Readonly<Record<string, number>>;
 export function rescue(damaged: string, into: Database, now: number): Rescued {
   let from: Database | null = null;
   let highest: number | null = null;
-  const rescued: Record<string, number> = {};
+  const rows: Record<string, number> = {};
+  const read = new Set<string>();
   try {
     from = openUntouched(damaged);
     const source = from;
     highest = attempt(() => highestEventId(source, now));
     for (const { name, isSound = () => true } of TABLES) {
-      const count = attempt(() => takeOver(source, into, name, isSound)) ?? 0;
-      if (count > 0) rescued[name] = count;
+      const { count, whole } = attempt(() => takeOver(source, into, name, isSound)) ?? UNREAD;
+      if (count > 0) rows[name] = count;
+      if (whole) read.add(name);
     }
+    const lines = attempt(() => takeAudit(source, into)) ?? 0;
+    if (lines > 0) rows["audit lines"] = lines;
     attempt(() => takeToldKeys(source, into));
   } catch (error) {
     // Else not even its first page can be read: nothing is rescued, and the caller says so.
@@ -54,11 +63,18 @@ export function rescue(damaged: string, into: Database, now: number): Rescued {
     );
     for (const mark of ["deleted_logs", "deleted_events"]) marks.run(mark, highest ?? now);
   })();
-  return rescued;
+  return { rows, isRead: (table) => read.has(table) };
 }
 
-function takeOver(from: Database, into: Database, name: string, isSound: (row: Row) => boolean): number {
-  if (!tableNames(from).includes(name)) return 0;
+const UNREAD = { count: 0, whole: false };
+
+function takeOver(
+  from: Database,
+  into: Database,
+  name: string,
+  isSound: (row: Row) => boolean,
+): { count: number; whole: boolean } {
+  if (!tableNames(from).includes(name)) return UNREAD;
   const known = new Set(columnsOf(from, name).map((column) => column.name));
   const columns = columnsOf(into, name).filter((column) => known.has(column.name));
   const keys = columns.filter(({ pk }) => pk > 0).map((column) => `"${column.name}"`);
@@ -66,11 +82,11 @@ function takeOver(from: Database, into: Database, name: string, isSound: (row: R
   const insert = into.query<null, SQLQueryBindings[]>(
     `INSERT OR IGNORE INTO "${name}" (${list}) VALUES (${columns.map(() => "?").join(", ")})`,
   );
-  let count = 0;
+  let [count, whole] = [0, false];
   for (const direction of ["ASC", "DESC"]) {
     const order = keys.map((key) => `${key} ${direction}`).join(", ");
     const rows = from.query<Row, []>(`SELECT ${list} FROM "${name}" NOT INDEXED ORDER BY ${order}`);
-    const whole = attempt(() => {
+    const ended = attempt(() => {
       for (const row of rows.iterate()) {
         if (!isSound(row)) continue;
         // A row that the schema does not take is damaged too.
@@ -78,8 +94,22 @@ function takeOver(from: Database, into: Database, name: string, isSound: (row: R
       }
       return true;
     });
-    if (whole === true) break;
+    whole = ended === true;
+    if (whole) break;
   }
+  return { count, whole };
+}
+
+/** The newest lines of the audit trail: the rest of the log may be large, and can be read in the damaged file. */
+function takeAudit(from: Database, into: Database): number {
+  const lines = from.query<Row, []>(
+    "SELECT * FROM events WHERE source = 'audit' ORDER BY id DESC LIMIT 1000",
+  );
+  const put = lineWriter(into);
+  let count = 0;
+  attempt(() => {
+    for (const row of lines.iterate()) if (attempt(() => put(row)) === true) count++;
+  });
   return count;
 }
 

@@ -44,6 +44,8 @@ export interface HistoryClientDeps {
   readonly startWorker?: () => Worker;
   /** How long the worker may go on with what nobody wants; tests have less patience. */
   readonly stuckMs?: number;
+  /** Told each time that the worker met damage in the database (`CORRUPT`). */
+  readonly onDamage?: (error: StoreError) => void;
 }
 
 interface Waiting {
@@ -67,6 +69,7 @@ export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>
   log,
   startWorker = startHistoryWorker,
   stuckMs = STUCK_MS,
+  onDamage = () => {},
 }: HistoryClientDeps): HistoryClient<Queries> {
   const waiting = new Map<number, Waiting>();
   /** What nobody has asked the worker yet. */
@@ -93,9 +96,9 @@ export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>
     fresh.onmessage = ({ data }: MessageEvent<FromWorker>) => {
       if (worker !== fresh) return;
       posted.delete(data.id);
-      waiting
-        .get(data.id)
-        ?.settle(data.type === "result" ? { value: data.value } : { error: asError(data.failure) });
+      const error = data.type === "failed" ? asError(data.failure) : null;
+      if (error instanceof StoreError && error.code === "CORRUPT") onDamage(error);
+      waiting.get(data.id)?.settle(data.type === "result" ? { value: data.value } : { error });
       postNext();
       watch();
     };

@@ -69,7 +69,7 @@ describe("a restore", () => {
     expect(readFileSync(file).equals(before)).toBe(true);
     expect(aside).toStartWith(`${path}.replaced-`);
     expect(readdirSync(directory).sort()).toEqual(
-      ["licmond.db", basename(aside ?? ""), "licmond.lock"].sort(),
+      ["licmond.db", basename(aside ?? ""), "licmond.db.vital", "licmond.lock"].sort(),
     );
     const store = open(directory);
     expect(createKeys({ store, clock }).verify(filled.keys[1] ?? "").outcome).toBe("valid");
@@ -122,11 +122,34 @@ describe("a restore", () => {
     writeFileSync(path, "x".repeat(5000));
     const now = filled.newestId + 5_000;
     const { aside, unread } = await bring(directory, file, now);
-    expect(unread).toContain("is not a database");
+    expect(unread?.reason).toContain("is not a database");
+    expect(unread?.keysFrom).toBeNull();
     expect(readFileSync(aside ?? "", "utf8")).toBe("x".repeat(5000));
     const events = createEvents(open(directory));
     expect(events.highestReserved()).toBe(now);
     expect(events.holesAbove(0)).toEqual([{ from: filled.newestId + 1, to: now }]);
+  });
+
+  test("over a damaged database keeps revoked what its side copy says, and is not undone by that copy", async () => {
+    const { directory, file, filled, path } = await place();
+    // A daemon was at work on it, and on it keys were revoked and made since the backup.
+    const store = open(directory);
+    const keys = createKeys({ store, clock });
+    keys.revoke(keys.find("key-1")?.id ?? "");
+    const later = keys.create(plainKey({ name: "later" }));
+    store.close();
+    writeFileSync(path, "x".repeat(5000));
+    const { unread, revoked, lost } = await bring(directory, file);
+    expect({ keysFrom: unread?.keysFrom, revoked, lost }).toEqual({
+      ...{ keysFrom: "side copy", revoked: ["key-1"], lost: ["later"] },
+    });
+    // What was put in place is damaged in turn: the side copy is of it.
+    truncateSync(path, 5000);
+    const after = createKeys({ store: open(directory, { damaged: "move-aside" }), clock });
+    expect(filled.keys.slice(0, 3).map((key) => after.verify(key).outcome)).toEqual([
+      ...(["revoked", "revoked", "valid"] as const),
+    ]);
+    expect(after.verify(later.outcome === "created" ? later.presented : "").outcome).toBe("invalid");
   });
 
   test.each(MIGRATIONS.map((_, index) => index + 1).slice(0, -1))(

@@ -1,0 +1,180 @@
+import { describe, expect, test } from "bun:test";
+import { randomInt } from "node:crypto";
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createEvents } from "../../src/store/events.ts";
+import { createKeys } from "../../src/store/keys.ts";
+import { MIGRATIONS } from "../../src/store/migrations.ts";
+import { openStore } from "../../src/store/open.ts";
+import { plainKey } from "../store/plain-key.ts";
+import { BINARY, until } from "./harness.ts";
+import { lmstat } from "./lmstat.ts";
+import { createSite, type Site } from "./site.ts";
+
+const PAGE = 4096;
+const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+const HALF_MADE = /\.(restoring|rescuing|upgrading)(-\w+)?$/;
+
+const storageOf = (site: Site) => join(site.folder, "storage");
+const databaseOf = (site: Site) => join(storageOf(site), "licmond.db");
+const filesOf = (site: Site) => readdirSync(storageOf(site));
+
+function fillPage(path: string, page: number): void {
+  const bytes = readFileSync(path);
+  bytes.fill(0, page * PAGE, (page + 1) * PAGE);
+  writeFileSync(path, bytes);
+}
+
+describe("API keys", () => {
+  test("work after kill -9 and the loss of the first page, and revoked ones do not", async () => {
+    await using site = await createSite();
+    const first = await site.serve();
+    const [admin, lost] = [await site.key("admin"), await site.key("viewer")];
+    const { keys } = (await (await first.get("/api/keys", admin)).json()) as {
+      keys: { id: string; name: string }[];
+    };
+    const id = keys.find(({ name }) => name === "test-2")?.id;
+    expect((await first.get(`/api/keys/${id}`, admin, { method: "DELETE" })).status).toBe(204);
+    await first.kill();
+    for (const page of [0, 1, 2]) {
+      fillPage(databaseOf(site), page);
+      await using next = await site.serve();
+      expect((await next.get("/api/status", admin)).status).toBe(200);
+      const refused = await next.get("/api/status", lost);
+      expect({ status: refused.status, body: await refused.json() }).toMatchObject({
+        ...{ status: 401, body: { code: "AUTH_REVOKED" } },
+      });
+      if (page === 0) expect(next.output()).toMatch(/fromSideCopy.*2 api_keys.*sideCopy.*of 20/);
+      await next.kill();
+    }
+  });
+
+  test("come with a restore as the backup has them, not as a side copy of before says", async () => {
+    await using site = await createSite();
+    const first = await site.serve();
+    const kept = await site.key("admin");
+    const file = join(site.folder, "backup.db");
+    expect((await site.run(["backup", file])).exitCode).toBe(0);
+    const [revoked, later] = [await site.key("admin"), await site.key("admin")];
+    expect((await site.run(["keys", "revoke", "test-2"])).exitCode).toBe(0);
+    await first.kill();
+    fillPage(databaseOf(site), 0);
+    rmSync(`${databaseOf(site)}-wal`, { force: true });
+    const restored = await site.run(["restore", file]);
+    expect(restored.stderr).toContain("read from its side copy");
+    fillPage(databaseOf(site), 0);
+    await using next = await site.serve();
+    expect((await next.get("/api/status", kept)).status).toBe(200);
+    for (const key of [revoked, later]) expect((await next.get("/api/status", key)).status).toBe(401);
+  });
+});
+
+describe("kill -9 leaves nothing half made behind", () => {
+  /** A database large enough that exchanging it takes a while. */
+  function fillStorage(directory: string, migrations = MIGRATIONS): string {
+    mkdirSync(directory, { recursive: true });
+    const store = openStore({ directory, log: quiet, migrations });
+    const made = createKeys({ store, clock: { now: () => Date.now() } }).create(plainKey({ role: "admin" }));
+    const events = createEvents(store);
+    const first = Date.now() - 20_000;
+    events.transaction(() => {
+      for (let id = first; id < first + 20_000; id++) {
+        const line = { id: `log-${id}`, timestamp: new Date(id).toISOString(), message: `line ${id}` };
+        const event = { type: "log", level: "info", source: "system", metadata: {}, ...line } as const;
+        events.insert(id, event, JSON.stringify(event));
+      }
+    });
+    store.close();
+    if (made.outcome !== "created") throw new Error(made.outcome);
+    return made.presented;
+  }
+
+  /** Starts the command again and again, each time a little later killed, until it has come to its end once. */
+  async function killedAtTimes(args: readonly string[], isDone: () => boolean): Promise<number> {
+    let seen = 0;
+    for (let ms = 20; ms < 3_000; ms += randomInt(5, 60)) {
+      const child = Bun.spawn([BINARY, ...args], { stdout: "ignore", stderr: "ignore", stdin: "ignore" });
+      await Promise.race([child.exited, Bun.sleep(ms)]);
+      child.kill("SIGKILL");
+      await child.exited;
+      seen++;
+      if (isDone()) break;
+    }
+    return seen;
+  }
+
+  async function isTidy(site: Site, key: string): Promise<void> {
+    await using daemon = await site.serve();
+    expect(filesOf(site).filter((name) => HALF_MADE.test(name))).toEqual([]);
+    expect((await daemon.get("/api/status", key)).status).toBe(200);
+  }
+
+  test("in the midst of a restore, of a rescue, of an upgrade", async () => {
+    await using site = await createSite();
+    const key = fillStorage(storageOf(site));
+    const file = join(site.folder, "backup.db");
+    copyFileSync(databaseOf(site), file);
+    const has = (word: string) => filesOf(site).some((name) => name.startsWith(`licmond.db.${word}-`));
+    await killedAtTimes(["restore", file, "--config", site.config], () => has("replaced"));
+    await isTidy(site, key);
+
+    fillPage(databaseOf(site), 9);
+    await killedAtTimes(["serve", "--config", site.config], () => has("corrupt"));
+    await isTidy(site, key);
+
+    await using old = await createSite();
+    const oldKey = fillStorage(storageOf(old), MIGRATIONS.slice(0, -1));
+    const isCopied = () => filesOf(old).some((name) => name.startsWith("licmond.db.schema-"));
+    await killedAtTimes(["serve", "--config", old.config], isCopied);
+    await isTidy(old, oldKey);
+  }, 60_000);
+
+  test("the file that was half made is named in the log", async () => {
+    await using site = await createSite();
+    cpSync(site.config, `${databaseOf(site)}.rescuing`);
+    await using daemon = await site.serve();
+    await until("the log tells", () => daemon.output().includes("licmond.db.rescuing") || undefined);
+    expect(filesOf(site)).not.toContain("licmond.db.rescuing");
+  });
+});
+
+test("damage that only the worker of history meets is answered as such, confirmed, and seen to by the next start", async () => {
+  await using site = await createSite();
+  const tool = await site.tool("lmutil");
+  const holders = Array.from({ length: 40 }, (_, at) => ({ user: `user${at}`, host: `ws${at}` }));
+  await tool.says(lmstat({ solver: { total: 40, holders } }));
+  await site.configure(
+    `[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@localhost"\ntool = "${tool.path}"\n`,
+  );
+  const daemon = await site.serve();
+  const key = await site.key("admin");
+  await daemon.get("/api/licenses/rescan", key, { method: "POST" });
+  // Behind the back of the running one, as a disk would; in a process of its own, because closing a file here would
+  // drop SQLite's locks of this process.
+  const damage = `
+    const sqlite = new (require("bun:sqlite").Database)(process.argv[1]);
+    sqlite.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
+    const pages = sqlite.query("SELECT pageno FROM dbstat WHERE name IN (SELECT name FROM sqlite_schema WHERE tbl_name = 'sessions')").all();
+    sqlite.close();
+    const file = require("fs").openSync(process.argv[1], "r+");
+    for (const { pageno } of pages) require("fs").writeSync(file, Buffer.alloc(4096, 0xa5), 0, 4096, (pageno - 1) * 4096);
+    console.log(pages.length);`;
+  const damaged = Bun.spawnSync([process.execPath, "-e", damage, databaseOf(site)]);
+  expect(Number(damaged.stdout.toString())).toBeGreaterThan(3);
+
+  const answer = await daemon.get("/api/licenses/sessions", key);
+  expect({ status: answer.status, body: await answer.json() }).toMatchObject({
+    ...{ status: 500, body: { code: "DATABASE_ERROR", message: expect.stringContaining("is damaged") } },
+  });
+  await until("the damage is confirmed", () => filesOf(site).includes("licmond.db.damaged") || undefined);
+  const health = await daemon.get("/api/health");
+  expect({ status: health.status, body: await health.text() }).toMatchObject({
+    ...{ status: 503, body: expect.stringContaining("The database is damaged") },
+  });
+  // It works on, as far as it can.
+  expect((await daemon.get("/api/licenses", key)).status).toBe(200);
+  await daemon.kill();
+  await using next = await site.serve();
+  expect(filesOf(site).some((name) => name.startsWith("licmond.db.corrupt-"))).toBe(true);
+  expect((await next.get("/api/licenses/sessions", key)).status).toBe(200);
+});
