@@ -309,7 +309,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     reload: () => reload(),
     start: () =>
       startDespiteDamage(start, async (reason) => {
-        manager?.says(`Could not start: ${reason instanceof Error ? reason.message : String(reason)}`);
+        manager?.failed(reason);
         await teardown.run();
       }),
     stop() {

@@ -1,15 +1,18 @@
 import type { Environment } from "../config/environment.ts";
 import type { Log } from "../domain/log.ts";
 import { type NotifySocket, openNotifySocket } from "../system/notify.ts";
+import { errnoOf } from "../system/notify-errno.ts";
 import { oneLine } from "./service-status.ts";
 
 /** Tells the service manager (systemd with `Type=notify`) how the daemon is. Nothing here throws or waits. */
 export interface ServiceManager {
   /**
-   * What goes on before it is ready, or why it never will be; one line. `mayTakeMs`: the start is not given up before
+   * What goes on before it is ready; one line. `mayTakeMs`: the start is not given up before
    * (EXTEND_TIMEOUT_USEC of sd_notify(3)).
    */
   says(status: string, mayTakeMs?: number): void;
+  /** Why it will not be ready: in words, and as the number of a system's error where it is one (ERRNO of sd_notify(3)). */
+  failed(reason: unknown): void;
   /** The port answers. From now on `status` is asked every few seconds and told when it has changed. */
   ready(status: () => string): void;
   reloading(): void;
@@ -120,6 +123,11 @@ export function createServiceManager({
       shown = oneLine(text);
       const extended = mayTakeMs === undefined ? [] : [`EXTEND_TIMEOUT_USEC=${Math.ceil(mayTakeMs) * 1000}`];
       tell(`STATUS=${shown}`, ...extended);
+    },
+    failed(reason) {
+      const errno = errnoOf(reason);
+      shown = oneLine(`Could not start: ${reason instanceof Error ? reason.message : String(reason)}`);
+      tell(`STATUS=${shown}`, ...(errno === null ? [] : [`ERRNO=${errno}`]));
     },
     ready(ask) {
       status = ask;

@@ -136,7 +136,7 @@ test("a loop that has its turns feeds the watchdog, a process that has none does
   await until("it pings again", () => (pings() > before ? true : undefined), periodMs);
 });
 
-test("a start that fails is never ready, and says why", async () => {
+test("a start that fails is never ready, and says why, with the system's number of it", async () => {
   await site.configure("");
   const taken = Bun.listen({ hostname: "127.0.0.1", port: site.port, socket: { data() {} } });
   try {
@@ -144,10 +144,25 @@ test("a start that fails is never ready, and says why", async () => {
     expect(await service.exited).toBe(1);
     const told = service.told().join("\n");
     expect(told).toContain(`STATUS=Could not start: Another program listens on 127.0.0.1:${site.port}`);
+    expect(told).toMatch(/^ERRNO=98$/m);
     expect(told).not.toContain("READY");
   } finally {
     taken.stop(true);
   }
+});
+
+test("a storage directory that cannot be written has its number too", async () => {
+  await site.configure("");
+  const directory = join(site.folder, "read-only");
+  await mkdir(directory, { mode: 0o555 });
+  // Root may write everywhere but here: nobody makes a file in sysfs, which is read-only in some containers.
+  const isRoot = process.getuid?.() === 0;
+  const storage = isRoot ? "/sys/kernel" : directory;
+  await using service = startService(join(site.folder, "unwritable"), { LICMOND_STORAGE_DIRECTORY: storage });
+  expect(await service.exited).toBe(1);
+  const told = service.told().join("\n");
+  expect(told).toMatch(/^STATUS=Could not start: \S+ cannot be written by uid \d+$/m);
+  expect(told).toMatch(isRoot ? /^ERRNO=(13|30)$/m : /^ERRNO=13$/m);
 });
 
 test("the manager's variables reach no tool; one that does not listen keeps nobody from work", async () => {

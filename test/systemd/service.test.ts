@@ -11,6 +11,7 @@ import {
   journal,
   mainPid,
   mark,
+  PORT,
   restart,
   serverToml,
   sessionIds,
@@ -139,6 +140,33 @@ describe.skipIf(BASE === undefined)("the service", () => {
       const said = (await journal(machine, before)).map(({ MESSAGE }) => MESSAGE).join("\n");
       expect(said).toContain("nonsense");
       await configure(machine, SERVERS);
+      await dropIn(machine, "test", "");
+      await restart(machine);
+    },
+    LONG,
+  );
+
+  test(
+    "a start that the system refuses has the system's number of it",
+    async () => {
+      await dropIn(machine, "test", "[Service]\nRestart=no");
+      await machine.sh("systemctl stop licmond; systemctl reset-failed licmond");
+      {
+        await using _taken = machine.start(`systemd-socket-activate --listen=0.0.0.0:${PORT} /bin/cat`);
+        const listens = `grep --quiet ':${PORT.toString(16).toUpperCase()} ' /proc/net/tcp`;
+        await until(
+          "the port is taken",
+          async () => (await machine.run(listens)).exitCode === 0 || undefined,
+        );
+        expect((await machine.run("systemctl start licmond")).exitCode).toBe(1);
+        expect(await show(machine, "ActiveState", "StatusErrno")).toEqual({
+          ActiveState: "failed",
+          StatusErrno: "98",
+        });
+        const { stdout } = await machine.run("systemctl status licmond");
+        expect(stdout).toMatch(/Status: "Could not start: Another program listens on \S+:8080\./);
+        expect(stdout).toContain("Error: 98 (Address already in use)");
+      }
       await dropIn(machine, "test", "");
       await restart(machine);
     },
