@@ -47,8 +47,8 @@ export async function checkUnit(
   const needs = unitNeeds(config, file, io.env, confinement.path);
   for (const { what, message, dropIn, isBearable } of mannersOf(confinement, config.http.port))
     tell(what, message, dropIn, isBearable);
-  for (const { need, message, dropIn } of obstaclesOf(confinement, needs.files))
-    if (!tellCredential(need, message, tell)) tell(need.what, message, dropIn);
+  for (const { need, message, dropIn, isBearable, fix } of obstaclesOf(confinement, needs.files))
+    if (!tellCredential(need, message, tell)) tell(need.what, message, dropIn, isBearable, fix);
   tellPath(needs, confinement, tell);
   tellCredentials(needs, confinement, tell);
   await tellAccess(needs, confinement, run, tell);
@@ -62,7 +62,7 @@ type Tell = (
   message: string,
   dropIn: readonly string[],
   isBearable?: boolean,
-  fix?: string,
+  fix?: string | undefined,
 ) => void;
 
 /** Reports each finding, and gathers what they ask of the drop-in. */

@@ -1,4 +1,4 @@
-import { realpathSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { EM_386, readElf } from "../collector/elf.ts";
 import { locate } from "../collector/tool-file.ts";
 import type { Config } from "../config/config.ts";
@@ -43,9 +43,12 @@ export function unitNeeds(
     if (name !== null) credentials.push({ what, name });
     else files.push({ what, path, realPath: realPathOf(path), access: "read", mayShow, credential });
   };
-  const program = (what: string, names: readonly string[]) => {
+  const program = (what: string, names: readonly string[], args: readonly string[] = []) => {
+    // What a program is told to run or to read: `env LM=1 /home/lic/lmutil`. Options and templates are no paths.
+    for (const arg of args) if (arg.startsWith("/") && modeOf(arg) !== null) file(what, arg, "read");
     const path = first(names, unitPath);
     if (path !== null) {
+      const mode = modeOf(path);
       files.push({
         what,
         path,
@@ -53,6 +56,8 @@ export function unitNeeds(
         access: "run",
         mayShow: true,
         is32Bit: is32Bit(path),
+        setsId: mode !== null && (mode & SET_ID) !== 0,
+        runsAnother: args.length > 0,
       });
       return;
     }
@@ -70,20 +75,40 @@ export function unitNeeds(
   for (const { id, enabled, manager, tool, address, logFile } of config.servers) {
     if (!enabled) continue;
     const { tools, parseAddress } = managerOf(manager);
-    program(`${id}: tool`, tool === null ? tools : tool.slice(0, 1));
+    const [name, ...args] = tool ?? [];
+    const names = name === undefined ? tools : [name];
+    // Of one that nobody may run the check of the tools tells.
+    if (!isRunByNobody(first(names, unitPath))) program(`${id}: tool`, names, args);
     const parsed = parseAddress(address);
     if (!("problem" in parsed) && parsed.members.length === 0) file(`${id}: address`, address, "read");
     if (logFile !== null) file(`${id}: log_file`, logFile, "read");
   }
   for (const [index, notification] of config.notifications.entries()) {
     if (notification.type === "command")
-      program(`notifications[${index}].argv`, notification.argv.slice(0, 1));
+      program(`notifications[${index}].argv`, notification.argv.slice(0, 1), notification.argv.slice(1));
     else handed(`notifications[${index}].secret_file`, notification.secretFile, notification.type);
   }
   if (config.execute.enabled)
-    for (const { name, argv } of config.execute.commands) program(`execute ${name}`, argv.slice(0, 1));
+    for (const { name, argv } of config.execute.commands)
+      program(`execute ${name}`, argv.slice(0, 1), argv.slice(1));
   handed("export.remote_write.token_file", config.remoteWrite?.tokenFile ?? null, "prometheus");
   return { files, notInPath, credentials };
+}
+
+const SET_ID = 0o6000;
+
+/** Of what lies there, links followed; null when nothing does, or it cannot be looked at. */
+function modeOf(path: string): number | null {
+  try {
+    return statSync(path).mode;
+  } catch {
+    return null;
+  }
+}
+
+function isRunByNobody(path: string | null): boolean {
+  const mode = path === null ? null : modeOf(path);
+  return mode !== null && (mode & 0o111) === 0;
 }
 
 function first(names: readonly string[], path: string): string | null {

@@ -212,6 +212,40 @@ test("a tool that only the shell of who asks knows", async () => {
   ]);
 });
 
+describe("a tool that is more than a program's name", () => {
+  test("what it is told to run is looked at too, and a set-user-ID one in front of it", async () => {
+    await using place = await createPlace();
+    const [unit, sudo] = [join(place.folder, "x.service"), join(place.folder, "sudo")];
+    await Bun.write(unit, "[Service]\nUser=licmond\nNoNewPrivileges=yes\nPrivateTmp=yes\n");
+    await Bun.write(sudo, "");
+    await chmod(sudo, 0o4755);
+    const wrapped = server(`tool = ["/usr/bin/env", "LM=1", "-x", "${sudo}", "/no/such/thing"]`);
+    const [hidden, ...others] = (await told(wrapped, unit, hostOf(LICMOND, true))).problems;
+    expect(hidden).toContain(`eda: tool: ${sudo} lies under /tmp`);
+    expect(others).toEqual([]);
+
+    await Bun.write(unit, "[Service]\nUser=licmond\nNoNewPrivileges=yes\n");
+    const asRoot = server(`tool = ["${sudo}", "-u", "flexlm", "/bin/sh"]`);
+    expect((await told(asRoot, unit, hostOf(LICMOND, true))).problems).toEqual([
+      expect.stringMatching(/^eda: tool: \S+ is a set-user-ID .*; name the program that it runs alone/),
+    ]);
+    const { problems, warnings } = await told(server(`tool = "${sudo}"`), unit, hostOf(LICMOND, true));
+    expect([problems, warnings]).toEqual([[], [expect.stringContaining("is a set-user-ID")]]);
+  });
+
+  test("one that nobody may run is told of once, by the check of the tools", async () => {
+    await using place = await createPlace();
+    const tool = join(place.folder, "lmutil");
+    await Bun.write(tool, "#!/bin/sh\n");
+    await chmod(tool, 0o644);
+    const unit = join(place.folder, "x.service");
+    await Bun.write(unit, "[Service]\nUser=licmond\nPrivateTmp=yes\n");
+    const toml = server(`tool = "${tool}"\nlog_file = "/tmp/lmgrd.log"`);
+    const { problems } = await told(toml, unit, hostOf(LICMOND));
+    expect(problems).toEqual([expect.stringContaining("eda: log_file: /tmp/lmgrd.log lies under /tmp")]);
+  });
+});
+
 test("through the command line, with a unit that is named", async () => {
   await using place = await createPlace();
   await mkdir(place.storage);

@@ -14,6 +14,10 @@ export interface Need {
   readonly credential?: string;
   /** Of a program: it belongs to the 32-bit ABI of x86. */
   readonly is32Bit?: boolean;
+  /** Of a program: its mode asks for the rights of its owner or group (set-user-ID, set-group-ID). */
+  readonly setsId?: boolean;
+  /** Of a program: it is there to run another one, as `sudo` and `env` are. */
+  readonly runsAnother?: boolean;
 }
 
 /** A line of the unit that stands between the service and a file. */
@@ -23,6 +27,10 @@ export interface Obstacle {
   readonly message: string;
   /** Lines of a drop-in that take it out of the way; empty when only another place helps, which the message says. */
   readonly dropIn: readonly string[];
+  /** What helps instead; absent where the drop-in or the message says it all. */
+  readonly fix?: string;
+  /** It may work nevertheless. */
+  readonly isBearable?: boolean;
 }
 
 /** Which directives are in the way of which needs: the first of each, as the next shows itself when it is gone. */
@@ -135,6 +143,16 @@ function notRun(unit: Confinement, need: Need): Found | null {
         dropIn: [`ExecPaths=${path}`],
       };
   }
+  if (need.setsId === true && unit.noNewPrivileges)
+    return {
+      message: `${shown(need, need.path)} is a set-user-ID or set-group-ID program, to which NoNewPrivileges=yes gives no more rights than the service has`,
+      dropIn: [],
+      fix:
+        need.runsAnother === true
+          ? `name the program that it runs alone, and give what that reads to ${unit.user}`
+          : `give what it reads to ${unit.user}`,
+      isBearable: need.runsAnother !== true,
+    };
   const { architectures } = unit;
   if (need.is32Bit !== true || architectures.length === 0 || architectures.includes("x86")) return null;
   return {

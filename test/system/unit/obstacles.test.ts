@@ -172,6 +172,23 @@ describe("what is in the way", () => {
   });
 });
 
+test("no line helps a set-user-ID program: it may do without its rights, and one that runs another does not", () => {
+  const sudo = { setsId: true, runsAnother: true };
+  const found = (more: Partial<Need>, ...lines: string[]) =>
+    obstaclesOf(unit(...lines), [need("/opt/x", more)]);
+  const message =
+    "/opt/x is a set-user-ID or set-group-ID program, to which NoNewPrivileges=yes gives no more rights than the service has";
+  const asLicmond = ["NoNewPrivileges=yes", "User=licmond"];
+  expect(found({ setsId: true }, ...asLicmond)).toMatchObject([
+    { message, dropIn: [], isBearable: true, fix: "give what it reads to licmond" },
+  ]);
+  expect(found(sudo, ...asLicmond)).toMatchObject([
+    { message, isBearable: false, fix: expect.stringContaining("name the program that it runs alone") },
+  ]);
+  expect(found(sudo, "User=licmond")).toEqual([]);
+  expect(found({ runsAnother: true }, ...asLicmond)).toEqual([]);
+});
+
 test.each([
   [["MemoryDenyWriteExecute=yes"], 8080, ["MemoryDenyWriteExecute=no"], true],
   [["ProcSubset=pid"], 8080, ["ProcSubset=all"], true],
