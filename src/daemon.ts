@@ -269,8 +269,8 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     teardown.add("remote write", () => remoteWrite.stop());
     collector.start();
     teardown.add("collector", () => collector.stop());
-    running.connect((next) => {
-      const takeUpCertificate = certificate.prepare(next.http.tls);
+    running.connect((next, afterRestart) => {
+      const takeUpCertificate = certificate.prepare(next.http.tls, afterRestart.http.tls);
       return () => {
         logging.setLevel(next.log.level);
         live.setServers(next.servers);

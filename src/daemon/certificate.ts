@@ -11,9 +11,10 @@ export interface CertificateRoom {
   current(): TlsMaterial | null;
   /**
    * Reads the files; what it answers has them served, when they hold another certificate than the one that is.
+   * `afterRestart`: what a restart would serve, where that differs: it must be good as well, or no restart would succeed.
    * Throws an Error that names the file.
    */
-  prepare(files: TlsFiles | null): () => void;
+  prepare(files: TlsFiles | null, afterRestart: TlsFiles | null): () => void;
   stop(): void;
 }
 
@@ -37,8 +38,9 @@ export function createCertificateRoom(files: TlsFiles | null, deps: CertificateD
   timer?.unref();
   return {
     current: () => served,
-    prepare(next) {
+    prepare(next, afterRestart) {
       const material = next === null ? null : readTls(next);
+      if (next === null && afterRestart !== null) readTls(afterRestart);
       return () => {
         if (material === null || (material.cert === served?.cert && material.key === served.key)) return;
         serve(material);

@@ -31,7 +31,7 @@ export function configChanges(running: Config, next: Config): ConfigChanges {
     needRestart: [
       ...differing("http", AT_START.http, running.http, next.http),
       // Another certificate is taken while running; to begin or to end with TLS is another kind of port.
-      ...((running.http.tls === null) === (next.http.tls === null) ? [] : ["http.tls_cert, http.tls_key"]),
+      ...((running.http.tls === null) === (next.http.tls === null) ? [] : ["http.tls_cert", "http.tls_key"]),
       ...differing("storage", AT_START.storage, running.storage, next.storage),
       ...differing("log", AT_START.log, running.log, next.log),
       ...differing("collector", AT_START.collector, running.collector, next.collector),

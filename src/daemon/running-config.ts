@@ -15,10 +15,11 @@ export interface Reloaded {
 }
 
 /**
- * Looks at the next config for the parts that hold something of it, and answers what has them take it up. Throws an
- * Error that says why it cannot be taken: nothing has changed then.
+ * Looks at the next config for the parts that hold something of it, and answers what has them take it up. `afterRestart`
+ * is the file's own, with what only a restart changes. Throws an Error that says why it cannot be taken: nothing has
+ * changed then.
  */
-export type Prepare = (next: Config) => () => void;
+export type Prepare = (next: Config, afterRestart: Config) => () => void;
 
 /** The config that holds now. */
 export interface RunningConfig {
@@ -75,7 +76,7 @@ export function createRunningConfig({ config, file, load, clock, log }: RunningC
     const next = effectiveConfig(running, loaded.config);
     let takeUp: () => void;
     try {
-      takeUp = prepare(next);
+      takeUp = prepare(next, loaded.config);
     } catch (error) {
       // What is answered over HTTP names no paths of the host.
       return refuse([error instanceof Error ? error.message : String(error)], [NOT_TAKEN_UP]);

@@ -129,6 +129,33 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     expect(await daemon.stop()).toBe(0);
   });
 
+  test("from plain HTTP to TLS by a reload: a bad pair is refused, a good one waits for the restart", async () => {
+    await using site = await createSite();
+    await site.configure("");
+    await using daemon = await site.serve();
+    const key = await site.key("admin");
+    const reload = async () => {
+      const answer = await daemon.get("/api/reload", key, { method: "POST" });
+      return { status: answer.status, ...((await answer.json()) as object) };
+    };
+    await site.configure(
+      "",
+      lines({ cert: join(site.folder, "none.crt"), key: join(site.folder, "none.key") }),
+    );
+    expect(await reload()).toMatchObject({
+      status: 409,
+      code: "CONFLICT",
+      details: expect.stringContaining("http.tls_cert"),
+    });
+    await site.configure("", lines(await pairIn(site, "one")));
+    expect(await reload()).toEqual({
+      status: 200,
+      outcome: "applied",
+      needRestart: ["http.tls_cert", "http.tls_key"],
+    });
+    expect((await daemon.get("/api/ping")).status).toBe(200);
+  });
+
   test("many connections during many changes are all served", async () => {
     await using site = await createSite();
     const files = { cert: join(site.folder, "live.crt"), key: join(site.folder, "live.key") };
