@@ -136,7 +136,7 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     const key = await site.key("admin");
     const reload = async () => {
       const answer = await daemon.get("/api/reload", key, { method: "POST" });
-      return { status: answer.status, ...((await answer.json()) as object) };
+      return { status: answer.status, body: (await answer.json()) as unknown };
     };
     await site.configure(
       "",
@@ -144,14 +144,12 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     );
     expect(await reload()).toMatchObject({
       status: 409,
-      code: "CONFLICT",
-      details: expect.stringContaining("http.tls_cert"),
+      body: { code: "CONFLICT", details: expect.stringContaining("http.tls_cert") },
     });
     await site.configure("", lines(await pairIn(site, "one")));
     expect(await reload()).toEqual({
       status: 200,
-      outcome: "applied",
-      needRestart: ["http.tls_cert", "http.tls_key"],
+      body: { outcome: "applied", needRestart: ["http.tls_cert", "http.tls_key"] },
     });
     expect((await daemon.get("/api/ping")).status).toBe(200);
   });
