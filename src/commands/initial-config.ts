@@ -36,7 +36,8 @@ export const INITIAL_CONFIG = `# licmond: the license monitoring daemon. \`licmo
 # address = "27000@lic1.example,27000@lic2.example,27000@lic3.example"
 # tool = "/opt/flexnet/lmutil"      # default: lmutil or lmstat (rlmutil, rlmstat) from $PATH; a list is an argv prefix
 # timezone = "Europe/Berlin"        # the server's; default: this host's
-# interval = "60s"                  # default: [collector]'s, as the timeout is
+# interval = "60s"                  # default: [collector]'s
+# timeout = "30s"                   # default: [collector]'s
 # enabled = true
 # labels = { site = "muc" }
 # log_file = "/var/log/flexnet/snps.log"   # the vendor's debug log, for denials
@@ -64,8 +65,9 @@ export const INITIAL_CONFIG = `# licmond: the license monitoring daemon. \`licmo
 # held_hours = 0                    # a checkout older than this; 0 = never
 # reminder = "24h"                  # 0s = told once only
 
-# [[alerts.overrides]]              # names take * and ?; the last override that fits counts
+# [[alerts.overrides]]              # any of the above for some; names take * and ?; the last override that fits counts
 # server = "eda"
+# daemon = "snpslmd"
 # feature = "VCS*"
 # usage_critical = 99
 # for = "10m"                       # only when it stays so for this long
@@ -80,9 +82,22 @@ export const INITIAL_CONFIG = `# licmond: the license monitoring daemon. \`licmo
 # [[notifications]]
 # type = "webhook"                  # webhook, email or command
 # severity = "warning"              # the least that is told: info, warning, critical
+# rules = ["server_down", "usage"]  # default: all
 # url = "https://hooks.example/licmond"
 # secret_file = "credential:webhook"   # what the unit hands over (LoadCredential=webhook:/path), or a path
 # template = "json"                 # json, slack, teams, ntfy
+#
+# [[notifications]]
+# type = "email"
+# smtp = "smtps://mail.example:465" # smtp:// takes STARTTLS where the server has it
+# username = "licmond"              # with secret_file, the password
+# secret_file = "credential:smtp"
+# from = "licmond@site.example"
+# to = ["licenses@site.example"]
+#
+# [[notifications]]
+# type = "command"                  # the message comes as JSON on stdin
+# argv = ["/usr/local/bin/page-me"]
 
 [limits]
 # requests_per_minute = 600         # of one key

@@ -28,9 +28,11 @@ export function checkRange(
   names: { readonly start: string; readonly end: string } = { start: "start", end: "end" },
 ): void {
   if (start === null || end === null || start < end) return;
+  // Where it looks like a bare date it may be one, and then it is not what was written.
+  const hint = end % DAY_MS === 0 ? ` A date as "${names.end}" takes in its whole day.` : "";
   throw new ApiError(
     "INVALID_QUERY",
-    `Query parameter "${names.start}" must lie before "${names.end}": they are ${new Date(start).toISOString()} and ${new Date(end).toISOString()}.`,
+    `Query parameter "${names.start}" must lie before "${names.end}": they are ${new Date(start).toISOString()} and ${new Date(end).toISOString()}.${hint}`,
   );
 }
 

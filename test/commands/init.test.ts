@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
 import { chmod, chown, mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { TSchema } from "@sinclair/typebox";
+import { parse } from "smol-toml";
 import { INITIAL_CONFIG } from "../../src/commands/initial-config.ts";
 import { interpretConfig } from "../../src/config/load.ts";
+import { ConfigFile } from "../../src/config/schema.ts";
 import { createPlace, run } from "./rig.ts";
 
 test("writes the file, and never over one", async () => {
@@ -42,15 +45,40 @@ test.skipIf(process.getuid?.() !== 0)("what root writes is its directory's group
   expect([uid, gid]).toEqual([0, 4711]);
 });
 
+const UNCOMMENTED = INITIAL_CONFIG.replaceAll(/^# (?=\[|[a-z_]+ = )/gm, "");
+
 test("as it stands it is the defaults", () => {
   const initial = interpretConfig(INITIAL_CONFIG, null, {});
   const defaults = interpretConfig("", null, {});
   expect(initial).toEqual(defaults);
 });
 
+/** `http.port`, `servers.id` and so on: all that may be written. */
+function settings({ properties, items, type }: TSchema, at: readonly string[] = []): string[] {
+  if (type === "array" && items?.properties !== undefined) return settings(items, at);
+  if (properties === undefined) return [at.join(".")];
+  return Object.entries<TSchema>(properties).flatMap(([name, schema]) => settings(schema, [...at, name]));
+}
+
+function written(value: unknown, at: readonly string[] = []): string[] {
+  if (Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === "object"))
+    return value.flatMap((one) => written(one, at));
+  if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Date)
+    return [at.join(".")];
+  return Object.entries(value).flatMap(([name, one]) => written(one, [...at, name]));
+}
+
+test("it names every setting", () => {
+  const named = new Set(written(parse(UNCOMMENTED)));
+  // An override takes what stands above it; labels have names of their own.
+  const above = (path: string) => path.replace("alerts.overrides.", "alerts.");
+  const isNamed = (path: string) =>
+    named.has(path) || named.has(above(path)) || [...named].some((one) => one.startsWith(`${path}.`));
+  expect(settings(ConfigFile).filter((path) => !isNamed(path))).toEqual([]);
+});
+
 test("each default that it names is the default, and each example is taken", () => {
-  const uncommented = INITIAL_CONFIG.replaceAll(/^# (?=\[|[a-z_]+ = )/gm, "");
-  const result = interpretConfig(uncommented, null, {});
+  const result = interpretConfig(UNCOMMENTED, null, {});
   expect(result.ok ? [] : result.problems).toEqual([]);
   const defaults = interpretConfig("", null, {});
   if (!result.ok || !defaults.ok) throw new Error("refused");

@@ -137,6 +137,8 @@ describe("what is refused, and how", () => {
 
   test("start must lie before end", () => {
     expect(() => checkRange(5, 5)).toThrow("must lie before");
+    const day = 86_400_000;
+    expect(() => checkRange(day, day)).toThrow(/000Z\. A date as "end" takes in its whole day\.$/);
     expect(() => checkRange(4, 5)).not.toThrow();
     expect(() => checkRange(null, 5)).not.toThrow();
   });

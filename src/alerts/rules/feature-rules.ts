@@ -48,7 +48,8 @@ export const seatsExhausted: PictureRule = ({ features }, _context, see) => {
     const none = isExhausted(used, total);
     see(about(feature), none ? 1 : 0, () => ({
       severity: "warning",
-      message: `All ${total} seats of ${name} are in use`,
+      message:
+        total === 1 ? `The only seat of ${name} is in use` : `All ${total} seats of ${name} are in use`,
       value: used,
       threshold: total,
     }));
