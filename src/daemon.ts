@@ -3,19 +3,19 @@ import { systemTimers } from "./collector/timers.ts";
 import type { Config } from "./config/config.ts";
 import type { Environment } from "./config/environment.ts";
 import type { LoadedConfig } from "./config/find.ts";
-import { type Problem, printProblem } from "./config/problem.ts";
+import type { Problem } from "./config/problem.ts";
 import { createAlertRoom } from "./daemon/alerts.ts";
 import { createCertificateRoom } from "./daemon/certificate.ts";
 import { createCollectorRoom, createToolRunner } from "./daemon/collector.ts";
 import { createDamageReport } from "./daemon/damage-report.ts";
 import { busTimers, createEventRoom } from "./daemon/events.ts";
-import { healthOf } from "./daemon/health.ts";
+import { httpDepsOf } from "./daemon/http-deps.ts";
 import { createKeyRoom } from "./daemon/keys.ts";
 import { processLogging } from "./daemon/logging.ts";
 import { createLoopLag } from "./daemon/loop-lag.ts";
 import { createMeters } from "./daemon/meters.ts";
 import type { ServiceManager } from "./daemon/notify.ts";
-import { countersOf, createHostRoom, createLogsPort, sampleReader } from "./daemon/ports.ts";
+import { createHostRoom, sampleReader } from "./daemon/ports.ts";
 import { createRemoteWriteRoom } from "./daemon/remote-write.ts";
 import { createRunningConfig, type Reloaded } from "./daemon/running-config.ts";
 import { serviceStatus } from "./daemon/service-status.ts";
@@ -25,11 +25,9 @@ import { createTeardown } from "./daemon/teardown.ts";
 import { keepVitalCopy } from "./daemon/vital.ts";
 import { type Clock, systemClock } from "./domain/clock.ts";
 import type { LogOf } from "./domain/log.ts";
-import { hostZone } from "./domain/zone.ts";
 import { createSampler } from "./events/sampler.ts";
 import { createPseudonyms } from "./http/anonymous/pseudonyms.ts";
 import { createApp } from "./http/app.ts";
-import type { HttpDeps } from "./http/deps.ts";
 import type { HistoryAnswers } from "./http/history-answers/answers.ts";
 import { listen } from "./http/listen.ts";
 import { createRequestCounters } from "./http/request-counters.ts";
@@ -198,51 +196,11 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     meters.add(requests.emit);
     teardown.add("meters", () => meters.stop());
 
-    const timezone = hostZone();
-    const httpDeps: HttpDeps = {
-      ...{ clock, log, build, live, pseudonyms, execute, keys, quotas, host, collector },
-      logs: createLogsPort(store, bus),
-      alerts: alerts.port,
-      denials: { logging: denialWatch.logging },
-      history,
-      settings: () => {
-        const { http, limits, collector } = running.current();
-        const { host, port, maxBodyBytes, corsOrigins, trustedProxies } = http;
-        const { rescanTimeoutMs } = collector;
-        return { host, port, maxBodyBytes, rescanTimeoutMs, timezone, corsOrigins, trustedProxies, limits };
-      },
-      health: () =>
-        healthOf({
-          database: store.checkDatabase(),
-          collector: collector.status(),
-          snapshot: live.snapshot(),
-          sample: host.sample(),
-          now: clock.now(),
-        }),
-      streams: {
-        hub,
-        history: events,
-        samples: sampler,
-        limits: () => {
-          const { streams, streamsPerKey } = running.current().limits;
-          return { streams, perKey: streamsPerKey };
-        },
-      },
-      daemon: {
-        status: () => ({
-          ...{ startedAt, configFile: running.file(), lastReload: running.lastReload() },
-          ...{ streams: hub.counts(), eventLoopLagMs: lag.longestMs() },
-          database: {
-            sizeBytes: store.sizeBytes(),
-            schemaVersion: store.schemaVersion,
-            oldestSampleAt: memory.oldestSampleAt(),
-          },
-        }),
-        counters: () => countersOf(collector, hub, lag),
-        reload: () => reload(printWithoutFile),
-      },
-      meters: meters.emit,
-    };
+    const httpDeps = httpDepsOf({
+      ...{ clock, log, build, live, pseudonyms, execute, keys, quotas, host, collector, history, running },
+      ...{ store, bus, events, sampler, hub, lag, startedAt, reload, meters: meters.emit },
+      ...{ alerts: alerts.port, denials: denialWatch, oldestSampleAt: memory.oldestSampleAt },
+    });
     const app = createApp(httpDeps, requests);
     const certificate = createCertificateRoom(config.http.tls, {
       ...{ clock, log: log("http"), serve: (material) => listening.renew(material) },
@@ -322,12 +280,6 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       return ending;
     },
   };
-}
-
-/** For answers over HTTP, which name no paths of the host. */
-function printWithoutFile(problem: Problem): string {
-  const line = problem.file === null || problem.line === null ? "" : `line ${problem.line}: `;
-  return line + printProblem({ ...problem, file: null, line: null });
 }
 
 /** An IPv6 address as a URL has it. */

@@ -75,7 +75,7 @@ export function countersOf(collector: Collector, hub: Hub, lag: LoopLag): Daemon
   const { user, system } = process.cpuUsage();
   return {
     polls: { ok, partial, failed: Object.values(failed).reduce((sum, count) => sum + count, 0) },
-    parseProblems: typeof parseProblems === "number" ? parseProblems : parseProblems.lines,
+    parseProblems: parseProblems.lines,
     streamClients: sse + websocket,
     memoryBytes: process.memoryUsage.rss(),
     cpuSeconds: (user + system) / 1e6,

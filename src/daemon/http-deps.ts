@@ -1,0 +1,83 @@
+import type { Collector } from "../collector/collector.ts";
+import { type Problem, printProblem } from "../config/problem.ts";
+import { hostZone } from "../domain/zone.ts";
+import type { Bus } from "../events/bus.ts";
+import type { Sampler } from "../events/sampler.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import type { Hub } from "../http/streams/hub.ts";
+import type { Events } from "../store/events.ts";
+import type { Store } from "../store/open.ts";
+import { healthOf } from "./health.ts";
+import type { LoopLag } from "./loop-lag.ts";
+import { countersOf, createLogsPort } from "./ports.ts";
+import type { Reloaded, RunningConfig } from "./running-config.ts";
+
+/** The parts of the daemon that answer requests. What a route can have as it is, stands in `HttpDeps` already. */
+export interface HttpParts extends Omit<HttpDeps, "settings" | "health" | "streams" | "daemon" | "logs"> {
+  readonly collector: Collector;
+  readonly running: Pick<RunningConfig, "current" | "file" | "lastReload">;
+  readonly store: Store;
+  readonly bus: Bus;
+  readonly events: Events;
+  readonly sampler: Sampler;
+  readonly hub: Hub;
+  readonly lag: LoopLag;
+  readonly startedAt: number;
+  readonly oldestSampleAt: () => number | null;
+  readonly reload: (print: (problem: Problem) => string) => Reloaded;
+}
+
+/** What the HTTP side asks of the daemon, from its parts. */
+export function httpDepsOf(parts: HttpParts): HttpDeps {
+  const { collector, running, store, bus, events, sampler, hub, lag, startedAt, ...rest } = parts;
+  const { oldestSampleAt, reload, ...asTheyAre } = rest;
+  const { clock, live, host } = asTheyAre;
+  const timezone = hostZone();
+  return {
+    ...asTheyAre,
+    collector,
+    logs: createLogsPort(store, bus),
+    settings: () => {
+      const { http, limits, collector } = running.current();
+      const { host, port, maxBodyBytes, corsOrigins, trustedProxies } = http;
+      const { rescanTimeoutMs } = collector;
+      return { host, port, maxBodyBytes, rescanTimeoutMs, timezone, corsOrigins, trustedProxies, limits };
+    },
+    health: () =>
+      healthOf({
+        database: store.checkDatabase(),
+        collector: collector.status(),
+        snapshot: live.snapshot(),
+        sample: host.sample(),
+        now: clock.now(),
+      }),
+    streams: {
+      hub,
+      history: events,
+      samples: sampler,
+      limits: () => {
+        const { streams, streamsPerKey } = running.current().limits;
+        return { streams, perKey: streamsPerKey };
+      },
+    },
+    daemon: {
+      status: () => ({
+        ...{ startedAt, configFile: running.file(), lastReload: running.lastReload() },
+        ...{ streams: hub.counts(), eventLoopLagMs: lag.longestMs() },
+        database: {
+          sizeBytes: store.sizeBytes(),
+          schemaVersion: store.schemaVersion,
+          oldestSampleAt: oldestSampleAt(),
+        },
+      }),
+      counters: () => countersOf(collector, hub, lag),
+      reload: () => reload(printWithoutFile),
+    },
+  };
+}
+
+/** For answers over HTTP, which name no paths of the host. */
+function printWithoutFile(problem: Problem): string {
+  const line = problem.file === null || problem.line === null ? "" : `line ${problem.line}: `;
+  return line + printProblem({ ...problem, file: null, line: null });
+}
