@@ -101,6 +101,29 @@ describe("the buffer that is used again", () => {
       expect(lastText).not.toContain('"one"');
     },
   );
+
+  test("an answer that is kept survives another of the same snapshot with other alerts", async () => {
+    let counts = { info: 0, warning: 1, critical: 2 };
+    const { alerts } = bench().deps;
+    // Alerts of no server, such as a full disk, count where no server is named.
+    const at = bench({
+      alerts: { ...alerts, counts: (servers) => (servers === null ? counts : { ...counts, info: 7 }) },
+    });
+    const alertsOf = async (query = "") => {
+      const { summary } = (await (await at.get(`/api/licenses${query}`)).json()) as {
+        summary: { alerts: unknown };
+      };
+      return summary.alerts;
+    };
+    const before = counts;
+    expect(await alertsOf()).toEqual(before);
+    expect(await alertsOf("?server=eda")).toEqual({ ...before, info: 7 });
+    expect(await alertsOf()).toEqual(before);
+    counts = { info: 12345, warning: 0, critical: 0 };
+    expect(await alertsOf()).toEqual(counts);
+    counts = before;
+    expect(await alertsOf()).toEqual(before);
+  });
 });
 
 describe("format", () => {

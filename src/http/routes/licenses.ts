@@ -41,7 +41,20 @@ export function licenseRoutes(
     const features = picture.features.map((feature) => featureRecord(picture.server.id, feature));
     return encode(JSON.stringify({ ...serverRecord(picture), features }));
   });
-  const joinersOfAll = perAudience(createJoiner);
+  const wholes = perAudience(() => ({ join: createJoiner(), version: -1, counts: "" }));
+
+  /**
+   * The buffer of the whole is used again for each snapshot. While one lasts its answer is kept, so whatever differs
+   * from that (a part of the servers, other alerts) has a buffer of its own.
+   */
+  function joinerFor(exchange: Exchange, { version, servers: all }: Snapshot, count: number, counts: string) {
+    const whole = wholes(exchange);
+    const other = count < all.length || (whole.version === version && whole.counts !== counts);
+    if (other) return createJoiner();
+    whole.version = version;
+    whole.counts = counts;
+    return whole.join;
+  }
 
   function answer(
     exchange: Exchange,
@@ -50,8 +63,7 @@ export function licenseRoutes(
     counts: AlertCounts,
   ): Answer {
     const summary = summaryRecord({ version: snapshot.version, servers }, counts);
-    // A part of the servers is another answer: it must not overwrite the buffer of the whole.
-    const join = servers.length === snapshot.servers.length ? joinersOfAll(exchange) : createJoiner();
+    const join = joinerFor(exchange, snapshot, servers.length, JSON.stringify(counts));
     return jsonAnswer(
       join('{"servers":[', servers.map(fragmentOf), `],"summary":${JSON.stringify(summary)}}`),
     );
