@@ -26,7 +26,7 @@ export interface HeatCell {
 /** Sums by hour of the week, fed with steps or with rollups of an hour. */
 export interface Heatmap {
   addSpan(step: Step, from: number, to: number): void;
-  /** Sums of a stretch of an hour at most: they go to the cell of their beginning. */
+  /** Sums of a whole hour within the range: it goes to the cell of its beginning, as covered time and as time at all. */
   addSums(from: number, sums: Readonly<UsageSums>): void;
   cells(): HeatCell[];
 }
@@ -47,27 +47,40 @@ export function createHeatmap(zone: string, start: number, end: number): Heatmap
     while (current < spans.length - 1 && at >= (spans[current]?.to ?? Infinity)) current++;
   }
 
+  function eachCell(start: number, until: number, visit: (cell: number, from: number, to: number) => void) {
+    seek(start);
+    for (let at = start; at < until; ) {
+      const span = spans[current];
+      if (span === undefined) return;
+      const to = Math.min(until, span.to);
+      eachHour(span, at, to, visit);
+      at = to;
+      if (at < until) current++;
+    }
+  }
+
   return {
     addSpan(step, from, to) {
       if (step.used === null) return;
-      seek(from);
-      for (let at = from; at < to; ) {
-        const span = spans[current];
-        if (span === undefined) return;
-        const until = Math.min(to, span.to);
-        eachHour(span, at, until, (cell, hourFrom, hourTo) => {
-          const cellSums = sums[cell];
-          if (cellSums !== undefined) addTime(cellSums, step, hourFrom, hourTo);
-        });
-        at = until;
-        if (at < to) current++;
-      }
+      eachCell(from, to, (cell, hourFrom, hourTo) => {
+        const cellSums = sums[cell];
+        if (cellSums !== undefined) addTime(cellSums, step, hourFrom, hourTo);
+      });
     },
     addSums(from, more) {
       seek(from);
       const span = spans[current];
-      const cellSums = span && sums[cellOf(from + span.offset)];
+      if (span === undefined) return;
+      const first = cellOf(from + span.offset);
+      const cellSums = sums[first];
       if (cellSums !== undefined) addSums(cellSums, more);
+      // An hour that the zone's clock cuts: else its cell had more covered time than time, and the next one less.
+      if (from + HOUR_MS > span.to || (from + span.offset) % HOUR_MS !== 0) {
+        eachCell(from, from + HOUR_MS, (cell, partFrom, partTo) => {
+          wholeMs[cell] = (wholeMs[cell] ?? 0) - (partTo - partFrom);
+          wholeMs[first] = (wholeMs[first] ?? 0) + partTo - partFrom;
+        });
+      }
     },
     cells: () => sums.map((cellSums, index) => cellFrom(index, cellSums, wholeMs[index] ?? 0)),
   };

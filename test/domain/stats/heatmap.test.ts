@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { NO_ROLLUP, sumsOfRollup } from "../../../src/domain/rollup.ts";
 import { createHeatmap } from "../../../src/domain/stats/heatmap.ts";
 import { localSpans } from "../../../src/domain/stats/local-spans.ts";
 import { eachSpan } from "../../../src/domain/stats/spans.ts";
@@ -7,6 +8,7 @@ import { offsetAt } from "../../../src/domain/zone.ts";
 import { DAYS, type Poll, randomPolls, seconds, seriesOf, wallClock, ZONES } from "./histories.ts";
 
 const LENGTH = 50 * 3600;
+const FOUR = { total: 4, unlimited: false };
 
 function plainly(polls: readonly Poll[], start: number, zone: string) {
   const cells = new Map<string, { seconds: number; polls: Poll[] }>();
@@ -63,6 +65,23 @@ describe("heat map", () => {
       { numRuns: 12 },
     );
   });
+
+  test.each(["UTC", "Asia/Kathmandu", "Australia/Lord_Howe"])(
+    "hours alone, whole ones of UTC, cover a range that they fill, and no more than that: %s",
+    (zone) => {
+      // Lord Howe sets its clocks on 2026-10-03 at 15:30Z, by half an hour.
+      const [start, end] = [Date.UTC(2026, 8, 30, 10), Date.UTC(2026, 9, 12, 4)];
+      const heatmap = createHeatmap(zone, start, end);
+      for (let at = start; at < end; at += 3_600_000) {
+        const hour = {
+          at,
+          rollup: { ...NO_ROLLUP, groups: [{ ...FOUR, levels: [[1, 3_600_000] as const] }] },
+        };
+        heatmap.addSums(hour.at, sumsOfRollup(hour.rollup));
+      }
+      expect(new Set(heatmap.cells().map(({ coverage }) => coverage))).toEqual(new Set([1]));
+    },
+  );
 
   test("has every hour of the week once, Monday first", () => {
     const cells = createHeatmap("UTC", 0, 1).cells();
