@@ -22,8 +22,9 @@ const PARTS = ["--unit", "--e2e", "--systemd"];
 
 /** A step that takes this long hangs: several times what it takes on a slow machine. */
 const STEP_TIMEOUT_MS = 15 * 60_000;
-const SLOW_STEP_TIMEOUT_MS = 25 * 60_000;
-const TEST_TIMEOUT_MS = 60_000;
+const SLOW_STEP_TIMEOUT_MS = 60 * 60_000;
+/** A guard against a test that hangs, not a bound of what is quick enough: that is for scripts/bench. */
+const TEST_TIMEOUT_MS = 120_000;
 
 const root = join(import.meta.dir, "../..");
 const bun = process.execPath;

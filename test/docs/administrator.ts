@@ -21,7 +21,7 @@ export interface Administrator {
 }
 
 /** How long a stream may take to tell what is shown. */
-const STREAM_DEADLINE_MS = 10_000;
+const STREAM_DEADLINE_MS = 60_000;
 
 /** `adapt` changes what cannot be as written, e.g. a port. */
 export function createAdministrator(shell: Shell, adapt = (command: string) => command): Administrator {

@@ -43,6 +43,9 @@ failures = 3
 feature = "*-job"
 for = "3s"
 [[alerts.overrides]]
+feature = "*-shift"
+for = "1h"
+[[alerts.overrides]]
 server = "e?a"
 daemon = "acm*"
 feature = "noisy"
@@ -52,19 +55,20 @@ server = "other*"
 feature = "*"
 enabled = false
 `);
-    const busy = used({ "half-full": 6, thrice: 9, "night-job": 9, noisy: 9, plain: 9 });
+    const busy = { "half-full": 6, thrice: 9, "day-shift": 9, "night-job": 1, noisy: 9, plain: 9 };
     await using at = await site.watch();
-    await at.poll(busy);
+    await at.poll(used(busy));
     expect(await features(at)).toEqual(["half-full", "plain"]);
-    const since = Date.now();
-    await at.poll(busy);
+    await at.poll(used(busy));
     expect(await features(at)).toEqual(["half-full", "plain"]);
-    await at.poll(busy);
+    await at.poll(used(busy));
     expect(await features(at)).toEqual(["half-full", "plain", "thrice"]);
+    await at.poll(used({ ...busy, "night-job": 9 }));
+    const since = Date.now();
     await until("it has lasted", () => Date.now() - since > 3_100 || undefined);
-    await at.poll(busy);
+    await at.poll(used({ ...busy, "night-job": 9 }));
     expect(await features(at)).toEqual(["half-full", "night-job", "plain", "thrice"]);
-  }, 30_000);
+  }, 120_000);
 });
 
 describe("an alert that somebody handles", () => {
@@ -77,7 +81,10 @@ describe("an alert that somebody handles", () => {
     await untilTold(receiver, ["fired solver"]);
     // Time alone brings reminders: it is looked at once a minute, and with each reload.
     await at.reload();
-    await untilTold(receiver, ["fired solver", "reminder solver"]);
+    await until("a reminder is told", () => told(receiver).length > 1 || undefined);
+    const reminded = told(receiver);
+    expect(new Set(reminded)).toEqual(new Set(["fired solver", "reminder solver"]));
+    expect(reminded.filter((one) => one === "fired solver")).toHaveLength(1);
 
     const [alert] = await at.firing();
     const acknowledged = await at.post(`/api/licenses/alerts/${alert?.id}/acknowledge`, {
@@ -90,29 +97,36 @@ describe("an alert that somebody handles", () => {
     // What people write makes no line of its own in the log.
     expect(at.daemon.output()).toContain("Ann looks into it");
     expect(at.daemon.output()).not.toMatch(/^Bcc/m);
-    const remindedAt = Date.now();
-    await until("a reminder would be due", () => Date.now() - remindedAt > 1_500 || undefined);
-    await at.reload();
+    for (let round = 0; round < 2; round++) {
+      const waitedSince = Date.now();
+      await until("a reminder would be due", () => Date.now() - waitedSince > 1_100 || undefined);
+      await at.reload();
+    }
     await at.poll(used({ solver: 1 }));
-    await untilTold(receiver, ["fired solver", "reminder solver", "resolved solver"]);
+    await until("its end is told", () => told(receiver).includes("resolved solver") || undefined);
+    // One more may have become due in the moment before somebody had seen it; two would be one that was not to come.
+    const [first, ...others] = told(receiver);
+    expect([first, others.pop()]).toEqual(["fired solver", "resolved solver"]);
+    expect(new Set(others)).toEqual(new Set(["reminder solver"]));
+    expect(others.length).toBeLessThanOrEqual(reminded.length);
     expect(await at.alerts("acknowledged=true")).toMatchObject([{ id: alert?.id, state: "resolved" }]);
     const again = await at.post(`/api/licenses/alerts/${alert?.id}/acknowledge`, {});
     expect([again.status, await again.json()]).toMatchObject([409, { code: "CONFLICT" }]);
     expect((await at.post("/api/licenses/alerts/999999/silence", { durationSeconds: 5 })).status).toBe(404);
-  }, 30_000);
+  }, 120_000);
 
   test.concurrent("a silence holds over its end, its return and a restart, and is over when it is over", async () => {
     await using receiver = createReceiver();
     await using site = await createAlertSite();
     await site.write(`[alerts]\nrecoveries = 1\n${webhook(receiver, "/hook")}`);
-    let silencedUntil = "";
+    let silencedUntil = new Date(Date.now() + 3_600_000).toISOString();
+    let id: number | undefined;
     {
       await using at = await site.watch();
       await at.poll(used({ solver: 9 }));
       await untilTold(receiver, ["fired solver"]);
-      const [alert] = await at.firing();
-      silencedUntil = new Date(Date.now() + 6_000).toISOString();
-      const silenced = await at.post(`/api/licenses/alerts/${alert?.id}/silence`, { until: silencedUntil });
+      id = (await at.firing())[0]?.id;
+      const silenced = await at.post(`/api/licenses/alerts/${id}/silence`, { until: silencedUntil });
       expect(await silenced.json()).toMatchObject({ silencedUntil });
       // Who heard of its begin hears of its end.
       await at.poll(used({ solver: 1 }));
@@ -123,10 +137,13 @@ describe("an alert that somebody handles", () => {
     expect(await at.firing()).toMatchObject([{ rule: "usage", silencedUntil }]);
     await at.reload();
     expect(told(receiver)).toEqual(["fired solver", "resolved solver"]);
+    id = (await at.firing())[0]?.id;
+    silencedUntil = new Date(Date.now() + 1_000).toISOString();
+    await at.post(`/api/licenses/alerts/${id}/silence`, { until: silencedUntil });
     await until("the silence is over", () => Date.now() > Date.parse(silencedUntil) || undefined);
     await at.reload();
     await untilTold(receiver, ["fired solver", "resolved solver", "fired solver"]);
-  }, 40_000);
+  }, 120_000);
 });
 
 describe("a restart", () => {
@@ -158,7 +175,7 @@ describe("a restart", () => {
       ...["fired mesher", "fired solver", "fired null"],
       ...["resolved mesher", "resolved null", "fired viewer", "fired viewer"],
     ]);
-  }, 40_000);
+  }, 120_000);
 });
 
 describe("maintenance", () => {
@@ -181,26 +198,30 @@ describe("maintenance", () => {
       ...["seats_exhausted", "server_degraded", "usage"],
     ]);
     await untilTold(receiver, ["fired null", "fired solver", "fired solver"]);
-  }, 30_000);
+  }, 120_000);
 
   test.concurrent("a daily window keeps its time of day over a change of the clocks", async () => {
-    const zone = "Europe/Berlin";
-    const offset = (at: number) =>
+    const offsetIn = (timeZone: string, at: number) =>
       /GMT([+-]\d\d:\d\d)/.exec(
-        new Intl.DateTimeFormat("en", { timeZone: zone, timeZoneName: "longOffset" }).format(at),
+        new Intl.DateTimeFormat("en", { timeZone, timeZoneName: "longOffset" }).format(at),
       )?.[1] ?? "";
     const now = Date.now();
-    // A day in the half of the year in which the clocks are not what they are now.
-    const other = [1, 7]
-      .map((month) => now - month * 30 * 86_400_000)
-      .find((at) => offset(at) !== offset(now));
-    const day = new Date(other ?? now - 210 * 86_400_000).toISOString().slice(0, 10);
+    // Not one in which the clocks are changed today: there is an hour that is twice, and one that is not.
+    const zone = ["Europe/Berlin", "America/New_York"].find(
+      (one) => offsetIn(one, now - 86_400_000) === offsetIn(one, now + 86_400_000),
+    );
+    if (zone === undefined) throw new Error("the clocks are changed everywhere today");
+    const offset = (at: number) => offsetIn(zone, at);
+    const dayOf = (days: number) => new Date(now - days * 86_400_000).toISOString().slice(0, 10);
+    // A day of the last year on which the clocks were other than now, and all day long.
+    const day = Array.from({ length: 300 }, (_, days) => dayOf(days + 1)).find((one) =>
+      ["T00:00:00Z", "T23:59:59Z"].every((time) => offset(Date.parse(one + time)) !== offset(now)),
+    );
+    if (day === undefined) throw new Error(`${zone} keeps one time all year`);
     const clock = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeStyle: "medium" }).format(
       now - 300_000,
     );
     const start = `${day}T${clock}${offset(Date.parse(day))}`;
-    expect(offset(Date.parse(day))).not.toBe(offset(now));
-
     await using site = await createAlertSite();
     const window = (duration: string) =>
       `[[maintenance]]\nservers = ["eda"]\nstart = ${start}\nduration = "${duration}"\nevery = "day"\n`;
@@ -213,5 +234,5 @@ describe("maintenance", () => {
     await at.reload();
     await at.poll(used({ solver: 10 }));
     expect((await at.firing()).length).toBe(2);
-  }, 30_000);
+  }, 120_000);
 });

@@ -21,7 +21,8 @@ const solver = (used: number, more: object = {}): FlexnetState => ({
   features: { solver: { total: 10, used, ...more }, mesher: { total: 5, used: 1 } },
 });
 const WELL = solver(1);
-const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+const NOW = Date.now();
+const inDays = (days: number) => new Date(NOW + days * 86_400_000).toISOString().slice(0, 10);
 
 /** Lets something be wrong for so many polls; says what fires then, and that all of it ends. */
 async function cause(at: Watching, bad: FlexnetState | string, polls: number, recovery: number) {
@@ -65,7 +66,13 @@ test("every rule about a server and its features fires by its cause, and ends wi
     ["usage", "critical", "solver", "100 % of the seats of solver are in use (10 of 10)"],
   ]);
   expect(await cause(at, solver(1, { expires: inDays(5) }), 1, 1)).toEqual([
-    ["expiry", "warning", "solver", `The license of solver expires on ${inDays(5)}, in 5 days`],
+    // Of four days, where midnight has passed since the test began.
+    [
+      "expiry",
+      "warning",
+      "solver",
+      expect.stringMatching(new RegExp(`^The license of solver expires on ${inDays(5)}, in [45] days$`)),
+    ],
   ]);
   expect(await cause(at, solver(1, { expires: inDays(-1) }), 1, 1)).toEqual([
     ["expiry", "critical", "solver", `The license of solver expired on ${inDays(-1)}`],
@@ -120,7 +127,7 @@ test("every rule about a server and its features fires by its cause, and ends wi
   for (const changes of told.values()) expect(changes).toEqual(["fired", "resolved"]);
   for (const { startedAt, resolvedAt } of over)
     expect(Date.parse(resolvedAt ?? "")).toBeGreaterThan(Date.parse(startedAt));
-}, 60_000);
+}, 120_000);
 
 test("denials fire by a line of the debug log, and count as over an hour later", async () => {
   await using site = await createAlertSite();
@@ -135,24 +142,30 @@ test("denials fire by a line of the debug log, and count as over an hour later",
     };
     return logging[0]?.state === "on" || undefined;
   });
-  // Almost an hour ago by the server's clock, so that its hour is over soon.
-  const over = Date.now() + 5_000;
-  const time = new Date(over - 3_600_000).toISOString().slice(11, 19);
-  await appendFile(
-    log,
-    `${time} (acmed) DENIED: "solver" ada@ws01  (Licensed number of users already reached. (-4,342:10054 ""))\n`,
-  );
-  const fired = await until("it fires", async () => {
-    const firing = await at.firing();
-    return firing.length > 0 ? firing : undefined;
-  });
+  // Almost an hour ago by the server's clock, so that its hour is over soon: on a slow machine before it is read, and
+  // then another one is denied something.
+  const denied = async (user: string, leftMs: number) => {
+    const over = Date.now() + leftMs;
+    const time = new Date(over - 3_600_000).toISOString().slice(11, 19);
+    await appendFile(
+      log,
+      `${time} (acmed) DENIED: "solver" ${user}@ws01  (Licensed number of users already reached. (-4,342:10054 ""))\n`,
+    );
+    const fired = await until("it fires", async () => {
+      const firing = await at.firing();
+      return firing.length > 0 || Date.now() > over ? firing : undefined;
+    });
+    return { over, fired };
+  };
+  let { over, fired } = await denied("ada", 5_000);
+  if (fired.length === 0) ({ over, fired } = await denied("bob", 25_000));
   expect(fired).toMatchObject([
     { rule: "denials", feature: "solver", message: "Requests for solver are denied", severity: "warning" },
   ]);
   await until("the hour is over", () => (Date.now() > over ? true : undefined));
   await at.reload();
   expect(await at.firing()).toEqual([]);
-}, 40_000);
+}, 120_000);
 
 // A file system of its own takes root; its figures are kept for ten seconds.
 test.skipIf(!SLOW || process.getuid?.() !== 0)(

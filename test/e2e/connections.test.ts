@@ -8,9 +8,10 @@ import { SLOW } from "./slow.ts";
 /** Connections that want to hurt: held half open, dripping, flooding, idle. Others must be served meanwhile. */
 
 const HEAD = "GET /api/licenses/summary HTTP/1.1\r\nHost: lic\r\n";
-/** Bun gives a request this long to be whole, and an idle connection less; some seconds for a busy machine. */
-const HEAD_DEADLINE_MS = 25_000;
-const BODY_DEADLINE_MS = 45_000;
+/** Bun gives a request some seconds to be whole, and an idle connection fewer; all else is for a busy machine. */
+const CUT_OFF_DEADLINE_MS = 120_000;
+/** Whoever waits this long is not served. */
+const ANSWER_DEADLINE_MS = 30_000;
 const MANY = 10_000;
 /** Descriptors of this process and, inherited, of the daemon. */
 const DESCRIPTORS = Number(
@@ -57,17 +58,14 @@ function residentKb(pid: number): number {
   return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 }
 
-/** Longest of some requests, one after the other, each over a connection of its own. */
-async function longestMs(daemon: Daemon, key: string): Promise<number> {
-  let longest = 0;
+/** Some requests, one after the other, each over a connection of its own; throws where one is not answered. */
+async function othersAreServed(daemon: Daemon, key: string): Promise<void> {
   for (let n = 0; n < 20; n++) {
-    const begunAt = performance.now();
-    const answer = await daemon.get("/api/licenses/summary", key, { keepalive: false });
+    const signal = AbortSignal.timeout(ANSWER_DEADLINE_MS);
+    const answer = await daemon.get("/api/licenses/summary", key, { keepalive: false, signal });
     await answer.arrayBuffer();
-    if (answer.status !== 200) throw new Error(`${answer.status}`);
-    longest = Math.max(longest, performance.now() - begunAt);
+    expect(answer.status).toBe(200);
   }
-  return longest;
 }
 
 describe.skipIf(process.platform !== "linux")("connections that want to hurt", () => {
@@ -75,18 +73,18 @@ describe.skipIf(process.platform !== "linux")("connections that want to hurt", (
     await using site = await createSite();
     await using daemon = await site.serve();
     const key = await site.key("viewer");
-    await longestMs(daemon, key);
+    await othersAreServed(daemon, key);
     const before = residentKb(daemon.pid);
-    // Up to the limit and never ended; and far beyond it.
+    // Up to the limit and never ended; and far beyond it: 100 MB if all of it were kept.
     using held = await crowd(site.port, 500, `${HEAD}A: ${"a".repeat(15_000)}\r\n`);
-    using flooding = await crowd(site.port, 100, `${HEAD}${`A: ${"a".repeat(1_000)}\r\n`.repeat(300)}`);
+    using flooding = await crowd(site.port, 100, `${HEAD}${`A: ${"a".repeat(1_000)}\r\n`.repeat(1_000)}`);
     await until("those beyond the limit are cut off", () => flooding.closed() === 100 || undefined);
-    const longest = await longestMs(daemon, key);
     const grown = residentKb(daemon.pid) - before;
-    console.log(`500 half-sent headers: ${grown} KB more; slowest of 20 requests ${longest.toFixed(1)} ms`);
     expect(held.closed()).toBe(0);
-    expect(grown).toBeLessThan(500 * 16 * 3 + 20_000);
-    expect(longest).toBeLessThan(1_000);
+    await othersAreServed(daemon, key);
+    console.log(`500 half-sent headers and 100 floods: ${grown} KB more`);
+    // 500 of 16 KB are 8 MB; the rest is for what the collector has not got round to.
+    expect(grown).toBeLessThan(60_000);
     expect(await daemon.stop()).toBe(0);
   });
 
@@ -103,15 +101,15 @@ describe.skipIf(process.platform !== "linux")("connections that want to hurt", (
         for (const socket of [...heads.sockets, ...bodies.sockets]) if (socket.writable) socket.write(" ");
       }, 500);
       try {
-        expect(await longestMs(daemon, key)).toBeLessThan(1_000);
-        await until("heads are cut off", () => heads.closed() === 500 || undefined, HEAD_DEADLINE_MS);
-        await until("bodies are cut off", () => bodies.closed() === 100 || undefined, BODY_DEADLINE_MS);
+        await othersAreServed(daemon, key);
+        await until("heads are cut off", () => heads.closed() === 500 || undefined, CUT_OFF_DEADLINE_MS);
+        await until("bodies are cut off", () => bodies.closed() === 100 || undefined, CUT_OFF_DEADLINE_MS);
       } finally {
         clearInterval(dripping);
       }
       expect(await daemon.stop()).toBe(0);
     },
-    90_000,
+    300_000,
   );
 
   const hasRoom = DESCRIPTORS > MANY + 1_000;
@@ -123,19 +121,18 @@ describe.skipIf(process.platform !== "linux")("connections that want to hurt", (
       await using site = await createSite();
       await using daemon = await site.serve();
       const key = await site.key("viewer");
-      await longestMs(daemon, key);
+      await othersAreServed(daemon, key);
       const before = residentKb(daemon.pid);
       using idle = await crowd(site.port, MANY, "GET /api/ping HTTP/1.1\r\nHost: lic\r\n\r\n");
       const grown = residentKb(daemon.pid) - before;
-      const longest = await longestMs(daemon, key);
+      await othersAreServed(daemon, key);
       console.log(
-        `${MANY} idle connections: ${(grown / MANY).toFixed(2)} KB each (${grown} KB); slowest of 20 requests ${longest.toFixed(1)} ms; ${idle.closed()} closed meanwhile`,
+        `${MANY} idle connections: ${(grown / MANY).toFixed(2)} KB each (${grown} KB); ${idle.closed()} closed meanwhile`,
       );
       expect(grown / MANY).toBeLessThan(10);
-      expect(longest).toBeLessThan(1_000);
-      await until("the idle ones are closed", () => idle.closed() === MANY || undefined, BODY_DEADLINE_MS);
+      await until("the idle ones are closed", () => idle.closed() === MANY || undefined, CUT_OFF_DEADLINE_MS);
       expect(await daemon.stop()).toBe(0);
     },
-    120_000,
+    300_000,
   );
 });

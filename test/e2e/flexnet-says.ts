@@ -15,7 +15,7 @@ export interface FeatureState {
   readonly queued?: number;
   /** `YYYY-MM-DD`; by default some hundred days ahead. */
   readonly expires?: string;
-  /** Hours since the seats were taken. */
+  /** Hours between the taking of the seats and the start of the test. */
   readonly heldHours?: number;
   /** Of the users, without their number. */
   readonly user?: string;
@@ -24,6 +24,8 @@ export interface FeatureState {
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const DAY_MS = 86_400_000;
+/** Since when people hold what they hold: a seat is known again by its start, so it stays the same from poll to poll. */
+const HELD_SINCE = Date.now();
 
 export function flexnetSays({
   members = ["up"],
@@ -64,7 +66,7 @@ function block(name: string, state: FeatureState, now: Date): string {
   const { total, used, queued = 0, heldHours = 0, user = "user" } = state;
   const expires = new Date(state.expires ?? now.getTime() + 400 * DAY_MS);
   const expiry = `${expires.getUTCDate()}-${MONTHS[expires.getUTCMonth()]}-${expires.getUTCFullYear()}`;
-  const start = new Date(now.getTime() - heldHours * 3_600_000);
+  const start = new Date(HELD_SINCE - heldHours * 3_600_000);
   const line = (index: number, tail: string) =>
     `    ${user}${index} ws${index} ws${index}:0 (v2.0) (127.0.0.1/27000 ${100 + index})${tail}`;
   const held = Array.from({ length: used }, (_, index) =>

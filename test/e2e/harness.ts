@@ -9,6 +9,12 @@ if (!existsSync(BINARY)) throw new Error(`${BINARY} is not there: \`bun run buil
 /** Nothing of the caller's environment: what licmond gets is written in the test. */
 const BASE_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8", TZ: "UTC" };
 
+/** Guards against what hangs: no test is about how quick a machine is. */
+const RUN_DEADLINE_MS = 60_000;
+const START_DEADLINE_MS = 60_000;
+const STOP_DEADLINE_MS = 60_000;
+const UNTIL_DEADLINE_MS = 30_000;
+
 export interface RunOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -33,7 +39,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     stdout: "pipe",
     stderr: "pipe",
   });
-  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 15_000);
+  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? RUN_DEADLINE_MS);
   const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   clearTimeout(timer);
   return {
@@ -68,9 +74,6 @@ export interface StartOptions {
   /** It listens over TLS: whom to believe. */
   readonly tls?: { readonly ca?: string; readonly rejectUnauthorized?: boolean };
 }
-
-const START_DEADLINE_MS = 10_000;
-const STOP_DEADLINE_MS = 10_000;
 
 /** Starts the binary and waits until it answers on its port. What it printed is in the error when it does not. */
 export async function start(options: StartOptions): Promise<Daemon> {
@@ -144,7 +147,7 @@ async function answers(url: string, init: BunFetchRequestInit): Promise<boolean>
 export async function until<T>(
   what: string,
   ask: () => T | undefined | Promise<T | undefined>,
-  deadlineMs = 10_000,
+  deadlineMs = UNTIL_DEADLINE_MS,
 ): Promise<T> {
   const deadline = performance.now() + deadlineMs;
   for (;;) {
@@ -155,10 +158,18 @@ export async function until<T>(
   }
 }
 
-/** A port that nobody listens on, taken from the system and given back. */
+/** Below those that the kernel gives to whoever connects, which would take a port away until it is listened on. */
+const PORTS = { first: 15_000, end: 32_000 };
+
+/** A port that nobody listens on and, as they are many, nobody will. */
 export async function freePort(): Promise<number> {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
+  for (;;) {
+    const port = PORTS.first + Math.floor(Math.random() * (PORTS.end - PORTS.first));
+    try {
+      Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
+      return port;
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EADDRINUSE")) throw error;
+    }
+  }
 }

@@ -6,21 +6,21 @@ export interface Holder {
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+/** Since when people hold what they hold: a seat is known again by its start, so it stays the same from poll to poll. */
+const HELD_SINCE = new Date();
 
 /** A FlexNet server `lic1` with the daemon `acmed`; each feature with the people who hold one seat each. */
 export function lmstat(
   features: Readonly<Record<string, { total: number; holders: readonly Holder[] }>>,
 ): string {
   const now = new Date();
-  const clock = `${now.getUTCHours()}:${String(now.getUTCMinutes()).padStart(2, "0")}`;
-  const day = `${now.getUTCMonth() + 1}/${now.getUTCDate()}`;
-  const weekday = DAYS[now.getUTCDay()];
+  const start = `${weekday(HELD_SINCE)} ${date(HELD_SINCE)} ${clock(HELD_SINCE)}`;
   const expiry = `31-${MONTHS[11]}-${now.getUTCFullYear() + 1}`;
   const blocks = Object.entries(features).map(([name, { total, holders }]) => {
     const seats = (count: number) => `Total of ${count} license${count === 1 ? "" : "s"}`;
     const lines = holders.map(
       ({ user, host }, index) =>
-        `    ${user} ${host} ${host}:0 (v2.0) (lic1/27000 ${101 + index}), start ${weekday} ${day} ${clock}`,
+        `    ${user} ${host} ${host}:0 (v2.0) (lic1/27000 ${101 + index}), start ${start}`,
     );
     const pool =
       holders.length === 0
@@ -29,7 +29,7 @@ export function lmstat(
     return `Users of ${name}:  (${seats(total)} issued;  ${seats(holders.length)} in use)\n${pool}`;
   });
   return `lmutil - Copyright (c) 1989-2022 Flexera. All Rights Reserved.
-Flexible License Manager status on ${weekday} ${day}/${now.getUTCFullYear()} ${clock}
+Flexible License Manager status on ${weekday(now)} ${date(now)}/${now.getUTCFullYear()} ${clock(now)}
 
 License server status: 27000@lic1
     License file(s) on lic1: /opt/acme/license.dat:
@@ -44,6 +44,10 @@ Feature usage info:
 ${blocks.join("\n")}
 `;
 }
+
+const weekday = (at: Date) => DAYS[at.getUTCDay()];
+const date = (at: Date) => `${at.getUTCMonth() + 1}/${at.getUTCDate()}`;
+const clock = (at: Date) => `${at.getUTCHours()}:${String(at.getUTCMinutes()).padStart(2, "0")}`;
 
 /** What lmstat prints when nothing listens at the address. */
 export const REFUSED = `lmutil - Copyright (c) 1989-2022 Flexera. All Rights Reserved.

@@ -11,7 +11,7 @@ const FOLDER = FOLDERS.find((folder) =>
 export const HAS_PROMETHEUS = FOLDER !== undefined;
 
 const ENVIRONMENT = { PATH: "/usr/bin:/bin", LANG: "C.UTF-8", TZ: "UTC" };
-const START_DEADLINE_MS = 15_000;
+const START_DEADLINE_MS = 60_000;
 
 /** One series of an instant query. */
 export interface Found {

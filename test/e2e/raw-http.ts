@@ -9,7 +9,7 @@ export interface RawAnswer {
   readonly text: string | null;
 }
 
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 60_000;
 
 /** Sends a request byte by byte as given, and reads what comes. Rejects when nothing comes in time. */
 export function sendRaw(port: number, request: HostileRequest, chunked: boolean): Promise<RawAnswer | null> {

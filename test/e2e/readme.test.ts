@@ -59,13 +59,13 @@ describe("the demo, as the documents show it", () => {
         differs = difference(shown?.output ?? "", running.output(), true);
         return differs === null || undefined;
       },
-      30_000,
+      120_000,
     ).catch((error) => {
       throw new Error(`${error}\n${differs}`);
     });
     key = KEY.exec(running.output())?.[0] ?? "";
     expect(running.output()).toContain(`http://127.0.0.1:${port}\n`);
-  }, 40_000);
+  }, 180_000);
 
   for (const block of tour) test(titleOf(block), () => administrator.follow(block));
 

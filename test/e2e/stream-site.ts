@@ -76,7 +76,7 @@ export function requestIdOf({ data }: Seen): string | null {
 }
 
 /** Waits until the client has seen the event of this request. */
-export function untilSeen(seen: readonly Seen[], requestId: string, deadlineMs = 15_000): Promise<true> {
+export function untilSeen(seen: readonly Seen[], requestId: string, deadlineMs = 60_000): Promise<true> {
   return until(
     `the event ${requestId} arrives`,
     () => seen.some((each) => requestIdOf(each) === requestId) || undefined,

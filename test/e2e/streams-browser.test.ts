@@ -24,7 +24,7 @@ const untilPageSaw = (page: Page, requestId: string) =>
   until(
     `the page gets ${requestId}`,
     async () => (await seenBy(page)).some((each) => requestIdOf(each) === requestId) || undefined,
-    15_000,
+    60_000,
   );
 
 const listen = (path: string, names: readonly string[]) => `

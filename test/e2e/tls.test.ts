@@ -189,10 +189,12 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
       hup(daemon);
       const name = turn % 2 === 0 ? "one" : "two";
       await until(`${name} is served`, async () => (await servedTo(site)) === name || undefined);
+      // Each of them is in the midst of it again and again.
+      const before = served;
+      await until("some are served", () => served >= before + 10 || undefined);
     }
     asking = false;
     await Promise.all(askers);
-    expect(served).toBeGreaterThan(50);
     // A connection that is just being made when the old door closes can be reset; none is refused.
     expect(failures.filter((code) => code !== "ECONNRESET")).toEqual([]);
     expect(failures.length).toBeLessThanOrEqual(askers.length * 6);

@@ -14,7 +14,7 @@ import {
 
 const COLLECTOR = '[collector]\ninterval = "5s"\n';
 const PLAIN = COLLECTOR + serverToml("eda");
-const LONG = 60_000;
+const LONG = 300_000;
 
 describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => {
   let machine: Machine;

@@ -40,9 +40,11 @@ export interface Machine extends AsyncDisposable {
   reboot(): Promise<void>;
 }
 
-const BOOT_DEADLINE_MS = 60_000;
-const HALT_DEADLINE_MS = 60_000;
-const COMMAND_TIMEOUT_MS = 30_000;
+/** Guards against what hangs: no test is about how quick a machine is. */
+const BOOT_DEADLINE_MS = 240_000;
+const HALT_DEADLINE_MS = 120_000;
+const COMMAND_TIMEOUT_MS = 90_000;
+const UNTIL_DEADLINE_MS = 60_000;
 /** Nothing of the caller's environment. */
 const ENVIRONMENT = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -249,7 +251,7 @@ async function must(argv: string[]): Promise<void> {
 export async function until<T>(
   what: string,
   ask: () => T | undefined | Promise<T | undefined>,
-  deadlineMs = 15_000,
+  deadlineMs = UNTIL_DEADLINE_MS,
 ): Promise<T> {
   const deadline = performance.now() + deadlineMs;
   for (;;) {

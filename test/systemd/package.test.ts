@@ -17,7 +17,7 @@ import {
 } from "./service.ts";
 
 const SERVERS = `[collector]\ninterval = "5s"\n${serverToml("eda", ["/usr/bin/licmond", ...BUSY.slice(1)])}# edited\n`;
-const LONG = 60_000;
+const LONG = 300_000;
 
 /** The life of one machine: each test goes on from where the one before it left off. */
 describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debian package", () => {

@@ -11,7 +11,7 @@ import { BASE, createMachine, type Machine } from "./machine.ts";
 import { buildNextVersion, NEXT_VERSION, type NextVersion, ROOT } from "./next-version.ts";
 import { BINARY, CONFIG } from "./service.ts";
 
-const LONG = 60_000;
+const LONG = 300_000;
 const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")) as {
   readonly version: string;
 };

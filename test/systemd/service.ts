@@ -112,7 +112,7 @@ export async function get<Body = unknown>(
   const header = key === undefined ? "" : `-H 'X-API-Key: ${key}'`;
   const format = "-w '\\n%{http_code}'";
   const { stdout } = await machine.run(
-    `curl -sS --max-time 10 ${header} ${options} ${format} 'http://127.0.0.1:${PORT}${path}' 2>/dev/null`,
+    `curl -sS --max-time 60 ${header} ${options} ${format} 'http://127.0.0.1:${PORT}${path}' 2>/dev/null`,
   );
   const end = stdout.lastIndexOf("\n");
   const text = stdout.slice(0, end);
