@@ -8,6 +8,8 @@ const PARTIAL_READINGS = 3;
 const PARTIAL_MISSES = 2;
 /** Rows handled before others get the event loop. */
 const SLICE_ROWS = 1_000;
+/** A feature that is gone may be back with seats of before: for so long it is known when they were absent. */
+const GONE_KNOWN_MS = 86_400_000;
 
 /** What is known of one server's seats between polls. Immutable: a poll makes a new one. */
 export interface Tracking {
@@ -18,7 +20,7 @@ export interface Tracking {
 
 interface FeatureTracking {
   readonly open: readonly OpenSession[];
-  /** Last good reading of the feature: what it lacked was absent then. */
+  /** Last reading in which the feature was whole: what that lacked was absent then. */
   readonly readAt: number | null;
   /** Whole readings in a row in which the feature was partial. */
   readonly partialRun: number;
@@ -43,19 +45,34 @@ export interface SessionChanges {
 
 export const NO_TRACKING: Tracking = { features: new Map(), begun: false };
 
-/** Takes up the sessions that an earlier process left open. */
-export function resumeTracking(open: readonly Session[], begun: boolean): Tracking {
-  const byFeature = group(open, ({ daemon, feature }) => featureKey(daemon, feature));
+/** Takes up the sessions that an earlier process left open, and what its last picture says of the features. */
+export function resumeTracking(
+  open: readonly Session[],
+  begun: boolean,
+  pictured: readonly FeaturePicture[],
+): Tracking {
   const features = new Map<string, FeatureTracking>();
-  for (const [key, sessions] of byFeature) {
+  for (const feature of pictured) {
+    const readAt = wholeAt(feature);
+    if (readAt !== null) features.set(featureKey(feature.daemon, feature.name), nobody(readAt));
+  }
+  for (const [key, sessions] of group(open, ({ daemon, feature }) => featureKey(daemon, feature))) {
     features.set(key, {
+      ...(features.get(key) ?? nobody(null)),
       open: sessions.reverse().map((session) => ({ session, misses: [] })),
-      readAt: sessions.reduce((latest, { lastSeenAt }) => Math.max(latest, lastSeenAt), 0),
-      partialRun: 0,
-      seenDown: false,
     });
   }
   return { features, begun };
+}
+
+/** When a stored feature was read whole. Its state says only that it is stale by now: its lines say more. */
+function wholeAt({ used, checkouts, reserved, collectedAt }: FeaturePicture): number | null {
+  const held = checkouts.reduce((sum, { count }) => sum + count, reserved ?? 0);
+  return used !== null && held >= used ? collectedAt : null;
+}
+
+function nobody(readAt: number | null): FeatureTracking {
+  return { open: [], readAt, partialRun: 0, seenDown: false };
 }
 
 /** Every open session, in the order of their features. */
@@ -112,10 +129,14 @@ export function* trackSessions(
   for (const [key, known] of gone) {
     const [daemon = ""] = key.split("\0");
     // A feature is only gone from the picture when two good readings lacked it.
-    if (!good || collectedAt === null) features.set(key, unread(known, picture, daemon));
-    else
-      for (const { session } of known.open)
-        changes.closed.push(end(session, collectedAt, known, server.intervalMs));
+    if (!good || collectedAt === null) {
+      features.set(key, unread(known, picture, daemon));
+      continue;
+    }
+    for (const { session } of known.open)
+      changes.closed.push(end(session, collectedAt, known, server.intervalMs));
+    const absentAt = known.open.length > 0 ? collectedAt : known.readAt;
+    if (absentAt !== null && collectedAt - absentAt < GONE_KNOWN_MS) features.set(key, nobody(absentAt));
   }
   const tracking = { features, begun: before.begun || good };
   return {
@@ -173,7 +194,7 @@ function* trackFeature(
       open.push({ session: held.session, misses });
     }
   }
-  return { open, readAt, partialRun, seenDown: false };
+  return { open, readAt: partial ? (known?.readAt ?? null) : readAt, partialRun, seenDown: false };
 }
 
 /** Lays lines over open sessions: by seat first, then by start for those whose handles changed. */

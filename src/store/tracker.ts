@@ -2,6 +2,7 @@ import { featureKey } from "../domain/merge-blocks.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import { seatKey } from "../domain/session.ts";
 import {
+  NO_TRACKING,
   resumeTracking,
   type SessionChanges,
   type Tracked,
@@ -34,11 +35,11 @@ export function createTracker(store: Store): Tracker {
         const at = seen.get(`${featureKey(session.daemon, session.feature)}\0${seatKey(session)}`);
         return at !== undefined && at > session.lastSeenAt ? { ...session, lastSeenAt: at } : session;
       });
-      known.set(picture.server.id, resumeTracking(open, picture.collectedAt !== null));
+      known.set(picture.server.id, resumeTracking(open, picture.collectedAt !== null, picture.features));
     },
     async track(picture) {
       const { id } = picture.server;
-      const steps = trackSessions(known.get(id) ?? resumeTracking([], false), picture, sessions.nextId);
+      const steps = trackSessions(known.get(id) ?? NO_TRACKING, picture, sessions.nextId);
       let start = performance.now();
       for (;;) {
         const step = steps.next();

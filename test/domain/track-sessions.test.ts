@@ -50,7 +50,7 @@ function site() {
       return track();
     },
     restart() {
-      tracking = resumeTracking(openSessions(tracking), tracking.begun);
+      tracking = resumeTracking(openSessions(tracking), tracking.begun, picture?.features ?? []);
     },
     open: () => openSessions(tracking),
     now: () => now,
@@ -187,6 +187,47 @@ describe("the begin of a session", () => {
     if (!first) at.seats([]);
     expect(at.seats([{ ...ann, startedAt }]).opened[0]?.beganAt).toBe(began);
   });
+});
+
+describe("a seat whose reported start lies in an ended session of its own begins when it is seen again", () => {
+  const began = (changes: { opened: readonly Session[] }) => changes.opened.map(({ beganAt }) => beganAt);
+
+  test("after its feature was gone and came back", () => {
+    const at = site();
+    at.seats([ann]);
+    at.read({ features: [] });
+    expect(names(at.read({ features: [] }).closed)).toEqual(["ann"]);
+    at.fail();
+    expect(began(at.seats([ann]))).toEqual([at.now()]);
+  });
+
+  test("after a restart that followed a reading without it", () => {
+    const at = site();
+    at.seats([ann]);
+    at.seats([]);
+    at.restart();
+    expect(began(at.seats([ann]))).toEqual([at.now()]);
+  });
+
+  test("a feature that was gone for long is a new one", () => {
+    const at = site();
+    at.seats([ann]);
+    at.read({ features: [] });
+    at.read({ features: [] });
+    const days = 3 * 24 * 60 * MINUTE;
+    at.read({ features: [] }, days);
+    expect(began(at.seats([ann]))).toEqual([ann.startedAt ?? 0]);
+  });
+});
+
+test("a reading that lacks lines proves no absence: the reported start counts, also over a restart", () => {
+  const short = { consistency: "short" as const, used: 2 };
+  for (const restart of [false, true]) {
+    const at = site();
+    at.seats([ann], short);
+    if (restart) at.restart();
+    expect(at.seats([ann, bob], { used: 2 }).opened).toMatchObject([{ user: "bob", beganAt: bob.startedAt }]);
+  }
 });
 
 test("identical lines are told apart by their ordinal", () => {
