@@ -33,6 +33,8 @@ import { listen } from "./http/listen.ts";
 import { createRequestCounters } from "./http/request-counters.ts";
 import { createHub } from "./http/streams/hub.ts";
 import { createTeller } from "./http/streams/telling.ts";
+import { createDayKeeper } from "./store/days/keeper.ts";
+import type { DayQueries } from "./store/days/queries.ts";
 import { createDenialSources } from "./store/denial-sources.ts";
 import { createDenials } from "./store/denials.ts";
 import { createHistoryClient } from "./store/history/client.ts";
@@ -177,11 +179,14 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
     teardown.add("streams", () => hub.close());
 
-    const history = createHistoryClient<HistoryAnswers>({
+    const history = createHistoryClient<HistoryAnswers & DayQueries>({
       ...{ path: store.path, clock, log: log("store") },
       onDamage: createDamageReport({ store, clock, log: log("store") }),
     });
     teardown.add("history", () => history.stop());
+    const days = createDayKeeper({ store, history, clock, timers: busTimers, log: log("store") });
+    days.start();
+    teardown.add("sums of days", () => days.stop());
 
     const requests = createRequestCounters();
     const meters = createMeters({

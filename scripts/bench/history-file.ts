@@ -3,6 +3,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { DAY, MINUTE } from "../../src/simulator/calendar.ts";
+import { makeSessionDay } from "../../src/store/days/make-session-day.ts";
+import { makeSiteDay } from "../../src/store/days/make-site-day.ts";
+import { createReader } from "../../src/store/history/reader.ts";
+import { dayOf } from "../../src/store/history/spans.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
 import {
   createYear,
@@ -108,6 +112,8 @@ function generate(directory: string, size: YearSize, year: Year): void {
     }
     writeUsers(store, year);
     for (const { sql } of later) sqlite.run(sql);
+    console.error(`  sums of days, ${seconds()} s`);
+    writeSums(store, size);
     sqlite.run("PRAGMA journal_mode = WAL");
     console.error(`  ${size.days} days, ${seconds()} s`);
   } finally {
@@ -140,6 +146,24 @@ function writeNames(store: Store, size: YearSize, first: number): void {
       insert.run(index + 1, id, daemon, feature);
     }
   });
+}
+
+/** What the daemon makes of each day when it is over. */
+function writeSums({ sqlite, transaction }: Store, { days, end }: YearSize): void {
+  const name = sqlite.query("INSERT INTO session_names (id, name) VALUES (?, ?)");
+  const feature = sqlite.query("INSERT INTO session_features (id, server_id, name) VALUES (?, ?, ?)");
+  const session = sqlite.query("INSERT OR REPLACE INTO session_days (day, data) VALUES (?, ?)");
+  const site = sqlite.query("INSERT OR REPLACE INTO site_days (day, data) VALUES (?, ?)");
+  for (let day = dayOf(end) - 1; day >= dayOf(end) - days; day--) {
+    const read = createReader(sqlite, { now: end });
+    const made = makeSessionDay(read, day);
+    transaction(() => {
+      for (const one of made.names) name.run(one.id, one.name);
+      for (const one of made.features) feature.run(one.id, one.server, one.name);
+      session.run(day, made.data);
+      site.run(day, makeSiteDay(read, day));
+    });
+  }
 }
 
 function writeUsers(store: Store, year: Year): void {

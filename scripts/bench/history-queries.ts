@@ -135,6 +135,26 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
       ),
       null,
     );
+    for (const groupBy of [["user"], ["feature", "server"], ["user", "day"]] as const) {
+      await row(
+        `usage by ${groupBy.join(" and ")} over a year`,
+        { of: "median", ms: 5_000 },
+        thrice.slice(0, 3).map(
+          () => () =>
+            client.query("usage", {
+              ...{ ...asked, ...days(365), filter: everything, groupBy, limit: 1000 },
+              sort: { field: "seatHours", descending: true },
+            }),
+        ),
+        null,
+      );
+    }
+    await row(
+      "heat map of all features over a year",
+      { of: "median", ms: 5_000 },
+      thrice.map(() => () => client.query("heatmap", { ...asked, ...days(365), filter: everything })),
+      scan("", 365),
+    );
     await row(
       "10,000 denials",
       null,

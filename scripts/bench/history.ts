@@ -50,13 +50,18 @@ async function measure(size: YearSize, kept: string | null): Promise<Row[]> {
 
 function onDisk({ store: directory, plain }: HistoryFile, size: YearSize): Row[] {
   const store = openStore({ directory, log: SILENT });
-  const of = ["coverage", "history_features", "sample_days", "rollup_hours", "rollup_days"];
+  const sums = ["session_days", "site_days", "session_names", "session_features"];
+  const of = ["coverage", "history_features", "sample_days", "rollup_hours", "rollup_days", ...sums];
   try {
     return [
       {
         what: `history of ${size.days} days on disk, beside one row a poll`,
         ...{ ours: bytesOf(store.sqlite, of) / 1e6, baseline: (plain.bytes * size.days) / 1e6, unit: "MB" },
         bound: { of: "ratio", atMost: 1 / 20 },
+      },
+      {
+        what: "  of that the sums of days",
+        ...{ ours: bytesOf(store.sqlite, sums) / 1e6, baseline: null, unit: "MB", bound: null },
       },
       {
         what: "  and their sessions",

@@ -11,6 +11,7 @@ import denialsInRollups from "./migrations/0010-denials-in-rollups.sql" with { t
 import sessionsByStart from "./migrations/0011-sessions-by-start.sql" with { type: "text" };
 import longSessions from "./migrations/0012-long-sessions.sql" with { type: "text" };
 import unparsedAndDisk from "./migrations/0013-unparsed-and-disk.sql" with { type: "text" };
+import sumsOfDays from "./migrations/0014-sums-of-days.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
 export interface Migration {
@@ -34,4 +35,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0011-sessions-by-start", sql: sessionsByStart },
   { name: "0012-long-sessions", sql: longSessions },
   { name: "0013-unparsed-and-disk", sql: unparsedAndDisk },
+  { name: "0014-sums-of-days", sql: sumsOfDays },
 ];

@@ -1,6 +1,7 @@
 import { and, asc, eq, isNull, sql } from "drizzle-orm";
 import type { Session } from "../domain/session.ts";
 import type { SessionChanges } from "../domain/track-sessions.ts";
+import { createSessionDayDrop } from "./days/drop.ts";
 import { deleteStep } from "./delete-step.ts";
 import { createMarks } from "./event-marks.ts";
 import type { Store } from "./open.ts";
@@ -65,6 +66,7 @@ export function createSessions(store: Store): Sessions {
   );
 
   const marks = createMarks(store);
+  const dropDay = createSessionDayDrop(store);
 
   return {
     nextId: () => ++last,
@@ -88,7 +90,7 @@ export function createSessions(store: Store): Sessions {
       deleteStep(store, (limit) => {
         const { changes } = remove.run(endedBefore, limit);
         if (changes > 0) marks.raise("deleted_sessions", endedBefore);
-        return changes;
+        return changes || dropDay(endedBefore);
       }),
   };
 }

@@ -1,41 +1,6 @@
 import type { Step } from "../history.ts";
 import type { Holding } from "./holding.ts";
 
-/** Seats held over time. There may be millions of them: each takes three numbers in a row. */
-export interface HeldSeats {
-  add(part: Holding, count: number): void;
-  /** Most held at one moment. Seats given back at a moment are free at that moment. */
-  peak(): number;
-}
-
-export function createHeldSeats(): HeldSeats {
-  /** From, to, seats, and so on. */
-  const numbers: number[] = [];
-  /** The most of those that never lasted: they cannot be laid over others. */
-  let moment = 0;
-  return {
-    add({ from, to }, count) {
-      if (from === to) moment = Math.max(moment, count);
-      else numbers.push(from, to, count);
-    },
-    peak() {
-      /** Places of a time in `numbers`: of a begin, or the next one, of its end. */
-      const changes = new Uint32Array((numbers.length / 3) * 2);
-      for (let each = 0; each < changes.length; each++) changes[each] = (each >> 1) * 3 + (each & 1);
-      const at = (place: number) => numbers[place] ?? 0;
-      const by = (place: number) => (place % 3 === 0 ? at(place + 2) : -at(place + 1));
-      changes.sort((a, b) => at(a) - at(b) || by(a) - by(b));
-      let now = 0;
-      let peak = moment;
-      for (const place of changes) {
-        now += by(place);
-        if (now > peak) peak = now;
-      }
-      return peak;
-    },
-  };
-}
-
 /**
  * For each session of one feature that begins in [start, end) the seats in use with it, ascending: as the steps say
  * at its first reading, and in a gap as the sessions then running add up.

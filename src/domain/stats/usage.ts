@@ -1,11 +1,13 @@
 import { offsetAt } from "../zone.ts";
 import { dayEdges } from "./buckets.ts";
-import { createHeldSeats, type HeldSeats } from "./concurrency.ts";
-import { clip, type HeldSession, type Holding } from "./holding.ts";
+import { createPairPlaces } from "./pair-places.ts";
 import { seatHours } from "./rounding.ts";
+import { emptyColumns, type SessionColumns, type SessionRow } from "./session-columns.ts";
+import { createUserSets } from "./user-sets.ts";
 
 export const USAGE_KEYS = ["user", "host", "feature", "server", "day"] as const;
 export type UsageKey = (typeof USAGE_KEYS)[number];
+type NameKey = Exclude<UsageKey, "day">;
 
 /** Who used what: one group of sessions (record `usage` of the contract). */
 export interface UsageGroup {
@@ -14,99 +16,309 @@ export interface UsageGroup {
   readonly seatHours: number;
   /** Sessions that held seats in the range (in the day, for days). */
   readonly sessions: number;
-  /** Most seats held at one moment. */
+  /** Most seats held at one moment. Seats given back at a moment are free at it. */
   readonly peakUsed: number;
   readonly uniqueUsers: number;
   /** Epoch ms: when seats were last held, at the latest the end of the range. */
   readonly lastUsedAt: number;
 }
 
-/** Groups sessions that are handed in one by one. */
+/** What the ids of sessions stand for. Lists grow as ids are given. */
+export interface UsageNames {
+  /** Of each feature id: the ids of its server and of its name. */
+  readonly serverOf: readonly number[];
+  readonly nameOf: readonly number[];
+  text(key: NameKey, id: number): string | null;
+  /** Whether sessions of these ids are asked for. */
+  wanted(feature: number, user: number, host: number): boolean;
+  /** How many ids a key has, about. */
+  count(key: NameKey): number;
+}
+
+/**
+ * Groups sessions. They are handed in back through time, a stretch after the other: then at every moment it is known who
+ * holds seats, each session and each day is looked at once, and nothing is ever sorted.
+ */
 export interface Usage {
-  add(session: HeldSession, holding: Holding): void;
+  /** The sessions that ended in [low, what was handed in before), the latest stretch first. */
+  add(sessions: SessionColumns, low: number): void;
+  /** A session that never lasted, at its moment; at any time. */
+  addMoment(session: SessionRow): void;
+  /** To be asked once, at the end. */
   groups(): UsageGroup[];
 }
 
 interface Group {
-  readonly keys: readonly (string | null)[];
+  readonly index: number;
+  /** Which of the groups without their days. */
+  readonly other: number;
+  /** Place in the days. */
+  readonly day: number;
+  running: number;
+  /** Up to when, going back, `seatMs` is counted. */
+  countedTo: number;
   seatMs: number;
   sessions: number;
+  peak: number;
+  firstUsedAt: number;
   lastUsedAt: number;
-  readonly users: Set<string>;
-  readonly held: HeldSeats;
 }
 
-/** `zone` is that of the days. Hosts that differ in case are one. */
-export function createUsage(by: readonly UsageKey[], start: number, end: number, zone: string): Usage {
-  const groups = new Map<string, Group>();
-  const days = by.includes("day") ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
+/** Sessions whose begin is still to come. */
+type Carried = Pick<SessionColumns, "length" | "from" | "user" | "count"> & { readonly other: Int32Array };
 
-  function groupOf(session: HeldSession, day: string | null): Group {
-    const keys = by.map((key) => {
-      if (key === "day") return day;
-      // Hosts differ in case only between lines of one client.
-      return key === "host" ? (session.host?.toLowerCase() ?? null) : session[key];
-    });
-    const id = JSON.stringify(keys);
-    let group = groups.get(id);
-    if (group === undefined) {
-      group = { keys, seatMs: 0, sessions: 0, lastUsedAt: 0, users: new Set(), held: createHeldSeats() };
-      groups.set(id, group);
-    }
+/** `zone` is that of the days. Hosts that differ in case are one: they have one id. */
+export function createUsage(
+  by: readonly UsageKey[],
+  names: UsageNames,
+  start: number,
+  end: number,
+  zone: string,
+): Usage {
+  const [first, second] = by.filter((key) => key !== "day");
+  const days = by.includes("day") ? daysOf(start, end, zone) : [{ name: null, from: start }];
+  // A feature of a server has an id of its own.
+  const byFeatureId =
+    second !== undefined && [first, second].every((key) => key === "feature" || key === "server");
+  const pairs = createPairPlaces(countOf(first), countOf(second));
+  const groups: Group[] = [];
+  const users = by.includes("user") ? null : createUserSets(names.count("user"));
+  const moments: SessionRow[] = [];
+  /** By `other`: its group of the day at hand. */
+  let now: (Group | undefined)[] = [];
+  let day = days.length - 1;
+  let dayFrom = days[day]?.from ?? start;
+  let carried: Carried = { ...carriedRoom(0), length: 0 };
+  let others = new Int32Array(0);
+
+  function idOf(key: NameKey, feature: number, user: number, host: number): number {
+    if (key === "user") return user;
+    if (key === "host") return host;
+    return (key === "server" ? names.serverOf[feature] : names.nameOf[feature]) ?? 0;
+  }
+  /** The group without its day; below 0 when nobody asks for it. */
+  function otherOf(feature: number, user: number, host: number): number {
+    if (!names.wanted(feature, user, host)) return -1;
+    if (first === undefined) return 0;
+    const one = idOf(first, feature, user, host);
+    if (second === undefined) return one;
+    return byFeatureId ? feature : pairs.place(one, idOf(second, feature, user, host));
+  }
+  function made(other: number, of: number, at: number): Group {
+    const group = {
+      ...{ index: groups.length, other, day: of, running: 0, countedTo: at, seatMs: 0, sessions: 0, peak: 0 },
+      ...{ firstUsedAt: at, lastUsedAt: at },
+    };
+    groups.push(group);
     return group;
+  }
+  function countTo(group: Group, at: number): void {
+    group.seatMs += group.running * (group.countedTo - at);
+    group.countedTo = at;
+  }
+  /** Going back, a session begins with its end. */
+  function enter(other: number, user: number, count: number, at: number): void {
+    let group = now[other];
+    if (group === undefined) {
+      group = made(other, day, at);
+      now[other] = group;
+    }
+    countTo(group, at);
+    group.running += count;
+    if (group.running > group.peak) group.peak = group.running;
+    group.sessions++;
+    users?.add(group.index, user);
+  }
+  function leave(other: number, count: number, at: number): void {
+    const group = now[other];
+    if (group === undefined) return;
+    countTo(group, at);
+    group.running -= count;
+    group.firstUsedAt = at;
+  }
+  /** Ends the day at hand, going back: who holds seats held them in the day before too. */
+  function closeDay(at: number): void {
+    for (const group of now) {
+      if (group === undefined || group.running === 0) continue;
+      countTo(group, at);
+      group.firstUsedAt = at;
+    }
+  }
+
+  function add(sessions: SessionColumns, low: number): void {
+    const { length, to, from, whose, feature, user, host, count } = sessions;
+    if (others.length < length) others = new Int32Array(length * 2);
+    for (let place = 0; place < length; place++)
+      others[place] = otherOf(feature[place] ?? 0, user[place] ?? 0, host[place] ?? 0);
+    const until = Math.max(low, start);
+    let ended = 0;
+    let begun = 0;
+    let back = 0;
+    const dayBefore = () => {
+      const at = dayFrom;
+      closeDay(at);
+      now = [];
+      day--;
+      dayFrom = days[day]?.from ?? start;
+      for (let place = begun; place < length; place++) {
+        const of = whose[place] ?? 0;
+        const other = others[of] ?? -1;
+        if (of < ended && other >= 0) enter(other, user[of] ?? 0, count[of] ?? 0, at);
+      }
+      for (let place = back; place < carried.length; place++)
+        enter(carried.other[place] ?? 0, carried.user[place] ?? 0, carried.count[place] ?? 0, at);
+    };
+    for (;;) {
+      const nextEnd = ended < length ? (to[ended] ?? 0) : Number.NEGATIVE_INFINITY;
+      const nextBegin = begun < length ? (from[begun] ?? 0) : Number.NEGATIVE_INFINITY;
+      const nextBack = back < carried.length ? (carried.from[back] ?? 0) : Number.NEGATIVE_INFINITY;
+      // Of one moment the begins first: seats given back at it are free at it.
+      if (nextBegin >= nextEnd || nextBack >= nextEnd) {
+        const at = Math.max(nextBegin, nextBack);
+        if (at < until) break;
+        while (at < dayFrom) dayBefore();
+        if (nextBegin >= nextBack) {
+          const of = whose[begun++] ?? 0;
+          const other = others[of] ?? -1;
+          if (other >= 0) leave(other, count[of] ?? 0, at);
+        } else {
+          leave(carried.other[back] ?? 0, carried.count[back] ?? 0, at);
+          back++;
+        }
+      } else {
+        if (nextEnd <= start) break;
+        while (nextEnd <= dayFrom) dayBefore();
+        const other = others[ended] ?? -1;
+        if (other >= 0) enter(other, user[ended] ?? 0, count[ended] ?? 0, nextEnd);
+        ended++;
+      }
+    }
+    carried = stillRunning(sessions, others, { ended, begun }, carried, back);
   }
 
   return {
-    add(session, holding) {
-      for (let index = firstDay(days, holding.from); index < days.length; index++) {
-        const day = days[index];
-        if (day === undefined || (day.from > holding.from && day.from >= holding.to)) return;
-        const part = clip(holding, day.from, day.to);
-        if (part === null) continue;
-        const group = groupOf(session, day.name);
-        group.seatMs += session.count * (part.to - part.from);
-        group.sessions++;
-        group.lastUsedAt = Math.max(group.lastUsedAt, part.to);
-        group.users.add(session.user);
-        group.held.add(part, session.count);
-      }
+    add,
+    addMoment(session) {
+      if (session.from >= start && session.from < end) moments.push(session);
     },
-    groups: () =>
-      [...groups.values()].map(({ keys, seatMs, sessions, lastUsedAt, users, held }) => ({
-        keys,
-        seatHours: seatHours(seatMs),
-        sessions,
-        peakUsed: held.peak(),
-        uniqueUsers: users.size,
-        lastUsedAt,
-      })),
+    groups() {
+      add(emptyColumns(0), start);
+      // Who still holds seats held them when the range began, and on all days that are left.
+      while (day > 0) {
+        const at = dayFrom;
+        closeDay(at);
+        now = [];
+        day--;
+        dayFrom = days[day]?.from ?? start;
+        for (let place = 0; place < carried.length; place++)
+          enter(carried.other[place] ?? 0, carried.user[place] ?? 0, carried.count[place] ?? 0, at);
+      }
+      closeDay(start);
+      addMoments();
+      return groups
+        .toSorted((a, b) => a.firstUsedAt - b.firstUsedAt || b.index - a.index)
+        .map((group) => ({
+          keys: keysOf(group),
+          seatHours: seatHours(group.seatMs),
+          sessions: group.sessions,
+          peakUsed: group.peak,
+          uniqueUsers: users === null ? 1 : users.size(group.index),
+          lastUsedAt: group.lastUsedAt,
+        }));
+    },
   };
+
+  function addMoments(): void {
+    if (moments.length === 0) return;
+    const known = new Map(groups.map((group) => [`${group.day} ${group.other}`, group]));
+    for (const { from: at, feature, user, host, count } of moments) {
+      const other = otherOf(feature, user, host);
+      if (other < 0) continue;
+      const of = days.findLastIndex(({ from }) => from <= at);
+      const key = `${of} ${other}`;
+      const group = known.get(key) ?? made(other, of, at);
+      known.set(key, group);
+      group.sessions++;
+      group.peak = Math.max(group.peak, count);
+      group.firstUsedAt = Math.min(group.firstUsedAt, at);
+      group.lastUsedAt = Math.max(group.lastUsedAt, at);
+      users?.add(group.index, user);
+    }
+  }
+
+  function countOf(key: NameKey | undefined): number {
+    return key === undefined || second === undefined ? 0 : names.count(key);
+  }
+
+  function keysOf({ other, day }: Group): (string | null)[] {
+    const values =
+      second === undefined
+        ? [other]
+        : byFeatureId
+          ? [first, second].map((key) => idOf(key ?? "server", other, 0, 0))
+          : pairs.pair(other);
+    let next = 0;
+    return by.map((key) =>
+      key === "day" ? (days[day]?.name ?? null) : names.text(key, values[next++] ?? 0),
+    );
+  }
+}
+
+function carriedRoom(room: number) {
+  return {
+    from: new Float64Array(room),
+    other: new Int32Array(room),
+    user: new Uint32Array(room),
+    count: new Uint32Array(room),
+  };
+}
+
+/** Those whose begin did not come yet, of both lists: the latest first. */
+function stillRunning(
+  { length, from, whose, user, count }: SessionColumns,
+  others: Int32Array,
+  { ended, begun }: { readonly ended: number; readonly begun: number },
+  before: Carried,
+  back: number,
+): Carried {
+  const room = carriedRoom(length - begun + before.length - back);
+  let at = 0;
+  let old = back;
+  const takeOld = () => {
+    room.from[at] = before.from[old] ?? 0;
+    room.other[at] = before.other[old] ?? 0;
+    room.user[at] = before.user[old] ?? 0;
+    room.count[at] = before.count[old] ?? 0;
+    at++;
+    old++;
+  };
+  for (let place = begun; place < length; place++) {
+    const of = whose[place] ?? 0;
+    const other = others[of] ?? -1;
+    // What ended before the range never held seats in it.
+    if (other < 0 || of >= ended) continue;
+    while (old < before.length && (before.from[old] ?? 0) > (from[place] ?? 0)) takeOld();
+    room.from[at] = from[place] ?? 0;
+    room.other[at] = other;
+    room.user[at] = user[of] ?? 0;
+    room.count[at] = count[of] ?? 0;
+    at++;
+  }
+  while (old < before.length) takeOld();
+  return { ...room, length: at };
 }
 
 interface Day {
   readonly name: string | null;
   readonly from: number;
-  readonly to: number;
 }
 
-/** The days of the zone, cut to the range. */
+/** The days of the zone, the first one cut to the range. */
 function daysOf(start: number, end: number, zone: string): Day[] {
-  const edges = dayEdges(start, end, zone);
-  return edges.slice(0, -1).map((from, index) => ({
-    name: new Date(from + offsetAt(zone, from)).toISOString().slice(0, 10),
-    from: Math.max(start, from),
-    to: Math.min(end, edges[index + 1] ?? end),
-  }));
-}
-
-/** The first day that ends after `at`. */
-function firstDay(days: readonly Day[], at: number): number {
-  let low = 0;
-  let high = days.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((days[middle]?.to ?? Infinity) <= at) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return dayEdges(start, end, zone)
+    .slice(0, -1)
+    .map((from) => ({
+      name: new Date(from + offsetAt(zone, from)).toISOString().slice(0, 10),
+      from: Math.max(start, from),
+    }));
 }

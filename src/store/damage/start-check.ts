@@ -21,6 +21,8 @@ const LARGE = new Set([
   "sample_days",
   "rollup_hours",
   "rollup_days",
+  "session_days",
+  "site_days",
   "denials",
   "alerts",
 ]);

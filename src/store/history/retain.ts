@@ -23,6 +23,9 @@ export function createHistoryRetention(store: Store): HistoryRetention {
   const samples = packed("sample_days");
   const hours = packed("rollup_hours");
   const days = packed("rollup_days");
+  const sites = sqlite.query<null, [number, number]>(
+    "DELETE FROM site_days WHERE day IN (SELECT day FROM site_days WHERE day < ? ORDER BY day LIMIT ?)",
+  );
   const servers = sqlite.query<{ id: string }, []>("SELECT id FROM servers");
   const coverage = sqlite.query<null, [string, number, number]>(
     `DELETE FROM coverage WHERE server_id = ?1 AND from_at IN
@@ -45,6 +48,7 @@ export function createHistoryRetention(store: Store): HistoryRetention {
       return deleteStep(store, (limit) => {
         const deleted =
           samples.run(packedKey(firstSampleDay, 0), limit).changes ||
+          sites.run(firstSampleDay, limit).changes ||
           hours.run(packedKey(firstRollupDay, 0), limit).changes ||
           days.run(packedKey(firstRollupDay, 0), limit).changes;
         if (deleted > 0) return deleted;

@@ -66,6 +66,22 @@ export const sampleDays = sqliteTable("sample_days", packed());
 export const rollupHours = sqliteTable("rollup_hours", packed());
 export const rollupDays = sqliteTable("rollup_days", packed());
 
+const daily = () => ({ day: integer().primaryKey(), data: blob({ mode: "buffer" }) });
+
+export const sessionDays = sqliteTable("session_days", daily());
+export const siteDays = sqliteTable("site_days", daily());
+
+export const sessionNames = sqliteTable("session_names", {
+  id: integer().primaryKey(),
+  name: text().notNull(),
+});
+
+export const sessionFeatures = sqliteTable("session_features", {
+  id: integer().primaryKey(),
+  serverId: text("server_id").notNull(),
+  name: text().notNull(),
+});
+
 export const historyOpen = sqliteTable(
   "history_open",
   { span: integer().notNull(), at: integer().notNull(), touches: integer().notNull() },
@@ -126,6 +142,10 @@ export const historyTables = {
   sampleDays,
   rollupHours,
   rollupDays,
+  sessionDays,
+  siteDays,
+  sessionNames,
+  sessionFeatures,
   historyOpen,
   denials,
   denialSpans,

@@ -15,7 +15,9 @@ const DEFAULT_INTERVAL_MS = 60_000;
 
 export interface Holdings {
   /** When a session held its seats. */
-  holdingOf(session: Omit<HeldSession, "user" | "host">): Holding;
+  holdingOf(
+    session: Pick<HeldSession, "server" | "beganAt" | "lastSeenAt" | "endedAt" | "endReason">,
+  ): Holding;
   /** The last reading of a server that was kept, epoch ms: an open session's row does not follow each poll. */
   lastReading(server: string): number | null;
 }

@@ -6,7 +6,8 @@ import type { Range } from "./range.ts";
 /** Rows in memory at once. */
 const SLICE_ROWS = 10_000;
 
-const COLUMNS = `id, server_id AS server, daemon, feature, user, host, count,
+/** What the statistics need of a session. */
+export const HELD_COLUMNS = `id, server_id AS server, daemon, feature, user, host, count,
   began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason`;
 
 /**
@@ -23,7 +24,7 @@ export function eachSession(
   const rowsOf = (from: string, place: Condition, order: string) => {
     const { sql, values } = allOf([wanted, began, place]);
     const rows = read.all<HeldSession & { readonly id: number }>(
-      `SELECT ${COLUMNS} FROM ${from} WHERE ${sql} ${order}`,
+      `SELECT ${HELD_COLUMNS} FROM ${from} WHERE ${sql} ${order}`,
       ...values,
     );
     for (const row of rows) visit(row);
@@ -48,6 +49,27 @@ export function eachSession(
   while (last !== undefined) last = slice({ sql: "ended_at IS NULL AND id > ?", values: [last.id] }, "id");
 }
 
+/** Visits the sessions that ended in [from, to), in slices. */
+export function eachEnded(
+  read: Pick<HistoryRead, "all" | "checkpoint">,
+  from: number,
+  to: number,
+  visit: (session: HeldSession) => void,
+): void {
+  let place: Condition = { sql: "ended_at >= ?", values: [from] };
+  for (;;) {
+    read.checkpoint();
+    const rows = read.all<HeldSession & { readonly id: number }>(
+      `SELECT ${HELD_COLUMNS} FROM sessions WHERE ended_at < ? AND ${place.sql} ORDER BY ended_at, id LIMIT ${SLICE_ROWS}`,
+      ...[to, ...place.values],
+    );
+    for (const row of rows) visit(row);
+    const last = rows.at(-1);
+    if (rows.length < SLICE_ROWS || last === undefined || last.endedAt === null) return;
+    place = { sql: "(ended_at, id) > (?, ?)", values: [last.endedAt, last.id] };
+  }
+}
+
 /** The sessions of one feature that overlap a range, by its index. */
 export function sessionsOf(
   read: Pick<HistoryRead, "all">,
@@ -56,7 +78,7 @@ export function sessionsOf(
   end: number,
 ): HeldSession[] {
   const select = (ended: string) =>
-    `SELECT ${COLUMNS} FROM sessions
+    `SELECT ${HELD_COLUMNS} FROM sessions
      WHERE server_id = ?1 AND daemon = ?2 AND feature = ?3 AND ${ended} AND began_at < ?5`;
   return read.all<HeldSession>(
     `${select("ended_at > ?4")} UNION ALL ${select("ended_at IS NULL AND ?4 IS NOT NULL")}`,

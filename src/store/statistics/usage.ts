@@ -1,10 +1,12 @@
 import { createUsage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
+import { loadSessionNames } from "../days/session-names.ts";
 import type { HistoryRead } from "../history/read.ts";
-import { type SessionFilter, sessionCondition } from "./filters.ts";
+import type { SessionFilter } from "./filters.ts";
 import { type Asked, holdings } from "./open-sessions.ts";
 import type { Range } from "./range.ts";
-import { eachSession } from "./session-rows.ts";
 import { type SortBy, sortedBy } from "./sorted.ts";
+import { usageNames } from "./usage-names.ts";
+import { handIn } from "./usage-sessions.ts";
 
 export interface UsageQuery extends Range, Asked {
   readonly filter: SessionFilter;
@@ -38,11 +40,9 @@ export interface UsageResult extends Range {
 export function usageQuery(read: HistoryRead, query: UsageQuery): UsageResult {
   const { filter, groupBy, end, timezone, limit, offset } = query;
   const start = Math.min(Math.max(query.start, read.sessionsFrom()), end);
-  const usage = createUsage(groupBy, start, end, timezone);
-  const { holdingOf } = holdings(read, query);
-  eachSession(read, sessionCondition(filter), { start, end }, (session) =>
-    usage.add(session, holdingOf(session)),
-  );
+  const names = loadSessionNames(read);
+  const usage = createUsage(groupBy, usageNames(names, filter), start, end, timezone);
+  handIn(read, names, holdings(read, query), { start, end }, usage);
   const plain = USAGE_ORDERS_BY_KEY.flatMap((key) => (groupBy.includes(key) ? [key] : []));
   const groups = usage.groups().map((group) => ({
     ...group,

@@ -1,12 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { durationSeconds, type Session } from "../../../src/domain/session.ts";
-import { createHeldSeats, levelsAtBegin } from "../../../src/domain/stats/concurrency.ts";
+import { levelsAtBegin } from "../../../src/domain/stats/concurrency.ts";
 import { efficiencyOf, totalsToTry } from "../../../src/domain/stats/efficiency.ts";
 import { histogramOf } from "../../../src/domain/stats/histogram.ts";
 import { clip, type HeldSession, holdingOf } from "../../../src/domain/stats/holding.ts";
-import { createUsage, type UsageKey } from "../../../src/domain/stats/usage.ts";
+import { columnsOf, mergeColumns } from "../../../src/domain/stats/session-columns.ts";
+import { createUsage, type UsageKey, type UsageNames } from "../../../src/domain/stats/usage.ts";
 import { DAYS, randomPolls, seconds, seriesOf, wallClock, ZONES } from "./histories.ts";
+import { createPlainUsage } from "./plain-usage.ts";
 
 const MINUTE = 60_000;
 /** Random sessions begin and end at whole minutes of so many. */
@@ -36,6 +38,57 @@ function held(rolled: Rolled, start: number): HeldSession {
       endReason: null,
     },
   };
+}
+
+/** As it is handed in: back through time, in so many stretches. */
+function usageOf(
+  list: readonly HeldSession[],
+  by: readonly UsageKey[],
+  start: number,
+  end: number,
+  zone: string,
+  stretches: number,
+) {
+  const ids: Record<"user" | "host" | "feature" | "server", (string | null)[]> = {
+    ...{ user: [], host: [null], feature: [], server: [] },
+  };
+  const idOf = (key: keyof typeof ids, text: string | null) => {
+    if (!ids[key].includes(text)) ids[key].push(text);
+    return ids[key].indexOf(text);
+  };
+  const pairs: string[] = [];
+  const [serverOf, nameOf]: number[][] = [[], []];
+  const rows = list.map(({ server, feature, user, host, count, beganAt, endedAt }) => {
+    const pair = `${server} ${feature}`;
+    if (!pairs.includes(pair)) {
+      pairs.push(pair);
+      serverOf?.push(idOf("server", server));
+      nameOf?.push(idOf("feature", feature));
+    }
+    const of = {
+      feature: pairs.indexOf(pair),
+      user: idOf("user", user),
+      host: idOf("host", host?.toLowerCase() ?? null),
+    };
+    return { ...of, count, from: beganAt, to: Math.min(endedAt ?? 0, beganAt >= end ? Infinity : end) };
+  });
+  const names: UsageNames = {
+    ...{ serverOf: serverOf ?? [], nameOf: nameOf ?? [], wanted: () => true },
+    text: (key, id) => ids[key][id] ?? null,
+    // Some are learnt on the way.
+    count: (key) => Math.max(1, ids[key].length - 1),
+  };
+  const usage = createUsage(by, names, start, end, zone);
+  const lasting = rows.filter(({ from, to }) => from < to && from < end);
+  for (const row of rows) if (row.from === row.to) usage.addMoment(row);
+  const width = Math.ceil((end - start) / stretches);
+  for (let stretch = stretches + 1; stretch >= 0; stretch--) {
+    const low = start + (stretch - 1) * width;
+    const inside = lasting.filter(({ to }) => to >= low && to < low + width);
+    const [some, others] = [inside.filter((_, at) => at % 3 === 0), inside.filter((_, at) => at % 3 > 0)];
+    usage.add(mergeColumns(columnsOf(some), columnsOf(others)), low);
+  }
+  return usage.groups();
 }
 
 describe("usage", () => {
@@ -97,33 +150,65 @@ describe("usage", () => {
         ),
         fc.constantFrom(...DAYS),
         fc.constantFrom(...ZONES),
-        (rolled, by, day, zone) => {
+        fc.integer({ min: 1, max: 30 }),
+        (rolled, by, day, zone, stretches) => {
           const start = day - 5 * 3_600_000;
           const from = start + 7 * 3_600_000;
           const end = start + 33 * 3_600_000;
           const list = rolled.map((one) => held(one, start));
-          const usage = createUsage(by, from, end, zone);
-          for (const one of list) usage.add(one, { from: one.beganAt, to: one.endedAt ?? 0 });
-          const got = new Map(usage.groups().map(({ keys, ...figures }) => [JSON.stringify(keys), figures]));
-          expect(got).toEqual(plainly(list, by, from, end, zone));
+          const got = usageOf(list, by, from, end, zone, stretches);
+          expect(new Map(got.map(({ keys, ...figures }) => [JSON.stringify(keys), figures]))).toEqual(
+            plainly(list, by, from, end, zone),
+          );
         },
       ),
-      { numRuns: 25 },
+      { numRuns: 40 },
+    );
+  });
+
+  test("agrees with the other way where sessions share their moments", () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.record({
+            from: fc.nat(8),
+            length: fc.nat(6),
+            user: fc.nat(2),
+            count: fc.integer({ min: 1, max: 3 }),
+          }),
+          { maxLength: 30 },
+        ),
+        fc.integer({ min: 1, max: 6 }),
+        fc.constantFrom<UsageKey[]>(["user"], ["server"], ["user", "day"], ["day"]),
+        (rolled, stretches, by) => {
+          const HALF_DAY = 43_200_000;
+          const list = rolled.map(({ from, length, user, count }) => ({
+            ...held(
+              { from: 0, minutes: 0, user: "ada", host: "ws01", feature: "solver", server: "eda", count },
+              0,
+            ),
+            ...{ user: `user${user}`, beganAt: from * HALF_DAY, endedAt: (from + length) * HALF_DAY },
+          }));
+          const [start, end] = [2 * HALF_DAY, 9 * HALF_DAY];
+          const plain = createPlainUsage(by, start, end, "UTC");
+          for (const one of list) plain.add(one, { from: one.beganAt, to: one.endedAt });
+          const byKeys = (x: { keys: unknown }, y: { keys: unknown }) =>
+            JSON.stringify(x.keys) < JSON.stringify(y.keys) ? -1 : 1;
+          expect(usageOf(list, by, start, end, "UTC", stretches).toSorted(byKeys)).toEqual(
+            plain.groups().toSorted(byKeys),
+          );
+        },
+      ),
+      { numRuns: 300 },
     );
   });
 
   test("a session that never lasted is one, of no hours", () => {
-    const usage = createUsage(["user"], 0, 100, "UTC");
-    usage.add(
-      {
-        ...held(
-          { from: 0, minutes: 0, user: "ada", host: null, feature: "solver", server: "eda", count: 2 },
-          50,
-        ),
-      },
-      { from: 50, to: 50 },
+    const one = held(
+      { from: 0, minutes: 0, user: "ada", host: null, feature: "solver", server: "eda", count: 2 },
+      50,
     );
-    expect(usage.groups()).toEqual([
+    expect(usageOf([one], ["user"], 0, 100, "UTC", 1)).toEqual([
       { keys: ["ada"], seatHours: 0, sessions: 1, peakUsed: 2, uniqueUsers: 1, lastUsedAt: 50 },
     ]);
   });
@@ -167,16 +252,6 @@ describe("when seats were held", () => {
     [20, 20, null],
   ])("[%p, %p) in [10, 20)", (from, to, wanted) => {
     expect(clip({ from, to }, 10, 20)).toEqual(wanted as never);
-  });
-
-  test("seats given back at a moment are free at it", () => {
-    const held = createHeldSeats();
-    expect(held.peak()).toBe(0);
-    held.add({ from: 15, to: 15 }, 1);
-    expect(held.peak()).toBe(1);
-    held.add({ from: 0, to: 10 }, 2);
-    held.add({ from: 10, to: 20 }, 3);
-    expect(held.peak()).toBe(3);
   });
 });
 
