@@ -92,6 +92,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   });
   let ending: Promise<void> | null = null;
   let manager: ServiceManager | null = null;
+  let toEnd = () => {};
 
   async function start(damage: StoreError | null): Promise<Started> {
     const startedAt = clock.now();
@@ -104,6 +105,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const { store, retell } = openStoreRoom(config.storage, logging, { damage, manager });
     teardown.add("store", () => store.close());
     teardown.add("side copy", keepVitalCopy(store));
+    toEnd = store.busy.ending;
 
     const { bus, events, logSink } = createEventRoom(store, clock, log("store"));
     const removeSink = logging.addSink(logSink);
@@ -278,6 +280,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     stop() {
       ending ??= (async () => {
         running.end();
+        toEnd();
         manager?.stopping();
         log("system").info("licmond stops");
         await teardown.run();

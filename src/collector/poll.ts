@@ -7,6 +7,7 @@ import type { ManagerName } from "../domain/words.ts";
 import { createKnownHosts } from "../managers/known-hosts.ts";
 import type { Manager } from "../managers/manager.ts";
 import { readOutput } from "../managers/read-output.ts";
+import { isBusy } from "../store/busy.ts";
 import { findTool } from "./find-tool.ts";
 import { errorsOf, isUsable, mayBeCut, pollErrorOf } from "./poll-error.ts";
 import type { MeasureReachability, MemberAddress } from "./reachability.ts";
@@ -108,7 +109,8 @@ export function createPoller(deps: PollerDeps): Poller {
     try {
       hosts.save(serverId, knownHosts.list());
     } catch (error) {
-      // Only a restart would miss them: no reason to lose the reading.
+      // Only a restart would miss them: no reason to lose the reading. The next poll keeps them too.
+      if (isBusy(error)) return;
       log?.warn("known hosts could not be kept", { server: serverId, error: String(error) });
     }
   }

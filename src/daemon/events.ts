@@ -2,6 +2,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
 import { type Bus, createBus, type Timers } from "../events/bus.ts";
 import { createIds } from "../events/ids.ts";
+import { isBusy } from "../store/busy.ts";
 import { createEvents, type Events } from "../store/events.ts";
 import type { Store } from "../store/open.ts";
 import type { LogSink } from "../system/log.ts";
@@ -22,14 +23,18 @@ export interface EventRoom {
 /** The bus over the store: events are committed, then told. */
 export function createEventRoom(store: Store, clock: Clock, log: Log): EventRoom {
   const events = createEvents(store);
+  /** Highest id of which the store could take no note yet; 0 = none. */
+  let owed = 0;
   const ids = createIds({
     clock,
     start: events.highestReserved(),
     reserve(highest) {
       try {
         events.reserve(highest);
+        owed = 0;
       } catch {
-        // The store fails: the commit of the event that asked for the id fails too, and that is told below.
+        // The store fails: the note is taken with the next commit that it takes, and that none is told below.
+        owed = highest;
       }
     },
     // Behind the event whose id it was, or that one would be queued second.
@@ -42,8 +47,19 @@ export function createEventRoom(store: Store, clock: Clock, log: Log): EventRoom
   });
   const bus = createBus({
     ids,
-    sink: events,
+    sink: {
+      ...events,
+      transaction(work) {
+        const reserved = owed;
+        events.transaction(() => {
+          if (reserved > 0) events.reserve(reserved);
+          work();
+        });
+        if (owed === reserved) owed = 0;
+      },
+    },
     timers: busTimers,
+    busy: { isBusy, patienceMs: store.busy.patienceMs },
     onStore(state, cause) {
       if (state === "working") log.info("Events are stored again");
       else

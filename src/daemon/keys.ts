@@ -25,12 +25,19 @@ export function createKeyRoom(store: Store, clock: Clock, log: LogOf): KeyRoom {
   });
   const { keys } = watch;
   const quotas = createQuotas({ store, clock });
-  const attempt = (message: string, work: () => void) => () => {
-    try {
-      work();
-    } catch (error) {
-      log("store").warn(message, { error: error instanceof Error ? error.message : String(error) });
-    }
+  const attempt = (message: string, work: () => void) => {
+    let failing = false;
+    return () => {
+      try {
+        work();
+        failing = false;
+      } catch (error) {
+        // They stay noted, and the next time they are written: once is enough to say so.
+        if (!failing)
+          log("store").warn(message, { error: error instanceof Error ? error.message : String(error) });
+        failing = true;
+      }
+    };
   };
   const timers = [
     setInterval(attempt("Uses of keys were not written", keys.flush), KEY_FLUSH_MS),

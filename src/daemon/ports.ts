@@ -6,6 +6,7 @@ import { summarise } from "../domain/summary.ts";
 import type { Bus } from "../events/bus.ts";
 import type { DaemonCounters, HostPort, LogsPort } from "../http/deps.ts";
 import type { Hub } from "../http/streams/hub.ts";
+import { whenFree } from "../store/busy.ts";
 import { createLogs } from "../store/logs.ts";
 import type { Store } from "../store/open.ts";
 import { hostInfo, networkInterfaces } from "../system/host-info.ts";
@@ -49,21 +50,22 @@ export function sampleReader(
 }
 
 /** Stored log lines. Clearing goes in steps between which others have their turn. */
-export function createLogsPort(store: Store, bus: Pick<Bus, "flush" | "lastPublished">): LogsPort {
+export function createLogsPort(store: Store, bus: Pick<Bus, "commit" | "lastPublished">): LogsPort {
   const logs = createLogs(store);
   return {
     recent: logs.recent,
     search: logs.search,
     stats: logs.stats,
     async clear(before) {
-      bus.flush();
+      // What waits to be stored is before it.
+      await bus.commit(() => {}, []);
       const through = bus.lastPublished();
-      let cleared = 0;
-      for (let step = logs.clearStep(before, through); step > 0; step = logs.clearStep(before, through)) {
+      for (let cleared = 0; ; ) {
+        const step = await whenFree(() => logs.clearStep(before, through), store.busy);
+        if (step === 0) return cleared;
         cleared += step;
         await new Promise<void>((resume) => setImmediate(resume));
       }
-      return cleared;
     },
   };
 }

@@ -29,6 +29,7 @@ export function openStoreRoom(
       directory: storage.directory,
       log: logging.logOf("store"),
       damaged: damage === null ? "move-aside" : { known: damage },
+      busyWaitMs: BUSY_WAIT_MS,
       backUpBeforeUpgrade: storage.backupBeforeUpgrade,
     });
     return { store, retell: (sink) => lines.forEach(sink) };
@@ -36,6 +37,9 @@ export function openStoreRoom(
     removeSink();
   }
 }
+
+/** While another program has the database locked, a write holds the event loop for so long, at most once a second. */
+const BUSY_WAIT_MS = 100;
 
 /** A slow disk: what work over the whole database is expected to manage at least. */
 const BYTES_A_MS = 20_000;

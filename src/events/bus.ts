@@ -5,6 +5,9 @@ import type { Ids } from "./ids.ts";
 /** Events are committed in groups, this long after the first of a group at the latest. */
 export const GROUP_COMMIT_MS = 10;
 
+/** While the store is busy with another program, a group is tried again this often. */
+export const BUSY_RETRY_MS = 100;
+
 /** An event on its way to the clients: encoded once, whoever reads it. */
 export interface Published {
   readonly id: number;
@@ -39,7 +42,7 @@ export interface Bus {
    * Resolves once committed; rejects when the store could not take `work`. The events are told either way.
    */
   commit(work: () => void, events: readonly EventInput[]): Promise<void>;
-  /** Commits and tells what waits, now. */
+  /** Commits and tells what waits, now: also when the store could take it a moment later. */
   flush(): void;
   subscribe(listener: (batch: readonly Published[]) => void): () => void;
   /** Highest id told so far: everything stored up to it can be read from the store. */
@@ -57,6 +60,8 @@ export interface BusDeps {
   readonly ids: Ids;
   readonly sink: EventSink;
   readonly timers: Timers;
+  /** Whether a failure passes by itself, and for how long a group waits for that before it is told without being stored. */
+  readonly busy?: { isBusy(error: unknown): boolean; patienceMs(): number };
   /** Told when the store fails and when it works again: once each, never per event. */
   readonly onStore: (state: "failing" | "working", cause: unknown) => void;
 }
@@ -72,17 +77,19 @@ interface Item {
  * Ids are given when an event is queued and the queue is emptied in order, so that whoever saw id n has seen
  * every event before it. The cost of a commit is shared by all that came within {@link GROUP_COMMIT_MS}.
  */
-export function createBus({ ids, sink, timers, onStore }: BusDeps): Bus {
+export function createBus({ ids, sink, timers, busy, onStore }: BusDeps): Bus {
   let queue: Item[] = [];
   let timer: unknown = null;
   let failing = false;
+  /** How long the store has been busy. */
+  let waitedMs = 0;
   let lastPublished = ids.last();
   const holes = createHoles();
   const listeners = new Set<(batch: readonly Published[]) => void>();
 
   const enqueue = (item: Item) => {
     queue.push(item);
-    timer ??= timers.set(flush, GROUP_COMMIT_MS);
+    timer ??= timers.set(flushWhenFree, GROUP_COMMIT_MS);
   };
 
   const stored = (input: EventInput): Published => {
@@ -115,12 +122,21 @@ export function createBus({ ids, sink, timers, onStore }: BusDeps): Bus {
     }
   };
 
-  /** Commits a group; when that fails, its facts one by one, so that one bad item takes no other with it. */
-  const commitGroup = (items: readonly Item[]): Published[] => {
+  /** Once it has waited in vain, nothing waits again until the store works. */
+  const isWorthWaiting = (error: unknown) =>
+    busy !== undefined && !failing && busy.isBusy(error) && waitedMs < busy.patienceMs();
+
+  /**
+   * Commits a group; when that fails, its facts one by one, so that one bad item takes no other with it.
+   * Null = it `mayWait`, and is to be tried again.
+   */
+  const commitGroup = (items: readonly Item[], mayWait: boolean): Published[] | null => {
     const told: Published[] = [];
     /** Something was stored. That a metrics sample went through shows nothing: it asks nothing of the store. */
     let works = holes.list.length > 0 || items.some(hasToBeStored);
     let error = tryWrite(items);
+    if (error !== null && mayWait && isWorthWaiting(error)) return null;
+    waitedMs = 0;
     if (error === null) {
       for (const { events, done } of items) {
         told.push(...events);
@@ -145,13 +161,21 @@ export function createBus({ ids, sink, timers, onStore }: BusDeps): Bus {
     return told;
   };
 
-  const flush = () => {
+  const empty = (mayWait: boolean) => {
     if (timer !== null) timers.clear(timer);
     timer = null;
     while (queue.length > 0) {
       const items = queue;
       queue = [];
-      const told = commitGroup(items);
+      const told = commitGroup(items, mayWait);
+      if (told === null) {
+        queue = items.concat(queue);
+        // What failed may have said so by an event.
+        if (timer !== null) timers.clear(timer);
+        waitedMs += BUSY_RETRY_MS;
+        timer = timers.set(flushWhenFree, BUSY_RETRY_MS);
+        return;
+      }
       const newest = told.at(-1);
       if (newest === undefined) continue;
       lastPublished = newest.id;
@@ -167,6 +191,9 @@ export function createBus({ ids, sink, timers, onStore }: BusDeps): Bus {
       }
     }
   };
+
+  const flush = () => empty(false);
+  const flushWhenFree = () => empty(true);
 
   return {
     emit: (input) => enqueue({ work: null, events: [stored(input)], done: null }),

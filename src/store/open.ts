@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { Log } from "../domain/log.ts";
 import { backUpBeforeUpgrade } from "./backup/before-upgrade.ts";
+import { type BusyWait, createBusyWait, isBusy } from "./busy.ts";
 import { createDatabaseCheck, type DatabaseCheck } from "./check.ts";
 import { prepareConnection } from "./connection.ts";
 import { createDamageMark, type DamageMark } from "./damage/mark.ts";
@@ -40,6 +41,7 @@ export interface Store {
   /** Bytes of the database with its write-ahead log. */
   sizeBytes(): number;
   checkDatabase(): DatabaseCheck;
+  readonly busy: Pick<BusyWait, "patienceMs" | "ending">;
   /** Notes damage (`CORRUPT`) that another connection met and that was confirmed, as if a query here had. */
   metDamage(error: StoreError): void;
   /**
@@ -66,6 +68,8 @@ export interface StoreOptions {
    * could be rescued, and the damaged one beside it. `known` = damage was met just now, nothing has to be looked for.
    */
   readonly damaged?: "refuse" | "move-aside" | { readonly known: StoreError };
+  /** How long a write waits for another program's lock, once it is open: see BusyWait. By default 5 s, in its thread. */
+  readonly busyWaitMs?: number;
   /** Whether the database is copied before its schema is changed; yes by default. */
   readonly backUpBeforeUpgrade?: boolean;
   /** Called before work that may take long: what begins now, and how many bytes it goes over. */
@@ -163,7 +167,7 @@ function openDatabase(options: StoreOptions, surroundings: Surroundings): Store 
     };
     if (lock !== null) bringUpToDate();
     else if (schemaVersion(sqlite) < migrations.length) withLock(sqlite, migrations, takeLock, bringUpToDate);
-    return assemble(sqlite, surroundings, log, now);
+    return assemble(sqlite, surroundings, options);
   } catch (error) {
     opened?.close();
     throw asStoreError(error, path) ?? error;
@@ -173,13 +177,27 @@ function openDatabase(options: StoreOptions, surroundings: Surroundings): Store 
 function assemble(
   sqlite: Database,
   { path, lock, mark, vital }: Surroundings,
-  log: Log,
-  now: () => number,
+  { log, now = Date.now, busyWaitMs }: StoreOptions,
 ): Store {
-  const transaction = createTransaction({
+  const busy = createBusyWait(sqlite, busyWaitMs ?? null, log);
+  const direct = createTransaction({
     sqlite,
     onEffectError: (error) => log.error("Work after a commit failed", { error: String(error) }),
   });
+  const transaction: RunTransaction = (work, options) => {
+    try {
+      return guarded(() => {
+        const isWhole = !sqlite.inTransaction;
+        if (isWhole) busy.before();
+        const result = direct(work, options);
+        if (isWhole) busy.after(null);
+        return result;
+      });
+    } catch (error) {
+      busy.after(error);
+      throw error;
+    }
+  };
   const dataVersion = sqlite.query<{ data_version: number }, []>("PRAGMA data_version");
   let lastWriteError: StoreError | null = null;
   let damage: StoreError | null = null;
@@ -232,16 +250,17 @@ function assemble(
     read: guarded,
     transaction: (work, options) => {
       try {
-        const result = guarded(() => transaction(work, options));
+        const result = transaction(work, options);
         lastWriteError = null;
         return result;
       } catch (error) {
-        if (error instanceof StoreError) lastWriteError = error;
+        if (error instanceof StoreError && (!isBusy(error) || busy.isTrouble())) lastWriteError = error;
         throw error;
       }
     },
     dataVersion: () => guarded(() => dataVersion.get()?.data_version ?? 0),
     sizeBytes: () => fileSize(path) + fileSize(`${path}-wal`),
+    busy,
     metDamage: met,
     keepVital,
     checkDatabase: () =>

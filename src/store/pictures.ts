@@ -2,6 +2,7 @@ import { eq, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture } from "../domain/picture.ts";
+import { whenFree } from "./busy.ts";
 import type { Store } from "./open.ts";
 import { headOf, joinPicture, type Part, partsOf, readHead } from "./picture-parts.ts";
 import { pictureParts, pictures } from "./schema.ts";
@@ -83,7 +84,7 @@ export function createPictures({ store, clock, log }: PicturesDeps): Pictures {
       batch.push(part);
       size += part.body.length;
       if (size < BATCH_CHARACTERS) continue;
-      store.transaction(add);
+      await whenFree(() => store.transaction(add), store.busy);
       batch = [];
       size = 0;
     }
@@ -101,7 +102,7 @@ export function createPictures({ store, clock, log }: PicturesDeps): Pictures {
     });
     while (garbage.length > 0) {
       await turn();
-      store.transaction(() => remove(BATCH_REMOVALS));
+      await whenFree(() => store.transaction(() => remove(BATCH_REMOVALS)), store.busy);
     }
   }
 

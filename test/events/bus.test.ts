@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { EventInput } from "../../src/domain/events.ts";
-import { createBus, GROUP_COMMIT_MS, type Published } from "../../src/events/bus.ts";
+import { BUSY_RETRY_MS, createBus, GROUP_COMMIT_MS, type Published } from "../../src/events/bus.ts";
 import { createIds } from "../../src/events/ids.ts";
 
 const T = Date.parse("2026-03-02T12:00:00.000Z");
@@ -20,12 +20,12 @@ function rig() {
   const told: Published[] = [];
   const states: string[] = [];
   let pending: (() => void) | null = null;
-  const store = { full: false, transactions: 0 };
+  const store = { full: false, busy: false, patienceMs: 1_000, transactions: 0 };
   const bus = createBus({
     ids: createIds({ clock: { now: () => T }, start: 0, reserve: () => {}, onAhead: () => {} }),
     timers: {
       set: (work, ms) => {
-        expect(ms).toBe(GROUP_COMMIT_MS);
+        expect(ms).toBe(store.busy && store.transactions > 0 ? BUSY_RETRY_MS : GROUP_COMMIT_MS);
         pending = work;
         return work;
       },
@@ -36,6 +36,7 @@ function rig() {
     sink: {
       transaction(work) {
         store.transactions++;
+        if (store.busy) throw new Error("busy");
         if (store.full) throw new Error("database or disk is full");
         const [rowsBefore, holesBefore] = [rows.length, holes.length];
         try {
@@ -48,6 +49,10 @@ function rig() {
       },
       insert: (id) => rows.push(id),
       insertHole: (from, to) => holes.push([from, to]),
+    },
+    busy: {
+      isBusy: (error) => error instanceof Error && error.message === "busy",
+      patienceMs: () => store.patienceMs,
     },
     onStore: (state) => states.push(state),
   });
@@ -146,6 +151,64 @@ describe("the bus", () => {
     tick();
     // The note of the hole is stored with it.
     expect(states).toEqual(["failing", "working"]);
+  });
+
+  test("waits for a store that is busy, and tells nothing meanwhile: then all is stored, in order", async () => {
+    const { bus, store, rows, told, states, tick } = rig();
+    store.busy = true;
+    bus.emit(line("one"));
+    tick();
+    const fact = bus.commit(() => {}, [line("two")]);
+    tick();
+    expect(told).toEqual([]);
+    store.busy = false;
+    tick();
+    await fact;
+    expect(rows).toEqual([T, T + 1]);
+    expect(ids(told)).toEqual(rows);
+    expect({ states, holes: bus.holes() }).toEqual({ states: [], holes: [] });
+  });
+
+  test("waits for a busy store as long as its patience lasts, and no second time before it works", async () => {
+    const { bus, store, rows, told, states, tick } = rig();
+    store.busy = true;
+    const fact = bus.commit(() => {}, [line("one")]);
+    for (let waited = 0; waited < store.patienceMs; waited += BUSY_RETRY_MS) {
+      tick();
+      expect(told).toEqual([]);
+    }
+    tick();
+    await expect(fact).rejects.toThrow("busy");
+    expect({ states, holes: bus.holes() }).toEqual({ states: ["failing"], holes: [{ from: T, to: T }] });
+    store.transactions = 0;
+    bus.emit(line("two"));
+    tick();
+    expect(ids(told)).toEqual([T, T + 1]);
+    store.busy = false;
+    bus.emit(line("three"));
+    tick();
+    expect({ rows, states }).toEqual({ rows: [T + 2], states: ["failing", "working"] });
+    store.transactions = 0;
+    store.busy = true;
+    bus.emit(line("four"));
+    tick();
+    expect(told).toHaveLength(3);
+  });
+
+  test("does not wait where the end has come, or who calls wants it now", () => {
+    const { bus, store, told, tick } = rig();
+    store.busy = true;
+    bus.emit(line("one"));
+    bus.flush();
+    expect(told.map(({ stored }) => stored)).toEqual([false]);
+    store.busy = false;
+    bus.emit(line("two"));
+    bus.flush();
+    store.transactions = 0;
+    Object.assign(store, { busy: true, patienceMs: 0 });
+    bus.emit(line("three"));
+    tick();
+    expect(told.map(({ stored }) => stored)).toEqual([false, true, false]);
   });
 
   test("what a listener emits is told in the same flush, behind", () => {

@@ -58,7 +58,7 @@ beforeEach(() => {
       newest = id;
     }
   });
-  site = bench({ logs: createLogsPort(store, { flush() {}, lastPublished: () => newest }) });
+  site = bench({ logs: createLogsPort(store, { commit: async () => {}, lastPublished: () => newest }) });
 });
 afterEach(() => {
   store.close();

@@ -4,6 +4,7 @@ import { ApiError } from "../../domain/errors.ts";
 import { keyProblem, type NewKey } from "../../domain/keys.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { ROLES } from "../../domain/words.ts";
+import { whenFree } from "../../store/busy.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { type ListKind, listAnswer, listDoc } from "../answers/list.ts";
 import { sortable } from "../answers/order.ts";
@@ -16,6 +17,9 @@ import { FORMAT, STORED_PAGE, sortBy } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { KEY_FIELDS, Key, keyRecord, Quota } from "../records/key-record.ts";
 import { shown } from "../shown.ts";
+
+/** So long a request waits for another program's lock on the database. */
+const PATIENCE = { patienceMs: () => 5_000 };
 
 const CreatedKey = Type.Object({
   ...KEY_FIELDS,
@@ -81,7 +85,7 @@ export function keyRoutes(
         const problem = keyProblem(wanted, clock.now());
         if (problem !== null)
           throw new ApiError("INVALID_FIELD", `Field "${problem.field}": ${problem.message}.`);
-        const result = keys.create(wanted);
+        const result = await whenFree(() => keys.create(wanted), PATIENCE);
         if (result.outcome === "name-taken") {
           throw new ApiError(
             "ALREADY_EXISTS",
@@ -130,8 +134,8 @@ export function keyRoutes(
     )
     .delete(
       "/api/keys/:id",
-      ({ request, params }) => {
-        const outcome = keys.revoke(params.id);
+      async ({ request, params }) => {
+        const outcome = await whenFree(() => keys.revoke(params.id), PATIENCE);
         if (outcome === "unknown") throw unknownKey(params.id);
         if (outcome === "gone") throw gone(params.id);
         audit.done(request, "API key revoked", { keyId: params.id });

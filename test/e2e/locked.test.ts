@@ -1,0 +1,71 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { until } from "./harness.ts";
+import { lmstat } from "./lmstat.ts";
+import { createSite } from "./site.ts";
+
+/** Takes the write lock of a database, says so, and holds it until its input ends. */
+const HOLDER = `
+  const sqlite = new (require("bun:sqlite").Database)(process.argv[1]);
+  sqlite.run("BEGIN IMMEDIATE");
+  console.log("held");
+  await Bun.stdin.text();
+  sqlite.run("ROLLBACK");`;
+
+const READS = ["/api/licenses", "/api/status", "/api/licenses/sessions", "/api/logs/recent", "/api/keys"];
+/** A write that waits in the event loop waits 5 s; one that does not, a tenth of a second. */
+const HELD_LOOP_MS = 3_000;
+
+test("while another program has the database locked reads are answered, and what is written waits and is not lost", async () => {
+  await using site = await createSite();
+  const tool = await site.tool("lmutil");
+  await tool.says(lmstat({ solver: { total: 4, holders: [{ user: "ada", host: "ws01" }] } }));
+  await site.configure(
+    `[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@localhost"\ntool = "${tool.path}"\n`,
+  );
+  await using daemon = await site.serve();
+  const key = await site.key("admin");
+  const post = (path: string, body?: object) =>
+    daemon.get(path, key, {
+      method: "POST",
+      ...(body && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+    });
+  expect((await post("/api/licenses/rescan")).status).toBe(200);
+
+  const database = join(site.folder, "storage", "licmond.db");
+  const holder = Bun.spawn([process.execPath, "-e", HOLDER, database], { stdin: "pipe", stdout: "pipe" });
+  await holder.stdout.getReader().read();
+  await tool.says(lmstat({ solver: { total: 4, holders: [{ user: "grace", host: "ws02" }] } }));
+  let isDone = false;
+  const rescan = post("/api/licenses/rescan").finally(() => {
+    isDone = true;
+  });
+  await until("the poll is under way", async () => {
+    const body = (await (await daemon.get("/api/status", key)).json()) as {
+      collector: { runningPolls: number };
+    };
+    return body.collector.runningPolls > 0 || undefined;
+  });
+  for (let round = 0; round < 4; round++) {
+    for (const path of READS)
+      expect({ path, status: (await daemon.get(path, key)).status }).toEqual({ path, status: 200 });
+  }
+  // The reads did not wait for the lock to be gone.
+  expect(isDone).toBe(false);
+  const status = (await (await daemon.get("/api/status", key)).json()) as { eventLoopLagMs: number };
+  expect(status.eventLoopLagMs).toBeLessThan(HELD_LOOP_MS);
+
+  const creation = post("/api/keys", { name: "made under the lock", role: "viewer" });
+  expect((await daemon.get("/api/licenses", key)).status).toBe(200);
+  holder.stdin.end();
+  await holder.exited;
+  const created = await creation;
+  expect([(await rescan).status, created.status]).toEqual([200, 201]);
+  const { key: made } = (await created.json()) as { key: string };
+  expect((await daemon.get("/api/licenses", made)).status).toBe(200);
+  await until("both sessions are stored", async () => {
+    const body = (await (await daemon.get("/api/licenses/sessions", key)).json()) as { total: number };
+    return body.total === 2 || undefined;
+  });
+  expect(daemon.output()).not.toMatch(/cannot be stored|could not be/);
+}, 30_000);
