@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { configOption, withConfigOption } from "./config-option.ts";
+import { escapeControls } from "../domain/plain-text.ts";
+import { configOption, problemLines, withConfigOption } from "./config-option.ts";
 import { type CommandIo, EXIT_USAGE, fail } from "./io.ts";
 
 interface InstallOptions {
@@ -61,11 +62,12 @@ async function install(options: InstallOptions, command: Command, io: CommandIo)
   if (isPackaged(host, io)) return;
   let configText = INITIAL_CONFIG;
   if (config !== null) {
-    try {
-      configText = await Bun.file(config).text();
-    } catch (error) {
-      return fail(io, `${config} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
-    }
+    const { loadConfig } = await import("../config/find.ts");
+    // What is set in the environment of who installs is not set for the service.
+    const loaded = loadConfig(config, {});
+    for (const line of await problemLines(loaded)) io.err(`${escapeControls(line)}\n`);
+    if (!loaded.ok) return fail(io, "the config cannot be used: nothing was changed");
+    configText = await Bun.file(config).text();
   }
   const steps = installSteps(host, {
     binary: { path: process.execPath, version: io.build.version },

@@ -85,6 +85,8 @@ async function upgrade(
       `${rollback ? "Went back" : "Upgraded"}${hasService ? "" : "; restart what runs the other one"}.\n`,
     );
   else if (outcome === "failed" && done.has(LAYOUT.binary)) await undo(host, service, io);
+  // It fails before anything is in another's place, e.g. for want of room.
+  else if (outcome === "failed") io.err("licmond: the installed version is as it was, and was not stopped\n");
 }
 
 /** The binary of this process; null when licmond runs from its sources. */

@@ -41,7 +41,10 @@ function swapStep(host: Host, { file, allowDowngrade }: UpgradeWanted): Step {
     if (kindOf(installedFile) !== "file" || !isLicmondBinary(installedFile))
       return refuse(`${installedFile} is not a licmond`, "`licmond install` installs one");
     if (!isLicmondBinary(file))
-      return refuse(`${file} is not a licmond`, "name the licmond binary that you downloaded, unpacked");
+      return refuse(
+        `${file} is not a licmond, or not the whole of one`,
+        "name the licmond binary that you downloaded, unpacked; `sha256sum -c SHA256SUMS` tells whether all of it came",
+      );
     if (sameBytes(file, installedFile)) return { kind: "nothing", why: `is ${file} already` };
     const fresh = await versionOf(host.run, file);
     if (!fresh.ok)

@@ -122,6 +122,26 @@ test("a config of one's own is taken where there is none, and stays where there 
   expect(await Bun.file(place.at("/etc/licmond/licmond.toml")).text()).toBe("# changed\n");
 });
 
+test.each([
+  ["http]\n", "mine.toml:1: is no TOML"],
+  ["[http]\nprot = 1\n", "mine.toml:2: http.prot is no known key"],
+  [null, "mine.toml: there is no such file"],
+])("a config of one's own that cannot be used is not laid down: %j", async (text, words) => {
+  await using place = await image();
+  await using other = await image();
+  if (text !== null) await Bun.write(other.at("/mine.toml"), text);
+  const { exitCode, stderr } = await run([
+    "install",
+    "--root",
+    place.root,
+    "--config",
+    other.at("/mine.toml"),
+  ]);
+  expect([exitCode, stderr]).toEqual([1, expect.stringContaining(words)]);
+  expect(stderr).toEndWith("licmond: the config cannot be used: nothing was changed\n");
+  expect(treeOf(place.root)).toEqual([]);
+});
+
 test("a link that leads out of the image is not followed", async () => {
   await using place = await image();
   await using outside = await image();

@@ -67,6 +67,12 @@ describe("refuses, and changes nothing", () => {
     ["an older version", "1.0.9", () => {}, "older than the installed 1.1.0"],
     ["a pre-release of what is installed", "1.1.0-rc.1", () => {}, "older than the installed 1.1.0"],
     ["a file that is no licmond", "1.2.0", (rig) => rig.write(NEW_BINARY, "PK"), "is not a licmond"],
+    [
+      "a download that broke off",
+      "1.2.0",
+      (rig) => rig.write(NEW_BINARY, rig.read(NEW_BINARY).slice(0, -5)),
+      "or not the whole of one",
+    ],
     ["nothing installed", "1.2.0", (rig) => rig.write(LAYOUT.binary, "#!"), "is not a licmond"],
     [
       "a binary for another machine",
