@@ -23,11 +23,10 @@ import { StoreError } from "../../../src/store/store-error.ts";
 import { fill } from "../damage/filled.ts";
 import { cleanUp, open, quickDirectory } from "../place.ts";
 import { plainKey } from "../plain-key.ts";
+import { isRoot, NOBODY, quiet, refusal } from "./shared.ts";
 
 afterEach(cleanUp);
 
-const isRoot = process.getuid?.() === 0;
-const NOBODY = 65534;
 const clock = { now: () => Date.now() };
 
 function place() {
@@ -41,19 +40,9 @@ const take = (directory: string, file: string, change: Partial<BackupOptions> = 
     directory,
     file,
     force: false,
-    onStep: () => {},
-    signal: new AbortController().signal,
+    ...quiet,
     ...change,
   });
-
-async function refusal(work: Promise<unknown>): Promise<StoreError> {
-  const error = await work.then(
-    () => null,
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof StoreError) return error;
-  throw new Error(`it was not refused: ${String(error)}`);
-}
 
 describe("a backup", () => {
   test("holds what was committed when it began, and tells what is in it", async () => {

@@ -6,10 +6,10 @@ import { examineDatabase } from "../../../src/store/backup/examine.ts";
 import { MIGRATIONS } from "../../../src/store/migrations.ts";
 import { cleanUp, open, quickDirectory } from "../place.ts";
 import { recordingLog } from "../recording-log.ts";
+import { isRoot } from "./shared.ts";
 
 afterEach(cleanUp);
 
-const isRoot = process.getuid?.() === 0;
 const copies = (directory: string) =>
   readdirSync(directory)
     .filter((name) => name.startsWith("licmond.db.schema-"))

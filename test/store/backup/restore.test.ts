@@ -15,17 +15,15 @@ import { restore } from "../../../src/store/backup/restore.ts";
 import { createEvents } from "../../../src/store/events.ts";
 import { createKeys } from "../../../src/store/keys.ts";
 import { MIGRATIONS } from "../../../src/store/migrations.ts";
-import { StoreError } from "../../../src/store/store-error.ts";
+import type { StoreError } from "../../../src/store/store-error.ts";
 import { fill } from "../damage/filled.ts";
 import { cleanUp, later, open, quickDirectory } from "../place.ts";
 import { plainKey } from "../plain-key.ts";
+import { isRoot, NOBODY, quiet, refusal } from "./shared.ts";
 
 afterEach(cleanUp);
 
-const isRoot = process.getuid?.() === 0;
-const NOBODY = 65534;
 const clock = { now: () => Date.now() };
-const quiet = { onStep: () => {}, signal: new AbortController().signal };
 
 const bring = (directory: string, file: string, now = Date.now()) =>
   restore({ directory, file, now, ...quiet });
@@ -44,15 +42,6 @@ async function place(afterwards: (store: ReturnType<typeof open>) => void = () =
   const path = join(directory, "licmond.db");
   Bun.spawnSync(["cp", store.path, path]);
   return { directory, file, filled, path };
-}
-
-async function refusal(work: Promise<unknown>): Promise<StoreError> {
-  const error = await work.then(
-    () => null,
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof StoreError) return error;
-  throw new Error(`it was not refused: ${String(error)}`);
 }
 
 describe("a restore", () => {
