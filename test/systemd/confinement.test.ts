@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { BASE, createMachine, type Machine, until } from "./machine.ts";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { bootedMachine, LONG } from "./booted.ts";
+import { BASE, until } from "./machine.ts";
 import {
   allRead,
   CONFIG,
@@ -14,20 +15,13 @@ import {
 
 const COLLECTOR = '[collector]\ninterval = "5s"\n';
 const PLAIN = COLLECTOR + serverToml("eda");
-const LONG = 300_000;
 
 describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => {
-  let machine: Machine;
+  const machine = bootedMachine((fresh) => installed(fresh, PLAIN));
   let admin = "";
-
   beforeAll(async () => {
-    machine = await createMachine();
-    await installed(machine, PLAIN);
     await machine.sh("systemctl enable --now licmond");
     admin = await createKey(machine, "admin");
-  }, LONG);
-  afterAll(async () => {
-    await machine?.[Symbol.asyncDispose]();
   }, LONG);
 
   /** What `check` finds, and the drop-in that it advises. */

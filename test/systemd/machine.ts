@@ -34,6 +34,8 @@ export interface Machine extends AsyncDisposable {
   read(path: string): Promise<string>;
   /** Writes a file and the folders above it. */
   write(path: string, text: string, mode?: number): Promise<void>;
+  /** Starts a program of the host, which sees the machine's network alone: who is on the other end there. */
+  inNetwork(argv: readonly string[]): Running;
   /** Copies a file of the host into it. */
   copyIn(from: string, path: string, mode?: number): Promise<void>;
   /** Shuts it down as `systemctl reboot` does, and boots what is on its disk. */
@@ -104,23 +106,8 @@ export async function createMachine(): Promise<Machine> {
       if (exitCode !== 0) throw new Error(`exit ${exitCode}: ${command}\n${stdout}${stderr}`);
       return stdout.trimEnd();
     },
-    start(command) {
-      const child = Bun.spawn(inside(`exec ${command}`), {
-        env: ENVIRONMENT,
-        stdin: "ignore",
-        stdout: "pipe",
-        stderr: "pipe",
-      });
-      const printed = gather(child.stdout, child.stderr);
-      return {
-        output: printed.text,
-        ended: Promise.all([child.exited, printed.done]).then(([code]) => code),
-        async [Symbol.asyncDispose]() {
-          child.kill("SIGKILL");
-          await child.exited;
-        },
-      };
-    },
+    start: (command) => running(inside(`exec ${command}`)),
+    inNetwork: (argv) => running(["nsenter", `--target=${current.init}`, "--net", ...argv]),
     read: (path) => readFile(`/proc/${current.init}/root${path}`, "utf8"),
     async write(path, text, mode = 0o644) {
       const file = `/proc/${current.init}/root${path}`;
@@ -143,6 +130,19 @@ export async function createMachine(): Promise<Machine> {
     },
   };
   return machine;
+}
+
+function running(argv: string[]): Running {
+  const child = Bun.spawn(argv, { env: ENVIRONMENT, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const printed = gather(child.stdout, child.stderr);
+  return {
+    output: printed.text,
+    ended: Promise.all([child.exited, printed.done]).then(([code]) => code),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
 }
 
 interface Booted {

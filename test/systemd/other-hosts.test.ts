@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
+import { LONG } from "./booted.ts";
 import { BASE, createMachine, until } from "./machine.ts";
 import { CONFIG, download, get } from "./service.ts";
 
-const LONG = 60_000;
 const IMAGE = "/mnt/image";
 
-describe.skipIf(BASE === undefined)("an image", () => {
+describe.skipIf(BASE === undefined)("hosts of another kind", () => {
   test(
-    "`install --root`, and what it says to do besides: the service runs when the image has booted",
+    "an image: `install --root`, and what it says to do besides: the service runs when the image has booted",
     async () => {
       await using machine = await createMachine();
       await download(machine);
@@ -27,6 +27,28 @@ describe.skipIf(BASE === undefined)("an image", () => {
       expect(await machine.sh("stat -c '%U:%G %a' /etc/licmond /etc/licmond/secrets /var/lib/licmond")).toBe(
         "root:licmond 750\nroot:root 700\nlicmond:licmond 700",
       );
+    },
+    LONG,
+  );
+
+  test(
+    "one without systemd-sysusers: `install` makes the same user by useradd, and the service runs",
+    async () => {
+      await using machine = await createMachine();
+      await download(machine);
+      await machine.sh("mv $(command -v systemd-sysusers) /root/away");
+      expect(await machine.sh("./licmond install --start")).toMatch(
+        /^done {3}useradd --system .*: make the user licmond$/m,
+      );
+      expect((await get(machine, "/api/ping")).status).toBe(200);
+      expect(await machine.sh("licmond check | tail -n 1; ./licmond install | tail -n 1")).toBe(
+        "All is well.\nNothing to do: all is installed.",
+      );
+      const made = await machine.sh("getent passwd licmond | cut -d: -f5-");
+      await machine.sh(
+        "licmond uninstall --purge --yes; mv /root/away /usr/bin/systemd-sysusers; ./licmond install",
+      );
+      expect(await machine.sh("getent passwd licmond | cut -d: -f5-")).toBe(made);
     },
     LONG,
   );

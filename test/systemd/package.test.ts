@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { buildDeb, type DebArchitecture } from "../../scripts/lib/release/deb.ts";
-import { BASE, createMachine, type Machine } from "./machine.ts";
-import { buildNextVersion, NEXT_VERSION, type NextVersion, ROOT } from "./next-version.ts";
+import { bootedMachine, LONG, nextVersion } from "./booted.ts";
+import { BASE } from "./machine.ts";
+import { NEXT_VERSION, ROOT } from "./next-version.ts";
 import {
   allRead,
   BINARY,
@@ -17,23 +18,18 @@ import {
 } from "./service.ts";
 
 const SERVERS = `[collector]\ninterval = "5s"\n${serverToml("eda", ["/usr/bin/licmond", ...BUSY.slice(1)])}# edited\n`;
-const LONG = 300_000;
 
 /** The life of one machine: each test goes on from where the one before it left off. */
 describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debian package", () => {
-  let machine: Machine;
-  let next: NextVersion;
-  let admin = "";
-
-  beforeAll(async () => {
-    [machine, next] = await Promise.all([createMachine(), buildNextVersion()]);
-    await machine.sh("echo 127.0.0.1 lic-eda >>/etc/hosts");
-    const architecture = (await machine.sh("dpkg --print-architecture")) as DebArchitecture;
+  const next = nextVersion();
+  const machine = bootedMachine(async (fresh) => {
+    await fresh.sh("echo 127.0.0.1 lic-eda >>/etc/hosts");
+    const architecture = (await fresh.sh("dpkg --print-architecture")) as DebArchitecture;
     const version = await currentVersion();
     const shared = {
       root: ROOT,
       architecture,
-      folder: next.folder,
+      folder: next().folder,
       epoch: 1_700_000_000,
       compression: "none",
     } as const;
@@ -41,17 +37,14 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
     const first = await buildDeb({ ...shared, binary: BINARY, licenses, version });
     const second = await buildDeb({
       ...shared,
-      binary: next.path,
-      licenses: next.licenses,
+      binary: next().path,
+      licenses: next().licenses,
       version: NEXT_VERSION,
     });
-    await machine.copyIn(first, "/root/first.deb");
-    await machine.copyIn(second, "/root/second.deb");
-  }, LONG);
-  afterAll(async () => {
-    await machine?.[Symbol.asyncDispose]();
-    await next?.[Symbol.asyncDispose]();
-  }, LONG);
+    await fresh.copyIn(first, "/root/first.deb");
+    await fresh.copyIn(second, "/root/second.deb");
+  });
+  let admin = "";
 
   const apt = (command: string) => machine.sh(`apt-get -y -q ${command}`, LONG);
   const runningVersion = async () =>

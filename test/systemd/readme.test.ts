@@ -1,17 +1,17 @@
 /** What the documents tell an administrator to do, done in their order, each document on a machine of its own. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { buildDeb, type DebArchitecture } from "../../scripts/lib/release/deb.ts";
 import { type Administrator, createAdministrator, type Shell } from "../docs/administrator.ts";
 import { claimed, titleOf } from "../docs/claims.ts";
 import type { Block } from "../docs/markdown.ts";
+import { bootedMachine, LONG, nextVersion } from "./booted.ts";
 import { typeInto } from "./editor.ts";
-import { BASE, createMachine, type Machine } from "./machine.ts";
-import { buildNextVersion, NEXT_VERSION, type NextVersion, ROOT } from "./next-version.ts";
+import { BASE, type Machine } from "./machine.ts";
+import { NEXT_VERSION, ROOT } from "./next-version.ts";
 import { BINARY, CONFIG } from "./service.ts";
 
-const LONG = 300_000;
 const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")) as {
   readonly version: string;
 };
@@ -57,19 +57,13 @@ log_file = "/var/log/flexnet/siliqd.log"
 `;
 
 describe.skipIf(BASE === undefined)("an administrator who reads", () => {
-  let next: NextVersion;
-  beforeAll(async () => {
-    next = await buildNextVersion();
-  }, LONG);
-  afterAll(() => next?.[Symbol.asyncDispose]());
+  const next = nextVersion();
 
   for (const file of new Set(claimed("host").map((block) => block.file)))
     describe(file, () => {
-      let machine: Machine;
+      const machine = bootedMachine(prepared);
       let administrator: Administrator;
-
-      beforeAll(async () => {
-        machine = await createMachine();
+      beforeAll(() => {
         const shell: Shell = {
           memory: "/root/.memory",
           async run(script) {
@@ -81,21 +75,21 @@ describe.skipIf(BASE === undefined)("an administrator who reads", () => {
         administrator = createAdministrator(shell, (command) =>
           command.replaceAll(SHOWN.this, version).replaceAll(SHOWN.next, NEXT_VERSION),
         );
-        await machine.sh(HOST);
-        await machine.write("/opt/flexnet/lmutil", TOOL, 0o755);
-        await download(machine, BINARY, version);
+      });
+
+      async function prepared(fresh: Machine): Promise<void> {
+        await fresh.sh(HOST);
+        await fresh.write("/opt/flexnet/lmutil", TOOL, 0o755);
+        await download(fresh, BINARY, version);
         if (file === "README.md") return;
-        await machine.write("/root/typed", SERVER);
-        await machine.sh(INSTALLED);
-      }, LONG);
-      afterAll(async () => {
-        await machine?.[Symbol.asyncDispose]();
-      }, LONG);
+        await fresh.write("/root/typed", SERVER);
+        await fresh.sh(INSTALLED);
+      }
 
       async function follow(block: Block): Promise<void> {
         const target = block.options.get("edit");
         if (target !== undefined) return typeInto(machine, target, block.text);
-        if (block.options.get("download") === "next") await download(machine, next.path, NEXT_VERSION);
+        if (block.options.get("download") === "next") await download(machine, next().path, NEXT_VERSION);
         await administrator.follow(block);
       }
 
@@ -106,7 +100,7 @@ describe.skipIf(BASE === undefined)("an administrator who reads", () => {
         test.skipIf(Bun.which("dpkg-deb") === null)(
           titleOf(block),
           async () => {
-            await downloadPackage(machine, next.folder);
+            await downloadPackage(machine, next().folder);
             await follow(block);
             expect(await machine.sh("systemctl is-active licmond; command -v licmond")).toBe(
               "active\n/usr/bin/licmond",

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { BASE, createMachine, type Machine, until } from "./machine.ts";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { bootedMachine, LONG } from "./booted.ts";
+import { BASE, until } from "./machine.ts";
 import {
   allRead,
   BUSY,
@@ -21,22 +22,15 @@ import { openStream } from "./streams.ts";
 const COLLECTOR = '[collector]\ninterval = "5s"\n';
 const TWO_SERVERS = COLLECTOR + serverToml("eda", BUSY) + serverToml("cae");
 const THREE_SERVERS = TWO_SERVERS + serverToml("plm");
-const LONG = 300_000;
 
 /** The life of one machine: each test goes on from where the one before it left off. */
 describe.skipIf(BASE === undefined)("the running service", () => {
-  let machine: Machine;
+  const machine = bootedMachine((fresh) => installed(fresh, TWO_SERVERS));
   let admin = "";
-
   beforeAll(async () => {
-    machine = await createMachine();
-    await installed(machine, TWO_SERVERS);
     await machine.sh("systemctl enable --now licmond");
     admin = await createKey(machine, "admin");
     await allRead(machine, admin, ["eda", "cae"]);
-  }, LONG);
-  afterAll(async () => {
-    await machine?.[Symbol.asyncDispose]();
   }, LONG);
 
   const serverIds = async () => {

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { BASE, createMachine, type Machine, until } from "./machine.ts";
+import { describe, expect, test } from "bun:test";
+import { bootedMachine, LONG } from "./booted.ts";
+import { BASE, until } from "./machine.ts";
 import {
   allRead,
   BUSY,
@@ -20,20 +21,11 @@ import {
 
 const COLLECTOR = '[collector]\ninterval = "5s"\n';
 const SERVERS = COLLECTOR + serverToml("eda", BUSY) + serverToml("cae");
-const LONG = 300_000;
 
 /** The life of one machine: each test goes on from where the one before it left off. */
 describe.skipIf(BASE === undefined)("the service", () => {
-  let machine: Machine;
+  const machine = bootedMachine((fresh) => installed(fresh, SERVERS));
   let admin = "";
-
-  beforeAll(async () => {
-    machine = await createMachine();
-    await installed(machine, SERVERS);
-  }, LONG);
-  afterAll(async () => {
-    await machine?.[Symbol.asyncDispose]();
-  }, LONG);
 
   test("after `install` and an edit, `check` finds nothing wrong", async () => {
     expect(await machine.sh("sudo licmond check")).toEndWith("All is well.");

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { BASE, createMachine, type Machine, until } from "./machine.ts";
-import { buildNextVersion, NEXT_VERSION, type NextVersion } from "./next-version.ts";
+import { describe, expect, test } from "bun:test";
+import { bootedMachine, LONG, nextVersion } from "./booted.ts";
+import { BASE, until } from "./machine.ts";
+import { NEXT_VERSION } from "./next-version.ts";
 import {
   allRead,
   BUSY,
@@ -17,25 +18,19 @@ import {
 } from "./service.ts";
 
 const SERVERS = `[collector]\ninterval = "5s"\n${serverToml("eda", BUSY)}# edited\n`;
-const LONG = 300_000;
+
+const INSTALLED = "/usr/local/bin/licmond";
 
 /** The life of one machine: each test goes on from where the one before it left off. */
 describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
-  let machine: Machine;
-  let next: NextVersion;
+  const next = nextVersion();
+  const machine = bootedMachine(async (fresh) => {
+    await fresh.sh("echo 127.0.0.1 lic-eda >>/etc/hosts");
+    await download(fresh);
+    await fresh.copyIn(next().path, "/root/licmond-next", 0o755);
+  });
   let admin = "";
   let version = "";
-
-  beforeAll(async () => {
-    [machine, next] = await Promise.all([createMachine(), buildNextVersion()]);
-    await machine.sh("echo 127.0.0.1 lic-eda >>/etc/hosts");
-    await download(machine);
-    await machine.copyIn(next.path, "/root/licmond-next", 0o755);
-  }, LONG);
-  afterAll(async () => {
-    await machine?.[Symbol.asyncDispose]();
-    await next?.[Symbol.asyncDispose]();
-  }, LONG);
 
   /** Of the process that answers. */
   const runningVersion = async () =>
@@ -75,6 +70,29 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     expect(await mainPid(machine)).toBe(pid);
     expect(await machine.sh("systemctl is-enabled licmond")).toBe("enabled");
   });
+
+  test(
+    "an upgrade for which there is no room replaces nothing, and leaves the service alone",
+    async () => {
+      const pid = await mainPid(machine);
+      // Room for one more, and an upgrade needs two: the new one, and the old one to go back to.
+      await machine.sh(`size=$(($(stat -c %s ${INSTALLED}) * 5 / 2))
+        mount -t tmpfs -o size=$size,mode=0755 none /mnt && cp -a ${INSTALLED} /mnt && mount --bind /mnt /usr/local/bin`);
+      try {
+        await keeps(async () => {
+          const { exitCode, stdout, stderr } = await machine.run("licmond upgrade ./licmond-next", LONG);
+          expect([exitCode, stdout]).toEqual([1, ""]);
+          expect(stderr).toContain("no space left on device");
+          expect(stderr).toEndWith("the installed version is as it was, and was not stopped\n");
+          expect(await machine.sh("ls -A /usr/local/bin")).toBe("licmond");
+        });
+      } finally {
+        await machine.sh("umount /usr/local/bin /mnt");
+      }
+      expect(await mainPid(machine)).toBe(pid);
+    },
+    LONG,
+  );
 
   test(
     "an upgrade that does not start goes back to what ran",

@@ -1,0 +1,47 @@
+/** What the tests of one `describe` share: made before the first of them, taken away after the last. */
+import { afterAll, beforeAll } from "bun:test";
+import { createMachine, type Machine } from "./machine.ts";
+import { buildNextVersion, type NextVersion } from "./next-version.ts";
+
+/** For tests and preparations that boot, build, or wait for systemd. */
+export const LONG = 300_000;
+
+/** A machine of the tests' own, on which each goes on from where the one before it left off. */
+export function bootedMachine(prepare: (machine: Machine) => Promise<void>): Machine {
+  const made = shared(createMachine, prepare);
+  return {
+    run: (...args) => made().run(...args),
+    sh: (...args) => made().sh(...args),
+    start: (...args) => made().start(...args),
+    read: (...args) => made().read(...args),
+    write: (...args) => made().write(...args),
+    copyIn: (...args) => made().copyIn(...args),
+    inNetwork: (...args) => made().inNetwork(...args),
+    reboot: () => made().reboot(),
+    [Symbol.asyncDispose]: () => made()[Symbol.asyncDispose](),
+  };
+}
+
+/** A build of the same sources under a later version; it can be asked for once the tests run. */
+export function nextVersion(): () => NextVersion {
+  return shared(buildNextVersion);
+}
+
+/** Preparations are done in the order in which they are asked for. */
+function shared<Resource extends AsyncDisposable>(
+  make: () => Promise<Resource>,
+  prepare?: (resource: Resource) => Promise<void>,
+): () => Resource {
+  let made: Resource | null = null;
+  beforeAll(async () => {
+    made = await make();
+    await prepare?.(made);
+  }, LONG);
+  afterAll(async () => {
+    await made?.[Symbol.asyncDispose]();
+  }, LONG);
+  return () => {
+    if (made === null) throw new Error("it is made before the tests, and there only while they run");
+    return made;
+  };
+}

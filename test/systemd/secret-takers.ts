@@ -1,0 +1,47 @@
+/**
+ * The other ends of everything that licmond sends with a secret, for a machine without a network: prints, a JSON line
+ * each, its own certificate first and then what it was told. `bun secret-takers.ts`
+ */
+import { SMTPServer } from "smtp-server";
+import { selfSigned } from "../alerts/notify/certificate.ts";
+
+export const PORTS = { https: 7443, smtp: 7587 } as const;
+
+/** One line of what it prints. */
+export type Told =
+  | { readonly kind: "certificate"; readonly pem: string }
+  | {
+      readonly kind: "request";
+      readonly path: string;
+      readonly headers: Record<string, string>;
+      readonly body: string;
+    }
+  | { readonly kind: "login"; readonly user: string; readonly password: string };
+
+if (import.meta.main) {
+  const tell = (told: Told) => console.log(JSON.stringify(told));
+  const certificate = selfSigned("localhost");
+  Bun.serve({
+    ...{ hostname: "127.0.0.1", port: PORTS.https, tls: certificate },
+    async fetch(request) {
+      const headers = Object.fromEntries(request.headers);
+      tell({ kind: "request", path: new URL(request.url).pathname, headers, body: await request.text() });
+      return new Response(null, { status: 204 });
+    },
+  });
+  const mail = new SMTPServer({
+    ...certificate,
+    logger: false,
+    onAuth({ username, password }, _session, done) {
+      const user = username ?? "";
+      tell({ kind: "login", user, password: password ?? "" });
+      done(null, { user });
+    },
+    onData(stream, _session, done) {
+      stream.resume();
+      stream.on("end", () => done());
+    },
+  });
+  mail.on("error", () => {});
+  mail.listen(PORTS.smtp, "127.0.0.1", () => tell({ kind: "certificate", pem: certificate.cert }));
+}
