@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { MANAGERS, type ManagerName } from "../domain/words.ts";
+import { withConfigOption } from "./config-option.ts";
 
 /** What the command leaves behind, and the time at which it does. */
 export interface SimulateIo {
@@ -25,7 +26,8 @@ const processIo: SimulateIo = {
  * It is started for every poll of `demo`: nothing is imported before it is needed.
  */
 export function simulateCommand(io: SimulateIo = processIo): Command {
-  const command = new Command("simulate")
+  // Taken as by every command; no setting changes what is simulated.
+  const command = withConfigOption(new Command("simulate"))
     .summary("Behaves like a license manager's tool on a simulated server.")
     .description(
       "Prints what the manager's own tool would print now about a simulated license server, and exits as it would.",
