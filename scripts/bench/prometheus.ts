@@ -3,6 +3,7 @@ import type { ServerPicture, Snapshot } from "../../src/domain/picture.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { createExposition } from "../../src/export/exposition.ts";
 import { createWriter } from "../../src/export/remote-write/writer.ts";
+import { zipped } from "../../src/http/answers/gzip.ts";
 import { featureRecord } from "../../src/http/records/to-records.ts";
 import { flexnet } from "../../src/managers/flexnet/index.ts";
 import { createKnownHosts } from "../../src/managers/known-hosts.ts";
@@ -110,21 +111,36 @@ async function pushed(snapshot: Snapshot): Promise<void> {
   await writer.stop();
 }
 
-async function timesOverHttp(): Promise<Record<"cold" | "warm", { ours: number; baseline: number }>> {
+interface OverHttp extends Record<"cold" | "warm", { ours: number; baseline: number }> {
+  /** A scrape as Prometheus asks for it, beside one of the same bytes as they are. */
+  readonly zipped: { readonly ours: number; readonly baseline: number };
+  readonly bytes: { readonly plain: number; readonly zipped: number };
+}
+
+async function timesOverHttp(): Promise<OverHttp> {
   const features = FEATURES / SERVERS;
   const outputs = Array.from({ length: SERVERS }, (_, index) =>
     lmstatText({ features, checkouts: 2 * features, address: `${27_000 + index}@localhost` }),
   );
   await using place = await startPlace({ outputs });
-  const ask = async (path: string): Promise<number> => {
+  const bytes = { plain: 0, zipped: 0 };
+  const ask = async (path: string, encoding = "identity"): Promise<number> => {
     const startedAt = performance.now();
-    const response = await fetch(place.url + path, { headers: { "X-API-Key": place.key } });
+    const headers = { "X-API-Key": place.key, "Accept-Encoding": encoding };
+    const response = await fetch(place.url + path, { headers, decompress: false });
     const { byteLength } = await response.bytes();
-    if (!response.ok || byteLength < FEATURES * 100)
+    const took = performance.now() - startedAt;
+    const isZipped = response.headers.get("content-encoding") === "gzip";
+    if (!response.ok || isZipped !== (encoding === "gzip") || (!isZipped && byteLength < FEATURES * 100))
       throw new Error(`${path}: ${response.status}, ${byteLength}`);
-    return performance.now() - startedAt;
+    if (path === "/metrics") bytes[isZipped ? "zipped" : "plain"] = byteLength;
+    return took;
   };
-  const times = { cold: { ours: [0], baseline: [0] }, warm: { ours: [0], baseline: [0] } };
+  const times = {
+    cold: { ours: [0], baseline: [0] },
+    warm: { ours: [0], baseline: [0] },
+    zipped: { ours: [0], baseline: [0] },
+  };
   for (let round = 0; round <= ROUNDS; round++) {
     await rescan(place);
     for (const kind of ["cold", "warm"] as const) {
@@ -133,11 +149,15 @@ async function timesOverHttp(): Promise<Record<"cold" | "warm", { ours: number; 
       times[kind].ours[round - 1] = ours;
       times[kind].baseline[round - 1] = baseline;
     }
+    const [ours, baseline] = [await ask("/metrics", "gzip"), await ask("/metrics")];
+    if (round === 0) continue;
+    times.zipped.ours[round - 1] = ours;
+    times.zipped.baseline[round - 1] = baseline;
   }
   const medians = ({ ours, baseline }: { ours: number[]; baseline: number[] }) => ({
     ...{ ours: median(ours), baseline: median(baseline) },
   });
-  return { cold: medians(times.cold), warm: medians(times.warm) };
+  return { cold: medians(times.cold), warm: medians(times.warm), zipped: medians(times.zipped), bytes };
 }
 
 export const prometheus: Bench = {
@@ -147,7 +167,8 @@ export const prometheus: Bench = {
     const one = snapshotOf(1);
     const many = snapshotOf(SERVERS);
     const anew = (snapshot: Snapshot) => createExposition().render(snapshot, nothing, "text");
-    const { byteLength } = await anew(many);
+    const whole = await anew(many);
+    const { byteLength } = whole;
     const kept = createExposition();
     const [text = Number.NaN, json = Number.NaN, again = Number.NaN] = await medianTimes(ROUNDS, [
       () => anew(many),
@@ -172,6 +193,19 @@ export const prometheus: Bench = {
         bound: null,
       },
       { what: "GET /metrics again, beside JSON kept whole", ...http.warm, unit: "ms", bound: null },
+      {
+        what: `GET /metrics gzipped, ${Math.round(http.bytes.zipped / 1000)} of ${Math.round(http.bytes.plain / 1000)} kB, beside as it is`,
+        ...http.zipped,
+        unit: "ms",
+        bound: null,
+      },
+      {
+        what: "longest stall: gzipping a scrape",
+        ours: await stallOf(() => zipped({ body: whole, headers: {} })),
+        baseline: null,
+        unit: "ms",
+        bound: { of: "ours", atMost: 10 },
+      },
       stall(`longest stall: a scrape, ${SERVERS} servers`, await stallOf(() => anew(many))),
       stall("longest stall: a scrape, all on one server", await stallOf(() => anew(one))),
       stall(`longest stall: a push, ${SERVERS} servers`, await stallOf(() => pushed(many))),

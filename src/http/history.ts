@@ -5,7 +5,8 @@ import { isZone } from "../domain/zone.ts";
 import { type HistoryClient, HistoryTimeout } from "../store/history/client.ts";
 import type { QueryName, QueryParams } from "../store/history/queries.ts";
 import type { Asked } from "../store/statistics/open-sessions.ts";
-import { type Answer, responseOf } from "./answers/answer.ts";
+import type { Answer } from "./answers/answer.ts";
+import { send } from "./answers/gzip.ts";
 import type { HistoryAnswers } from "./history-answers/answers.ts";
 import { type Parameter, REFUSED } from "./query.ts";
 import { checkRange } from "./query-time.ts";
@@ -37,7 +38,7 @@ export async function answerOf<Name extends QueryName<HistoryAnswers>>(
       signal: request.signal,
     });
     check(answer);
-    return responseOf(answer satisfies Answer);
+    return await send(request, answer satisfies Answer);
   } catch (error) {
     if (error instanceof HistoryTimeout)
       throw new ApiError("TIMEOUT", `${error.message}: ask for a shorter range or fewer features.`);

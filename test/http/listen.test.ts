@@ -53,11 +53,15 @@ describe("over a real port", () => {
   });
 
   test("HEAD has the headers of GET and no body", async () => {
-    const got = await fetch(`${base}/api/licenses`, { headers: admin() });
-    const head = await fetch(`${base}/api/licenses`, { headers: admin(), method: "HEAD" });
-    expect([head.status, await head.text()]).toEqual([200, ""]);
-    expect(head.headers.get("etag")).toBe(got.headers.get("etag"));
-    expect(head.headers.get("content-length")).toBe(String((await got.arrayBuffer()).byteLength));
+    for (const encoding of ["identity", "gzip"]) {
+      const headers = { ...admin(), "accept-encoding": encoding };
+      const got = await fetch(`${base}/api/licenses`, { headers, decompress: false });
+      const head = await fetch(`${base}/api/licenses`, { headers, decompress: false, method: "HEAD" });
+      expect([head.status, await head.text()]).toEqual([200, ""]);
+      expect(head.headers.get("etag")).toBe(got.headers.get("etag"));
+      expect(head.headers.get("content-encoding")).toBe(encoding === "gzip" ? "gzip" : null);
+      expect(head.headers.get("content-length")).toBe(String((await got.arrayBuffer()).byteLength));
+    }
   });
 
   test("304, 404, 405 and 413 carry the request id", async () => {

@@ -338,7 +338,14 @@ async function hold(deps: HttpDeps, method: string, path: string, response: Resp
   );
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
   const { status, headers } = response;
-  const text = isStream ? null : await response.clone().text();
+  const zipped = headers.get("content-encoding") === "gzip";
+  const bytes = isStream || !zipped ? null : new Uint8Array(await response.clone().arrayBuffer());
+  const text =
+    bytes !== null && bytes.length > 0
+      ? new TextDecoder().decode(Bun.gunzipSync(bytes))
+      : isStream
+        ? null
+        : await response.clone().text();
   const { pathname } = new URL(`http://lic${path}`);
   const problems = (await conformance).check(method, pathname, { status, headers, text });
   if (problems.length > 0) throw new Error(`${method} ${path} → ${status}: ${problems.join("; ")}\n${text}`);

@@ -3,8 +3,9 @@ import type { Exchange } from "../exchange.ts";
 import type { Answer } from "./answer.ts";
 import { createTags, matches } from "./etag.ts";
 import type { Format } from "./format.ts";
+import { BY_ENCODING, send, tagOfZipped, zipped } from "./gzip.ts";
 
-/** Answers made from the snapshot: tagged, and kept as bytes while the snapshot stays the same. */
+/** Answers made from the snapshot: tagged, and kept as bytes (gzipped, too) while the snapshot stays the same. */
 export interface Answers {
   /**
    * 304, the kept answer, or a new one. The query has been checked: `make` is called only when it must be. `besides`
@@ -17,7 +18,7 @@ export interface Answers {
     format: Format,
     make: () => Answer,
     besides?: string,
-  ): Response;
+  ): Response | Promise<Response>;
 }
 
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
@@ -30,6 +31,20 @@ export function createAnswers(): Answers {
   const kept = new Map<string, Answer>();
   let keptBytes = 0;
   let keptVersion = -1;
+  /** Those of answers that are kept, for as long as these are. */
+  const zips = new WeakMap<Answer, Promise<Answer>>();
+
+  function zipOnce(answer: Answer): Promise<Answer> {
+    let zip = zips.get(answer);
+    if (zip === undefined) {
+      // A copy (`slice` of a Buffer is none): the buffer of a large answer is used again for the next snapshot's.
+      zip = zipped({ ...answer, body: new Uint8Array(answer.body) });
+      zips.set(answer, zip);
+      // Whoever waits is told; whoever comes next may have more luck.
+      zip.catch(() => zips.delete(answer));
+    }
+    return zip;
+  }
 
   function keep(what: string, answer: Answer): void {
     if (what.length > MAX_QUERY || answer.body.byteLength > MAX_KEPT_BYTES) return;
@@ -52,15 +67,17 @@ export function createAnswers(): Answers {
       const audience = exchange.caller?.anonymize === true ? "anonymous" : "";
       const what = `${exchange.route?.path} ${exchange.path}?${exchange.query}#${format}#${audience}${besides}`;
       const etag = tags.of(snapshot.version, what);
-      if (matches(request.headers.get("if-none-match"), etag)) {
-        return new Response(null, { status: 304, headers: { etag } });
-      }
+      const asked = request.headers.get("if-none-match");
+      const held = asked === null ? undefined : [etag, tagOfZipped(etag)].find((tag) => matches(asked, tag));
+      if (held !== undefined)
+        return new Response(null, { status: 304, headers: { etag: held, vary: BY_ENCODING } });
       let answer = kept.get(what);
       if (answer === undefined) {
-        answer = make();
+        const { body, headers } = make();
+        answer = { body, headers: { ...headers, etag } };
         keep(what, answer);
       }
-      return new Response(answer.body, { headers: { ...answer.headers, etag } });
+      return send(request, answer, zipOnce);
     },
   };
 }

@@ -13,6 +13,9 @@ hold commas. Unknown parameters are ignored, unknown fields of a body are refuse
 **Methods.** HEAD answers as GET without a body, OPTIONS is 204 with \`Allow\`. An unknown path is 404 and a wrong
 method 405 (METHOD_NOT_ALLOWED, with \`Allow\`), both before the key is looked at.
 
+**Compression.** Answers of more than a packet come gzipped where \`Accept-Encoding\` takes that; streams never do. The
+tag of gzipped bytes is another one, and both are good for \`If-None-Match\`.
+
 **Request ids.** A request may bring its own \`X-Request-ID\`; every answer carries one, and an error's body repeats it.
 
 **Errors** have one body (schema Error). When to send the same request again:

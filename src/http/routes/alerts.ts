@@ -11,9 +11,10 @@ import {
 } from "../../domain/alerts.ts";
 import { iso } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
-import { encode } from "../answers/answer.ts";
+import { encode, jsonAnswer } from "../answers/answer.ts";
 import { columnsOf, toCsv } from "../answers/csv.ts";
 import { chooseFormat } from "../answers/format.ts";
+import { send } from "../answers/gzip.ts";
 import { knownServer } from "../answers/known-servers.ts";
 import { listDoc } from "../answers/list.ts";
 import type { Audit } from "../audit.ts";
@@ -116,10 +117,11 @@ export function alertRoutes(
         );
         const records = rows.map((alert) => shownTo(exchange, alert));
         if (chooseFormat(query.format, request.headers.get("accept")) === "json") {
-          return Response.json({ alerts: records, total, limit, offset });
+          return send(request, jsonAnswer(encode(JSON.stringify({ alerts: records, total, limit, offset }))));
         }
         const schema: Schema = AlertRecord;
-        return new Response(encode(toCsv(records, columnsOf(schema))), {
+        return send(request, {
+          body: encode(toCsv(records, columnsOf(schema))),
           headers: {
             "content-type": "text/csv; charset=utf-8",
             "content-disposition": 'attachment; filename="licmond-alerts.csv"',

@@ -6,6 +6,7 @@ import { type PoolExpiry, poolExpiries } from "../../domain/summary.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { encode } from "../answers/answer.ts";
 import { chooseFormat } from "../answers/format.ts";
+import { send } from "../answers/gzip.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import { type ListKind, listAnswer, listDoc } from "../answers/list.ts";
 import { sortable } from "../answers/order.ts";
@@ -61,8 +62,7 @@ export function expirationRoutes(
         const rows = matching(servers, query)
           .map((found) => expirationRecord(found, zones.get(found.server) ?? "UTC", now))
           .filter((row) => query.days === null || (row.daysLeft !== null && row.daysLeft <= query.days));
-        const { body, headers } = listAnswer(EXPIRATIONS, rows, query, format);
-        return new Response(body, { headers });
+        return send(request, listAnswer(EXPIRATIONS, rows, query, format));
       },
       documented({
         access: "read",
@@ -81,7 +81,8 @@ export function expirationRoutes(
         const exchange = exchanges.of(request);
         const query = CALENDAR.parse(exchange.query);
         const servers = namedServers(snapshotFor(exchange), query.server);
-        return new Response(encode(calendarOf(servers, matching(servers, query))), {
+        return send(request, {
+          body: encode(calendarOf(servers, matching(servers, query))),
           headers: {
             "content-type": "text/calendar; charset=utf-8",
             "content-disposition": 'inline; filename="licmond-expirations.ics"',

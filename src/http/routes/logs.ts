@@ -6,9 +6,10 @@ import { LogEvent } from "../../domain/events.ts";
 import { permits } from "../../domain/keys.ts";
 import { nullable, Timestamp } from "../../domain/records.ts";
 import { LOG_LEVELS } from "../../domain/words.ts";
-import { encode } from "../answers/answer.ts";
+import { encode, jsonAnswer } from "../answers/answer.ts";
 import { columnsOf, toCsv } from "../answers/csv.ts";
 import { chooseFormat, type Format } from "../answers/format.ts";
+import { send } from "../answers/gzip.ts";
 import { listDoc } from "../answers/list.ts";
 import type { Audit } from "../audit.ts";
 import { jsonBody } from "../body.ts";
@@ -74,7 +75,7 @@ export function logRoutes(
         const query = RECENT.parse(exchange.query);
         const { rows, total } = logs.recent(filterOf(query, exchange), query.lines);
         const format = chooseFormat(query.format, request.headers.get("accept"));
-        return answer(rows, total, { limit: query.lines, offset: 0 }, format);
+        return answer(request, rows, total, { limit: query.lines, offset: 0 }, format);
       },
       documented({
         access: "logs",
@@ -92,6 +93,7 @@ export function logRoutes(
         const { limit, offset } = query;
         const { rows, total } = logs.search(filterOf(query, exchange), limit, offset);
         return answer(
+          request,
           rows,
           total,
           { limit, offset },
@@ -169,18 +171,20 @@ function hiddenFrom({ caller }: Exchange) {
 
 /** The rows are JSON texts already: they are joined, not parsed and written again. */
 function answer(
+  request: Request,
   rows: readonly string[],
   total: number,
   { limit, offset }: { limit: number; offset: number },
   format: Format,
-): Response {
+): Response | Promise<Response> {
   if (format === "json") {
     const body = `{"logs":[${rows.join(",")}],"total":${total},"limit":${limit},"offset":${offset}}`;
-    return new Response(encode(body), { headers: { "content-type": "application/json; charset=utf-8" } });
+    return send(request, jsonAnswer(encode(body)));
   }
   const schema: Schema = LogEvent;
   const events = rows.map((row) => JSON.parse(row) as LogEvent);
-  return new Response(encode(toCsv(events, columnsOf(schema))), {
+  return send(request, {
+    body: encode(toCsv(events, columnsOf(schema))),
     headers: {
       "content-type": "text/csv; charset=utf-8",
       "content-disposition": 'attachment; filename="licmond-logs.csv"',

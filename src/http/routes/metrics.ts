@@ -45,7 +45,7 @@ export function metricsRoutes(
     "/api/metrics",
     ({ request }) => {
       const format = metricsFormat(request.headers.get("accept"));
-      if (format !== "json") return scrape(format);
+      if (format !== "json") return scrape(request, format);
       const { cpu, memory, disk } = host.sample();
       const { total, used, utilization } = seats(live.snapshot());
       const { polls, parseProblems, streamClients, memoryBytes, cpuSeconds, eventLoopLagMs } =

@@ -1,12 +1,13 @@
 import { Elysia } from "elysia";
 import { createExposition } from "../../export/exposition.ts";
 import { CONTENT_TYPES, type TextFormat } from "../../export/text.ts";
+import { send } from "../answers/gzip.ts";
 import { scrapeFormat } from "../answers/metrics-format.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 
 /** Answers with the metrics as text. */
-export type Scrape = (format: TextFormat) => Promise<Response>;
+export type Scrape = (request: Request, format: TextFormat) => Promise<Response>;
 
 /**
  * What scrapers are told, at whatever path: what was written for one is kept for the next. No people stand in it, so
@@ -14,9 +15,9 @@ export type Scrape = (format: TextFormat) => Promise<Response>;
  */
 export function createScrape({ live, meters }: Pick<HttpDeps, "live" | "meters">): Scrape {
   const exposition = createExposition();
-  return async (format) => {
+  return async (request, format) => {
     const body = await exposition.render(live.snapshot(), meters, format);
-    return new Response(body, { headers: { "content-type": CONTENT_TYPES[format] } });
+    return send(request, { body, headers: { "content-type": CONTENT_TYPES[format] } });
   };
 }
 
@@ -29,7 +30,7 @@ export const TEXT_CONTENT = {
 export function prometheusRoutes(scrape: Scrape) {
   return new Elysia({ name: "routes/prometheus" }).get(
     "/metrics",
-    ({ request }) => scrape(scrapeFormat(request.headers.get("accept"))),
+    ({ request }) => scrape(request, scrapeFormat(request.headers.get("accept"))),
     documented({
       access: "read",
       tag: "Service",

@@ -1,0 +1,45 @@
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { takesGzip } from "./accept-encoding.ts";
+import { type Answer, responseOf } from "./answer.ts";
+
+/** What fits into one packet gains nothing. */
+export const LEAST_BYTES = 1_400;
+
+const compress = promisify(gzip);
+
+/**
+ * The answer, gzipped where its client takes that. Compressing is done by threads of its own: the event loop goes on.
+ * `zip` does it, e.g. one that remembers.
+ */
+export function send(
+  request: Request,
+  answer: Answer,
+  zip: (answer: Answer) => Promise<Answer> = zipped,
+): Response | Promise<Response> {
+  if (answer.body.byteLength < LEAST_BYTES) return responseOf(answer);
+  if (takesGzip(request.headers.get("accept-encoding"))) return zip(answer).then(responseOf);
+  return responseOf({ ...answer, headers: { ...answer.headers, vary: BY_ENCODING } });
+}
+
+/** Caches must ask for each encoding; what else an answer varies by is added on its way out. */
+export const BY_ENCODING = "Accept-Encoding";
+
+/** The answer gzipped. Its body must stay as it is until then. */
+export async function zipped({ body, headers }: Answer): Promise<Answer> {
+  const { etag } = headers;
+  return {
+    body: new Uint8Array(await compress(body)),
+    headers: {
+      ...headers,
+      ...(etag !== undefined && { etag: tagOfZipped(etag) }),
+      "content-encoding": "gzip",
+      vary: BY_ENCODING,
+    },
+  };
+}
+
+/** Other bytes have another strong tag (RFC 9110, 8.8.3.3). */
+export function tagOfZipped(etag: string): string {
+  return etag.replace(/"$/, '-gzip"');
+}

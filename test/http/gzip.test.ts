@@ -1,0 +1,182 @@
+import { describe, expect, test } from "bun:test";
+import { takesGzip } from "../../src/http/answers/accept-encoding.ts";
+import { LEAST_BYTES } from "../../src/http/answers/gzip.ts";
+import { bench, feature, picture } from "./make.ts";
+
+describe("what Accept-Encoding takes", () => {
+  test.each([
+    [null, false],
+    ["", false],
+    // As Prometheus and curl --compressed send it, and browsers.
+    ["gzip", true],
+    ["deflate, gzip, br, zstd", true],
+    ["gzip, deflate, br", true],
+    ["GZip", true],
+    ["x-gzip", true],
+    ["gzip;q=1.0", true],
+    ["gzip; q=0.5", true],
+    ["gzip ;Q = 0.5", true],
+    ["gzip;q=0", false],
+    ["gzip;q=0.0, *", false],
+    ["*", true],
+    ["*;q=0", false],
+    ["gzip, *;q=0", true],
+    ["br", false],
+    ["identity", false],
+    ["identity;q=0", false],
+    ["identity;q=0, gzip;q=0.1", true],
+    ["identity, gzip", true],
+    ["identity;q=0.5, gzip;q=0.4", false],
+    ["identity;q=0.5, *;q=0.4", false],
+    ["identity;q=0.4, gzip;q=0.5", true],
+    ["gzip;q=nonsense", false],
+    ["gzip;q=2", false],
+    ["gzip;q=-1", false],
+    ["gzip;q=", false],
+    [",,;;=,", false],
+    ["gzipped", false],
+    ["gzip;level=9", true],
+  ])("%p: %p", (header, expected) => expect(takesGzip(header)).toBe(expected));
+});
+
+const GZIP = { "accept-encoding": "gzip" };
+const VARY = "Accept-Encoding, Accept, X-API-Key, Authorization";
+const many = (count: number, used = 1) =>
+  picture("eda", { features: Array.from({ length: count }, (_, n) => feature(`feature ${n}`, { used })) });
+
+function site() {
+  const at = bench({
+    logs: {
+      ...bench().deps.logs,
+      search: () => ({ rows: Array.from({ length: 50 }, () => LINE), total: 50 }),
+    },
+  });
+  at.show(many(40));
+  return at;
+}
+const LINE = JSON.stringify({
+  type: "log",
+  id: "log-1795242213258",
+  timestamp: "2026-03-01T12:00:00.000Z",
+  level: "info",
+  message: "A line that is stored, as long as lines are",
+  source: "system",
+  metadata: {},
+});
+
+const unzipped = async (response: Response) =>
+  new TextDecoder().decode(Bun.gunzipSync(await response.arrayBuffer()));
+
+describe("large answers", () => {
+  test.each([
+    "/metrics",
+    "/api/licenses",
+    "/api/licenses/features",
+    "/api/licenses/features?format=csv",
+    "/api/licenses/users",
+    "/api/licenses/expirations",
+    "/api/licenses/expirations.ics",
+    "/api/logs/search",
+    "/api/logs/search?format=csv",
+    "/swagger/json",
+    "/swagger/assets/ui.js",
+  ])("%s comes gzipped where that is taken, and as it is else", async (path) => {
+    const at = site();
+    const plain = await at.get(path);
+    const zipped = await at.get(path, { headers: GZIP });
+    expect([plain.status, zipped.status]).toEqual([200, 200]);
+    expect([plain.headers.get("content-encoding"), zipped.headers.get("content-encoding")]).toEqual([
+      null,
+      "gzip",
+    ]);
+    // The same in all else.
+    const rest = ({ headers }: Response) =>
+      [...headers].filter(([name]) => !["content-encoding", "etag", "x-request-id"].includes(name)).sort();
+    expect(rest(zipped).filter(([name]) => !name.startsWith("ratelimit"))).toEqual(
+      rest(plain).filter(([name]) => !name.startsWith("ratelimit")),
+    );
+    expect(plain.headers.get("vary")).toStartWith("Accept-Encoding");
+    const text = await plain.text();
+    expect(text.length).toBeGreaterThan(LEAST_BYTES);
+    // What the daemon counts of itself goes on.
+    if (path !== "/metrics") expect(await unzipped(zipped)).toBe(text);
+    else expect(await unzipped(zipped)).toContain("license_feature_seats_used{");
+  });
+
+  test("OpenMetrics, and /api/metrics where text is asked for", async () => {
+    const at = site();
+    const accept = "application/openmetrics-text;version=1.0.0";
+    for (const path of ["/metrics", "/api/metrics"]) {
+      const answer = await at.get(path, { headers: { ...GZIP, accept } });
+      expect(answer.headers.get("content-encoding")).toBe("gzip");
+      expect(answer.headers.get("vary")).toBe(VARY);
+      expect(await unzipped(answer)).toEndWith("# EOF\n");
+    }
+  });
+
+  test("answers that fit into a packet stay as they are, errors too", async () => {
+    const at = site();
+    for (const path of ["/api/ping", "/api/health", "/api/licenses/features?limit=1", "/api/nowhere"]) {
+      const answer = await at.get(path, { headers: GZIP });
+      expect([path, answer.headers.get("content-encoding")]).toEqual([path, null]);
+      expect((await answer.text()).length).toBeLessThan(LEAST_BYTES);
+    }
+  });
+
+  test("event streams are never compressed", async () => {
+    const at = site();
+    const answer = await at.get("/stream/combined", { headers: GZIP });
+    expect(answer.headers.get("content-type")).toStartWith("text/event-stream");
+    expect(answer.headers.get("content-encoding")).toBeNull();
+    await answer.body?.cancel();
+  });
+
+  test("with an origin that is listed they vary by it too", async () => {
+    const settings = bench().deps.settings();
+    const at = bench({ settings: () => ({ ...settings, corsOrigins: ["https://wall.example"] }) });
+    at.show(many(40));
+    const answer = await at.get("/api/licenses", { headers: { ...GZIP, origin: "https://wall.example" } });
+    expect(answer.headers.get("vary")).toBe(`${VARY}, Origin`);
+  });
+});
+
+describe("tags", () => {
+  const PATH = "/api/licenses/features";
+
+  test("other bytes have another strong tag, and either is good for a 304", async () => {
+    const at = site();
+    const tag = async (headers: Readonly<Record<string, string>>) =>
+      (await at.get(PATH, { headers })).headers.get("etag") ?? "";
+    const [plain, zipped] = [await tag({}), await tag(GZIP)];
+    expect([plain, zipped]).toEqual([expect.stringMatching(/^"[\w-]+"$/), plain.replace(/"$/, '-gzip"')]);
+    for (const held of [plain, zipped]) {
+      for (const encoding of [{}, GZIP]) {
+        const again = await at.get(PATH, { headers: { ...encoding, "if-none-match": `"other", W/${held}` } });
+        expect([again.status, await again.text(), again.headers.get("etag")]).toEqual([304, "", held]);
+        expect(again.headers.get("vary")).toBe(VARY);
+        expect(again.headers.get("content-encoding")).toBeNull();
+      }
+    }
+    at.show(many(40, 2));
+    for (const held of [plain, zipped])
+      expect((await at.get(PATH, { headers: { ...GZIP, "if-none-match": held } })).status).toBe(200);
+  });
+
+  test("an answer that is being compressed stays that of its snapshot", async () => {
+    const at = site();
+    const told = await Promise.all(
+      Array.from({ length: 30 }, async (_, n) => {
+        at.show(many(400, n));
+        const answer = await at.get(PATH, { headers: GZIP });
+        const { features } = JSON.parse(await unzipped(answer)) as { features: { used: number }[] };
+        return { tag: answer.headers.get("etag"), used: new Set(features.map(({ used }) => used)) };
+      }),
+    );
+    // Each is of one snapshot, and of the one that its tag names.
+    expect(told.map(({ used }) => used.size)).toEqual(told.map(() => 1));
+    const pairs = new Set(told.map(({ tag, used }) => `${tag} ${[...used]}`));
+    expect(pairs.size).toBe(new Set(told.map(({ tag }) => tag)).size);
+    expect(pairs.size).toBe(new Set(told.map(({ used }) => `${[...used]}`)).size);
+    expect(pairs.size).toBeGreaterThan(1);
+  });
+});
