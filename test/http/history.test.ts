@@ -5,13 +5,14 @@ import type {
   StatsRecord,
   UsageRecord,
 } from "../../src/domain/history-records.ts";
+import type { FeatureReading } from "../../src/domain/reading.ts";
 import { HistoryTimeout } from "../../src/store/history/client.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import * as a from "../domain/make.ts";
 import { createRig } from "../store/history/rig.ts";
 import { cleanUp } from "../store/place.ts";
 import { historyPort } from "./history-port.ts";
-import { type Bench, bench, memoryKeys, monitored, picture } from "./make.ts";
+import { type Bench, bench, feature, memoryKeys, monitored, picture } from "./make.ts";
 import { PSEUDONYMS } from "./streams/rig.ts";
 
 afterEach(cleanUp);
@@ -24,7 +25,7 @@ const START = a.NOON;
  * Two hours of polls, one a minute: `compiler` has 2 seats; ann holds one for the first hour, bob one for the whole
  * time; then the server cannot be read for half an hour.
  */
-async function site(): Promise<Bench & { anonymous: string }> {
+async function site(more: readonly FeatureReading[] = []): Promise<Bench & { anonymous: string }> {
   const rig = createRig();
   for (let minute = 0; minute <= 150; minute++) {
     const at = START + minute * MINUTE;
@@ -45,6 +46,7 @@ async function site(): Promise<Bench & { anonymous: string }> {
     const features = [
       a.feature({ name: "compiler", total: 2, used: held.length, checkouts }),
       a.feature({ name: "viewer, 64 bit", total: 5, used: 0, checkouts: [] }),
+      ...more,
     ];
     await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }));
   }
@@ -60,6 +62,12 @@ async function site(): Promise<Bench & { anonymous: string }> {
   };
 }
 
+/** Nobody counts it; who holds it is told. */
+const FREE = a.feature({
+  ...{ name: "free", total: null, used: null, unlimited: true },
+  checkouts: [a.checkout({ user: "eve", handle: "900", startedAt: null })],
+});
+
 const RANGE = `start=${START}&end=${START + 2 * HOUR}`;
 
 async function json<T>(at: Bench, path: string, key?: string): Promise<T> {
@@ -69,6 +77,29 @@ async function json<T>(at: Bench, path: string, key?: string): Promise<T> {
 }
 
 describe("stats", () => {
+  test("of an uncounted feature sessions alone are known, where it is named", async () => {
+    const at = await site([FREE]);
+    const free = feature("free", { daemon: "snpslmd", total: null, used: null, unlimited: true });
+    at.show(picture("eda", { server: monitored("eda", { timezone: "UTC" }), features: [free] }));
+    const path = `/api/licenses/stats?feature=free&feature=compiler&interval=1h&${RANGE}`;
+    const { features } = await json<{ features: StatsRecord[] }>(at, path);
+    expect(features.map((row) => row.feature)).toEqual(["compiler", "free"]);
+    const none = { used: null, peakUsed: null, total: null };
+    expect(features[1]).toEqual({
+      ...{ server: "eda", daemon: "snpslmd", feature: "free", total: null, peakUsed: null },
+      ...{ averageUsed: null, p95Used: null, peakUtilization: null, averageUtilization: null },
+      ...{ uniqueUsers: null, sessions: 1, seatHours: null, saturatedSeconds: null, denials: null },
+      coverage: 0,
+      series: [0, HOUR].map((after) => ({ timestamp: new Date(START + after).toISOString(), ...none })),
+    });
+    const all = await json<{ features: StatsRecord[] }>(at, `/api/licenses/stats?${RANGE}`);
+    expect(all.features.map((row) => row.feature)).toEqual(["compiler", "viewer, 64 bit"]);
+    expect(await json(at, `/api/licenses/stats?feature=none&${RANGE}`)).toMatchObject({
+      features: [],
+      total: 0,
+    });
+  });
+
   test("figures and a series where a feature is named", async () => {
     const at = await site();
     const told = await json<{ features: StatsRecord[] }>(at, `/api/licenses/stats?feature=compiler&${RANGE}`);

@@ -1,6 +1,8 @@
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
+import type { FeatureId } from "../../domain/history.ts";
 import { listBeside, RangeFields, StatsRecord } from "../../domain/history-records.ts";
+import type { ServerPicture } from "../../domain/picture.ts";
 import { words } from "../../domain/records.ts";
 import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/buckets.ts";
 import { MAX_POINTS, type StatsOrder } from "../../store/statistics/stats.ts";
@@ -48,7 +50,7 @@ export function statsRoutes(
       const exchange = exchanges.of(request);
       const query = QUERY.parse(exchange.query);
       const format = chooseFormat(query.format, request.headers.get("accept"));
-      namedServers(snapshotFor(exchange), query.server);
+      const servers = namedServers(snapshotFor(exchange), query.server);
       const range = rangeOf(query, clock.now(), DAY_MS);
       const series = format === "json" && (query.series ?? query.feature !== null);
       const interval = query.interval === "auto" ? null : query.interval;
@@ -58,6 +60,7 @@ export function statsRoutes(
       const asked = {
         ...{ ...range, interval, series, sort, limit, offset, format },
         filter: { servers: query.server, features: query.feature },
+        uncounted: query.feature === null ? [] : uncountedOf(servers, query.feature),
         timezone: query.timezone ?? settings().timezone,
       };
       return answerOf(history, { request, caller: exchange.caller }, "stats", asked, ({ points }) =>
@@ -82,6 +85,15 @@ export function statsRoutes(
       },
       errors: ["NOT_FOUND", "TIMEOUT"],
     }),
+  );
+}
+
+/** Those among the named ones of which the tool prints no count: only their sessions and denials are known. */
+function uncountedOf(servers: readonly ServerPicture[], names: readonly string[]): FeatureId[] {
+  return servers.flatMap(({ server, features }) =>
+    features
+      .filter(({ name, used, unlimited }) => unlimited && used === null && names.includes(name))
+      .map(({ daemon, name }) => ({ server: server.id, daemon, feature: name })),
   );
 }
 

@@ -1,9 +1,9 @@
+import type { FeatureId } from "../../domain/history.ts";
 import { featureKey } from "../../domain/merge-blocks.ts";
 import type { Rows } from "../denial-queries.ts";
-import type { KnownFeature } from "./read.ts";
 
 /** Denials of a feature in [start, end), epoch ms; null where nobody could see them, as in what is still to come. */
-export type CountDenials = (feature: KnownFeature, start: number, end: number) => number | null;
+export type CountDenials = (feature: FeatureId, start: number, end: number) => number | null;
 
 /** Ranges remembered at once: a question about a whole site has two, its first and its last part of an hour. */
 const MAX_RANGES = 64;

@@ -55,7 +55,7 @@ export interface HistoryRead {
   /** Small ids of the users with a session in [start, end), ascending: those of the rollups. */
   users(feature: KnownFeature, start: number, end: number): readonly number[];
   /** Denials in [start, end) as they are stored; null where nobody could see them. Rollups know them for longer. */
-  denials(feature: KnownFeature, start: number, end: number): number | null;
+  denials(feature: FeatureId, start: number, end: number): number | null;
   /** Rows of any SELECT; parameters are bound. For what has no method of its own, e.g. sessions. */
   all<Row>(sql: string, ...parameters: (string | number | null)[]): Row[];
   /** Throws when the asker has gone or the time is up: call it between pieces of work. */

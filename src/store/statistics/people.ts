@@ -1,4 +1,5 @@
-import type { HistoryRead, KnownFeature } from "../history/read.ts";
+import type { FeatureId } from "../../domain/history.ts";
+import type { HistoryRead } from "../history/read.ts";
 import { IS_LONG, LONG_MS, overlapping, type SessionFilter, sessionCondition } from "./filters.ts";
 import type { Range } from "./range.ts";
 
@@ -10,7 +11,7 @@ import type { Range } from "./range.ts";
 export function sessionCounter(
   read: Pick<HistoryRead, "all" | "now">,
   { start, end }: Range,
-): (feature: KnownFeature) => number {
+): (feature: FeatureId) => number {
   const from = (index: string) =>
     `SELECT count(*) FROM sessions INDEXED BY ${index} WHERE server_id = ?1 AND daemon = ?2 AND feature = ?3`;
   const ended = `(${from("sessions_by_feature")} AND ended_at > ?4 AND ended_at < ?5)`;
@@ -37,7 +38,7 @@ export function sessionCounter(
   };
 }
 
-function keyOf({ server, daemon, feature }: Pick<KnownFeature, "server" | "daemon" | "feature">): string {
+function keyOf({ server, daemon, feature }: FeatureId): string {
   return `${server}\0${daemon}\0${feature}`;
 }
 

@@ -1,9 +1,9 @@
 import type { FeatureId } from "../../domain/history.ts";
 import { coveredMs, histogramOfRollup, NO_ROLLUP, sumsOfRollup } from "../../domain/rollup.ts";
-import type { Point } from "../../domain/stats/bucketed.ts";
+import { createBucketed, type Point } from "../../domain/stats/bucketed.ts";
 import { autoInterval, bucketEdges, type Interval } from "../../domain/stats/buckets.ts";
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
-import type { HistoryRead } from "../history/read.ts";
+import type { HistoryRead, KnownFeature } from "../history/read.ts";
 import { featureFilter, type Named } from "./filters.ts";
 import { sessionCounter } from "./people.ts";
 import { historyBegins, type Range, type ResolvedRange, resolveRange, rollupsOver } from "./range.ts";
@@ -17,6 +17,8 @@ export type StatsOrder = keyof FeatureId | keyof Figures;
 
 export interface StatsQuery extends Range {
   readonly filter: Named;
+  /** Features to tell of even when no count of theirs was ever read, as of uncounted ones. Default: none. */
+  readonly uncounted?: readonly FeatureId[];
   /** Null = the smallest that gives few enough buckets. */
   readonly interval: Interval | null;
   /** IANA zone of day buckets. */
@@ -50,21 +52,22 @@ export function statsQuery(read: HistoryRead, query: StatsQuery): StatsResult {
   const chosen = query.interval ?? autoInterval(start, end);
   const interval = range.resolution === "1h" && chosen === "5m" ? "1h" : chosen;
 
-  const known = read.features(featureFilter(filter));
-  const rollups = rollupsOver(read, known, range, true);
-  const found = known
-    .map((feature, index) => ({ feature, rollup: rollups[index] ?? NO_ROLLUP }))
+  const counted = read.features(featureFilter(filter));
+  const rollups = rollupsOver(read, counted, range, true);
+  const found = withUncounted(counted, query.uncounted ?? [])
+    .map(({ feature, known }, index) => ({ feature, known, rollup: rollups[index] ?? NO_ROLLUP }))
     .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
   const sessionsOf = sessionCounter(read, range);
   const kept = start >= read.sessionsFrom();
   const begin = historyBegins(read, range);
-  const figures = found.map(({ feature: known, rollup }) => {
+  const figures = found.map(({ feature: id, known, rollup }) => {
     read.checkpoint();
-    const { server, daemon, feature } = known;
+    const { server, daemon, feature } = id;
     const looked = coveredMs(rollup) > 0;
-    const sessions = kept ? sessionsOf(known) : 0;
-    // Of the time before the first poll imported logs tell.
-    const earlier = kept && start < begin ? read.denials(known, start, begin) : null;
+    const sessions = kept ? sessionsOf(id) : 0;
+    // Of the time before the first poll imported logs tell; of what has no counts there are no rollups.
+    const until = known === null ? end : begin;
+    const earlier = kept && start < until ? read.denials(id, start, until) : null;
     const told = figuresOf(sumsOfRollup(rollup), histogramOfRollup(rollup), end - start, {
       uniqueUsers: looked ? rollup.users.length : null,
       // Logs tell of sessions where nobody looked, but not that there were none.
@@ -82,7 +85,21 @@ export function statsQuery(read: HistoryRead, query: StatsQuery): StatsResult {
   if (points > MAX_POINTS) return { ...answer, rows: [] };
   const rows = page.map(({ known, ...row }): StatsRow => {
     read.checkpoint();
-    return { ...row, points: query.series ? pointsFor(read, known, range, edges) : null };
+    return { ...row, points: query.series ? pointsOf(known) : null };
   });
   return { ...answer, rows };
+
+  function pointsOf(known: KnownFeature | null): Point[] {
+    return known === null ? createBucketed(edges).points() : pointsFor(read, known, range, edges);
+  }
+}
+
+/** What is counted stands first, as it came. */
+function withUncounted(counted: readonly KnownFeature[], others: readonly FeatureId[]) {
+  const keyOf = ({ server, daemon, feature }: FeatureId) => JSON.stringify([server, daemon, feature]);
+  const keys = new Set(others.length === 0 ? [] : counted.map(keyOf));
+  return [
+    ...counted.map((feature) => ({ feature, known: feature })),
+    ...others.filter((id) => !keys.has(keyOf(id))).map((feature) => ({ feature, known: null })),
+  ];
 }

@@ -138,7 +138,7 @@ describe("a debug log", () => {
     expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1);
     const counted = () =>
       createDenialCounts(createDenials(store), T + 3_600_000)(
-        { id: 1, server: "eda", daemon: "acmed", feature: "solver" },
+        { server: "eda", daemon: "acmed", feature: "solver" },
         ...[T, T + 3_600_000],
       );
     expect(counted()).toBeNull();
