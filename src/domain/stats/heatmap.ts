@@ -26,8 +26,11 @@ export interface HeatCell {
 /** Sums by hour of the week, fed with steps or with rollups of an hour. */
 export interface Heatmap {
   addSpan(step: Step, from: number, to: number): void;
-  /** Sums of a whole hour within the range: it goes to the cell of its beginning, as covered time and as time at all. */
-  addSums(from: number, sums: Readonly<UsageSums>): void;
+  /**
+   * Sums of a whole hour within the range, or of a part of it (`ms`): it goes to the cell of its beginning, as covered
+   * time and as time at all.
+   */
+  addSums(from: number, sums: Readonly<UsageSums>, ms?: number): void;
   cells(): HeatCell[];
 }
 
@@ -67,7 +70,7 @@ export function createHeatmap(zone: string, start: number, end: number): Heatmap
         if (cellSums !== undefined) addTime(cellSums, step, hourFrom, hourTo);
       });
     },
-    addSums(from, more) {
+    addSums(from, more, ms = HOUR_MS) {
       seek(from);
       const span = spans[current];
       if (span === undefined) return;
@@ -75,8 +78,8 @@ export function createHeatmap(zone: string, start: number, end: number): Heatmap
       const cellSums = sums[first];
       if (cellSums !== undefined) addSums(cellSums, more);
       // An hour that the zone's clock cuts: else its cell had more covered time than time, and the next one less.
-      if (from + HOUR_MS > span.to || (from + span.offset) % HOUR_MS !== 0) {
-        eachCell(from, from + HOUR_MS, (cell, partFrom, partTo) => {
+      if (from + ms > span.to || modulo(from + span.offset, HOUR_MS) + ms > HOUR_MS) {
+        eachCell(from, from + ms, (cell, partFrom, partTo) => {
           wholeMs[cell] = (wholeMs[cell] ?? 0) - (partTo - partFrom);
           wholeMs[first] = (wholeMs[first] ?? 0) + partTo - partFrom;
         });

@@ -47,7 +47,7 @@ export function heatmapQuery(read: HistoryRead, query: HeatmapQuery): HeatmapRes
       const data = from % DAY_MS === 0 ? made.get(day) : undefined;
       if (data !== undefined) {
         to = from + DAY_MS;
-        eachQuarter(day, data, heatmap.addSums);
+        eachQuarter(day, data, (at, sums) => heatmap.addSums(at, sums, QUARTER_MS));
         continue;
       }
       let last = day + 1;
