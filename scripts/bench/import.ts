@@ -18,7 +18,7 @@ const SERVER: MonitoredServer = {
 };
 
 /** The debug log of a busy vendor daemon, about two years of it: seats that come and go, denials, dates, summaries. */
-async function writeLog(path: string, bytes: number): Promise<void> {
+export async function writeLog(path: string, bytes: number): Promise<void> {
   const writer = Bun.file(path).writer();
   let seed = 42;
   const random = (below: number) => {

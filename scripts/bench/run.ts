@@ -8,6 +8,7 @@ import { featuresHttp } from "./features-http.ts";
 import { gate } from "./gate.ts";
 import { history } from "./history.ts";
 import { importLog } from "./import.ts";
+import { importBeside } from "./import-beside.ts";
 import { parse } from "./parse.ts";
 import { BINARY } from "./place.ts";
 import { prometheus } from "./prometheus.ts";
@@ -22,6 +23,7 @@ const BENCHES: readonly Bench[] = [
   startup,
   parse,
   importLog,
+  importBeside,
   featuresHttp,
   prometheus,
   gate,
