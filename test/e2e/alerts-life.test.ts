@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createAlertSite, type Watching } from "./alert-site.ts";
 import type { FlexnetState } from "./flexnet-says.ts";
-import { until } from "./harness.ts";
+import { until, untilPrinted } from "./harness.ts";
 import { createReceiver, type Receiver } from "./receiver.ts";
 
 const webhook = ({ url }: Receiver, path: string, more = "") =>
@@ -95,7 +95,7 @@ describe("an alert that somebody handles", () => {
       comment: "Ann looks into it\r\nBcc: all@company.example",
     });
     // What people write makes no line of its own in the log.
-    expect(at.daemon.output()).toContain("Ann looks into it");
+    await untilPrinted(at.daemon, "Ann looks into it");
     expect(at.daemon.output()).not.toMatch(/^Bcc/m);
     for (let round = 0; round < 2; round++) {
       const waitedSince = Date.now();

@@ -3,7 +3,7 @@ import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
 import { openStore } from "../../src/store/open.ts";
-import { type Daemon, until } from "./harness.ts";
+import { type Daemon, until, untilPrinted } from "./harness.ts";
 import { lmstat } from "./lmstat.ts";
 import { createSite, type Site } from "./site.ts";
 import { npmEventSource } from "./stream-clients.ts";
@@ -163,7 +163,7 @@ describe("a damaged database", () => {
     expect(Buffer.from(await Bun.file(join(site.folder, "storage", moved)).arrayBuffer()).equals(bytes)).toBe(
       true,
     );
-    expect(second.output()).toContain("The database is damaged: it was moved aside");
+    await untilPrinted(second, "The database is damaged: it was moved aside");
     expect((await rescan(second, key)).status).toBe(200);
     expect(await json(await second.get("/api/licenses/users", key))).toMatchObject({ total: 1 });
     expect(await json(await second.get("/api/health"))).toMatchObject({
@@ -214,6 +214,6 @@ test("a database of every earlier schema is copied before it is upgraded", async
     expect(more).toEqual([]);
     const verified = await site.run(["restore", "--verify", join(site.folder, "storage", copy)]);
     expect(verified.stdout).toContain(`schema     ${version} (this licmond has ${MIGRATIONS.length}`);
-    expect(daemon.output()).toContain("The database is copied before the upgrade of its schema");
+    await untilPrinted(daemon, "The database is copied before the upgrade of its schema");
   }
 });

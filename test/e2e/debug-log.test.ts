@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { appendFile, copyFile, mkdir, rename, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { createAlertSite, type Watching } from "./alert-site.ts";
-import { until } from "./harness.ts";
+import { until, untilPrinted } from "./harness.ts";
 import { SLOW } from "./slow.ts";
 import { framesOf, ownMegabytes } from "./stream-site.ts";
 
@@ -100,7 +100,7 @@ test.concurrent("a log is followed over rotations of every kind and a kill -9: n
     // Emptied: what nobody read is gone, and that is said.
     await Bun.write(log, next());
     await seen(at);
-    expect(at.daemon.output()).toContain("A part of a debug log was moved away before it was read");
+    await untilPrinted(at.daemon, "A part of a debug log was moved away before it was read");
 
     // A line that is cut in the midst, and ended later.
     const whole = next();

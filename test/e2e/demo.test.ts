@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { freePort, start, until } from "./harness.ts";
+import { freePort, start, until, untilPrinted } from "./harness.ts";
 
 test("demo: six servers or more, polled through real tool output, an address and an admin key on the terminal", async () => {
   const port = await freePort();
@@ -8,7 +8,7 @@ test("demo: six servers or more, polled through real tool output, an address and
     "the admin key is printed",
     () => /lmk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}/.exec(daemon.output())?.[0],
   );
-  expect(daemon.output()).toContain(`:${port}`);
+  await untilPrinted(daemon, `:${port}`);
 
   interface ServerRow {
     readonly id: string;

@@ -158,6 +158,12 @@ export async function until<T>(
   }
 }
 
+/** Waits until the daemon has printed this: what it prints may come later than what it answers. */
+export function untilPrinted(daemon: Pick<Daemon, "output">, what: string | RegExp): Promise<true> {
+  const is = (text: string) => (typeof what === "string" ? text.includes(what) : what.test(text));
+  return until(`licmond prints ${what}`, () => is(daemon.output()) || undefined);
+}
+
 /** Below those that the kernel gives to whoever connects, which would take a port away until it is listened on. */
 const PORTS = { first: 15_000, end: 32_000 };
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { DOCS, expressionsOf, readDashboard } from "../docs/dashboard.ts";
 import { parseText } from "../export/parse-text.ts";
-import { type Daemon, until } from "./harness.ts";
+import { type Daemon, until, untilPrinted } from "./harness.ts";
 import { lmstat, REFUSED } from "./lmstat.ts";
 import { HAS_PROMETHEUS, type Prometheus, promtool, startPrometheus } from "./prometheus-server.ts";
 import { createSite, type Site } from "./site.ts";
@@ -255,7 +255,7 @@ describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
         const before = await pending();
         await until("it is to be written", async () => (await pending()) > before || undefined);
       }
-      expect(daemon.output()).toContain("Metrics could not be written and are kept for another try");
+      await untilPrinted(daemon, "Metrics could not be written and are kept for another try");
       await prometheus.start();
       await until(
         "what was missed arrives",

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Daemon, until } from "./harness.ts";
+import { type Daemon, until, untilPrinted } from "./harness.ts";
 import { lmstat } from "./lmstat.ts";
 import { createSite } from "./site.ts";
 import { npmEventSource, npmWebSocket } from "./stream-clients.ts";
@@ -47,8 +47,8 @@ test("streams stay open over a good and a bad reload, and tell of the new server
   process.kill(daemon.pid, "SIGHUP");
   await saw("server_status", { server: "cad", to: "up" });
   await saw("log", { message: "The config was read again" });
-  expect(daemon.output()).toMatch(/The config was read again added=cad settings=log/);
-  expect(daemon.output()).toContain("Some settings need a restart settings=collector.concurrency");
+  await untilPrinted(daemon, /The config was read again added=cad settings=log/);
+  await untilPrinted(daemon, "Some settings need a restart settings=collector.concurrency");
   await cad.says(lmstat({ mesher: { total: 4, holders: holders("bob", "eve") } }));
   expect((await post(daemon, "/api/licenses/rescan", admin)).status).toBe(200);
   await saw("checkout", { server: "cad", user: "eve" });

@@ -188,6 +188,6 @@ test("the manager's variables reach no tool; one that does not listen keeps nobo
   });
   expect(raw).toContain("LC_ALL=C");
   expect(raw).not.toMatch(/NOTIFY_SOCKET|WATCHDOG|CREDENTIALS/);
-  expect(daemon.output().match(/The service manager does not take a message/g)).toHaveLength(1);
   expect(await daemon.stop()).toBe(0);
+  expect(daemon.output().match(/The service manager does not take a message/g)).toHaveLength(1);
 });

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Daemon, until } from "./harness.ts";
+import { type Daemon, until, untilPrinted } from "./harness.ts";
 import { npmEventSource } from "./stream-clients.ts";
 import { createStreamSite, framesOf, publish, replay, requestIdOf, untilSeen } from "./stream-site.ts";
 
@@ -76,7 +76,7 @@ test.skipIf(!MAY_MOUNT)(
     await publish(daemon, { tag: "again", count: 10 });
     await untilSeen(client.seen, "again-9");
     expect(said()).toBe(1);
-    expect(daemon.output()).toContain("Events are stored again");
+    await untilPrinted(daemon, "Events are stored again");
     client.close();
     const order = client.seen.map(({ id }) => id);
     expect(order).toEqual([...new Set(order)].sort((a, b) => a - b));

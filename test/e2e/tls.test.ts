@@ -3,7 +3,7 @@ import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { encryptKey, HAS_OPENSSL, type Pair, selfSigned } from "../certificates.ts";
-import { type Daemon, until } from "./harness.ts";
+import { type Daemon, until, untilPrinted } from "./harness.ts";
 import { createSite, type Site } from "./site.ts";
 
 const DAY = 86_400_000;
@@ -243,6 +243,6 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
   ])("a certificate that is %s is told of, and served", async (name, from, to, told) => {
     await using site = await createSite();
     await using daemon = await serveOverTls(site, await pairIn(site, name, { from, to }), false);
-    expect(daemon.output()).toContain(told);
+    await untilPrinted(daemon, told);
   });
 });
