@@ -6,7 +6,7 @@ import type { Exchange } from "../exchange.ts";
 import { type CatchingUp, catchUp } from "./catch-up.ts";
 import { chunkOf } from "./hub.ts";
 import type { StreamsPort } from "./port.ts";
-import { gapNotes, resumeNotes } from "./replay.ts";
+import { aheadNotes, gapNotes } from "./replay.ts";
 import { resumeFrom } from "./resume.ts";
 import { HIDDEN_FROM_VIEWERS, type Sight, type StreamName } from "./stream-filter.ts";
 
@@ -44,8 +44,9 @@ export function openStream(
   const hidden = permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
   const only = stream === "logs" ? "log" : undefined;
   const tell = hub.teller.published;
-  const notes =
-    from === null || stream === "metrics" ? [] : resumeNotes(history, from, hub.lastPublished(), only);
+  // Samples are kept for an hour and no longer: that older ones are gone is no news.
+  const gaps = from === null || stream === "metrics" ? [] : gapNotes(history, from, only);
+  const notes = from === null ? [] : [...aheadNotes(from, hub.lastPublished()), ...gaps];
 
   return {
     keyId: caller.id,

@@ -15,10 +15,9 @@ export interface EventHistory {
   holesAbove(after: number): readonly { readonly from: number; readonly to: number }[];
 }
 
-/** What a client that resumes behind `from` must be told before the events: sentences for comments. */
-export function resumeNotes(history: EventHistory, from: number, newest: number, only?: "log"): string[] {
-  const ahead = `${from} is ahead of the newest event ${newest}: live events follow`;
-  return [...(from > newest ? [ahead] : []), ...gapNotes(history, from, only)];
+/** What a client must be told that resumes behind an id which nobody was told yet: sentences for comments. */
+export function aheadNotes(from: number, newest: number): string[] {
+  return from > newest ? [`${from} is ahead of the newest event ${newest}: live events follow`] : [];
 }
 
 /** What is missing behind `from`, as far as is known now. */

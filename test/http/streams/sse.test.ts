@@ -136,6 +136,8 @@ describe("resuming", () => {
     const ahead = (ids.at(-1) ?? 0) + 1_000_000;
     const early = await open("/stream/logs", { headers: { "Last-Event-ID": String(ahead) } });
     expect((await early.take(3))[2]?.comment).toContain("is ahead of the newest event");
+    const metrics = await open("/stream/metrics", { headers: { "Last-Event-ID": String(ahead) } });
+    expect((await metrics.take(3))[2]?.comment).toContain("is ahead of the newest event");
   });
 
   test.each(["-1", "abc", "log-", "1e5", "log-12x", "1".repeat(16)])(
