@@ -74,12 +74,10 @@ export function createLogDates(startDay: number, startSecond = -1): LogDates {
 }
 
 const DAY_MS = 86_400_000;
-/** A line may stand this far before the latest one and still not mean that the clocks were set back an hour. */
-const ORDER_SLACK_MS = 30 * 60_000;
-
 /**
  * Days and seconds to epoch ms. The hour that occurs twice when clocks are set back is told apart by the order of the
- * lines: what would lie well before the line in front of it is the second time around.
+ * lines: what would lie before the line in front of it by more than half of what comes again (an hour; on Lord Howe
+ * half of one) is the second time around.
  */
 export function createToUtc(zone: string): (day: number, second: number) => number {
   let cachedDay = Number.NaN;
@@ -106,7 +104,7 @@ export function createToUtc(zone: string): (day: number, second: number) => numb
     }
     const first = utcOf(day, second);
     const again = secondOccurrence(zone, first, day, second);
-    if (again !== null && first < latest - ORDER_SLACK_MS && again - latest < DAY_MS) repeated = true;
+    if (again !== null && first < latest - (again - first) / 2 && again - latest < DAY_MS) repeated = true;
     const at = again !== null && repeated ? again : first;
     if (at > latest) latest = at;
     return at;

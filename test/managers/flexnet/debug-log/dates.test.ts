@@ -86,6 +86,19 @@ describe("days", () => {
     ]);
   });
 
+  test("also where it is half an hour that occurs twice", () => {
+    const { events } = readLog(
+      stamp("1:00:00", "4/5/2026") + out("1:59:00") + out("1:40:00") + out("1:59:30") + out("2:05:00"),
+      { zone: "Australia/Lord_Howe" },
+    );
+    expect(times(events)).toEqual([
+      "2026-04-04T14:59:00",
+      "2026-04-04T15:10:00",
+      "2026-04-04T15:29:30",
+      "2026-04-04T15:35:00",
+    ]);
+  });
+
   test("what was counted: days that were missing, events that were moved", () => {
     const jump = readLog(stamp("9:00:00", "1/30/2026") + stamp("10:00:00", "2/3/2026")).reader.counts;
     expect(jump).toMatchObject({ dateJumps: 1, redated: 0 });
