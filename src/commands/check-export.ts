@@ -28,9 +28,9 @@ export async function checkExport({ remoteWrite }: Config, report: Report): Prom
   }
 }
 
-function fixOf(status: number): string | null {
+function fixOf(status: number): string {
   if (status === 401 || status === 403) return "correct token_file (and username, where it is needed)";
   if (status === 404 || status === 405)
     return "correct the url; Prometheus takes metrics when it runs with --web.enable-remote-write-receiver";
-  return null;
+  return "look what the receiver says, and correct the url";
 }

@@ -32,7 +32,11 @@ function checkCertificate({ tls }: Config["http"], environment: Environment, rep
     if (warning === null) report.fine("http", "the TLS certificate and its key are good");
     else report.warning("http", warning);
   } catch (error) {
-    report.problem("http", error instanceof Error ? error.message : String(error), null);
+    report.problem(
+      "http",
+      error instanceof Error ? error.message : String(error),
+      "correct http.tls_cert and http.tls_key, or leave both out and put a TLS proxy in front",
+    );
   }
 }
 
@@ -56,13 +60,16 @@ function checkFiles(
       accessSync(file, constants.R_OK);
       report.fine(what, "can be read");
     } catch (error) {
-      const why = codeOf(error) === "ENOENT" ? "does not exist" : "cannot be read by this user";
-      // Where it lies may tell something; that it is the wrong file, too.
-      report.problem(
-        what,
-        what.endsWith("_file") && !what.includes("log_file") ? `the file ${why}` : `${file} ${why}`,
-        null,
-      );
+      const isMissing = codeOf(error) === "ENOENT";
+      const why = isMissing ? "does not exist" : "cannot be read by this user";
+      const isLog = what.endsWith("log_file");
+      const setting = what.slice(what.search(/\w+$/));
+      const fix = isLog
+        ? `correct ${setting}, or have the vendor daemon write its debug log there (DEBUGLOG in its options file)`
+        : `correct ${setting}, or write the secret there, on one line`;
+      // Where a secret lies may tell something; that it is the wrong file, too.
+      const message = isLog ? `${file} ${why}` : `the file ${why}`;
+      report.problem(what, message, isMissing ? fix : `let this user read it, or run \`sudo licmond check\``);
     }
   }
 }

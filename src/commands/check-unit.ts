@@ -85,7 +85,7 @@ function namedUnit(file: string, report: Report): UnitText | null {
     return { text: readFileSync(file, "utf8"), source: file, isInstalled: true };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    report.problem("unit", `${file} cannot be read: ${why}`, null);
+    report.problem("unit", `${file} cannot be read: ${why}`, "name a unit file that can");
     return null;
   }
 }

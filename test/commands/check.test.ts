@@ -31,8 +31,17 @@ manager = "flexnet"
 address = "${join(place.folder, "license.dat")}"
 tool = "/bin/sh"
 log_file = "${join(place.folder, "debug.log")}"
+[[notifications]]
+type = "webhook"
+url = "https://hooks.example"
+secret_file = "${join(place.folder, "hook")}"
 `);
-  const env = { LICMOND_HTTP_PORT: String(taken.port), LICMOND_STORAGE_DIRECTORY: "/proc/licmond/x" };
+  const env = {
+    LICMOND_HTTP_PORT: String(taken.port),
+    LICMOND_HTTP_TLS_CERT: join(place.folder, "none.crt"),
+    LICMOND_HTTP_TLS_KEY: join(place.folder, "none.key"),
+    LICMOND_STORAGE_DIRECTORY: "/proc/licmond/x",
+  };
   const { exitCode, out } = await run(["check", "--config", place.config], { env });
   taken.stop(true);
   expect(exitCode).toBe(1);
@@ -46,7 +55,11 @@ log_file = "${join(place.folder, "debug.log")}"
     `PROBLEM  b: address: the license file ${join(place.folder, "license.dat")} cannot be read`,
   );
   expect(out).toContain(`PROBLEM  b: log_file: ${join(place.folder, "debug.log")} does not exist\n`);
-  expect(out).toEndWith("6 problems.\n");
+  expect(out).toContain("PROBLEM  notifications[0].secret_file: the file does not exist\n");
+  expect(out).toContain("PROBLEM  http: http.tls_cert: ");
+  expect(out).toEndWith("8 problems.\n");
+  // Each with what helps.
+  expect(out.match(/^PROBLEM .*\n(?! {9}fix: \w)/gm)).toBeNull();
 });
 
 describe("a database that the daemon would refuse is told before", () => {
