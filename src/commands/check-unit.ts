@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
 import { DEFAULT_CONFIG_FILE } from "../config/find.ts";
 import type { Run } from "../install/host.ts";
 import { systemRun } from "../install/this-host.ts";
@@ -42,7 +43,15 @@ export async function checkUnit(
   }
   const confinement = confinementOf(unit.text);
   const reads = confinement.configFile ?? DEFAULT_CONFIG_FILE;
-  if (unitFile === undefined && file !== null && file !== reads) return;
+  if (unitFile === undefined && file !== null && file !== reads) {
+    // Who names a file of their own knows that it is; the usual one was taken for the service's.
+    if (file === DEFAULT_CONFIG_FILE)
+      report.warning(
+        "unit",
+        `the service reads ${reads} and not ${file} (fix: \`licmond check --config ${reads}\` checks that)`,
+      );
+    return;
+  }
   const tell = createTeller(unit, report);
   const needs = unitNeeds(config, file, io.env, confinement.path);
   for (const { what, message, dropIn, isBearable } of mannersOf(confinement, config.http.port))
@@ -50,6 +59,7 @@ export async function checkUnit(
   for (const { need, message, dropIn, isBearable, fix } of obstaclesOf(confinement, needs.files))
     if (!tellCredential(need, message, tell)) tell(need.what, message, dropIn, isBearable, fix);
   tellPath(needs, confinement, tell);
+  tellVariables(confinement, io.env, tell);
   tellCredentials(needs, confinement, tell);
   await tellAccess(needs, confinement, run, tell);
   const lines = tell.dropIn();
@@ -99,6 +109,19 @@ function tellPath({ notInPath }: UnitNeeds, { path }: Confinement, tell: Tell): 
       false,
       `tool = "${found}" in the config`,
     );
+}
+
+/** What the service is told by its environment, a command beside it does not know. */
+function tellVariables({ variables }: Confinement, environment: Environment, tell: Tell): void {
+  for (const { name, value } of variables)
+    if (environment[name] !== value)
+      tell(
+        "unit",
+        `Environment= gives the service a ${name} that this command does not have: it may speak of another setting`,
+        [],
+        true,
+        "set it in the config instead, which all read",
+      );
 }
 
 function tellCredentials({ credentials }: UnitNeeds, unit: Confinement, tell: Tell): void {

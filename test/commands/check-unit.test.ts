@@ -212,6 +212,25 @@ test("a tool that only the shell of who asks knows", async () => {
   ]);
 });
 
+test("a setting that the unit alone gives the service is told of, and its value is not", async () => {
+  await using place = await createPlace();
+  const unit = join(place.folder, "x.service");
+  await Bun.write(
+    unit,
+    "[Service]\nUser=licmond\nEnvironment=LICMOND_HTTP_PORT=9000 LICMOND_LOG_LEVEL=debug OTHER=1\nEnvironment=LICMOND_HTTP_PORT=9001\n",
+  );
+  const env = { PATH: "/bin", LICMOND_LOG_LEVEL: "debug" };
+  const { problems, warnings } = await told("", unit, hostOf(LICMOND), env);
+  expect([problems, warnings]).toEqual([
+    [],
+    [
+      "unit: Environment= gives the service a LICMOND_HTTP_PORT that this command does not have: it may speak of another setting (fix: set it in the config instead, which all read)",
+    ],
+  ]);
+  const same = { ...env, LICMOND_HTTP_PORT: "9001" };
+  expect((await told("", unit, hostOf(LICMOND), same)).warnings).toEqual([]);
+});
+
 describe("a tool that is more than a program's name", () => {
   test("what it is told to run is looked at too, and a set-user-ID one in front of it", async () => {
     await using place = await createPlace();

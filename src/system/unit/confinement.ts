@@ -36,10 +36,14 @@ export interface Confinement {
   readonly path: string;
   /** The config that it reads; null = the default one. */
   readonly configFile: string | null;
+  /** Settings that Environment= gives the service alone: `LICMOND_HTTP_PORT`, in the order of their names. */
+  readonly variables: readonly { readonly name: string; readonly value: string }[];
 }
 
 /** systemd's own, where the unit sets none. */
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+const CONFIG_VARIABLE = "LICMOND_CONFIG";
 
 /** `text`: as `systemctl cat` prints it. */
 export function confinementOf(text: string): Confinement {
@@ -84,7 +88,8 @@ export function confinementOf(text: string): Confinement {
     ),
     importedCredentials: unit.words("ImportCredential").map(beforeColon),
     path: environmentOf(unit, "PATH") ?? DEFAULT_PATH,
-    configFile: environmentOf(unit, "LICMOND_CONFIG") ?? configArgument(unit),
+    configFile: environmentOf(unit, CONFIG_VARIABLE) ?? configArgument(unit),
+    variables: variablesOf(unit),
   };
 }
 
@@ -126,6 +131,15 @@ function bindTarget(word: string): string {
 function sourceOf(word: string): string | null {
   const source = word.slice(beforeColon(word).length + 1);
   return source.startsWith("/") ? source : null;
+}
+
+/** The last of each name counts. */
+function variablesOf(unit: UnitSettings): { name: string; value: string }[] {
+  const names = unit.words("Environment").flatMap((word) => /^(LICMOND_[A-Z_]+)=/.exec(word)?.[1] ?? []);
+  return [...new Set(names)]
+    .filter((name) => name !== CONFIG_VARIABLE)
+    .sort()
+    .map((name) => ({ name, value: environmentOf(unit, name) ?? "" }));
 }
 
 function environmentOf(unit: UnitSettings, name: string): string | null {
