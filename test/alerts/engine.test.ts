@@ -346,6 +346,24 @@ describe("what was usual", () => {
     for (let poll = 0; poll < 5; poll++) lines(9);
     expect(rig.said()).toEqual([]);
   });
+
+  test("what a poll that failed leaves behind is no usual number of unknown lines", () => {
+    const rig = createRig({ settings: { failures: 1 } });
+    const lines = (count: number) => rig.poll({ reading: reading({ unparsedLines: count }) });
+    const said = () => rig.said().filter((what) => what.startsWith("unparsed"));
+    lines(4);
+    lines(9);
+    expect(said()).toEqual(["unparsed fired info"]);
+    rig.now += 24 * HOUR;
+    rig.down();
+    rig.pass(1);
+    expect(said()).toEqual([]);
+    lines(9);
+    rig.pass(1);
+    expect(said()).toEqual(["unparsed resolved info"]);
+    for (let poll = 0; poll < 3; poll++) lines(9);
+    expect(said()).toEqual([]);
+  });
 });
 
 test("denials fire once and are over after an hour without more", () => {

@@ -103,6 +103,27 @@ describe("large answers", () => {
     else expect(await unzipped(zipped)).toContain("license_feature_seats_used{");
   });
 
+  test("history, as the worker made it", async () => {
+    const csv = `id,user\r\n${"1,ada\r\n".repeat(1_000)}`;
+    const made = {
+      body: new TextEncoder().encode(csv),
+      headers: { "content-type": "text/csv; charset=utf-8" },
+    };
+    const at = bench({ history: { query: () => Promise.resolve(made as never) } });
+    const answer = await at.get("/api/licenses/sessions?format=csv", { headers: GZIP });
+    expect(answer.headers.get("content-encoding")).toBe("gzip");
+    expect(await unzipped(answer)).toBe(csv);
+  });
+
+  test("the words of a server's last poll", async () => {
+    const at = site();
+    const raw = { ...(await at.deps.collector.raw("eda")), stdout: new Uint8Array(5_000).fill(65) };
+    const loud = bench({ collector: { ...at.deps.collector, raw: () => raw as never } });
+    const answer = await loud.get("/api/licenses/servers/eda/raw", { key: loud.keys.admin, headers: GZIP });
+    expect(answer.headers.get("content-encoding")).toBe("gzip");
+    expect(JSON.parse(await unzipped(answer))).toMatchObject({ server: "eda", stdout: "A".repeat(5_000) });
+  });
+
   test("OpenMetrics, and /api/metrics where text is asked for", async () => {
     const at = site();
     const accept = "application/openmetrics-text;version=1.0.0";

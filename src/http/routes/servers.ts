@@ -9,6 +9,7 @@ import { encode, jsonAnswer } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { perPicture } from "../answers/fragments.ts";
+import { send } from "../answers/gzip.ts";
 import { knownServer, namedServers } from "../answers/known-servers.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
 import { sortable } from "../answers/order.ts";
@@ -109,10 +110,10 @@ export function serverRoutes(
     )
     .get(
       "/api/licenses/servers/:id/raw",
-      async ({ params }) => {
+      async ({ request, params }) => {
         const { unparsedLines, unparsed, lastPollAt } = knownServer(live.snapshot(), params.id);
         const raw = await collector.raw(params.id);
-        return Response.json({
+        const words = {
           server: params.id,
           polledAt: raw === null ? null : iso(lastPollAt),
           argv: raw?.argv ?? null,
@@ -123,7 +124,8 @@ export function serverRoutes(
           truncated: raw?.truncated ?? null,
           unparsedLines,
           unparsed: unparsed.map(({ line, text }) => ({ line, text })),
-        });
+        };
+        return send(request, jsonAnswer(encode(JSON.stringify(words))));
       },
       documented({
         access: "raw",
