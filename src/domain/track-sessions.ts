@@ -45,16 +45,30 @@ export interface SessionChanges {
 
 export const NO_TRACKING: Tracking = { features: new Map(), begun: false };
 
-/** Takes up the sessions that an earlier process left open, and what its last picture says of the features. */
+/** When the sessions of a feature were ended because its server was taken out of the config, epoch ms. */
+export interface Released {
+  readonly daemon: string;
+  readonly feature: string;
+  readonly endedAt: number;
+}
+
+/**
+ * Takes up the sessions that an earlier process left open, and what its last picture says of the features. What was
+ * ended with its server's removal and is still held when the server is back begins anew: not before that end.
+ */
 export function resumeTracking(
   open: readonly Session[],
   begun: boolean,
   pictured: readonly FeaturePicture[],
+  released: readonly Released[] = [],
 ): Tracking {
   const features = new Map<string, FeatureTracking>();
+  for (const { daemon, feature, endedAt } of released)
+    features.set(featureKey(daemon, feature), nobody(endedAt));
   for (const feature of pictured) {
     const readAt = wholeAt(feature);
-    if (readAt !== null) features.set(featureKey(feature.daemon, feature.name), nobody(readAt));
+    const key = featureKey(feature.daemon, feature.name);
+    if (readAt !== null) features.set(key, nobody(Math.max(readAt, features.get(key)?.readAt ?? 0)));
   }
   for (const [key, sessions] of group(open, ({ daemon, feature }) => featureKey(daemon, feature))) {
     features.set(key, {
@@ -78,6 +92,16 @@ function nobody(readAt: number | null): FeatureTracking {
 /** Every open session, in the order of their features. */
 export function openSessions(tracking: Tracking): Session[] {
   return [...tracking.features.values()].flatMap((feature) => feature.open.map(({ session }) => session));
+}
+
+/**
+ * Ends what is open of a server that is no longer configured: nobody looks any more. Each ends when it was last seen.
+ */
+export function releaseAll(tracking: Tracking): SessionChanges {
+  const closed = openSessions(tracking).map(
+    (session): Session => ({ ...session, endedAt: session.lastSeenAt, endReason: "unobserved" }),
+  );
+  return { opened: [], closed, changed: [], announce: false };
 }
 
 /** What one poll means for the seats of its server. */

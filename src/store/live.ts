@@ -81,8 +81,52 @@ export function createLive({ store, commit, servers, recorder, clock, timers, lo
     const loaded = stored.load();
     pictures = new Map(configured.map((server) => [server.id, restored(server, loaded.get(server.id))]));
     for (const picture of pictures.values()) tracker.resume(picture);
+    attempt(() => releaseFormer(loaded));
     publish([]);
     arm();
+  }
+
+  /** Ends what servers left open that were taken out of the config while no process ran. */
+  function releaseFormer(loaded: ReadonlyMap<string, ServerPicture>): void {
+    for (const id of tracker.withSessions()) {
+      if (pictures.has(id)) continue;
+      tracker.resume(loaded.get(id) ?? { server: { id }, collectedAt: null, features: null });
+      release(id);
+    }
+  }
+
+  /** Ends the open sessions of a server that is not configured (any more). */
+  function release(id: string): void {
+    const changes = tracker.release(id);
+    if (changes !== null) {
+      store.transaction(() => tracker.write(changes));
+      log.info("Sessions of a server that is no longer configured were ended", {
+        ...{ server: id, sessions: changes.closed.length },
+      });
+    }
+    tracker.forget(id);
+  }
+
+  /** Behind the poll that may still be under way. */
+  function releaseInTurn(id: string): void {
+    const turn = async () => {
+      // A site may take out many at once: others get the event loop between them.
+      await new Promise<void>((resume) => setImmediate(resume));
+      // It may be back by now.
+      if (!pictures.has(id)) attempt(() => release(id));
+    };
+    inTurn(id, turn).catch(() => {});
+  }
+
+  /** Polls of one server, and what ends them, one after the other. */
+  function inTurn<T>(id: string, turn: () => Promise<T>): Promise<T> {
+    const done = (running.get(id) ?? Promise.resolve()).then(turn, turn);
+    running.set(id, done);
+    const forget = () => {
+      if (running.get(id) === done) running.delete(id);
+    };
+    done.then(forget, forget);
+    return done;
   }
 
   function note(): void {
@@ -209,15 +253,7 @@ export function createLive({ store, commit, servers, recorder, clock, timers, lo
     snapshot: () => snapshot,
 
     record(outcome, nextPollAt) {
-      const id = outcome.serverId;
-      const turn = () => take(outcome, nextPollAt);
-      const done = (running.get(id) ?? Promise.resolve()).then(turn, turn);
-      running.set(id, done);
-      const forget = () => {
-        if (running.get(id) === done) running.delete(id);
-      };
-      done.then(forget, forget);
-      return done;
+      return inTurn(outcome.serverId, () => take(outcome, nextPollAt));
     },
 
     setServers(next) {
@@ -239,6 +275,7 @@ export function createLive({ store, commit, servers, recorder, clock, timers, lo
       const changed = [...pictures.values()]
         .map((after) => ({ before: before.get(after.server.id) ?? null, after }))
         .filter((change) => change.before !== change.after);
+      for (const id of before.keys()) if (!pictures.has(id)) releaseInTurn(id);
       publish(changed);
       arm();
     },

@@ -1,6 +1,6 @@
 import { and, asc, eq, isNull, sql } from "drizzle-orm";
 import type { Session } from "../domain/session.ts";
-import type { SessionChanges } from "../domain/track-sessions.ts";
+import type { Released, SessionChanges } from "../domain/track-sessions.ts";
 import { createSessionDayDrop } from "./days/drop.ts";
 import { deleteStep } from "./delete-step.ts";
 import { createMarks } from "./event-marks.ts";
@@ -14,6 +14,12 @@ export interface Sessions {
   open(serverId: string): Session[];
   /** Writes what a poll changed; runs in the caller's transaction. */
   write(changes: SessionChanges): void;
+  /** When a server was read last, epoch ms. */
+  lastReading(serverId: string): number | null;
+  /** Servers with open sessions. */
+  openServers(): readonly string[];
+  /** Features of a server whose last session was ended with the server's removal. */
+  released(serverId: string): readonly Released[];
   /** Deletes one step of the sessions that ended before an instant, and notes it; answers how many. */
   retainStep(endedBefore: number): number;
 }
@@ -68,6 +74,19 @@ export function createSessions(store: Store): Sessions {
   const marks = createMarks(store);
   const dropDay = createSessionDayDrop(store);
 
+  const lastReading = store.sqlite.query<{ readAt: number | null }, [string]>(
+    "SELECT max(read_at) AS readAt FROM coverage WHERE server_id = ?",
+  );
+  const openServers = store.sqlite.query<{ id: string }, []>(
+    "SELECT DISTINCT server_id AS id FROM sessions WHERE ended_at IS NULL",
+  );
+  const lastEnds = store.sqlite.query<LastEnd, [string]>(
+    `SELECT daemon, feature, id, ended_at AS endedAt, end_reason AS endReason, last_seen_at AS lastSeenAt
+     FROM (SELECT (SELECT id FROM sessions WHERE server_id = ?1
+         AND daemon = history_features.daemon AND feature = name AND ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT 1) AS last
+       FROM history_features WHERE server_id = ?1) JOIN sessions ON id = last`,
+  );
+
   return {
     nextId: () => ++last,
     open: (serverId) =>
@@ -79,6 +98,13 @@ export function createSessions(store: Store): Sessions {
           .orderBy(asc(sessions.id))
           .all(),
       ).map(({ serverId: server, ...row }) => ({ ...row, server })),
+    lastReading: (serverId) => read(() => lastReading.get(serverId)?.readAt ?? null),
+    openServers: () => read(() => openServers.all().map(({ id }) => id)),
+    released: (serverId) =>
+      read(() => lastEnds.all(serverId)).filter(
+        ({ id, endedAt, endReason, lastSeenAt }) =>
+          id > 0 && endReason === "unobserved" && endedAt === lastSeenAt,
+      ),
     write({ opened, closed, changed }) {
       for (const session of opened) insert.run({ ...session });
       for (const session of [...changed, ...closed]) {
@@ -93,4 +119,10 @@ export function createSessions(store: Store): Sessions {
         return changes || dropDay(endedBefore);
       }),
   };
+}
+
+interface LastEnd extends Released {
+  readonly id: number;
+  readonly endReason: string | null;
+  readonly lastSeenAt: number;
 }

@@ -3,6 +3,7 @@ import type { ServerPicture } from "../domain/picture.ts";
 import { seatKey } from "../domain/session.ts";
 import {
   NO_TRACKING,
+  releaseAll,
   resumeTracking,
   type SessionChanges,
   type Tracked,
@@ -15,10 +16,22 @@ import { createSessions } from "./sessions.ts";
 /** How long a comparison may hold the event loop. */
 const SLICE_MS = 4;
 
+/** Of features that nothing is known of (null), each open session was last seen when its server was last read. */
+export interface LastPicture extends Pick<ServerPicture, "collectedAt"> {
+  readonly server: { readonly id: string };
+  readonly features: ServerPicture["features"] | null;
+}
+
 /** The seats of all servers between polls, and their sessions in the store. */
 export interface Tracker {
   /** Takes up what is stored of a server that appears, beside its last picture. */
-  resume(picture: ServerPicture): void;
+  resume(picture: LastPicture): void;
+  /** What ends because a server is no longer configured; null = nothing is open. */
+  release(serverId: string): SessionChanges | null;
+  /** Ends the tracking of a server, when what its release ends is stored. */
+  forget(serverId: string): void;
+  /** Servers with open sessions in the store. */
+  withSessions(): readonly string[];
   /** Compares a new picture with the open sessions, in slices. Polls of one server come one after the other. */
   track(picture: ServerPicture): Promise<Tracked>;
   /** Stores what changed; runs in the caller's transaction. */
@@ -30,13 +43,25 @@ export function createTracker(store: Store): Tracker {
   const known = new Map<string, Tracking>();
   return {
     resume(picture) {
-      const seen = lastSeen(picture);
-      const open = sessions.open(picture.server.id).map((session) => {
-        const at = seen.get(`${featureKey(session.daemon, session.feature)}\0${seatKey(session)}`);
+      const { id } = picture.server;
+      const seen = picture.features === null ? null : lastSeen(picture.features);
+      const readAt = seen === null ? sessions.lastReading(id) : null;
+      const open = sessions.open(id).map((session) => {
+        const key = `${featureKey(session.daemon, session.feature)}\0${seatKey(session)}`;
+        const at = seen === null ? (readAt ?? undefined) : seen.get(key);
         return at !== undefined && at > session.lastSeenAt ? { ...session, lastSeenAt: at } : session;
       });
-      known.set(picture.server.id, resumeTracking(open, picture.collectedAt !== null, picture.features));
+      const released = open.length === 0 ? sessions.released(id) : [];
+      known.set(id, resumeTracking(open, picture.collectedAt !== null, picture.features ?? [], released));
     },
+    release(id) {
+      const tracking = known.get(id);
+      if (tracking === undefined) return null;
+      const changes = releaseAll(tracking);
+      return changes.closed.length === 0 ? null : changes;
+    },
+    forget: (id) => void known.delete(id),
+    withSessions: sessions.openServers,
     async track(picture) {
       const { id } = picture.server;
       const steps = trackSessions(known.get(id) ?? NO_TRACKING, picture, sessions.nextId);
@@ -57,7 +82,7 @@ export function createTracker(store: Store): Tracker {
 }
 
 /** An open session's row does not follow every poll: the last picture knows which seats were there, and when. */
-function lastSeen({ features }: ServerPicture): Map<string, number> {
+function lastSeen(features: ServerPicture["features"]): Map<string, number> {
   const seen = new Map<string, number>();
   for (const { daemon, name, collectedAt, checkouts } of features) {
     if (collectedAt === null) continue;

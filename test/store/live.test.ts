@@ -75,7 +75,7 @@ describe("a start", () => {
     const [eda] = live.snapshot().servers;
     expect(eda).toMatchObject({ server: renamed, collectedAt: a.NOON, nextPollAt: null });
     expect(eda?.features).toEqual(known.features.map((feature) => ({ ...feature, state: "stale" })));
-    expect(log.lines).toEqual([]);
+    expect(log.lines.filter(({ level }) => level !== "info")).toEqual([]);
   });
 
   test("shows nothing old when the server became another manager's", async () => {
@@ -306,6 +306,123 @@ describe("a reload", () => {
     expect(seen.map(({ id, firstSeen, lastConfigured }) => [id, firstSeen, lastConfigured])).toEqual([
       ["a", a.NOON, a.NOON + 500],
       ["b", a.NOON, a.NOON + 1_000],
+    ]);
+  });
+});
+
+describe("a server that is taken out of the config", () => {
+  const MINUTE = 60_000;
+  const seat = (user: string, startedAt: number | null = null) =>
+    a.checkout({ user, handle: user, startedAt });
+  const poll = (at: number, checkouts: ReturnType<typeof seat>[], more: { serverId?: string } = {}) =>
+    a.outcome({
+      ...{ startedAt: at - 100, finishedAt: at, ...more },
+      reading: a.reading({
+        features: [a.feature({ name: "solver", total: 9, used: checkouts.length, checkouts })],
+      }),
+    });
+  const sessionsIn = (store: Store) =>
+    store.sqlite
+      .query<Record<string, unknown>, []>(
+        `SELECT user, began_at AS beganAt, last_seen_at AS seenAt, ended_at AS endedAt, end_reason AS reason
+         FROM sessions ORDER BY id`,
+      )
+      .all();
+  const EDA = a.server();
+  const CAD = a.server({ id: "cad" });
+
+  test("by a reload has its sessions end when they were last seen, and no other's", async () => {
+    const { live, store, told, log } = make([EDA, CAD]);
+    await live.record(poll(a.NOON, [seat("ada")]), null);
+    await live.record(poll(a.NOON, [seat("eve")], { serverId: "cad" }), null);
+    await live.record(poll(a.NOON + MINUTE, [seat("ada"), seat("bob")]), null);
+    told.length = 0;
+    live.setServers([CAD]);
+    await live.stop();
+    const end = { seenAt: a.NOON + MINUTE, endedAt: a.NOON + MINUTE, reason: "unobserved" };
+    expect(sessionsIn(store)).toEqual([
+      { user: "ada", beganAt: a.NOON, ...end },
+      { user: "eve", beganAt: a.NOON, seenAt: a.NOON, endedAt: null, reason: null },
+      { user: "bob", beganAt: a.NOON + MINUTE, ...end },
+    ]);
+    // Nobody gave anything back.
+    expect(told).toEqual([]);
+    expect(log.lines.map(({ fields }) => fields)).toContainEqual({ server: "eda", sessions: 2 });
+  });
+
+  test("while a poll is under way leaves nothing open", async () => {
+    const { live, store } = make([EDA]);
+    const first = live.record(poll(a.NOON, [seat("ada")]), null);
+    live.setServers([]);
+    await first;
+    await live.stop();
+    expect(sessionsIn(store).filter(({ endedAt }) => endedAt === null)).toEqual([]);
+  });
+
+  test("and is back at once goes on", async () => {
+    const { live, store } = make([EDA]);
+    await live.record(poll(a.NOON, [seat("ada")]), null);
+    live.setServers([]);
+    live.setServers([EDA]);
+    await live.record(poll(a.NOON + MINUTE, [seat("ada")]), null);
+    await live.record(poll(a.NOON + 2 * MINUTE, []), null);
+    await live.stop();
+    expect(sessionsIn(store)).toEqual([
+      {
+        ...{ user: "ada", beganAt: a.NOON, seenAt: a.NOON + MINUTE },
+        ...{ endedAt: a.NOON + 2 * MINUTE, reason: "checkin" },
+      },
+    ]);
+  });
+
+  test.each(["as the picture knows", "as the last reading was, without a picture"])(
+    "while no process runs has its sessions end at the next start, %s",
+    async (how) => {
+      const first = make([EDA]);
+      await first.live.record(poll(a.NOON, [seat("ada")]), null);
+      await first.live.record(poll(a.NOON + 5 * MINUTE, [seat("ada")]), null);
+      await first.live.stop();
+      if (how.includes("without")) {
+        first.store.sqlite.run("DELETE FROM pictures");
+        first.store.sqlite.run("INSERT INTO coverage VALUES ('eda', ?1, ?2, ?2, 1)", [
+          a.NOON,
+          a.NOON + 5 * MINUTE,
+        ]);
+      }
+      first.store.close();
+      const { store } = make([CAD], open(first.store.directory));
+      const seenAt = a.NOON + 5 * MINUTE;
+      expect(sessionsIn(store)).toEqual([
+        { user: "ada", beganAt: a.NOON, seenAt, endedAt: seenAt, reason: "unobserved" },
+      ]);
+    },
+  );
+
+  test.each([false, true])("and added again counts nobody twice (another process: %p)", async (restarted) => {
+    // Both have held their seats since long before.
+    const held = [seat("ada", a.NOON - 90 * MINUTE), seat("bob", a.NOON - 30 * MINUTE)];
+    const first = make([EDA]);
+    first.store.sqlite.run(
+      "INSERT INTO history_features (server_id, daemon, name) VALUES ('eda', ?, 'solver')",
+      [a.feature().daemon],
+    );
+    await first.live.record(poll(a.NOON, held), null);
+    first.live.setServers([]);
+    await first.live.stop();
+    if (restarted) first.store.close();
+    const { live, store } = restarted ? make([], open(first.store.directory)) : first;
+    live.setServers([EDA]);
+    const back = a.NOON + 60 * MINUTE;
+    await live.record(poll(back, [...held, seat("eve", back - MINUTE)]), null);
+    await live.stop();
+    const ended = { seenAt: a.NOON, endedAt: a.NOON, reason: "unobserved" };
+    const open_ = { seenAt: back, endedAt: null, reason: null };
+    expect(sessionsIn(store)).toEqual([
+      { user: "ada", beganAt: a.NOON - 90 * MINUTE, ...ended },
+      { user: "bob", beganAt: a.NOON - 30 * MINUTE, ...ended },
+      { user: "ada", beganAt: back, ...open_ },
+      { user: "bob", beganAt: back, ...open_ },
+      { user: "eve", beganAt: back - MINUTE, ...open_ },
     ]);
   });
 });
