@@ -2,7 +2,6 @@ import type { Clock } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
 import { type Bus, createBus, type Timers } from "../events/bus.ts";
 import { createIds } from "../events/ids.ts";
-import { isBusy } from "../store/busy.ts";
 import { createEvents, type Events } from "../store/events.ts";
 import type { Store } from "../store/open.ts";
 import type { LogSink } from "../system/log.ts";
@@ -59,7 +58,7 @@ export function createEventRoom(store: Store, clock: Clock, log: Log): EventRoom
       },
     },
     timers: busTimers,
-    busy: { isBusy, patienceMs: store.busy.patienceMs },
+    isWorthWaiting: store.busy.isWorthWaiting,
     onStore(state, cause) {
       if (state === "working") log.info("Events are stored again");
       else

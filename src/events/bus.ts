@@ -60,8 +60,8 @@ export interface BusDeps {
   readonly ids: Ids;
   readonly sink: EventSink;
   readonly timers: Timers;
-  /** Whether a failure passes by itself, and for how long a group waits for that before it is told without being stored. */
-  readonly busy?: { isBusy(error: unknown): boolean; patienceMs(): number };
+  /** Whether a group that failed is to be tried again, because the store is busy; else it is told without being stored. */
+  readonly isWorthWaiting?: (error: unknown) => boolean;
   /** Told when the store fails and when it works again: once each, never per event. */
   readonly onStore: (state: "failing" | "working", cause: unknown) => void;
 }
@@ -77,12 +77,10 @@ interface Item {
  * Ids are given when an event is queued and the queue is emptied in order, so that whoever saw id n has seen
  * every event before it. The cost of a commit is shared by all that came within {@link GROUP_COMMIT_MS}.
  */
-export function createBus({ ids, sink, timers, busy, onStore }: BusDeps): Bus {
+export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onStore }: BusDeps): Bus {
   let queue: Item[] = [];
   let timer: unknown = null;
   let failing = false;
-  /** How long the store has been busy. */
-  let waitedMs = 0;
   let lastPublished = ids.last();
   const holes = createHoles();
   const listeners = new Set<(batch: readonly Published[]) => void>();
@@ -122,10 +120,6 @@ export function createBus({ ids, sink, timers, busy, onStore }: BusDeps): Bus {
     }
   };
 
-  /** Once it has waited in vain, nothing waits again until the store works. */
-  const isWorthWaiting = (error: unknown) =>
-    busy !== undefined && !failing && busy.isBusy(error) && waitedMs < busy.patienceMs();
-
   /**
    * Commits a group; when that fails, its facts one by one, so that one bad item takes no other with it.
    * Null = it `mayWait`, and is to be tried again.
@@ -136,7 +130,6 @@ export function createBus({ ids, sink, timers, busy, onStore }: BusDeps): Bus {
     let works = holes.list.length > 0 || items.some(hasToBeStored);
     let error = tryWrite(items);
     if (error !== null && mayWait && isWorthWaiting(error)) return null;
-    waitedMs = 0;
     if (error === null) {
       for (const { events, done } of items) {
         told.push(...events);
@@ -172,7 +165,6 @@ export function createBus({ ids, sink, timers, busy, onStore }: BusDeps): Bus {
         queue = items.concat(queue);
         // What failed may have said so by an event.
         if (timer !== null) timers.clear(timer);
-        waitedMs += BUSY_RETRY_MS;
         timer = timers.set(flushWhenFree, BUSY_RETRY_MS);
         return;
       }

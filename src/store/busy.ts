@@ -24,6 +24,8 @@ export interface BusyWait {
   isTrouble(): boolean;
   /** How long to try again; 0 = now or never. */
   patienceMs(): number;
+  /** Whether this is a failure that passes by itself, and the lock has not been held for longer than that yet. */
+  isWorthWaiting(error: unknown): boolean;
   /** The process ends: what is written now waits itself, all of it together for some seconds. */
   ending(): void;
 }
@@ -43,6 +45,7 @@ export function createBusyWait(
   let isTold = false;
 
   const isTrouble = () => waitMs === null || (since !== null && now() - since >= TROUBLE_MS);
+  const patienceMs = () => (wanted === null || wanted !== waitMs ? 0 : PATIENCE_MS);
   const tell = () => {
     if (waitMs === null || isTold === isTrouble()) return;
     isTold = !isTold;
@@ -74,7 +77,8 @@ export function createBusyWait(
     },
     // Without trying again one failure is trouble: it has waited.
     isTrouble,
-    patienceMs: () => (wanted === null || wanted !== waitMs ? 0 : PATIENCE_MS),
+    patienceMs,
+    isWorthWaiting: (error) => isBusy(error) && (since === null ? 0 : now() - since) < patienceMs(),
     ending() {
       if (wanted === null) return;
       wanted = LAST_WAIT_MS;

@@ -41,7 +41,7 @@ export interface Store {
   /** Bytes of the database with its write-ahead log. */
   sizeBytes(): number;
   checkDatabase(): DatabaseCheck;
-  readonly busy: Pick<BusyWait, "patienceMs" | "ending">;
+  readonly busy: Pick<BusyWait, "patienceMs" | "isWorthWaiting" | "ending">;
   /** Notes damage (`CORRUPT`) that another connection met and that was confirmed, as if a query here had. */
   metDamage(error: StoreError): void;
   /**

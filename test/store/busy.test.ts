@@ -61,8 +61,18 @@ describe("while another program has the database locked", () => {
     expect(busy.isTrouble()).toBe(false);
     expect(log.lines.map(({ level }) => level)).toEqual(["warn", "info"]);
     expect(busy.patienceMs()).toBeGreaterThan(20_000);
+    expect(busy.isWorthWaiting(full)).toBe(false);
+    write(locked);
+    expect(busy.isWorthWaiting(locked)).toBe(true);
+    clock.now += busy.patienceMs();
+    write(locked);
+    expect(busy.isWorthWaiting(locked)).toBe(false);
+    write();
+    expect(busy.isWorthWaiting(locked)).toBe(true);
     busy.ending();
-    expect(busy.patienceMs()).toBe(0);
+    expect({ patience: busy.patienceMs(), worth: busy.isWorthWaiting(locked) }).toEqual({
+      ...{ patience: 0, worth: false },
+    });
   });
 
   test("the last writes wait long, all of them together once", () => {
