@@ -66,7 +66,13 @@ Examples:
 /** `systemctl reload` asks this first: a config that it passes is one that the running daemon takes. */
 async function checkConfigOnly(command: Command, io: CommandIo): Promise<void> {
   const found = await readConfig(command, io);
-  if (found === null || found.config.http.tls === null) return;
+  if (found === null) return;
+  // systemd tells ExecReload= which daemon is meant: one that has a config would refuse to go on without.
+  if (found.file === null && io.env.MAINPID !== undefined) {
+    const { DEFAULT_CONFIG_FILE } = await import("../config/find.ts");
+    return fail(io, `there is no config file ${DEFAULT_CONFIG_FILE}: the daemon goes on as it is`);
+  }
+  if (found.config.http.tls === null) return;
   const { credentialOfPath } = await import("../config/credentials.ts");
   const { cert, key } = found.config.http.tls;
   // What the unit hands over stays what it was when the service started, and is hidden from this command.

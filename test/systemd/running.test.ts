@@ -4,6 +4,7 @@ import { BASE, until } from "./machine.ts";
 import {
   allRead,
   BUSY,
+  CONFIG,
   configure,
   createKey,
   dropIn,
@@ -53,6 +54,17 @@ describe.skipIf(BASE === undefined)("the running service", () => {
     expect(await mainPid(machine)).toBe(pid);
     const { ActiveState, NRestarts } = await show(machine, "ActiveState", "NRestarts");
     expect({ ActiveState, NRestarts }).toEqual({ ActiveState: "active", NRestarts: "0" });
+  });
+
+  test("`systemctl reload` without a config file fails too: the defaults know no server", async () => {
+    const before = await mark(machine);
+    await machine.sh(`mv ${CONFIG} ${CONFIG}.away`);
+    expect((await machine.run("systemctl reload licmond")).exitCode).not.toBe(0);
+    await machine.sh(`mv ${CONFIG}.away ${CONFIG}`);
+    const said = (await journal(machine, before)).map(({ MESSAGE }) => MESSAGE).join("\n");
+    expect(said).toContain(`there is no config file ${CONFIG}`);
+    expect(await serverIds()).toEqual(["cae", "eda", "plm"]);
+    await machine.sh("systemctl reload licmond");
   });
 
   test("`systemctl reload` with a bad config fails and says why; what runs stays", async () => {
