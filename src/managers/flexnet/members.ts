@@ -33,10 +33,16 @@ export function parseMemberStatus(trimmed: string): MemberStatus | null {
 
 const SPEC = "License server status:";
 
+/** A member as it was asked for. */
+export interface NamedMember {
+  readonly host: string;
+  readonly port: number | null;
+}
+
 /** The members that `License server status: port@host,…` names; null when the line is none. */
-export function parseSpec(trimmed: string): { host: string; port: number | null }[] | null {
+export function parseSpec(trimmed: string): NamedMember[] | null {
   if (!trimmed.startsWith(SPEC)) return null;
-  const members: { host: string; port: number | null }[] = [];
+  const members: NamedMember[] = [];
   for (const part of trimmed.slice(SPEC.length).split(",")) {
     const text = trimBlanks(part);
     const at = text.lastIndexOf("@");
@@ -50,7 +56,8 @@ export function parseSpec(trimmed: string): { host: string; port: number | null 
 
 /** Collects the members of an output: every spelling of a host is one member, its best status wins. */
 export interface Members {
-  named(host: string, port: number | null): void;
+  /** A server's part of the output begins: the members that were asked for, of which lines of their own follow. */
+  asked(spec: readonly NamedMember[]): void;
   status(line: MemberStatus): void;
   /** Nobody answered: members of which nothing is known are down. */
   unanswered(error: ToolError): void;
@@ -61,10 +68,16 @@ type Draft = { -readonly [Key in keyof MemberReading]: MemberReading[Key] };
 
 const RANK: Readonly<Record<PartStatus, number>> = { unknown: 0, down: 1, up: 2 };
 
+/** A server has three at the most; the bound keeps the time linear whatever an output names. */
+const MAX_STRANGERS = 16;
+
 export function createMembers(): Members {
   const members: Draft[] = [];
   const byHost = new Map<string, Draft>();
   const byLabel = new Map<string, Draft[]>();
+  /** Of the part that is being read: members new by its spec, and those new by a line of their own. */
+  let named: Draft[] = [];
+  let strangers: Draft[] = [];
 
   function find(host: string): Draft | undefined {
     const key = host.toLowerCase();
@@ -78,24 +91,70 @@ export function createMembers(): Members {
     return other !== undefined && (label === key || label === other.host.toLowerCase()) ? other : undefined;
   }
 
-  function findOrAdd(host: string): Draft {
+  function learn(member: Draft): void {
+    const key = member.host.toLowerCase();
+    byHost.set(key, member);
+    const label = firstLabel(key);
+    if (label !== null) byLabel.set(label, [...(byLabel.get(label) ?? []).slice(0, 1), member]);
+  }
+
+  function forget(member: Draft): void {
+    const key = member.host.toLowerCase();
+    // It came a few lines ago.
+    members.splice(members.lastIndexOf(member), 1);
+    byHost.delete(key);
+    const label = firstLabel(key);
+    const others = label === null ? undefined : byLabel.get(label);
+    if (label !== null && others !== undefined)
+      byLabel.set(
+        label,
+        others.filter((other) => other !== member),
+      );
+  }
+
+  function findOrAdd(host: string, fresh: Draft[]): Draft {
     const found = find(host);
     if (found !== undefined) return found;
     const member: Draft = { host, port: null, status: "unknown", master: false, version: null, error: null };
     members.push(member);
-    byHost.set(host.toLowerCase(), member);
-    const label = firstLabel(host.toLowerCase());
-    if (label !== null) byLabel.set(label, [...(byLabel.get(label) ?? []).slice(0, 1), member]);
+    fresh.push(member);
+    learn(member);
     return member;
   }
 
+  /**
+   * Who is asked by an alias or an address answers by a name of its own. As many silent names as strangers are the
+   * same hosts, in their order; fewer names than strangers, and all of them silent, only lead to these.
+   */
+  function introduce(): void {
+    const silent = named.filter(({ status, error }) => status === "unknown" && error === null);
+    const [first] = silent;
+    const few = strangers.length <= MAX_STRANGERS;
+    const leads = silent.length === named.length && silent.length < strangers.length;
+    if (few && silent.length === strangers.length) {
+      for (const [index, member] of silent.entries()) {
+        const stranger = strangers[index];
+        if (stranger === undefined) continue;
+        forget(stranger);
+        Object.assign(member, { ...stranger, port: stranger.port ?? member.port });
+        learn(member);
+      }
+    } else if (few && leads && first !== undefined) {
+      const samePort = silent.every(({ port }) => port === first.port);
+      for (const stranger of strangers) stranger.port ??= samePort ? first.port : null;
+      silent.forEach(forget);
+    }
+    named = [];
+    strangers = [];
+  }
+
   return {
-    named(host, port) {
-      const member = findOrAdd(host);
-      member.port ??= port;
+    asked(spec) {
+      introduce();
+      for (const { host, port } of spec) findOrAdd(host, named).port ??= port;
     },
     status(line) {
-      const member = findOrAdd(line.host);
+      const member = findOrAdd(line.host, strangers);
       member.master ||= line.master;
       if (RANK[line.status] < RANK[member.status]) return;
       const better = RANK[line.status] > RANK[member.status];
@@ -110,7 +169,10 @@ export function createMembers(): Members {
         member.error = error;
       }
     },
-    list: () => members.map((member) => ({ ...member })),
+    list() {
+      introduce();
+      return members.map((member) => ({ ...member }));
+    },
   };
 }
 

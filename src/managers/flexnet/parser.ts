@@ -117,7 +117,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     const spec = parseSpec(trimmed);
     if (spec !== null) {
       restart("members");
-      for (const { host, port } of spec) members.named(host, port);
+      members.asked(spec);
       return true;
     }
     const version = TOOL_VERSION.exec(trimmed);

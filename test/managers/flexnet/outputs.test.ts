@@ -387,6 +387,57 @@ describe("shapes that other parsers trip over", () => {
     ]);
   });
 
+  describe("a server that was asked by another name than its own", () => {
+    const asked = (spec: string, ...lines: string[]) =>
+      readText(
+        around([])
+          .replace("License server status: 27000@lic", `License server status: ${spec}`)
+          .replace(/^lic: .*$/m, lines.join("\n")),
+      ).members.map(({ host, port, status }) => [host, port, status]);
+    const up = (host: string) => `${host}: license server UP v11.1`;
+
+    test.each(["27001@10.0.0.7", "27001@licenses.example"])("%s is one member, by its own name", (spec) => {
+      expect(asked(spec, "lic01: license server UP (MASTER) v11.16.2")).toEqual([["lic01", 27001, "up"]]);
+    });
+
+    test("of a triad they are paired in their order", () => {
+      expect(
+        asked(
+          "1@alias1,2@b,3@alias3",
+          up("a"),
+          up("b"),
+          "c: Cannot connect to license server system. (-15,570)",
+        ),
+      ).toEqual([
+        ["a", 1, "up"],
+        ["b", 2, "up"],
+        ["c", 3, "down"],
+      ]);
+    });
+
+    test("one name for a whole triad stands for none of its members", () => {
+      expect(asked("27000@triad.example", up("a"), up("b"), up("c"))).toEqual([
+        ["a", 27000, "up"],
+        ["b", 27000, "up"],
+        ["c", 27000, "up"],
+      ]);
+    });
+
+    test("whose line is missing stays unknown", () => {
+      expect(asked("1@a,2@b,3@c", up("a"), up("b"))).toEqual([
+        ["a", 1, "up"],
+        ["b", 2, "up"],
+        ["c", 3, "unknown"],
+      ]);
+      expect(asked("1@a,2@b,3@c", up("x"))).toEqual([
+        ["a", 1, "unknown"],
+        ["b", 2, "unknown"],
+        ["c", 3, "unknown"],
+        ["x", null, "up"],
+      ]);
+    });
+  });
+
   test("several servers in one output", () => {
     const reading = readText(fixture("two-servers"));
     expect(reading.unparsedLines).toBe(0);
