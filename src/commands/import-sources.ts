@@ -73,20 +73,6 @@ async function* unpacked(path: string, onRead?: (bytes: number) => void): AsyncG
   }
 }
 
-/** What came in on stdin: written now. */
-export function bytesSource(name: string, bytes: Uint8Array, now: number): LogSource {
-  return {
-    ...{ name, size: bytes.length, lastWrite: now },
-    async *pieces(onRead) {
-      for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
-        const piece = bytes.subarray(at, at + PIECE_BYTES);
-        onRead?.(piece.length);
-        yield piece;
-      }
-    },
-  };
-}
-
 /** What is wrong with a log, in words for an administrator; null when it can be read. */
 export async function problemOf(source: LogSource, zone: string): Promise<string | null> {
   for await (const piece of source.pieces()) {

@@ -25,6 +25,7 @@ export function registerImport(program: Command, io: CommandIo): void {
 Nothing is stored twice: a log may be imported again, also while the daemon runs. Of the time in which the daemon
 watched the server itself, its own sessions stand and those of the log are left out. What is older than
 retention.sessions keeps (400d by default) is left out, too, and counted: raise it first for logs of years.
+Logs are read where they lie; what comes by stdin is kept in the storage directory until it is imported.
 
 Examples:
   licmond import --server eda /var/log/flexnet/snps.log*
@@ -44,8 +45,9 @@ Examples:
       if (server.manager !== "flexnet")
         return usage(`"${server.id}" is no FlexNet server: only their debug logs can be read`);
       const logZone = options.timezone ?? server.timezone;
-      const sources = await openSources(files, logZone, io);
-      if (sources === null) return;
+      const opened = await openSources(files, logZone, found.config.storage.directory, io);
+      if (opened === null) return;
+      const { sources } = opened;
 
       const { importLogs } = await import("./import-log.ts");
       const { LogReadError } = await import("./import-sources.ts");
@@ -74,6 +76,8 @@ Examples:
         if (error instanceof StoreError) fail(io, `${error.message}. ${error.fix} ${afterwards}`);
         else if (error instanceof LogReadError) fail(io, `${error.message}. ${afterwards}`);
         else throw error;
+      } finally {
+        opened.close();
       }
     });
 }
@@ -82,14 +86,26 @@ Examples:
 async function openSources(
   files: readonly string[],
   logZone: string,
+  storage: string,
   io: CommandIo,
-): Promise<LogSource[] | null> {
-  const { bytesSource, fileSource, problemOf } = await import("./import-sources.ts");
+): Promise<{ readonly sources: readonly LogSource[]; close(): void } | null> {
+  const { fileSource, problemOf } = await import("./import-sources.ts");
+  const { keepStdin } = await import("./import-stdin.ts");
   const sources: LogSource[] = [];
+  const closes: (() => void)[] = [];
+  const close = () => {
+    for (const one of closes) one();
+  };
+  const ofStdin = async () => {
+    const tell = (message: string) => io.err(`licmond: ${message}\n`);
+    const kept = await keepStdin(io.stdinPieces(), storage, io.now(), tell);
+    closes.push(kept.close);
+    return kept.source;
+  };
   let bad = false;
   for (const file of files.length === 0 ? ["-"] : files) {
     try {
-      const source = file === "-" ? bytesSource("stdin", await io.stdin(), io.now()) : fileSource(file);
+      const source = file === "-" ? await ofStdin() : fileSource(file);
       const problem = await problemOf(source, logZone);
       if (problem === null) sources.push(source);
       else {
@@ -98,11 +114,19 @@ async function openSources(
       }
     } catch (error) {
       bad = true;
-      fail(io, `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+      fail(io, problemToRead(file, error));
     }
   }
-  if (bad) io.exitCode(EXIT_FAILURE);
-  return bad ? null : sources;
+  if (!bad) return { sources, close };
+  close();
+  io.exitCode(EXIT_FAILURE);
+  return null;
+}
+
+function problemToRead(file: string, error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof Error && error.name === "LogReadError") return message;
+  return `${file === "-" ? "stdin" : file} cannot be read: ${message}`;
 }
 
 /** The store, to itself where no daemon runs. */

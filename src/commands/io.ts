@@ -9,6 +9,8 @@ export interface CommandIo {
   readonly build: BuildInfo;
   /** Bytes of stdin, to its end. */
   stdin(): Promise<Uint8Array>;
+  /** The same piece by piece, as it comes: for what may be larger than memory. */
+  stdinPieces(): AsyncIterable<Uint8Array>;
   out(text: string): void;
   /**
    * Waits until all that was written so far is out of the process: who writes much must not pile it up. Rejects with
@@ -63,6 +65,7 @@ export function processIo(): CommandIo & { end(): Promise<never> } {
     env: process.env,
     build: buildInfo(),
     stdin: async () => new Uint8Array(await Bun.stdin.arrayBuffer()),
+    stdinPieces: () => Bun.stdin.stream(),
     out: (text) => write(process.stdout, text),
     flushed: async () => {
       await written;

@@ -26,6 +26,9 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     env: { PATH: process.env.PATH ?? "", ...options.env },
     build: { version, commit: "abc", bun: Bun.version },
     stdin: async () => (typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin),
+    async *stdinPieces() {
+      yield await io.stdin();
+    },
     out: (text) => {
       out += text;
     },

@@ -61,6 +61,7 @@ describe("commands of licmond in the text", () => {
     env: {},
     build: { version: "1.2.3", commit: "abc", bun: Bun.version },
     stdin: () => Promise.resolve(new Uint8Array()),
+    async *stdinPieces() {},
     ...{ out: nothing, err: nothing, exitCode: nothing },
     flushed: () => Promise.resolve(),
     now: Date.now,

@@ -12,6 +12,7 @@ export function manPage(version: string, epoch: number): string {
     env: {},
     build: { version, commit: null, bun: Bun.version },
     stdin: async () => new Uint8Array(),
+    async *stdinPieces() {},
     out: (text) => {
       shown += text;
     },
