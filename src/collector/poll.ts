@@ -34,6 +34,8 @@ export interface PollerDeps {
   /** Keeps the client hosts learnt over a restart; without it they are learnt anew. */
   readonly hosts?: HostsStore;
   readonly log?: Pick<Log, "warn">;
+  /** Whether somebody else wants the event loop now, so that polls must leave most of it; never when absent. */
+  readonly othersWant?: () => boolean;
 }
 
 /** Client hosts by server, oldest first. */
@@ -54,9 +56,9 @@ interface Memory {
  * the reading is kept with `cut` set, so that its server is `partial` and missing features go stale instead of away.
  */
 export function createPoller(deps: PollerDeps): Poller {
-  const { run, managerOf, measure, path, clock, maxBytes, hosts, log } = deps;
+  const { run, managerOf, measure, path, clock, maxBytes, hosts, log, othersWant = () => false } = deps;
   const memories = new Map<string, Memory>();
-  const turn = createTurns();
+  const turn = createTurns(othersWant);
 
   function memoryOf(serverId: string): Memory {
     const known = memories.get(serverId);

@@ -2,10 +2,11 @@
  * One turn of the event loop for each who asks, in the order in which they ask. When several tools end at the same
  * moment, what their outputs make of work is done one by one, and requests are answered between.
  *
- * After each turn the next one waits three times as long as that turn took: polls that come thick and fast then have a
- * quarter of the loop, and the rest is the requests'. While polls are few nobody waits, the rest is over long before.
+ * While others want the loop, each turn waits three times as long as the one before it took: polls that come thick and
+ * fast then have a quarter of the loop, and the rest is the requests'. Where nobody else wants it the polls have all of
+ * it, and while they are few none of them waits: the rest is over long before.
  */
-export function createTurns(deps: TurnsDeps = PROCESS): () => Promise<void> {
+export function createTurns(othersWant: () => boolean, deps: TurnsDeps = PROCESS): () => Promise<void> {
   const { now, afterLoop, rest } = deps;
   let last: Promise<void> = Promise.resolve();
   let restsUntil = 0;
@@ -13,7 +14,7 @@ export function createTurns(deps: TurnsDeps = PROCESS): () => Promise<void> {
   async function next(): Promise<void> {
     await afterLoop();
     const left = restsUntil - now();
-    if (left > 0) await rest(left);
+    if (left > 0 && othersWant()) await rest(left);
     const begunAt = now();
     // Asked for before the caller goes on: it is over when what the caller does at once is done.
     void afterLoop().then(() => {

@@ -27,16 +27,22 @@ export interface CollectorRoomDeps {
   readonly log: LogOf;
   readonly run: CommandRunner["run"];
   readonly record: Live["record"];
+  /** Milliseconds since somebody asked the daemon for something over HTTP. */
+  readonly unaskedMs: () => number;
 }
+
+/** For so long after a request polls leave most of the event loop: who asks may ask again, as often as he is answered. */
+const ASKED_LATELY_MS = 100;
 
 /** Polls on a schedule, and commands that people ask for. */
 export function createCollectorRoom(deps: CollectorRoomDeps) {
-  const { config, environment, store, clock, log, run, record } = deps;
+  const { config, environment, store, clock, log, run, record, unaskedMs } = deps;
   const path = environment.PATH ?? "";
   const poller = createPoller({
     ...{ run, managerOf, path, clock, log: log("collector") },
     measure: createReachability(),
     hosts: createKnownHostsStore({ store, log: log("store") }),
+    othersWant: () => unaskedMs() < ASKED_LATELY_MS,
   });
   const collector = createCollector({
     ...{ servers: config().servers, clock, timers: systemTimers, log: log("collector") },

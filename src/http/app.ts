@@ -69,7 +69,7 @@ const SOCKETS = {
  */
 export function createApp(deps: HttpDeps, counters: RequestCounters = createRequestCounters()) {
   const table = createRouteTable(() => app.routes);
-  const exchanges = createExchanges(table.find);
+  const exchanges = createExchanges(table.find, counters.begun);
   const log = deps.log("http");
   const auth = deps.log("auth");
   const { clock, keys, quotas } = deps;

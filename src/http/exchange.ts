@@ -30,7 +30,10 @@ export interface Exchanges {
   find(request: Request): Exchange | undefined;
 }
 
-export function createExchanges(findRoute: (path: string) => KnownRoute | null): Exchanges {
+export function createExchanges(
+  findRoute: (path: string) => KnownRoute | null,
+  onOpen: () => void = () => {},
+): Exchanges {
   const underWay = new WeakMap<Request, Exchange>();
   return {
     open(request, id) {
@@ -43,6 +46,7 @@ export function createExchanges(findRoute: (path: string) => KnownRoute | null):
         headers: { "x-request-id": id },
       };
       underWay.set(request, exchange);
+      onOpen();
       return exchange;
     },
     of(request) {

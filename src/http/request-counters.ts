@@ -18,8 +18,13 @@ export interface CountedAnswer {
   readonly durationMs: number | null;
 }
 
-/** Requests answered since the start. */
+/** Requests since the start. */
 export interface RequestCounters {
+  /** A request has come. */
+  begun(): void;
+  /** Milliseconds since the last request came; Infinity before the first. */
+  unaskedMs(): number;
+  /** One was answered. */
   count(answer: CountedAnswer): void;
   byStatus(): Readonly<Record<string, number>>;
   emit(emit: Emit): void;
@@ -36,7 +41,8 @@ interface Counted {
   readonly durations: Histogram;
 }
 
-export function createRequestCounters(): RequestCounters {
+export function createRequestCounters(now: () => number = () => performance.now()): RequestCounters {
+  let lastAt = -Infinity;
   const statuses = new Map<number, number>();
   /** By route, then by method. */
   const routes = new Map<string, Map<string, Counted>>();
@@ -60,6 +66,10 @@ export function createRequestCounters(): RequestCounters {
   }
 
   return {
+    begun() {
+      lastAt = now();
+    },
+    unaskedMs: () => now() - lastAt,
     count({ method, route, status, durationMs }) {
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       const { codes, durations } = countedOf(METHODS.has(method) ? method : "other", route ?? "unknown");

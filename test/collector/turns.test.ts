@@ -2,6 +2,8 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { createTurns } from "../../src/collector/turns.ts";
 
+const wanted = () => true;
+
 /** A clock that only work and rests move, and the end of each turn of the loop as a promise. */
 function virtual() {
   let at = 0;
@@ -24,7 +26,7 @@ function virtual() {
 
 test("turns are given in the order in which they were asked for, one a turn of the loop", async () => {
   const { deps } = virtual();
-  const turn = createTurns(deps);
+  const turn = createTurns(wanted, deps);
   const told: string[] = [];
   const asked = ["a", "b", "c"].map(async (name) => {
     await turn();
@@ -37,7 +39,7 @@ test("turns are given in the order in which they were asked for, one a turn of t
 
 test("who comes when nothing was done for long does not wait", async () => {
   const { deps, rests, work } = virtual();
-  const turn = createTurns(deps);
+  const turn = createTurns(wanted, deps);
   await turn();
   work(5);
   await deps.afterLoop();
@@ -49,19 +51,36 @@ test("who comes when nothing was done for long does not wait", async () => {
 
 test("a turn in which the process was stopped for an hour does not keep the next one for long", async () => {
   const { deps, rests, work } = virtual();
-  const turn = createTurns(deps);
+  const turn = createTurns(wanted, deps);
   const first = turn().then(() => work(3_600_000));
   await Promise.all([first, turn()]);
   expect(rests).toEqual([50]);
 });
 
-test("however long the turns are, they take no more than a quarter of the time", async () => {
+test("where nobody else wants the loop the turns follow each other", async () => {
+  const { deps, rests, work } = virtual();
+  const turn = createTurns(() => false, deps);
+  await Promise.all([5, 5, 5].map((ms) => turn().then(() => work(ms))));
+  expect(rests).toEqual([]);
+  expect(deps.now()).toBe(15);
+});
+
+test("from the moment in which others want the loop the next turn rests, for as long as it would have anyhow", async () => {
+  const { deps, rests, work } = virtual();
+  const turn = createTurns(() => deps.now() >= 10 && deps.now() < 40, deps);
+  await Promise.all([5, 5, 5, 20, 5].map((ms) => turn().then(() => work(ms))));
+  // Wanted at 10, so the third rests until 25 and works until 30; the fourth until 45 and 65: nobody wants it then.
+  expect(rests).toEqual([15, 15]);
+  expect(deps.now()).toBe(70);
+});
+
+test("however long the turns are, while others want the loop they take no more than a quarter of the time", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.integer({ min: 0, max: 16 }), { minLength: 2, maxLength: 20 }),
       async (all) => {
         const { deps, work } = virtual();
-        const turn = createTurns(deps);
+        const turn = createTurns(wanted, deps);
         await Promise.all(
           all.map(async (ms) => {
             await turn();

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { createApp } from "../../src/http/app.ts";
+import { createRequestCounters } from "../../src/http/request-counters.ts";
 import { type Ask, bench } from "./make.ts";
 
 const broken: Ask = { method: "POST", body: "{", headers: { "content-type": "application/json" } };
@@ -156,3 +158,16 @@ test("the access log has the path and not the query", async () => {
   });
   expect(JSON.stringify(at.logged)).not.toContain("secret-project");
 });
+
+test.each(["/api/ping", "/api/licenses/features", "/api/nowhere"])(
+  "a request for %s is known to have come, whatever the answer",
+  async (path) => {
+    let now = 5_000;
+    const counters = createRequestCounters(() => now);
+    const app = createApp(bench().deps, counters);
+    expect(counters.unaskedMs()).toBe(Infinity);
+    await app.handle(new Request(`http://lic${path}`));
+    now += 70;
+    expect(counters.unaskedMs()).toBe(70);
+  },
+);
