@@ -12,6 +12,7 @@ import { createDebugLogReader } from "../managers/flexnet/debug-log/reader.ts";
 import { createDenialSources } from "../store/denial-sources.ts";
 import { createDenials } from "../store/denials.ts";
 import { createSessionImport } from "../store/import-sessions.ts";
+import { createImportedFeatures } from "../store/imported-features.ts";
 import type { Store } from "../store/open.ts";
 import { createServers } from "../store/servers.ts";
 import { createBatches } from "./import-batches.ts";
@@ -59,6 +60,7 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
   if (beside) sessions.beside();
   else sessions.alone();
   const denials = createDenials(store);
+  const noteFeatures = createImportedFeatures(store);
   const batches = createBatches(store, beside ? sessions : null);
   const observedFrom = sessions.observedFrom(server.id);
   store.transaction(() => {
@@ -100,6 +102,10 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
     report.denials.old += over.length - lasting.length;
     await batches.write(lasting, (rows) => {
       for (const { denial, times } of rows) report.denials[denials.absorb(denial, times, liveFrom)]++;
+      noteFeatures(
+        server.id,
+        rows.map(({ denial }) => denial),
+      );
     });
   }
   const total = options.sources.reduce((sum, { size }) => sum + size, 0);

@@ -1,5 +1,6 @@
 import type { EndReason } from "../domain/session.ts";
 import { createOpenBuckets } from "./history/open-buckets.ts";
+import { createImportedFeatures } from "./imported-features.ts";
 import type { Store } from "./open.ts";
 
 /** A session that an old log tells of. Times are epoch ms. */
@@ -51,6 +52,7 @@ export function createSessionImport({ sqlite, read }: Store): SessionImport {
     "SELECT min(from_at) AS first FROM coverage WHERE server_id = ?",
   );
   const open = createOpenBuckets({ sqlite });
+  const noteFeatures = createImportedFeatures({ sqlite });
   const insert = sqlite.query(
     `INSERT INTO sessions (id, server_id, daemon, feature, user, host, version, count, handle, started_at, began_at,
        first_seen_at, last_seen_at, ended_at, end_reason)
@@ -128,6 +130,7 @@ export function createSessionImport({ sqlite, read }: Store): SessionImport {
       let added = 0;
       polledFrom = firstPoll.get(server)?.first ?? Number.POSITIVE_INFINITY;
       for (const session of sessions) if (addOne(server, session)) added++;
+      noteFeatures(server, sessions);
       return added;
     },
   };

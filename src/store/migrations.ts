@@ -12,6 +12,7 @@ import sessionsByStart from "./migrations/0011-sessions-by-start.sql" with { typ
 import longSessions from "./migrations/0012-long-sessions.sql" with { type: "text" };
 import unparsedAndDisk from "./migrations/0013-unparsed-and-disk.sql" with { type: "text" };
 import sumsOfDays from "./migrations/0014-sums-of-days.sql" with { type: "text" };
+import importedFeatures from "./migrations/0015-imported-features.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
 export interface Migration {
@@ -36,4 +37,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0012-long-sessions", sql: longSessions },
   { name: "0013-unparsed-and-disk", sql: unparsedAndDisk },
   { name: "0014-sums-of-days", sql: sumsOfDays },
+  { name: "0015-imported-features", sql: importedFeatures },
 ];

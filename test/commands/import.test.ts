@@ -1,7 +1,9 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { createReader } from "../../src/store/history/reader.ts";
 import { openStore } from "../../src/store/open.ts";
+import { statsQuery } from "../../src/store/statistics/stats.ts";
 import { createPlace, type Place, run } from "./rig.ts";
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
@@ -71,6 +73,34 @@ test("logs become sessions and denials, once", async () => {
   expect(await rows(place, "SELECT to_at - from_at AS ms FROM denial_spans")).toEqual([
     { ms: 20 * 3_600_000 },
   ]);
+});
+
+test("a feature that only logs tell of is known by its name, with what is known of it", async () => {
+  await using place = await createPlace();
+  await place.write(SERVER);
+  const log = join(place.folder, "debug.log");
+  await Bun.write(log, `${DAY_1}${DAY_2}4:00:00 (acmed) DENIED: "mesher" bob@ws02  (Too many. (-4,342))\n`);
+  await run(["import", "--server", "eda", "--config", place.config, log]);
+  const store = openStore({ directory: place.storage, log: quiet });
+  try {
+    const [start, end] = [Date.UTC(2026, 0, 29), Date.UTC(2026, 0, 31)];
+    const told = (features: string[] | null) =>
+      statsQuery(createReader(store.sqlite, { now: end }), {
+        ...{ start, end, interval: "1d", timezone: "UTC", series: true, sort: null, limit: null, offset: 0 },
+        filter: { servers: null, features },
+      }).rows.map(({ feature, sessions, denials, peakUsed, uniqueUsers, coverage }) => ({
+        ...{ feature, sessions, denials, peakUsed, uniqueUsers, coverage },
+      }));
+    // Counts come from polls alone: of a range that nobody polled none is known.
+    const unknown = { peakUsed: null, uniqueUsers: null, coverage: 0 };
+    expect(told(["solver", "mesher", "nothing"])).toEqual([
+      { feature: "mesher", sessions: null, denials: 1, ...unknown },
+      { feature: "solver", sessions: 3, denials: 1, ...unknown },
+    ]);
+    expect(told(null)).toEqual([]);
+  } finally {
+    store.close();
+  }
 });
 
 test("beside a daemon, and without the time in which it watched", async () => {
