@@ -48,9 +48,10 @@ function json(value: unknown): Body {
  * (Mattermost) read a bare `@all`, too, and know no `mrkdwn`: an invisible character takes each its meaning.
  */
 function slack(message: Message) {
-  const text = [subject(message), ...(message.notes.length === 1 ? [] : lines(message))]
-    .map(slackText)
-    .join("\n");
+  const [first = "", ...others] = lines(message);
+  // The subject of a single alert is its line, cut: of that there is no other text here.
+  const head = message.notes.length === 1 ? [`[licmond] ${first}`] : [subject(message), first];
+  const text = [...head, ...others].map(slackText).join("\n");
   return { text, mrkdwn: false, link_names: false };
 }
 

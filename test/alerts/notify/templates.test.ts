@@ -68,6 +68,17 @@ test("no name can begin a line or a header of its own", () => {
 });
 
 describe("bodies", () => {
+  test("slack tells all of a single alert: there is no other text to read it in", () => {
+    const why = "No license server answers at 27000@a.example,27000@b.example. Check that it runs";
+    const one = message([note(1, { alert: record({ message: why }) })], { dropped: 2 });
+    const { text } = JSON.parse(render("slack", one).body) as { text: string };
+    const plain = text.replaceAll("\u200b", "");
+    expect(plain.split("\n")).toEqual([
+      `[licmond] FIRING warning usage eda/snpslmd/compiler: ${why}`,
+      "2 older messages were thrown away: too many waited",
+    ]);
+  });
+
   test("json holds everything, as it is", () => {
     const { body, headers } = render("json", hostile);
     expect(headers).toEqual({ "content-type": "application/json" });
