@@ -58,6 +58,8 @@ export interface CommandRunner {
   readonly running: number;
   /** Kills everything that runs, waits for it, and starts nothing any more. */
   stop(): Promise<void>;
+  /** For a process that ends at once: SIGKILL to everything that runs. Nothing is waited for, or started any more. */
+  killNow(): void;
 }
 
 export interface CommandRunnerDeps {
@@ -82,7 +84,7 @@ type EndCause = "timeout" | "overflow" | "abort";
  */
 export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
   const { path, home, graceMs = 500, quietMs = 500, killWaitMs = 1000 } = deps;
-  const running = new Map<number, { abort(): void; done: Promise<unknown> }>();
+  const running = new Map<number, { pid: number; abort(): void; done: Promise<unknown> }>();
   let nextId = 0;
   let stopped = false;
 
@@ -119,7 +121,7 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
 
     const id = nextId++;
     const done = settle(child, stdout, stderr, ending);
-    running.set(id, { abort, done });
+    running.set(id, { pid: child.pid, abort, done });
     try {
       const abandoned = await done;
       return {
@@ -182,6 +184,10 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
       const all = [...running.values()];
       for (const each of all) each.abort();
       await Promise.allSettled(all.map((each) => each.done));
+    },
+    killNow() {
+      stopped = true;
+      for (const { pid } of running.values()) signalGroup(pid, "SIGKILL");
     },
   };
 }

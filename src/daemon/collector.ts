@@ -14,9 +14,23 @@ import { createKnownHostsStore } from "../store/known-hosts.ts";
 import type { Live } from "../store/live.ts";
 import type { Store } from "../store/open.ts";
 
-/** What runs the vendors' tools with the daemon's $PATH and $HOME, and nothing else of its environment. */
+/**
+ * What runs the vendors' tools with the daemon's $PATH and $HOME, and nothing else of its environment. A daemon that
+ * ends at once (a second signal, a stop that takes too long) takes them with it.
+ */
 export function createToolRunner({ PATH = "", HOME = "/" }: Environment): CommandRunner {
-  return createCommandRunner({ path: PATH, home: HOME });
+  const runner = createCommandRunner({ path: PATH, home: HOME });
+  process.on("exit", runner.killNow);
+  return {
+    ...{ run: runner.run, killNow: runner.killNow },
+    get running() {
+      return runner.running;
+    },
+    async stop() {
+      await runner.stop();
+      process.off("exit", runner.killNow);
+    },
+  };
 }
 
 export interface CollectorRoomDeps {

@@ -161,6 +161,19 @@ describe("a command that does not end", () => {
       failure: { reason: "aborted" },
     });
   });
+
+  test("killNow leaves no time to anything that runs, also while stop waits for it", async () => {
+    const patient = createCommandRunner({ path: "/usr/bin:/bin", home: "/", graceMs: 600_000 });
+    const text_ = mark();
+    const all = ["fork-and-hang", "ignore-sigterm"].map((tool) =>
+      patient.run(request(tool, { mark: text_ })),
+    );
+    while (processesWith(text_).length < 3) await Bun.sleep(5);
+    const stopped = patient.stop();
+    patient.killNow();
+    expect(await processesLeft(text_, 10_000)).toEqual([]);
+    await Promise.all([stopped, ...all]);
+  });
 });
 
 describe("a command that says too much", () => {

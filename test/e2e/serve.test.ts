@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { type Daemon, freePort, start, until } from "./harness.ts";
+import { processesLeft, processesWith } from "../collector/processes.ts";
+import { type Daemon, freePort, start, until, untilPrinted } from "./harness.ts";
 import { lmstat, REFUSED } from "./lmstat.ts";
 import { createSite, type Site } from "./site.ts";
 
@@ -362,6 +363,19 @@ describe("the command line beside the daemon", () => {
     const second = await site.run(["serve"], { env: { LICMOND_HTTP_PORT: String(await freePort()) } });
     expect(second.exitCode).toBe(1);
     expect(second.stderr + second.stdout).toContain(join(site.folder, "storage"));
+  });
+
+  test("a second signal ends it at once, and the tools that run with it", async () => {
+    await using site = await createSite();
+    await site.configure(server("eda", join(import.meta.dir, "../fake-tools/ignore-sigterm")));
+    // Tools get the daemon's $PATH: by a folder in it they are found.
+    const mark = join(site.folder, "bin");
+    await using daemon = await site.serve({ env: { PATH: `/usr/bin:/bin:${mark}` } });
+    await until("the tool runs", () => (processesWith(mark).length > 1 ? true : undefined));
+    process.kill(daemon.pid, "SIGTERM");
+    await untilPrinted(daemon, "licmond stops");
+    expect(await daemon.stop()).toBe(1);
+    expect(await processesLeft(mark, 10_000)).toEqual([]);
   });
 
   test("a port that is taken ends serve with the reason", async () => {
