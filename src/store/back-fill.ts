@@ -65,7 +65,7 @@ export function createBackFill({ store, servers, log, looked }: BackFillDeps): B
         for (const { picture, changes } of polls) {
           tracker.write(changes);
           const recording = history.recorder.look(picture);
-          recording.write();
+          recording.write(changes.opened);
           // What comes next is compared with it. If the transaction fails, so does the whole.
           recording.committed();
         }

@@ -209,7 +209,7 @@ export function createLive({ store, commit, servers, recorder, clock, timers, lo
     const recording = recorder?.look(after);
     const facts = () => {
       tracker.write(changes);
-      recording?.write();
+      recording?.write(changes.opened);
     };
     let told = false;
     try {

@@ -1,8 +1,23 @@
 import type { Database } from "bun:sqlite";
+import { IS_LONG, LONG_MS } from "../statistics/filters.ts";
 import type { KnownFeature } from "./read.ts";
 
 /** Ids that the reader gives to users who stand in no rollup yet: above all stored ones. */
 const UNSTORED_USERS = 2 ** 40;
+
+/**
+ * Users whose session of a feature (?1 server, ?2 daemon, ?3 name) ended after ?4 and began before ?5: by when it began,
+ * as sessions are counted, not by when it was first seen. Many may have ended since: who began in time did so within a
+ * day, or was a long one; of those whom the index shows to be seen too late only some may have begun in time.
+ */
+export const CLOSED_HOLDERS = `SELECT user FROM sessions INDEXED BY sessions_by_feature WHERE server_id = ?1 AND daemon = ?2
+    AND feature = ?3 AND ended_at > ?4 AND ended_at <= ?5 + ${LONG_MS} AND (first_seen_at < ?5 OR began_at < ?5)
+  UNION ALL SELECT user FROM sessions INDEXED BY sessions_long WHERE server_id = ?1 AND daemon = ?2
+    AND feature = ?3 AND ended_at > max(?4, ?5 + ${LONG_MS}) AND began_at < ?5 AND ${IS_LONG}`;
+
+/** Those whose session is open and began before ?4. */
+export const OPEN_HOLDERS = `SELECT user FROM sessions WHERE server_id = ?1 AND daemon = ?2 AND feature = ?3
+    AND ended_at IS NULL AND began_at < ?4`;
 
 /** Who held seats, by the small ids of the rollups. */
 export interface Holders {
@@ -12,10 +27,10 @@ export interface Holders {
 
 export function createHolders(sqlite: Database): Holders {
   const closed = sqlite.query<{ user: string }, [string, string, string, number, number]>(
-    "SELECT DISTINCT user FROM sessions WHERE server_id = ? AND daemon = ? AND feature = ? AND ended_at > ? AND first_seen_at < ?",
+    `SELECT DISTINCT user FROM (${CLOSED_HOLDERS})`,
   );
   const open = sqlite.query<{ user: string }, [string, string, string, number]>(
-    "SELECT DISTINCT user FROM sessions WHERE server_id = ? AND daemon = ? AND feature = ? AND ended_at IS NULL AND first_seen_at < ?",
+    `SELECT DISTINCT user FROM (${OPEN_HOLDERS})`,
   );
   const stored = sqlite.query<{ id: number }, [string]>("SELECT id FROM history_users WHERE name = ?");
   const ids = new Map<string, number>();

@@ -3,6 +3,7 @@ import type { Step } from "../../domain/history.ts";
 import { mergeRollups, rollupOf } from "../../domain/rollup-sum.ts";
 import type { Store } from "../open.ts";
 import { type CountDenials, createDenialCounts } from "./denial-counts.ts";
+import { CLOSED_HOLDERS, OPEN_HOLDERS } from "./holders.ts";
 import type { OpenBucket, OpenBuckets } from "./open-buckets.ts";
 import type { KnownFeature } from "./read.ts";
 import { createReader, type Reader } from "./reader.ts";
@@ -45,16 +46,13 @@ export function createPacker({ store, open, clock }: PackerDeps): Packer {
   const dropLoose = sqlite.query<null, [number, number, number]>(
     "DELETE FROM samples WHERE feature_id = ? AND at >= ? AND at < ?",
   );
+  const storeUsers = (holders: string) =>
+    `INSERT OR IGNORE INTO history_users (name) SELECT DISTINCT user FROM (${holders})
+     WHERE NOT EXISTS (SELECT 1 FROM history_users WHERE name = user)`;
   const unstoredUsers = sqlite.query<null, [string, string, string, number, number]>(
-    `INSERT OR IGNORE INTO history_users (name) SELECT DISTINCT user FROM sessions WHERE server_id = ?1 AND daemon = ?2
-       AND feature = ?3 AND ended_at > ?4 AND first_seen_at < ?5
-       AND NOT EXISTS (SELECT 1 FROM history_users WHERE name = user)`,
+    storeUsers(CLOSED_HOLDERS),
   );
-  const unstoredOpenUsers = sqlite.query<null, [string, string, string, number]>(
-    `INSERT OR IGNORE INTO history_users (name) SELECT DISTINCT user FROM sessions WHERE server_id = ?1 AND daemon = ?2
-       AND feature = ?3 AND ended_at IS NULL AND first_seen_at < ?4
-       AND NOT EXISTS (SELECT 1 FROM history_users WHERE name = user)`,
-  );
+  const unstoredOpenUsers = sqlite.query<null, [string, string, string, number]>(storeUsers(OPEN_HOLDERS));
 
   function write(table: ReturnType<typeof tableOf>, key: number, data: Uint8Array): void {
     if (data.length > 0) table.put.run(key, data);

@@ -1,9 +1,11 @@
 import type { Step } from "../../domain/history.ts";
 import { featureKey } from "../../domain/merge-blocks.ts";
 import type { FeaturePicture, ServerPicture } from "../../domain/picture.ts";
+import type { Session } from "../../domain/session.ts";
 import type { Store } from "../open.ts";
 import { type Coverage, type LookState, type Neighbours, takeLook } from "./look.ts";
 import type { OpenBuckets } from "./open-buckets.ts";
+import { hourStart } from "./spans.ts";
 import { gapAt, sameCounts } from "./steps.ts";
 import { createUnparsedWriter } from "./unparsed.ts";
 
@@ -15,8 +17,11 @@ export interface Recorder {
 
 /** What one poll adds. */
 export interface Recording {
-  /** Stores it; runs in the caller's transaction, once more when that failed. */
-  write(): void;
+  /**
+   * Stores it; runs in the caller's transaction, once more when that failed. Hours that are over may turn out to be those
+   * in which `opened` sessions began: they are rolled up again, as far as the server was read then.
+   */
+  write(opened?: readonly Pick<Session, "beganAt">[]): void;
   /** Takes it for stored: what comes next is compared with it. */
   committed(): void;
 }
@@ -51,6 +56,9 @@ export function createRecorder(store: Store, open: Pick<OpenBuckets, "touch">): 
   );
   const after = sqlite.query<CoverageRow, [string, number]>(
     `${columns} AND from_at > ? ORDER BY from_at LIMIT 1`,
+  );
+  const backwards = sqlite.query<CoverageRow, [string, number]>(
+    `${columns} AND from_at <= ? ORDER BY from_at DESC`,
   );
   const writeCoverage = sqlite.query<null, [string, number, number, number, number]>(
     `INSERT INTO coverage (server_id, from_at, read_at, until_at, running) VALUES (?, ?, ?, ?, ?)
@@ -88,6 +96,22 @@ export function createRecorder(store: Store, open: Pick<OpenBuckets, "touch">): 
     });
   }
 
+  /** Opens the hours before that of `at` in which sessions began. */
+  function touchBegins(
+    serverId: string,
+    opened: readonly Pick<Session, "beganAt">[],
+    at: number,
+  ): (() => void)[] {
+    const began = opened.reduce((first, { beganAt }) => Math.min(first, beganAt), at);
+    if (began >= hourStart(at)) return [];
+    const notes: (() => void)[] = [];
+    for (const { from, until } of backwards.iterate(serverId, at)) {
+      if (until <= began) break;
+      notes.push(open.touch(Math.max(from, began), Math.max(from, began, Math.min(until, at) - 1)));
+    }
+    return notes;
+  }
+
   return {
     look(picture) {
       const { server, lastPollAt: at, collectedAt, error } = picture;
@@ -111,10 +135,11 @@ export function createRecorder(store: Store, open: Pick<OpenBuckets, "touch">): 
       const news = looked.record === "all" || (looked.record === "changes" && lines !== state?.unparsed);
       let noted: (() => void)[] = [];
       return {
-        write() {
+        write(opened = []) {
           for (const { from, readAt, until, running } of looked.rows)
             writeCoverage.run(server.id, from, readAt, until, running ? 1 : 0);
           noted = touch(looked.rows, [state?.look.current, around.found?.before]);
+          noted.push(...touchBegins(server.id, opened, at));
           for (const { daemon, name, counts } of changed) {
             const key = featureKey(daemon, name);
             const id = known.get(key)?.id ?? idOf(server.id, daemon, name);

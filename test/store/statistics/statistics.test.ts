@@ -21,6 +21,8 @@ interface Raw {
   readonly at: number;
   readonly total: number;
   readonly users: readonly string[] | null;
+  /** When each of them took the seat, as the tool says. */
+  readonly started: ReadonlyMap<string, number>;
 }
 
 const polls = fc.array(
@@ -33,6 +35,8 @@ const polls = fc.array(
     ),
     total: fc.constantFrom<number[]>(2, 3, 3, 3, 0, 8),
     users: fc.option(fc.subarray(["ada", "bob", "eve", "uma"]), { freq: 12 }),
+    /** Seconds by which who is new took the seat before the poll. */
+    lead: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1, max: 7200 })),
     same: fc.integer({ min: 0, max: 3 }).map((roll) => roll > 0),
     pack: fc.integer({ min: 0, max: 5 }).map((roll) => roll === 0),
   }),
@@ -44,20 +48,29 @@ async function play(list: typeof polls extends fc.Arbitrary<infer T> ? T : never
   const rig = createRig();
   const raws: Raw[] = [];
   let at = from;
-  let last = list[0];
-  for (const { wait, pack, ...rolled } of list) {
+  let last: Pick<(typeof list)[number], "total" | "users"> | undefined = list[0];
+  let seats: ReadonlyMap<string, number> = new Map();
+  for (const { wait, pack, lead, ...rolled } of list) {
     at += wait * 1000;
     const { total, users }: Pick<Raw, "total" | "users"> =
       rolled.same && last !== undefined && last.users !== null ? last : rolled;
-    last = { ...rolled, wait, pack, total, users: users === null ? null : [...users] };
-    raws.push({ at, total, users });
+    last = { total, users: users === null ? null : [...users] };
+    const before = seats;
+    const started = new Map(users?.map((user) => [user, before.get(user) ?? at - lead * 1000]));
+    if (users !== null) seats = started;
+    raws.push({ at, total, users, started });
     const features = [
       a.feature({
         name: "solver",
         total,
         used: users?.length ?? 0,
         checkouts: (users ?? []).map((user, index) =>
-          a.checkout({ user, host: index % 2 === 0 ? "ws1" : "WS1", handle: user, startedAt: null }),
+          a.checkout({
+            user,
+            host: index % 2 === 0 ? "ws1" : "WS1",
+            handle: user,
+            startedAt: started.get(user) ?? null,
+          }),
         ),
       }),
     ];
@@ -90,7 +103,9 @@ function secondsOf(raws: readonly Raw[], start: number, end: number, now: number
 
 interface PlainSession {
   readonly user: string;
+  /** When it began, by the evidence. */
   readonly from: number;
+  readonly firstSeen: number;
   readonly lastSeen: number;
   readonly ended: number | null;
   /** End of its holding by the rule of durations. */
@@ -101,10 +116,15 @@ interface PlainSession {
 function sessionsOf(raws: readonly Raw[], now: number): PlainSession[] {
   const good = raws.filter((poll) => poll.users !== null);
   const found: PlainSession[] = [];
-  const close = (user: string, from: number, lastSeen: number, ended: number | null) => {
+  const close = (user: string, firstSeen: number, lastSeen: number, ended: number | null) => {
+    const first = good.findIndex(({ at }) => at === firstSeen);
+    const absent = good[first - 1]?.at ?? Number.NEGATIVE_INFINITY;
+    const started = good[first]?.started.get(user) ?? firstSeen;
+    // FlexNet tells starts by the minute.
+    const from = started + 60_000 <= absent ? firstSeen : started;
     const end = ended ?? now;
     const to = end - lastSeen > 2 * intervalMs ? lastSeen + intervalMs : end;
-    found.push({ user, from, lastSeen, ended, to });
+    found.push({ user, from, firstSeen, lastSeen, ended, to });
   };
   for (const user of ["ada", "bob", "eve", "uma"]) {
     let from: number | null = null;
@@ -275,8 +295,15 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
         sort: { field: "firstSeenAt", descending: false },
       });
       const shown = listed.rows.map(
-        ({ user, firstSeenAt: from, seenAt: lastSeen, endedAt: ended, heldUntil: to }) => ({
-          ...{ user, from, ended, to },
+        ({
+          user,
+          beganAt: from,
+          firstSeenAt: firstSeen,
+          seenAt: lastSeen,
+          endedAt: ended,
+          heldUntil: to,
+        }) => ({
+          ...{ user, from, firstSeen, ended, to },
           lastSeen:
             ended === null
               ? Math.max(...raws.filter((poll) => poll.users?.includes(user)).map((poll) => poll.at))
@@ -327,12 +354,13 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
       const used = secondsOf(raws, range.start, range.end, now).flatMap((poll) => poll?.users?.length ?? []);
       for (const { seat, busyPercent } of efficiency.seats)
         near(busyPercent, (used.filter((count) => count >= seat).length / used.length) * 100);
-      const began = plain.filter(({ from }) => from >= range.start && from < range.end);
+      const began = plain.filter(({ firstSeen }) => firstSeen >= range.start && firstSeen < range.end);
       for (const { total, saturatedSeconds, affectedSessions } of efficiency.whatIf) {
         expect(saturatedSeconds).toBe(used.filter((count) => count >= total).length);
         expect(affectedSessions).toBe(
-          began.filter(({ from }) => (raws.find((poll) => poll.at === from)?.users?.length ?? 0) > total)
-            .length,
+          began.filter(
+            ({ firstSeen }) => (raws.find((poll) => poll.at === firstSeen)?.users?.length ?? 0) > total,
+          ).length,
         );
       }
       cleanUp();
