@@ -53,7 +53,7 @@ export function isPackaged(host: Host, io: CommandIo): boolean {
   fail(
     io,
     packager === "dpkg"
-      ? "licmond is installed as a Debian package; use apt: `apt install ./licmond_VERSION.deb` upgrades it, `apt remove licmond` removes it"
+      ? "licmond is installed as a Debian package; use apt: `apt install ./licmond_VERSION.deb` upgrades it, `apt remove licmond` removes it, `apt purge licmond` with config and data"
       : "/usr/bin/licmond is there, so a package has installed licmond; use the package manager, or remove the package first",
   );
   return true;

@@ -33,7 +33,9 @@ Examples:
 }
 
 async function uninstall(options: UninstallOptions, io: CommandIo): Promise<void> {
-  const { hostFor } = await import("./install-host.ts");
+  const { hostFor, isPackaged } = await import("./install-host.ts");
+  const { kindOf } = await import("../install/host.ts");
+  const { LAYOUT } = await import("../install/layout.ts");
   const { isSystemdHost } = await import("../install/service.ts");
   const { uninstallSteps } = await import("../install/uninstall-steps.ts");
   const { lockPath } = await import("../install/lock.ts");
@@ -43,6 +45,9 @@ async function uninstall(options: UninstallOptions, io: CommandIo): Promise<void
   const { dryRun = false, purge = false, force = false, yes = false } = options;
   const host = await hostFor(options.root ?? null, { needsSystemd: false }, io);
   if (host === null) return;
+  // A package looks after its own, config and data with it; what `install` left beside it may go.
+  const isInstalled = [LAYOUT.binary, LAYOUT.unit].some((path) => kindOf(host.at(path)) !== "missing");
+  if ((purge || !isInstalled) && isPackaged(host, io)) return;
   const otherData = storageElsewhere(host.at);
   if (purge && !yes && !dryRun && !(await isConfirmed(host.root, io))) return;
   const withSystemd = host.root === null && (await isSystemdHost(host.run));

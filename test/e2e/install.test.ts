@@ -177,6 +177,18 @@ test("an image with the Debian package is left to apt", async () => {
   expect((await run(["install", "--root", place.root, "--dry-run"])).exitCode).toBe(0);
 });
 
+test("config and data of the Debian package are not uninstall's to delete; what install left beside it may go", async () => {
+  await using place = await image();
+  await run(["install", "--root", place.root]);
+  await Bun.write(place.at("/var/lib/dpkg/status"), "Package: licmond\nStatus: install ok installed\n\n");
+  const refused = { exitCode: 1, stdout: "", stderr: expect.stringContaining("apt purge licmond") };
+  expect(await run(["uninstall", "--root", place.root, "--purge", "--yes"])).toMatchObject(refused);
+  expect((await run(["uninstall", "--root", place.root])).exitCode).toBe(0);
+  expect(treeOf(place.root).filter((line) => line.includes("usr/local/bin/licmond"))).toEqual([]);
+  expect(await run(["uninstall", "--root", place.root])).toMatchObject(refused);
+  expect(await Bun.file(place.at("/etc/licmond/licmond.toml")).exists()).toBe(true);
+});
+
 test.each([
   [["install", "--start", "--no-systemd"], "--start goes neither with"],
   [["install", "--start", "--root", "/x"], "--start goes neither with"],

@@ -81,6 +81,23 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
     LONG,
   );
 
+  test(
+    "an upgrade to a version that does not take the config says so, and the old one runs on",
+    async () => {
+      const pid = await mainPid(machine);
+      await configure(machine, `${SERVERS}[nonsense]\n`);
+      const { exitCode, stdout, stderr } = await machine.run("apt-get -y -q install ./second.deb", LONG);
+      expect([exitCode, stdout + stderr]).toEqual([0, expect.stringContaining("nonsense is no known key")]);
+      expect(stdout + stderr).toContain("The old one runs on until it is restarted.");
+      expect(await mainPid(machine)).toBe(pid);
+      expect((await get(machine, "/api/status", admin)).status).toBe(200);
+      await configure(machine, SERVERS);
+      await apt("install --allow-downgrades ./first.deb");
+      await allRead(machine, admin, ["eda"]);
+    },
+    LONG,
+  );
+
   test("`licmond install` leaves it to the package", async () => {
     const { exitCode, stderr } = await machine.run("./licmond install");
     expect(exitCode).toBe(1);
