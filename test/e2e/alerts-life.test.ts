@@ -14,8 +14,12 @@ const used = (features: Readonly<Record<string, number>>): FlexnetState => ({
   ),
 });
 
-const told = (receiver: Receiver, path = "/hook") =>
-  receiver.messages(path).flatMap(({ alerts }) => alerts.map(({ kind, feature }) => `${kind} ${feature}`));
+/** What came in, in order. What a kill -9 lets come once more has the number that it had. */
+function told(receiver: Receiver, path = "/hook"): string[] {
+  const alerts = receiver.messages(path).flatMap((message) => message.alerts);
+  const byNumber = new Map(alerts.map((alert) => [alert.notification, `${alert.kind} ${alert.feature}`]));
+  return [...byNumber.values()];
+}
 
 /** Waits until these were told, in any order, and no other. */
 async function untilTold(receiver: Receiver, wanted: readonly string[], path = "/hook") {
