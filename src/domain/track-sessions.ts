@@ -1,13 +1,12 @@
+import { group, matchSeats, SLICE_ROWS } from "./match-seats.ts";
 import { featureKey } from "./merge-blocks.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "./picture.ts";
 import type { CheckoutReading } from "./reading.ts";
-import { beginOf, endSession, isTakenAnew, restartKey, type Session, seatKey } from "./session.ts";
+import { beginOf, endSession, type Session } from "./session.ts";
 
 /** Readings of a partial feature after which a seat that most of them lack is taken for gone. */
 const PARTIAL_READINGS = 3;
 const PARTIAL_MISSES = 2;
-/** Rows handled before others get the event loop. */
-const SLICE_ROWS = 1_000;
 /** A feature that is gone may be back with seats of before: for so long it is known when they were absent. */
 const GONE_KNOWN_MS = 86_400_000;
 
@@ -188,7 +187,7 @@ function* trackFeature(
   nextId: () => number,
   changes: { opened: Session[]; closed: Session[]; changed: Session[] },
 ): Generator<void, FeatureTracking> {
-  const matched = yield* match(known?.open ?? [], feature.checkouts);
+  const matched = yield* matchSeats(known?.open ?? [], feature.checkouts);
   const partial = feature.state === "partial";
   const whole = partial && !picture.cut;
   const open: OpenSession[] = [];
@@ -219,58 +218,6 @@ function* trackFeature(
     }
   }
   return { open, readAt: partial ? (known?.readAt ?? null) : readAt, partialRun, seenDown: false };
-}
-
-/** Lays lines over open sessions: by seat first, then by start for those whose handles changed. */
-function* match(
-  open: readonly OpenSession[],
-  rows: readonly CheckoutReading[],
-): Generator<
-  void,
-  { held: { row: CheckoutReading; held: OpenSession | null }[]; missing: readonly OpenSession[] }
-> {
-  const bySeat = group(open, ({ session }) => seatKey(session));
-  const held: { row: CheckoutReading; held: OpenSession | null }[] = [];
-  const left = new Set(open);
-  let handled = 0;
-  for (const row of rows) {
-    const found = take(bySeat.get(seatKey(row)), ({ session }) => !isTakenAnew(session, row));
-    if (found !== null) left.delete(found);
-    held.push({ row, held: found });
-    if (++handled % SLICE_ROWS === 0) yield;
-  }
-  if (left.size === 0) return { held, missing: [] };
-
-  const byStart = group([...left], ({ session }) => restartKey(session));
-  for (const entry of held) {
-    if (entry.held !== null) continue;
-    const key = restartKey(entry.row);
-    const found = key === null ? null : take(byStart.get(key), () => true);
-    if (found === null) continue;
-    entry.held = found;
-    left.delete(found);
-  }
-  return { held, missing: [...left] };
-}
-
-/** Takes the first fitting item out; groups are kept last to first, so that the usual case is a pop. */
-function take<T>(group: T[] | undefined, fits: (item: T) => boolean): T | null {
-  const index = group?.findLastIndex(fits) ?? -1;
-  if (group === undefined || index === -1) return null;
-  return index === group.length - 1 ? (group.pop() ?? null) : (group.splice(index, 1)[0] ?? null);
-}
-
-/** Items by key, the first of a key last, see {@link take}. */
-function group<T>(list: readonly T[], keyOf: (item: T) => string | null): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of list.toReversed()) {
-    const key = keyOf(item);
-    if (key === null) continue;
-    const same = groups.get(key);
-    if (same === undefined) groups.set(key, [item]);
-    else same.push(item);
-  }
-  return groups;
 }
 
 function openSession(
