@@ -168,10 +168,10 @@ export function createUsage(
       for (let place = back; place < carried.length; place++)
         enter(carried.other[place] ?? 0, carried.user[place] ?? 0, carried.count[place] ?? 0, at);
     };
+    let nextEnd = timeAt(to, 0, length);
+    let nextBegin = timeAt(from, 0, length);
+    let nextBack = timeAt(carried.from, 0, carried.length);
     for (;;) {
-      const nextEnd = ended < length ? (to[ended] ?? 0) : Number.NEGATIVE_INFINITY;
-      const nextBegin = begun < length ? (from[begun] ?? 0) : Number.NEGATIVE_INFINITY;
-      const nextBack = back < carried.length ? (carried.from[back] ?? 0) : Number.NEGATIVE_INFINITY;
       // Of one moment the begins first: seats given back at it are free at it.
       if (nextBegin >= nextEnd || nextBack >= nextEnd) {
         const at = Math.max(nextBegin, nextBack);
@@ -179,11 +179,13 @@ export function createUsage(
         while (at < dayFrom) dayBefore();
         if (nextBegin >= nextBack) {
           const of = whose[begun++] ?? 0;
+          nextBegin = timeAt(from, begun, length);
           const other = others[of] ?? -1;
           if (other >= 0) leave(other, count[of] ?? 0, at);
         } else {
           leave(carried.other[back] ?? 0, carried.count[back] ?? 0, at);
           back++;
+          nextBack = timeAt(carried.from, back, carried.length);
         }
       } else {
         if (nextEnd <= start) break;
@@ -191,6 +193,7 @@ export function createUsage(
         const other = others[ended] ?? -1;
         if (other >= 0) enter(other, user[ended] ?? 0, count[ended] ?? 0, nextEnd);
         ended++;
+        nextEnd = timeAt(to, ended, length);
       }
     }
     carried = stillRunning(sessions, others, { ended, begun }, carried, back);
@@ -262,6 +265,11 @@ export function createUsage(
       key === "day" ? (days[day]?.name ?? null) : names.text(key, values[next++] ?? 0),
     );
   }
+}
+
+/** Behind the end of a column nothing comes. */
+function timeAt(times: Float64Array, place: number, length: number): number {
+  return place < length ? (times[place] ?? 0) : Number.NEGATIVE_INFINITY;
 }
 
 function carriedRoom(room: number) {

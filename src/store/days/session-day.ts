@@ -105,14 +105,17 @@ function readColumns(
   const { to, feature, user, host, count, from: begins, whose } = columns;
   let place = from;
 
+  /** Behind the end it reads zeros: that is looked at once, at the end. */
   function number(): number {
-    const first = data[place++];
-    if (first === undefined) throw new RangeError("packed sessions end too early");
+    const first = data[place++] ?? 0;
     if (first < 128) return first;
-    let value = first - 128;
-    for (let scale = 128; ; scale *= 128) {
-      const next = data[place++];
-      if (next === undefined) throw new RangeError("packed sessions end too early");
+    const second = data[place++] ?? 0;
+    return second < 128 ? first - 128 + second * 128 : larger(first + (second - 129) * 128);
+  }
+  function larger(low: number): number {
+    let value = low;
+    for (let scale = 128 * 128; ; scale *= 128) {
+      const next = data[place++] ?? 0;
       if (next < 128) return value + next * scale;
       value += (next - 128) * scale;
     }
@@ -133,6 +136,7 @@ function readColumns(
     begins[index] = at;
     whose[index] = number();
   }
+  if (place > data.length) throw new RangeError("packed sessions end too early");
   return place;
 }
 
