@@ -25,13 +25,17 @@ CREATE TABLE session_features (
 ) STRICT;
 
 -- A session learnt late (imported, or ended at an earlier time) has its day packed again. Retention deletes whole days.
-CREATE TRIGGER sessions_open_day AFTER INSERT ON sessions WHEN NEW.ended_at IS NOT NULL
+-- What ends now lies behind all days that are packed: that is looked at first.
+CREATE TRIGGER sessions_open_day AFTER INSERT ON sessions
+  WHEN NEW.ended_at / 86400000 <= (SELECT max(day) FROM session_days)
 BEGIN
   DELETE FROM session_days WHERE day = NEW.ended_at / 86400000;
 END;
-CREATE TRIGGER sessions_reopen_day AFTER UPDATE ON sessions WHEN NEW.ended_at IS NOT NULL OR OLD.ended_at IS NOT NULL
+CREATE TRIGGER sessions_reopen_day AFTER UPDATE ON sessions
+  WHEN min(ifnull(NEW.ended_at, OLD.ended_at), ifnull(OLD.ended_at, NEW.ended_at)) / 86400000
+    <= (SELECT max(day) FROM session_days)
 BEGIN
-  DELETE FROM session_days WHERE day = NEW.ended_at / 86400000 OR day = OLD.ended_at / 86400000;
+  DELETE FROM session_days WHERE day IN (NEW.ended_at / 86400000, OLD.ended_at / 86400000);
 END;
 
 -- Hours that are to be packed again change what the site had then.
