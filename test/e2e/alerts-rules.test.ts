@@ -198,5 +198,5 @@ test.skipIf(!SLOW || process.getuid?.() !== 0)(
       await rm(folder, { recursive: true, force: true });
     }
   },
-  40_000,
+  120_000,
 );

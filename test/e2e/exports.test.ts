@@ -116,7 +116,7 @@ test("what stdout cannot take is a failure that is told: never a whole export in
       expect.stringMatching(/^(Exporting \w+ …\n)?licmond: stdout cannot be written: .*ENOSPC.*\n$/),
     ]);
   }
-}, 30_000);
+}, 120_000);
 
 describe("on a terminal", () => {
   /** What a terminal shows of a command. */

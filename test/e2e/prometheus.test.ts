@@ -170,7 +170,7 @@ describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
     const plain = await daemon.get("/metrics", key, { headers: { "accept-encoding": "identity" } });
     expect(plain.headers.get("content-encoding")).toBeNull();
     expect((await plain.text()).length).toBeGreaterThan(3 * (between.scrapes[0]?.bytes ?? 0));
-  }, 60_000);
+  }, 120_000);
 
   test("scraped and pushed, it answers with the numbers of the API; and what goes down ends", async () => {
     const { site, tool } = await siteWithKey();
