@@ -76,7 +76,7 @@ export interface FeaturePicture {
 export interface CheckoutPicture extends CheckoutReading {
   /** Epoch ms of the first reading that had it. */
   readonly firstSeenAt?: number;
-  /** Epoch ms from which its duration counts, see `beginOf` in `session.ts`. */
+  /** Epoch ms from which its duration counts, see `shownBegin` in `session.ts`. */
   readonly beganAt?: number;
 }
 

@@ -25,7 +25,7 @@ export interface Session {
   readonly handle: string | null;
   /** What the tool says. */
   readonly startedAt: number | null;
-  /** When it began by our own evidence, see {@link beginOf}; durations are counted from here. */
+  /** From when its seats count, see {@link beginOf}. */
   readonly beganAt: number;
   readonly firstSeenAt: number;
   readonly lastSeenAt: number;
@@ -37,13 +37,35 @@ export interface Session {
 const START_RESOLUTION_MS = 60_000;
 
 /**
- * The reported start counts when it can be true: not after we first saw the seat, and not before a reading that
- * proves its absence (a seat that was removed and taken again keeps an old start). Else it began when we saw it.
+ * From when a session's seats count. One that was absent from the reading before counts from the one that has it, as the
+ * counts of its feature do: a seat that goes from hand to hand between two readings would count twice if the new
+ * session began at its reported start, for the old one lasts to the reading that lacks it. Past a gap in observation
+ * the old one counts to one interval after it was seen, and the new one from there on. Where no reading proves an
+ * absence, the reported start counts when it can be true.
  */
-export function beginOf(startedAt: number | null, firstSeenAt: number, absentAt: number | null): number {
+export function beginOf(
+  startedAt: number | null,
+  firstSeenAt: number,
+  absentAt: number | null,
+  intervalMs: number,
+): number {
   if (startedAt === null || startedAt > firstSeenAt) return firstSeenAt;
-  if (absentAt !== null && startedAt + START_RESOLUTION_MS <= absentAt) return firstSeenAt;
-  return startedAt;
+  if (absentAt === null) return startedAt;
+  // A seat that was removed and taken again keeps an old start.
+  if (startedAt + START_RESOLUTION_MS <= absentAt) return firstSeenAt;
+  return firstSeenAt - absentAt > 2 * intervalMs ? Math.max(startedAt, absentAt + intervalMs) : firstSeenAt;
+}
+
+/**
+ * From when people count how long it lasts: its reported start where that agrees with when it was first seen, to within two
+ * intervals; else {@link Session.beganAt}.
+ */
+export function shownBegin(
+  { startedAt, beganAt, firstSeenAt }: Pick<Session, "startedAt" | "beganAt" | "firstSeenAt">,
+  intervalMs: number,
+): number {
+  if (startedAt === null || startedAt > firstSeenAt) return beganAt;
+  return beganAt - startedAt <= 2 * intervalMs + START_RESOLUTION_MS ? startedAt : beganAt;
 }
 
 /** Ends a session at the first good reading without it. */
@@ -67,7 +89,7 @@ export function endSession(
 export function durationSeconds(session: Session, now: number, intervalMs: number): number {
   const end = session.endedAt ?? now;
   const known = end - session.lastSeenAt > 2 * intervalMs ? session.lastSeenAt + intervalMs : end;
-  return Math.max(0, Math.floor((known - session.beganAt) / 1000));
+  return Math.max(0, Math.floor((known - shownBegin(session, intervalMs)) / 1000));
 }
 
 /**

@@ -2,7 +2,8 @@ import { group, matchSeats, SLICE_ROWS } from "./match-seats.ts";
 import { featureKey } from "./merge-blocks.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "./picture.ts";
 import type { CheckoutReading } from "./reading.ts";
-import { beginOf, endSession, type Session } from "./session.ts";
+import type { MonitoredServer } from "./server.ts";
+import { beginOf, endSession, type Session, shownBegin } from "./session.ts";
 
 /** Readings of a partial feature after which a seat that most of them lack is taken for gone. */
 const PARTIAL_READINGS = 3;
@@ -146,7 +147,7 @@ export function* trackSessions(
     }
     const tracked = yield* trackFeature(known, feature, picture, collectedAt, nextId, changes);
     features.set(key, tracked);
-    seen.push({ ...feature, checkouts: withTimes(feature.checkouts, tracked.open) });
+    seen.push({ ...feature, checkouts: withTimes(feature.checkouts, tracked.open, server.intervalMs) });
   }
 
   for (const [key, known] of gone) {
@@ -170,12 +171,16 @@ export function* trackSessions(
 }
 
 /** The first sessions of a feature that was read are those of its lines, in their order. */
-function withTimes(rows: readonly CheckoutReading[], open: readonly OpenSession[]): CheckoutPicture[] {
+function withTimes(
+  rows: readonly CheckoutReading[],
+  open: readonly OpenSession[],
+  intervalMs: number,
+): CheckoutPicture[] {
   return rows.map((row, index) => {
     const session = open[index]?.session;
     return session === undefined
       ? row
-      : { ...row, firstSeenAt: session.firstSeenAt, beganAt: session.beganAt };
+      : { ...row, firstSeenAt: session.firstSeenAt, beganAt: shownBegin(session, intervalMs) };
   });
 }
 
@@ -193,7 +198,7 @@ function* trackFeature(
   const open: OpenSession[] = [];
   for (const { row, held } of matched.held) {
     if (held === null) {
-      const session = openSession(nextId(), picture.server.id, feature, row, readAt, known?.readAt ?? null);
+      const session = openSession(nextId(), picture.server, feature, row, readAt, known?.readAt ?? null);
       changes.opened.push(session);
       open.push({ session, misses: [] });
       continue;
@@ -222,7 +227,7 @@ function* trackFeature(
 
 function openSession(
   id: number,
-  server: string,
+  { id: server, intervalMs }: MonitoredServer,
   feature: FeaturePicture,
   row: CheckoutReading,
   readAt: number,
@@ -242,7 +247,7 @@ function openSession(
     count,
     handle,
     startedAt,
-    beganAt: beginOf(startedAt, readAt, absentAt),
+    beganAt: beginOf(startedAt, readAt, absentAt, intervalMs),
     firstSeenAt: readAt,
     lastSeenAt: readAt,
     endedAt: null,

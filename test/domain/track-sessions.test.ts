@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { applyPoll } from "../../src/domain/apply-poll.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import type { CheckoutReading, Reading } from "../../src/domain/reading.ts";
-import { durationSeconds, type Session, seatKey } from "../../src/domain/session.ts";
+import { beginOf, durationSeconds, type Session, seatKey, shownBegin } from "../../src/domain/session.ts";
 import { NO_TRACKING, openSessions, resumeTracking, trackSessions } from "../../src/domain/track-sessions.ts";
 import { checkout, daemon, failedPoll, feature, NOON, outcome, reading, server } from "./make.ts";
 
@@ -12,6 +12,7 @@ const MINUTE = 60_000;
 /** A site whose polls are given one by one, a minute apart unless said otherwise. */
 function site() {
   let picture: ServerPicture | null = null;
+  let shown: ServerPicture | null = null;
   let tracking = NO_TRACKING;
   let nextId = 1;
   let now = NOON - MINUTE;
@@ -22,6 +23,7 @@ function site() {
       const step = steps.next();
       if (step.done !== true) continue;
       tracking = step.value.tracking;
+      shown = step.value.picture;
       return step.value.changes;
     }
   };
@@ -53,6 +55,8 @@ function site() {
       tracking = resumeTracking(openSessions(tracking), tracking.begun, picture?.features ?? []);
     },
     open: () => openSessions(tracking),
+    /** The checkouts of the picture. */
+    shown: () => (shown?.features ?? []).flatMap(({ checkouts }) => checkouts),
     now: () => now,
   };
 }
@@ -181,11 +185,56 @@ describe("the begin of a session", () => {
       first: false,
       began: NOON + MINUTE,
     },
-    { what: "as reported between two readings", startedAt: NOON, first: false, began: NOON },
+    {
+      what: "first seen, as the feature's counts have it, when it was taken between two readings",
+      startedAt: NOON + 30_000,
+      first: false,
+      began: NOON + MINUTE,
+    },
   ])("$what", ({ startedAt, first, began }) => {
     const at = site();
     if (!first) at.seats([]);
     expect(at.seats([{ ...ann, startedAt }]).opened[0]?.beganAt).toBe(began);
+  });
+});
+
+describe("past a gap in observation", () => {
+  const [ABSENT, SEEN] = [NOON, NOON + 60 * MINUTE];
+  test.each([
+    {
+      what: "a seat counts from its reported start",
+      startedAt: NOON + 20 * MINUTE,
+      began: NOON + 20 * MINUTE,
+    },
+    { what: "but not while the one before counts", startedAt: NOON + 30_000, began: NOON + MINUTE },
+    { what: "nor from a start before its absence", startedAt: NOON - 5 * MINUTE, began: SEEN },
+    { what: "without a start, from when it is seen", startedAt: null, began: SEEN },
+  ])("$what", ({ startedAt, began }) => {
+    expect(beginOf(startedAt, SEEN, ABSENT, MINUTE)).toBe(began);
+  });
+});
+
+describe("how long a session lasts is told", () => {
+  test.each([
+    { what: "from its reported start, though it counts from when it was seen", early: 50_000, from: -50_000 },
+    {
+      what: "from when it was seen, where the reported start is of an earlier session",
+      early: 3_600_000,
+      from: 0,
+    },
+    { what: "from when it was seen, where the tool says nothing", early: null, from: 0 },
+    { what: "from when it was seen, where the report lies in the future", early: -90_000, from: 0 },
+  ])("$what", ({ early, from }) => {
+    const startedAt = early === null ? null : NOON - early;
+    expect(shownBegin({ startedAt, beganAt: NOON, firstSeenAt: NOON }, MINUTE)).toBe(NOON + from);
+  });
+
+  test("in the picture, too", () => {
+    const at = site();
+    at.seats([]);
+    const startedAt = NOON + 30_000;
+    const { opened } = at.seats([{ ...ann, startedAt }]);
+    expect([opened[0]?.beganAt, at.shown()[0]?.beganAt]).toEqual([NOON + MINUTE, startedAt]);
   });
 });
 

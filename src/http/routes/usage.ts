@@ -66,9 +66,9 @@ export function usageRoutes(
       summary: "Who used what: seat-hours, sessions and peaks by group",
       description:
         "Counted over the stored sessions, each for the time in which its seats were held: reserved seats that nobody " +
-        "holds are in the `used` of stats, not in here. A session lasts from when the tool says that it began to the first " +
-        "reading without it, with the seats that it had last: a seat that was handed on between two polls counts for both " +
-        "until the second one, so `peakUsed` may be above that of stats, which is what the tool counted. Where the range begins before sessions are kept, `start` says " +
+        "holds are in the `used` of stats, not in here. A session counts from the first reading that has it (one that was " +
+        "there already when licmond began to look, from when the tool says) to the first one without it, with the seats " +
+        "that it had last. Where the range begins before sessions are kept, `start` says " +
         "from when on they were counted. Sorted by seat-hours, the most first, unless told otherwise.",
       query: QUERY,
       answers: {

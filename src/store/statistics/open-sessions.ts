@@ -1,3 +1,4 @@
+import { type Session, shownBegin } from "../../domain/session.ts";
 import type { HeldSession, Holding } from "../../domain/stats/holding.ts";
 import { holdingOf } from "../../domain/stats/holding.ts";
 import type { HistoryRead } from "../history/read.ts";
@@ -18,6 +19,8 @@ export interface Holdings {
   holdingOf(
     session: Pick<HeldSession, "server" | "beganAt" | "lastSeenAt" | "endedAt" | "endReason">,
   ): Holding;
+  /** From when people count how long it lasts, epoch ms. */
+  shownBegin(session: Pick<Session, "server" | "startedAt" | "beganAt" | "firstSeenAt">): number;
   /** The last reading of a server that was kept, epoch ms: an open session's row does not follow each poll. */
   lastReading(server: string): number | null;
 }
@@ -31,9 +34,10 @@ export function holdings(read: Pick<HistoryRead, "all">, { now, intervals }: Ask
       .map(({ server, readAt }) => [server, readAt]),
   );
   const lastReading = (server: string) => lastReadings.get(server) ?? null;
+  const intervalOf = (server: string) => intervals[server] ?? DEFAULT_INTERVAL_MS;
   return {
     lastReading,
-    holdingOf: (session) =>
-      holdingOf(session, lastReading(session.server), now, intervals[session.server] ?? DEFAULT_INTERVAL_MS),
+    shownBegin: (session) => shownBegin(session, intervalOf(session.server)),
+    holdingOf: (session) => holdingOf(session, lastReading(session.server), now, intervalOf(session.server)),
   };
 }

@@ -22,6 +22,8 @@ export interface SessionsQuery extends Asked {
 export interface ListedSession extends Session {
   /** When its seats were held, at the latest, by our evidence; epoch ms. */
   readonly heldUntil: number;
+  /** From when people count how long it lasts, epoch ms. */
+  readonly shownFrom: number;
   /** Of an open one the last reading of its server; its row does not follow each poll. */
   readonly seenAt: number;
 }
@@ -61,10 +63,11 @@ export function sessionsQuery(read: HistoryRead, query: SessionsQuery): Sessions
 }
 
 /** A session with what its row does not say. */
-export function listed(session: Session, { holdingOf, lastReading }: Holdings): ListedSession {
+export function listed(session: Session, { holdingOf, lastReading, shownBegin }: Holdings): ListedSession {
   return {
     ...session,
     heldUntil: holdingOf(session).to,
+    shownFrom: shownBegin(session),
     seenAt:
       session.endedAt === null
         ? Math.max(session.lastSeenAt, lastReading(session.server) ?? 0)
@@ -82,6 +85,6 @@ export function sessionRecord(session: ListedSession): SessionRecord {
     lastSeenAt: iso(session.seenAt),
     endedAt: iso(session.endedAt),
     endReason,
-    durationSeconds: Math.floor((session.heldUntil - session.beganAt) / 1000),
+    durationSeconds: Math.floor((session.heldUntil - session.shownFrom) / 1000),
   };
 }

@@ -120,8 +120,10 @@ function sessionsOf(raws: readonly Raw[], now: number): PlainSession[] {
     const first = good.findIndex(({ at }) => at === firstSeen);
     const absent = good[first - 1]?.at ?? Number.NEGATIVE_INFINITY;
     const started = good[first]?.started.get(user) ?? firstSeen;
+    const gap = firstSeen - absent > 2 * intervalMs;
     // FlexNet tells starts by the minute.
-    const from = started + 60_000 <= absent ? firstSeen : started;
+    const proven = started + 60_000 <= absent || (Number.isFinite(absent) && !gap);
+    const from = proven ? firstSeen : Math.max(started, absent + intervalMs);
     const end = ended ?? now;
     const to = end - lastSeen > 2 * intervalMs ? lastSeen + intervalMs : end;
     found.push({ user, from, firstSeen, lastSeen, ended, to });
@@ -340,6 +342,13 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
       const plainRows = rows.map(({ keys, seatHours, sessions, peakUsed, uniqueUsers, lastUsedAt }) => ({
         ...{ keys, seatHours, sessions, peakUsed, uniqueUsers, lastUsedAt },
       }));
+      // All together are never more than a reading had.
+      const [together] = usageQuery(read, {
+        ...{ ...asked(now), start: at, end: now, filter: nobody, groupBy: ["feature"], timezone: "UTC" },
+        ...{ limit: 1, offset: 0, sort: { field: "seatHours", descending: true } },
+      }).rows;
+      if (together !== undefined)
+        expect(together.peakUsed).toBe(Math.max(...raws.map(({ users }) => users?.length ?? 0)));
       const byUser = (x: { keys: readonly (string | null)[] }, y: { keys: readonly (string | null)[] }) =>
         (x.keys[0] ?? "") < (y.keys[0] ?? "") ? -1 : 1;
       expect(plainRows.toSorted(byUser)).toEqual(wanted.toSorted(byUser));
