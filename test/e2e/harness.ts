@@ -15,6 +15,11 @@ const START_DEADLINE_MS = 60_000;
 const STOP_DEADLINE_MS = 60_000;
 const UNTIL_DEADLINE_MS = 30_000;
 
+/** By which a program ends that nobody told to. */
+const CRASHES = new Set(["SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGTRAP", "SIGFPE"]);
+/** A connection breaks a moment before its program is gone. */
+const BROKEN_WAIT_MS = 200;
+
 export interface RunOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -91,6 +96,11 @@ export async function start(options: StartOptions): Promise<Daemon> {
   };
   const silence = Promise.all([listen(child.stdout), listen(child.stderr)]);
 
+  /** How it ended, when that was not our doing: a test says only that its connection broke. */
+  const crash = () =>
+    child.signalCode !== null && CRASHES.has(String(child.signalCode))
+      ? new Error(`licmond ended by ${child.signalCode}; it had printed:\n${printed}`)
+      : null;
   const end = async (signal: "SIGTERM" | "SIGKILL"): Promise<number | null> => {
     child.kill(signal);
     const timer = setTimeout(() => child.kill("SIGKILL"), STOP_DEADLINE_MS);
@@ -108,7 +118,13 @@ export async function start(options: StartOptions): Promise<Daemon> {
     get: (path, key, init = {}) => {
       const headers = new Headers(init.headers);
       if (key !== undefined) headers.set("X-API-Key", key);
-      return fetch(url + path, { redirect: "manual", ...tls, ...init, headers });
+      return fetch(url + path, { redirect: "manual", ...tls, ...init, headers }).catch(async (cause) => {
+        await Promise.race([child.exited, Bun.sleep(BROKEN_WAIT_MS)]);
+        const state = child.exitCode === null ? "runs" : `ended with ${child.exitCode}`;
+        throw (
+          crash() ?? new Error(`${String(cause)}; licmond ${state} and had printed:\n${printed}`, { cause })
+        );
+      });
     },
     stop: () => end("SIGTERM"),
     kill: async () => {
@@ -116,6 +132,8 @@ export async function start(options: StartOptions): Promise<Daemon> {
     },
     [Symbol.asyncDispose]: async () => {
       if (child.exitCode === null && child.signalCode === null) await end("SIGKILL");
+      const crashed = crash();
+      if (crashed !== null) throw crashed;
     },
   };
 

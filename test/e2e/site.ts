@@ -11,6 +11,11 @@ import {
   start,
 } from "./harness.ts";
 
+/** What is secret of a key, `lmk_<id>_<secret>`; the secret may hold `_` too. */
+export function secretOf(key: string): string {
+  return key.split("_").slice(2).join("_");
+}
+
 /** A folder of its own for one daemon: config, storage and the tools it runs. Removed at the end of an `await using`. */
 export interface Site extends AsyncDisposable {
   readonly folder: string;

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Daemon, until, untilPrinted } from "./harness.ts";
+import { secretOf } from "./site.ts";
 import { npmEventSource } from "./stream-clients.ts";
 import { createStreamSite, framesOf, publish, replay, requestIdOf, untilSeen } from "./stream-site.ts";
 
@@ -170,7 +171,7 @@ test("no secret gets into the terminal, the database or a stream", async () => {
   seen.close();
   expect(await daemon.stop()).toBe(0);
 
-  const secrets = [admin, viewer, wrong].map((key) => key.split("_").slice(2).join("_"));
+  const secrets = [admin, viewer, wrong].map(secretOf);
   const places: Record<string, string> = {
     "the terminal": daemon.output(),
     "the stream": JSON.stringify(seen.seen),
