@@ -70,7 +70,10 @@ export function createAnswers(): Answers {
       const asked = request.headers.get("if-none-match");
       const held = asked === null ? undefined : [etag, tagOfZipped(etag)].find((tag) => matches(asked, tag));
       if (held !== undefined)
-        return new Response(null, { status: 304, headers: { etag: held, vary: BY_ENCODING } });
+        return new Response(null, {
+          status: 304,
+          headers: { etag: held, ...(held !== etag && { vary: BY_ENCODING }) },
+        });
       let answer = kept.get(what);
       if (answer === undefined) {
         const { body, headers } = make();

@@ -17,12 +17,14 @@ export function send(
   answer: Answer,
   zip: (answer: Answer) => Promise<Answer> = zipped,
 ): Response | Promise<Response> {
-  if (answer.body.byteLength < LEAST_BYTES) return responseOf(answer);
-  if (takesGzip(request.headers.get("accept-encoding"))) return zip(answer).then(responseOf);
-  return responseOf({ ...answer, headers: { ...answer.headers, vary: BY_ENCODING } });
+  const zips = answer.body.byteLength >= LEAST_BYTES && takesGzip(request.headers.get("accept-encoding"));
+  return zips ? zip(answer).then(responseOf) : responseOf(answer);
 }
 
-/** Caches must ask for each encoding; what else an answer varies by is added on its way out. */
+/**
+ * A cache must not give gzipped bytes to who does not take them; plain ones are good for everybody. What else an answer
+ * varies by is added on its way out.
+ */
 export const BY_ENCODING = "Accept-Encoding";
 
 /** The answer gzipped. Its body must stay as it is until then. */

@@ -3,7 +3,7 @@ import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { takesGzip } from "../answers/accept-encoding.ts";
 import { type Answer, encode, jsonAnswer, responseOf } from "../answers/answer.ts";
-import { BY_ENCODING, send, zipped } from "../answers/gzip.ts";
+import { send, zipped } from "../answers/gzip.ts";
 import { openApiDocument } from "./document.ts";
 import { INIT, PAGE, PAGE_POLICY } from "./page.ts";
 
@@ -50,8 +50,7 @@ function embedded(file: string, type: string): (request: Request) => Response | 
   let zip: Promise<Answer> | null = null;
   const headers = assetHeaders(type);
   return (request) => {
-    if (!takesGzip(request.headers.get("accept-encoding")))
-      return new Response(Bun.file(file), { headers: { ...headers, vary: BY_ENCODING } });
+    if (!takesGzip(request.headers.get("accept-encoding"))) return new Response(Bun.file(file), { headers });
     zip ??= Bun.file(file)
       .bytes()
       .then((body) => zipped({ body, headers }));
