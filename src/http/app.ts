@@ -5,7 +5,7 @@ import { createSnapshotFor } from "./anonymous/view.ts";
 import { createAnswers } from "./answers/answers.ts";
 import { type Audit, createAudit } from "./audit.ts";
 import type { HttpDeps } from "./deps.ts";
-import { openApiDocument } from "./docs/document.ts";
+import type { Json } from "./docs/normalise.ts";
 import { docsRoutes } from "./docs/routes.ts";
 import { createExchanges } from "./exchange.ts";
 import { createForcePoll } from "./force-poll.ts";
@@ -103,7 +103,8 @@ export function createApp(deps: HttpDeps, counters: RequestCounters = createRequ
 export type App = ReturnType<typeof createApp>;
 
 /** The document that an app of these would serve. None of them is asked for anything. */
-export function apiDocument(deps: HttpDeps): ReturnType<typeof openApiDocument> {
+export async function apiDocument(deps: HttpDeps): Promise<Json> {
+  const { openApiDocument } = await import("./docs/document.ts");
   const exchanges = createExchanges(() => null);
   const audit = createAudit(deps.log("audit"), exchanges, () => "");
   return openApiDocument(apiRoutes(deps, exchanges, createRequestCounters(), audit), deps.build.version);

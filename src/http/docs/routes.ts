@@ -4,7 +4,6 @@ import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { takesGzip } from "../answers/accept-encoding.ts";
 import { type Answer, encode, jsonAnswer, responseOf } from "../answers/answer.ts";
 import { send, zipped } from "../answers/gzip.ts";
-import { openApiDocument } from "./document.ts";
 import { INIT, PAGE, PAGE_POLICY } from "./page.ts";
 
 const HOUR = "public, max-age=3600";
@@ -29,9 +28,7 @@ export function docsRoutes(described: AnyElysia, version: string) {
     .get(
       "/swagger/json",
       async ({ request }) => {
-        document ??= openApiDocument(described, version).then((made) =>
-          jsonAnswer(encode(JSON.stringify(made))),
-        );
+        document ??= documentOf(described, version);
         return send(request, await document);
       },
       PUBLIC,
@@ -43,6 +40,12 @@ export function docsRoutes(described: AnyElysia, version: string) {
     )
     .get("/swagger/assets/ui.js", ({ request }) => ui(request), PUBLIC)
     .get("/swagger/assets/ui.css", ({ request }) => css(request), PUBLIC);
+}
+
+/** What makes the document is loaded when somebody asks for it: most daemons never need it, and it takes memory. */
+async function documentOf(described: AnyElysia, version: string): Promise<Answer> {
+  const { openApiDocument } = await import("./document.ts");
+  return jsonAnswer(encode(JSON.stringify(await openApiDocument(described, version))));
 }
 
 /** A file inside the binary. Gzipped it is kept, because it stays the same: a third of its size, once asked for. */
