@@ -1,8 +1,9 @@
-import { offsetAt } from "../zone.ts";
+import { wallClock } from "../zone.ts";
 import { dayEdges } from "./buckets.ts";
 import { createPairPlaces } from "./pair-places.ts";
 import { seatHours } from "./rounding.ts";
 import { emptyColumns, type SessionColumns, type SessionRow } from "./session-columns.ts";
+import { type Carried, NOBODY_CARRIED, stillRunning, timeAt } from "./usage-carried.ts";
 import { createUserSets } from "./user-sets.ts";
 
 export const USAGE_KEYS = ["user", "host", "feature", "server", "day"] as const;
@@ -64,9 +65,6 @@ interface Group {
   lastUsedAt: number;
 }
 
-/** Sessions whose begin is still to come. */
-type Carried = Pick<SessionColumns, "length" | "from" | "user" | "count"> & { readonly other: Int32Array };
-
 /** `zone` is that of the days. Hosts that differ in case are one: they have one id. */
 export function createUsage(
   by: readonly UsageKey[],
@@ -88,7 +86,7 @@ export function createUsage(
   let now: (Group | undefined)[] = [];
   let day = days.length - 1;
   let dayFrom = days[day]?.from ?? start;
-  let carried: Carried = { ...carriedRoom(0), length: 0 };
+  let carried: Carried = NOBODY_CARRIED;
   let others = new Int32Array(0);
 
   function idOf(key: NameKey, feature: number, user: number, host: number): number {
@@ -267,55 +265,6 @@ export function createUsage(
   }
 }
 
-/** Behind the end of a column nothing comes. */
-function timeAt(times: Float64Array, place: number, length: number): number {
-  return place < length ? (times[place] ?? 0) : Number.NEGATIVE_INFINITY;
-}
-
-function carriedRoom(room: number) {
-  return {
-    from: new Float64Array(room),
-    other: new Int32Array(room),
-    user: new Uint32Array(room),
-    count: new Uint32Array(room),
-  };
-}
-
-/** Those whose begin did not come yet, of both lists: the latest first. */
-function stillRunning(
-  { length, from, whose, user, count }: SessionColumns,
-  others: Int32Array,
-  { ended, begun }: { readonly ended: number; readonly begun: number },
-  before: Carried,
-  back: number,
-): Carried {
-  const room = carriedRoom(length - begun + before.length - back);
-  let at = 0;
-  let old = back;
-  const takeOld = () => {
-    room.from[at] = before.from[old] ?? 0;
-    room.other[at] = before.other[old] ?? 0;
-    room.user[at] = before.user[old] ?? 0;
-    room.count[at] = before.count[old] ?? 0;
-    at++;
-    old++;
-  };
-  for (let place = begun; place < length; place++) {
-    const of = whose[place] ?? 0;
-    const other = others[of] ?? -1;
-    // What ended before the range never held seats in it.
-    if (other < 0 || of >= ended) continue;
-    while (old < before.length && (before.from[old] ?? 0) > (from[place] ?? 0)) takeOld();
-    room.from[at] = from[place] ?? 0;
-    room.other[at] = other;
-    room.user[at] = user[of] ?? 0;
-    room.count[at] = count[of] ?? 0;
-    at++;
-  }
-  while (old < before.length) takeOld();
-  return { ...room, length: at };
-}
-
 interface Day {
   readonly name: string | null;
   readonly from: number;
@@ -326,7 +275,7 @@ function daysOf(start: number, end: number, zone: string): Day[] {
   return dayEdges(start, end, zone)
     .slice(0, -1)
     .map((from) => ({
-      name: new Date(from + offsetAt(zone, from)).toISOString().slice(0, 10),
+      name: new Date(wallClock(zone, from)).toISOString().slice(0, 10),
       from: Math.max(start, from),
     }));
 }
