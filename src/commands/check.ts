@@ -90,6 +90,8 @@ async function checkConfigOnly(command: Command, io: CommandIo): Promise<void> {
 async function tryAlerts(days: number, command: Command, io: CommandIo): Promise<void> {
   const found = await readConfig(command, io);
   if (found === null) return;
+  if (found.config.servers.length === 0)
+    return fail(io, "the config names no server: there is nothing that a rule could have told of");
   const { checkAlerts } = await import("./check-alerts.ts");
   const { StoreError } = await import("../store/store-error.ts");
   try {
