@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Config } from "../config/config.ts";
+import { codeOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import { type DemoOptions, demoConfig } from "./demo-config.ts";
 
@@ -45,7 +46,7 @@ export async function runDemo(options: DemoOptions, deps: DemoDeps): Promise<voi
   const directory = resolve(options.directory ?? (await mkdtemp(join(tmpdir(), "licmond-demo-"))));
   try {
     const wanted = options.port ?? DEFAULT_PORT;
-    const port = await choosePort(options.host, wanted, options.port !== undefined);
+    const port = choosePort(options.host, wanted, options.port !== undefined);
     const config = await demoConfig({ ...options, port, directory });
     const end = deps.listenForEnd();
     try {
@@ -81,24 +82,24 @@ export async function runDemo(options: DemoOptions, deps: DemoDeps): Promise<voi
   }
 }
 
-/** The wanted port if it is free or there is no choice (the daemon then says what is wrong), else a free one. */
-async function choosePort(host: string, wanted: number, given: boolean): Promise<number> {
-  const free = await firstFree(host, given ? [wanted] : [wanted, 0]);
-  return free ?? wanted;
+/** The wanted port if it is free, else a free one; of a `given` one nothing but itself will do. */
+function choosePort(host: string, wanted: number, given: boolean): number {
+  try {
+    return listenOnce(host, wanted);
+  } catch (error) {
+    if (!given && codeOf(error) === "EADDRINUSE") return listenOnce(host, 0);
+    const why =
+      codeOf(error) === "EADDRINUSE"
+        ? `another program listens on ${host}:${wanted}; name another --port, or none for a free one`
+        : `nothing can listen on ${host}:${wanted} (${codeOf(error)})`;
+    throw new Error(why, { cause: error });
+  }
 }
 
-async function firstFree(hostname: string, ports: readonly number[]): Promise<number | null> {
-  for (const port of ports) {
-    try {
-      const probe = Bun.listen({ hostname, port, socket: { data() {} } });
-      const found = probe.port;
-      probe.stop(true);
-      return found;
-    } catch {
-      // Taken, or not to be had at all: listening in earnest tells which.
-    }
-  }
-  return null;
+function listenOnce(hostname: string, port: number): number {
+  const probe = Bun.listen({ hostname, port, socket: { data() {} } });
+  probe.stop(true);
+  return probe.port;
 }
 
 /** A key for this run. The one of an earlier run in the same directory cannot be shown again and is revoked. */

@@ -66,7 +66,8 @@ export function applyPoll(
   }
 
   const features = layOver(before.features, reading, outcome.finishedAt);
-  const partial = reading.cut || features.some((feature) => feature.state === "partial");
+  const partial =
+    reading.cut || reading.stray === true || features.some((feature) => feature.state === "partial");
   return {
     ...poll,
     status: statusOfReading(reading),

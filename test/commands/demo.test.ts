@@ -111,7 +111,27 @@ describe("licmond demo", () => {
     expect(checkKey(folder, second.key)).toBe("admin");
   });
 
-  test("takes another port and says so when 8080 is taken, but never another than the one asked for", async () => {
+  test("a port that was asked for and is taken ends it before history is made", async () => {
+    using blocker = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const calls: string[] = [];
+    const program = new Command("licmond").exitOverride();
+    const note = (what: string) => () => {
+      calls.push(what);
+      throw new Error("too late");
+    };
+    registerDemo(
+      program,
+      { out: note("out"), err: note("err"), terminal: { out: false, err: false } },
+      { makeHistory: note("history"), createDaemon: note("daemon"), listenForEnd: note("listen") },
+    );
+    const args = ["demo", "--port", String(blocker.port), "--directory", folder];
+    await expect(program.parseAsync(args, { from: "user" })).rejects.toThrow(
+      `another program listens on 127.0.0.1:${blocker.port}; name another --port`,
+    );
+    expect(calls).toEqual([]);
+  });
+
+  test("takes another port and says so when 8080 is taken", async () => {
     let blocker: { stop(): void } | null = null;
     try {
       blocker = Bun.listen({ hostname: "127.0.0.1", port: 8080, socket: { data() {} } });
@@ -122,8 +142,6 @@ describe("licmond demo", () => {
       const free = await demo(["--directory", folder]);
       expect(free.config?.http.port).not.toBe(8080);
       expect(free.out).toContain(`Port 8080 is taken, so this demo listens on ${free.config?.http.port}`);
-      const asked = await demo(["--directory", folder, "--port", "8080"]);
-      expect(asked.config?.http.port).toBe(8080);
     } finally {
       blocker?.stop();
     }

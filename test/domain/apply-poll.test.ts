@@ -30,6 +30,13 @@ const only = (picture: ServerPicture) => {
   return first;
 };
 
+test("a line outside any block that no rule knew: the server is partial, its features are what they are", () => {
+  const picture = next(good(), { unparsedLines: 1, stray: true });
+  expect(picture).toMatchObject({ state: "partial", cut: false, status: "up" });
+  expect(only(picture).state).toBe("ok");
+  expect(next(picture, {}).state).toBe("ok");
+});
+
 describe("state of a feature after a poll", () => {
   const gone = { daemons: [daemon({ status: "down", error: toolError({ message: "down. (-97,121)" }) })] };
   const rows: {
