@@ -4,8 +4,7 @@ import { type CheckoutReading, type FeatureReading, PERMANENT, type Reading } fr
 import type { Manager } from "../managers/manager.ts";
 import { asPrinted, DAY, MINUTE } from "./calendar.ts";
 import { draws } from "./random.ts";
-import { wholeReading } from "./reading-parts.ts";
-import { FIRST_ISV_PORT } from "./rlm-reading.ts";
+import { FIRST_ISV_PORT, wholeReading } from "./reading.ts";
 
 /** A server by its size alone, for measurements. */
 export interface ScaleOptions {
@@ -24,7 +23,7 @@ export interface ScaleOptions {
 
 const ADDRESS = "27000@lic-scale";
 const DAEMON = "scaled";
-/** Where one person works at several machines, as on real sites: checkouts per user. */
+/** Checkouts per user: people work at several machines, as on real sites. */
 const PER_USER = 3;
 
 /** A reading of that size. Equal options give equal readings. */
