@@ -126,7 +126,7 @@ export function errorsOf(reading: Reading): ToolError[] {
  */
 const UNREADABLE =
   "accepted the connection, and no data could be read from it (-16,287). Possible causes, the likeliest first: " +
-  "it was busy or had just started, and the next poll succeeds; it hangs; a firewall rejects the connection; " +
+  "it was busy or had just started (the next poll then succeeds); it hangs; a firewall rejects the connection; " +
   "it is no lmgrd but FlexNet Embedded, which lmstat cannot query.";
 
 /** `Cannot read data from license server system. (-16,287)`. */
