@@ -59,7 +59,7 @@ export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidenc
 
   const errors = reading === null || !reading.recognised ? [] : errorsOf(reading);
   const words = errors.length === 0 ? said : quoteWords(errors.map(({ message }) => message).join("\n"));
-  if (errors.some(isUnreadable)) {
+  if (errors.some(isNoDataRead)) {
     return error("LICENSE_QUERY_FAILED", `The license server${at} ${UNREADABLE}`, words);
   }
   if (errors.some(({ kind }) => kind === "query")) {
@@ -130,6 +130,6 @@ const UNREADABLE =
   "it is no lmgrd but FlexNet Embedded, which lmstat cannot query.";
 
 /** `Cannot read data from license server system. (-16,287)`. */
-function isUnreadable({ major, minor }: ToolError): boolean {
+function isNoDataRead({ major, minor }: ToolError): boolean {
   return major === -16 && minor === 287;
 }
