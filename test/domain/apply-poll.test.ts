@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { applyPoll, initialPicture, markStale, staleDeadline } from "../../src/domain/apply-poll.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
+import { statusChanges } from "../../src/domain/poll-events.ts";
 import type { FeatureReading, QueueReading, Reading } from "../../src/domain/reading.ts";
 import { PERMANENT } from "../../src/domain/reading.ts";
 import {
@@ -245,11 +246,43 @@ describe("the server", () => {
   });
 });
 
+describe("daemons of one name behind several license servers", () => {
+  const poll = (features: FeatureReading[]) => ({
+    daemons: [daemon({ status: "down" }), daemon({ status: "up" })],
+    features,
+  });
+
+  test("one that is down degrades the server, and takes no feature away", () => {
+    const known = next(null, poll([feature(), feature({ name: "second" })]));
+    const later = next(next(known, poll([feature()])), poll([feature()]));
+    expect(later.status).toBe("degraded");
+    expect(later.features.map(({ name, state }) => [name, state])).toEqual([
+      ["compiler", "ok"],
+      ["second", "stale"],
+    ]);
+  });
+
+  test("its being down is told once", () => {
+    const known = next(null, poll([]));
+    const told = statusChanges(
+      next(null, { daemons: [daemon({ status: "up" }), daemon({ status: "up" })] }),
+      known,
+    );
+    expect(told).toMatchObject([
+      { daemon: null, to: "degraded" },
+      { daemon: "snpslmd", from: "up", to: "down" },
+    ]);
+    expect(statusChanges(known, next(known, poll([])))).toEqual([]);
+  });
+});
+
 describe("blocks of one identity", () => {
   const blocks = (list: FeatureReading[]) => only(next(null, { features: list }));
 
-  test("a repeated equal block counts once", () => {
-    expect(blocks([feature(), feature()])).toMatchObject({ total: 10, used: 1, checkouts: { length: 1 } });
+  test("equal ones are those of several license servers, in use or idle", () => {
+    expect(blocks([feature(), feature()])).toMatchObject({ total: 20, used: 2, checkouts: { length: 2 } });
+    const idle = feature({ used: 0, checkouts: [] });
+    expect(blocks([idle, idle])).toMatchObject({ total: 20, used: 0, pools: { length: 2 } });
   });
 
   test("differing blocks become pools and add up", () => {
