@@ -58,26 +58,13 @@ export function createSimulatedLog(site: Site, server: ServerSpec): SimulatedLog
     text(from, to) {
       const parts: string[] = [];
       for (let index = weekAt(site.clock, from).index; weekOf(site.clock, index).startsAt < to; index++) {
-        const lines = linesOf(index);
-        for (let next = firstFrom(lines, from); next < lines.length; next++) {
-          const line = lines[next];
-          if (line === undefined || line.at >= to) break;
-          parts.push(`${clockOf(site.clock.zone, line.at)} (${line.daemon}) ${line.message}\n`);
+        for (const { at, daemon, message } of linesOf(index)) {
+          if (at >= from && at < to) parts.push(`${clockOf(site.clock.zone, at)} (${daemon}) ${message}\n`);
         }
       }
       return parts.join("");
     },
   };
-}
-
-function firstFrom(lines: readonly Line[], from: number): number {
-  let [low, high] = [0, lines.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((lines[middle]?.at ?? 0) < from) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 function featureLines(seed: number, server: ServerSpec, feature: FeatureSpec, played: Schedule): Line[] {

@@ -74,7 +74,8 @@ export function seat(requests: readonly Request[], rules: SeatRules): Schedule {
     while (low < high) {
       const middle = (low + high) >>> 1;
       const other = events[middle];
-      if (other !== undefined && (other.at > time || (other.at === time && other.order > order))) low = middle + 1;
+      if (other !== undefined && (other.at > time || (other.at === time && other.order > order)))
+        low = middle + 1;
       else high = middle;
     }
     events.splice(low, 0, { at: time, order, run });

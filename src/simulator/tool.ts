@@ -2,8 +2,7 @@ import type { Reading } from "../domain/reading.ts";
 import type { ManagerName } from "../domain/words.ts";
 import { hostZone, isZone } from "../domain/zone.ts";
 import type { Manager } from "../managers/manager.ts";
-import { scaleReading } from "./scale.ts";
-import { type MemberSpec, member, SERVERS } from "./servers.ts";
+import { type MemberSpec, SERVERS } from "./servers.ts";
 import { createSite } from "./site.ts";
 
 export const DEFAULT_SEED = 1;
@@ -32,12 +31,11 @@ export class SimulateUsageError extends Error {
 }
 
 /** The simulator's own options, each with a value. */
-const OWN = ["--server", "--seed", "--timezone", "--at", "--ahead", "--checkouts", "--features", "--bytes"];
+const OWN = ["--server", "--seed", "--timezone", "--at", "--ahead"];
 
 /**
  * `[--server ID] [--seed N] [--timezone ZONE] [--at ISO] [--ahead MS] TOOL-ARGUMENTS…`: the simulator's own options
- * come first, all else is the tool's. With `--checkouts N [--features N] [--bytes N]` the server is one of that size
- * instead. `now` is epoch ms.
+ * come first, all else is the tool's. `now` is epoch ms.
  * @throws SimulateUsageError
  */
 export function simulate(manager: Manager, args: readonly string[], now: number): ToolRun {
@@ -58,59 +56,17 @@ export function simulate(manager: Manager, args: readonly string[], now: number)
     throw new SimulateUsageError(`--at is "${at}"; expected ISO 8601, e.g. 2026-01-31T08:15:00Z`);
   }
   const seed = integer("--seed") ?? DEFAULT_SEED;
-  const moment = { manager, zone, instant, seed };
-  if (own.has("--checkouts")) {
-    const features = Math.max(1, integer("--features") ?? 50);
-    const size = { features, checkouts: integer("--checkouts") ?? 0, bytes: integer("--bytes") };
-    return runTool(rest, ofSize(moment, size));
-  }
-  return runTool(rest, ofSite(moment, integer("--ahead") ?? 0, own.get("--server")));
-}
-
-interface Moment {
-  readonly manager: Manager;
-  readonly zone: string;
-  /** Epoch ms. */
-  readonly instant: number;
-  readonly seed: number;
-}
-
-function ofSite(
-  { manager, zone, instant, seed }: Moment,
-  ahead: number,
-  wanted: string | undefined,
-): AskedServer {
   const servers = SERVERS.filter((server) => server.manager === manager.name);
-  const id = wanted ?? servers[0]?.id;
+  const id = own.get("--server") ?? servers[0]?.id;
   const server = servers.find((one) => one.id === id);
   if (server === undefined) {
     const names = servers.map((one) => one.id).join(", ");
     throw new SimulateUsageError(`there is no simulated ${manager.title} server "${id}"; there are ${names}`);
   }
-  const site = createSite({ seed, zone, ahead });
+  const site = createSite({ seed, zone, ahead: integer("--ahead") ?? 0 });
   const { address, members, version } = server;
-  return { manager, zone, address, members, version, reading: (as) => site.reading(server, instant, as) };
-}
-
-function ofSize(
-  { manager, zone, instant, seed }: Moment,
-  { bytes, ...size }: { features: number; checkouts: number; bytes: number | null },
-): AskedServer {
-  return {
-    manager,
-    zone,
-    address: "27000@lic-scale",
-    members: [member("lic-scale", 27000)],
-    version: "v14.2",
-    reading([first]) {
-      const address = `${first?.port ?? 27000}@${first?.host ?? "lic-scale"}`;
-      try {
-        return scaleReading(manager, { ...size, instant, zone, seed, address, ...(bytes !== null && { bytes }) });
-      } catch (error) {
-        throw error instanceof RangeError ? new SimulateUsageError(`--bytes: ${error.message}`) : error;
-      }
-    },
-  };
+  const reading: AskedServer["reading"] = (as) => site.reading(server, instant, as);
+  return runTool(rest, { manager, zone, address, members, version, reading });
 }
 
 function takeOwn(args: readonly string[]): { own: Map<string, string>; rest: readonly string[] } {
@@ -199,7 +155,10 @@ export function runTool(args: readonly string[], server: AskedServer): ToolRun {
   const isWhole = asked.members.length === server.members.length;
   const members = server.members.map((one, index) => ({
     ...one,
-    ...(isWhole && { host: asked.members[index]?.host ?? one.host, port: asked.members[index]?.port ?? one.port }),
+    ...(isWhole && {
+      host: asked.members[index]?.host ?? one.host,
+      port: asked.members[index]?.port ?? one.port,
+    }),
   }));
 
   const whole = server.reading(members);
