@@ -65,7 +65,7 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
       if (rows > 0) return rows;
       isTakenBack = true;
     }
-    takeBack.mendMark(clock);
+    takeBack.mendMark(clock, isTrusted);
     const { samplesMs, rollupsMs, sessionsMs, eventsMs, logsMs, logBytes, auditMs } = keep();
     return (
       logs.retainStep({ now, logsBefore: now - logsMs, auditBefore: now - auditMs, maxBytes: logBytes }) ||

@@ -9,8 +9,11 @@ export interface TakeBack {
    * or ended now, for all that anybody knows. Answers how many rows it changed; 0 = done.
    */
   step(now: number): number;
-  /** Sessions are kept from the oldest that is stored: a mark that says later is wrong. */
-  mendMark(now: number): void;
+  /**
+   * Sessions are kept from the oldest that is stored: a mark that says a time to come is wrong. Where none is stored they
+   * are kept from now on, if the clock is right.
+   */
+  mendMark(now: number, isTrusted: boolean): void;
 }
 
 /** Later than this after the clock nothing is stored by a clock that is right. */
@@ -46,10 +49,10 @@ export function createTakeBack(store: Store): TakeBack {
     `UPDATE denial_spans SET from_at = min(from_at, ?2), to_at = min(to_at, ?2) WHERE id IN
        (SELECT id FROM denial_spans WHERE from_at > ?1 OR to_at > ?1 LIMIT ?3)`,
   ].map((text) => sqlite.query<null, [number, number, number]>(text));
-  const mend = sqlite.query<null, [number]>(
-    `UPDATE event_marks SET value = (SELECT min(ended_at) FROM sessions WHERE ended_at IS NOT NULL)
-     WHERE name = 'deleted_sessions' AND value > ?1
-       AND ?1 >= (SELECT min(ended_at) FROM sessions WHERE ended_at IS NOT NULL)`,
+  const oldest = "(SELECT min(ended_at) FROM sessions WHERE ended_at <= ?1)";
+  const mend = sqlite.query<null, [number, number]>(
+    `UPDATE event_marks SET value = coalesce(${oldest}, ?1)
+     WHERE name = 'deleted_sessions' AND value > ?1 AND (?2 OR ${oldest} IS NOT NULL)`,
   );
 
   return {
@@ -64,6 +67,6 @@ export function createTakeBack(store: Store): TakeBack {
         return rows;
       });
     },
-    mendMark: (now) => void mend.run(now),
+    mendMark: (now, isTrusted) => void mend.run(now, isTrusted ? 1 : 0),
   };
 }

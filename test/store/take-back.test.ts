@@ -87,16 +87,19 @@ test("sessions are known from the oldest that is stored, when the mark says a ti
   const marks = createMarks(rig.store);
   const mark = () => marks.get("deleted_sessions");
   marks.set("deleted_sessions", first + AHEAD_MS);
-  takeBack.mendMark(now);
+  takeBack.mendMark(now, false);
   expect(mark()).toBe(first + AHEAD_MS);
+  takeBack.mendMark(now, true);
+  expect(mark()).toBe(now);
+  marks.set("deleted_sessions", first + AHEAD_MS);
   rig.store.sqlite.run(
     `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at, end_reason)
      VALUES (1001, 'eda', 'snpslmd', 'compiler', 'ann', 1, ${first}, ${first}, ${first}, ${first + HOUR_MS}, 'checkin')`,
   );
-  takeBack.mendMark(now);
+  takeBack.mendMark(now, false);
   expect(mark()).toBe(first + HOUR_MS);
   // A mark of the past stands, whatever older sessions are imported.
   marks.set("deleted_sessions", now - 1);
-  takeBack.mendMark(now);
+  takeBack.mendMark(now, false);
   expect(mark()).toBe(now - 1);
 });
