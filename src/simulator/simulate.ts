@@ -1,4 +1,4 @@
-import { hostZone, isZone } from "../domain/zone.ts";
+import { beginsWithDate, hostZone, isZone } from "../domain/zone.ts";
 import type { Manager } from "../managers/manager.ts";
 import { scaleReading } from "./scale.ts";
 import { SERVERS } from "./servers.ts";
@@ -27,7 +27,7 @@ export function simulate(manager: Manager, args: readonly string[], now: number)
   }
   const at = own.get("--at");
   const instant = at === undefined ? now : Date.parse(at);
-  if (Number.isNaN(instant)) {
+  if (Number.isNaN(instant) || (at !== undefined && !beginsWithDate(at))) {
     throw new SimulateUsageError(`--at is "${at}"; expected ISO 8601, e.g. 2026-01-31T08:15:00Z`);
   }
   const moment = { manager, zone, instant, seed: integer(own, "--seed") ?? DEFAULT_SEED };
