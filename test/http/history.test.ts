@@ -7,6 +7,8 @@ import type {
 } from "../../src/domain/history-records.ts";
 import type { FeatureReading } from "../../src/domain/reading.ts";
 import { HistoryTimeout } from "../../src/store/history/client.ts";
+import { createSessionImport } from "../../src/store/import-sessions.ts";
+import type { Store } from "../../src/store/open.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import * as a from "../domain/make.ts";
 import { createRig } from "../store/history/rig.ts";
@@ -25,7 +27,9 @@ const START = a.NOON;
  * Two hours of polls, one a minute: `compiler` has 2 seats; ann holds one for the first hour, bob one for the whole
  * time; then the server cannot be read for half an hour.
  */
-async function site(more: readonly FeatureReading[] = []): Promise<Bench & { anonymous: string }> {
+async function site(
+  more: readonly FeatureReading[] = [],
+): Promise<Bench & { anonymous: string; store: Store }> {
   const rig = createRig();
   for (let minute = 0; minute <= 150; minute++) {
     const at = START + minute * MINUTE;
@@ -57,7 +61,7 @@ async function site(more: readonly FeatureReading[] = []): Promise<Bench & { ano
   const anonymous = keys.add("viewer", { anonymize: true });
   return {
     ...at,
-    anonymous,
+    ...{ anonymous, store: rig.store },
     keys: { ...at.keys, viewer: keys.add("viewer"), calendar: keys.add("calendar") },
   };
 }
@@ -287,6 +291,46 @@ describe("anonymized keys", () => {
     const hidden = await (await at.get(path, { key: at.anonymous })).text();
     expect(hidden).not.toMatch(/ann|bob|ws1/i);
     expect(hidden.length).toBeGreaterThan(named.length / 2);
+  });
+
+  test("get no number of an imported session, which is made of its user's name", async () => {
+    const at = await site();
+    createSessionImport(at.store).add("eda", [
+      {
+        ...{ daemon: "snpslmd", feature: "compiler", user: "ann", host: "ws1", version: null, handle: null },
+        ...{ data: null, ordinal: 0, part: 0, count: 1, startedAt: START - HOUR, endedAt: START - MINUTE },
+        endReason: "checkin",
+      },
+    ]);
+    const importedOf = async (key?: string) =>
+      (await json<{ sessions: SessionRecord[] }>(at, "/api/licenses/sessions", key)).sessions
+        .map(({ id }) => id)
+        .filter((id) => id < 0);
+    const [named, hidden] = [await importedOf(), await importedOf(at.anonymous)];
+    expect([named.length, hidden]).toEqual([1, named.map(PSEUDONYMS.session)]);
+    expect(hidden).not.toEqual(named);
+  });
+
+  test("get equal groups of usage by their pseudonyms, others by their names", async () => {
+    const people = Array.from({ length: 12 }, (_, index) => `user${String(index).padStart(2, "0")}`);
+    const rows = people.map((user, index) =>
+      a.checkout({ user, host: `h${user}`, handle: String(500 + index), startedAt: null }),
+    );
+    const at = await site([a.feature({ name: "many", total: 20, used: rows.length, checkouts: rows })]);
+    for (const key of ["user", "host"] as const) {
+      const asked = async (who?: string) =>
+        (
+          await json<{ groups: UsageRecord[] }>(
+            at,
+            `/api/licenses/usage?feature=many&group_by=${key}&${RANGE}`,
+            who,
+          )
+        ).groups.map((group) => String(group[key]));
+      const [named, hidden] = [await asked(), await asked(at.anonymous)];
+      expect(named).toEqual(named.toSorted());
+      expect(hidden).toEqual(hidden.toSorted());
+      expect(hidden).toHaveLength(12);
+    }
   });
 
   test("filter by pseudonyms, and real names mean nobody", async () => {
