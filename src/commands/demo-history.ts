@@ -4,6 +4,7 @@ import type { Config } from "../config/config.ts";
 import type { Log } from "../domain/log.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
+import { shuffle } from "../domain/track-sessions.ts";
 import { hostZone } from "../domain/zone.ts";
 import { SERVERS } from "../simulator/servers.ts";
 import { createSite } from "../simulator/site.ts";
@@ -45,7 +46,8 @@ export async function makeDemoHistory(options: DemoHistoryOptions): Promise<Demo
     const servers = config.servers.map((server): MonitoredServer => ({ ...server, intervalMs: INTERVAL_MS }));
     const begun = now - days * DAY_MS;
     const denials = createDemoDenials(store, servers, createDemoLogs(servers, seed, begun), log);
-    const fill = createBackFill({ store, servers, log, looked: denials.look });
+    const orderIds = (ids: number[]) => shuffle(ids, Math.random);
+    const fill = createBackFill({ store, servers, log, orderIds, looked: denials.look });
     for (let at = begun; at <= now; ) {
       const outcomes: PollOutcome[] = [];
       for (let round = 0; round < ROUNDS && at <= now; round++, at += INTERVAL_MS) {
