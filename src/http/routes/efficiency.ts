@@ -55,7 +55,7 @@ export function efficiencyRoutes(
         "last attempt (at least 1 s); while somebody waits or is denied that is at least one seat more than there are. " +
         "`affectedSessions` then counts the denied and queued requests, too, for which, themselves included, n were not " +
         "enough. Where `demand` is known from nothing, nothing is said of more seats. CSV has a row for each seat and each " +
-        "number of seats that was tried, told apart by `part`.",
+        "number of seats that was tried, told apart by `part`; X-Total-Count is that of the features.",
       query: QUERY,
       answers: {
         200: {
