@@ -32,7 +32,7 @@ function populated(): ServerPicture[] {
   const queued = { user: "zq-ada", host: "ZQ-WS01", display: FREE[0] ?? null, qualifier: FREE[1] ?? null };
   const one = feature("solver", {
     checkouts: rows,
-    reservations: RESERVATION_TYPES.map((type) => ({
+    reservations: [...RESERVATION_TYPES, "other" as const].map((type) => ({
       type,
       name: `zq-${type}`,
       count: 1,
@@ -241,6 +241,7 @@ describe("pseudonyms work like names", () => {
       host: PSEUDONYMS.host("zq-host"),
       internet: PSEUDONYMS.host("zq-internet"),
       display: "not shown",
+      other: "not shown",
       group: "not shown",
       host_group: "not shown",
       project: "not shown",

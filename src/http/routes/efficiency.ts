@@ -35,7 +35,7 @@ export function efficiencyRoutes(
     async ({ request }) => {
       const exchange = exchanges.of(request);
       const query = QUERY.parse(exchange.query);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       namedServers(snapshotFor(exchange), query.server);
       const asked = askedNow(clock, live.snapshot());
       const { limit, offset } = query;
