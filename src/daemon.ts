@@ -25,6 +25,7 @@ import { createTeardown } from "./daemon/teardown.ts";
 import { keepVitalCopy } from "./daemon/vital.ts";
 import { type Clock, systemClock } from "./domain/clock.ts";
 import type { LogOf } from "./domain/log.ts";
+import { shuffle } from "./domain/track-sessions.ts";
 import { createSampler } from "./events/sampler.ts";
 import { createPseudonyms } from "./http/anonymous/pseudonyms.ts";
 import { createApp } from "./http/app.ts";
@@ -135,6 +136,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const live = createLive({
       ...{ store, servers, clock, commit: bus.commit, timers: systemTimers, log: log("store") },
       recorder: memory.recorder,
+      orderIds: (ids) => shuffle(ids, Math.random),
     });
     live.subscribe(createStatusLog(log("collector")));
     teardown.add("live", () => live.stop());

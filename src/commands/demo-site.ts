@@ -8,6 +8,7 @@ import type { Config } from "../config/config.ts";
 import type { Log } from "../domain/log.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
+import { shuffle } from "../domain/track-sessions.ts";
 import { hostZone } from "../domain/zone.ts";
 import { createSimulatedLog } from "../simulator/debug-log.ts";
 import { SERVERS, type ServerSpec } from "../simulator/servers.ts";
@@ -183,6 +184,7 @@ export async function makeDemoHistory(
       store,
       servers,
       log,
+      orderIds: (ids) => shuffle(ids, Math.random),
       async looked(pictures, instant) {
         const isFirst = time === 0;
         time = instant;

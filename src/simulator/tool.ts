@@ -1,6 +1,6 @@
 import type { Reading } from "../domain/reading.ts";
 import type { ManagerName } from "../domain/words.ts";
-import { hostZone, isZone } from "../domain/zone.ts";
+import { beginsWithDate, hostZone, isZone } from "../domain/zone.ts";
 import type { Manager } from "../managers/manager.ts";
 import { type MemberSpec, SERVERS } from "./servers.ts";
 import { createSite } from "./site.ts";
@@ -52,7 +52,7 @@ export function simulate(manager: Manager, args: readonly string[], now: number)
   }
   const at = own.get("--at");
   const instant = at === undefined ? now : Date.parse(at);
-  if (Number.isNaN(instant)) {
+  if (Number.isNaN(instant) || (at !== undefined && !beginsWithDate(at))) {
     throw new SimulateUsageError(`--at is "${at}"; expected ISO 8601, e.g. 2026-01-31T08:15:00Z`);
   }
   const seed = integer("--seed") ?? DEFAULT_SEED;

@@ -289,6 +289,12 @@ describe("held too long", () => {
     ]);
   });
 
+  test("the longest is told first, in whatever order the tool names the holders", () => {
+    const rig = createRig({ settings: { heldHours: 24 } });
+    rig.poll(held(["ann", 26], ["ben", 30], ["cy", 28]));
+    expect(rig.events().map(({ value }) => value)).toEqual([30, 28, 26]);
+  });
+
   test("borrowed seats are out on purpose; by default nothing is too long", () => {
     const rig = createRig();
     rig.poll(held(["ann", 3000]));

@@ -158,6 +158,27 @@ const CASES: readonly Case[] = [
   },
   {
     code: "INVALID_FIELD",
+    what: "an expiry on a day that the calendar lacks",
+    path: "/api/keys",
+    ask: rescan('{"name":"a","role":"viewer","expiresAt":"2027-02-30T00:00:00Z"}'),
+    says: /"expiresAt" must be a time .* on a day that exists/,
+  },
+  {
+    code: "INVALID_FIELD",
+    what: "an expiry at 24:00",
+    path: "/api/keys",
+    ask: rescan('{"name":"a","role":"viewer","expiresAt":"2099-02-28T24:00:00Z"}'),
+    says: /"expiresAt"/,
+  },
+  {
+    code: "INVALID_FIELD",
+    what: "a name with half a surrogate pair",
+    path: "/api/keys",
+    ask: rescan('{"name":"a\\ud800b","role":"viewer"}'),
+    says: /"name" must be a text in valid Unicode/,
+  },
+  {
+    code: "INVALID_FIELD",
     what: "an anonymized admin",
     path: "/api/keys",
     ask: rescan('{"name":"a","role":"admin","anonymize":true}'),

@@ -140,6 +140,7 @@ test.each([
   [["--seed"], "--seed needs a value"],
   [["--timezone", "Mars/Olympus"], "Mars/Olympus"],
   [["--at", "yesterday"], "ISO 8601"],
+  [["--at", "2026-02-30T08:15:00Z"], "ISO 8601"],
 ])("%j is a mistake of ours, not of the tool", (args, words) => {
   expect(() => simulate(managerOf("flexnet"), args, NOW)).toThrow(SimulateUsageError);
   expect(() => simulate(managerOf("flexnet"), args, NOW)).toThrow(words);

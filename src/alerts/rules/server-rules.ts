@@ -1,3 +1,4 @@
+import { daemonDownMessage } from "../../domain/alerts.ts";
 import { worstOfEach } from "../../domain/server-status.ts";
 import type { PictureRule } from "./rule.ts";
 import { THE_SERVER } from "./rule.ts";
@@ -34,7 +35,7 @@ export const daemonDown: PictureRule = ({ server, daemons }, _context, see) => {
     if (status === "unknown") continue;
     see({ daemon: name, feature: null, detail: null }, status === "down" ? 1 : 0, () => ({
       severity: "critical",
-      message: `The daemon ${name} of ${server.id} is down${reason(error?.message)}`,
+      message: `${daemonDownMessage(server.id, name)}${reason(error?.message)}`,
       value: null,
       threshold: null,
     }));
