@@ -306,11 +306,9 @@ describe("users", () => {
     const { users } = await json(at, "/api/licenses/users?sort=user");
     expect(column(users, "user").toSorted()).toEqual(names.toSorted());
     for (const name of names) {
-      const found = await json(
-        at,
-        `/api/licenses/features?feature=${encodeURIComponent(name.toWellFormed())}`,
-      );
-      if (name.isWellFormed()) expect(found).toMatchObject({ total: 1, features: [{ name }] });
+      if (!name.isWellFormed()) continue;
+      const found = await json(at, `/api/licenses/features?feature=${encodeURIComponent(name)}`);
+      expect(found).toMatchObject({ total: 1, features: [{ name }] });
     }
   });
 });
@@ -327,7 +325,7 @@ describe("servers", () => {
       unparsedLines: 1,
     });
     expect(await json(site(), "/api/licenses/servers/new")).toMatchObject({
-      counts: { features: 0, checkouts: 0, total: null, used: null },
+      counts: { features: null, checkouts: null, total: null, used: null },
       collectedAt: null,
     });
   });

@@ -1,4 +1,4 @@
-import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
+import type { CheckoutPicture, FeaturePicture, Holder, ServerPicture } from "../../domain/picture.ts";
 import type { QueueReading, ReservationReading } from "../../domain/reading.ts";
 import type { Pseudonyms } from "./pseudonyms.ts";
 
@@ -17,26 +17,31 @@ export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms)
 }
 
 function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): FeaturePicture {
-  if (feature.checkouts.length + feature.reservations.length + feature.queue.length === 0) return feature;
+  const { checkouts, reservations, queue, alsoHeldBy = [] } = feature;
+  if (checkouts.length + reservations.length + queue.length + alsoHeldBy.length === 0) return feature;
   // The tool's own order may be that of the real names.
   return {
     ...feature,
-    checkouts: feature.checkouts.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
-    reservations: feature.reservations
+    checkouts: checkouts.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
+    ...(alsoHeldBy.length > 0 && { alsoHeldBy: alsoHeldBy.map((one) => holder(one, pseudonyms)) }),
+    reservations: reservations
       .map((one) => anonymousReservation(one, pseudonyms))
       .sort((a, b) => compare(a.type, b.type) || compare(a.name, b.name)),
-    queue: feature.queue.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
+    queue: queue.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
   };
 }
 
 function withoutPerson<Row extends CheckoutPicture | QueueReading>(row: Row, pseudonyms: Pseudonyms): Row {
   return {
     ...row,
-    user: pseudonyms.user(row.user),
-    host: row.host === null ? null : pseudonyms.host(row.host),
+    ...holder(row, pseudonyms),
     display: null,
     qualifier: null,
   };
+}
+
+function holder({ user, host }: Holder, pseudonyms: Pseudonyms): Holder {
+  return { user: pseudonyms.user(user), host: host === null ? null : pseudonyms.host(host) };
 }
 
 function anonymousReservation(row: ReservationReading, pseudonyms: Pseudonyms): ReservationReading {
