@@ -18,11 +18,11 @@ export interface UsageQuery extends Range, Asked {
   readonly offset: number;
 }
 
-const USAGE_ORDERS_BY_KEY = ["server", "feature", "day"] as const satisfies readonly UsageKey[];
+const USAGE_ORDERS_BY_KEY = ["server", "daemon", "feature", "day"] as const satisfies readonly UsageKey[];
 export const USAGE_ORDERS = [
-  "seatHours",
+  "heldSeatHours",
   "sessions",
-  "peakUsed",
+  "peakHeld",
   "uniqueUsers",
   "lastUsedAt",
   ...USAGE_ORDERS_BY_KEY,
@@ -43,19 +43,18 @@ export function usageQuery(read: HistoryRead, query: UsageQuery): UsageResult {
   const names = loadSessionNames(read);
   const usage = createUsage(groupBy, usageNames(names, filter), start, end, timezone);
   handIn(read, names, holdings(read, query), { start, end }, usage);
-  const plain = USAGE_ORDERS_BY_KEY.flatMap((key) => (groupBy.includes(key) ? [key] : []));
   const groups = usage.groups().map((group) => ({
     ...group,
-    ...{ feature: keyOf(group, "feature"), server: keyOf(group, "server"), day: keyOf(group, "day") },
+    server: group.keys.server ?? null,
+    daemon: group.keys.daemon ?? null,
+    feature: group.keys.feature ?? null,
+    day: group.keys.day ?? null,
   }));
   // Sorts are stable: the last one decides.
-  const byKeys = plain
-    .toReversed()
-    .reduce((rows, field) => sortedBy(rows, { field, descending: false }), groups);
+  const byKeys = USAGE_ORDERS_BY_KEY.toReversed().reduce(
+    (rows, field) => sortedBy(rows, { field, descending: false }),
+    groups,
+  );
   const sorted = sortedBy(byKeys, query.sort);
   return { start, end, rows: sorted.slice(offset, offset + limit), total: sorted.length };
-
-  function keyOf({ keys }: UsageGroup, key: UsageKey): string | null {
-    return keys[groupBy.indexOf(key)] ?? null;
-  }
 }
