@@ -10,7 +10,8 @@ export interface PollEvidence {
   readonly result: CommandResult;
   /** Null when the tool did not run. */
   readonly reading: Reading | null;
-  readonly address: string;
+  /** Null when nobody was asked: the text came from elsewhere. */
+  readonly address: string | null;
   readonly timeoutMs: number;
 }
 
@@ -41,6 +42,7 @@ export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidenc
   if (reading !== null && isUsable(reading)) return null;
 
   const tool = basename(result.argv[0] ?? "");
+  const at = address === null ? "" : ` at ${address}`;
   const said = quoteOutput(result.stdout, result.stderr);
   const error = (code: PollErrorCode, message: string, details = said): PollError => ({
     code,
@@ -57,19 +59,15 @@ export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidenc
 
   const errors = reading === null || !reading.recognised ? [] : errorsOf(reading);
   const words = errors.length === 0 ? said : quoteWords(errors.map(({ message }) => message).join("\n"));
-  if (errors.some(isFlexnetEmbedded)) {
-    return error(
-      "LICENSE_QUERY_FAILED",
-      `The server at ${address} speaks FlexNet Embedded (a license server with a REST interface), which ${tool} cannot query.`,
-      words,
-    );
+  if (errors.some(isNoDataRead)) {
+    return error("LICENSE_QUERY_FAILED", `The license server${at} ${UNREADABLE}`, words);
   }
   if (errors.some(({ kind }) => kind === "query")) {
-    return error("LICENSE_QUERY_FAILED", `The license server at ${address} answered with an error.`, words);
+    return error("LICENSE_QUERY_FAILED", `The license server${at} answered with an error.`, words);
   }
   if (errors.length > 0 || reading?.members.some(({ status }) => status === "down")) {
     const fix = "Check that the license server runs and that no firewall stands between.";
-    return error("LICENSE_SERVER_UNREACHABLE", `No license server answers at ${address}. ${fix}`, words);
+    return error("LICENSE_SERVER_UNREACHABLE", `No license server answers${at}. ${fix}`, words);
   }
 
   if (result.signal !== null) {
@@ -122,7 +120,16 @@ export function errorsOf(reading: Reading): ToolError[] {
   return [...reading.members, ...reading.daemons].flatMap(({ error }) => (error === null ? [] : [error]));
 }
 
-/** `Cannot read data from license server system. (-16,287)`: the port is open, and another protocol answers. */
-function isFlexnetEmbedded({ major, minor }: ToolError): boolean {
+/**
+ * The causes that users report of it: a server that is busy, hangs or was started a moment ago, where the next query
+ * succeeds; firewalls; and FlexNet Embedded, to which nothing but a REST interface answers.
+ */
+const UNREADABLE =
+  "accepted the connection, and no data could be read from it (-16,287). Possible causes, the likeliest first: " +
+  "it was busy or had just started (the next poll then succeeds); it hangs; a firewall rejects the connection; " +
+  "it is no lmgrd but FlexNet Embedded, which lmstat cannot query.";
+
+/** `Cannot read data from license server system. (-16,287)`. */
+function isNoDataRead({ major, minor }: ToolError): boolean {
   return major === -16 && minor === 287;
 }

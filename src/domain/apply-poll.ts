@@ -4,7 +4,7 @@ import type { FeaturePicture, ServerPicture } from "./picture.ts";
 import type { PollOutcome } from "./poll.ts";
 import type { FeatureReading, MemberReading, Reading } from "./reading.ts";
 import type { MonitoredServer } from "./server.ts";
-import { serverStatus } from "./server-status.ts";
+import { serverStatus, worstOfEach } from "./server-status.ts";
 import type { DataState, ServerStatus } from "./words.ts";
 
 /** Good readings in a row that must lack a feature before it is gone: a cut text can look whole. */
@@ -66,7 +66,8 @@ export function applyPoll(
   }
 
   const features = layOver(before.features, reading, outcome.finishedAt);
-  const partial = reading.cut || features.some((feature) => feature.state === "partial");
+  const partial =
+    reading.cut || reading.stray === true || features.some((feature) => feature.state === "partial");
   return {
     ...poll,
     status: statusOfReading(reading),
@@ -143,7 +144,7 @@ function layOver(
   collectedAt: number,
 ): readonly FeaturePicture[] {
   const known = new Map(before.map((feature) => [featureKey(feature.daemon, feature.name), feature]));
-  const daemonStatus = new Map(reading.daemons.map((daemon) => [daemon.name, daemon.status]));
+  const daemonStatus = new Map(worstOfEach(reading.daemons).map((daemon) => [daemon.name, daemon.status]));
   const isUp = (daemon: string) => (daemonStatus.get(daemon) ?? "up") === "up";
   /** The feature as one that this reading lacks; null when that makes it one too many. */
   const missedOnce = (feature: FeaturePicture): FeaturePicture | null => {

@@ -31,7 +31,7 @@ const refused = toolError(
   -15,
   570,
 );
-const embedded = toolError("query", "Cannot read data from license server system. (-16,287)", -16, 287);
+const unreadable = toolError("query", "Cannot read data from license server system. (-16,287)", -16, 287);
 const unknown = reading({ recognised: false });
 const up = reading({ members: [member("up")] });
 const daemonUp = reading({
@@ -49,7 +49,7 @@ describe("usable is what has a feature or anybody up", () => {
     ["a daemon up, no server line", daemonUp, true],
     [
       "a member up and an error of the whole query",
-      reading({ members: [member("up")], errors: [embedded] }),
+      reading({ members: [member("up")], errors: [unreadable] }),
       true,
     ],
     ["all members down", reading({ members: [member("down"), member("down")] }), false],
@@ -132,20 +132,20 @@ describe("what a failure is called", () => {
       `${refused.message}\nLicense file does not support. (-25,1)`,
     ],
     [
-      "FlexNet Embedded",
+      "nothing could be read",
       run({ exitCode: 240 }),
-      reading({ errors: [embedded] }),
+      reading({ errors: [unreadable] }),
       "LICENSE_QUERY_FAILED",
-      "speaks FlexNet Embedded",
-      embedded.message,
+      "no data could be read from it (-16,287)",
+      unreadable.message,
     ],
     [
-      "FlexNet Embedded, said by a member",
+      "nothing could be read, said by a member",
       run(),
-      reading({ members: [member("down", { error: embedded })] }),
+      reading({ members: [member("down", { error: unreadable })] }),
       "LICENSE_QUERY_FAILED",
-      "FlexNet Embedded",
-      embedded.message,
+      "firewall rejects the connection; it is no lmgrd but FlexNet Embedded",
+      unreadable.message,
     ],
     [
       "bad exit code, nothing known",

@@ -31,9 +31,9 @@ function populated(): ServerPicture[] {
   const queued = { user: "zq-ada", host: "ZQ-WS01", display: FREE[0] ?? null, qualifier: FREE[1] ?? null };
   const one = feature("solver", {
     checkouts: rows,
-    reservations: RESERVATION_TYPES.map((type) => ({
+    reservations: [...RESERVATION_TYPES, "other" as const].map((type) => ({
       type,
-      name: ["user", "host", "internet", "display"].includes(type) ? `zq-${type}` : "chemists",
+      name: ["user", "host", "internet", "display", "other"].includes(type) ? `zq-${type}` : "chemists",
       count: 1,
       pool: null,
     })),
@@ -228,6 +228,7 @@ describe("pseudonyms work like names", () => {
       host: PSEUDONYMS.host("zq-host"),
       internet: PSEUDONYMS.host("zq-internet"),
       display: PSEUDONYMS.display("zq-display"),
+      other: PSEUDONYMS.display("zq-other"),
       group: "chemists",
       host_group: "chemists",
       project: "chemists",

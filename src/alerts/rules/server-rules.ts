@@ -1,3 +1,4 @@
+import { worstOfEach } from "../../domain/server-status.ts";
 import type { PictureRule } from "./rule.ts";
 import { THE_SERVER } from "./rule.ts";
 
@@ -29,7 +30,7 @@ export const serverDegraded: PictureRule = ({ server, status, members, daemons }
 };
 
 export const daemonDown: PictureRule = ({ server, daemons }, _context, see) => {
-  for (const { name, status, error } of daemons) {
+  for (const { name, status, error } of worstOfEach(daemons)) {
     if (status === "unknown") continue;
     see({ daemon: name, feature: null, detail: null }, status === "down" ? 1 : 0, () => ({
       severity: "critical",

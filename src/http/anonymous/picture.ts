@@ -51,7 +51,9 @@ function anonymousReservation(row: ReservationReading, pseudonyms: Pseudonyms): 
     case "host":
     case "internet":
       return { ...row, name: pseudonyms.host(row.name) };
+    // Whatever it is for may be a person.
     case "display":
+    case "other":
       return { ...row, name: pseudonyms.display(row.name) };
     case "group":
     case "host_group":

@@ -50,7 +50,7 @@ export function denialRoutes(
       checkRange(query.start, query.end);
       const asker = { request, caller: exchange.caller };
       const servers = await askedServers(history, asker, live.snapshot(), query);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       const anonymize = exchange.caller?.anonymize === true;
       const ids = new Set(servers.map(({ server }) => server.id));
       const logging = denials

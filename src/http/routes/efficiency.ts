@@ -35,7 +35,7 @@ export function efficiencyRoutes(
       const exchange = exchanges.of(request);
       const asked = askedNow(clock, live.snapshot());
       const query = QUERY.parse(exchange.query, asked.now);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       const range = rangeOf(query, asked.now, THIRTY_DAYS_MS);
       const asker = { request, caller: exchange.caller };
       await askedServers(history, asker, snapshotFor(exchange), query);

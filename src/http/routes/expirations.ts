@@ -56,7 +56,7 @@ export function expirationRoutes(
         const exchange = exchanges.of(request);
         const query = QUERY.parse(exchange.query, clock.now());
         checkRange(query.start, query.end);
-        const format = chooseFormat(query.format, request.headers.get("accept"));
+        const format = chooseFormat(query, request.headers.get("accept"));
         const asker = { request, caller: exchange.caller };
         const servers = await askedServers(history, asker, snapshotFor(exchange), query);
         const zones = new Map(servers.map(({ server }) => [server.id, server.timezone]));

@@ -62,7 +62,7 @@ export function featureRoutes(
     async ({ request }) => {
       const exchange = exchanges.of(request);
       const query = QUERY.parse(exchange.query);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       const snapshot = snapshotFor(exchange);
       const servers = await askedServers(history, { request, caller: exchange.caller }, snapshot, query);
       return answers.respond(request, exchange, snapshot, format, () => {

@@ -43,7 +43,7 @@ export function heatmapRoutes(
       const exchange = exchanges.of(request);
       const now = clock.now();
       const query = QUERY.parse(exchange.query, now);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       const range = rangeOf(query, now, FOUR_WEEKS_MS);
       const asker = { request, caller: exchange.caller };
       await askedServers(history, asker, snapshotFor(exchange), query);

@@ -38,7 +38,7 @@ export function sessionRoutes(
       const query = QUERY.parse(exchange.query, clock.now());
       const { start, end, limit, offset } = query;
       checkRange(start, end);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       const asker = { request, caller: exchange.caller };
       await askedServers(history, asker, snapshotFor(exchange), query);
       return answerOf(history, asker, "sessions", {

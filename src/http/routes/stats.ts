@@ -49,7 +49,7 @@ export function statsRoutes(
       const exchange = exchanges.of(request);
       const now = askedNow(clock, live.snapshot());
       const query = QUERY.parse(exchange.query, now.now);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       const range = rangeOf(query, now.now, DAY_MS);
       const series = format === "json" && (query.series ?? query.feature !== null);
       const interval = query.interval === "auto" ? null : query.interval;

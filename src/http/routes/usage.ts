@@ -51,7 +51,7 @@ export function usageRoutes(
       const query = QUERY.parse(exchange.query, asked.now);
       const groupBy = checkedKeys(query.group_by ?? ["user"]);
       const sort = checkedSort(query.sort ?? { field: "heldSeatHours", descending: true }, groupBy);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       const range = rangeOf(query, asked.now, THIRTY_DAYS_MS);
       const asker = { request, caller: exchange.caller };
       await askedServers(history, asker, snapshotFor(exchange), query);
