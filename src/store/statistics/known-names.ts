@@ -23,18 +23,31 @@ export function knownNames(read: Pick<HistoryRead, "all" | "checkpoint">): Known
     "SELECT DISTINCT daemon, feature FROM sessions WHERE ended_at IS NULL",
   ];
   for (const sql of tables) read.all<Identity>(sql).forEach(note);
-  let last: Identity | undefined;
-  do {
+  let last: Identity | undefined = NOTHING;
+  while (last !== undefined) {
     read.checkpoint();
-    [last] = read.all<Identity>(
-      `SELECT server_id AS server, daemon, feature FROM sessions INDEXED BY sessions_by_feature
-       WHERE ended_at IS NOT NULL AND (server_id, daemon, feature) > (?, ?, ?)
-       ORDER BY server_id, daemon, feature LIMIT 1`,
-      ...[last?.server ?? "", last?.daemon ?? "", last?.feature ?? ""],
-    );
-    if (last !== undefined) note(last);
-  } while (last !== undefined);
+    if (last !== NOTHING) note(last);
+    last = nextIdentity(read, last);
+  }
   return { daemons, features };
+}
+
+const NOTHING: Identity = { server: "", daemon: "", feature: "" };
+
+/** The next one in the order of the index. A comparison of all three at once would read every row of the last one. */
+function nextIdentity(read: Pick<HistoryRead, "all">, last: Identity): Identity | undefined {
+  const { server, daemon, feature } = last;
+  const next = (where: string, ...values: string[]) =>
+    read.all<Identity>(
+      `SELECT server_id AS server, daemon, feature FROM sessions INDEXED BY sessions_by_feature
+       WHERE ended_at IS NOT NULL AND ${where} ORDER BY server_id, daemon, feature LIMIT 1`,
+      ...values,
+    )[0];
+  return (
+    next("server_id = ? AND daemon = ? AND feature > ?", server, daemon, feature) ??
+    next("server_id = ? AND daemon > ?", server, daemon) ??
+    next("server_id > ?", server)
+  );
 }
 
 interface Identity {
