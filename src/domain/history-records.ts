@@ -81,14 +81,6 @@ export const StatsRecord = Type.Object({
         "the manager counts denials and names no feature",
     }),
   ),
-  queuedRequests: nullable(
-    Type.Integer({
-      minimum: 0,
-      description:
-        "Rows of /api/licenses/denials whose outcome is `queued`. Null while denial logging is off, and where the range " +
-        "begins before they are kept",
-    }),
-  ),
   coverage: Coverage,
   series: Type.Optional(
     Type.Array(SeriesPoint, {

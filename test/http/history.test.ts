@@ -96,7 +96,6 @@ describe("stats", () => {
         heldSeatHours: 2,
         saturatedSeconds: null,
         denials: null,
-        queuedRequests: null,
       },
       coverage: 0,
       series: [0, HOUR].map((after) => ({ timestamp: new Date(START + after).toISOString(), ...none })),
@@ -124,7 +123,6 @@ describe("stats", () => {
         heldSeatHours: 3,
         saturatedSeconds: 3600,
         denials: null,
-        queuedRequests: null,
         coverage: 1,
       },
     });
@@ -164,8 +162,8 @@ describe("stats", () => {
     const csv = await at.get(`/api/licenses/stats?${RANGE}&format=csv&feature=viewer, 64 bit`);
     expect(csv.headers.get("x-total-count")).toBe("1");
     expect((await csv.text()).split("\r\n")).toEqual([
-      "server,daemon,feature,total,peakUsed,averageUsed,p95Used,peakUtilization,averageUtilization,uniqueUsers,sessions,usedSeatHours,heldSeatHours,saturatedSeconds,denials,queuedRequests,coverage",
-      'eda,snpslmd,"viewer, 64 bit",5,0,0,0,0,0,0,0,0,0,0,,,1',
+      "server,daemon,feature,total,peakUsed,averageUsed,p95Used,peakUtilization,averageUtilization,uniqueUsers,sessions,usedSeatHours,heldSeatHours,saturatedSeconds,denials,coverage",
+      'eda,snpslmd,"viewer, 64 bit",5,0,0,0,0,0,0,0,0,0,0,,1',
       "",
     ]);
   });

@@ -21,8 +21,6 @@ export interface Figures {
   readonly saturatedSeconds: number | null;
   /** Null while denial logging is off. */
   readonly denials: number | null;
-  /** Requests that were queued; null while denial logging is off. */
-  readonly queuedRequests: number | null;
   /** Share of the range that is covered, 0–1. */
   readonly coverage: number;
 }
@@ -33,7 +31,6 @@ export interface People {
   readonly sessions: number | null;
   readonly heldSeatHours: number | null;
   readonly denials: number | null;
-  readonly queuedRequests: number | null;
 }
 
 const P95 = 0.95;
@@ -59,7 +56,6 @@ export function figuresOf(
     heldSeatHours: people.heldSeatHours,
     saturatedSeconds: sums.judgedMs > 0 ? Math.round(sums.saturatedMs / 1000) : null,
     denials: people.denials,
-    queuedRequests: people.queuedRequests,
     coverage: shareOf(coveredMs, rangeMs),
   };
 }

@@ -1,9 +1,8 @@
-import type { DenialOutcome } from "../../domain/denials.ts";
 import type { FeatureId } from "../../domain/history.ts";
 import { featureKey } from "../../domain/merge-blocks.ts";
 import type { Rows } from "../denial-queries.ts";
 
-/** Requests of a feature in [start, end), epoch ms, that had one outcome; null where nobody could see them, as in what is still to come. */
+/** Denials of a feature in [start, end), epoch ms; null where nobody could see them, as in what is still to come. */
 export type CountDenials = (feature: FeatureId, start: number, end: number) => number | null;
 
 /** Ranges remembered at once: a question about a whole site has two, its first and its last part of an hour. */
@@ -12,10 +11,10 @@ const MAX_RANGES = 64;
 /**
  * Counts denials for rollups, one question a range for all servers: they lie side by side in the index by time. Counted
  * is what stayed denied, as the alert rule does: "how many seats were missing" is asked, and a seat that another pool
- * gave a second later was none; those that were queued are counted by themselves. A user who tried again counts once; where the manager counts denials and names no
+ * gave a second later was none. A user who tried again counts once; where the manager counts denials and names no
  * feature, no feature's are known.
  */
-export function createDenialCounts(rows: Rows, now: number, outcome: DenialOutcome = "denied"): CountDenials {
+export function createDenialCounts(rows: Rows, now: number): CountDenials {
   const ranges = new Map<string, OfRange>();
   let counters: ReadonlySet<string> | null = null;
 
@@ -41,8 +40,8 @@ export function createDenialCounts(rows: Rows, now: number, outcome: DenialOutco
     );
     const counted = rows.all<{ server: string; daemon: string; feature: string; denials: number }>(
       `SELECT server_id AS server, daemon, feature, count(*) AS denials FROM denials INDEXED BY denials_by_time
-       WHERE at >= ? AND at < ? AND outcome = ? AND feature <> '' GROUP BY server_id, daemon, feature`,
-      ...([start, end, outcome] as const),
+       WHERE at >= ? AND at < ? AND outcome = 'denied' AND feature <> '' GROUP BY server_id, daemon, feature`,
+      ...([start, end] as const),
     );
     const found: OfRange = {
       seen: new Set(seen.map(({ server }) => server).filter((server) => !countersOnly().has(server))),

@@ -56,8 +56,6 @@ export interface HistoryRead {
   users(feature: KnownFeature, start: number, end: number): readonly number[];
   /** Denials in [start, end) as they are stored; null where nobody could see them. Rollups know them for longer. */
   denials(feature: FeatureId, start: number, end: number): number | null;
-  /** Requests in [start, end) that were queued, of which logs tell; null where nobody could see them. */
-  queuedRequests(feature: FeatureId, start: number, end: number): number | null;
   /** Rows of any SELECT; parameters are bound. For what has no method of its own, e.g. sessions. */
   all<Row>(sql: string, ...parameters: (string | number | null)[]): Row[];
   /** Throws when the asker has gone or the time is up: call it between pieces of work. */

@@ -35,7 +35,6 @@ export function createReader(sqlite: Database, { now, checkpoint = () => {} }: R
   const samples = createSampleReader(sqlite, open, now);
   const holders = createHolders(sqlite);
   const countDenials = createDenialCounts({ all }, now);
-  const queuedRequests = createDenialCounts({ all }, now, "queued");
   const rollups = createRollupReader(sqlite, {
     ...{ samples, holders, open, countDenials, checkpoint, sessionsFrom },
   });
@@ -52,17 +51,7 @@ export function createReader(sqlite: Database, { now, checkpoint = () => {} }: R
   }
 
   return {
-    ...{
-      ...samples,
-      ...holders,
-      reach,
-      now,
-      sessionsFrom,
-      denials: countDenials,
-      queuedRequests,
-      all,
-      checkpoint,
-    },
+    ...{ ...samples, ...holders, reach, now, sessionsFrom, denials: countDenials, all, checkpoint },
     ...{ hours: rollups.hours, days: rollups.days, fromSamples: rollups.fromSamples },
     features: (filter = {}) => listFeatures(sqlite, filter),
     over(feature, start, end, withUsers = false) {

@@ -78,8 +78,6 @@ export function statsQuery(read: HistoryRead, query: StatsQuery): StatsResult {
       sessions: told ? sessions : null,
       heldSeatHours: told ? heldOf(id) : null,
       denials: earlier === null ? rollup.denials : earlier + (rollup.denials ?? 0),
-      // Denials are kept as long as sessions, and rollups count none that were queued.
-      queuedRequests: kept ? read.queuedRequests(id, start, end) : null,
     });
     return { known, server, daemon, feature, ...row };
   });

@@ -17,7 +17,6 @@ const NOBODY = {
   sessions: null,
   heldSeatHours: null,
   denials: null,
-  queuedRequests: null,
 };
 
 /** Plain loops over every second. */
