@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import type { PollErrorCode } from "../domain/errors.ts";
 import type { PollError } from "../domain/poll.ts";
 import type { Reading, ToolError } from "../domain/reading.ts";
+import { isUnreadable } from "../domain/server-status.ts";
 import type { CommandResult, CommandRun } from "./run-command.ts";
 import type { StartFailure, StartReason } from "./start-failure.ts";
 import { quoteOutput, quoteWords } from "./tool-words.ts";
@@ -15,10 +16,11 @@ export interface PollEvidence {
   readonly timeoutMs: number;
 }
 
-/** True when the reading holds something to believe in: a feature, or anybody who is up. */
+/** True when the reading holds something to believe in: a feature, or a member or daemon that is up. */
 export function isUsable(reading: Reading): boolean {
   return (
     reading.recognised &&
+    !isUnreadable(reading) &&
     (reading.features.length > 0 ||
       reading.members.some((member) => member.status === "up") ||
       reading.daemons.some((daemon) => daemon.status === "up"))
@@ -59,6 +61,10 @@ export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidenc
 
   const errors = reading === null || !reading.recognised ? [] : errorsOf(reading);
   const words = errors.length === 0 ? said : quoteWords(errors.map(({ message }) => message).join("\n"));
+  if (reading !== null && isUnreadable(reading)) {
+    const said = reading.daemons.map(({ name, error }) => `${name}: ${error?.message}`).join("\n");
+    return error("LICENSE_QUERY_FAILED", `No daemon could be read. ${quoteWords(said)}`, words);
+  }
   if (errors.some(isNoDataRead)) {
     return error("LICENSE_QUERY_FAILED", `The license server${at} ${UNREADABLE}`, words);
   }

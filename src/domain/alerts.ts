@@ -18,6 +18,7 @@ export const ALERT_RULES = [
   "unparsed",
   "totals_changed",
   "disk",
+  "clock",
 ] as const;
 export type AlertRule = (typeof ALERT_RULES)[number];
 

@@ -1,4 +1,4 @@
-import type { DaemonReading, MemberReading } from "./reading.ts";
+import type { DaemonReading, MemberReading, Reading } from "./reading.ts";
 import type { PartStatus, ServerStatus } from "./words.ts";
 
 /**
@@ -16,6 +16,20 @@ export function serverStatus(
   if (daemons.length === 0 || ofMembers === "down" || ofMembers === "unknown") return ofMembers;
   if (ofDaemons === "up" || ofDaemons === "unknown") return ofMembers;
   return ofDaemons;
+}
+
+/** The tool reached the manager, and got nothing but errors from every daemon behind it. */
+export function isUnreadable({ daemons, features }: Pick<Reading, "daemons" | "features">): boolean {
+  return (
+    daemons.length > 0 &&
+    daemons.every(({ status, error }) => status === "unknown" && error !== null) &&
+    !features.some(isAnswered)
+  );
+}
+
+/** The feature was read from a server, not from a license file. */
+export function isAnswered({ error, fromFile }: Reading["features"][number]): boolean {
+  return error === null && fromFile !== true;
 }
 
 function statusOf(parts: readonly { readonly status: string }[], quorum: number): ServerStatus {

@@ -220,6 +220,46 @@ describe("the server", () => {
     expect(applyPoll(good(), server(), failedPoll({ error }), LATER).status).toBe("unknown");
   });
 
+  test("is degraded when its only daemon cannot be read, with the last good numbers as stale ones", () => {
+    const unread = toolError({ message: "Cannot read data from license server system. (-16,10009)" });
+    const daemons = [daemon({ status: "unknown", version: null, error: unread })];
+    const failed = {
+      daemons,
+      features: [feature({ error: unread }), feature({ name: "new", error: unread })],
+    };
+    const error = { code: "LICENSE_QUERY_FAILED", message: unread.message, details: null } as const;
+    const poll = (change: Partial<Reading>) =>
+      outcome({ error, finishedAt: LATER, reading: reading({ ...failed, ...change }) });
+
+    const after = applyPoll(good(), server(), poll({}), LATER);
+    expect(after).toMatchObject({ status: "degraded", state: "stale", error, daemons });
+    expect(after.features.map(({ name, state, used }) => [name, state, used])).toEqual([
+      ["compiler", "stale", 1],
+      ["new", "failed", null],
+    ]);
+    expect(applyPoll(null, server(), poll({}), LATER)).toMatchObject({ status: "degraded", state: "failed" });
+    expect(applyPoll(good(), server(), poll({ members: [] }), LATER)).toMatchObject({
+      status: "degraded",
+      daemons,
+    });
+    const down = poll({ members: [member({ status: "down" })] });
+    expect(applyPoll(good(), server(), down, LATER).status).toBe("down");
+  });
+
+  test("loses no feature while its daemon cannot be read, however often", () => {
+    const unread = toolError();
+    const daemons = [daemon({ status: "unknown", error: unread })];
+    const error = { code: "LICENSE_QUERY_FAILED", message: unread.message, details: null } as const;
+    const poll = reading({ daemons, features: [feature({ name: "other", error: unread })] });
+    let picture = good();
+    for (let polls = 0; polls < 3; polls++)
+      picture = applyPoll(picture, server(), outcome({ error, reading: poll, finishedAt: LATER }), LATER);
+    expect(picture.features.map(({ name, state }) => [name, state])).toEqual([
+      ["other", "failed"],
+      ["compiler", "stale"],
+    ]);
+  });
+
   test("that outlasts its timeout is down only when no member takes a connection", () => {
     const error = { code: "TIMEOUT", message: "no answer within 30 s", details: null } as const;
     const reach = (reachable: boolean) => [

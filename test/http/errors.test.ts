@@ -336,6 +336,7 @@ const CASES: readonly Case[] = [
         database: { status: "unhealthy", message: "does not answer" },
         collector: { status: "healthy", message: "polls" },
         disk: { status: "healthy", message: "room" },
+        clock: { status: "healthy", message: "right" },
       }),
     },
     details: "database: does not answer",

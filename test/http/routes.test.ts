@@ -179,7 +179,7 @@ describe("health", () => {
     const fine = { status: "healthy" as const, message: "fine" };
     const health = () => {
       asked++;
-      return { database: fine, collector: fine, disk: fine };
+      return { database: fine, collector: fine, disk: fine, clock: fine };
     };
     const at = site(bench({ health }));
     expect(JSON.stringify(await json(at, "/api/health"))).not.toContain("eda");

@@ -14,7 +14,7 @@ export const serverDown: PictureRule = ({ server, status, error }, _context, see
 };
 
 /** Some members or daemons work, others do not. While the server is down this is not known any better. */
-export const serverDegraded: PictureRule = ({ server, status, members, daemons }, _context, see) => {
+export const serverDegraded: PictureRule = ({ server, status, members, daemons, error }, _context, see) => {
   if (status !== "up" && status !== "degraded") return;
   see(THE_SERVER, status === "degraded" ? 1 : 0, () => {
     const lost = [...members.map(({ host, status }) => ({ name: host, status })), ...daemons]
@@ -22,7 +22,7 @@ export const serverDegraded: PictureRule = ({ server, status, members, daemons }
       .map(({ name }) => name);
     return {
       severity: "warning",
-      message: `${server.id} is degraded${lost.length === 0 ? "" : `: ${lost.join(", ")} down`}`,
+      message: `${server.id} is degraded${lost.length === 0 ? reason(error?.message) : `: ${lost.join(", ")} down`}`,
       value: null,
       threshold: null,
     };
