@@ -163,7 +163,12 @@ export function* trackSessions(
     }
     const tracked = yield* trackFeature(known, feature, picture, collectedAt, nextIds, changes);
     features.set(key, tracked);
-    seen.push({ ...feature, checkouts: withTimes(feature.checkouts, tracked.open, server.intervalMs) });
+    const missing = tracked.open.slice(feature.checkouts.length).map(({ session }) => session);
+    seen.push({
+      ...feature,
+      checkouts: withTimes(feature.checkouts, tracked.open, server.intervalMs),
+      ...(missing.length > 0 && { alsoHeldBy: missing.map(({ user, host }) => ({ user, host })) }),
+    });
   }
 
   for (const [key, known] of gone) {

@@ -4,6 +4,7 @@ import { applyPoll } from "../../src/domain/apply-poll.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import type { CheckoutReading, Reading } from "../../src/domain/reading.ts";
 import { beginOf, durationSeconds, type Session, seatKey, shownBegin } from "../../src/domain/session.ts";
+import { summarise } from "../../src/domain/summary.ts";
 import {
   NO_TRACKING,
   openSessions,
@@ -32,6 +33,7 @@ function site(order = (ids: number[]) => ids) {
       if (step.done !== true) continue;
       tracking = step.value.tracking;
       shown = step.value.picture;
+      picture = shown;
       return step.value.changes;
     }
   };
@@ -63,6 +65,8 @@ function site(order = (ids: number[]) => ids) {
       tracking = resumeTracking(openSessions(tracking), tracking.begun, picture?.features ?? []);
     },
     open: () => openSessions(tracking),
+    /** Whom the summary counts. */
+    users: () => summarise({ version: 1, servers: shown === null ? [] : [shown] }).users,
     /** The checkouts of the picture. */
     shown: () => (shown?.features ?? []).flatMap(({ checkouts }) => checkouts),
     now: () => now,
@@ -118,6 +122,18 @@ describe("a session", () => {
     expect(at.seats([bob], short).closed).toEqual([]);
     expect(at.seats([bob, ann], short).closed).toEqual([]);
     expect(at.seats([bob], short).closed).toMatchObject([{ user: "ann", endReason: "checkin" }]);
+  });
+
+  test("whose line a cut reading lacks counts in the summary as long as it is open", () => {
+    const at = site();
+    at.seats([ann, bob]);
+    expect(at.users()).toBe(2);
+    at.seats([ann], { used: 2, consistency: "short", cut: true });
+    expect([at.users(), names(at.open())]).toEqual([2, ["ann", "bob"]]);
+    at.fail();
+    expect(at.users()).toBe(2);
+    at.seats([ann]);
+    expect(at.users()).toBe(1);
   });
 
   test("of a feature whose text is cut again and again stays open", () => {

@@ -18,7 +18,7 @@ import { documented } from "../documented.ts";
 import type { Exchange, Exchanges } from "../exchange.ts";
 import { FORMAT, integer, names, STORED_PAGE, text, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
-import { checkRange, endTime, parseTime, startTime } from "../query-time.ts";
+import { checkRange, endTime, parseTime, startTime, TIME_FORM } from "../query-time.ts";
 import type { Schema } from "../schema-check.ts";
 import { HIDDEN_FROM_VIEWERS } from "../streams/stream-filter.ts";
 
@@ -44,7 +44,7 @@ const SEARCH = queryOf({ ...FILTER, ...STORED_PAGE, ...FORMAT });
 const CLEAR = jsonBody(
   Type.Object({
     before: Type.Optional(
-      Type.String({ description: "Only lines before this time (ISO 8601 or epoch milliseconds)" }),
+      Type.String({ description: "Only lines before this time (now, -7d, ISO 8601 or epoch milliseconds)" }),
     ),
   }),
   { before: "2026-01-31T00:00:00Z" },
@@ -63,7 +63,7 @@ const Stats = Type.Object({
 
 /** Reading and clearing the service's own log. */
 export function logRoutes(
-  { logs, settings }: Pick<HttpDeps, "logs" | "settings">,
+  { logs, settings, clock }: Pick<HttpDeps, "logs" | "settings" | "clock">,
   exchanges: Exchanges,
   audit: Audit,
 ) {
@@ -72,7 +72,7 @@ export function logRoutes(
       "/api/logs/recent",
       ({ request }) => {
         const exchange = exchanges.of(request);
-        const query = RECENT.parse(exchange.query);
+        const query = RECENT.parse(exchange.query, clock.now());
         const { rows, total } = logs.recent(filterOf(query, exchange), query.lines);
         const format = chooseFormat(query, request.headers.get("accept"));
         return answer(request, rows, total, { limit: query.lines, offset: 0 }, format);
@@ -89,7 +89,7 @@ export function logRoutes(
       "/api/logs/search",
       ({ request }) => {
         const exchange = exchanges.of(request);
-        const query = SEARCH.parse(exchange.query);
+        const query = SEARCH.parse(exchange.query, clock.now());
         const { limit, offset } = query;
         const { rows, total } = logs.search(filterOf(query, exchange), limit, offset);
         return answer(
@@ -132,7 +132,7 @@ export function logRoutes(
       "/api/logs/clear",
       async ({ request, server }) => {
         const { before } = await CLEAR.read(request, settings().maxBodyBytes);
-        const at = before === undefined ? null : timeOf(before);
+        const at = before === undefined ? null : timeOf(before, clock.now());
         // Many lines take many small steps, so that nobody waits for them.
         server?.timeout(request, 0);
         const of = { before: iso(at) };
@@ -193,11 +193,8 @@ function answer(
   });
 }
 
-function timeOf(text: string): number {
-  const time = parseTime(text);
+function timeOf(text: string, now: number): number {
+  const time = parseTime(text, now);
   if (time !== null) return time.at;
-  throw new ApiError(
-    "INVALID_FIELD",
-    "before takes a time in ISO 8601 (2026-01-31T08:15:00Z) or epoch milliseconds.",
-  );
+  throw new ApiError("INVALID_FIELD", `before takes ${TIME_FORM}.`);
 }

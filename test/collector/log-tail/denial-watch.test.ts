@@ -20,7 +20,15 @@ import { createVirtualTime, type VirtualTime } from "../virtual-time.ts";
 afterEach(cleanUp);
 
 const T = Date.UTC(2026, 0, 30, 12);
-const ANY = { servers: null, features: null, users: null, hosts: null, start: null, end: null };
+const ANY = {
+  servers: null,
+  daemons: null,
+  features: null,
+  users: null,
+  hosts: null,
+  start: null,
+  end: null,
+};
 const denied = (time: string, user = "ada") =>
   `${time} (acmed) DENIED: "solver" ${user}@ws01  (Licensed number of users already reached. (-4,342))\n`;
 const out = (time: string, user = "ada") => `${time} (acmed) OUT: "solver" ${user}@ws01  \n`;
