@@ -29,17 +29,17 @@ import { shuffle } from "./domain/track-sessions.ts";
 import { createSampler } from "./events/sampler.ts";
 import { createPseudonyms } from "./http/anonymous/pseudonyms.ts";
 import { createApp } from "./http/app.ts";
+import { askedNow } from "./http/history.ts";
 import type { HistoryAnswers } from "./http/history-answers/answers.ts";
 import { listen } from "./http/listen.ts";
 import { createRequestCounters } from "./http/request-counters.ts";
 import { createHub } from "./http/streams/hub.ts";
 import { createTeller } from "./http/streams/telling.ts";
 import { createClockWatch } from "./store/clock-watch.ts";
-import { createDayKeeper } from "./store/days/keeper.ts";
-import type { DayQueries } from "./store/days/queries.ts";
 import { createDenialSources } from "./store/denial-sources.ts";
 import { createDenials } from "./store/denials.ts";
 import { createHistoryClient } from "./store/history/client.ts";
+import { createDayKeeper, type DayQueries } from "./store/history/day-keeper.ts";
 import { createHistory } from "./store/history/history.ts";
 import { createLive } from "./store/live.ts";
 import { createRetention } from "./store/retention.ts";
@@ -199,7 +199,14 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       onDamage: createDamageReport({ store, clock, log: log("store") }),
     });
     teardown.add("history", () => history.stop());
-    const days = createDayKeeper({ store, history, clock, timers: busTimers, log: log("store") });
+    const days = createDayKeeper({
+      store,
+      history,
+      clock,
+      timers: busTimers,
+      log: log("store"),
+      intervals: () => askedNow(clock, live.snapshot()).intervals,
+    });
     days.start();
     teardown.add("sums of days", () => days.stop());
 

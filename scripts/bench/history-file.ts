@@ -2,11 +2,9 @@ import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { MonitoredServer } from "../../src/domain/server.ts";
-import { DAY, MINUTE } from "../../src/simulator/calendar.ts";
-import { makeSessionDay } from "../../src/store/days/make-session-day.ts";
-import { makeSiteDay } from "../../src/store/days/make-site-day.ts";
+import { DAY, HOUR, MINUTE } from "../../src/simulator/calendar.ts";
+import { createDayKeeper, DAY_QUERIES } from "../../src/store/history/day-keeper.ts";
 import { createReader } from "../../src/store/history/reader.ts";
-import { dayOf } from "../../src/store/history/spans.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
 import {
   createYear,
@@ -37,7 +35,7 @@ export interface PlainDay {
 }
 
 /** What a directory holds, or what is made in it when it is empty. Throws when it holds something else. */
-export function historyFile(directory: string, size: YearSize, year: Year): HistoryFile {
+export async function historyFile(directory: string, size: YearSize, year: Year): Promise<HistoryFile> {
   mkdirSync(directory, { recursive: true });
   const note = join(directory, NOTE);
   const wanted = JSON.stringify(size);
@@ -46,7 +44,7 @@ export function historyFile(directory: string, size: YearSize, year: Year): Hist
   if (!existsSync(note)) {
     if (readdirSync(directory).length > 0)
       throw new Error(`${directory} holds no finished history: delete it, or name an empty directory`);
-    generate(store, size, year);
+    await generate(store, size, year);
     writePlainDay(path, size, year);
     writeFileSync(note, wanted);
   }
@@ -80,7 +78,7 @@ export function serversOf({ servers, features }: YearSize): MonitoredServer[] {
 }
 
 /** Nobody reads it meanwhile, and when it fails it is made anew: nothing is journalled, indexes come last. */
-function generate(directory: string, size: YearSize, year: Year): void {
+async function generate(directory: string, size: YearSize, year: Year): Promise<void> {
   const store = openStore({ directory, log: SILENT });
   const { sqlite } = store;
   try {
@@ -113,7 +111,7 @@ function generate(directory: string, size: YearSize, year: Year): void {
     writeUsers(store, year);
     for (const { sql } of later) sqlite.run(sql);
     console.error(`  sums of days, ${seconds()} s`);
-    writeSums(store, size);
+    await writeSums(store, size);
     sqlite.run("PRAGMA journal_mode = WAL");
     console.error(`  ${size.days} days, ${seconds()} s`);
   } finally {
@@ -149,21 +147,21 @@ function writeNames(store: Store, size: YearSize, first: number): void {
 }
 
 /** What the daemon makes of each day when it is over. */
-function writeSums({ sqlite, transaction }: Store, { days, end }: YearSize): void {
-  const name = sqlite.query("INSERT INTO session_names (id, name) VALUES (?, ?)");
-  const feature = sqlite.query("INSERT INTO session_features (id, server_id, name) VALUES (?, ?, ?)");
-  const session = sqlite.query("INSERT OR REPLACE INTO session_days (day, data) VALUES (?, ?)");
-  const site = sqlite.query("INSERT OR REPLACE INTO site_days (day, data) VALUES (?, ?)");
-  for (let day = dayOf(end) - 1; day >= dayOf(end) - days; day--) {
-    const read = createReader(sqlite, { now: end });
-    const made = makeSessionDay(read, day);
-    transaction(() => {
-      for (const one of made.names) name.run(one.id, one.name);
-      for (const one of made.features) feature.run(one.id, one.server, one.name);
-      session.run(day, made.data);
-      site.run(day, makeSiteDay(read, day));
-    });
-  }
+async function writeSums(store: Store, { servers, features, end }: YearSize): Promise<void> {
+  const polled = serversOf({ servers, features, days: 0, end });
+  const keeper = createDayKeeper({
+    store,
+    clock: { now: () => end + HOUR },
+    timers: { set: () => null, clear() {} },
+    log: SILENT,
+    intervals: () => Object.fromEntries(polled.map(({ id, intervalMs }) => [id, intervalMs])),
+    history: {
+      // The name decides on the answer, as the client's types have it.
+      query: async (name, asked) =>
+        DAY_QUERIES[name](createReader(store.sqlite, { now: end }), asked) as never,
+    },
+  });
+  while (await keeper.step());
 }
 
 function writeUsers(store: Store, year: Year): void {
@@ -205,5 +203,9 @@ function writePlainDay(path: string, size: YearSize, year: Year): void {
 if (import.meta.main) {
   const [directory = "", text = "100,50,365"] = process.argv.slice(2);
   const [servers = 1, features = 1, days = 1] = text.split(",").map(Number);
-  historyFile(directory, { servers, features, days, end: Date.parse("2026-09-30T00:00:00Z") }, createYear());
+  await historyFile(
+    directory,
+    { servers, features, days, end: Date.parse("2026-09-30T00:00:00Z") },
+    createYear(),
+  );
 }

@@ -1,10 +1,9 @@
 import type { Step } from "../../src/domain/history.ts";
-import { mergeRollups, rollupOf } from "../../src/domain/rollup-sum.ts";
+import { mergeRollups, rollupOf } from "../../src/domain/rollup.ts";
 import { DAY, HOUR, MINUTE, type Week, weekAt } from "../../src/simulator/calendar.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";
-import { packDayRollup, withHourRollup } from "../../src/store/history/rollup-bytes.ts";
-import { withHour } from "../../src/store/history/sample-day.ts";
+import { packDayRollup, withHour, withHourRollup } from "../../src/store/history/codec.ts";
 import { dayOf, packedKey } from "../../src/store/history/spans.ts";
 import type { Store } from "../../src/store/open.ts";
 

@@ -37,7 +37,7 @@ async function measure(size: YearSize, kept: string | null): Promise<Row[]> {
   const own = mkdtempSync(join(tmpdir(), "licmond-history-"));
   try {
     const year = createYear();
-    const file = historyFile(kept ?? join(own, "made"), size, year);
+    const file = await historyFile(kept ?? join(own, "made"), size, year);
     return [
       ...onDisk(file, size),
       ...(await queries(file, size)),
@@ -50,7 +50,7 @@ async function measure(size: YearSize, kept: string | null): Promise<Row[]> {
 
 function onDisk({ store: directory, plain }: HistoryFile, size: YearSize): Row[] {
   const store = openStore({ directory, log: SILENT });
-  const sums = ["session_days", "site_days", "session_names", "session_features"];
+  const sums = ["session_days", "session_peaks", "site_days", "session_names", "session_features"];
   const of = [
     "coverage",
     "unparsed_counts",

@@ -18,7 +18,7 @@ const NOTE = "whole";
  */
 export async function yearDatabase(directory: string, size: YearSize): Promise<string> {
   const year = createYear();
-  const { store: storage } = historyFile(directory, size, year);
+  const { store: storage } = await historyFile(directory, size, year);
   if (existsSync(join(directory, NOTE))) return storage;
   const store = openStore({ directory: storage, log: SILENT });
   try {

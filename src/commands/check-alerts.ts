@@ -10,8 +10,7 @@ import type { ServerStatusEvent } from "../domain/events.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { daysLeft } from "../domain/stats/expirations.ts";
 import { hostZone } from "../domain/zone.ts";
-import type { HistoryRead } from "../store/history/read.ts";
-import { createReader } from "../store/history/reader.ts";
+import { createReader, type Reader } from "../store/history/reader.ts";
 import { openStore } from "../store/open.ts";
 import { createPictures } from "../store/pictures.ts";
 import { withDatabase } from "../store/read-only.ts";
@@ -53,7 +52,7 @@ interface Replay {
   readonly end: number;
 }
 
-function replayAll(read: HistoryRead, config: Config, replay: Replay): Firing[] {
+function replayAll(read: Reader, config: Config, replay: Replay): Firing[] {
   const { settingsOf, start, end } = replay;
   return config.servers.flatMap((server) => [
     ...statuses(read, server, replay),
@@ -70,7 +69,7 @@ function replayAll(read: HistoryRead, config: Config, replay: Replay): Firing[] 
 }
 
 /** Servers and daemons that were not well, by the events that told of it. */
-function statuses(read: HistoryRead, server: MonitoredServer, replay: Replay): Firing[] {
+function statuses(read: Reader, server: MonitoredServer, replay: Replay): Firing[] {
   const rows = read.all<{ body: string }>(
     "SELECT body FROM events WHERE server = ? AND type = 'server_status' AND at >= ? ORDER BY id",
     server.id,
@@ -116,7 +115,7 @@ function statuses(read: HistoryRead, server: MonitoredServer, replay: Replay): F
 }
 
 function held(
-  read: HistoryRead,
+  read: Reader,
   { id }: MonitoredServer,
   { settingsOf, inMaintenance, start, end }: Replay,
 ): Firing[] {
@@ -149,7 +148,7 @@ function held(
 
 /** Denials within an hour of each other are one alert. */
 function denied(
-  read: HistoryRead,
+  read: Reader,
   { id }: MonitoredServer,
   { settingsOf, inMaintenance, start, end }: Replay,
 ): Firing[] {

@@ -3,7 +3,7 @@ import { ApiError } from "../domain/errors.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import { isZone } from "../domain/zone.ts";
 import { type HistoryClient, HistoryTimeout } from "../store/history/client.ts";
-import type { QueryName, QueryParams } from "../store/history/queries.ts";
+import type { QueryName, QueryParams } from "../store/history/protocol.ts";
 import type { Asked } from "../store/statistics/open-sessions.ts";
 import type { Answer } from "./answers/answer.ts";
 import { send } from "./answers/gzip.ts";
@@ -30,7 +30,7 @@ export async function answerOf<Name extends Exclude<QueryName<HistoryAnswers>, "
   asker: Asker,
   name: Name,
   params: QueryParams<HistoryAnswers, Name>,
-  check: (answer: ReturnType<HistoryAnswers[Name]>) => void = () => {},
+  check: (answer: Awaited<ReturnType<HistoryAnswers[Name]>>) => void = () => {},
 ): Promise<Response> {
   const answer = await askHistory(history, asker, name, params);
   check(answer);
@@ -43,7 +43,7 @@ export async function askHistory<Name extends QueryName<HistoryAnswers>>(
   { request, caller }: Asker,
   name: Name,
   params: QueryParams<HistoryAnswers, Name>,
-): Promise<ReturnType<HistoryAnswers[Name]>> {
+): Promise<Awaited<ReturnType<HistoryAnswers[Name]>>> {
   try {
     return await history.query(name, params, { who: caller?.id ?? "", signal: request.signal });
   } catch (error) {

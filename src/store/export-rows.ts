@@ -16,7 +16,7 @@ import {
   overlapCondition,
   sessionCondition,
 } from "./statistics/filters.ts";
-import { type Asked, holdings } from "./statistics/open-sessions.ts";
+import { type Asked, holdingsAt } from "./statistics/open-sessions.ts";
 import { listed, SESSION_COLUMNS, sessionRecord } from "./statistics/session-list.ts";
 
 export interface ExportQuery extends Asked {
@@ -75,7 +75,7 @@ function sessionExport(sqlite: Database, query: ExportQuery): Export {
     sessionCondition({ ...query, users: null, hosts: null }),
     overlapCondition(query.start, query.end),
   ]);
-  const held = holdings(rowsOf(sqlite), query);
+  const held = holdingsAt(createReader(sqlite, query).lastReadings(), query);
   return {
     record: SessionRecord,
     slices: () =>
@@ -170,11 +170,4 @@ function* sampleSlices(sqlite: Database, query: ExportQuery): Generator<Slice> {
       yield { rows, done: (index + (until - start) / (end - start)) / features.length };
     }
   }
-}
-
-function rowsOf(sqlite: Database) {
-  return {
-    all: <Row>(sql: string, ...parameters: (string | number | null)[]) =>
-      sqlite.query<Row, (string | number | null)[]>(sql).all(...parameters),
-  };
 }

@@ -1,9 +1,9 @@
 import { and, asc, eq, isNull, sql } from "drizzle-orm";
 import type { Session } from "../domain/session.ts";
 import type { Released, SessionChanges } from "../domain/track-sessions.ts";
-import { createSessionDayDrop } from "./days/drop.ts";
 import { deleteStep } from "./delete-step.ts";
 import { createMarks } from "./event-marks.ts";
+import { createSessionDays } from "./history/session-days.ts";
 import type { Store } from "./open.ts";
 import { sessions } from "./schema.ts";
 
@@ -72,7 +72,7 @@ export function createSessions(store: Store): Sessions {
   );
 
   const marks = createMarks(store);
-  const dropDay = createSessionDayDrop(store);
+  const days = createSessionDays(store);
 
   const lastReading = store.sqlite.query<{ readAt: number | null }, [string]>(
     "SELECT max(read_at) AS readAt FROM coverage WHERE server_id = ?",
@@ -116,7 +116,7 @@ export function createSessions(store: Store): Sessions {
       deleteStep(store, (limit) => {
         const { changes } = remove.run(endedBefore, limit);
         if (changes > 0) marks.raise("deleted_sessions", endedBefore);
-        return changes || dropDay(endedBefore);
+        return changes || days.drop(marks.get("deleted_sessions"), limit);
       }),
   };
 }

@@ -37,7 +37,7 @@ export function createTakeBack(store: Store): TakeBack {
          (SELECT id FROM sessions WHERE ended_at > ?1 AND first_seen_at > ?1 AND id > 0 LIMIT ?2)`,
     ),
   ];
-  const byDay = [deletes("site_days", "day", "day"), deletes("session_days", "day", "day")];
+  const byDay = [deletes("site_days", "day", "day"), deletes("session_days_made", "day", "day")];
   const byKey = ["sample_days", "rollup_hours", "rollup_days"].map((table) => deletes(table, "key", "key"));
   const updates = [
     `UPDATE sessions SET ended_at = ?2, last_seen_at = min(last_seen_at, ?2), end_reason = 'unobserved' WHERE id IN

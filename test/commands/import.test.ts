@@ -84,31 +84,33 @@ test("a feature that only logs tell of is known by its name, with what is known 
   const store = openStore({ directory: place.storage, log: quiet });
   try {
     const [start, end] = [Date.UTC(2026, 0, 29), Date.UTC(2026, 0, 31)];
-    const told = (features: string[] | null) =>
-      statsQuery(createReader(store.sqlite, { now: end }), {
-        ...{
-          now: end,
-          intervals: {},
-          start,
-          end,
-          interval: "1d",
-          timezone: "UTC",
-          series: true,
-          sort: null,
-          limit: null,
-          offset: 0,
-        },
-        filter: { servers: null, daemons: null, features },
-      }).rows.map(({ feature, sessions, denials, peakUsed, uniqueUsers, coverage }) => ({
+    const told = async (features: string[] | null) =>
+      (
+        await statsQuery(createReader(store.sqlite, { now: end }), {
+          ...{
+            now: end,
+            intervals: {},
+            start,
+            end,
+            interval: "1d",
+            timezone: "UTC",
+            series: true,
+            sort: null,
+            limit: null,
+            offset: 0,
+          },
+          filter: { servers: null, daemons: null, features },
+        })
+      ).rows.map(({ feature, sessions, denials, peakUsed, uniqueUsers, coverage }) => ({
         ...{ feature, sessions, denials, peakUsed, uniqueUsers, coverage },
       }));
     // Counts come from polls alone: of a range that nobody polled none is known.
     const unknown = { peakUsed: null, uniqueUsers: null, coverage: 0 };
-    expect(told(["solver", "mesher", "nothing"])).toEqual([
+    expect(await told(["solver", "mesher", "nothing"])).toEqual([
       { feature: "mesher", sessions: null, denials: 1, ...unknown },
       { feature: "solver", sessions: 3, denials: 1, ...unknown },
     ]);
-    expect(told(null)).toEqual([]);
+    expect(await told(null)).toEqual([]);
   } finally {
     store.close();
   }

@@ -1,18 +1,17 @@
 import { Database } from "bun:sqlite";
 import type { HistoryPort } from "../../src/http/history.ts";
 import { historyAnswers } from "../../src/http/history-answers/answers.ts";
-import type { HistoryRead } from "../../src/store/history/read.ts";
-import { createReader } from "../../src/store/history/reader.ts";
+import { createReader, type Reader } from "../../src/store/history/reader.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
 import { PSEUDONYMS } from "./streams/rig.ts";
 
 /** History without a worker: the same queries, their parameters and answers copied as between threads. */
-export function historyPort(read: () => HistoryRead): HistoryPort {
+export function historyPort(read: () => Reader): HistoryPort {
   const answers = historyAnswers(() => PSEUDONYMS);
   return {
     async query(name, params) {
-      const query = answers[name] as (read: HistoryRead, params: unknown) => unknown;
-      return structuredClone(query(read(), structuredClone(params))) as never;
+      const query = answers[name] as (read: Reader, params: unknown) => unknown;
+      return structuredClone(await query(read(), structuredClone(params))) as never;
     },
   };
 }

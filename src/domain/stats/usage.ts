@@ -1,10 +1,7 @@
 import { wallClock } from "../zone.ts";
 import { dayEdges } from "./buckets.ts";
-import { createPairPlaces } from "./pair-places.ts";
+import { clip, type HeldSession, type Holding } from "./holding.ts";
 import { seatHours } from "./rounding.ts";
-import { emptyColumns, type SessionColumns, type SessionRow } from "./session-columns.ts";
-import { type Carried, NOBODY_CARRIED, stillRunning, timeAt } from "./usage-carried.ts";
-import { createUserSets } from "./user-sets.ts";
 
 export const USAGE_KEYS = ["user", "host", "feature", "daemon", "server", "day"] as const;
 export type UsageKey = (typeof USAGE_KEYS)[number];
@@ -27,261 +24,223 @@ export interface UsageGroup {
   readonly lastUsedAt: number;
 }
 
-/** What the ids of sessions stand for. Lists grow as ids are given. */
-export interface UsageNames {
-  /** Of each feature id: the ids of its server and of the name of its daemon. */
-  readonly serverOf: readonly number[];
-  readonly daemonOf: readonly number[];
-  /** Hosts that differ in case are one, shown as the latest session has it. */
-  hostOf(host: number): number;
-  text(key: NameKey, id: number): string | null;
-  /** Whether sessions of these ids are asked for. */
-  wanted(feature: number, user: number, host: number): boolean;
-  /** How many ids a key has, about. */
-  count(key: NameKey): number;
+/** The names of a session that groups are made of. */
+export type UsageNames = Readonly<Pick<HeldSession, NameKey>>;
+
+/** What the sessions of one user on one host held of a feature on one UTC day. */
+export interface DaySum extends UsageNames {
+  /** Begin of the day, epoch ms. */
+  readonly at: number;
+  readonly seatMs: number;
+  readonly sessions: number;
+  /** Those of the sessions that did not hold their seats before the day. */
+  readonly begun: number;
+  /** When seats were last held on the day, epoch ms. */
+  readonly lastAt: number;
 }
 
-/**
- * Groups sessions. They are handed in back through time, a stretch after the other: then at every moment it is known who
- * holds seats, each session and each day is looked at once, and nothing is ever sorted.
- */
+/** Groups sessions of a range, which is taken in by parts: part by part in the order of time, without a gap. */
 export interface Usage {
-  /** The sessions that ended in [low, what was handed in before), the latest stretch first. */
-  add(sessions: SessionColumns, low: number): void;
-  /** A session that never lasted, at its moment; at any time. */
-  addMoment(session: SessionRow): void;
-  /** To be asked once, at the end. */
+  /**
+   * A session of [from, to). Sessions come in the order in which their holding begins, where that is before `from` in any
+   * order: then at each of these moments it is known who holds seats, and nothing is ever sorted.
+   */
+  add(session: UsageNames & Pick<HeldSession, "count">, holding: Holding, from: number, to: number): void;
+  /** A sum of a whole day. Days are days of UTC then, if they are asked for. */
+  addDay(sum: DaySum): void;
+  /** Most seats that one group held on a day, whose sums are there. */
+  addPeak(names: Partial<UsageNames>, dayAt: number, peak: number): void;
   groups(): UsageGroup[];
 }
 
 interface Group {
-  readonly index: number;
-  /** Which of the groups without their days. */
-  readonly other: number;
-  /** Place in the days. */
+  readonly names: UsageNames;
   readonly day: number;
-  running: number;
-  /** Up to when, going back, `seatMs` is counted. */
-  countedTo: number;
+  /** The host as the latest session has it: hosts that differ in case are one. */
+  host: string | null;
   seatMs: number;
   sessions: number;
   peak: number;
-  firstUsedAt: number;
   lastUsedAt: number;
+  readonly users: Set<string>;
+  readonly running: RunningSeats;
+}
+
+type Branch = Map<string | null, Branch | Group>;
+
+/** The names by which groups differ: a feature is server, daemon and name. */
+export function groupNames(by: readonly UsageKey[]): NameKey[] {
+  const names = by.includes("feature") ? ["server", "daemon", ...by] : by;
+  return [...new Set(names)].filter((key): key is NameKey => key !== "day");
 }
 
 /** `zone` is that of the days. */
-export function createUsage(
-  by: readonly UsageKey[],
-  names: UsageNames,
-  start: number,
-  end: number,
-  zone: string,
-): Usage {
-  // Who names the feature has named its server and its daemon.
-  const implied: readonly UsageKey[] = by.includes("feature") ? ["day", "daemon", "server"] : ["day"];
-  const [first, second] = by.filter((key): key is NameKey => !implied.includes(key));
-  const days = by.includes("day") ? daysOf(start, end, zone) : [{ name: null, from: start }];
-  const pairs = createPairPlaces(countOf(first), countOf(second));
+export function createUsage(by: readonly UsageKey[], start: number, end: number, zone: string): Usage {
+  const columns = groupNames(by);
+  const path = columns.length === 0 ? [null] : columns;
+  const byDay = by.includes("day");
+  const days = byDay ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
+  const roots: Branch[] = days.map(() => new Map());
   const groups: Group[] = [];
-  const users = by.includes("user") ? null : createUserSets(names.count("user"));
-  const moments: SessionRow[] = [];
-  /** By `other`: its group of the day at hand. */
-  let now: (Group | undefined)[] = [];
-  let day = days.length - 1;
-  let dayFrom = days[day]?.from ?? start;
-  let carried: Carried = NOBODY_CARRIED;
-  let others = new Int32Array(0);
+  const lowerCase = new Map<string, string>();
+  let lastDay = 0;
 
-  function idOf(key: NameKey, feature: number, user: number, host: number): number {
-    if (key === "user") return user;
-    if (key === "host") return names.hostOf(host);
-    if (key === "feature") return feature;
-    return (key === "server" ? names.serverOf[feature] : names.daemonOf[feature]) ?? 0;
+  function keyOf(names: Partial<UsageNames>, column: NameKey | null): string | null {
+    const text = column === null ? null : (names[column] ?? null);
+    if (column !== "host" || text === null) return text;
+    let lower = lowerCase.get(text);
+    if (lower === undefined) {
+      lower = text.toLowerCase();
+      lowerCase.set(text, lower);
+    }
+    return lower;
   }
-  /** The group without its day; below 0 when nobody asks for it. */
-  function otherOf(feature: number, user: number, host: number): number {
-    if (!names.wanted(feature, user, host)) return -1;
-    if (first === undefined) return 0;
-    const one = idOf(first, feature, user, host);
-    return second === undefined ? one : pairs.place(one, idOf(second, feature, user, host));
+
+  function find(names: Partial<UsageNames>, day: number): Group | undefined {
+    let at: Branch | Group | undefined = roots[day];
+    for (const column of path) at = (at as Branch | undefined)?.get(keyOf(names, column));
+    return at as Group | undefined;
   }
-  function made(other: number, of: number, at: number): Group {
-    const group = {
-      ...{ index: groups.length, other, day: of, running: 0, countedTo: at, seatMs: 0, sessions: 0, peak: 0 },
-      ...{ firstUsedAt: at, lastUsedAt: at },
+
+  function groupOf(names: UsageNames, day: number): Group {
+    const known = find(names, day);
+    if (known !== undefined) return known;
+    const group: Group = {
+      names,
+      day,
+      host: null,
+      seatMs: 0,
+      sessions: 0,
+      peak: 0,
+      lastUsedAt: 0,
+      users: new Set(),
+      running: createRunningSeats(),
     };
     groups.push(group);
+    let branch = roots[day] ?? new Map();
+    path.forEach((column, place) => {
+      const value = keyOf(names, column);
+      const next = branch.get(value) ?? (place === path.length - 1 ? group : new Map());
+      branch.set(value, next);
+      branch = next as Branch;
+    });
     return group;
   }
-  function countTo(group: Group, at: number): void {
-    group.seatMs += group.running * (group.countedTo - at);
-    group.countedTo = at;
-  }
-  /** Going back, a session begins with its end. */
-  function enter(other: number, user: number, count: number, at: number): void {
-    let group = now[other];
-    if (group === undefined) {
-      group = made(other, day, at);
-      now[other] = group;
-    }
-    countTo(group, at);
-    group.running += count;
-    if (group.running > group.peak) group.peak = group.running;
-    group.sessions++;
-    users?.add(group.index, user);
-  }
-  function leave(other: number, count: number, at: number): void {
-    const group = now[other];
-    if (group === undefined) return;
-    countTo(group, at);
-    group.running -= count;
-    group.firstUsedAt = at;
-  }
-  /** Ends the day at hand, going back: who holds seats held them in the day before too. */
-  function closeDay(at: number): void {
-    for (const group of now) {
-      if (group === undefined || group.running === 0) continue;
-      countTo(group, at);
-      group.firstUsedAt = at;
-    }
+
+  function note(group: Group, { user, host }: UsageNames, sessions: number, seatMs: number, until: number) {
+    group.sessions += sessions;
+    group.seatMs += seatMs;
+    group.users.add(user);
+    if (until < group.lastUsedAt) return;
+    group.lastUsedAt = until;
+    group.host = host;
   }
 
-  function add(sessions: SessionColumns, low: number): void {
-    const { length, to, from, whose, feature, user, host, count } = sessions;
-    if (others.length < length) others = new Int32Array(length * 2);
-    for (let place = 0; place < length; place++)
-      others[place] = otherOf(feature[place] ?? 0, user[place] ?? 0, host[place] ?? 0);
-    const until = Math.max(low, start);
-    let ended = 0;
-    let begun = 0;
-    let back = 0;
-    const dayBefore = () => {
-      const at = dayFrom;
-      closeDay(at);
-      now = [];
-      day--;
-      dayFrom = days[day]?.from ?? start;
-      for (let place = begun; place < length; place++) {
-        const of = whose[place] ?? 0;
-        const other = others[of] ?? -1;
-        if (of < ended && other >= 0) enter(other, user[of] ?? 0, count[of] ?? 0, at);
-      }
-      for (let place = back; place < carried.length; place++)
-        enter(carried.other[place] ?? 0, carried.user[place] ?? 0, carried.count[place] ?? 0, at);
-    };
-    let nextEnd = timeAt(to, 0, length);
-    let nextBegin = timeAt(from, 0, length);
-    let nextBack = timeAt(carried.from, 0, carried.length);
-    for (;;) {
-      // Of one moment the begins first: seats given back at it are free at it.
-      if (nextBegin >= nextEnd || nextBack >= nextEnd) {
-        const at = Math.max(nextBegin, nextBack);
-        if (at < until) break;
-        while (at < dayFrom) dayBefore();
-        if (nextBegin >= nextBack) {
-          const of = whose[begun++] ?? 0;
-          nextBegin = timeAt(from, begun, length);
-          const other = others[of] ?? -1;
-          if (other >= 0) leave(other, count[of] ?? 0, at);
-        } else {
-          leave(carried.other[back] ?? 0, carried.count[back] ?? 0, at);
-          back++;
-          nextBack = timeAt(carried.from, back, carried.length);
-        }
-      } else {
-        if (nextEnd <= start) break;
-        while (nextEnd <= dayFrom) dayBefore();
-        const other = others[ended] ?? -1;
-        if (other >= 0) enter(other, user[ended] ?? 0, count[ended] ?? 0, nextEnd);
-        ended++;
-        nextEnd = timeAt(to, ended, length);
-      }
-    }
-    carried = stillRunning(sessions, others, { ended, begun }, carried, back);
+  /** The place of the day in which an instant lies: mostly that of the one before. */
+  function dayOf(at: number): number {
+    while (lastDay > 0 && at < (days[lastDay]?.from ?? 0)) lastDay--;
+    while (lastDay < days.length - 1 && at >= (days[lastDay]?.to ?? 0)) lastDay++;
+    return lastDay;
   }
 
   return {
-    add,
-    addMoment(session) {
-      if (session.from >= start && session.from < end) moments.push(session);
-    },
-    groups() {
-      add(emptyColumns(0), start);
-      // Who still holds seats held them when the range began, and on all days that are left.
-      while (day > 0) {
-        const at = dayFrom;
-        closeDay(at);
-        now = [];
-        day--;
-        dayFrom = days[day]?.from ?? start;
-        for (let place = 0; place < carried.length; place++)
-          enter(carried.other[place] ?? 0, carried.user[place] ?? 0, carried.count[place] ?? 0, at);
+    add(session, holding, from, to) {
+      const part = clip(holding, from, to);
+      if (part === null) return;
+      for (let day = dayOf(part.from); day < days.length; day++) {
+        const { from: dayFrom = 0, to: dayTo = 0 } = days[day] ?? {};
+        const held = clip(part, dayFrom, dayTo);
+        if (held === null) return;
+        const group = groupOf(session, day);
+        // What held seats before this part was counted in the part before, but not on the day that begins with it.
+        const isNew = holding.from >= from || held.from === dayFrom;
+        note(group, session, isNew ? 1 : 0, session.count * (held.to - held.from), held.to);
+        group.peak = Math.max(group.peak, group.running.add(held, session.count));
       }
-      closeDay(start);
-      addMoments();
-      return groups
-        .toSorted((a, b) => a.firstUsedAt - b.firstUsedAt || b.index - a.index)
-        .map((group) => ({
-          keys: keysOf(group),
-          heldSeatHours: seatHours(group.seatMs),
-          sessions: group.sessions,
-          peakHeld: group.peak,
-          uniqueUsers: users === null ? 1 : users.size(group.index),
-          lastUsedAt: group.lastUsedAt,
-        }));
+    },
+    addDay(sum) {
+      const day = dayOf(sum.at);
+      const group = groupOf(sum, day);
+      note(group, sum, sum.at === days[day]?.from ? sum.sessions : sum.begun, sum.seatMs, sum.lastAt);
+    },
+    addPeak(names, dayAt, peak) {
+      const group = find(names, dayOf(dayAt));
+      if (group !== undefined) group.peak = Math.max(group.peak, peak);
+    },
+    groups: () =>
+      groups.map((group) => ({
+        keys: {
+          ...Object.fromEntries(columns.map((key) => [key, key === "host" ? group.host : group.names[key]])),
+          ...(byDay && { day: days[group.day]?.name ?? null }),
+        },
+        heldSeatHours: seatHours(group.seatMs),
+        sessions: group.sessions,
+        peakHeld: group.peak,
+        uniqueUsers: group.users.size,
+        lastUsedAt: group.lastUsedAt,
+      })),
+  };
+}
+
+interface RunningSeats {
+  /** Takes seats that are held from a moment on, none before that of the last call; answers how many are held then. */
+  add(held: Holding, count: number): number;
+}
+
+/** Seats that are held, in a heap by the times of their ends. */
+function createRunningSeats(): RunningSeats {
+  const ends: number[] = [];
+  const counts: number[] = [];
+  let held = 0;
+
+  function swap(a: number, b: number): void {
+    [ends[a], ends[b]] = [ends[b] ?? 0, ends[a] ?? 0];
+    [counts[a], counts[b]] = [counts[b] ?? 0, counts[a] ?? 0];
+  }
+  function removeFirst(): void {
+    swap(0, ends.length - 1);
+    ends.pop();
+    held -= counts.pop() ?? 0;
+    for (let at = 0; ; ) {
+      let least = at;
+      for (const child of [2 * at + 1, 2 * at + 2])
+        if ((ends[child] ?? Number.POSITIVE_INFINITY) < (ends[least] ?? 0)) least = child;
+      if (least === at) return;
+      swap(at, least);
+      at = least;
+    }
+  }
+
+  return {
+    add({ from, to }, count) {
+      // A session that never lasted cannot be laid over others.
+      if (from === to) return count;
+      while ((ends[0] ?? Number.POSITIVE_INFINITY) <= from) removeFirst();
+      held += count;
+      counts.push(count);
+      for (let at = ends.push(to) - 1; at > 0; ) {
+        const parent = (at - 1) >> 1;
+        if ((ends[parent] ?? 0) <= (ends[at] ?? 0)) break;
+        swap(at, parent);
+        at = parent;
+      }
+      return held;
     },
   };
-
-  function addMoments(): void {
-    if (moments.length === 0) return;
-    const known = new Map(groups.map((group) => [`${group.day} ${group.other}`, group]));
-    for (const { from: at, feature, user, host, count } of moments) {
-      const other = otherOf(feature, user, host);
-      if (other < 0) continue;
-      const of = days.findLastIndex(({ from }) => from <= at);
-      const key = `${of} ${other}`;
-      const group = known.get(key) ?? made(other, of, at);
-      known.set(key, group);
-      group.sessions++;
-      group.peak = Math.max(group.peak, count);
-      group.firstUsedAt = Math.min(group.firstUsedAt, at);
-      group.lastUsedAt = Math.max(group.lastUsedAt, at);
-      users?.add(group.index, user);
-    }
-  }
-
-  function countOf(key: NameKey | undefined): number {
-    return key === undefined || second === undefined ? 0 : names.count(key);
-  }
-
-  function keysOf({ other, day }: Group): UsageGroup["keys"] {
-    const [one, two] = second === undefined ? [other] : pairs.pair(other);
-    const keys: Partial<Record<UsageKey, string | null>> = {};
-    if (by.includes("day")) keys.day = days[day]?.name ?? null;
-    for (const [key, id = 0] of [[first, one] as const, [second, two] as const]) {
-      if (key === undefined) continue;
-      if (key === "feature") {
-        keys.server = names.text("server", names.serverOf[id] ?? 0);
-        keys.daemon = names.text("daemon", names.daemonOf[id] ?? 0);
-      }
-      keys[key] = names.text(key, id);
-    }
-    return keys;
-  }
 }
 
 interface Day {
-  readonly name: string | null;
+  readonly name: string;
   readonly from: number;
+  readonly to: number;
 }
 
-/** The days of the zone, the first one cut to the range. */
+/** The days of the zone, the first and the last one cut to the range. */
 function daysOf(start: number, end: number, zone: string): Day[] {
-  return dayEdges(start, end, zone)
-    .slice(0, -1)
-    .map((from) => ({
-      name: new Date(wallClock(zone, from)).toISOString().slice(0, 10),
-      from: Math.max(start, from),
-    }));
+  const edges = dayEdges(start, end, zone);
+  return edges.slice(0, -1).map((from, index) => ({
+    name: new Date(wallClock(zone, from)).toISOString().slice(0, 10),
+    from: Math.max(start, from),
+    to: Math.min(end, edges[index + 1] ?? end),
+  }));
 }

@@ -1,4 +1,4 @@
-import type { HistoryRead } from "../../store/history/read.ts";
+import type { Reader } from "../../store/history/reader.ts";
 import type { Pseudonyms } from "../anonymous/pseudonyms.ts";
 import { type DenialsAsked, denialsAnswer } from "./denials.ts";
 import { type EfficiencyAsked, efficiencyAnswer } from "./efficiency.ts";
@@ -12,17 +12,17 @@ import { type UsageAsked, usageAnswer } from "./usage.ts";
  * What the routes ask of history: but for `unknownName`, each makes a whole answer, to the last byte, where it is read. An answer of a large
  * site has megabytes, and the event loop is to do no more than to hand them on.
  */
-export function historyAnswers(pseudonymsOf: (read: HistoryRead) => Pseudonyms) {
-  const hidden = (read: HistoryRead, { anonymize }: Audience) => (anonymize ? pseudonymsOf(read) : null);
+export function historyAnswers(pseudonymsOf: (read: Reader) => Pseudonyms) {
+  const hidden = (read: Reader, { anonymize }: Audience) => (anonymize ? pseudonymsOf(read) : null);
   return {
-    unknownName: (read: HistoryRead, asked: NamesAsked) => unknownName(read, asked),
-    stats: (read: HistoryRead, asked: StatsAsked) => statsAnswer(read, asked),
-    heatmap: (read: HistoryRead, asked: HeatmapAsked) => heatmapAnswer(read, asked),
-    efficiency: (read: HistoryRead, asked: EfficiencyAsked) => efficiencyAnswer(read, asked),
-    sessions: (read: HistoryRead, asked: SessionsAsked & Audience) =>
+    unknownName: (read: Reader, asked: NamesAsked) => unknownName(read, asked),
+    stats: (read: Reader, asked: StatsAsked) => statsAnswer(read, asked),
+    heatmap: (read: Reader, asked: HeatmapAsked) => heatmapAnswer(read, asked),
+    efficiency: (read: Reader, asked: EfficiencyAsked) => efficiencyAnswer(read, asked),
+    sessions: (read: Reader, asked: SessionsAsked & Audience) =>
       sessionsAnswer(read, asked, hidden(read, asked)),
-    usage: (read: HistoryRead, asked: UsageAsked & Audience) => usageAnswer(read, asked, hidden(read, asked)),
-    denials: (read: HistoryRead, asked: DenialsAsked & Audience) =>
+    usage: (read: Reader, asked: UsageAsked & Audience) => usageAnswer(read, asked, hidden(read, asked)),
+    denials: (read: Reader, asked: DenialsAsked & Audience) =>
       denialsAnswer(read, asked, hidden(read, asked)),
   };
 }

@@ -1,6 +1,6 @@
 import { type Denial, DenialRecord, denialRecord } from "../../domain/denials.ts";
 import { type DenialPage, type DenialQuery, denialPage, deniedPeople } from "../../store/denial-queries.ts";
-import type { HistoryRead } from "../../store/history/read.ts";
+import type { Reader } from "../../store/history/reader.ts";
 import { namesFor } from "../anonymous/names.ts";
 import type { Pseudonyms } from "../anonymous/pseudonyms.ts";
 import type { Answer } from "../answers/answer.ts";
@@ -14,7 +14,7 @@ export interface DenialsAsked extends DenialQuery {
   readonly logging: readonly object[];
 }
 
-export function denialsAnswer(read: HistoryRead, asked: DenialsAsked, pseudonyms: Pseudonyms | null): Answer {
+export function denialsAnswer(read: Reader, asked: DenialsAsked, pseudonyms: Pseudonyms | null): Answer {
   const { rows, total } =
     pseudonyms === null ? denialPage(read, asked) : anonymousPage(read, asked, pseudonyms);
   read.checkpoint();
@@ -29,7 +29,7 @@ export function denialsAnswer(read: HistoryRead, asked: DenialsAsked, pseudonyms
 }
 
 /** The page of a caller who may not know names. What is sorted by a name is sorted by its pseudonym. */
-function anonymousPage(read: HistoryRead, asked: DenialQuery, pseudonyms: Pseudonyms): DenialPage {
+function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms): DenialPage {
   const people = namesFor(pseudonyms, () => deniedPeople(read, asked));
   const named = people.wanted(asked);
   const masked = (denial: Denial): Denial => ({

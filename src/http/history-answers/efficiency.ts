@@ -1,6 +1,6 @@
 import { iso } from "../../domain/clock.ts";
 import { EfficiencyRecord, EfficiencyRow } from "../../domain/history-records.ts";
-import type { HistoryRead } from "../../store/history/read.ts";
+import type { Reader } from "../../store/history/reader.ts";
 import {
   type EfficiencyQuery,
   type EfficiencyRow as Efficient,
@@ -14,8 +14,8 @@ export interface EfficiencyAsked extends EfficiencyQuery {
   readonly format: Format;
 }
 
-export function efficiencyAnswer(read: HistoryRead, asked: EfficiencyAsked): Answer {
-  const { rows, total, start, end, resolution } = efficiencyQuery(read, asked);
+export async function efficiencyAnswer(read: Reader, asked: EfficiencyAsked): Promise<Answer> {
+  const { rows, total, start, end, resolution } = await efficiencyQuery(read, asked);
   const { limit, offset, format } = asked;
   if (format === "csv") {
     const record = { plural: "features", record: EfficiencyRow, rows: rows.flatMap(partsOf) };

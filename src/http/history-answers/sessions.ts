@@ -1,7 +1,11 @@
 import { SessionRecord } from "../../domain/history-records.ts";
-import type { HistoryRead } from "../../store/history/read.ts";
-import { namesOf } from "../../store/statistics/people.ts";
-import { type SessionsQuery, sessionRecord, sessionsQuery } from "../../store/statistics/session-list.ts";
+import type { Reader } from "../../store/history/reader.ts";
+import {
+  namesOf,
+  type SessionsQuery,
+  sessionRecord,
+  sessionsQuery,
+} from "../../store/statistics/session-list.ts";
 import { type NamesFor, namesFor } from "../anonymous/names.ts";
 import type { Pseudonyms } from "../anonymous/pseudonyms.ts";
 import type { Answer } from "../answers/answer.ts";
@@ -12,14 +16,14 @@ export interface SessionsAsked extends SessionsQuery {
   readonly format: Format;
 }
 
-export function sessionsAnswer(
-  read: HistoryRead,
+export async function sessionsAnswer(
+  read: Reader,
   asked: SessionsAsked,
   pseudonyms: Pseudonyms | null,
-): Answer {
+): Promise<Answer> {
   const { filter, start, end, limit, offset, format } = asked;
   const people = namesFor(pseudonyms, () => namesOf(read, filter, { start, end }));
-  const { rows, total } = sessionsQuery(read, { ...asked, filter: people.wanted(filter) });
+  const { rows, total } = await sessionsQuery(read, { ...asked, filter: people.wanted(filter) });
   return rowsAnswer(
     {
       ...{ plural: "sessions", record: SessionRecord, total, limit, offset },

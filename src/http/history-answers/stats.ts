@@ -1,6 +1,6 @@
 import { iso } from "../../domain/clock.ts";
 import { StatsRecord } from "../../domain/history-records.ts";
-import type { HistoryRead } from "../../store/history/read.ts";
+import type { Reader } from "../../store/history/reader.ts";
 import { type StatsQuery, type StatsRow, statsQuery } from "../../store/statistics/stats.ts";
 import type { Answer } from "../answers/answer.ts";
 import type { Format } from "../answers/format.ts";
@@ -15,8 +15,8 @@ export interface StatsAnswer extends Answer {
   readonly points: number;
 }
 
-export function statsAnswer(read: HistoryRead, asked: StatsAsked): StatsAnswer {
-  const { rows, total, points, start, end, interval, resolution } = statsQuery(read, asked);
+export async function statsAnswer(read: Reader, asked: StatsAsked): Promise<StatsAnswer> {
+  const { rows, total, points, start, end, interval, resolution } = await statsQuery(read, asked);
   const { limit, offset, format } = asked;
   const answer = rowsAnswer(
     {

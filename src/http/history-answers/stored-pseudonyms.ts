@@ -1,9 +1,9 @@
-import type { HistoryRead } from "../../store/history/read.ts";
+import type { Reader } from "../../store/history/reader.ts";
 import { storedSecret } from "../../store/secrets.ts";
 import { createPseudonyms, type Pseudonyms } from "../anonymous/pseudonyms.ts";
 
 /** The installation's pseudonyms where there is no more than a connection: the secret never crosses a thread. */
-export function storedPseudonyms(): (read: Pick<HistoryRead, "all">) => Pseudonyms {
+export function storedPseudonyms(): (read: Pick<Reader, "all">) => Pseudonyms {
   let made: { readonly secret: Uint8Array; readonly pseudonyms: Pseudonyms } | null = null;
   return (read) => {
     const secret = storedSecret(read, "pseudonyms");

@@ -1,5 +1,5 @@
 import { closestNames } from "../../config/closest-word.ts";
-import type { HistoryRead } from "../../store/history/read.ts";
+import type { Reader } from "../../store/history/reader.ts";
 import { knownNames } from "../../store/statistics/known-names.ts";
 
 /** Names that a query gives, and those that the live picture knows. */
@@ -17,7 +17,7 @@ export interface UnknownName {
 }
 
 /** The first of the names that neither the live picture nor the stored history knows; null when all are known. */
-export function unknownName(read: HistoryRead, { daemons, features, live }: NamesAsked): UnknownName | null {
+export function unknownName(read: Reader, { daemons, features, live }: NamesAsked): UnknownName | null {
   const stored = knownNames(read);
   const first = (what: UnknownName["what"], names: readonly string[], known: ReadonlySet<string>) => {
     const name = names.find((one) => !known.has(one));

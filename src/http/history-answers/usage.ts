@@ -1,8 +1,8 @@
 import { iso } from "../../domain/clock.ts";
 import { UsageRecord } from "../../domain/history-records.ts";
 import type { UsageGroup, UsageKey } from "../../domain/stats/usage.ts";
-import type { HistoryRead } from "../../store/history/read.ts";
-import { namesOf } from "../../store/statistics/people.ts";
+import type { Reader } from "../../store/history/reader.ts";
+import { namesOf } from "../../store/statistics/session-list.ts";
 import { type UsageQuery, usageQuery } from "../../store/statistics/usage.ts";
 import { namesFor } from "../anonymous/names.ts";
 import type { Pseudonyms } from "../anonymous/pseudonyms.ts";
@@ -22,12 +22,20 @@ export interface UsageAsked extends UsageQuery {
   readonly format: Format;
 }
 
-export function usageAnswer(read: HistoryRead, asked: UsageAsked, pseudonyms: Pseudonyms | null): Answer {
+export async function usageAnswer(
+  read: Reader,
+  asked: UsageAsked,
+  pseudonyms: Pseudonyms | null,
+): Promise<Answer> {
   const { filter, groupBy, limit, offset, format } = asked;
   const people = namesFor(pseudonyms, () => namesOf(read, filter, asked));
   const shown = (key: UsageKey, name: string | null) =>
     key === "user" ? people.user(name ?? "") : key === "host" ? people.host(name) : name;
-  const { start, end, rows, total } = usageQuery(read, { ...asked, filter: people.wanted(filter) }, shown);
+  const { start, end, rows, total } = await usageQuery(
+    read,
+    { ...asked, filter: people.wanted(filter) },
+    shown,
+  );
   return rowsAnswer(
     {
       ...{ plural: "groups", record: UsageRecord, total, limit, offset },

@@ -1,8 +1,15 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Log } from "../../domain/log.ts";
 import { StoreError } from "../store-error.ts";
-import type { Failure, FromWorker, ToWorker } from "./protocol.ts";
-import type { QUERIES, QueryName, QueryParams, QueryResult, QueryTable } from "./queries.ts";
+import type {
+  Failure,
+  FromWorker,
+  QueryName,
+  QueryParams,
+  QueryResult,
+  QueryTable,
+  ToWorker,
+} from "./protocol.ts";
 import { createTurns } from "./turns.ts";
 
 /** A query that is not answered by then is given up. */
@@ -15,7 +22,7 @@ const STUCK_MS = 1_000;
 const MAX_STUCK = 3;
 
 /** History from the main thread: it never waits for the database, a worker with a connection of its own reads. */
-export interface HistoryClient<Queries extends QueryTable = typeof QUERIES> {
+export interface HistoryClient<Queries extends QueryTable> {
   /**
    * One after the other, in turn by `who` asks: who has many questions waits for himself.
    * Rejects with a StoreError (the database; `BUSY` also when too many queries wait), a HistoryTimeout, the reason
@@ -63,7 +70,7 @@ function startHistoryWorker(): Worker {
 }
 
 /** `Queries` is what the worker serves. */
-export function createHistoryClient<Queries extends QueryTable = typeof QUERIES>({
+export function createHistoryClient<Queries extends QueryTable>({
   path,
   clock,
   log,

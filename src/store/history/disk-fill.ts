@@ -1,6 +1,6 @@
 import type { EventInput } from "../../domain/events.ts";
+import type { Rows } from "../denial-queries.ts";
 import type { Store } from "../open.ts";
-import type { HistoryRead } from "./read.ts";
 
 /** Looks at how full a file system is that saw the same, one after the other. Epoch ms. */
 export interface DiskRun {
@@ -117,7 +117,7 @@ export function createDiskFill({ store, commit }: DiskFillDeps): DiskFill {
 }
 
 /** All that is kept up to `end`, ascending. */
-export function diskRuns(read: Pick<HistoryRead, "all">, end: number): readonly DiskRun[] {
+export function diskRuns(read: Rows, end: number): readonly DiskRun[] {
   return read.all<DiskRun>(
     `SELECT from_at AS "from", min(seen_at, ?1) AS seen, percent FROM disk_fill WHERE from_at < ?1 ORDER BY from_at`,
     end,

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { IS_LONG, LONG_MS } from "../statistics/filters.ts";
-import type { KnownFeature } from "./read.ts";
+import type { KnownFeature } from "./source.ts";
 
 /** Ids that the reader gives to users who stand in no rollup yet: above all stored ones. */
 const UNSTORED_USERS = 2 ** 40;

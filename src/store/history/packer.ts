@@ -1,14 +1,13 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Step } from "../../domain/history.ts";
-import { mergeRollups, rollupOf } from "../../domain/rollup-sum.ts";
+import { mergeRollups, rollupOf } from "../../domain/rollup.ts";
 import type { Store } from "../open.ts";
+import { packDayRollup, unpackHours, withHour, withHourRollup } from "./codec.ts";
 import { type CountDenials, createDenialCounts } from "./denial-counts.ts";
 import { CLOSED_HOLDERS, OPEN_HOLDERS } from "./holders.ts";
 import type { OpenBucket, OpenBuckets } from "./open-buckets.ts";
-import type { KnownFeature } from "./read.ts";
 import { createReader, type Reader } from "./reader.ts";
-import { packDayRollup, unpackHours, withHourRollup } from "./rollup-bytes.ts";
-import { withHour } from "./sample-day.ts";
+import type { KnownFeature } from "./source.ts";
 import { DAY_MS, dayOf, HOUR_MS, packedKey } from "./spans.ts";
 import { stepsOf } from "./steps.ts";
 

@@ -1,7 +1,21 @@
 import type { StoreErrorCode } from "../store-error.ts";
+import type { Reader } from "./reader.ts";
+
+/**
+ * Named queries of history, run in the worker: each takes the read side and plain parameters, and answers plain data
+ * (both cross a thread: structured clone; a `body` of bytes is handed over). The worker's entry point says which there
+ * are.
+ */
+export type QueryTable = Readonly<Record<string, (read: Reader, params: never) => unknown>>;
+export type QueryName<Queries extends QueryTable> = keyof Queries & string;
+export type QueryParams<Queries extends QueryTable, Name extends QueryName<Queries>> = Parameters<
+  Queries[Name]
+>[1];
+export type QueryResult<Queries extends QueryTable, Name extends QueryName<Queries>> = Awaited<
+  ReturnType<Queries[Name]>
+>;
 
 /** What crosses between the main thread and the worker of history. */
-
 export type ToWorker =
   | { readonly type: "open"; readonly path: string }
   | {

@@ -1,17 +1,39 @@
 import type { Database } from "bun:sqlite";
 import type { Series, Step } from "../../domain/history.ts";
-import type { OpenHours } from "./open-hours.ts";
-import type { KnownFeature } from "./read.ts";
-import { samplesOfDay } from "./sample-day.ts";
+import { samplesOfDay } from "./codec.ts";
+import type { KnownFeature } from "./source.ts";
 import { DAY_MS, dayOf, HOUR_MS, packedKey } from "./spans.ts";
 import { type Interval, stepsOf } from "./steps.ts";
+
+/** Which hours and days are still to be rolled up, as far as one state of the database knows. */
+export interface OpenHours {
+  /** Begins of the buckets in [start, end) whose rollup, if there is one, is not the last word. */
+  in(span: number, start: number, end: number): ReadonlySet<number>;
+}
+
+export function createOpenHours(sqlite: Database): OpenHours {
+  const select = sqlite.query<{ at: number }, [number, number, number]>(
+    "SELECT at FROM history_open WHERE span = ? AND at >= ? AND at < ? ORDER BY at",
+  );
+  const known = new Map<string, ReadonlySet<number>>();
+  return {
+    in(span, start, end) {
+      const key = `${span} ${start} ${end}`;
+      const before = known.get(key);
+      if (before !== undefined) return before;
+      const found = new Set(select.all(span, start, end).map(({ at }) => at));
+      known.set(key, found);
+      return found;
+    },
+  };
+}
 
 /** Counts as they were read: coverage and samples. Instants are epoch ms, ranges [start, end). */
 export interface SampleReader {
   /** When the server was read, within [start, end). */
   coverage(serverId: string, start: number, end: number): Interval[];
   /** The samples that say what held in [start, end): those in it, and the last one before. */
-  samples(feature: KnownFeature, start: number, end: number, coverage: readonly Interval[]): Step[];
+  samples(feature: KnownFeature, start: number, end: number, coverage: readonly Interval[]): readonly Step[];
   series(feature: KnownFeature, start: number, end: number): Series;
 }
 
@@ -59,7 +81,7 @@ export function createSampleReader(sqlite: Database, open: OpenHours, now: numbe
     start: number,
     end: number,
     intervals: readonly Interval[],
-  ): Step[] {
+  ): readonly Step[] {
     const first = intervals.find(({ until }) => until > start);
     if (first === undefined) return [];
     const packed: Step[][] = [];
@@ -90,23 +112,9 @@ export function createSampleReader(sqlite: Database, open: OpenHours, now: numbe
 }
 
 /** Two ascending lists as one; of two samples of the same instant the second list's holds. */
-function inOrder(a: readonly Step[], b: readonly Step[]): Step[] {
-  if (b.length === 0) return [...a];
-  if (a.length === 0) return [...b];
-  const merged: Step[] = [];
-  let left = 0;
-  let right = 0;
-  for (;;) {
-    const one = a[left];
-    const other = b[right];
-    if (one === undefined && other === undefined) return merged;
-    if (other === undefined || (one !== undefined && one.at < other.at)) {
-      if (one !== undefined) merged.push(one);
-      left++;
-    } else {
-      if (one?.at === other.at) left++;
-      merged.push(other);
-      right++;
-    }
-  }
+function inOrder(a: readonly Step[], b: readonly Step[]): readonly Step[] {
+  if (b.length === 0) return a;
+  if (a.length === 0) return b;
+  const later = new Set(b.map(({ at }) => at));
+  return [...a.filter(({ at }) => !later.has(at)), ...b].sort((one, other) => one.at - other.at);
 }

@@ -1,9 +1,7 @@
 import { Database } from "bun:sqlite";
 import { asStoreError } from "../store-error.ts";
-import type { Failure, FromWorker, ToWorker } from "./protocol.ts";
-import type { QueryTable } from "./queries.ts";
-import type { HistoryRead } from "./read.ts";
-import { createReader } from "./reader.ts";
+import type { Failure, FromWorker, QueryTable, ToWorker } from "./protocol.ts";
+import { createReader, type Reader } from "./reader.ts";
 
 /** The asker has gone. */
 class Cancelled extends Error {}
@@ -16,7 +14,7 @@ export interface HistoryServer {
 }
 
 /**
- * The worker's side of the protocol: one query after the other, each in a read transaction of its own. What `post` is
+ * The worker's side of the protocol: the client asks one query after the other, each has a read transaction of its own. What `post` is
  * told to hand over is memory that goes to the other thread instead of being copied.
  */
 export function createHistoryServer(
@@ -38,13 +36,13 @@ export function createHistoryServer(
     return opened;
   }
 
-  function answer({
+  async function answer({
     name,
     params,
     now,
     timeoutMs,
     cancelled,
-  }: Extract<ToWorker, { type: "query" }>): unknown {
+  }: Extract<ToWorker, { type: "query" }>): Promise<unknown> {
     const flag = new Int32Array(cancelled);
     const deadline = performance.now() + timeoutMs;
     const checkpoint = () => {
@@ -55,11 +53,11 @@ export function createHistoryServer(
     checkpoint();
     if (!Object.hasOwn(queries, name)) throw new Error(`There is no query of history named ${name}`);
     // The client's types tie each name to its parameters; here any name may come.
-    const query = queries[name] as (read: HistoryRead, params: unknown) => unknown;
+    const query = queries[name] as (read: Reader, params: unknown) => unknown;
     const sqlite = connection();
     sqlite.run("BEGIN");
     try {
-      return query(createReader(sqlite, { now, checkpoint }), params);
+      return await query(createReader(sqlite, { now, checkpoint }), params);
     } finally {
       if (sqlite.inTransaction) sqlite.run("ROLLBACK");
     }
@@ -85,12 +83,9 @@ export function createHistoryServer(
         return;
       }
       const { id } = message;
-      try {
-        const value = answer(message);
-        post({ type: "result", id, value }, bytesIn(value));
-      } catch (error) {
-        post({ type: "failed", id, failure: failureOf(error) }, []);
-      }
+      answer(message)
+        .then((value) => post({ type: "result", id, value }, bytesIn(value)))
+        .catch((error) => post({ type: "failed", id, failure: failureOf(error) }, []));
     },
   };
 }

@@ -1,6 +1,6 @@
+export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
-export const HOURS_A_DAY = 24;
 
 /** Features have ids below this: a day and a feature are one number. */
 const FEATURES = 2 ** 24;

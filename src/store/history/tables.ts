@@ -1,5 +1,14 @@
 import { sql } from "drizzle-orm";
-import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import {
+  blob,
+  index,
+  integer,
+  primaryKey,
+  sqliteTable,
+  text,
+  unique,
+  uniqueIndex,
+} from "drizzle-orm/sqlite-core";
 import { DENIAL_OUTCOMES } from "../../domain/denials.ts";
 import { ofServer } from "../server-table.ts";
 
@@ -66,22 +75,57 @@ export const sampleDays = sqliteTable("sample_days", packed());
 export const rollupHours = sqliteTable("rollup_hours", packed());
 export const rollupDays = sqliteTable("rollup_days", packed());
 
-const daily = () => ({ day: integer().primaryKey(), data: blob({ mode: "buffer" }) });
-
-export const sessionDays = sqliteTable("session_days", daily());
-export const siteDays = sqliteTable("site_days", daily());
+export const siteDays = sqliteTable("site_days", {
+  day: integer().primaryKey(),
+  data: blob({ mode: "buffer" }),
+});
 
 export const sessionNames = sqliteTable("session_names", {
   id: integer().primaryKey(),
-  name: text().notNull(),
+  name: text().notNull().unique(),
 });
 
-export const sessionFeatures = sqliteTable("session_features", {
-  id: integer().primaryKey(),
-  serverId: text("server_id").notNull(),
-  daemon: text().notNull(),
-  name: text().notNull(),
+export const sessionFeatures = sqliteTable(
+  "session_features",
+  {
+    id: integer().primaryKey(),
+    serverId: text("server_id").notNull(),
+    daemon: text().notNull(),
+    name: text().notNull(),
+  },
+  (table) => [unique().on(table.serverId, table.daemon, table.name)],
+);
+
+export const sessionDaysMade = sqliteTable("session_days_made", {
+  day: integer().primaryKey(),
+  made: integer().notNull(),
 });
+
+export const sessionDays = sqliteTable(
+  "session_days",
+  {
+    day: integer().notNull(),
+    feature: integer().notNull(),
+    user: integer().notNull(),
+    host: integer().notNull(),
+    seatMs: integer("seat_ms").notNull(),
+    sessions: integer().notNull(),
+    begun: integer().notNull(),
+    lastAt: integer("last_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.day, table.feature, table.user, table.host] })],
+);
+
+export const sessionPeaks = sqliteTable(
+  "session_peaks",
+  {
+    day: integer().notNull(),
+    key: text().notNull(),
+    name: integer().notNull(),
+    peak: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.day, table.key, table.name] })],
+);
 
 export const historyOpen = sqliteTable(
   "history_open",
@@ -143,10 +187,12 @@ export const historyTables = {
   sampleDays,
   rollupHours,
   rollupDays,
-  sessionDays,
   siteDays,
   sessionNames,
   sessionFeatures,
+  sessionDaysMade,
+  sessionDays,
+  sessionPeaks,
   historyOpen,
   denials,
   denialSpans,

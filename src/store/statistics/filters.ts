@@ -1,22 +1,9 @@
-import type { FeatureFilter } from "../history/read.ts";
-
-/** Which sessions; null = any. Several names are alternatives. Hosts are the same in any case. */
-export interface SessionFilter {
-  readonly servers: readonly string[] | null;
-  readonly daemons: readonly string[] | null;
-  readonly features: readonly string[] | null;
-  readonly users: readonly string[] | null;
-  readonly hosts: readonly string[] | null;
-}
+import type { SessionFilter } from "../history/source.ts";
 
 export type Named = Pick<SessionFilter, "servers" | "daemons" | "features">;
 
-export function featureFilter({ servers, daemons, features }: Named): FeatureFilter {
-  return {
-    ...(servers !== null && { servers }),
-    ...(daemons !== null && { daemons }),
-    ...(features !== null && { features }),
-  };
+export function featureFilter({ servers, daemons, features }: Named): Named {
+  return { servers, daemons, features };
 }
 
 /** A condition of SQL with what is bound in it. */

@@ -1,4 +1,5 @@
-import type { HistoryRead } from "../history/read.ts";
+import type { Rows } from "../denial-queries.ts";
+import type { HistorySource } from "../history/source.ts";
 
 /** Names that the stored history knows. */
 export interface KnownNames {
@@ -10,7 +11,7 @@ export interface KnownNames {
  * Every daemon and feature of counts, sessions and denials. Sessions are stepped through by their index, one look a
  * feature: there may be millions.
  */
-export function knownNames(read: Pick<HistoryRead, "all" | "checkpoint">): KnownNames {
+export function knownNames(read: Rows & Pick<HistorySource, "checkpoint">): KnownNames {
   const daemons = new Set<string>();
   const features = new Set<string>();
   const note = ({ daemon, feature }: { readonly daemon: string; readonly feature: string }) => {
@@ -35,7 +36,7 @@ export function knownNames(read: Pick<HistoryRead, "all" | "checkpoint">): Known
 const NOTHING: Identity = { server: "", daemon: "", feature: "" };
 
 /** The next one in the order of the index. A comparison of all three at once would read every row of the last one. */
-function nextIdentity(read: Pick<HistoryRead, "all">, last: Identity): Identity | undefined {
+function nextIdentity(read: Rows, last: Identity): Identity | undefined {
   const { server, daemon, feature } = last;
   const next = (where: string, ...values: string[]) =>
     read.all<Identity>(

@@ -1,7 +1,8 @@
 import { type Session, shownBegin } from "../../domain/session.ts";
 import type { HeldSession, Holding } from "../../domain/stats/holding.ts";
 import { holdingOf } from "../../domain/stats/holding.ts";
-import type { HistoryRead } from "../history/read.ts";
+import { DEFAULT_INTERVAL_MS } from "../history/session-days.ts";
+import type { HistorySource } from "../history/source.ts";
 
 /** What the asker knows that the database does not. */
 export interface Asked {
@@ -11,12 +12,7 @@ export interface Asked {
   readonly intervals: Readonly<Record<string, number>>;
 }
 
-/** Of a server that is no longer in the config. */
-const DEFAULT_INTERVAL_MS = 60_000;
-
 export interface Holdings {
-  /** Interval of the polls of a server, ms. */
-  intervalOf(server: string): number;
   /** When a session held its seats. */
   holdingOf(
     session: Pick<HeldSession, "server" | "firstSeenAt" | "lastSeenAt" | "endedAt" | "endReason">,
@@ -27,18 +23,14 @@ export interface Holdings {
   lastReading(server: string): number | null;
 }
 
-export function holdings(read: Pick<HistoryRead, "all">, { now, intervals }: Asked): Holdings {
-  const lastReadings = new Map(
-    read
-      .all<{ server: string; readAt: number }>(
-        "SELECT server_id AS server, max(read_at) AS readAt FROM coverage GROUP BY server_id",
-      )
-      .map(({ server, readAt }) => [server, readAt]),
-  );
+export async function holdings(source: Pick<HistorySource, "lastReadings">, asked: Asked): Promise<Holdings> {
+  return holdingsAt(await source.lastReadings(), asked);
+}
+
+export function holdingsAt(lastReadings: ReadonlyMap<string, number>, { now, intervals }: Asked): Holdings {
   const lastReading = (server: string) => lastReadings.get(server) ?? null;
   const intervalOf = (server: string) => intervals[server] ?? DEFAULT_INTERVAL_MS;
   return {
-    intervalOf,
     lastReading,
     shownBegin: (session) => shownBegin(session, intervalOf(session.server)),
     holdingOf: (session) => holdingOf(session, lastReading(session.server), now, intervalOf(session.server)),

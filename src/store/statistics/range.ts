@@ -1,6 +1,6 @@
 import { NO_ROLLUP, type Rollup } from "../../domain/rollup.ts";
-import { reachedRange } from "../history/reach.ts";
-import type { HistoryRead, KnownFeature, Reach } from "../history/read.ts";
+import type { HistorySource, KnownFeature, Reach } from "../history/source.ts";
+import { hourEnd, hourStart } from "../history/spans.ts";
 
 /** How fine the history of a range is: to the reading (`exact`), or by whole hours where samples are gone (`1h`). */
 export const RESOLUTIONS = ["exact", "1h"] as const;
@@ -16,26 +16,32 @@ export interface ResolvedRange extends Range {
   readonly resolution: Resolution;
 }
 
-/** A range as far as history reaches: see `reachedRange`. */
-export function resolveRange(range: Range, reach: Reach): ResolvedRange {
-  const { start, end, byHours } = reachedRange(range, reach);
-  return { start, end, resolution: byHours ? "1h" : "exact" };
+/**
+ * A range as far as history reaches: one that reaches past the samples, to times of which hours are left, is widened to
+ * whole hours. Of times before all history nothing is left to widen to.
+ */
+export function resolveRange({ start, end }: Range, { samplesFrom, rollupsFrom }: Reach): ResolvedRange {
+  const hoursAlone = samplesFrom !== null && rollupsFrom !== null && rollupsFrom < samplesFrom;
+  if (!hoursAlone || start >= samplesFrom || end <= rollupsFrom) return { start, end, resolution: "exact" };
+  return { start: hourStart(start), end: end <= samplesFrom ? hourEnd(end) : end, resolution: "1h" };
 }
 
 /** Where in a range the history of counts begins; its end where there is none. */
-export function historyBegins(read: Pick<HistoryRead, "reach">, { start, end }: Range): number {
-  const { samplesFrom, rollupsFrom } = read.reach();
+export async function historyBegins(
+  source: Pick<HistorySource, "reach">,
+  { start, end }: Range,
+): Promise<number> {
+  const { samplesFrom, rollupsFrom } = await source.reach();
   return Math.min(end, Math.max(start, Math.min(samplesFrom ?? end, rollupsFrom ?? end)));
 }
 
 /** Each feature's range in one rollup, in the order of the features. */
-export function rollupsOver(
-  read: Pick<HistoryRead, "overMany" | "reach">,
+export async function rollupsOver(
+  source: Pick<HistorySource, "rollups" | "reach">,
   features: readonly KnownFeature[],
   { start, end }: Range,
   withUsers: boolean,
-): readonly Rollup[] {
-  const begin = historyBegins(read, { start, end });
-  if (begin >= end) return features.map(() => NO_ROLLUP);
-  return read.overMany(features, begin, end, withUsers);
+): Promise<readonly Rollup[]> {
+  const begin = await historyBegins(source, { start, end });
+  return begin >= end ? features.map(() => NO_ROLLUP) : source.rollups(features, begin, end, withUsers);
 }

@@ -2,13 +2,11 @@ import { sumsOfRollup } from "../../domain/rollup.ts";
 import { createBucketed, type Point } from "../../domain/stats/bucketed.ts";
 import { eachSpan } from "../../domain/stats/spans.ts";
 import type { UsageSums } from "../../domain/stats/usage-sums.ts";
-import type { HistoryRead, KnownFeature, Reach } from "../history/read.ts";
+import type { HistorySource, KnownFeature, Reach } from "../history/source.ts";
+import { DAY_MS, HOUR_MS } from "../history/spans.ts";
 import type { Range } from "./range.ts";
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
-
-type Reading = Pick<HistoryRead, "series" | "hours" | "days" | "reach">;
+type Reading = Pick<HistorySource, "series" | "hours" | "days" | "reach">;
 
 /** What takes a feature's history in, be it steps or hours. */
 interface Sink {
@@ -23,31 +21,33 @@ export type Grain = "step" | "hour" | "day";
  * Feeds a range, by the largest pieces that its grain allows and steps at the edges. Where no samples are left there
  * are hours alone, whatever the grain.
  */
-export function feed(
+export async function feed(
   read: Reading,
   feature: KnownFeature,
   { start, end }: Range,
   grain: Grain,
   sink: Sink,
-): void {
+): Promise<void> {
   if (start >= end) return;
   const width = grain === "day" ? DAY_MS : HOUR_MS;
   const from = Math.ceil(start / width) * width;
   const lastWhole = Math.floor(end / width) * width;
-  const until = grain === "step" ? Math.min(lastWhole, hoursAlone(read.reach())) : lastWhole;
-  const rest = (a: number, b: number) => {
-    if (grain === "day") feed(read, feature, { start: a, end: b }, "hour", sink);
-    else if (a < b) eachSpan(read.series(feature, a, b), sink.addSpan);
+  const until = grain === "step" ? Math.min(lastWhole, hoursAlone(await read.reach())) : lastWhole;
+  const rest = async (a: number, b: number) => {
+    if (grain === "day") await feed(read, feature, { start: a, end: b }, "hour", sink);
+    else if (a < b) eachSpan(await read.series(feature, a, b), sink.addSpan);
   };
   if (from >= until) {
-    rest(start, end);
+    await rest(start, end);
     return;
   }
-  rest(start, from);
+  await rest(start, from);
   const whole =
-    grain === "day" ? read.days(feature, from, until, false) : read.hours(feature, from, until, false);
+    grain === "day"
+      ? await read.days(feature, from, until, false)
+      : await read.hours(feature, from, until, false);
   for (const { at, rollup } of whole) sink.addSums(at, sumsOfRollup(rollup));
-  rest(until, end);
+  await rest(until, end);
 }
 
 /** End of the hours of which no samples are left. */
@@ -56,15 +56,15 @@ function hoursAlone({ samplesFrom, rollupsFrom }: Reach): number {
   return Math.ceil(samplesFrom / HOUR_MS) * HOUR_MS;
 }
 
-/** The points of one feature. `edges` as of `bucketEdges`. */
-export function pointsFor(
+/** The points of one feature, of one without counts too. `edges` as of `bucketEdges`. */
+export async function pointsFor(
   read: Reading,
-  feature: KnownFeature,
+  feature: KnownFeature | null,
   range: Range,
   edges: readonly number[],
-): Point[] {
+): Promise<Point[]> {
   const bucketed = createBucketed(edges);
-  feed(read, feature, range, grainOf(edges), bucketed);
+  if (feature !== null) await feed(read, feature, range, grainOf(edges), bucketed);
   return bucketed.points();
 }
 

@@ -1,8 +1,9 @@
 import { iso } from "../../domain/clock.ts";
 import type { SessionRecord } from "../../domain/history-records.ts";
 import type { Session } from "../../domain/session.ts";
-import type { HistoryRead } from "../history/read.ts";
-import { overlapping, type SessionFilter, sessionCondition } from "./filters.ts";
+import type { Rows } from "../denial-queries.ts";
+import type { HistorySource, SessionFilter } from "../history/source.ts";
+import { overlapping, sessionCondition } from "./filters.ts";
 import { type Asked, type Holdings, holdings } from "./open-sessions.ts";
 
 /** What sessions can be sorted by, as their columns are called when read: nothing that tells of a name. */
@@ -37,8 +38,11 @@ export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, 
   started_at AS startedAt, began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt,
   ended_at AS endedAt, end_reason AS endReason`;
 
+/** The list is read by SQL: it sorts, cuts and counts. */
+export type SessionRows = Rows & Pick<HistorySource, "now" | "checkpoint" | "lastReadings">;
+
 /** Who had what, when. Nulls last whichever way it goes, ties by id. */
-export function sessionsQuery(read: HistoryRead, query: SessionsQuery): SessionsResult {
+export async function sessionsQuery(read: SessionRows, query: SessionsQuery): Promise<SessionsResult> {
   const { sort, limit, offset } = query;
   const { start, end } = query;
   const filter = sessionCondition(query.filter);
@@ -58,8 +62,27 @@ export function sessionsQuery(read: HistoryRead, query: SessionsQuery): Sessions
     `SELECT count(*) AS total FROM ${counted.sql}`,
     ...counted.values,
   );
-  const held = holdings(read, query);
+  const held = await holdings(read, query);
   return { rows: rows.map((session) => listed(session, held)), total: count?.total ?? 0 };
+}
+
+/**
+ * Every name in the sessions that overlap a range, its own users and hosts left aside: what an anonymized caller's
+ * filter is looked up in.
+ */
+export function namesOf(
+  read: Rows & Pick<HistorySource, "now">,
+  filter: SessionFilter,
+  { start, end }: { readonly start: number | null; readonly end: number | null },
+): { readonly users: readonly string[]; readonly hosts: readonly string[] } {
+  const anybody = sessionCondition({ ...filter, users: null, hosts: null });
+  const distinct = (column: string) => {
+    const { sql, values } = overlapping(`${column} AS name`, anybody, start, end, read.now);
+    return read
+      .all<{ name: string | null }>(`SELECT DISTINCT name FROM ${sql}`, ...values)
+      .flatMap(({ name }) => (name === null ? [] : [name]));
+  };
+  return { users: distinct("user"), hosts: distinct("host") };
 }
 
 /** A session with what its row does not say. */

@@ -1,16 +1,15 @@
 import type { FeatureId } from "../../domain/history.ts";
 import { coveredMs, histogramOfRollup, NO_ROLLUP, sumsOfRollup } from "../../domain/rollup.ts";
-import { createBucketed, type Point } from "../../domain/stats/bucketed.ts";
+import type { Point } from "../../domain/stats/bucketed.ts";
 import { autoInterval, bucketEdges, type Interval } from "../../domain/stats/buckets.ts";
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
-import type { HistoryRead, KnownFeature } from "../history/read.ts";
+import type { HistorySource, KnownFeature } from "../history/source.ts";
 import { featureFilter, type Named } from "./filters.ts";
-import { heldHours } from "./held-hours.ts";
 import type { Asked } from "./open-sessions.ts";
-import { sessionCounter } from "./people.ts";
 import { historyBegins, type Range, type ResolvedRange, resolveRange, rollupsOver } from "./range.ts";
 import { pointsFor } from "./series.ts";
 import { type SortBy, sortedBy } from "./sorted.ts";
+import { heldHours } from "./usage.ts";
 
 /** Points of all series of one answer. */
 export const MAX_POINTS = 100_000;
@@ -47,78 +46,62 @@ export interface StatsResult extends ResolvedRange {
 }
 
 /** Figures of features, and their series. Features of which nothing is known in the range are there when named. */
-export function statsQuery(read: HistoryRead, query: StatsQuery): StatsResult {
+export async function statsQuery(source: HistorySource, query: StatsQuery): Promise<StatsResult> {
   const { filter, timezone, limit, offset } = query;
-  const range = resolveRange(query, read.reach());
+  const range = resolveRange(query, await source.reach());
   const { start, end } = range;
   const chosen = query.interval ?? autoInterval(start, end);
   const interval = range.resolution === "1h" && chosen === "5m" ? "1h" : chosen;
 
-  const counted = read.features(featureFilter(filter));
-  const rollups = rollupsOver(read, counted, range, true);
+  const counted = await source.features(featureFilter(filter));
+  const rollups = await rollupsOver(source, counted, range, true);
   const found = withUncounted(counted, query.uncounted ?? [])
-    .map(({ feature, known }, index) => ({ feature, known, rollup: rollups[index] ?? NO_ROLLUP }))
+    .map((one, index) => ({ ...one, rollup: rollups[index] ?? NO_ROLLUP }))
     .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
-  const sessionsOf = sessionCounter(read, range);
-  const kept = start >= read.sessionsFrom();
-  const heldOf = kept ? heldHours(read, filter, range, query) : () => 0;
-  const begin = historyBegins(read, range);
-  const queuedRequests = queuedRequestsOf(read, range);
-  const figures = found.map(({ feature: id, known, rollup }) => {
-    read.checkpoint();
-    const { server, daemon, feature } = id;
+  const kept = start >= (await source.sessionsFrom());
+  const named = filter.features === null ? undefined : found.map(({ feature }) => feature);
+  const heldOf = kept ? await heldHours(source, filter, range, query, named) : () => 0;
+  const begin = await historyBegins(source, range);
+  const figures: (FeatureId & Figures & { readonly known: KnownFeature | null })[] = [];
+  for (const { feature: id, known, rollup } of found) {
+    source.checkpoint();
     const looked = coveredMs(rollup) > 0;
-    const sessions = kept ? sessionsOf(id) : 0;
+    const sessions = kept ? await source.sessionCount(id, start, end) : 0;
     // Logs tell of sessions where nobody looked, but not that there were none.
     const told = kept && (looked || sessions > 0);
     // Of the time before the first poll imported logs tell; of what has no counts there are no rollups.
     const until = known === null ? end : begin;
-    const earlier = kept && start < until ? read.denials(id, start, until) : null;
+    const earlier = kept && start < until ? await source.denials(id, start, until) : null;
     const denials = earlier === null ? rollup.denials : earlier + (rollup.denials ?? 0);
     const row = figuresOf(sumsOfRollup(rollup), histogramOfRollup(rollup), end - start, {
       uniqueUsers: looked ? rollup.users.length : null,
       sessions: told ? sessions : null,
       heldSeatHours: told ? heldOf(id) : null,
       denials,
-      queuedRequests: kept && denials !== null ? queuedRequests(id) : null,
+      queuedRequests: kept && denials !== null ? await source.queuedRequests(id, start, end) : null,
     });
-    return { known, server, daemon, feature, ...row };
-  });
+    const { server, daemon, feature } = id;
+    figures.push({ known, server, daemon, feature, ...row });
+  }
   const sorted = query.sort === null ? figures : sortedBy(figures, query.sort);
   const page = sorted.slice(offset, limit === null ? undefined : offset + limit);
 
   const edges = query.series ? bucketEdges(interval, start, end, timezone) : [];
   const points = page.length * Math.max(0, edges.length - 1);
-  const answer = { ...range, interval, total: found.length, points };
-  if (points > MAX_POINTS) return { ...answer, rows: [] };
-  const rows = page.map(({ known, ...row }): StatsRow => {
-    read.checkpoint();
-    return { ...row, points: query.series ? pointsOf(known) : null };
-  });
-  return { ...answer, rows };
-
-  function pointsOf(known: KnownFeature | null): Point[] {
-    return known === null ? createBucketed(edges).points() : pointsFor(read, known, range, edges);
+  const rows: StatsRow[] = [];
+  for (const { known, ...row } of points > MAX_POINTS ? [] : page) {
+    source.checkpoint();
+    rows.push({ ...row, points: query.series ? await pointsFor(source, known, range, edges) : null });
   }
-}
-
-function keyOf({ server, daemon, feature }: FeatureId): string {
-  return JSON.stringify([server, daemon, feature]);
-}
-
-/** Denials are kept as long as sessions. */
-function queuedRequestsOf(read: HistoryRead, { start, end }: Range): (feature: FeatureId) => number {
-  const rows = read.all<FeatureId & { requests: number }>(
-    `SELECT server_id AS server, daemon, feature, count(*) AS requests FROM denials INDEXED BY denials_by_time
-     WHERE at >= ? AND at < ? AND outcome = 'queued' GROUP BY server_id, daemon, feature`,
-    ...[start, end],
-  );
-  const counts = new Map(rows.map((row) => [keyOf(row), row.requests]));
-  return (feature) => counts.get(keyOf(feature)) ?? 0;
+  return { ...range, interval, total: found.length, points, rows };
 }
 
 /** What is counted stands first, as it came. */
-function withUncounted(counted: readonly KnownFeature[], others: readonly FeatureId[]) {
+function withUncounted(
+  counted: readonly KnownFeature[],
+  others: readonly FeatureId[],
+): { readonly feature: FeatureId; readonly known: KnownFeature | null }[] {
+  const keyOf = ({ server, daemon, feature }: FeatureId) => JSON.stringify([server, daemon, feature]);
   const keys = new Set(others.length === 0 ? [] : counted.map(keyOf));
   return [
     ...counted.map((feature) => ({ feature, known: feature })),

@@ -1,12 +1,11 @@
-import { createUsage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
-import { loadSessionNames } from "../days/session-names.ts";
-import type { HistoryRead } from "../history/read.ts";
-import type { SessionFilter } from "./filters.ts";
+import type { FeatureId } from "../../domain/history.ts";
+import { localSpans } from "../../domain/stats/local-spans.ts";
+import { createUsage, type Usage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
+import type { HistorySource, SessionFilter } from "../history/source.ts";
+import { DAY_MS, dayOf } from "../history/spans.ts";
 import { type Asked, holdings } from "./open-sessions.ts";
 import type { Range } from "./range.ts";
 import { type SortBy, sortedBy } from "./sorted.ts";
-import { usageNames } from "./usage-names.ts";
-import { handIn } from "./usage-sessions.ts";
 
 export interface UsageQuery extends Range, Asked {
   readonly filter: SessionFilter;
@@ -42,30 +41,20 @@ export interface UsageResult extends Range {
  * Who used what, sorted and cut. `shown` is a name as the caller may see it: groups carry it and equal ones stand by it,
  * so that the order says nothing of what is not shown.
  */
-export function usageQuery(
-  read: HistoryRead,
+export async function usageQuery(
+  source: HistorySource,
   query: UsageQuery,
   shown: (key: UsageKey, name: string | null) => string | null = (_, name) => name,
-): UsageResult {
+): Promise<UsageResult> {
   const { filter, groupBy, end, timezone, limit, offset } = query;
-  const start = Math.min(Math.max(query.start, read.sessionsFrom()), end);
-  const names = loadSessionNames(read);
-  const usage = createUsage(groupBy, usageNames(names, filter), start, end, timezone);
-  handIn(read, names, holdings(read, query), { start, end }, usage);
+  const start = Math.min(Math.max(query.start, await source.sessionsFrom()), end);
+  const usage = await usageOf(source, groupBy, { start, end }, filter, timezone, query);
   const groups = usage.groups().map((group) => {
     const keys: UsageGroup["keys"] = Object.fromEntries(
       Object.entries(group.keys).map(([key, name]) => [key, shown(key as UsageKey, name)]),
     );
-    return {
-      ...group,
-      keys,
-      server: keys.server ?? null,
-      daemon: keys.daemon ?? null,
-      feature: keys.feature ?? null,
-      day: keys.day ?? null,
-      user: keys.user ?? null,
-      host: keys.host ?? null,
-    };
+    const { server = null, daemon = null, feature = null, day = null, user = null, host = null } = keys;
+    return { ...group, keys, server, daemon, feature, day, user, host };
   });
   // Sorts are stable: the last one decides.
   const byKeys = TIES.toReversed().reduce(
@@ -74,4 +63,93 @@ export function usageQuery(
   );
   const sorted = sortedBy(byKeys, query.sort);
   return { start, end, rows: sorted.slice(offset, offset + limit), total: sorted.length };
+}
+
+const ANYTHING: SessionFilter = { servers: null, daemons: null, features: null, users: null, hosts: null };
+
+/** The seat-hours that people held of each feature in a range. `of` names those that are asked for, where they are few. */
+export async function heldHours(
+  source: HistorySource,
+  filter: Pick<SessionFilter, "servers" | "daemons" | "features">,
+  range: Range,
+  asked: Asked,
+  of?: readonly FeatureId[],
+): Promise<(feature: FeatureId) => number> {
+  const usage = await usageOf(source, ["feature"], range, { ...ANYTHING, ...filter }, "UTC", asked, of);
+  const hours = new Map(usage.groups().map(({ keys, heldSeatHours }) => [keyOf(keys), heldSeatHours]));
+  return (feature) => hours.get(keyOf(feature)) ?? 0;
+}
+
+function keyOf({ server, daemon, feature }: { [Key in keyof FeatureId]?: string | null }): string {
+  return JSON.stringify([server, daemon, feature]);
+}
+
+async function usageOf(
+  source: HistorySource,
+  by: readonly UsageKey[],
+  { start, end }: Range,
+  filter: SessionFilter,
+  zone: string,
+  asked: Asked,
+  of?: readonly FeatureId[],
+): Promise<Usage> {
+  const usage = createUsage(by, start, end, zone);
+  const { holdingOf } = await holdings(source, asked);
+  const key = keyOfDays(by, filter, zone, { start, end });
+  const made = key === null ? new Set<number>() : await source.daysMade(dayOf(start), dayOf(end));
+  for (const { from, to, isMade } of partsOf(start, end, made)) {
+    if (isMade && key !== null) {
+      const [first, behind] = [dayOf(from), dayOf(to)];
+      for await (const sums of source.daySums(first, behind, filter))
+        for (const sum of sums) usage.addDay(sum);
+      for await (const peaks of source.dayPeaks(first, behind, key))
+        for (const { names, at, peak } of peaks) usage.addPeak(names, at, peak);
+    } else {
+      for await (const sessions of source.sessions(from, to, filter, of))
+        for (const session of sessions) usage.add(session, holdingOf(session), from, to);
+    }
+  }
+  return usage;
+}
+
+const NAMES_OF = {
+  user: ["users"],
+  host: ["hosts"],
+  feature: ["servers", "daemons", "features"],
+  daemon: ["daemons"],
+  server: ["servers"],
+} as const satisfies Partial<Record<UsageKey, readonly (keyof SessionFilter)[]>>;
+
+/**
+ * The key whose days tell all that is asked for; null where only the sessions do. Sums add up by any names, but peaks are
+ * those of one key, over all that it names. Days are days of UTC.
+ */
+function keyOfDays(
+  by: readonly UsageKey[],
+  filter: SessionFilter,
+  zone: string,
+  { start, end }: Range,
+): keyof typeof NAMES_OF | null {
+  if (by.includes("day") && localSpans(zone, start, end).some(({ offset }) => offset !== 0)) return null;
+  const names = by.includes("feature")
+    ? by.filter((key) => !["day", "server", "daemon"].includes(key))
+    : by.filter((key) => key !== "day");
+  const [key, ...others] = names as (keyof typeof NAMES_OF)[];
+  if (key === undefined || others.length > 0) return null;
+  const own: readonly string[] = NAMES_OF[key];
+  return Object.entries(filter).every(([name, wanted]) => wanted === null || own.includes(name)) ? key : null;
+}
+
+/** Cuts a range where days that are made begin and end. */
+function partsOf(start: number, end: number, made: ReadonlySet<number>) {
+  const parts: { from: number; to: number; isMade: boolean }[] = [];
+  for (let from = start; from < end; ) {
+    const to = Math.min((dayOf(from) + 1) * DAY_MS, end);
+    const isMade = to - from === DAY_MS && made.has(dayOf(from));
+    const last = parts.at(-1);
+    if (last?.isMade === isMade) last.to = to;
+    else parts.push({ from, to, isMade });
+    from = to;
+  }
+  return parts;
 }

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Series } from "../../../src/domain/history.ts";
-import { histogramOfRollup, sumsOfRollup } from "../../../src/domain/rollup.ts";
-import { rollupOf } from "../../../src/domain/rollup-sum.ts";
+import { histogramOfRollup, rollupOf, sumsOfRollup } from "../../../src/domain/rollup.ts";
 import { type Figures, figuresOf } from "../../../src/domain/stats/figures.ts";
 import { addHistogram, histogramOf } from "../../../src/domain/stats/histogram.ts";
 import { eachSpan } from "../../../src/domain/stats/spans.ts";

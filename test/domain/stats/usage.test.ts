@@ -5,8 +5,7 @@ import { levelsAtBegin } from "../../../src/domain/stats/concurrency.ts";
 import { efficiencyOf, totalsToTry } from "../../../src/domain/stats/efficiency.ts";
 import { histogramOf } from "../../../src/domain/stats/histogram.ts";
 import { clip, type HeldSession, holdingOf } from "../../../src/domain/stats/holding.ts";
-import { columnsOf, mergeColumns } from "../../../src/domain/stats/session-columns.ts";
-import { createUsage, type UsageKey, type UsageNames } from "../../../src/domain/stats/usage.ts";
+import { createUsage, type UsageKey } from "../../../src/domain/stats/usage.ts";
 import { DAYS, randomPolls, seconds, seriesOf, wallClock, ZONES } from "./histories.ts";
 import { byKeys, createPlainUsage } from "./plain-usage.ts";
 
@@ -41,54 +40,24 @@ function held(rolled: Rolled, start: number): HeldSession {
   };
 }
 
-/** As it is handed in: back through time, in so many stretches. */
+/** As it is taken in: part by part, by when each session began. */
 function usageOf(
   list: readonly HeldSession[],
   by: readonly UsageKey[],
   start: number,
   end: number,
   zone: string,
-  stretches: number,
+  parts: number,
 ) {
-  const ids: Record<"user" | "host" | "feature" | "daemon" | "server", (string | null)[]> = {
-    ...{ user: [], host: [null], feature: [], daemon: [], server: [] },
-  };
-  const idOf = (key: keyof typeof ids, text: string | null) => {
-    if (!ids[key].includes(text)) ids[key].push(text);
-    return ids[key].indexOf(text);
-  };
-  const pairs: string[] = [];
-  const [serverOf, daemonOf]: number[][] = [[], []];
-  const rows = list.map(({ server, daemon, feature, user, host, count, beganAt, endedAt }) => {
-    const pair = `${server} ${daemon} ${feature}`;
-    if (!pairs.includes(pair)) {
-      pairs.push(pair);
-      serverOf?.push(idOf("server", server));
-      daemonOf?.push(idOf("daemon", daemon));
-      ids.feature.push(feature);
-    }
-    const of = {
-      feature: pairs.indexOf(pair),
-      user: idOf("user", user),
-      host: idOf("host", host?.toLowerCase() ?? null),
-    };
-    return { ...of, count, from: beganAt, to: Math.min(endedAt ?? 0, beganAt >= end ? Infinity : end) };
-  });
-  const names: UsageNames = {
-    ...{ serverOf: serverOf ?? [], daemonOf: daemonOf ?? [], hostOf: (host) => host, wanted: () => true },
-    text: (key, id) => ids[key][id] ?? null,
-    // Some are learnt on the way.
-    count: (key) => Math.max(1, ids[key].length - 1),
-  };
-  const usage = createUsage(by, names, start, end, zone);
-  const lasting = rows.filter(({ from, to }) => from < to && from < end);
-  for (const row of rows) if (row.from === row.to) usage.addMoment(row);
-  const width = Math.ceil((end - start) / stretches);
-  for (let stretch = stretches + 1; stretch >= 0; stretch--) {
-    const low = start + (stretch - 1) * width;
-    const inside = lasting.filter(({ to }) => to >= low && to < low + width);
-    const [some, others] = [inside.filter((_, at) => at % 3 === 0), inside.filter((_, at) => at % 3 > 0)];
-    usage.add(mergeColumns(columnsOf(some), columnsOf(others)), low);
+  const usage = createUsage(by, start, end, zone);
+  const width = Math.ceil((end - start) / parts);
+  for (let from = start; from < end; from += width) {
+    const to = Math.min(from + width, end);
+    const held = list.map((one) => ({ one, from: one.beganAt, to: one.endedAt ?? 0 }));
+    for (const { one, ...holding } of held.toSorted(
+      (x, y) => Math.max(x.from, from) - Math.max(y.from, from),
+    ))
+      usage.add(one, holding, from, to);
   }
   return usage.groups();
 }
@@ -159,12 +128,12 @@ describe("usage", () => {
         fc.constantFrom(...DAYS),
         fc.constantFrom(...ZONES),
         fc.integer({ min: 1, max: 30 }),
-        (rolled, by, day, zone, stretches) => {
+        (rolled, by, day, zone, parts) => {
           const start = day - 5 * 3_600_000;
           const from = start + 7 * 3_600_000;
           const end = start + 33 * 3_600_000;
           const list = rolled.map((one) => held(one, start));
-          const got = usageOf(list, by, from, end, zone, stretches);
+          const got = usageOf(list, by, from, end, zone, parts);
           expect(byKeys(got)).toEqual(plainly(list, by, from, end, zone));
         },
       ),
@@ -186,7 +155,7 @@ describe("usage", () => {
         ),
         fc.integer({ min: 1, max: 6 }),
         fc.constantFrom<UsageKey[]>(["user"], ["server"], ["user", "day"], ["day"]),
-        (rolled, stretches, by) => {
+        (rolled, parts, by) => {
           const HALF_DAY = 43_200_000;
           const list = rolled.map(({ from, length, user, count }) => ({
             ...held(
@@ -207,7 +176,7 @@ describe("usage", () => {
           const [start, end] = [2 * HALF_DAY, 9 * HALF_DAY];
           const plain = createPlainUsage(by, start, end, "UTC");
           for (const one of list) plain.add(one, { from: one.beganAt, to: one.endedAt });
-          expect(byKeys(usageOf(list, by, start, end, "UTC", stretches))).toEqual(byKeys(plain.groups()));
+          expect(byKeys(usageOf(list, by, start, end, "UTC", parts))).toEqual(byKeys(plain.groups()));
         },
       ),
       { numRuns: 300 },

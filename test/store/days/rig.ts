@@ -1,17 +1,24 @@
 import type { Log } from "../../../src/domain/log.ts";
-import { createDayKeeper } from "../../../src/store/days/keeper.ts";
-import { DAY_QUERIES } from "../../../src/store/days/queries.ts";
+import { createDayKeeper, DAY_QUERIES } from "../../../src/store/history/day-keeper.ts";
 import { createReader } from "../../../src/store/history/reader.ts";
 import type { Store } from "../../../src/store/open.ts";
 
+export const INTERVALS = { eda: 3_600_000, cad: 7_200_000 };
+
 /** A keeper of days whose worker answers at once; `meanwhile` happens after it has read. */
-export function keeperOf(store: Store, clock: { now(): number }, log: Log, meanwhile: () => void = () => {}) {
+export function keeperOf(
+  store: Store,
+  clock: { now(): number },
+  log: Log,
+  meanwhile: () => void = () => {},
+  intervals: Readonly<Record<string, number>> = INTERVALS,
+) {
   return createDayKeeper({
-    ...{ store, clock, log, timers: { set: () => null, clear() {} } },
+    ...{ store, clock, log, timers: { set: () => null, clear() {} }, intervals: () => intervals },
     history: {
-      async query(name, { day }) {
+      async query(name, asked) {
         const read = createReader(store.sqlite, { now: clock.now() });
-        const answer = DAY_QUERIES[name](read, { day });
+        const answer = await DAY_QUERIES[name](read, asked);
         meanwhile();
         // The name decides on the answer, as the client's types have it.
         return answer as never;
@@ -20,10 +27,15 @@ export function keeperOf(store: Store, clock: { now(): number }, log: Log, meanw
   });
 }
 
-/** Makes every day that is due. */
-export async function makeDays(...given: Parameters<typeof keeperOf>): Promise<number> {
+/** Makes every day that is due; answers how many of sessions and of sites are made then. */
+export async function makeDays(
+  ...given: Parameters<typeof keeperOf>
+): Promise<{ sessions: number; sites: number }> {
   const keeper = keeperOf(...given);
-  let made = 0;
-  while (await keeper.step()) made++;
-  return made;
+  while (await keeper.step());
+  const count = (sql: string) => given[0].sqlite.query<{ days: number }, []>(sql).get()?.days ?? 0;
+  return {
+    sessions: count("SELECT count(*) AS days FROM session_days_made WHERE made = 1"),
+    sites: count("SELECT count(*) AS days FROM site_days WHERE data IS NOT NULL"),
+  };
 }

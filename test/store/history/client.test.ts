@@ -5,7 +5,7 @@ import * as a from "../../domain/make.ts";
 import { cleanUp, later } from "../place.ts";
 import { recordingLog } from "../recording-log.ts";
 import { createRig, outcomeOf } from "./rig.ts";
-import type { STUCK_QUERIES } from "./stuck-worker.ts";
+import type { TEST_QUERIES } from "./test-worker.ts";
 
 afterEach(cleanUp);
 
@@ -19,10 +19,10 @@ async function withHistory() {
   }
   const log = recordingLog();
   const workers: Worker[] = [];
-  const client = createHistoryClient({
+  const client = createHistoryClient<typeof TEST_QUERIES>({
     ...{ path: rig.store.path, clock: rig.clock, log },
     startWorker() {
-      const worker = new Worker(new URL("../../../src/workers/history.ts", import.meta.url).href);
+      const worker = new Worker(new URL("./test-worker.ts", import.meta.url).href);
       workers.push(worker);
       return worker;
     },
@@ -70,7 +70,10 @@ describe("queries of history, in a worker", () => {
   test("reject with the store's own words when the file cannot be read", async () => {
     const log = recordingLog();
     const clock = { now: () => a.NOON };
-    const client = createHistoryClient({ path: "/nowhere/licmond.db", clock, log });
+    const client = createHistoryClient<typeof TEST_QUERIES>({
+      ...{ path: "/nowhere/licmond.db", clock, log },
+      startWorker: () => new Worker(new URL("./test-worker.ts", import.meta.url).href),
+    });
     later(() => client.stop());
     const error = await client.query("features", {}).catch((reason) => reason);
     expect(error).toBeInstanceOf(StoreError);
@@ -122,10 +125,10 @@ describe("queries that nobody waits for", () => {
     const { rig } = await withHistory();
     const workers: Worker[] = [];
     const alive = { now: 0, most: 0 };
-    const client = createHistoryClient<typeof STUCK_QUERIES>({
+    const client = createHistoryClient<typeof TEST_QUERIES>({
       ...{ path: rig.store.path, clock: rig.clock, log: recordingLog(), stuckMs: 50 },
       startWorker() {
-        const worker = new Worker(new URL("./stuck-worker.ts", import.meta.url).href);
+        const worker = new Worker(new URL("./test-worker.ts", import.meta.url).href);
         workers.push(worker);
         alive.now++;
         alive.most = Math.max(alive.most, alive.now);

@@ -26,13 +26,15 @@ async function polled() {
   }
   rig.clock.advance(5 * MINUTE);
   rig.history().packAll();
-  const users = (start: number, end: number) => {
-    const [row] = statsQuery(rig.reader(), {
-      ...{ start, end, interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 },
-      filter: { servers: null, daemons: null, features: ["compiler"] },
-      now: rig.clock.time,
-      intervals: {},
-    }).rows;
+  const users = async (start: number, end: number) => {
+    const [row] = (
+      await statsQuery(rig.reader(), {
+        ...{ start, end, interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 },
+        filter: { servers: null, daemons: null, features: ["compiler"] },
+        now: rig.clock.time,
+        intervals: {},
+      })
+    ).rows;
     return [row?.uniqueUsers, row?.sessions];
   };
   const take = (...sessions: OldSession[]) =>
@@ -47,7 +49,7 @@ async function polled() {
 
 test("imported sessions have the hours that were polled rolled up again, and no others", async () => {
   const { rig, users, take, unsettled } = await polled();
-  expect(users(a.NOON, a.NOON + 3 * HOUR)).toEqual([0, 0]);
+  expect(await users(a.NOON, a.NOON + 3 * HOUR)).toEqual([0, 0]);
   const before = unsettled();
   expect(before.every((hour) => hour >= 3)).toBe(true);
 
@@ -59,22 +61,22 @@ test("imported sessions have the hours that were polled rolled up again, and no 
   );
   expect(unsettled()).toEqual([0, 1, ...before]);
   // At once, and when it is rolled up.
-  expect(users(a.NOON, a.NOON + 3 * HOUR)).toEqual([2, 2]);
+  expect(await users(a.NOON, a.NOON + 3 * HOUR)).toEqual([2, 2]);
   rig.history().packAll();
   expect(unsettled()).toEqual(before);
-  expect(users(a.NOON, a.NOON + 3 * HOUR)).toEqual([2, 2]);
-  expect(users(a.NOON, a.NOON + HOUR)).toEqual([1, 1]);
-  expect(users(a.NOON + 2 * HOUR, a.NOON + 3 * HOUR)).toEqual([0, 0]);
+  expect(await users(a.NOON, a.NOON + 3 * HOUR)).toEqual([2, 2]);
+  expect(await users(a.NOON, a.NOON + HOUR)).toEqual([1, 1]);
+  expect(await users(a.NOON + 2 * HOUR, a.NOON + 3 * HOUR)).toEqual([0, 0]);
 });
 
 test("the end that a longer log tells has its hours rolled up again", async () => {
   const { rig, users, take } = await polled();
   take({ ...session("ada", a.NOON + MINUTE, a.NOON + HOUR), endReason: "unobserved" });
   rig.history().packAll();
-  expect(users(a.NOON + HOUR, a.NOON + 2 * HOUR)).toEqual([0, 0]);
+  expect(await users(a.NOON + HOUR, a.NOON + 2 * HOUR)).toEqual([0, 0]);
   expect(take(session("ada", a.NOON + MINUTE, a.NOON + 2 * HOUR))).toBe(0);
   rig.history().packAll();
-  expect(users(a.NOON + HOUR, a.NOON + 2 * HOUR)).toEqual([1, 1]);
+  expect(await users(a.NOON + HOUR, a.NOON + 2 * HOUR)).toEqual([1, 1]);
 });
 
 test("denials count where they were seen: also before the first poll, and not in what is still to come", async () => {
@@ -103,24 +105,26 @@ test("denials count where they were seen: also before the first poll, and not in
       ].map((one) => ({ denial: one, told: true })),
     );
   });
-  const denials = (start: number, end: number) =>
-    statsQuery(rig.reader(), {
-      ...{ start, end, interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 },
-      filter: { servers: null, daemons: null, features: ["compiler"] },
-      now: rig.clock.time,
-      intervals: {},
-    }).rows[0]?.denials;
-  expect(denials(a.NOON - 5 * HOUR, a.NOON + 2 * HOUR)).toBe(3);
-  expect(denials(a.NOON - 30 * HOUR, a.NOON + 30 * HOUR)).toBe(3);
-  expect(denials(a.NOON - 3 * HOUR + 1, a.NOON + HOUR)).toBe(1);
-  expect(denials(a.NOON - 5 * HOUR, a.NOON - 2 * HOUR)).toBe(2);
+  const denials = async (start: number, end: number) =>
+    (
+      await statsQuery(rig.reader(), {
+        ...{ start, end, interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 },
+        filter: { servers: null, daemons: null, features: ["compiler"] },
+        now: rig.clock.time,
+        intervals: {},
+      })
+    ).rows[0]?.denials;
+  expect(await denials(a.NOON - 5 * HOUR, a.NOON + 2 * HOUR)).toBe(3);
+  expect(await denials(a.NOON - 30 * HOUR, a.NOON + 30 * HOUR)).toBe(3);
+  expect(await denials(a.NOON - 3 * HOUR + 1, a.NOON + HOUR)).toBe(1);
+  expect(await denials(a.NOON - 5 * HOUR, a.NOON - 2 * HOUR)).toBe(2);
   // Nobody saw any log then.
-  expect(denials(a.NOON - 5 * HOUR, a.NOON - 4 * HOUR)).toBeNull();
-  expect(denials(a.NOON - HOUR, a.NOON - MINUTE)).toBeNull();
+  expect(await denials(a.NOON - 5 * HOUR, a.NOON - 4 * HOUR)).toBeNull();
+  expect(await denials(a.NOON - HOUR, a.NOON - MINUTE)).toBeNull();
   rig.history().packAll();
-  expect(denials(a.NOON - 5 * HOUR, a.NOON + 2 * HOUR)).toBe(3);
+  expect(await denials(a.NOON - 5 * HOUR, a.NOON + 2 * HOUR)).toBe(3);
   const { time } = rig.clock;
-  expect(denials(time - MINUTE, time + HOUR)).toBe(0);
-  expect(denials(time, time + HOUR)).toBeNull();
-  expect(denials(time + 10 * HOUR + 1, time + 13 * HOUR)).toBeNull();
+  expect(await denials(time - MINUTE, time + HOUR)).toBe(0);
+  expect(await denials(time, time + HOUR)).toBeNull();
+  expect(await denials(time + 10 * HOUR + 1, time + 13 * HOUR)).toBeNull();
 });

@@ -1,7 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
-import { coveredMs } from "../../../src/domain/rollup.ts";
-import { mergeRollups, rollupOf } from "../../../src/domain/rollup-sum.ts";
+import { coveredMs, mergeRollups, rollupOf } from "../../../src/domain/rollup.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/store/history/spans.ts";
 import * as a from "../../domain/make.ts";
 import { cleanUp } from "../place.ts";
@@ -129,7 +128,7 @@ test("rollups are those of the plain loop, made hour by hour, at once, or again"
         );
       }
       const features = rig.reader().features();
-      expect(rig.reader().overMany(features, a.NOON + 1234, until - 77)).toEqual(
+      expect(rig.reader().rollups(features, a.NOON + 1234, until - 77)).toEqual(
         features.map((feature) => rig.reader().over(feature, a.NOON + 1234, until - 77)),
       );
       expect(rig.store.sqlite.query("SELECT count(*) AS n FROM samples").get()).toEqual({ n: 0 });

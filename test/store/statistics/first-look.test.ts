@@ -26,27 +26,35 @@ async function site() {
   rig.clock.time = now;
   const asked = { now, intervals: { eda: MINUTE }, start: now - 30 * DAY, end: now, limit: 10, offset: 0 };
   const filter = { servers: null, daemons: null, features: ["solver"], users: null, hosts: null };
-  const usage = () =>
-    usageQuery(rig.reader(now), {
-      ...{ ...asked, filter, groupBy: ["user", "host"] as const, timezone: "UTC" },
-      sort: { field: "heldSeatHours", descending: true },
-    }).rows;
-  const stats = () =>
-    statsQuery(rig.reader(now), {
-      ...{ ...asked, filter, interval: null, timezone: "UTC", series: false, sort: null },
-    }).rows[0];
-  const sessions = () =>
-    sessionsQuery(rig.reader(now), { ...asked, filter, sort: { field: "firstSeenAt", descending: false } });
+  const usage = async () =>
+    (
+      await usageQuery(rig.reader(now), {
+        ...{ ...asked, filter, groupBy: ["user", "host"] as const, timezone: "UTC" },
+        sort: { field: "heldSeatHours", descending: true },
+      })
+    ).rows;
+  const stats = async () =>
+    (
+      await statsQuery(rig.reader(now), {
+        ...{ ...asked, filter, interval: null, timezone: "UTC", series: false, sort: null },
+      })
+    ).rows[0];
+  const sessions = async () =>
+    await sessionsQuery(rig.reader(now), {
+      ...asked,
+      filter,
+      sort: { field: "firstSeenAt", descending: false },
+    });
   return { rig, usage, stats, sessions };
 }
 
 test("nobody is credited with time before licmond looked, though the tool's start is told", async () => {
   const { usage, stats, sessions } = await site();
-  expect(usage()).toMatchObject([
+  expect(await usage()).toMatchObject([
     { keys: { user: "bruno", host: "Render-01" }, heldSeatHours: 0.25, sessions: 1, peakHeld: 1 },
   ]);
-  expect(stats()).toMatchObject({ usedSeatHours: 0.25, heldSeatHours: 0.25 });
-  const [session] = sessions().rows.map(sessionRecord);
+  expect(await stats()).toMatchObject({ usedSeatHours: 0.25, heldSeatHours: 0.25 });
+  const [session] = (await sessions()).rows.map(sessionRecord);
   expect(session).toMatchObject({
     startedAt: new Date(a.NOON - 60 * DAY).toISOString(),
     durationSeconds: 60 * 86_400 + 15 * 60,
@@ -65,8 +73,8 @@ test("unless a log tells of it", async () => {
     ]),
   );
   // Hosts are told as they were printed last.
-  expect(usage()).toMatchObject([
+  expect(await usage()).toMatchObject([
     { keys: { host: "Render-01" }, heldSeatHours: 2.25, sessions: 2, peakHeld: 1 },
   ]);
-  expect(stats()).toMatchObject({ usedSeatHours: 0.25, heldSeatHours: 2.25 });
+  expect(await stats()).toMatchObject({ usedSeatHours: 0.25, heldSeatHours: 2.25 });
 });

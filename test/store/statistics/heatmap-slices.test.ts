@@ -25,7 +25,7 @@ test.each([
     },
   };
   const [start, end] = [a.NOON - 10 * DAY_MS, a.NOON + DAY_MS];
-  const { cells } = heatmapQuery(read, {
+  const { cells } = await heatmapQuery(read, {
     ...{ start, end, timezone: "UTC" },
     filter: { servers: null, daemons: null, features: null },
   });

@@ -31,23 +31,27 @@ async function site() {
   rig.clock.time = FIRST + 6 * HOUR_MS;
   rig.history().packAll();
   const asked = { now: rig.clock.time, intervals: { eda: MINUTE } };
-  const stats = (start: number, end: number) =>
-    statsQuery(rig.reader(), {
-      ...{ ...asked, start, end, filter: ANY, interval: null, timezone: "UTC" },
-      ...{ series: false, sort: null, limit: null, offset: 0 },
-    }).rows[0];
-  const efficiency = (start: number, end: number) =>
-    efficiencyQuery(rig.reader(), { ...asked, start, end, filter: ANY, limit: 1, offset: 0 }).rows[0];
-  const usage = (start: number, end: number) =>
-    usageQuery(rig.reader(), {
+  const stats = async (start: number, end: number) =>
+    (
+      await statsQuery(rig.reader(), {
+        ...{ ...asked, start, end, filter: ANY, interval: null, timezone: "UTC" },
+        ...{ series: false, sort: null, limit: null, offset: 0 },
+      })
+    ).rows[0];
+  const efficiency = async (start: number, end: number) =>
+    (await efficiencyQuery(rig.reader(), { ...asked, start, end, filter: ANY, limit: 1, offset: 0 })).rows[0];
+  const usage = async (start: number, end: number) =>
+    await usageQuery(rig.reader(), {
       ...{ ...asked, start, end, filter: ANY, groupBy: ["user"] as const, timezone: "UTC" },
       ...{ sort: { field: "lastUsedAt", descending: false } as const, limit: 100, offset: 0 },
     });
-  const listed = (start: number, end: number) =>
-    sessionsQuery(rig.reader(), {
-      ...{ ...asked, start, end, filter: ANY, limit: 100, offset: 0 },
-      sort: { field: "firstSeenAt", descending: false },
-    }).total;
+  const listed = async (start: number, end: number) =>
+    (
+      await sessionsQuery(rig.reader(), {
+        ...{ ...asked, start, end, filter: ANY, limit: 100, offset: 0 },
+        sort: { field: "firstSeenAt", descending: false },
+      })
+    ).total;
   return { rig, stats, efficiency, usage, listed };
 }
 
@@ -62,13 +66,13 @@ describe("where sessions are no longer kept", () => {
 
   test("their number is not known, and not the few that are left", async () => {
     const { stats } = await forgetful();
-    expect(stats(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({
+    expect(await stats(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({
       sessions: null,
       uniqueUsers: 4,
       usedSeatHours: 2,
       heldSeatHours: null,
     });
-    expect(stats(HORIZON, FIRST + 4 * HOUR_MS)).toMatchObject({
+    expect(await stats(HORIZON, FIRST + 4 * HOUR_MS)).toMatchObject({
       sessions: 2,
       uniqueUsers: 2,
       usedSeatHours: 1,
@@ -78,55 +82,58 @@ describe("where sessions are no longer kept", () => {
 
   test("users are those of the hours, whichever part of one is asked for", async () => {
     const { stats } = await forgetful();
-    expect(stats(FIRST + 10 * MINUTE, FIRST + 20 * MINUTE)).toMatchObject({ uniqueUsers: 1, averageUsed: 1 });
+    expect(await stats(FIRST + 10 * MINUTE, FIRST + 20 * MINUTE)).toMatchObject({
+      uniqueUsers: 1,
+      averageUsed: 1,
+    });
   });
 
   test("users of hours that are rolled up again, because a log told of them late, are not forgotten", async () => {
     const { rig, stats } = await forgetful();
     rig.history().reopen(FIRST, FIRST + 2 * HOUR_MS);
     rig.history().packAll();
-    expect(stats(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({ uniqueUsers: 4 });
+    expect(await stats(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({ uniqueUsers: 4 });
   });
 
   test("nobody knows whom fewer seats would have kept out", async () => {
     const { efficiency } = await forgetful();
-    const affected = (row: ReturnType<typeof efficiency>) =>
+    const affected = (row: Awaited<ReturnType<typeof efficiency>>) =>
       row?.whatIf.flatMap(({ total, affectedSessions }) =>
         total < (row.total ?? 0) ? [affectedSessions] : [],
       ) ?? [];
-    expect(new Set(affected(efficiency(FIRST, FIRST + 4 * HOUR_MS)))).toEqual(new Set([null]));
-    expect(affected(efficiency(HORIZON, FIRST + 4 * HOUR_MS))).not.toContain(null);
+    expect(new Set(affected(await efficiency(FIRST, FIRST + 4 * HOUR_MS)))).toEqual(new Set([null]));
+    expect(affected(await efficiency(HORIZON, FIRST + 4 * HOUR_MS))).not.toContain(null);
   });
 
   test("usage begins where they do, and says so", async () => {
     const { usage } = await forgetful();
-    const { start, end, rows } = usage(FIRST, FIRST + 4 * HOUR_MS);
+    const { start, end, rows } = await usage(FIRST, FIRST + 4 * HOUR_MS);
     expect({ start, end }).toEqual({ start: HORIZON, end: FIRST + 4 * HOUR_MS });
     expect(rows.map(({ keys, heldSeatHours }) => [keys.user, heldSeatHours])).toEqual([
       ["user2", 0.5],
       ["user3", 0.5],
     ]);
-    expect(usage(FIRST, FIRST + HOUR_MS)).toMatchObject({ start: FIRST + HOUR_MS, rows: [], total: 0 });
+    expect(await usage(FIRST, FIRST + HOUR_MS)).toMatchObject({ start: FIRST + HOUR_MS, rows: [], total: 0 });
   });
 });
 
 test("what was never deleted is told in full", async () => {
   const { stats, usage } = await site();
-  expect(stats(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({ sessions: 4, uniqueUsers: 4 });
-  expect(usage(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({ start: FIRST, total: 4 });
+  expect(await stats(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({ sessions: 4, uniqueUsers: 4 });
+  expect(await usage(FIRST, FIRST + 4 * HOUR_MS)).toMatchObject({ start: FIRST, total: 4 });
 });
 
 test("an open session is in no range that is still to come", async () => {
   const { rig, stats, listed } = await site();
   const now = rig.clock.time;
-  expect(listed(now - HOUR_MS, now + HOUR_MS)).toBe(1);
-  expect(stats(now - HOUR_MS, now + HOUR_MS)).toMatchObject({ sessions: 1 });
-  expect(listed(now + HOUR_MS, now + 2 * HOUR_MS)).toBe(0);
-  expect(stats(now + HOUR_MS, now + 2 * HOUR_MS)).toMatchObject({ coverage: 0, sessions: null });
+  expect(await listed(now - HOUR_MS, now + HOUR_MS)).toBe(1);
+  expect(await stats(now - HOUR_MS, now + HOUR_MS)).toMatchObject({ sessions: 1 });
+  expect(await listed(now + HOUR_MS, now + 2 * HOUR_MS)).toBe(0);
+  expect(await stats(now + HOUR_MS, now + 2 * HOUR_MS)).toMatchObject({ coverage: 0, sessions: null });
 });
 
 test("where nobody looked it is not known that nobody was there", async () => {
   const { stats } = await site();
-  const before = stats(FIRST - 2 * HOUR_MS, FIRST - HOUR_MS);
+  const before = await stats(FIRST - 2 * HOUR_MS, FIRST - HOUR_MS);
   expect(before).toMatchObject({ coverage: 0, sessions: null, uniqueUsers: null });
 });

@@ -1,10 +1,9 @@
 import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { HeldSession } from "../../../src/domain/stats/holding.ts";
 import { createReader } from "../../../src/store/history/reader.ts";
 import { createServers } from "../../../src/store/servers.ts";
-import { sessionCounter } from "../../../src/store/statistics/people.ts";
 import { sessionsQuery } from "../../../src/store/statistics/session-list.ts";
-import { eachSession } from "../../../src/store/statistics/session-rows.ts";
 import { monitored } from "../../http/make.ts";
 import { cleanUp, open, temporaryDirectory } from "../place.ts";
 
@@ -24,18 +23,18 @@ const session = fc.record({
   feature: fc.constantFrom("solver", "mesher"),
 });
 
-test("sessions are found wherever a range lies, as by looking at each of them", () => {
+test("sessions are found wherever a range lies, as by looking at each of them", async () => {
   const store = open(temporaryDirectory());
   createServers({ store, clock: { now: () => 0 } }).configured([monitored("eda")]);
   const insert = store.sqlite.query<null, (string | number | null)[]>(
     `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at,
        end_reason) VALUES (?, 'eda', 'acmed', ?, 'ada', 1, ?, ?, ?, ?, 'checkin')`,
   );
-  fc.assert(
-    fc.property(
+  await fc.assert(
+    fc.asyncProperty(
       fc.array(session, { maxLength: 40 }),
       fc.uniqueArray(hours, { minLength: 2, maxLength: 2 }),
-      (list, edges) => {
+      async (list, edges) => {
         const [start = 0, end = 0] = edges.sort((a, b) => a - b).map((hour) => hour * HOUR);
         store.sqlite.run("DELETE FROM sessions");
         const plain = list.map(({ began, late, lasted, open: isOpen, feature }, id) => {
@@ -43,7 +42,7 @@ test("sessions are found wherever a range lies, as by looking at each of them", 
           const seenAt = beganAt + Math.min(late, lasted) * HOUR;
           const endedAt = isOpen ? null : beganAt + lasted * HOUR;
           insert.run(id, feature, beganAt, seenAt, endedAt ?? seenAt, endedAt);
-          return { id, feature, beganAt, endedAt };
+          return { id, feature, beganAt, seenAt, endedAt };
         });
         const wanted = plain.filter(
           ({ beganAt, endedAt }) => beganAt < end && (endedAt === null || endedAt > start),
@@ -52,21 +51,27 @@ test("sessions are found wherever a range lies, as by looking at each of them", 
           rows.map(({ id }) => id).sort((a, b) => a - b);
         const read = createReader(store.sqlite, { now: 300 * DAY });
 
-        const { rows, total } = sessionsQuery(read, {
+        const { rows, total } = await sessionsQuery(read, {
           ...{ now: 300 * DAY, intervals: {}, start, end, limit: 1000, offset: 0 },
           filter: { servers: null, daemons: null, features: null, users: null, hosts: null },
           sort: { field: "firstSeenAt", descending: true },
         });
         expect([total, ids(rows)]).toEqual([wanted.length, ids(wanted)]);
-        const visited: number[] = [];
-        eachSession(read, { sql: "TRUE", values: [] }, { start, end }, (one) =>
-          visited.push((one as typeof one & { readonly id: number }).id),
-        );
-        expect(visited.sort((a, b) => a - b)).toEqual(ids(wanted));
-        const count = sessionCounter(read, { start, end });
+        // Seats are held from the first reading on.
+        const held = wanted.filter(({ seenAt }) => seenAt < end);
+        const lasting = new Set(ids(held));
+        const visited = visitedBy(read.sessions(start, end, null));
+        expect(visited.length).toBe(new Set(visited).size);
+        expect(visited.filter((id) => lasting.has(id)).sort((x, y) => x - y)).toEqual(ids(held));
+        const order = visited.map((id) => plain[id]?.seenAt ?? 0).filter((seenAt) => seenAt >= start);
+        expect(order).toEqual(order.toSorted((x, y) => x - y));
         for (const feature of ["solver", "mesher"]) {
-          expect(count({ server: "eda", daemon: "acmed", feature })).toBe(
-            wanted.filter((one) => one.feature === feature).length,
+          const one = { server: "eda", daemon: "acmed", feature };
+          const own = held.filter((session) => session.feature === feature);
+          const found = visitedBy(read.sessions(start, end, null, [one])).filter((id) => lasting.has(id));
+          expect(found.sort((x, y) => x - y)).toEqual(ids(own));
+          expect(read.sessionCount(one, start, end)).toBe(
+            wanted.filter((session) => session.feature === feature).length,
           );
         }
       },
@@ -75,31 +80,21 @@ test("sessions are found wherever a range lies, as by looking at each of them", 
   );
 });
 
-test("a long list of sessions is read on from where it was, not from its begin each time", () => {
+test("a long list of sessions is read in batches that leave nothing out and have nothing twice", () => {
   const store = open(temporaryDirectory());
   createServers({ store, clock: { now: () => 0 } }).configured([monitored("eda")]);
   const [start, end, count] = [1, 50 * HOUR, 30_500];
   store.sqlite.run(
     `WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ?)
      INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at,
-       end_reason) SELECT id, 'eda', 'acmed', 'solver', 'ada', 1, 0, 0, 0, ? + id / 7 * 1000, 'checkin' FROM n`,
+       end_reason) SELECT id, 'eda', 'acmed', 'solver', 'ada', 1, 0, id % 2 * id / 5 * 1000, 0, ? + id / 7 * 1000, 'checkin' FROM n`,
     [count, 2 * HOUR],
   );
-  const reader = createReader(store.sqlite, { now: 300 * DAY });
-  const bound: (string | number | null)[][] = [];
-  const read = {
-    ...reader,
-    all<Row>(sql: string, ...values: (string | number | null)[]): Row[] {
-      bound.push(values);
-      return reader.all<Row>(sql, ...values);
-    },
-  };
-  const visited = new Set<number>();
-  let visits = 0;
-  eachSession(read, { sql: "TRUE", values: [] }, { start, end }, (one) => {
-    visits++;
-    visited.add((one as typeof one & { readonly id: number }).id);
-  });
-  expect([visits, visited.size]).toEqual([count, count]);
-  expect(bound.filter((values) => values.includes(start)).length).toBe(1);
+  const read = createReader(store.sqlite, { now: 300 * DAY });
+  const visited = visitedBy(read.sessions(start, end, null));
+  expect([visited.length, new Set(visited).size]).toEqual([count, count]);
 });
+
+function visitedBy(batches: Iterable<readonly HeldSession[]>): number[] {
+  return [...batches].flat().map((one) => (one as HeldSession & { readonly id: number }).id);
+}

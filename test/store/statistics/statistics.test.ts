@@ -179,7 +179,7 @@ test("figures and series agree with plain loops over the raw polls", async () =>
           end: Math.max(until + tail * 1000 - 3600_000, at + head * 1000 + 1000),
         };
         const now = until + 1000;
-        const told = statsQuery(rig.reader(now), {
+        const told = await statsQuery(rig.reader(now), {
           ...{
             ...range,
             ...asked(now),
@@ -264,7 +264,7 @@ test("the heat map agrees with plain loops and the wall clock", async () => {
     fc.asyncProperty(polls, start, fc.constantFrom(...ZONES), async (list, at, timezone) => {
       const { rig, raws, until } = await play(list, at);
       const range = { start: at, end: until + 1000 };
-      const { cells } = heatmapQuery(rig.reader(until + 1000), { ...range, filter: FILTER, timezone });
+      const { cells } = await heatmapQuery(rig.reader(until + 1000), { ...range, filter: FILTER, timezone });
       const seconds = secondsOf(raws, range.start, range.end, until + 1000);
       let clock = wallClock(timezone, at);
       const byCell = Map.groupBy(seconds.keys(), (second) => {
@@ -297,7 +297,7 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
       const plain = sessionsOf(raws, now);
       const nobody = { servers: null, daemons: null, features: null, users: null, hosts: null };
 
-      const listed = sessionsQuery(read, {
+      const listed = await sessionsQuery(read, {
         ...{ ...asked(now), start: null, end: null, filter: nobody, limit: 1000, offset: 0 },
         sort: { field: "firstSeenAt", descending: false },
       });
@@ -321,7 +321,7 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
       expect(shown.toSorted(order)).toEqual(plain.toSorted(order));
       expect(listed.total).toBe(plain.length);
 
-      const { rows } = usageQuery(read, {
+      const { rows } = await usageQuery(read, {
         ...{
           ...range,
           ...asked(now),
@@ -352,10 +352,12 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
         ...{ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt },
       }));
       // All together are never more than a reading had.
-      const [together] = usageQuery(read, {
-        ...{ ...asked(now), start: at, end: now, filter: nobody, groupBy: ["feature"], timezone: "UTC" },
-        ...{ limit: 1, offset: 0, sort: { field: "heldSeatHours", descending: true } },
-      }).rows;
+      const [together] = (
+        await usageQuery(read, {
+          ...{ ...asked(now), start: at, end: now, filter: nobody, groupBy: ["feature"], timezone: "UTC" },
+          ...{ limit: 1, offset: 0, sort: { field: "heldSeatHours", descending: true } },
+        })
+      ).rows;
       if (together !== undefined)
         expect(together.peakHeld).toBe(Math.max(...raws.map(({ users }) => users?.length ?? 0)));
       const byUser = (x: Pick<UsageGroup, "keys">, y: Pick<UsageGroup, "keys">) =>
@@ -365,9 +367,11 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
         rows.map(({ heldSeatHours }) => heldSeatHours).toSorted((x, y) => y - x),
       );
 
-      const [efficiency] = efficiencyQuery(read, {
-        ...{ ...range, ...asked(now), filter: FILTER, limit: 10, offset: 0 },
-      }).rows;
+      const [efficiency] = (
+        await efficiencyQuery(read, {
+          ...{ ...range, ...asked(now), filter: FILTER, limit: 10, offset: 0 },
+        })
+      ).rows;
       if (efficiency === undefined) return;
       const used = secondsOf(raws, range.start, range.end, now).flatMap((poll) => poll?.users?.length ?? []);
       for (const { seat, busyPercent } of efficiency.seats)

@@ -36,7 +36,7 @@ async function site() {
 describe("a range past the samples", () => {
   test("is widened to whole hours, and so is its interval", async () => {
     const { read, now } = await site();
-    const told = statsQuery(read, {
+    const told = await statsQuery(read, {
       now,
       intervals: {},
       ...{
@@ -60,7 +60,7 @@ describe("a range past the samples", () => {
     async (interval) => {
       const { read, now, samplesFrom } = await site();
       const [start, end] = [samplesFrom - DAY_MS, samplesFrom + DAY_MS + HALF];
-      const told = statsQuery(read, {
+      const told = await statsQuery(read, {
         now,
         intervals: {},
         ...{ start, end, filter: FILTER, interval, timezone: "UTC" },
@@ -78,7 +78,11 @@ describe("a range past the samples", () => {
   test("has a heat map and the seats of a single feature", async () => {
     const { read, now, samplesFrom } = await site();
     const range = { start: FIRST, end: samplesFrom + 3 * HOUR_MS };
-    const { cells, resolution } = heatmapQuery(read, { ...range, filter: FILTER, timezone: "Europe/Berlin" });
+    const { cells, resolution } = await heatmapQuery(read, {
+      ...range,
+      filter: FILTER,
+      timezone: "Europe/Berlin",
+    });
     expect(resolution).toBe("1h");
     const covered = cells.filter(({ coverage }) => coverage > 0);
     expect(
@@ -87,16 +91,18 @@ describe("a range past the samples", () => {
       ),
     ).toBe(true);
     expect(covered.length).toBe(Math.min(168, (range.end - range.start) / HOUR_MS));
-    const [row] = efficiencyQuery(read, {
-      ...{ ...range, now, intervals: {}, filter: FILTER, limit: 1, offset: 0 },
-    }).rows;
+    const [row] = (
+      await efficiencyQuery(read, {
+        ...{ ...range, now, intervals: {}, filter: FILTER, limit: 1, offset: 0 },
+      })
+    ).rows;
     expect(row?.seats.map(({ busyPercent }) => busyPercent)).toEqual([100, 100, 50, 50, 0, 0, 0, 0]);
   });
 
   test("that lies before all history has no coverage, and is not widened", async () => {
     const { read, now } = await site();
     const [start, end] = [FIRST - 2 * DAY_MS + 1, FIRST - DAY_MS + 1];
-    const told = statsQuery(read, {
+    const told = await statsQuery(read, {
       now,
       intervals: {},
       ...{ start, end, filter: FILTER, interval: null, timezone: "UTC" },

@@ -1,17 +1,23 @@
 import type { ToWorker } from "../../../src/store/history/protocol.ts";
-import { QUERIES } from "../../../src/store/history/queries.ts";
-import type { HistoryRead } from "../../../src/store/history/read.ts";
+import type { Reader } from "../../../src/store/history/reader.ts";
 import { createHistoryServer } from "../../../src/store/history/serve.ts";
+import type { FeatureFilter } from "../../../src/store/history/source.ts";
 
-// The worker of history with a query that is one long statement: nothing calls it off.
+// A worker of history with queries of tests; one is a long statement, which nothing calls off.
 declare const self: Worker;
 
 const STATEMENT =
   "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT max(i) AS most FROM n";
 
-export const STUCK_QUERIES = {
-  ...QUERIES,
-  count: (read: HistoryRead, { until, begun }: Count) => {
+export const TEST_QUERIES = {
+  features: (read: Reader, filter: FeatureFilter) => read.features(filter),
+  reach: (read: Reader, _: null) => read.reach(),
+  series: (read: Reader, { filter, start, end }: { filter: FeatureFilter; start: number; end: number }) =>
+    read.features(filter).map((feature) => {
+      read.checkpoint();
+      return read.series(feature, start, end);
+    }),
+  count: (read: Reader, { until, begun }: Count) => {
     if (begun !== undefined) Atomics.store(new Int32Array(begun), 0, 1);
     return read.all<{ most: number }>(STATEMENT, until)[0]?.most;
   },
@@ -25,6 +31,6 @@ interface Count {
 
 const server = createHistoryServer(
   (message, handedOver) => self.postMessage(message, handedOver),
-  STUCK_QUERIES,
+  TEST_QUERIES,
 );
 self.onmessage = ({ data }: MessageEvent<ToWorker>) => server.take(data);

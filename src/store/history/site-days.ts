@@ -1,8 +1,9 @@
+import type { Series } from "../../domain/history.ts";
 import { eachSpan } from "../../domain/stats/spans.ts";
 import { together } from "../../domain/stats/together.ts";
 import { addTime, emptySums, type UsageSums } from "../../domain/stats/usage-sums.ts";
-import type { HistoryRead } from "../history/read.ts";
-import { DAY_MS } from "../history/spans.ts";
+import type { HistorySource } from "./source.ts";
+import { DAY_MS } from "./spans.ts";
 
 /** Zones keep offsets of whole quarters, so that every hour of every zone is made of these. */
 export const QUARTER_MS = 900_000;
@@ -10,16 +11,17 @@ const QUARTERS = DAY_MS / QUARTER_MS;
 const NUMBERS = 5;
 
 /** What the heat map of all features adds up, by quarters of an hour of a day (days since 1970-01-01 UTC). */
-export function makeSiteDay(
-  read: Pick<HistoryRead, "features" | "series" | "checkpoint">,
+export async function makeSiteDay(
+  source: Pick<HistorySource, "features" | "series" | "checkpoint">,
   day: number,
-): Uint8Array {
+): Promise<Uint8Array> {
   const start = day * DAY_MS;
   const end = start + DAY_MS;
-  const series = read.features().map((feature) => {
-    read.checkpoint();
-    return read.series(feature, start, end);
-  });
+  const series: Series[] = [];
+  for (const feature of await source.features()) {
+    source.checkpoint();
+    series.push(await source.series(feature, start, end));
+  }
   const quarters = Array.from({ length: QUARTERS }, emptySums);
   eachSpan(together(series, start, end), (step, from, to) => {
     for (let at = from; at < to; ) {
