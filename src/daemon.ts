@@ -39,7 +39,7 @@ import { createClockWatch } from "./store/clock-watch.ts";
 import { createDenialSources } from "./store/denial-sources.ts";
 import { createDenials } from "./store/denials.ts";
 import { createHistoryClient } from "./store/history/client.ts";
-import { createDayKeeper, type DayQueries } from "./store/history/day-keeper.ts";
+import { createDayKeeper, type DayQueries, dayWorker } from "./store/history/day-keeper.ts";
 import { createHistory } from "./store/history/history.ts";
 import { createLive } from "./store/live.ts";
 import { createRetention } from "./store/retention.ts";
@@ -201,7 +201,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     teardown.add("history", () => history.stop());
     const days = createDayKeeper({
       store,
-      history,
+      worker: dayWorker(history),
       clock,
       timers: busTimers,
       log: log("store"),

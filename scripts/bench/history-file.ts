@@ -155,10 +155,10 @@ async function writeSums(store: Store, { servers, features, end }: YearSize): Pr
     timers: { set: () => null, clear() {} },
     log: SILENT,
     intervals: () => Object.fromEntries(polled.map(({ id, intervalMs }) => [id, intervalMs])),
-    history: {
-      // The name decides on the answer, as the client's types have it.
-      query: async (name, asked) =>
-        DAY_QUERIES[name](createReader(store.sqlite, { now: end }), asked) as never,
+    worker: {
+      siteDay: async (asked) => DAY_QUERIES.siteDay(createReader(store.sqlite, { now: end }), asked),
+      sessionPeaks: async (asked) =>
+        DAY_QUERIES.sessionPeaks(createReader(store.sqlite, { now: end }), asked),
     },
   });
   while (await keeper.step());

@@ -1,6 +1,7 @@
 import type { Step } from "../history.ts";
-import { type LocalSpan, localSpans } from "./local-spans.ts";
+import { localSpans } from "./local-spans.ts";
 import { fourDecimals, percentOf, shareOf } from "./rounding.ts";
+import { createCutter } from "./spans.ts";
 import { addSums, addTime, emptySums, type UsageSums } from "./usage-sums.ts";
 
 const HOUR_MS = 3_600_000;
@@ -36,72 +37,44 @@ export interface Heatmap {
 
 /** A heat map of [start, end). Spans and sums lie within it; ascending ones are fastest. */
 export function createHeatmap(zone: string, start: number, end: number): Heatmap {
-  const spans = localSpans(zone, start, end);
-  const sums = Array.from({ length: DAYS * HOURS }, emptySums);
-  const wholeMs = new Float64Array(DAYS * HOURS);
-  for (const span of spans)
-    eachHour(span, span.from, span.to, (cell, from, to) => {
-      wholeMs[cell] = (wholeMs[cell] ?? 0) + to - from;
-    });
-  let current = 0;
-
-  function seek(at: number): void {
-    if (at < (spans[current]?.from ?? 0)) current = 0;
-    while (current < spans.length - 1 && at >= (spans[current]?.to ?? Infinity)) current++;
-  }
-
-  function eachCell(start: number, until: number, visit: (cell: number, from: number, to: number) => void) {
-    seek(start);
-    for (let at = start; at < until; ) {
-      const span = spans[current];
-      if (span === undefined) return;
-      const to = Math.min(until, span.to);
-      eachHour(span, at, to, visit);
-      at = to;
-      if (at < until) current++;
+  const edges: number[] = [];
+  /** The cell of each hour of the wall clock between the edges. */
+  const cells: number[] = [];
+  for (const { from, to, offset } of localSpans(zone, start, end)) {
+    for (let at = from; at < to; at = (Math.floor((at + offset) / HOUR_MS) + 1) * HOUR_MS - offset) {
+      edges.push(at);
+      cells.push(cellOf(at + offset));
     }
   }
+  edges.push(end);
+  const sums = Array.from({ length: DAYS * HOURS }, emptySums);
+  const wholeMs = new Float64Array(DAYS * HOURS);
+  const { placeOf, cut } = createCutter(edges);
+  const addWhole = (cell: number, ms: number) => {
+    wholeMs[cell] = (wholeMs[cell] ?? 0) + ms;
+  };
+  cut(start, end, (place, from, to) => addWhole(cells[place] ?? 0, to - from));
 
   return {
     addSpan(step, from, to) {
       if (step.used === null) return;
-      eachCell(from, to, (cell, hourFrom, hourTo) => {
-        const cellSums = sums[cell];
-        if (cellSums !== undefined) addTime(cellSums, step, hourFrom, hourTo);
+      cut(from, to, (place, at, until) => {
+        const cellSums = sums[cells[place] ?? 0];
+        if (cellSums !== undefined) addTime(cellSums, step, at, until);
       });
     },
     addSums(from, more, ms = HOUR_MS) {
-      seek(from);
-      const span = spans[current];
-      if (span === undefined) return;
-      const first = cellOf(from + span.offset);
+      const first = cells[placeOf(from)] ?? 0;
       const cellSums = sums[first];
       if (cellSums !== undefined) addSums(cellSums, more);
       // An hour that the zone's clock cuts: else its cell had more covered time than time, and the next one less.
-      if (from + ms > span.to || modulo(from + span.offset, HOUR_MS) + ms > HOUR_MS) {
-        eachCell(from, from + ms, (cell, partFrom, partTo) => {
-          wholeMs[cell] = (wholeMs[cell] ?? 0) - (partTo - partFrom);
-          wholeMs[first] = (wholeMs[first] ?? 0) + partTo - partFrom;
-        });
-      }
+      cut(from, from + ms, (place, at, until) => {
+        addWhole(cells[place] ?? 0, at - until);
+        addWhole(first, until - at);
+      });
     },
     cells: () => sums.map((cellSums, index) => cellFrom(index, cellSums, wholeMs[index] ?? 0)),
   };
-}
-
-/** Cuts [from, to) of one span at the full hours of its wall clock. */
-function eachHour(
-  { offset }: LocalSpan,
-  from: number,
-  to: number,
-  visit: (cell: number, from: number, to: number) => void,
-): void {
-  for (let at = from; at < to; ) {
-    const next = (Math.floor((at + offset) / HOUR_MS) + 1) * HOUR_MS - offset;
-    const until = Math.min(next, to);
-    visit(cellOf(at + offset), at, until);
-    at = until;
-  }
 }
 
 function cellOf(localMs: number): number {

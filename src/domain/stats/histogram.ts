@@ -1,23 +1,8 @@
-import type { Series } from "../history.ts";
-import { eachSpan } from "./spans.ts";
-
 /** How long each number of seats was in use: seats → ms of covered time. Histograms add up, quantiles do not. */
 export type Histogram = ReadonlyMap<number, number>;
 
 export function addToHistogram(histogram: Map<number, number>, used: number, ms: number): void {
   if (ms > 0) histogram.set(used, (histogram.get(used) ?? 0) + ms);
-}
-
-export function addHistogram(histogram: Map<number, number>, more: Histogram): void {
-  for (const [used, ms] of more) addToHistogram(histogram, used, ms);
-}
-
-export function histogramOf(series: Pick<Series, "steps" | "start" | "end">): Map<number, number> {
-  const histogram = new Map<number, number>();
-  eachSpan(series, ({ used }, from, to) => {
-    if (used !== null) addToHistogram(histogram, used, to - from);
-  });
-  return histogram;
 }
 
 /**

@@ -20,14 +20,17 @@ export interface DayKeeper {
 
 export interface DayKeeperDeps {
   readonly store: Pick<Store, "sqlite" | "read" | "transaction">;
-  readonly history: Pick<HistoryClient<DayQueries>, "query">;
+  readonly worker: DayWorker;
   readonly clock: Clock;
   readonly timers: HistoryTimers;
   readonly log: Log;
   readonly intervals: () => Intervals;
 }
 
-interface DayAsked {
+/** Of a day with a million sessions. */
+const TIMEOUT_MS = 120_000;
+
+export interface DayAsked {
   readonly day: number;
   readonly now: number;
   readonly intervals: Intervals;
@@ -40,6 +43,19 @@ export const DAY_QUERIES = {
 };
 
 export type DayQueries = typeof DAY_QUERIES;
+
+export interface DayWorker {
+  siteDay(asked: DayAsked): Promise<Uint8Array>;
+  sessionPeaks(asked: DayAsked): Promise<readonly MadePeak[]>;
+}
+
+export function dayWorker(history: Pick<HistoryClient<DayQueries>, "query">): DayWorker {
+  const options = { who: "days", timeoutMs: TIMEOUT_MS };
+  return {
+    siteDay: (asked) => history.query("siteDay", asked, options),
+    sessionPeaks: (asked) => history.query("sessionPeaks", asked, options),
+  };
+}
 
 const PEAK_KEYS = ["user", "host", "feature", "daemon", "server"] as const satisfies (keyof UsageNames)[];
 
@@ -61,15 +77,13 @@ const IDLE_MS = 60_000;
 /** Between two slices others get the event loop. */
 const PAUSE_MS = 20;
 const SLICE_MS = 5;
-/** Of a day with a million sessions. */
-const TIMEOUT_MS = 120_000;
 
 interface Due {
   readonly kind: "session" | "site";
   readonly day: number;
 }
 
-export function createDayKeeper({ store, history, clock, timers, log, intervals }: DayKeeperDeps): DayKeeper {
+export function createDayKeeper({ store, worker, clock, timers, log, intervals }: DayKeeperDeps): DayKeeper {
   const { sqlite } = store;
   const sums = createSessionDays(store);
   const edges = sqlite.query<{ seen: number | null; kept: number; sampled: number | null }, []>(
@@ -131,14 +145,13 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
 
   async function* make({ kind, day }: Due): AsyncGenerator<void> {
     const asked: DayAsked = { day, now: clock.now(), intervals: intervals() };
-    const options = { who: "days", timeoutMs: TIMEOUT_MS };
     if (kind === "session") {
       yield* slices(sums.sum(day, asked.intervals));
-      yield* slices(sums.finish(day, await history.query("sessionPeaks", asked, options)));
+      yield* slices(sums.finish(day, await worker.sessionPeaks(asked)));
     } else {
       // News of the day that come meanwhile take the row away: then the day is made once more.
       store.transaction(() => void beginSite.run(day));
-      const data = await history.query("siteDay", asked, options);
+      const data = await worker.siteDay(asked);
       store.transaction(() => void endSite.run(data, day));
       yield;
     }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createBucketed, pointsOf } from "../../../src/domain/stats/bucketed.ts";
+import type { Series } from "../../../src/domain/history.ts";
+import { createBucketed } from "../../../src/domain/stats/bucketed.ts";
 import {
   autoInterval,
   bucketCount,
@@ -8,9 +9,16 @@ import {
   INTERVALS,
   type Interval,
 } from "../../../src/domain/stats/buckets.ts";
+import { eachSpan } from "../../../src/domain/stats/spans.ts";
 import { DAYS, type Poll, randomPolls, seconds, seriesOf, wallClock, ZONES } from "./histories.ts";
 
 const HOUR = 3_600_000;
+
+function pointsOf(series: Series, edges: readonly number[]) {
+  const bucketed = createBucketed(edges);
+  eachSpan(series, bucketed.addSpan);
+  return bucketed.points();
+}
 
 describe("edges", () => {
   test.each<[string, string, number[]]>([

@@ -1,9 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Series } from "../../../src/domain/history.ts";
-import { histogramOfRollup, rollupOf, sumsOfRollup } from "../../../src/domain/rollup.ts";
+import {
+  histogramOfRollup,
+  mergeRollups,
+  type Rollup,
+  rollupOf,
+  sumsOfRollup,
+} from "../../../src/domain/rollup.ts";
 import { type Figures, figuresOf } from "../../../src/domain/stats/figures.ts";
-import { addHistogram, histogramOf } from "../../../src/domain/stats/histogram.ts";
 import { eachSpan } from "../../../src/domain/stats/spans.ts";
 import { addSums, addTime, emptySums } from "../../../src/domain/stats/usage-sums.ts";
 import { type Poll, randomPolls, seconds, seriesOf } from "./histories.ts";
@@ -49,18 +54,23 @@ function plainly(polls: readonly Poll[]): Figures {
 function bySteps(series: Series): Figures {
   const sums = emptySums();
   eachSpan(series, (step, from, to) => addTime(sums, step, from, to));
-  return figuresOf(sums, histogramOf(series), series.end - series.start, NOBODY);
+  return figuresOf(
+    sums,
+    histogramOfRollup(rollupOf(series, series.start, series.end)),
+    series.end - series.start,
+    NOBODY,
+  );
 }
 
 function byRollups(series: Series): Figures {
   const sums = emptySums();
-  const histogram = new Map<number, number>();
+  const rollups: Rollup[] = [];
   for (let at = series.start; at < series.end; at += 3_600_000) {
     const rollup = rollupOf(series, at, at + 3_600_000);
     addSums(sums, sumsOfRollup(rollup));
-    addHistogram(histogram, histogramOfRollup(rollup));
+    rollups.push(rollup);
   }
-  return figuresOf(sums, histogram, series.end - series.start, NOBODY);
+  return figuresOf(sums, histogramOfRollup(mergeRollups(rollups)), series.end - series.start, NOBODY);
 }
 
 /** Sums of floats may differ in the last written decimal. */

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { histogramOfRollup, rollupOf } from "../../../src/domain/rollup.ts";
 import { durationSeconds, type Session } from "../../../src/domain/session.ts";
 import { levelsAtBegin } from "../../../src/domain/stats/concurrency.ts";
 import { efficiencyOf, totalsToTry } from "../../../src/domain/stats/efficiency.ts";
-import { histogramOf } from "../../../src/domain/stats/histogram.ts";
 import { clip, type HeldSession, holdingOf } from "../../../src/domain/stats/holding.ts";
 import { createUsage, type UsageKey } from "../../../src/domain/stats/usage.ts";
 import { DAYS, randomPolls, seconds, seriesOf, wallClock, ZONES } from "./histories.ts";
@@ -259,7 +259,7 @@ describe("efficiency", () => {
       fc.property(randomPolls(length, 60), fc.integer({ min: 1, max: 10 }), (polls, total) => {
         const used = seconds(polls, length).flatMap((poll) => (poll === null ? [] : [poll.used ?? 0]));
         const { seats, whatIf } = efficiencyOf(
-          histogramOf(seriesOf(polls, 0, length * 1000)),
+          histogramOfRollup(rollupOf(seriesOf(polls, 0, length * 1000), 0, length * 1000)),
           total,
           null,
           null,

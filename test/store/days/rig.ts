@@ -1,6 +1,6 @@
 import type { Log } from "../../../src/domain/log.ts";
-import { createDayKeeper, DAY_QUERIES } from "../../../src/store/history/day-keeper.ts";
-import { createReader } from "../../../src/store/history/reader.ts";
+import { createDayKeeper, DAY_QUERIES, type DayAsked } from "../../../src/store/history/day-keeper.ts";
+import { createReader, type Reader } from "../../../src/store/history/reader.ts";
 import type { Store } from "../../../src/store/open.ts";
 
 export const INTERVALS = { eda: 3_600_000, cad: 7_200_000 };
@@ -13,17 +13,16 @@ export function keeperOf(
   meanwhile: () => void = () => {},
   intervals: Readonly<Record<string, number>> = INTERVALS,
 ) {
+  const ask =
+    <Answer>(query: (read: Reader, asked: DayAsked) => Promise<Answer>) =>
+    async (asked: DayAsked) => {
+      const answer = await query(createReader(store.sqlite, { now: clock.now() }), asked);
+      meanwhile();
+      return answer;
+    };
   return createDayKeeper({
     ...{ store, clock, log, timers: { set: () => null, clear() {} }, intervals: () => intervals },
-    history: {
-      async query(name, asked) {
-        const read = createReader(store.sqlite, { now: clock.now() });
-        const answer = await DAY_QUERIES[name](read, asked);
-        meanwhile();
-        // The name decides on the answer, as the client's types have it.
-        return answer as never;
-      },
-    },
+    worker: { siteDay: ask(DAY_QUERIES.siteDay), sessionPeaks: ask(DAY_QUERIES.sessionPeaks) },
   });
 }
 
