@@ -51,26 +51,18 @@ export function sumsOfRollup(rollup: Rollup): UsageSums {
   for (const { total, unlimited, levels } of rollup.groups) {
     let groupMs = 0;
     let usedMs = 0;
-    let peak = 0;
     for (const [used, ms] of levels) {
       groupMs += ms;
       usedMs += used * ms;
-      peak = used;
-      if (total !== null && total > 0 && used >= total) sums.saturatedMs += ms;
     }
     sums.coveredMs += groupMs;
     sums.usedMs += usedMs;
-    sums.peakUsed = Math.max(sums.peakUsed ?? 0, peak);
-    if (unlimited) sums.judgedMs += groupMs;
+    sums.peakUsed = Math.max(sums.peakUsed ?? 0, levels.at(-1)?.[0] ?? 0);
     if (unlimited || total === null || total === 0) continue;
     sums.ratedMs += groupMs;
-    sums.judgedMs += groupMs;
     sums.utilizationMs += usedMs / total;
-    sums.peakUtilization = Math.max(sums.peakUtilization ?? 0, peak / total);
   }
-  sums.total = rollup.total;
-  sums.coveredUntil = rollup.coveredUntil;
-  return sums;
+  return { ...sums, total: rollup.total, coveredUntil: rollup.coveredUntil };
 }
 
 /** How long each number of seats was in use, whatever the total was. */

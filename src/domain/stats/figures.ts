@@ -1,6 +1,6 @@
-import { type Histogram, quantile } from "./histogram.ts";
+import { histogramOfRollup, type Rollup, sumsOfRollup } from "../rollup.ts";
+import { quantile } from "./histogram.ts";
 import { fourDecimals, percentOf, seatHours, shareOf } from "./rounding.ts";
-import type { UsageSums } from "./usage-sums.ts";
 
 /** The figures of one feature over a range (record `stats` of the contract). Unknown is null. */
 export interface Figures {
@@ -38,28 +38,41 @@ export interface People {
 
 const P95 = 0.95;
 
-export function figuresOf(
-  sums: Readonly<UsageSums>,
-  histogram: Histogram,
-  rangeMs: number,
-  people: People,
-): Figures {
-  const { coveredMs, ratedMs } = sums;
+export function figuresOf(rollup: Rollup, rangeMs: number, people: People): Figures {
+  const { coveredMs, usedMs, peakUsed, ratedMs, utilizationMs, total } = sumsOfRollup(rollup);
   const covered = coveredMs > 0;
   return {
-    total: sums.total,
-    peakUsed: sums.peakUsed,
-    averageUsed: covered ? fourDecimals(sums.usedMs / coveredMs) : null,
-    p95Used: quantile(histogram, P95),
-    peakUtilization: percentOf(sums.peakUtilization),
-    averageUtilization: ratedMs > 0 ? percentOf(sums.utilizationMs / ratedMs) : null,
+    total,
+    peakUsed,
+    averageUsed: covered ? fourDecimals(usedMs / coveredMs) : null,
+    p95Used: quantile(histogramOfRollup(rollup), P95),
+    peakUtilization: percentOf(peakUtilization(rollup)),
+    averageUtilization: ratedMs > 0 ? percentOf(utilizationMs / ratedMs) : null,
     uniqueUsers: people.uniqueUsers,
     sessions: people.sessions,
-    usedSeatHours: covered ? seatHours(sums.usedMs) : null,
+    usedSeatHours: covered ? seatHours(usedMs) : null,
     heldSeatHours: people.heldSeatHours,
-    saturatedSeconds: sums.judgedMs > 0 ? Math.round(sums.saturatedMs / 1000) : null,
+    saturatedSeconds: saturatedSeconds(rollup),
     denials: people.denials,
     queuedRequests: people.queuedRequests,
     coverage: shareOf(coveredMs, rangeMs),
   };
+}
+
+/** Highest used / total; null while no total above 0 is known. */
+function peakUtilization({ groups }: Rollup): number | null {
+  const ratios = groups.flatMap(({ total, levels }) =>
+    total === null || total === 0 ? [] : [(levels.at(-1)?.[0] ?? 0) / total],
+  );
+  return ratios.length === 0 ? null : Math.max(...ratios);
+}
+
+/** For how long no seat was left: used ≥ total > 0; null where it cannot be said whether seats were left. */
+function saturatedSeconds({ groups }: Rollup): number | null {
+  const judged = groups.filter(({ total, unlimited }) => unlimited || (total !== null && total > 0));
+  if (judged.length === 0) return null;
+  const saturated = judged.flatMap(({ total, levels }) =>
+    levels.flatMap(([used, ms]) => (total !== null && used >= total ? [ms] : [])),
+  );
+  return Math.round(saturated.reduce((sum, ms) => sum + ms, 0) / 1000);
 }

@@ -15,12 +15,6 @@ export interface UsageSums {
   ratedMs: number;
   /** (used / total of that moment) × ms. */
   utilizationMs: number;
-  /** Highest used / total; null while `ratedMs` is 0. */
-  peakUtilization: number | null;
-  /** Covered time of which it can be said whether seats were left: rated, or unlimited. */
-  judgedMs: number;
-  /** Time in which no seat was left: used ≥ total > 0. */
-  saturatedMs: number;
   /** Seats issued in the last covered moment; null when unlimited or unknown. */
   total: number | null;
   /** End of the last covered moment (epoch ms); null while nothing is covered. */
@@ -34,9 +28,6 @@ export function emptySums(): UsageSums {
     peakUsed: null,
     ratedMs: 0,
     utilizationMs: 0,
-    peakUtilization: null,
-    judgedMs: 0,
-    saturatedMs: 0,
     total: null,
     coveredUntil: null,
   };
@@ -50,14 +41,9 @@ export function addTime(sums: UsageSums, step: Step, from: number, to: number): 
   sums.coveredMs += ms;
   sums.usedMs += used * ms;
   if (sums.peakUsed === null || used > sums.peakUsed) sums.peakUsed = used;
-  if (unlimited) sums.judgedMs += ms;
-  else if (total !== null && total > 0) {
-    const ratio = used / total;
+  if (!unlimited && total !== null && total > 0) {
     sums.ratedMs += ms;
-    sums.judgedMs += ms;
-    sums.utilizationMs += ratio * ms;
-    if (sums.peakUtilization === null || ratio > sums.peakUtilization) sums.peakUtilization = ratio;
-    if (used >= total) sums.saturatedMs += ms;
+    sums.utilizationMs += (used / total) * ms;
   }
   noteTotal(sums, unlimited ? null : total, to);
 }
@@ -66,12 +52,9 @@ export function addTime(sums: UsageSums, step: Step, from: number, to: number): 
 export function addSums(sums: UsageSums, more: Readonly<UsageSums>): void {
   sums.coveredMs += more.coveredMs;
   sums.usedMs += more.usedMs;
-  sums.peakUsed = highest(sums.peakUsed, more.peakUsed);
+  if (more.peakUsed !== null) sums.peakUsed = Math.max(sums.peakUsed ?? 0, more.peakUsed);
   sums.ratedMs += more.ratedMs;
   sums.utilizationMs += more.utilizationMs;
-  sums.peakUtilization = highest(sums.peakUtilization, more.peakUtilization);
-  sums.judgedMs += more.judgedMs;
-  sums.saturatedMs += more.saturatedMs;
   if (more.coveredUntil !== null) noteTotal(sums, more.total, more.coveredUntil);
 }
 
@@ -79,8 +62,4 @@ function noteTotal(sums: UsageSums, total: number | null, until: number): void {
   if (sums.coveredUntil !== null && until < sums.coveredUntil) return;
   sums.total = total;
   sums.coveredUntil = until;
-}
-
-function highest(a: number | null, b: number | null): number | null {
-  return a === null ? b : b === null ? a : Math.max(a, b);
 }

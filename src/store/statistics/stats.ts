@@ -1,5 +1,5 @@
 import type { FeatureId } from "../../domain/history.ts";
-import { coveredMs, histogramOfRollup, NO_ROLLUP, sumsOfRollup } from "../../domain/rollup.ts";
+import { coveredMs, NO_ROLLUP } from "../../domain/rollup.ts";
 import type { Point } from "../../domain/stats/bucketed.ts";
 import { autoInterval, bucketEdges, type Interval } from "../../domain/stats/buckets.ts";
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
@@ -73,7 +73,7 @@ export async function statsQuery(source: HistorySource, query: StatsQuery): Prom
     const until = known === null ? end : begin;
     const earlier = kept && start < until ? await source.denials(id, start, until) : null;
     const denials = earlier === null ? rollup.denials : earlier + (rollup.denials ?? 0);
-    const row = figuresOf(sumsOfRollup(rollup), histogramOfRollup(rollup), end - start, {
+    const row = figuresOf(rollup, end - start, {
       uniqueUsers: looked ? rollup.users.length : null,
       sessions: told ? sessions : null,
       heldSeatHours: told ? heldOf(id) : null,

@@ -1,16 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Series } from "../../../src/domain/history.ts";
-import {
-  histogramOfRollup,
-  mergeRollups,
-  type Rollup,
-  rollupOf,
-  sumsOfRollup,
-} from "../../../src/domain/rollup.ts";
+import { mergeRollups, type Rollup, rollupOf } from "../../../src/domain/rollup.ts";
 import { type Figures, figuresOf } from "../../../src/domain/stats/figures.ts";
-import { eachSpan } from "../../../src/domain/stats/spans.ts";
-import { addSums, addTime, emptySums } from "../../../src/domain/stats/usage-sums.ts";
 import { type Poll, randomPolls, seconds, seriesOf } from "./histories.ts";
 
 const START = Date.UTC(2026, 0, 1);
@@ -52,25 +44,15 @@ function plainly(polls: readonly Poll[]): Figures {
 }
 
 function bySteps(series: Series): Figures {
-  const sums = emptySums();
-  eachSpan(series, (step, from, to) => addTime(sums, step, from, to));
-  return figuresOf(
-    sums,
-    histogramOfRollup(rollupOf(series, series.start, series.end)),
-    series.end - series.start,
-    NOBODY,
-  );
+  const { start, end } = series;
+  return figuresOf(rollupOf(series, start, end), end - start, NOBODY);
 }
 
 function byRollups(series: Series): Figures {
-  const sums = emptySums();
   const rollups: Rollup[] = [];
-  for (let at = series.start; at < series.end; at += 3_600_000) {
-    const rollup = rollupOf(series, at, at + 3_600_000);
-    addSums(sums, sumsOfRollup(rollup));
-    rollups.push(rollup);
-  }
-  return figuresOf(sums, histogramOfRollup(mergeRollups(rollups)), series.end - series.start, NOBODY);
+  for (let at = series.start; at < series.end; at += 3_600_000)
+    rollups.push(rollupOf(series, at, at + 3_600_000));
+  return figuresOf(mergeRollups(rollups), series.end - series.start, NOBODY);
 }
 
 /** Sums of floats may differ in the last written decimal. */
