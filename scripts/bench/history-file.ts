@@ -157,8 +157,7 @@ async function writeSums(store: Store, { servers, features, end }: YearSize): Pr
     intervals: () => Object.fromEntries(polled.map(({ id, intervalMs }) => [id, intervalMs])),
     worker: {
       siteDay: async (asked) => DAY_QUERIES.siteDay(createReader(store.sqlite, { now: end }), asked),
-      sessionPeaks: async (asked) =>
-        DAY_QUERIES.sessionPeaks(createReader(store.sqlite, { now: end }), asked),
+      sessionSums: async (asked) => DAY_QUERIES.sessionSums(createReader(store.sqlite, { now: end }), asked),
     },
   });
   while (await keeper.step());

@@ -27,15 +27,16 @@ export interface UsageGroup {
 /** The names of a session that groups are made of. */
 export type UsageNames = Readonly<Pick<HeldSession, NameKey>>;
 
-/** What the sessions of one user on one host held of a feature on one UTC day. */
-export interface DaySum extends UsageNames {
-  /** Begin of the day, epoch ms. */
-  readonly at: number;
+/** What was held in one group, as numbers that add up. */
+export interface UsageSum {
+  readonly names: Partial<UsageNames>;
   readonly seatMs: number;
   readonly sessions: number;
-  /** Those of the sessions that did not hold their seats before the day. */
+  /** Those of the sessions that did not hold their seats before. */
   readonly begun: number;
-  /** When seats were last held on the day, epoch ms. */
+  /** Does not add up. */
+  readonly peak: number;
+  /** When seats were last held, epoch ms. */
   readonly lastAt: number;
 }
 
@@ -46,22 +47,23 @@ export interface Usage {
    * order: then at each of these moments it is known who holds seats, and nothing is ever sorted.
    */
   add(session: UsageNames & Pick<HeldSession, "count">, holding: Holding, from: number, to: number): void;
-  /** A sum of a whole day. Days are days of UTC then, if they are asked for. */
-  addDay(sum: DaySum): void;
-  /** Most seats that one group held on a day, whose sums are there. */
-  addPeak(names: Partial<UsageNames>, dayAt: number, peak: number): void;
+  /** The sum of a whole day, which begins at `dayAt`, by the names of a group. */
+  addDay(dayAt: number, sum: UsageSum): void;
+  /** Somebody who held seats on such a day. */
+  addUser(dayAt: number, names: UsageNames): void;
+  sums(): UsageSum[];
   groups(): UsageGroup[];
 }
 
 interface Group {
-  readonly names: UsageNames;
+  /** As the latest session has them: hosts that differ in case are one. */
+  names: Partial<UsageNames>;
   readonly day: number;
-  /** The host as the latest session has it: hosts that differ in case are one. */
-  host: string | null;
   seatMs: number;
   sessions: number;
+  begun: number;
   peak: number;
-  lastUsedAt: number;
+  lastAt: number;
   readonly users: Set<string>;
   readonly running: RunningSeats;
 }
@@ -102,17 +104,17 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
     return at as Group | undefined;
   }
 
-  function groupOf(names: UsageNames, day: number): Group {
+  function groupOf(names: Partial<UsageNames>, day: number): Group {
     const known = find(names, day);
     if (known !== undefined) return known;
     const group: Group = {
       names,
       day,
-      host: null,
       seatMs: 0,
       sessions: 0,
+      begun: 0,
       peak: 0,
-      lastUsedAt: 0,
+      lastAt: 0,
       users: new Set(),
       running: createRunningSeats(),
     };
@@ -127,13 +129,10 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
     return group;
   }
 
-  function note(group: Group, { user, host }: UsageNames, sessions: number, seatMs: number, until: number) {
-    group.sessions += sessions;
-    group.seatMs += seatMs;
-    group.users.add(user);
-    if (until < group.lastUsedAt) return;
-    group.lastUsedAt = until;
-    group.host = host;
+  function note(group: Group, names: Partial<UsageNames>, lastAt: number): void {
+    if (lastAt < group.lastAt) return;
+    group.lastAt = lastAt;
+    group.names = names;
   }
 
   /** The place of the day in which an instant lies: mostly that of the one before. */
@@ -154,30 +153,38 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
         const group = groupOf(session, day);
         // What held seats before this part was counted in the part before, but not on the day that begins with it.
         const isNew = holding.from >= from || held.from === dayFrom;
-        note(group, session, isNew ? 1 : 0, session.count * (held.to - held.from), held.to);
+        if (isNew) group.sessions++;
+        if (holding.from >= held.from) group.begun++;
+        group.seatMs += session.count * (held.to - held.from);
         group.peak = Math.max(group.peak, group.running.add(held, session.count));
+        group.users.add(session.user);
+        note(group, session, held.to);
       }
     },
-    addDay(sum) {
-      const day = dayOf(sum.at);
-      const group = groupOf(sum, day);
-      note(group, sum, sum.at === days[day]?.from ? sum.sessions : sum.begun, sum.seatMs, sum.lastAt);
+    addDay(dayAt, { names, seatMs, sessions, begun, peak, lastAt }) {
+      const day = dayOf(dayAt);
+      const group = groupOf(names, day);
+      group.seatMs += seatMs;
+      group.sessions += dayAt === days[day]?.from ? sessions : begun;
+      group.peak = Math.max(group.peak, peak);
+      if (names.user !== undefined) group.users.add(names.user);
+      note(group, names, lastAt);
     },
-    addPeak(names, dayAt, peak) {
-      const group = find(names, dayOf(dayAt));
-      if (group !== undefined) group.peak = Math.max(group.peak, peak);
+    addUser(dayAt, names) {
+      find(names, dayOf(dayAt))?.users.add(names.user);
     },
+    sums: () => groups,
     groups: () =>
       groups.map((group) => ({
         keys: {
-          ...Object.fromEntries(columns.map((key) => [key, key === "host" ? group.host : group.names[key]])),
+          ...Object.fromEntries(columns.map((key) => [key, group.names[key] ?? null])),
           ...(byDay && { day: days[group.day]?.name ?? null }),
         },
         heldSeatHours: seatHours(group.seatMs),
         sessions: group.sessions,
         peakHeld: group.peak,
         uniqueUsers: group.users.size,
-        lastUsedAt: group.lastUsedAt,
+        lastUsedAt: group.lastAt,
       })),
   };
 }

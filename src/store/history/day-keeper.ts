@@ -6,7 +6,7 @@ import { holdings } from "../statistics/open-sessions.ts";
 import type { HistoryClient } from "./client.ts";
 import type { HistoryTimers } from "./history.ts";
 import type { Reader } from "./reader.ts";
-import { createSessionDays, type Intervals, type MadePeak } from "./session-days.ts";
+import { createSessionDays, type DaySum, type Intervals } from "./session-days.ts";
 import { makeSiteDay } from "./site-days.ts";
 import { DAY_MS, dayOf } from "./spans.ts";
 
@@ -39,35 +39,39 @@ export interface DayAsked {
 /** What the keeper asks the worker of history: of a large site it takes some tenths of a second. */
 export const DAY_QUERIES = {
   siteDay: (read: Reader, { day }: DayAsked) => makeSiteDay(read, day),
-  sessionPeaks: (read: Reader, asked: DayAsked) => peaksOfDay(read, asked),
+  sessionSums: (read: Reader, asked: DayAsked) => sumsOfDay(read, asked),
 };
 
 export type DayQueries = typeof DAY_QUERIES;
 
 export interface DayWorker {
   siteDay(asked: DayAsked): Promise<Uint8Array>;
-  sessionPeaks(asked: DayAsked): Promise<readonly MadePeak[]>;
+  sessionSums(asked: DayAsked): Promise<readonly DaySum[]>;
 }
 
 export function dayWorker(history: Pick<HistoryClient<DayQueries>, "query">): DayWorker {
   const options = { who: "days", timeoutMs: TIMEOUT_MS };
   return {
     siteDay: (asked) => history.query("siteDay", asked, options),
-    sessionPeaks: (asked) => history.query("sessionPeaks", asked, options),
+    sessionSums: (asked) => history.query("sessionSums", asked, options),
   };
 }
 
-const PEAK_KEYS = ["user", "host", "feature", "daemon", "server"] as const satisfies (keyof UsageNames)[];
+const SUM_KEYS = ["user", "host", "feature", "daemon", "server"] as const satisfies (keyof UsageNames)[];
 
-async function peaksOfDay(read: Reader, { day, ...asked }: DayAsked): Promise<MadePeak[]> {
+async function sumsOfDay(read: Reader, { day, ...asked }: DayAsked): Promise<DaySum[]> {
   const [from, to] = [day * DAY_MS, (day + 1) * DAY_MS];
   const { holdingOf } = await holdings(read, asked);
-  const usages = PEAK_KEYS.map((key) => ({ key, usage: createUsage([key], from, to, "UTC") }));
+  const usages = SUM_KEYS.map((key) => ({ key, usage: createUsage([key], from, to, "UTC") }));
   for (const sessions of read.sessions(from, to, null))
     for (const session of sessions)
       for (const { usage } of usages) usage.add(session, holdingOf(session), from, to);
   return usages.flatMap(({ key, usage }) =>
-    usage.groups().map(({ keys, peakHeld: peak }) => ({ key, names: keys as Partial<UsageNames>, peak })),
+    usage.sums().map(({ names, seatMs, sessions, begun, peak, lastAt }) => {
+      const { server, daemon, feature } = names;
+      const own = key === "feature" ? { server, daemon, feature } : { [key]: names[key] };
+      return { key, names: own, seatMs, sessions, begun, peak, lastAt };
+    }),
   );
 }
 
@@ -85,7 +89,7 @@ interface Due {
 
 export function createDayKeeper({ store, worker, clock, timers, log, intervals }: DayKeeperDeps): DayKeeper {
   const { sqlite } = store;
-  const sums = createSessionDays(store);
+  const days = createSessionDays(store);
   const edges = sqlite.query<{ seen: number | null; kept: number; sampled: number | null }, []>(
     `SELECT (SELECT min(first_seen_at) FROM sessions) AS seen,
        ifnull((SELECT value FROM event_marks WHERE name = 'deleted_sessions'), 0) AS kept,
@@ -146,8 +150,8 @@ export function createDayKeeper({ store, worker, clock, timers, log, intervals }
   async function* make({ kind, day }: Due): AsyncGenerator<void> {
     const asked: DayAsked = { day, now: clock.now(), intervals: intervals() };
     if (kind === "session") {
-      yield* slices(sums.sum(day, asked.intervals));
-      yield* slices(sums.finish(day, await worker.sessionPeaks(asked)));
+      yield* slices(days.begin(day, asked.intervals));
+      yield* slices(days.finish(day, await worker.sessionSums(asked)));
     } else {
       // News of the day that come meanwhile take the row away: then the day is made once more.
       store.transaction(() => void beginSite.run(day));

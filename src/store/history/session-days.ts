@@ -1,4 +1,4 @@
-import type { UsageNames } from "../../domain/stats/usage.ts";
+import type { UsageNames, UsageSum } from "../../domain/stats/usage.ts";
 import type { Store } from "../open.ts";
 import { DAY_MS, MINUTE_MS } from "./spans.ts";
 
@@ -8,11 +8,9 @@ export type Intervals = Readonly<Record<string, number>>;
 /** Of a server that is no longer in the config. */
 export const DEFAULT_INTERVAL_MS = 60_000;
 
-/** Most seats that one name of a key held on a day. */
-export interface MadePeak {
+/** What was held on a day by one key of usage. */
+export interface DaySum extends UsageSum {
   readonly key: keyof UsageNames;
-  readonly names: Partial<UsageNames>;
-  readonly peak: number;
 }
 
 /** Sessions that begin, or end, within so long are summed up at once. */
@@ -52,10 +50,10 @@ interface OfDay {
 
 /** Writes the sums of days into their tables, in small steps on the main thread. */
 export interface SessionDays {
-  /** Sums a day up; the caller runs each step in a transaction. */
-  sum(day: number, intervals: Intervals): Generator<void>;
-  /** Stores the peaks of a day that is summed up, and ends the work on it, unless there was news meanwhile. */
-  finish(day: number, peaks: readonly MadePeak[]): Generator<void>;
+  /** Stores who held seats on a day; the caller runs each step in a transaction. */
+  begin(day: number, intervals: Intervals): Generator<void>;
+  /** Stores the sums of a day that was begun, and ends the work on it, unless there was news meanwhile. */
+  finish(day: number, sums: readonly DaySum[]): Generator<void>;
   /** Deletes some rows of days that begin before an instant; answers how many. */
   drop(before: number, limit: number): number;
 }
@@ -69,23 +67,19 @@ export function createSessionDays({ sqlite }: Pick<Store, "sqlite">): SessionDay
     of(`INSERT OR IGNORE INTO session_names (name) SELECT user FROM sessions WHERE ${where}
         UNION SELECT host FROM sessions WHERE host IS NOT NULL AND ${where}
         UNION SELECT daemon FROM sessions WHERE ${where} UNION SELECT server_id FROM sessions WHERE ${where}`),
-    of(`INSERT INTO session_days (day, feature, user, host, seat_ms, sessions, begun, last_at)
-        SELECT $from / ${DAY_MS}, feature.id, user.id, ifnull(host.id, 0),
-          sum(count * (min(until, $to) - max(first_seen_at, $from))), count(*), total(first_seen_at >= $from), max(min(until, $to))
-        FROM (SELECT server_id, daemon, feature, user, host, count, first_seen_at, ${HELD_UNTIL} AS until
+    of(`INSERT OR IGNORE INTO session_days (day, feature, user, host)
+        SELECT $from / ${DAY_MS}, feature.id, user.id, ifnull(host.id, 0)
+        FROM (SELECT server_id, daemon, feature, user, host, first_seen_at, ${HELD_UNTIL} AS until
               FROM sessions WHERE ${where}) AS held
         JOIN session_features AS feature ON feature.server_id = held.server_id AND feature.daemon = held.daemon
           AND feature.name = held.feature
         JOIN session_names AS user ON user.name = held.user
         LEFT JOIN session_names AS host ON host.name = held.host
-        WHERE first_seen_at < $to AND (until > $from OR first_seen_at >= $from)
-        GROUP BY 2, 3, 4
-        ON CONFLICT DO UPDATE SET seat_ms = seat_ms + excluded.seat_ms, sessions = sessions + excluded.sessions,
-          begun = begun + excluded.begun, last_at = max(last_at, excluded.last_at)`),
+        WHERE first_seen_at < $to AND (until > $from OR first_seen_at >= $from)`),
   ]);
   const [began = [], endedSoon = [], long = [], open = []] = parts;
   const servers = sqlite.query<{ id: string }, []>("SELECT id FROM servers");
-  const begin = sqlite.query<null, [number]>(
+  const note = sqlite.query<null, [number]>(
     "INSERT OR REPLACE INTO session_days_made (day, made) VALUES (?, 0)",
   );
   const isBegun = sqlite.query<null, [number]>("SELECT 1 FROM session_days_made WHERE day = ? AND made = 0");
@@ -93,44 +87,44 @@ export function createSessionDays({ sqlite }: Pick<Store, "sqlite">): SessionDay
   const clear = [
     on(`DELETE FROM session_days WHERE (day, feature, user, host) IN
         (SELECT day, feature, user, host FROM session_days WHERE day >= ?1 AND day < ?2 LIMIT ?3)`),
-    on(`DELETE FROM session_peaks WHERE (day, key, name) IN
-        (SELECT day, key, name FROM session_peaks WHERE day >= ?1 AND day < ?2 LIMIT ?3)`),
+    on(`DELETE FROM session_sums WHERE (day, key, name) IN
+        (SELECT day, key, name FROM session_sums WHERE day >= ?1 AND day < ?2 LIMIT ?3)`),
   ];
   const dropMade = sqlite.query<null, [number]>("DELETE FROM session_days_made WHERE day < ?");
-  const addPeak = on(
-    `INSERT OR REPLACE INTO session_peaks (day, key, name, peak)
-     VALUES (?1, ?2, ifnull((SELECT id FROM session_names WHERE name = ?3), 0), ?4)`,
-  );
-  const addFeaturePeak = on(
-    `INSERT OR REPLACE INTO session_peaks (day, key, name, peak) VALUES (?1, 'feature',
-       (SELECT id FROM session_features WHERE server_id = ?2 AND daemon = ?3 AND name = ?4), ?5)`,
+  const addSum = (id: string) =>
+    on(`INSERT OR REPLACE INTO session_sums (day, key, name, seat_ms, sessions, begun, peak, last_at)
+        VALUES (?1, ?2, ifnull(${id}, 0), ?3, ?4, ?5, ?6, ?7)`);
+  const add = addSum("(SELECT id FROM session_names WHERE name = ?8)");
+  const addFeature = addSum(
+    "(SELECT id FROM session_features WHERE server_id = ?8 AND daemon = ?9 AND name = ?10)",
   );
 
   return {
-    *sum(day, intervals) {
+    *begin(day, intervals) {
       const [from, to] = [day * DAY_MS, (day + 1) * DAY_MS];
       const polled = JSON.stringify(intervals);
-      begin.run(day);
+      note.run(day);
       for (const rows of clear) while (rows.run(day, day + 1, ROWS_AT_ONCE).changes > 0) yield;
-      const add = (part: typeof began, low: number, high: number, server: string) => {
+      const put = (part: typeof began, low: number, high: number, server: string) => {
         for (const statement of part) statement.run({ from, to, low, high, server, polled });
       };
       for (const { id } of servers.all()) {
-        add(long, 0, 0, id);
-        add(open, 0, 0, id);
+        put(long, 0, 0, id);
+        put(open, 0, 0, id);
         yield;
       }
       for (let at = from; at < to + DAY_MS; at += SLICE_MS) {
-        if (at < to) add(began, at, at + SLICE_MS, "");
-        add(endedSoon, at, at + SLICE_MS, "");
+        if (at < to) put(began, at, at + SLICE_MS, "");
+        put(endedSoon, at, at + SLICE_MS, "");
         yield;
       }
     },
-    *finish(day, peaks) {
-      for (const [place, { key, names, peak }] of peaks.entries()) {
+    *finish(day, list) {
+      for (const [place, { key, names, seatMs, sessions, begun, peak, lastAt }] of list.entries()) {
         const { server = "", daemon = "", feature = "" } = names;
-        if (key === "feature") addFeaturePeak.run(day, server, daemon, feature, peak);
-        else addPeak.run(day, key, names[key] ?? null, peak);
+        const figures = [day, key, seatMs, sessions, begun, peak, lastAt];
+        if (key === "feature") addFeature.run(...figures, server, daemon, feature);
+        else add.run(...figures, names[key] ?? null);
         if (place % ROWS_AT_ONCE === ROWS_AT_ONCE - 1) yield;
       }
       if (isBegun.get(day) !== null) end.run(day);

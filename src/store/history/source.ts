@@ -2,7 +2,7 @@ import type { FeatureId, Series } from "../../domain/history.ts";
 import type { Bucket, Rollup } from "../../domain/rollup.ts";
 import type { UnmetRequest } from "../../domain/stats/demand.ts";
 import type { HeldSession } from "../../domain/stats/holding.ts";
-import type { DaySum, UsageNames } from "../../domain/stats/usage.ts";
+import type { UsageNames, UsageSum } from "../../domain/stats/usage.ts";
 
 /** Which features; what is left out, or null, is any. Several names are alternatives. */
 export interface FeatureFilter {
@@ -35,14 +35,6 @@ export interface Reach {
 export type Awaitable<T> = T | Promise<T>;
 /** Rows in so many batches that each fits into memory. */
 export type Batches<T> = Iterable<readonly T[]> | AsyncIterable<readonly T[]>;
-
-/** Most seats that a name held at one moment of a day. */
-export interface DayPeak {
-  /** Begin of the day, epoch ms. */
-  readonly at: number;
-  readonly names: Partial<UsageNames>;
-  readonly peak: number;
-}
 
 /**
  * What statistics read, and all that they know of the store. Instants are epoch ms; ranges are [start, end). `createReader`
@@ -96,9 +88,9 @@ export interface HistorySource {
   sessionCount(feature: FeatureId, start: number, end: number): Awaitable<number>;
   /** Which of the days in [first, behind) have their sums and peaks. Days are counted from 1970-01-01 UTC. */
   daysMade(first: number, behind: number): Awaitable<ReadonlySet<number>>;
-  /** The sums of such days, day by day. */
-  daySums(first: number, behind: number, filter: SessionFilter): Batches<DaySum>;
-  dayPeaks(first: number, behind: number, key: keyof UsageNames): Batches<DayPeak>;
+  /** The sums of such days by one key, and who held seats on them: a batch a day. */
+  daySums(first: number, behind: number, key: keyof UsageNames): Batches<UsageSum>;
+  dayUsers(first: number, behind: number): Batches<UsageNames>;
 
   /** Denials in a range as they are stored; null where nobody could see them. Rollups know them for longer. */
   denials(feature: FeatureId, start: number, end: number): Awaitable<number | null>;

@@ -25,27 +25,27 @@ CREATE TABLE session_days_made (
   made INTEGER NOT NULL
 ) STRICT;
 
--- `begun` are those of the sessions that did not hold their seats before the day: of several days they add up. A session
--- without a host has host 0.
+-- Who held seats of what on the day, and on which host; host 0 = the tool printed none.
 CREATE TABLE session_days (
   day INTEGER NOT NULL,
   feature INTEGER NOT NULL,
   user INTEGER NOT NULL,
   host INTEGER NOT NULL,
-  seat_ms INTEGER NOT NULL,
-  sessions INTEGER NOT NULL,
-  begun INTEGER NOT NULL,
-  last_at INTEGER NOT NULL,
   PRIMARY KEY (day, feature, user, host)
 ) STRICT, WITHOUT ROWID;
 
--- Most seats held at one moment of the day, by one key of usage each (`user`, `host`, `feature`, `daemon`, `server`):
--- peaks do not add up. Hosts that differ in case are one.
-CREATE TABLE session_peaks (
+-- The sums of the day by one key of usage each (`user`, `host`, `feature`, `daemon`, `server`); `name` is the id of a name
+-- or of a feature. Hours and sessions add up over days, of the sessions those that were `begun` on the day; peaks do not
+-- add up over names, so that there is a row for each key. Hosts that differ in case are one.
+CREATE TABLE session_sums (
   day INTEGER NOT NULL,
   key TEXT NOT NULL,
   name INTEGER NOT NULL,
+  seat_ms INTEGER NOT NULL,
+  sessions INTEGER NOT NULL,
+  begun INTEGER NOT NULL,
   peak INTEGER NOT NULL,
+  last_at INTEGER NOT NULL,
   PRIMARY KEY (day, key, name)
 ) STRICT, WITHOUT ROWID;
 

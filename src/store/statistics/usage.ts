@@ -1,6 +1,12 @@
 import type { FeatureId } from "../../domain/history.ts";
 import { localSpans } from "../../domain/stats/local-spans.ts";
-import { createUsage, type Usage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
+import {
+  createUsage,
+  type Usage,
+  type UsageGroup,
+  type UsageKey,
+  type UsageNames,
+} from "../../domain/stats/usage.ts";
 import type { HistorySource, SessionFilter } from "../history/source.ts";
 import { DAY_MS, dayOf } from "../history/spans.ts";
 import { type Asked, holdings } from "./open-sessions.ts";
@@ -48,7 +54,7 @@ export async function usageQuery(
 ): Promise<UsageResult> {
   const { filter, groupBy, end, timezone, limit, offset } = query;
   const start = Math.min(Math.max(query.start, await source.sessionsFrom()), end);
-  const usage = await usageOf(source, groupBy, { start, end }, filter, timezone, query);
+  const usage = await usageOf(source, groupBy, { start, end }, filter, timezone, query, true);
   const groups = usage.groups().map((group) => {
     const keys: UsageGroup["keys"] = Object.fromEntries(
       Object.entries(group.keys).map(([key, name]) => [key, shown(key as UsageKey, name)]),
@@ -75,7 +81,16 @@ export async function heldHours(
   asked: Asked,
   of?: readonly FeatureId[],
 ): Promise<(feature: FeatureId) => number> {
-  const usage = await usageOf(source, ["feature"], range, { ...ANYTHING, ...filter }, "UTC", asked, of);
+  const usage = await usageOf(
+    source,
+    ["feature"],
+    range,
+    { ...ANYTHING, ...filter },
+    "UTC",
+    asked,
+    false,
+    of,
+  );
   const hours = new Map(usage.groups().map(({ keys, heldSeatHours }) => [keyOf(keys), heldSeatHours]));
   return (feature) => hours.get(keyOf(feature)) ?? 0;
 }
@@ -91,19 +106,27 @@ async function usageOf(
   filter: SessionFilter,
   zone: string,
   asked: Asked,
+  withUsers: boolean,
   of?: readonly FeatureId[],
 ): Promise<Usage> {
   const usage = createUsage(by, start, end, zone);
+  const isWanted = wantedBy(filter);
   const { holdingOf } = await holdings(source, asked);
   const key = keyOfDays(by, filter, zone, { start, end });
   const made = key === null ? new Set<number>() : await source.daysMade(dayOf(start), dayOf(end));
   for (const { from, to, isMade } of partsOf(start, end, made)) {
     if (isMade && key !== null) {
-      const [first, behind] = [dayOf(from), dayOf(to)];
-      for await (const sums of source.daySums(first, behind, filter))
-        for (const sum of sums) usage.addDay(sum);
-      for await (const peaks of source.dayPeaks(first, behind, key))
-        for (const { names, at, peak } of peaks) usage.addPeak(names, at, peak);
+      let day = dayOf(from);
+      for await (const sums of source.daySums(day, dayOf(to), key)) {
+        for (const sum of sums) if (isWanted(sum.names)) usage.addDay(day * DAY_MS, sum);
+        day++;
+      }
+      if (key === "user" || !withUsers) continue;
+      day = dayOf(from);
+      for await (const users of source.dayUsers(day, dayOf(to))) {
+        for (const names of users) usage.addUser(day * DAY_MS, names);
+        day++;
+      }
     } else {
       for await (const sessions of source.sessions(from, to, filter, of))
         for (const session of sessions) usage.add(session, holdingOf(session), from, to);
@@ -138,6 +161,18 @@ function keyOfDays(
   if (key === undefined || others.length > 0) return null;
   const own: readonly string[] = NAMES_OF[key];
   return Object.entries(filter).every(([name, wanted]) => wanted === null || own.includes(name)) ? key : null;
+}
+
+/** What the sessions' filter asks for, of sums that have the names it is about. */
+function wantedBy({ servers, daemons, features, users, hosts }: SessionFilter) {
+  const isOneOf = (names: readonly string[] | null) => {
+    const wanted = names === null ? null : new Set<string | null | undefined>(names);
+    return (name: string | null | undefined) => wanted === null || wanted.has(name);
+  };
+  const [isServer, isDaemon, isFeature] = [isOneOf(servers), isOneOf(daemons), isOneOf(features)];
+  const [isUser, isHost] = [isOneOf(users), isOneOf(hosts?.map((host) => host.toLowerCase()) ?? null)];
+  return ({ server, daemon, feature, user, host }: Partial<UsageNames>) =>
+    isServer(server) && isDaemon(daemon) && isFeature(feature) && isUser(user) && isHost(host?.toLowerCase());
 }
 
 /** Cuts a range where days that are made begin and end. */

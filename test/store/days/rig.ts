@@ -22,7 +22,7 @@ export function keeperOf(
     };
   return createDayKeeper({
     ...{ store, clock, log, timers: { set: () => null, clear() {} }, intervals: () => intervals },
-    worker: { siteDay: ask(DAY_QUERIES.siteDay), sessionPeaks: ask(DAY_QUERIES.sessionPeaks) },
+    worker: { siteDay: ask(DAY_QUERIES.siteDay), sessionSums: ask(DAY_QUERIES.sessionSums) },
   });
 }
 
