@@ -135,6 +135,10 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
     group.names = names;
   }
 
+  function namesOf({ names }: Group): Partial<UsageNames> {
+    return Object.fromEntries(columns.map((key) => [key, names[key] ?? null]));
+  }
+
   /** The place of the day in which an instant lies: mostly that of the one before. */
   function dayOf(at: number): number {
     while (lastDay > 0 && at < (days[lastDay]?.from ?? 0)) lastDay--;
@@ -173,11 +177,15 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
     addUser(dayAt, names) {
       find(names, dayOf(dayAt))?.users.add(names.user);
     },
-    sums: () => groups,
+    sums: () =>
+      groups.map((group) => {
+        const { seatMs, sessions, begun, peak, lastAt } = group;
+        return { names: namesOf(group), seatMs, sessions, begun, peak, lastAt };
+      }),
     groups: () =>
       groups.map((group) => ({
         keys: {
-          ...Object.fromEntries(columns.map((key) => [key, group.names[key] ?? null])),
+          ...namesOf(group),
           ...(byDay && { day: days[group.day]?.name ?? null }),
         },
         heldSeatHours: seatHours(group.seatMs),

@@ -66,13 +66,7 @@ async function sumsOfDay(read: Reader, { day, ...asked }: DayAsked): Promise<Day
   for (const sessions of read.sessions(from, to, null))
     for (const session of sessions)
       for (const { usage } of usages) usage.add(session, holdingOf(session), from, to);
-  return usages.flatMap(({ key, usage }) =>
-    usage.sums().map(({ names, seatMs, sessions, begun, peak, lastAt }) => {
-      const { server, daemon, feature } = names;
-      const own = key === "feature" ? { server, daemon, feature } : { [key]: names[key] };
-      return { key, names: own, seatMs, sessions, begun, peak, lastAt };
-    }),
-  );
+  return usages.flatMap(({ key, usage }) => usage.sums().map((sum) => ({ key, ...sum })));
 }
 
 /** A day is made this long after its end. */
