@@ -64,7 +64,9 @@ interface Group {
   begun: number;
   peak: number;
   lastAt: number;
-  readonly users: Set<string>;
+  /** Null where the user is one of the names. */
+  readonly users: Set<string> | null;
+  held: number;
   readonly running: RunningSeats;
 }
 
@@ -115,8 +117,9 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
       begun: 0,
       peak: 0,
       lastAt: 0,
-      users: new Set(),
-      running: createRunningSeats(),
+      users: columns.includes("user") ? null : new Set(),
+      held: 0,
+      running: [],
     };
     groups.push(group);
     let branch = roots[day] ?? new Map();
@@ -152,17 +155,23 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
       if (part === null) return;
       for (let day = dayOf(part.from); day < days.length; day++) {
         const { from: dayFrom = 0, to: dayTo = 0 } = days[day] ?? {};
-        const held = clip(part, dayFrom, dayTo);
-        if (held === null) return;
+        const heldFrom = Math.max(part.from, dayFrom);
+        const heldTo = Math.min(part.to, dayTo);
+        // A session that never lasted is of the day of its moment.
+        if (heldFrom > heldTo || (heldFrom === heldTo && (part.from < part.to || heldFrom === dayTo))) return;
         const group = groupOf(session, day);
         // What held seats before this part was counted in the part before, but not on the day that begins with it.
-        const isNew = holding.from >= from || held.from === dayFrom;
-        if (isNew) group.sessions++;
-        if (holding.from >= held.from) group.begun++;
-        group.seatMs += session.count * (held.to - held.from);
-        group.peak = Math.max(group.peak, group.running.add(held, session.count));
-        group.users.add(session.user);
-        note(group, session, held.to);
+        if (holding.from >= from || heldFrom === dayFrom) group.sessions++;
+        if (holding.from >= heldFrom) group.begun++;
+        group.seatMs += session.count * (heldTo - heldFrom);
+        // It cannot be laid over others either.
+        if (heldFrom === heldTo) group.peak = Math.max(group.peak, session.count);
+        else {
+          group.held += take(group.running, heldFrom, heldTo, session.count);
+          if (group.held > group.peak) group.peak = group.held;
+        }
+        group.users?.add(session.user);
+        note(group, session, heldTo);
       }
     },
     addDay(dayAt, { names, seatMs, sessions, begun, peak, lastAt }) {
@@ -171,11 +180,10 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
       group.seatMs += seatMs;
       group.sessions += dayAt === days[day]?.from ? sessions : begun;
       group.peak = Math.max(group.peak, peak);
-      if (names.user !== undefined) group.users.add(names.user);
       note(group, names, lastAt);
     },
     addUser(dayAt, names) {
-      find(names, dayOf(dayAt))?.users.add(names.user);
+      find(names, dayOf(dayAt))?.users?.add(names.user);
     },
     sums: () =>
       groups.map((group) => {
@@ -191,57 +199,55 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
         heldSeatHours: seatHours(group.seatMs),
         sessions: group.sessions,
         peakHeld: group.peak,
-        uniqueUsers: group.users.size,
+        uniqueUsers: group.users?.size ?? 1,
         lastUsedAt: group.lastAt,
       })),
   };
 }
 
-interface RunningSeats {
-  /** Takes seats that are held from a moment on, none before that of the last call; answers how many are held then. */
-  add(held: Holding, count: number): number;
+/** Seats that are held, in a heap by the times of their ends: twice as many numbers, ends and counts in turn. */
+type RunningSeats = number[];
+
+/**
+ * Takes seats that are held from a moment on, none before that of the last call, to `to`. Answers by how many more are
+ * held then: there may be tens of millions of sessions in one answer, so nothing is made here.
+ */
+function take(heap: RunningSeats, from: number, to: number, count: number): number {
+  let more = count;
+  while ((heap[0] ?? Number.POSITIVE_INFINITY) <= from) more -= removeFirst(heap);
+  let at = heap.length;
+  for (; at > 0; ) {
+    const parent = (((at >> 1) - 1) >> 1) << 1;
+    const end = heap[parent] ?? 0;
+    if (end <= to) break;
+    heap[at] = end;
+    heap[at + 1] = heap[parent + 1] ?? 0;
+    at = parent;
+  }
+  heap[at] = to;
+  heap[at + 1] = count;
+  return more;
 }
 
-/** Seats that are held, in a heap by the times of their ends. */
-function createRunningSeats(): RunningSeats {
-  const ends: number[] = [];
-  const counts: number[] = [];
-  let held = 0;
-
-  function swap(a: number, b: number): void {
-    [ends[a], ends[b]] = [ends[b] ?? 0, ends[a] ?? 0];
-    [counts[a], counts[b]] = [counts[b] ?? 0, counts[a] ?? 0];
+/** Answers how many seats these were. */
+function removeFirst(heap: RunningSeats): number {
+  const first = heap[1] ?? 0;
+  const count = heap.pop() ?? 0;
+  const end = heap.pop() ?? 0;
+  const length = heap.length;
+  if (length === 0) return first;
+  let at = 0;
+  for (let child = 2; child < length; child = 2 * at + 2) {
+    if (child + 2 < length && (heap[child + 2] ?? 0) < (heap[child] ?? 0)) child += 2;
+    const least = heap[child] ?? 0;
+    if (least >= end) break;
+    heap[at] = least;
+    heap[at + 1] = heap[child + 1] ?? 0;
+    at = child;
   }
-  function removeFirst(): void {
-    swap(0, ends.length - 1);
-    ends.pop();
-    held -= counts.pop() ?? 0;
-    for (let at = 0; ; ) {
-      let least = at;
-      for (const child of [2 * at + 1, 2 * at + 2])
-        if ((ends[child] ?? Number.POSITIVE_INFINITY) < (ends[least] ?? 0)) least = child;
-      if (least === at) return;
-      swap(at, least);
-      at = least;
-    }
-  }
-
-  return {
-    add({ from, to }, count) {
-      // A session that never lasted cannot be laid over others.
-      if (from === to) return count;
-      while ((ends[0] ?? Number.POSITIVE_INFINITY) <= from) removeFirst();
-      held += count;
-      counts.push(count);
-      for (let at = ends.push(to) - 1; at > 0; ) {
-        const parent = (at - 1) >> 1;
-        if ((ends[parent] ?? 0) <= (ends[at] ?? 0)) break;
-        swap(at, parent);
-        at = parent;
-      }
-      return held;
-    },
-  };
+  heap[at] = end;
+  heap[at + 1] = count;
+  return first;
 }
 
 interface Day {
