@@ -3,7 +3,8 @@ import { explainStart } from "./inspect-tool.ts";
 import type { StartFailure } from "./start-failure.ts";
 import { locate } from "./tool-file.ts";
 
-export const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
+/** The largest output of a real tool that we have seen is under 1 MB. */
+export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
 const MAX_STDERR_BYTES = 1024 * 1024;
 
 export interface CommandRequest {
@@ -14,7 +15,7 @@ export interface CommandRequest {
   readonly timeoutMs: number;
   /** What it reads on stdin; nothing by default. */
   readonly stdin?: Uint8Array;
-  /** Cap of stdout; default 64 MiB. */
+  /** Cap of stdout; default 16 MiB. */
   readonly maxBytes?: number;
   /** What becomes of a command whose stdout is longer: it is killed (default), or goes on and the rest is thrown away. */
   readonly onOverflow?: "kill" | "discard";
@@ -40,7 +41,7 @@ export interface CommandRun {
   readonly stdout: Uint8Array;
   /** Cut at 1 MiB. */
   readonly stderr: Uint8Array;
-  /** stdout was longer than the cap. */
+  /** stdout was longer than the cap: `stdout` is its first 1 MiB, or the cap if that is less. */
   readonly truncated: boolean;
   readonly stderrTruncated: boolean;
   readonly timedOut: boolean;

@@ -177,7 +177,7 @@ describe("a command that does not end", () => {
 });
 
 describe("a command that says too much", () => {
-  test("is cut at exactly the cap and killed", async () => {
+  test("is killed, and cut at exactly a cap below 1 MiB", async () => {
     const text_ = mark();
     const result = await ran(request("spam", { maxBytes: 1_000_001, mark: text_ }));
     expect(result).toMatchObject({ truncated: true, timedOut: false });
@@ -185,10 +185,17 @@ describe("a command that says too much", () => {
     expect(await processesLeft(text_)).toEqual([]);
   });
 
-  test("100 MB hit the cap of 64 MiB", async () => {
-    const result = await ran(request("spam", { timeoutMs: 20_000 }));
-    expect(result.truncated).toBe(true);
-    expect(result.stdout.length).toBe(64 * 1024 * 1024);
+  test("100 MB hit the cap of 16 MiB, and their first 1 MiB is kept", async () => {
+    const result = await ran(request("spam"));
+    expect(result).toMatchObject({ truncated: true, signal: "SIGKILL" });
+    expect(result.stdout.length).toBe(1024 * 1024);
+    expect(result.stdout.buffer.byteLength).toBe(1024 * 1024);
+  });
+
+  test("output of exactly 16 MiB is whole", async () => {
+    const result = await ran(request("spam-zeros", { args: [String(16 * 1024 * 1024)] }));
+    expect(result).toMatchObject({ truncated: false, exitCode: 0 });
+    expect(result.stdout.length).toBe(16 * 1024 * 1024);
   });
 
   test("output of exactly the cap is whole", async () => {
