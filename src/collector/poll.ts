@@ -129,6 +129,7 @@ export function createPoller(deps: PollerDeps): Poller {
       // The banner's clock and the parser's zone are then the same.
       env: { TZ: server.timezone, ...command.env },
       timeoutMs: server.timeoutMs,
+      endEscaped: true,
       ...(signal !== undefined && { signal }),
     });
   }

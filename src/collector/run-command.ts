@@ -1,5 +1,6 @@
 import { type CappedReader, readCapped } from "./capped-reader.ts";
 import { explainStart } from "./inspect-tool.ts";
+import { killMarked, MARK } from "./marked-processes.ts";
 import type { StartFailure } from "./start-failure.ts";
 import { locate } from "./tool-file.ts";
 
@@ -21,6 +22,11 @@ export interface CommandRequest {
   readonly onOverflow?: "kill" | "discard";
   /** Kills the command. */
   readonly signal?: AbortSignal;
+  /**
+   * Ends processes of the command that left its group (setsid), too. Not for a command that may start a service: that
+   * is to outlive it.
+   */
+  readonly endEscaped?: boolean;
 }
 
 export type CommandResult = CommandRun | CommandNotStarted;
@@ -85,7 +91,7 @@ type EndCause = "timeout" | "overflow" | "abort";
  */
 export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
   const { path, home, graceMs = 500, quietMs = 500, killWaitMs = 1000 } = deps;
-  const running = new Map<number, { pid: number; abort(): void; done: Promise<unknown> }>();
+  const running = new Map<number, { endNow(): void; abort(): void; done: Promise<unknown> }>();
   let nextId = 0;
   let stopped = false;
 
@@ -97,11 +103,20 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     const program = locate(tool, path);
     if (program === null) return notStarted(argv, explainStart(new Error("not found"), tool, path));
     const startedAt = performance.now();
+    const mark = request.endEscaped ? crypto.randomUUID() : null;
     let child: Child;
     try {
       child = Bun.spawn([program, ...argv.slice(1)], {
         // LC_ALL=C: parsers know the tools' English words only.
-        env: { PATH: path, HOME: home, LC_ALL: "C", LANG: "C", LANGUAGE: "C", ...request.env },
+        env: {
+          PATH: path,
+          HOME: home,
+          LC_ALL: "C",
+          LANG: "C",
+          LANGUAGE: "C",
+          ...request.env,
+          ...(mark && { [MARK]: mark }),
+        },
         stdin: request.stdin ?? "ignore",
         stdout: "pipe",
         stderr: "pipe",
@@ -121,8 +136,12 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     signal?.addEventListener("abort", abort, { once: true });
 
     const id = nextId++;
-    const done = settle(child, stdout, stderr, ending);
-    running.set(id, { pid: child.pid, abort, done });
+    const endNow = () => {
+      signalGroup(child.pid, "SIGKILL");
+      if (mark !== null) killMarked(mark);
+    };
+    const done = settle(child, stdout, stderr, ending, endNow);
+    running.set(id, { endNow, abort, done });
     try {
       const abandoned = await done;
       return {
@@ -153,6 +172,7 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     stdout: CappedReader,
     stderr: CappedReader,
     ending: Ending,
+    endNow: () => void,
   ): Promise<boolean> {
     const pipesEnded = Promise.all([stdout.ended, stderr.ended]);
     const exited = child.exited.then(() => true);
@@ -165,7 +185,7 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
       silence.clear();
     }
     // Nothing of the group outlives its command. The number cannot mean another group yet: it was freed just now.
-    signalGroup(child.pid, "SIGKILL");
+    endNow();
     const closed = await within(killWaitMs, pipesEnded);
     if (!closed) {
       // Somebody left the group and keeps the pipe: what was read so far is the output.
@@ -188,7 +208,7 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     },
     killNow() {
       stopped = true;
-      for (const { pid } of running.values()) signalGroup(pid, "SIGKILL");
+      for (const { endNow } of running.values()) endNow();
     },
   };
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { chmod, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { until } from "./harness.ts";
+import { BINARY, until } from "./harness.ts";
 import { lmstat } from "./lmstat.ts";
 import { createSite, type Site } from "./site.ts";
 import { SLOW } from "./slow.ts";
@@ -96,6 +96,59 @@ describe.skipIf(!SLOW)("tools that hang", () => {
     600_000,
   );
 });
+
+test("a process that leaves its tool's session ends with the poll", async () => {
+  await using site = await createSite();
+  const path = join(site.folder, "lmutil");
+  const pids = join(site.folder, "pids");
+  await Bun.write(
+    path,
+    `#!/bin/sh\nsetsid sh -c 'echo $$ >> ${pids}; exec sleep 600' >/dev/null 2>&1 &\n` +
+      // The tool ends when its child has left.
+      `while ! [ -s '${pids}' ]; do sleep 0.01; done\ncat '${site.folder}/output'\n`,
+  );
+  await chmod(path, 0o755);
+  await Bun.write(join(site.folder, "output"), lmstat({ solver: { total: 4, holders: [] } }));
+  await site.configure(serversOf(["eda"], () => `tool = "${path}"`));
+  await using daemon = await site.serve();
+  await until("the server answers", async () =>
+    (await healthMessage(site)).startsWith("1 of 1 servers answer; 1 configured, 1 asked") ? true : undefined,
+  );
+  const pid = (await readFile(pids, "utf8")).trim();
+  // Gone, or a zombie where the first process of a container takes no care of them.
+  await until("the process has ended", async () => {
+    const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
+    return stat === "" || / [ZX] /.test(stat) || undefined;
+  });
+  expect(await daemon.stop()).toBe(0);
+}, 60_000);
+
+test("without descriptors the error names them and the limit to raise", async () => {
+  await using site = await createSite();
+  const path = join(site.folder, "lmutil");
+  await Bun.write(path, "#!/bin/sh\nexec sleep 60\n");
+  await chmod(path, 0o755);
+  const ids = Array.from({ length: 8 }, (_, index) => `s${index}`);
+  await site.configure(serversOf(ids, () => `tool = "${path}"`));
+  // Enough to start, and not for the pipes of eight tools.
+  const child = Bun.spawn(
+    ["sh", "-c", 'ulimit -n 28 && exec "$@"', "sh", BINARY, "serve", "--config", site.config],
+    {
+      stdout: "ignore",
+      stderr: "pipe",
+      env: { PATH: process.env.PATH ?? "" },
+    },
+  );
+  let printed = "";
+  for await (const bytes of child.stderr) {
+    printed += new TextDecoder().decode(bytes);
+    if (printed.includes("cannot be queried")) break;
+  }
+  child.kill("SIGTERM");
+  await child.exited;
+  expect(printed).toContain("No tool can be started: licmond has used up its file descriptors (EMFILE).");
+  expect(printed).toContain("raise LimitNOFILE= of its unit");
+}, 60_000);
 
 function megabytes(pid: number, field: "VmRSS" | "VmHWM"): number {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
