@@ -12,6 +12,7 @@ interface ExportOptions {
   readonly end?: string;
   readonly server?: readonly string[];
   readonly feature?: readonly string[];
+  readonly bom?: true;
   readonly output?: string;
 }
 
@@ -28,6 +29,7 @@ export function registerExport(program: Command, io: CommandIo): void {
     .option("--end <time>", "only before this time; a bare date takes in its day")
     .option("--server <id>", "only of this server; may be repeated", again)
     .option("--feature <name>", "only of this feature; may be repeated", again)
+    .option("--bom", "begin CSV with a byte-order mark, which Excel needs to read it as UTF-8")
     .option("-o, --output <file>", "write to a file (default: stdout)")
     .addHelpText(
       "after",
@@ -58,7 +60,7 @@ Examples:
       const { StoreError } = await import("../store/store-error.ts");
       try {
         await runExport(io, {
-          ...{ table: wanted, format: options.format, output: output ?? null },
+          ...{ table: wanted, format: options.format, bom: options.bom === true, output: output ?? null },
           directory: found.config.storage.directory,
           query: {
             now: io.now(),

@@ -1,4 +1,5 @@
 import type { CollectorStatus } from "../collector/collector.ts";
+import { clockMessage } from "../domain/clock.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import type { HealthCheck, HealthChecks } from "../http/deps.ts";
 import type { DatabaseCheck } from "../store/check.ts";
@@ -13,16 +14,29 @@ export interface HealthView {
   readonly collector: Pick<CollectorStatus, "nextPollAt" | "servers" | "enabled" | "asked" | "runningPolls">;
   readonly snapshot: Snapshot;
   readonly sample: HostSample;
+  /** As of `ClockWatch`. */
+  readonly clockDoubtMs: number | null;
   /** Epoch ms. */
   readonly now: number;
 }
 
 /** What `/api/health` says of the parts. For everybody: no names of servers, no paths. */
-export function healthOf({ database, collector, snapshot, sample, now }: HealthView): HealthChecks {
+export function healthOf({
+  database,
+  collector,
+  snapshot,
+  sample,
+  clockDoubtMs,
+  now,
+}: HealthView): HealthChecks {
   return {
     database: { status: databaseStatus(database), message: database.message },
     collector: collectorHealth(collector, snapshot, now),
     disk: diskHealth(sample.disk),
+    clock:
+      clockDoubtMs === null
+        ? { status: "healthy", message: "Nothing speaks against the clock" }
+        : { status: "degraded", message: clockMessage(clockDoubtMs) },
   };
 }
 

@@ -7,8 +7,7 @@ import { LOG_LEVELS, LOG_SOURCES, PART_STATUSES, SERVER_STATUSES } from "./words
 
 /**
  * Every event of licmond, declared once: the bus, the streams, the OpenAPI document and the static types come
- * from these schemas. `id` is `<type>-<n>` with the id `n` of the
- * frame; metrics carry no id of their own.
+ * from these schemas. `id` is `<type>-<n>` with the id `n` of the frame.
  */
 
 const eventId = (type: string) =>
@@ -33,6 +32,7 @@ const Percentage = nullable(Type.Number({ minimum: 0, maximum: 100 }));
 export const MetricsEvent = Type.Object(
   {
     type: Type.Literal("metrics"),
+    id: eventId("metrics"),
     timestamp: Timestamp,
     cpu: Type.Optional(Percentage),
     memory: Type.Optional(Percentage),

@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { CalendarDay, nullable, Timestamp, words } from "./records.ts";
 import { END_REASONS } from "./session.ts";
+import { DEMAND_SOURCES } from "./stats/demand.ts";
 
 /** The records of history, as those of the live picture in `records.ts`. */
 
@@ -68,6 +69,14 @@ export const StatsRecord = Type.Object({
         "the manager counts denials and names no feature",
     }),
   ),
+  queuedRequests: nullable(
+    Type.Integer({
+      minimum: 0,
+      description:
+        "Rows of /api/licenses/denials whose outcome is `queued`. Null where `denials` is, and where the range begins " +
+        "before they are kept",
+    }),
+  ),
   coverage: Coverage,
   series: Type.Optional(
     Type.Array(SeriesPoint, {
@@ -105,6 +114,32 @@ export const HeatCellRecord = Type.Object({
 });
 export type HeatCellRecord = Static<typeof HeatCellRecord>;
 
+const DemandFields = {
+  deniedRequests: nullable(
+    Type.Integer({
+      minimum: 0,
+      description: "Requests that were denied because no seat was left (FlexNet -4, -24, -101)",
+    }),
+  ),
+  deniedSeats: nullable(Count),
+  queuedRequests: nullable(
+    Type.Integer({
+      minimum: 0,
+      description:
+        "Requests that got a place in the queue by the log; where it names none, how often the queue had grown from one " +
+        "poll to the next: at least so many",
+    }),
+  ),
+  queuedSeatHours: nullable(
+    Type.Number({ minimum: 0, description: "Seats asked for in the queue, over time" }),
+  ),
+  knownFrom: words(
+    DEMAND_SOURCES,
+    "`log`: the debug log was read for 95 % of the covered time, or tells of such requests; `queue`: polls saw people " +
+      "wait; `none`: neither, which does not mean that nobody asked",
+  ),
+};
+
 export const EfficiencyRecord = Type.Object({
   ...OfFeature,
   total: nullable(Count),
@@ -120,17 +155,35 @@ export const EfficiencyRecord = Type.Object({
   whatIf: Type.Array(
     Type.Object({
       total: Type.Integer({ minimum: 1 }),
-      saturatedSeconds: Count,
+      saturatedSeconds: nullable(Count),
       affectedSessions: nullable(
         Type.Integer({ minimum: 0, description: "Null where the range begins before sessions are kept" }),
       ),
     }),
     {
-      description: "The same demand on other numbers of seats; none while the total is unknown or unlimited",
+      description:
+        "The same demand on other numbers of seats; none while the total is unknown or unlimited. Of more seats than " +
+        "there are, null where demand is not known, else what the known demand would still have missed",
     },
   ),
+  demand: Type.Object(DemandFields, {
+    description: "What was asked beyond the seats, as far as it is known",
+  }),
 });
 export type EfficiencyRecord = Static<typeof EfficiencyRecord>;
+
+/** A row of the CSV: a seat, or a number of seats that was tried. */
+export const EfficiencyRow = Type.Object({
+  ...OfFeature,
+  total: nullable(Count),
+  part: words(["seat", "whatIf"]),
+  seats: Type.Integer({ minimum: 1 }),
+  busyPercent: nullable(Percent),
+  saturatedSeconds: nullable(Count),
+  affectedSessions: nullable(Count),
+  demand: Type.Object(DemandFields),
+});
+export type EfficiencyRow = Static<typeof EfficiencyRow>;
 
 export const UsageRecord = Type.Object({
   user: Type.Optional(Type.String()),

@@ -125,7 +125,7 @@ export const UserRecord = Type.Object({
   durationSeconds: nullable(Type.Integer({ minimum: 0 })),
   lingerSeconds: nullable(Type.Integer({ minimum: 0 })),
   borrowed: Type.Boolean(),
-  reservedFor: nullable(Type.Object({ type: words(RESERVATION_TYPES), name: Type.String() })),
+  reservedFor: nullable(Type.Object({ type: words([...RESERVATION_TYPES, "other"]), name: Type.String() })),
   state: words(DATA_STATES),
   collectedAt: nullable(Timestamp),
 });

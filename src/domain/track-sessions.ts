@@ -43,6 +43,22 @@ export interface SessionChanges {
   readonly announce: boolean;
 }
 
+/**
+ * So many new ids for rows that stand in the tool's order. The daemon gives them shuffled: a tool may print its rows
+ * sorted by user, and keys that may not know users see the ids.
+ */
+export type NextIds = (count: number) => readonly number[];
+
+/** Shuffles in place (Fisher and Yates); `random` gives 0 ≤ n < 1. */
+export function shuffle(ids: number[], random: () => number): number[] {
+  for (let left = ids.length; left > 1; left--) {
+    const one = left - 1;
+    const other = Math.floor(random() * left);
+    [ids[one], ids[other]] = [ids[other] ?? 0, ids[one] ?? 0];
+  }
+  return ids;
+}
+
 export const NO_TRACKING: Tracking = { features: new Map(), begun: false };
 
 /** When the sessions of a feature were ended because its server was taken out of the config, epoch ms. */
@@ -121,7 +137,7 @@ export interface Tracked {
 export function* trackSessions(
   before: Tracking,
   picture: ServerPicture,
-  nextId: () => number,
+  nextIds: NextIds,
 ): Generator<void, Tracked> {
   const { server, collectedAt, lastPollAt } = picture;
   const good = collectedAt !== null && collectedAt === lastPollAt && picture.error === null;
@@ -145,7 +161,7 @@ export function* trackSessions(
       rows = 0;
       yield;
     }
-    const tracked = yield* trackFeature(known, feature, picture, collectedAt, nextId, changes);
+    const tracked = yield* trackFeature(known, feature, picture, collectedAt, nextIds, changes);
     features.set(key, tracked);
     seen.push({ ...feature, checkouts: withTimes(feature.checkouts, tracked.open, server.intervalMs) });
   }
@@ -163,6 +179,10 @@ export function* trackSessions(
     if (absentAt !== null && collectedAt - absentAt < GONE_KNOWN_MS) features.set(key, nobody(absentAt));
   }
   const tracking = { features, begun: before.begun || good };
+  // Events follow the ids, not the tool's rows, see `NextIds`.
+  const byId = (a: Session, b: Session) => a.id - b.id;
+  changes.opened.sort(byId);
+  changes.closed.sort(byId);
   return {
     tracking,
     changes: { ...changes, announce: before.begun },
@@ -189,16 +209,19 @@ function* trackFeature(
   feature: FeaturePicture,
   picture: ServerPicture,
   readAt: number,
-  nextId: () => number,
+  nextIds: NextIds,
   changes: { opened: Session[]; closed: Session[]; changed: Session[] },
 ): Generator<void, FeatureTracking> {
   const matched = yield* matchSeats(known?.open ?? [], feature.checkouts);
   const partial = feature.state === "partial";
   const whole = partial && !picture.cut;
   const open: OpenSession[] = [];
+  const ids = nextIds(matched.held.filter(({ held }) => held === null).length).values();
   for (const { row, held } of matched.held) {
     if (held === null) {
-      const session = openSession(nextId(), picture.server, feature, row, readAt, known?.readAt ?? null);
+      const id = ids.next().value;
+      if (id === undefined) throw new Error("The store gave no id to a session");
+      const session = openSession(id, picture.server, feature, row, readAt, known?.readAt ?? null);
       changes.opened.push(session);
       open.push({ session, misses: [] });
       continue;

@@ -121,6 +121,15 @@ export function isDate(year: number, month: number, day: number): boolean {
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
 }
 
+/**
+ * True when the calendar has the day that an ISO 8601 text begins with. JavaScript's own parser turns February 30 into
+ * March 2.
+ */
+export function beginsWithDate(text: string): boolean {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(text) ?? [];
+  return day !== undefined && isDate(Number(year), Number(month), Number(day));
+}
+
 /** 0 = Sunday … 6 = Saturday. */
 export function weekdayOf(year: number, month: number, day: number): number {
   return new Date(utc(year, month, day)).getUTCDay();

@@ -36,7 +36,7 @@ export interface Bus {
   /** Queues an event; it is told after its commit. */
   emit(input: EventInput): void;
   /** Queues a metrics sample: it takes an id and its place in the order, and is not stored. */
-  sample(event: Omit<MetricsEvent, "timestamp">): void;
+  sample(event: Omit<MetricsEvent, "id" | "timestamp">): void;
   /**
    * Queues facts with the events that tell of them: one transaction, so that neither stands without the other.
    * Resolves once committed; rejects when the store could not take `work`. The events are told either way.
@@ -191,7 +191,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     emit: (input) => enqueue({ work: null, events: [stored(input)], done: null }),
     sample({ type, ...fields }) {
       const { id, timestamp } = ids.next();
-      const event: MetricsEvent = { type, timestamp: iso(timestamp), ...fields };
+      const event: MetricsEvent = { type, id: `${type}-${id}`, timestamp: iso(timestamp), ...fields };
       enqueue({
         work: null,
         events: [{ id, event, json: JSON.stringify(event), stored: false }],

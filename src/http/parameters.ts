@@ -144,7 +144,10 @@ export const STORED_PAGE = {
 };
 
 /** `format` of a list: beats the Accept header. */
-export const FORMAT = { format: word(["json", "csv"], "Format of the answer; beats the Accept header.") };
+export const FORMAT = {
+  format: word(["json", "csv"], "Format of the answer; beats the Accept header."),
+  bom: flag("CSV begins with a byte-order mark, which Excel needs to read it as UTF-8."),
+};
 
 function list<T>(
   description: string,

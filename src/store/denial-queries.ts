@@ -135,7 +135,8 @@ function orderOf(sort: DenialQuery["sort"]): string {
   const column = COLUMNS[sort.field];
   const way = sort.descending ? "DESC" : "ASC";
   if (sort.field === "timestamp") return `at ${way}, id ${way}`;
-  return `${column} IS NULL, ${column} ${way}, at, server_id, daemon, feature, user, id`;
+  // Not by the user: anonymized keys read this order too.
+  return `${column} IS NULL, ${column} ${way}, at, server_id, daemon, feature, id`;
 }
 
 export function denialOf({ server_id: server, feature, user, ...row }: DenialRow): Denial {

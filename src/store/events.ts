@@ -1,10 +1,11 @@
-import { and, asc, eq, gt, gte, lte, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, inArray, sql } from "drizzle-orm";
 import type { EventType, StoredEvent } from "../domain/events.ts";
 import { createMarks } from "./event-marks.ts";
 import { createLogCounts } from "./log-counts.ts";
 import { indexLogWords } from "./log-words.ts";
 import type { Store } from "./open.ts";
 import { eventHoles, events } from "./schema.ts";
+import { createToldBefore } from "./told-before.ts";
 
 /** A stored event as it is read back: encoded, with what streams filter by. */
 export interface EventRow {
@@ -124,25 +125,33 @@ export function createEvents(store: Store): Events {
   };
 }
 
-/** Deletes stored events of other types than `log` up to an id, in one step; answers how many. */
-export function deleteEventsThrough(store: Store, id: number, limit: number): number {
+/** Deletes stored events of other types than `log` that are too old, in steps of so many rows. */
+export function createEventRetention(
+  store: Store,
+  limit: number,
+): { step(before: number, now: number): number } {
   const { db } = store;
-  return store.transaction(() => {
-    const doomed = db
-      .select({ id: events.id })
-      .from(events)
-      .where(and(lte(events.id, id), sql`${events.type} <> 'log'`))
-      .orderBy(asc(events.id))
-      .limit(limit)
-      .all();
-    const last = doomed.at(-1)?.id;
-    if (last === undefined) return 0;
-    db.delete(events)
-      .where(and(lte(events.id, last), sql`${events.type} <> 'log'`))
-      .run();
-    createMarks(store).raise("deleted_events", last);
-    return doomed.length;
-  });
+  const marks = createMarks(store);
+  const isNoLog = sql`${events.type} <> 'log'`;
+  const told = createToldBefore(store, "type <> 'log'");
+  return {
+    step: (before, now) =>
+      store.transaction(() => {
+        const doomed = db
+          .select({ id: events.id })
+          .from(events)
+          .where(and(told(before, now), isNoLog))
+          .orderBy(asc(events.id))
+          .limit(limit)
+          .all()
+          .map(({ id }) => id);
+        const last = doomed.at(-1);
+        if (last === undefined) return 0;
+        db.delete(events).where(inArray(events.id, doomed)).run();
+        marks.raise("deleted_events", last);
+        return doomed.length;
+      }),
+  };
 }
 
 function textOrNull(value: unknown): string | null {

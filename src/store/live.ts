@@ -50,6 +50,8 @@ export interface LiveDeps {
   readonly servers: readonly MonitoredServer[];
   /** Keeps the counts of each poll; none = they are not kept. */
   readonly recorder?: Recorder;
+  /** Gives ids of new sessions another order than that of the tool's rows; none = they keep it. */
+  readonly orderIds?: (ids: number[]) => number[];
   readonly clock: Clock;
   readonly timers: Timers;
   readonly log: Log;
@@ -60,10 +62,19 @@ export interface Timers {
   after(ms: number, run: () => void): () => void;
 }
 
-export function createLive({ store, commit, servers, recorder, clock, timers, log }: LiveDeps): Live {
+export function createLive({
+  store,
+  commit,
+  servers,
+  recorder,
+  orderIds,
+  clock,
+  timers,
+  log,
+}: LiveDeps): Live {
   const stored = createPictures({ store, clock, log });
   const memory = createServers({ store, clock });
-  const tracker = createTracker(store);
+  const tracker = createTracker(store, orderIds);
   const listeners = new Set<(change: Change) => void>();
   const running = new Map<string, Promise<unknown>>();
   /** Servers that a reload removed: a poll of theirs may still be under way. */

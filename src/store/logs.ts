@@ -5,6 +5,7 @@ import { createLogCounts } from "./log-counts.ts";
 import { allWordsOccur, deleteLogWords } from "./log-words.ts";
 import type { Store } from "./open.ts";
 import { events } from "./schema.ts";
+import { createToldBefore } from "./told-before.ts";
 
 /** Lines deleted in one transaction: a few milliseconds. */
 const STEP_ROWS = 500;
@@ -56,6 +57,7 @@ export interface Logs {
   clearStep(before: number | null, through: number): number;
   /** Deletes one step of what is too old, or too much. Answers how many; 0 = done. */
   retainStep(keep: {
+    readonly now: number;
     readonly logsBefore: number;
     readonly auditBefore: number;
     readonly maxBytes: number;
@@ -67,6 +69,8 @@ export function createLogs(store: Store): Logs {
   const marks = createMarks(store);
   const counts = createLogCounts(store);
   const isLog = eq(events.type, "log");
+  const told = createToldBefore(store, `type = 'log' AND source <> '${AUDIT}'`);
+  const auditTold = createToldBefore(store, `type = 'log' AND source = '${AUDIT}'`);
 
   const edge = (hidden: readonly LogSource[], direction: typeof asc | typeof desc) =>
     db
@@ -146,15 +150,14 @@ export function createLogs(store: Store): Logs {
           before === null ? undefined : lt(events.at, before),
         ),
       ),
-    retainStep({ logsBefore, auditBefore, maxBytes }) {
+    retainStep({ now, logsBefore, auditBefore, maxBytes }) {
       const notAudit = ne(events.source, AUDIT);
       if (marks.get("log_bytes") > maxBytes) {
         const tooMuch = deleteWhere(notAudit);
         if (tooMuch > 0) return tooMuch;
       }
-      // `at` never exceeds the id, so the id bounds the scan.
-      const tooOld = deleteWhere(and(lt(events.id, logsBefore), notAudit));
-      return tooOld > 0 ? tooOld : deleteWhere(and(lt(events.id, auditBefore), eq(events.source, AUDIT)));
+      const tooOld = deleteWhere(and(told(logsBefore, now), notAudit));
+      return tooOld > 0 ? tooOld : deleteWhere(and(auditTold(auditBefore, now), eq(events.source, AUDIT)));
     },
   };
 

@@ -2,6 +2,7 @@ import { featureKey } from "../domain/merge-blocks.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import { seatKey } from "../domain/session.ts";
 import {
+  type NextIds,
   NO_TRACKING,
   releaseAll,
   resumeTracking,
@@ -38,8 +39,10 @@ export interface Tracker {
   write(changes: SessionChanges): void;
 }
 
-export function createTracker(store: Store): Tracker {
+/** `order` gives new ids the order in which they go to a feature's rows, see `NextIds`. */
+export function createTracker(store: Store, order = (ids: number[]) => ids): Tracker {
   const sessions = createSessions(store);
+  const nextIds: NextIds = (count) => order(Array.from({ length: count }, sessions.nextId));
   const known = new Map<string, Tracking>();
   return {
     resume(picture) {
@@ -64,7 +67,7 @@ export function createTracker(store: Store): Tracker {
     withSessions: sessions.openServers,
     async track(picture) {
       const { id } = picture.server;
-      const steps = trackSessions(known.get(id) ?? NO_TRACKING, picture, sessions.nextId);
+      const steps = trackSessions(known.get(id) ?? NO_TRACKING, picture, nextIds);
       let start = performance.now();
       for (;;) {
         const step = steps.next();

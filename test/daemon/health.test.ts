@@ -19,6 +19,7 @@ const well: HealthView = {
   collector: { servers: 1, enabled: 1, asked: 1, runningPolls: 0, nextPollAt: NOW + 1 },
   snapshot: { version: 1, servers: [picture({ status: "up", state: "ok" })] },
   sample: { cpu: 1, memory: 2, disk: 50 },
+  clockDoubtMs: null,
   now: NOW,
 };
 
@@ -55,6 +56,14 @@ test.each<[string, Partial<HealthView>, string]>([
 ])("%s", (_name, change, expected) => {
   const { database, collector, disk } = healthOf({ ...well, ...change });
   expect(`${database.status} ${collector.status} ${disk.status}`).toBe(expected);
+});
+
+test("a clock that is doubted", () => {
+  expect(healthOf(well).clock.status).toBe("healthy");
+  expect(healthOf({ ...well, clockDoubtMs: -3 * 86_400_000 }).clock).toEqual({
+    status: "degraded",
+    message: "The clock is 3 days behind what was stored last",
+  });
 });
 
 test("a server that is disabled is not a config without servers", () => {

@@ -4,13 +4,19 @@ import { applyPoll } from "../../src/domain/apply-poll.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import type { CheckoutReading, Reading } from "../../src/domain/reading.ts";
 import { beginOf, durationSeconds, type Session, seatKey, shownBegin } from "../../src/domain/session.ts";
-import { NO_TRACKING, openSessions, resumeTracking, trackSessions } from "../../src/domain/track-sessions.ts";
+import {
+  NO_TRACKING,
+  openSessions,
+  resumeTracking,
+  shuffle,
+  trackSessions,
+} from "../../src/domain/track-sessions.ts";
 import { checkout, daemon, failedPoll, feature, NOON, outcome, reading, server } from "./make.ts";
 
 const MINUTE = 60_000;
 
-/** A site whose polls are given one by one, a minute apart unless said otherwise. */
-function site() {
+/** A site whose polls are given one by one, a minute apart unless said otherwise. `order` is that of new ids. */
+function site(order = (ids: number[]) => ids) {
   let picture: ServerPicture | null = null;
   let shown: ServerPicture | null = null;
   let tracking = NO_TRACKING;
@@ -18,7 +24,9 @@ function site() {
   let now = NOON - MINUTE;
   const track = () => {
     if (picture === null) throw new Error("no poll yet");
-    const steps = trackSessions(tracking, picture, () => nextId++);
+    const steps = trackSessions(tracking, picture, (count) =>
+      order(Array.from({ length: count }, () => nextId++)),
+    );
     for (;;) {
       const step = steps.next();
       if (step.done !== true) continue;
@@ -334,4 +342,37 @@ test("ten thousand equal lines take time in proportion", () => {
   const many = Array.from({ length: 10_000 }, () => twin);
   at.seats(many);
   expect(at.seats(many)).toMatchObject({ opened: [], closed: [] });
+});
+
+describe("the order of ids", () => {
+  const rows = ["ada", "bob", "eve"].map((user) => checkout({ user, handle: user }));
+
+  test("is that in which they are given, and events follow it, not the rows of the tool", () => {
+    const at = site((ids) => ids.reverse());
+    at.read({ features: [feature({ checkouts: [] })] });
+    const opened = at.read({ features: [feature({ used: 3, checkouts: rows })] }).opened;
+    expect(opened.map(({ id, user }) => [id, user])).toEqual([
+      [1, "eve"],
+      [2, "bob"],
+      [3, "ada"],
+    ]);
+    at.read({ features: [feature({ used: 3, checkouts: rows.toReversed() })] });
+    const { closed } = at.read({ features: [feature({ checkouts: [] })] });
+    expect(closed.map(({ user }) => user)).toEqual(["eve", "bob", "ada"]);
+  });
+
+  test("may be any: a shuffle makes each about as often as the others", () => {
+    let seed = 1;
+    const random = () => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed / 2_147_483_647;
+    };
+    const counts = new Map<string, number>();
+    for (let round = 0; round < 6_000; round++) {
+      const made = shuffle([1, 2, 3], random).join("");
+      counts.set(made, (counts.get(made) ?? 0) + 1);
+    }
+    expect([...counts.keys()].sort()).toEqual(["123", "132", "213", "231", "312", "321"]);
+    for (const count of counts.values()) expect(Math.abs(count - 1_000)).toBeLessThan(150);
+  });
 });

@@ -18,6 +18,8 @@ export interface Figures {
   readonly saturatedSeconds: number | null;
   /** Null while denial logging is off. */
   readonly denials: number | null;
+  /** Requests that got a place in the queue, by the log; null where `denials` is. */
+  readonly queuedRequests: number | null;
   /** Share of the range that is covered, 0–1. */
   readonly coverage: number;
 }
@@ -27,6 +29,7 @@ export interface People {
   readonly uniqueUsers: number | null;
   readonly sessions: number | null;
   readonly denials: number | null;
+  readonly queuedRequests: number | null;
 }
 
 const P95 = 0.95;
@@ -51,6 +54,7 @@ export function figuresOf(
     seatHours: covered ? seatHours(sums.usedMs) : null,
     saturatedSeconds: sums.judgedMs > 0 ? Math.round(sums.saturatedMs / 1000) : null,
     denials: people.denials,
+    queuedRequests: people.queuedRequests,
     coverage: shareOf(coveredMs, rangeMs),
   };
 }

@@ -1,5 +1,5 @@
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
-import type { QueueReading, ReservationReading } from "../../domain/reading.ts";
+import type { DaemonReading, MemberReading, QueueReading, ReservationReading } from "../../domain/reading.ts";
 import type { Pseudonyms } from "./pseudonyms.ts";
 
 /**
@@ -9,6 +9,8 @@ import type { Pseudonyms } from "./pseudonyms.ts";
 export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms): ServerPicture {
   return {
     ...picture,
+    members: picture.members.map(withoutWords),
+    daemons: picture.daemons.map(withoutWords),
     error: picture.error && { ...picture.error, details: null },
     // Lines that no rule knew may name anybody.
     unparsed: [],
@@ -16,16 +18,26 @@ export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms)
   };
 }
 
+/** Stands where a tool wrote a free text, which may name anybody. */
+const TOOL_REPORTS_ERROR = "The tool reports an error";
+const NOT_SHOWN = "not shown";
+
+function withoutWords<Part extends MemberReading | DaemonReading>(part: Part): Part {
+  return part.error === null ? part : { ...part, error: { ...part.error, message: TOOL_REPORTS_ERROR } };
+}
+
 function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): FeaturePicture {
-  if (feature.checkouts.length + feature.reservations.length + feature.queue.length === 0) return feature;
+  const { error, checkouts, reservations, queue } = feature;
+  if (error === null && checkouts.length + reservations.length + queue.length === 0) return feature;
   // The tool's own order may be that of the real names.
   return {
     ...feature,
-    checkouts: feature.checkouts.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
-    reservations: feature.reservations
+    error: error === null ? null : TOOL_REPORTS_ERROR,
+    checkouts: checkouts.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
+    reservations: reservations
       .map((one) => anonymousReservation(one, pseudonyms))
       .sort((a, b) => compare(a.type, b.type) || compare(a.name, b.name)),
-    queue: feature.queue.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
+    queue: queue.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
   };
 }
 
@@ -46,12 +58,13 @@ function anonymousReservation(row: ReservationReading, pseudonyms: Pseudonyms): 
     case "host":
     case "internet":
       return { ...row, name: pseudonyms.host(row.name) };
+    // Whatever it is for may be a person.
     case "display":
-      return { ...row, name: pseudonyms.display(row.name) };
+    case "other":
     case "group":
     case "host_group":
     case "project":
-      return row;
+      return { ...row, name: NOT_SHOWN };
   }
 }
 

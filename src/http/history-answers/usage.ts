@@ -4,7 +4,7 @@ import type { UsageGroup, UsageKey } from "../../domain/stats/usage.ts";
 import type { HistoryRead } from "../../store/history/read.ts";
 import { namesOf } from "../../store/statistics/people.ts";
 import { type UsageQuery, usageQuery } from "../../store/statistics/usage.ts";
-import { type NamesFor, namesFor } from "../anonymous/names.ts";
+import { namesFor } from "../anonymous/names.ts";
 import type { Pseudonyms } from "../anonymous/pseudonyms.ts";
 import type { Answer } from "../answers/answer.ts";
 import type { Format } from "../answers/format.ts";
@@ -20,11 +20,13 @@ export interface UsageAsked extends UsageQuery {
 export function usageAnswer(read: HistoryRead, asked: UsageAsked, pseudonyms: Pseudonyms | null): Answer {
   const { filter, groupBy, limit, offset, format } = asked;
   const people = namesFor(pseudonyms, () => namesOf(read, filter, asked));
-  const { start, end, rows, total } = usageQuery(read, { ...asked, filter: people.wanted(filter) });
+  const shown = (key: UsageKey, name: string | null) =>
+    key === "user" ? people.user(name ?? "") : key === "host" ? people.host(name) : name;
+  const { start, end, rows, total } = usageQuery(read, { ...asked, filter: people.wanted(filter) }, shown);
   return rowsAnswer(
     {
       ...{ plural: "groups", record: UsageRecord, total, limit, offset },
-      rows: rows.map((group) => usageRecord(group, groupBy, people)),
+      rows: rows.map((group) => usageRecord(group, groupBy)),
       columns: [...groupBy, ...FIGURES],
       beside: { start: iso(start), end: iso(end), resolution: "exact" },
     },
@@ -32,13 +34,9 @@ export function usageAnswer(read: HistoryRead, asked: UsageAsked, pseudonyms: Ps
   );
 }
 
-function usageRecord({ keys, ...group }: UsageGroup, by: readonly UsageKey[], people: NamesFor): UsageRecord {
+function usageRecord({ keys, ...group }: UsageGroup, by: readonly UsageKey[]): UsageRecord {
   const { seatHours, sessions, peakUsed, uniqueUsers, lastUsedAt } = group;
-  const named = by.map((key, index) => {
-    const value = keys[index] ?? null;
-    if (key === "user") return [key, people.user(value ?? "")] as const;
-    return [key, key === "host" ? people.host(value) : value] as const;
-  });
+  const named = by.map((key, index) => [key, keys[index] ?? null] as const);
   return {
     ...Object.fromEntries(named),
     ...{ seatHours, sessions, peakUsed, uniqueUsers, lastUsedAt: iso(lastUsedAt) },

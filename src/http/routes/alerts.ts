@@ -116,12 +116,13 @@ export function alertRoutes(
           offset,
         );
         const records = rows.map((alert) => shownTo(exchange, alert));
-        if (chooseFormat(query.format, request.headers.get("accept")) === "json") {
+        const format = chooseFormat(query, request.headers.get("accept"));
+        if (format === "json") {
           return send(request, jsonAnswer(encode(JSON.stringify({ alerts: records, total, limit, offset }))));
         }
         const schema: Schema = AlertRecord;
         return send(request, {
-          body: encode(toCsv(records, columnsOf(schema))),
+          body: encode(toCsv(records, columnsOf(schema), format)),
           headers: {
             "content-type": "text/csv; charset=utf-8",
             "content-disposition": 'attachment; filename="licmond-alerts.csv"',

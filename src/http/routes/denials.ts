@@ -50,7 +50,7 @@ export function denialRoutes(
       const query = QUERY.parse(exchange.query);
       checkRange(query.start, query.end);
       const servers = namedServers(live.snapshot(), query.server);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       const anonymize = exchange.caller?.anonymize === true;
       const ids = new Set(servers.map(({ server }) => server.id));
       const logging = denials

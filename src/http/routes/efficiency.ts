@@ -35,7 +35,7 @@ export function efficiencyRoutes(
     async ({ request }) => {
       const exchange = exchanges.of(request);
       const query = QUERY.parse(exchange.query);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       namedServers(snapshotFor(exchange), query.server);
       const asked = askedNow(clock, live.snapshot());
       const { limit, offset } = query;
@@ -49,8 +49,13 @@ export function efficiencyRoutes(
       tag: "Licenses",
       summary: "How busy each seat was, and what fewer or more seats would have meant",
       description:
-        "`affectedSessions` are those that began when, themselves included, more seats than `total` were in use. " +
-        "Of more seats little can be said: requests that were denied are in no count.",
+        "With n seats, no more than there are, `saturatedSeconds` is the time in which n or more were in use, and " +
+        "`affectedSessions` are those that began when, themselves included, more than n were. With more seats both go by " +
+        "the seats in use, plus those that the queue asks for, plus those of each denied request from its first to its " +
+        "last attempt (at least 1 s); while somebody waits or is denied that is at least one seat more than there are. " +
+        "`affectedSessions` then counts the denied and queued requests, too, for which, themselves included, n were not " +
+        "enough. Where `demand` is known from nothing, nothing is said of more seats. CSV has a row for each seat and each " +
+        "number of seats that was tried, told apart by `part`; X-Total-Count is that of the features.",
       query: QUERY,
       answers: {
         200: {

@@ -55,7 +55,7 @@ export function expirationRoutes(
       ({ request }) => {
         const exchange = exchanges.of(request);
         const query = QUERY.parse(exchange.query);
-        const format = chooseFormat(query.format, request.headers.get("accept"));
+        const format = chooseFormat(query, request.headers.get("accept"));
         const servers = namedServers(snapshotFor(exchange), query.server);
         const zones = new Map(servers.map(({ server }) => [server.id, server.timezone]));
         const now = clock.now();

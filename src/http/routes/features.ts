@@ -58,7 +58,7 @@ export function featureRoutes(snapshotFor: SnapshotFor, exchanges: Exchanges, an
     ({ request }) => {
       const exchange = exchanges.of(request);
       const query = QUERY.parse(exchange.query);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       const snapshot = snapshotFor(exchange);
       const servers = namedServers(snapshot, query.server);
       return answers.respond(request, exchange, snapshot, format, () => {

@@ -43,7 +43,7 @@ export function heatmapRoutes(
     async ({ request }) => {
       const exchange = exchanges.of(request);
       const query = QUERY.parse(exchange.query);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       namedServers(snapshotFor(exchange), query.server);
       return answerOf(history, { request, caller: exchange.caller }, "heatmap", {
         ...rangeOf(query, clock.now(), FOUR_WEEKS_MS),

@@ -74,7 +74,7 @@ export function logRoutes(
         const exchange = exchanges.of(request);
         const query = RECENT.parse(exchange.query);
         const { rows, total } = logs.recent(filterOf(query, exchange), query.lines);
-        const format = chooseFormat(query.format, request.headers.get("accept"));
+        const format = chooseFormat(query, request.headers.get("accept"));
         return answer(request, rows, total, { limit: query.lines, offset: 0 }, format);
       },
       documented({
@@ -97,7 +97,7 @@ export function logRoutes(
           rows,
           total,
           { limit, offset },
-          chooseFormat(query.format, request.headers.get("accept")),
+          chooseFormat(query, request.headers.get("accept")),
         );
       },
       documented({
@@ -184,7 +184,7 @@ function answer(
   const schema: Schema = LogEvent;
   const events = rows.map((row) => JSON.parse(row) as LogEvent);
   return send(request, {
-    body: encode(toCsv(events, columnsOf(schema))),
+    body: encode(toCsv(events, columnsOf(schema), format)),
     headers: {
       "content-type": "text/csv; charset=utf-8",
       "content-disposition": 'attachment; filename="licmond-logs.csv"',

@@ -39,7 +39,7 @@ export function sessionRoutes(
       const query = QUERY.parse(exchange.query);
       const { start, end, limit, offset } = query;
       checkRange(start, end);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       namedServers(snapshotFor(exchange), query.server);
       return answerOf(history, { request, caller: exchange.caller }, "sessions", {
         ...{ ...askedNow(clock, live.snapshot()), start, end, limit, offset, format },

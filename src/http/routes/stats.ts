@@ -49,7 +49,7 @@ export function statsRoutes(
     async ({ request }) => {
       const exchange = exchanges.of(request);
       const query = QUERY.parse(exchange.query);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       const servers = namedServers(snapshotFor(exchange), query.server);
       const range = rangeOf(query, clock.now(), DAY_MS);
       const series = format === "json" && (query.series ?? query.feature !== null);

@@ -48,7 +48,7 @@ export function usageRoutes(
       const query = QUERY.parse(exchange.query);
       const groupBy = checkedKeys(query.group_by ?? ["user"]);
       const sort = checkedSort(query.sort ?? { field: "seatHours", descending: true }, groupBy);
-      const format = chooseFormat(query.format, request.headers.get("accept"));
+      const format = chooseFormat(query, request.headers.get("accept"));
       namedServers(snapshotFor(exchange), query.server);
       const asked = askedNow(clock, live.snapshot());
       const range = rangeOf(query, asked.now, THIRTY_DAYS_MS);

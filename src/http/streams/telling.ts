@@ -121,8 +121,8 @@ function logFields({ level, source }: LogEvent) {
 
 /** `include=licenses` leaves out `system`, `cpu` and `memory`; `include=system` leaves out `licenses`. */
 function metricsJson(event: MetricsEvent, parts: Parts): string {
-  const { type, timestamp, cpu, memory, system, licenses } = event;
+  const { type, id, timestamp, cpu, memory, system, licenses } = event;
   return JSON.stringify(
-    parts === FIRST ? { type, timestamp, cpu, memory, system } : { type, timestamp, licenses },
+    parts === FIRST ? { type, id, timestamp, cpu, memory, system } : { type, id, timestamp, licenses },
   );
 }

@@ -60,6 +60,7 @@ export function statsQuery(read: HistoryRead, query: StatsQuery): StatsResult {
   const sessionsOf = sessionCounter(read, range);
   const kept = start >= read.sessionsFrom();
   const begin = historyBegins(read, range);
+  const queuedRequests = queuedRequestsOf(read, range);
   const figures = found.map(({ feature: id, known, rollup }) => {
     read.checkpoint();
     const { server, daemon, feature } = id;
@@ -68,11 +69,13 @@ export function statsQuery(read: HistoryRead, query: StatsQuery): StatsResult {
     // Of the time before the first poll imported logs tell; of what has no counts there are no rollups.
     const until = known === null ? end : begin;
     const earlier = kept && start < until ? read.denials(id, start, until) : null;
+    const denials = earlier === null ? rollup.denials : earlier + (rollup.denials ?? 0);
     const told = figuresOf(sumsOfRollup(rollup), histogramOfRollup(rollup), end - start, {
       uniqueUsers: looked ? rollup.users.length : null,
       // Logs tell of sessions where nobody looked, but not that there were none.
       sessions: kept && (looked || sessions > 0) ? sessions : null,
-      denials: earlier === null ? rollup.denials : earlier + (rollup.denials ?? 0),
+      denials,
+      queuedRequests: kept && denials !== null ? queuedRequests(id) : null,
     });
     return { known, server, daemon, feature, ...told };
   });
@@ -94,9 +97,23 @@ export function statsQuery(read: HistoryRead, query: StatsQuery): StatsResult {
   }
 }
 
+function keyOf({ server, daemon, feature }: FeatureId): string {
+  return JSON.stringify([server, daemon, feature]);
+}
+
+/** Denials are kept as long as sessions. */
+function queuedRequestsOf(read: HistoryRead, { start, end }: Range): (feature: FeatureId) => number {
+  const rows = read.all<FeatureId & { requests: number }>(
+    `SELECT server_id AS server, daemon, feature, count(*) AS requests FROM denials INDEXED BY denials_by_time
+     WHERE at >= ? AND at < ? AND outcome = 'queued' GROUP BY server_id, daemon, feature`,
+    ...[start, end],
+  );
+  const counts = new Map(rows.map((row) => [keyOf(row), row.requests]));
+  return (feature) => counts.get(keyOf(feature)) ?? 0;
+}
+
 /** What is counted stands first, as it came. */
 function withUncounted(counted: readonly KnownFeature[], others: readonly FeatureId[]) {
-  const keyOf = ({ server, daemon, feature }: FeatureId) => JSON.stringify([server, daemon, feature]);
   const keys = new Set(others.length === 0 ? [] : counted.map(keyOf));
   return [
     ...counted.map((feature) => ({ feature, known: feature })),

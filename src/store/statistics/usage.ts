@@ -1,4 +1,4 @@
-import { createUsage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
+import { createUsage, USAGE_KEYS, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
 import { loadSessionNames } from "../days/session-names.ts";
 import type { HistoryRead } from "../history/read.ts";
 import type { SessionFilter } from "./filters.ts";
@@ -18,6 +18,13 @@ export interface UsageQuery extends Range, Asked {
   readonly offset: number;
 }
 
+const USAGE_KEYS_IN_ORDER = [
+  "server",
+  "feature",
+  "day",
+  "user",
+  "host",
+] as const satisfies readonly UsageKey[];
 const USAGE_ORDERS_BY_KEY = ["server", "feature", "day"] as const satisfies readonly UsageKey[];
 export const USAGE_ORDERS = [
   "seatHours",
@@ -36,26 +43,30 @@ export interface UsageResult extends Range {
   readonly total: number;
 }
 
-/** Who used what, sorted and cut. The order says nothing of people's names: equal groups stand as they began. */
-export function usageQuery(read: HistoryRead, query: UsageQuery): UsageResult {
+/**
+ * Who used what, sorted and cut. `shown` is a name as the caller may see it: groups carry it and equal ones stand by it,
+ * so that the order says nothing of what is not shown.
+ */
+export function usageQuery(
+  read: HistoryRead,
+  query: UsageQuery,
+  shown: (key: UsageKey, name: string | null) => string | null = (_, name) => name,
+): UsageResult {
   const { filter, groupBy, end, timezone, limit, offset } = query;
   const start = Math.min(Math.max(query.start, read.sessionsFrom()), end);
   const names = loadSessionNames(read);
   const usage = createUsage(groupBy, usageNames(names, filter), start, end, timezone);
   handIn(read, names, holdings(read, query), { start, end }, usage);
-  const plain = USAGE_ORDERS_BY_KEY.flatMap((key) => (groupBy.includes(key) ? [key] : []));
-  const groups = usage.groups().map((group) => ({
-    ...group,
-    ...{ feature: keyOf(group, "feature"), server: keyOf(group, "server"), day: keyOf(group, "day") },
-  }));
+  const identity = USAGE_KEYS_IN_ORDER.filter((key) => groupBy.includes(key));
+  const groups = usage.groups().map((group) => {
+    const keys = group.keys.map((name, index) => shown(groupBy[index] ?? "day", name));
+    const named = Object.fromEntries(USAGE_KEYS.map((key) => [key, keys[groupBy.indexOf(key)] ?? null]));
+    return { ...group, keys, ...(named as Record<UsageKey, string | null>) };
+  });
   // Sorts are stable: the last one decides.
-  const byKeys = plain
+  const byKeys = identity
     .toReversed()
     .reduce((rows, field) => sortedBy(rows, { field, descending: false }), groups);
   const sorted = sortedBy(byKeys, query.sort);
   return { start, end, rows: sorted.slice(offset, offset + limit), total: sorted.length };
-
-  function keyOf({ keys }: UsageGroup, key: UsageKey): string | null {
-    return keys[groupBy.indexOf(key)] ?? null;
-  }
 }

@@ -12,7 +12,7 @@ import { type Poll, randomPolls, seconds, seriesOf } from "./histories.ts";
 const START = Date.UTC(2026, 0, 1);
 const LENGTH = 6 * 3600;
 const END = START + LENGTH * 1000;
-const NOBODY = { uniqueUsers: null, sessions: null, denials: null };
+const NOBODY = { uniqueUsers: null, sessions: null, denials: null, queuedRequests: null };
 
 /** Plain loops over every second. */
 function plainly(polls: readonly Poll[]): Figures {

@@ -261,7 +261,12 @@ describe("efficiency", () => {
     fc.assert(
       fc.property(randomPolls(length, 60), fc.integer({ min: 1, max: 10 }), (polls, total) => {
         const used = seconds(polls, length).flatMap((poll) => (poll === null ? [] : [poll.used ?? 0]));
-        const { seats, whatIf } = efficiencyOf(histogramOf(seriesOf(polls, 0, length * 1000)), total, null);
+        const { seats, whatIf } = efficiencyOf(
+          histogramOf(seriesOf(polls, 0, length * 1000)),
+          total,
+          null,
+          null,
+        );
         if (used.length === 0) return expect({ seats, whatIf }).toEqual({ seats: [], whatIf: [] });
         const atLeast = (n: number) => used.filter((value) => value >= n).length;
         const last = Math.max(total, ...used);
@@ -272,7 +277,9 @@ describe("efficiency", () => {
           })),
         );
         expect(whatIf.map((one) => one.total)).toEqual(totalsToTry(total));
-        for (const one of whatIf) expect(one.saturatedSeconds).toBe(atLeast(one.total));
+        for (const one of whatIf) {
+          expect(one.saturatedSeconds).toBe(one.total > total ? null : atLeast(one.total));
+        }
       }),
       { numRuns: 60 },
     );
@@ -284,7 +291,7 @@ describe("efficiency", () => {
       [3, 25],
       [4000, 25],
     ]);
-    const { seats } = efficiencyOf(histogram, 5000, []);
+    const { seats } = efficiencyOf(histogram, 5000, [], null);
     expect(seats).toEqual([
       { seat: 1, busyPercent: 50 },
       { seat: 3, busyPercent: 50 },
@@ -304,7 +311,7 @@ describe("efficiency", () => {
   });
 
   test("affected sessions are those that began above the seats tried", () => {
-    const { whatIf } = efficiencyOf(new Map([[3, 1000]]), 3, [1, 2, 2, 3]);
+    const { whatIf } = efficiencyOf(new Map([[3, 1000]]), 3, [1, 2, 2, 3], null);
     expect(whatIf.filter(({ total }) => total < 4)).toEqual([
       { total: 1, saturatedSeconds: 1, affectedSessions: 3 },
       { total: 2, saturatedSeconds: 1, affectedSessions: 1 },

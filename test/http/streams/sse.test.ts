@@ -173,7 +173,12 @@ describe("a metrics stream", () => {
     const frames = (await take(4)).slice(1);
     const took = performance.now() - start;
     expect(frames.map(({ event }) => event)).toEqual(["metrics", "metrics", "metrics"]);
-    expect(frames[0]?.data).toMatchObject({ type: "metrics", cpu: 12.5, system: { memory: 40, disk: null } });
+    expect(frames[0]?.data).toMatchObject({
+      type: "metrics",
+      id: `metrics-${frames[0]?.id}`,
+      cpu: 12.5,
+      system: { memory: 40, disk: null },
+    });
     const ids = frames.map(({ id }) => id ?? 0);
     expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
     expect(took).toBeGreaterThan(250);
@@ -182,9 +187,10 @@ describe("a metrics stream", () => {
   test("holds what include asks for", async () => {
     const one = async (include: string) =>
       (await (await open(`/stream/metrics?include=${include}`)).take(2))[1]?.data;
-    expect(Object.keys((await one("licenses")) ?? {})).toEqual(["type", "timestamp", "licenses"]);
+    expect(Object.keys((await one("licenses")) ?? {})).toEqual(["type", "id", "timestamp", "licenses"]);
     expect(Object.keys((await one("system")) ?? {})).toEqual([
       "type",
+      "id",
       "timestamp",
       "cpu",
       "memory",

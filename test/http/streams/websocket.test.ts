@@ -65,6 +65,7 @@ describe("a WebSocket", () => {
     );
     expect(await next()).toEqual({
       type: "metrics",
+      id: expect.stringMatching(/^metrics-\d+$/),
       timestamp: expect.any(String),
       licenses: expect.any(Object),
     });
@@ -126,7 +127,17 @@ describe("a WebSocket", () => {
     send({ type: "subscribe", interval: 250, include: "licenses" });
     expect(await next()).toMatchObject({ type: "subscribed", interval: 250, include: ["licenses"] });
     for (let count = 0; count < 3; count++)
-      expect(Object.keys(await next())).toEqual(["type", "timestamp", "licenses"]);
+      expect(Object.keys(await next())).toEqual(["type", "id", "timestamp", "licenses"]);
+  });
+
+  test("metrics carry the ids of their order, by which a client resumes", async () => {
+    const { next } = await open("/ws/metrics?interval=250");
+    const ids = [];
+    for (let count = 0; count < 3; count++) ids.push(String((await next()).id));
+    expect(ids).toEqual(ids.toSorted());
+    expect(new Set(ids).size).toBe(3);
+    const resumed = await open(`/ws/metrics?last_event_id=${ids[0]}`);
+    expect(await resumed.next()).toMatchObject({ type: "resume", from: Number(ids[0]?.slice(8)) });
   });
 
   test("no message of a stranger breaks it", async () => {
