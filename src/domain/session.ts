@@ -68,16 +68,34 @@ export function shownBegin(
   return beganAt - startedAt <= 2 * intervalMs + START_RESOLUTION_MS ? startedAt : beganAt;
 }
 
+/** A clock that was ahead by more than this was wrong, and so are the times that were taken by it. */
+const WRONG_CLOCK_MS = 86_400_000;
+
+/** A session by the clock of a reading at `at`, which may have been set back since: nothing of it ends before it begins. */
+function byClock(session: Session, at: number): Session {
+  const { beganAt, firstSeenAt, lastSeenAt } = session;
+  if (at >= lastSeenAt) return session;
+  if (firstSeenAt - at <= WRONG_CLOCK_MS) return { ...session, lastSeenAt: Math.max(at, firstSeenAt) };
+  return { ...session, beganAt: Math.min(beganAt, at), firstSeenAt: at, lastSeenAt: at };
+}
+
+/** A session that a good reading has. */
+export function seenAgain(session: Session, at: number): Session {
+  const known = byClock(session, at);
+  return { ...known, lastSeenAt: Math.max(at, known.firstSeenAt) };
+}
+
 /** Ends a session at the first good reading without it. */
 export function endSession(
-  session: Session,
+  before: Session,
   at: number,
   seen: { readonly down: boolean; readonly intervalMs: number },
 ): Session {
+  const session = byClock(before, at);
   const gap = at - session.lastSeenAt > 2 * seen.intervalMs;
   return {
     ...session,
-    endedAt: at,
+    endedAt: Math.max(at, session.firstSeenAt),
     endReason: seen.down ? "server_restart" : gap ? "unobserved" : "checkin",
   };
 }

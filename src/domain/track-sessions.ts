@@ -3,7 +3,7 @@ import { featureKey } from "./merge-blocks.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "./picture.ts";
 import type { CheckoutReading } from "./reading.ts";
 import type { MonitoredServer } from "./server.ts";
-import { beginOf, endSession, type Session, shownBegin } from "./session.ts";
+import { beginOf, endSession, type Session, seenAgain, shownBegin } from "./session.ts";
 
 /** Readings of a partial feature after which a seat that most of them lack is taken for gone. */
 const PARTIAL_READINGS = 3;
@@ -37,7 +37,7 @@ interface OpenSession {
 export interface SessionChanges {
   readonly opened: readonly Session[];
   readonly closed: readonly Session[];
-  /** Open sessions whose stored row says something else now: another handle or count, or missing for the first time. */
+  /** Open sessions whose stored row says something else now: another handle, count or begin, or missing for the first time. */
   readonly changed: readonly Session[];
   /** Whether `opened` are to be announced. */
   readonly announce: boolean;
@@ -203,8 +203,11 @@ function* trackFeature(
       open.push({ session, misses: [] });
       continue;
     }
-    const session = { ...held.session, count: row.count, handle: row.handle, lastSeenAt: readAt };
-    const differs = held.session.count !== row.count || held.session.handle !== row.handle;
+    const session = { ...seenAgain(held.session, readAt), count: row.count, handle: row.handle };
+    const differs =
+      held.session.count !== row.count ||
+      held.session.handle !== row.handle ||
+      held.session.firstSeenAt !== session.firstSeenAt;
     const wasMissing = held.misses.at(-1) === true;
     if (differs || wasMissing) changes.changed.push(session);
     open.push({ session, misses: whole ? pushMiss(held.misses, false) : partial ? held.misses : [] });

@@ -335,3 +335,63 @@ test("ten thousand equal lines take time in proportion", () => {
   at.seats(many);
   expect(at.seats(many)).toMatchObject({ opened: [], closed: [] });
 });
+
+describe("a clock that is set back", () => {
+  const DAY = 86_400_000;
+
+  test("by less than a day gives no session an end before its begin", () => {
+    const at = site();
+    at.seats([ann]);
+    at.seats([ann, bob]);
+    const [ended] = at.seats([ann], {}, -30 * MINUTE).closed;
+    expect(ended).toMatchObject({
+      user: "bob",
+      firstSeenAt: NOON + MINUTE,
+      endedAt: NOON + MINUTE,
+      endReason: "checkin",
+    });
+    const [last] = at.seats([]).closed;
+    expect(last).toMatchObject({ user: "ann", firstSeenAt: NOON, lastSeenAt: NOON, endedAt: NOON });
+  });
+
+  test("by days takes back what was seen meanwhile", () => {
+    const at = site();
+    at.seats([ann]);
+    at.seats([ann, checkout({ user: "cy", handle: "3", startedAt: null }), bob], {}, 500 * DAY);
+    const { changed, closed } = at.seats(
+      [ann, checkout({ user: "cy", handle: "3", startedAt: null })],
+      {},
+      -500 * DAY + MINUTE,
+    );
+    const now = NOON + MINUTE;
+    expect(closed).toMatchObject([{ user: "bob", firstSeenAt: now, lastSeenAt: now, endedAt: now }]);
+    expect(changed).toMatchObject([{ user: "cy", beganAt: now, firstSeenAt: now, lastSeenAt: now }]);
+    expect(at.seats([]).closed).toMatchObject([
+      { user: "ann", firstSeenAt: NOON, lastSeenAt: now, endedAt: now + MINUTE, endReason: "checkin" },
+      { user: "cy", firstSeenAt: now, endedAt: now + MINUTE },
+    ]);
+  });
+
+  test("or ahead, as often as it likes, leaves the times of every session in order", () => {
+    const poll = fc.tuple(
+      fc.subarray([ann, bob, checkout({ user: "cy", handle: "3", startedAt: null })]),
+      fc.oneof(
+        fc.constant(MINUTE),
+        fc.integer({ min: -3 * DAY, max: 3 * DAY }),
+        fc.constantFrom(-500 * DAY, 500 * DAY),
+      ),
+    );
+    fc.assert(
+      fc.property(fc.array(poll, { maxLength: 20 }), (polls) => {
+        const at = site();
+        const ended = polls.flatMap(([rows, after]) => at.seats(rows, {}, after).closed);
+        for (const session of [...at.open(), ...ended]) {
+          const { beganAt, firstSeenAt, lastSeenAt, endedAt } = session;
+          const times = [beganAt, firstSeenAt, lastSeenAt, endedAt ?? lastSeenAt];
+          expect(times).toEqual([...times].sort((one, other) => one - other));
+          expect(durationSeconds(session, at.now(), MINUTE)).toBeGreaterThanOrEqual(0);
+        }
+      }),
+    );
+  });
+});
