@@ -1,4 +1,5 @@
 import type { CheckoutReading } from "./reading.ts";
+import { secondOccurrence, wallClock } from "./zone.ts";
 
 export const END_REASONS = ["checkin", "server_restart", "unobserved"] as const;
 /**
@@ -54,6 +55,21 @@ export function beginOf(
   // A seat that was removed and taken again keeps an old start.
   if (startedAt + START_RESOLUTION_MS <= absentAt) return firstSeenAt;
   return firstSeenAt - absentAt > 2 * intervalMs ? Math.max(startedAt, absentAt + intervalMs) : firstSeenAt;
+}
+
+/**
+ * When a session started. Of a start in the hour that occurs twice at the end of summer time the parsers take the first:
+ * a reading after that which lacks the seat shows that it is the second.
+ */
+export function startOf(
+  startedAt: number | null,
+  firstSeenAt: number,
+  absentAt: number | null,
+  zone: string,
+): number | null {
+  if (startedAt === null || absentAt === null || startedAt + START_RESOLUTION_MS > absentAt) return startedAt;
+  const second = secondOccurrence(zone, startedAt);
+  return second !== null && second <= firstSeenAt ? second : startedAt;
 }
 
 /**
@@ -118,12 +134,16 @@ export function seatKey(row: Pick<CheckoutReading, "user" | "host" | "version" |
   return `${row.handle ?? ""}\0${row.user}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
 }
 
-/** The same without the handle, with the start: a server that restarts gives new handles to old seats. */
+/**
+ * The same without the handle, with the start: a server that restarts gives new handles to old seats. The start is what
+ * the server's clocks showed, see {@link startOf}.
+ */
 export function restartKey(
   row: Pick<CheckoutReading, "user" | "host" | "version" | "startedAt">,
+  zone: string,
 ): string | null {
   if (row.startedAt === null) return null;
-  return `${row.startedAt}\0${row.user}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
+  return `${wallClock(zone, row.startedAt)}\0${row.user}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
 }
 
 /** True when a line under a known key is a seat taken anew: it started after its forerunner was last seen. */

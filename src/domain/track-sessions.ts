@@ -3,7 +3,8 @@ import { featureKey } from "./merge-blocks.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "./picture.ts";
 import type { CheckoutReading } from "./reading.ts";
 import type { MonitoredServer } from "./server.ts";
-import { beginOf, endSession, type Session, seenAgain, shownBegin } from "./session.ts";
+import { beginOf, endSession, type Session, seenAgain, shownBegin, startOf } from "./session.ts";
+import { secondOccurrence } from "./zone.ts";
 
 /** Readings of a partial feature after which a seat that most of them lack is taken for gone. */
 const PARTIAL_READINGS = 3;
@@ -147,7 +148,7 @@ export function* trackSessions(
     }
     const tracked = yield* trackFeature(known, feature, picture, collectedAt, nextId, changes);
     features.set(key, tracked);
-    seen.push({ ...feature, checkouts: withTimes(feature.checkouts, tracked.open, server.intervalMs) });
+    seen.push({ ...feature, checkouts: withTimes(feature.checkouts, tracked.open, server) });
   }
 
   for (const [key, known] of gone) {
@@ -174,13 +175,23 @@ export function* trackSessions(
 function withTimes(
   rows: readonly CheckoutReading[],
   open: readonly OpenSession[],
-  intervalMs: number,
+  { intervalMs, timezone }: MonitoredServer,
 ): CheckoutPicture[] {
   return rows.map((row, index) => {
     const session = open[index]?.session;
-    return session === undefined
-      ? row
-      : { ...row, firstSeenAt: session.firstSeenAt, beganAt: shownBegin(session, intervalMs) };
+    if (session === undefined) return row;
+    const { startedAt } = session;
+    const isSecond =
+      startedAt !== null &&
+      row.startedAt !== null &&
+      startedAt !== row.startedAt &&
+      startedAt === secondOccurrence(timezone, row.startedAt);
+    return {
+      ...row,
+      startedAt: isSecond ? startedAt : row.startedAt,
+      firstSeenAt: session.firstSeenAt,
+      beganAt: shownBegin(session, intervalMs),
+    };
   });
 }
 
@@ -192,7 +203,7 @@ function* trackFeature(
   nextId: () => number,
   changes: { opened: Session[]; closed: Session[]; changed: Session[] },
 ): Generator<void, FeatureTracking> {
-  const matched = yield* matchSeats(known?.open ?? [], feature.checkouts);
+  const matched = yield* matchSeats(known?.open ?? [], feature.checkouts, picture.server.timezone);
   const partial = feature.state === "partial";
   const whole = partial && !picture.cut;
   const open: OpenSession[] = [];
@@ -230,13 +241,14 @@ function* trackFeature(
 
 function openSession(
   id: number,
-  { id: server, intervalMs }: MonitoredServer,
+  { id: server, intervalMs, timezone }: MonitoredServer,
   feature: FeaturePicture,
   row: CheckoutReading,
   readAt: number,
   absentAt: number | null,
 ): Session {
-  const { user, host, display, qualifier, version, count, handle, startedAt } = row;
+  const { user, host, display, qualifier, version, count, handle } = row;
+  const startedAt = startOf(row.startedAt, readAt, absentAt, timezone);
   return {
     id,
     server,

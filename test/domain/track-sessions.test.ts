@@ -10,12 +10,13 @@ import { checkout, daemon, failedPoll, feature, NOON, outcome, reading, server }
 const MINUTE = 60_000;
 
 /** A site whose polls are given one by one, a minute apart unless said otherwise. */
-function site() {
+function site(timezone = "UTC", begin = NOON) {
   let picture: ServerPicture | null = null;
   let shown: ServerPicture | null = null;
   let tracking = NO_TRACKING;
   let nextId = 1;
-  let now = NOON - MINUTE;
+  const eda = server({ timezone });
+  let now = begin - MINUTE;
   const track = () => {
     if (picture === null) throw new Error("no poll yet");
     const steps = trackSessions(tracking, picture, () => nextId++);
@@ -32,7 +33,7 @@ function site() {
       now += after;
       picture = applyPoll(
         picture,
-        server(),
+        eda,
         outcome({ reading: reading(change), startedAt: now, finishedAt: now }),
         null,
       );
@@ -48,7 +49,7 @@ function site() {
     },
     fail(after = MINUTE) {
       now += after;
-      picture = applyPoll(picture, server(), failedPoll({ finishedAt: now }), null);
+      picture = applyPoll(picture, eda, failedPoll({ finishedAt: now }), null);
       return track();
     },
     restart() {
@@ -334,6 +335,45 @@ test("ten thousand equal lines take time in proportion", () => {
   const many = Array.from({ length: 10_000 }, () => twin);
   at.seats(many);
   expect(at.seats(many)).toMatchObject({ opened: [], closed: [] });
+});
+
+test("a start that the tool says later than at first is shown", () => {
+  const at = site();
+  at.seats([{ ...ann, startedAt: null }]);
+  at.seats([ann]);
+  expect(at.shown()).toMatchObject([{ startedAt: ann.startedAt }]);
+});
+
+describe("a start in the hour that occurs twice", () => {
+  const SECOND = Date.parse("2026-10-25T01:30:00Z");
+  const FIRST = SECOND - 60 * MINUTE;
+  // What the parsers make of 02:30: the first occurrence.
+  const cy = checkout({ user: "cy", handle: "3", startedAt: FIRST });
+
+  test("is the second where the reading before proves the seat free, in the picture too and over restarts", () => {
+    const at = site("Europe/Berlin", SECOND - MINUTE);
+    at.seats([]);
+    expect(at.seats([cy], {}, MINUTE + 5_000).opened).toMatchObject([{ user: "cy", startedAt: SECOND }]);
+    expect(at.shown()).toMatchObject([{ startedAt: SECOND, beganAt: SECOND }]);
+    // The server restarts: another handle, and the same words.
+    const again = at.seats([{ ...cy, handle: "9" }]);
+    expect([again.opened, again.closed]).toEqual([[], []]);
+    expect(at.shown()).toMatchObject([{ startedAt: SECOND, handle: "9" }]);
+    at.restart();
+    at.seats([{ ...cy, handle: "9" }]);
+    expect(at.shown()).toMatchObject([{ startedAt: SECOND }]);
+  });
+
+  test("is the first where no reading says otherwise", () => {
+    const unread = site("Europe/Berlin", SECOND + MINUTE);
+    expect(unread.seats([cy]).opened).toMatchObject([{ startedAt: FIRST }]);
+    const early = site("Europe/Berlin", FIRST - MINUTE);
+    early.seats([]);
+    expect(early.seats([cy], {}, 2 * MINUTE).opened).toMatchObject([{ startedAt: FIRST }]);
+    // Taken from its user and taken again at once it keeps its start: the second one is still to come.
+    early.seats([]);
+    expect(early.seats([cy]).opened).toMatchObject([{ startedAt: FIRST }]);
+  });
 });
 
 describe("a clock that is set back", () => {
