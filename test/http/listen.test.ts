@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Listening, listen } from "../../src/http/listen.ts";
+import { until } from "../e2e/harness.ts";
 import { type Bench, bench, picture, REFUSED } from "./make.ts";
 
 let at: Bench;
@@ -14,16 +15,16 @@ beforeAll(() => {
 afterAll(() => listening.stop(1000));
 
 /** What comes back for these bytes, as they are: for requests that no client would send. */
-async function raw(text: string): Promise<string> {
+async function raw(text: string, whole = /\r\n\r\n.*\}$/s, port = listening.port): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let got = "";
   const socket = await Bun.connect({
     hostname: "127.0.0.1",
-    port: listening.port,
+    port,
     socket: {
       data(_, data) {
         got += new TextDecoder().decode(data);
-        if (/\r\n\r\n.*\}$/s.test(got)) resolve(got);
+        if (whole.test(got)) resolve(got);
       },
       close: () => resolve(got),
       end: () => resolve(got),
@@ -164,6 +165,30 @@ describe("over a real port", () => {
     expect(await raw(`GET /api/ping HTTP/1.1\r\nHost: x\r\n${many}\r\n`)).toStartWith("HTTP/1.1 200");
     const long = "a".repeat(15_000);
     expect(await raw(`GET /api/ping?x=${long} HTTP/1.1\r\nHost: x\r\n\r\n`)).toStartWith("HTTP/1.1 200");
+  });
+
+  test.each([
+    ["a length", "Content-Length: 500\r\n\r\n{"],
+    ["chunks", 'Transfer-Encoding: chunked\r\n\r\n5\r\n{"nam'],
+  ])("a client that goes away in the middle of a body with %s is no error of ours", async (_, rest) => {
+    at.logged.length = 0;
+    const usedBefore = at.deps.keys.list().find(({ role }) => role === "admin")?.lastUsedAt;
+    at.now++;
+    const socket = await Bun.connect({ hostname: "127.0.0.1", port: listening.port, socket: { data() {} } });
+    socket.write(
+      `POST /api/keys HTTP/1.1\r\nHost: x\r\nX-API-Key: ${at.keys.admin}\r\nContent-Type: application/json\r\n${rest}`,
+    );
+    const began = () => at.deps.keys.list().find(({ role }) => role === "admin")?.lastUsedAt !== usedBefore;
+    await until("the key is looked at", () => began() || undefined);
+    socket.terminate();
+    await until(
+      "the end is logged",
+      () => at.logged.some(({ message }) => message === "Request") || undefined,
+    );
+    expect(at.logged.map(({ level, message, fields }) => [level, message, fields.status])).toEqual([
+      ["debug", "The client went away before its answer", undefined],
+      ["debug", "Request", 499],
+    ]);
   });
 
   test("a short Host is as good as any", async () => {
