@@ -160,6 +160,25 @@ describe("over a real port", () => {
     else expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^{]*\r\n\r\n$`));
   });
 
+  test("requests behind one that is answered at once are answered in order", async () => {
+    const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    const answer = await raw(ask("/api/ping") + ask("/api/licenses") + ask("/api/nowhere"), /404.*\}$/s);
+    const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+    expect(statuses).toEqual(["200", "401", "404"]);
+  });
+
+  /** Bun does it; the head of the OpenAPI document tells of it. */
+  test("a request behind one whose answer is still made closes the connection", async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const { collector } = bench().deps;
+    const site = bench({ collector: { ...collector, rescan: () => held.then(() => []) } });
+    const door = listen(site.app, { host: "127.0.0.1", port: 0 });
+    const slow = `POST /api/licenses/rescan HTTP/1.1\r\nHost: x\r\nX-API-Key: ${site.keys.admin}\r\nContent-Length: 0\r\n\r\n`;
+    expect(await raw(`${slow}GET /api/ping HTTP/1.1\r\nHost: x\r\n\r\n`, undefined, door.port)).toBe("");
+    release();
+    await door.stop(1000);
+  });
+
   test("up to that, headers and URLs may be long", async () => {
     const many = "A: b\r\n".repeat(190);
     expect(await raw(`GET /api/ping HTTP/1.1\r\nHost: x\r\n${many}\r\n`)).toStartWith("HTTP/1.1 200");
