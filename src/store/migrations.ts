@@ -13,6 +13,7 @@ import longSessions from "./migrations/0012-long-sessions.sql" with { type: "tex
 import unparsedAndDisk from "./migrations/0013-unparsed-and-disk.sql" with { type: "text" };
 import sumsOfDays from "./migrations/0014-sums-of-days.sql" with { type: "text" };
 import importedFeatures from "./migrations/0015-imported-features.sql" with { type: "text" };
+import indexOfLogWords from "./migrations/0016-index-of-log-words.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
 export interface Migration {
@@ -38,4 +39,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0013-unparsed-and-disk", sql: unparsedAndDisk },
   { name: "0014-sums-of-days", sql: sumsOfDays },
   { name: "0015-imported-features", sql: importedFeatures },
+  { name: "0016-index-of-log-words", sql: indexOfLogWords },
 ];
