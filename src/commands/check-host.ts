@@ -4,6 +4,7 @@ import { createReachability, type MemberAddress } from "../collector/reachabilit
 import type { Config } from "../config/config.ts";
 import { credentialOfPath } from "../config/credentials.ts";
 import type { Environment } from "../config/environment.ts";
+import { secretFiles } from "../config/guarded-files.ts";
 import { codeOf } from "../domain/error-code.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { certificateWarning, readTls } from "../http/tls.ts";
@@ -41,21 +42,12 @@ function checkCertificate({ tls }: Config["http"], environment: Environment, rep
 }
 
 /** Files that the config names and the daemon will read. */
-function checkFiles(
-  { servers, notifications, remoteWrite }: Config,
-  environment: Environment,
-  report: Report,
-): void {
-  const named: [string, string | null | undefined][] = [
-    ...servers.map(({ id, logFile }): [string, string | null] => [`${id}: log_file`, logFile]),
-    ...notifications.map((each, index): [string, string | null] => [
-      `notifications[${index}].secret_file`,
-      each.type === "command" ? null : each.secretFile,
-    ]),
-    ["export.remote_write.token_file", remoteWrite?.tokenFile],
-  ];
-  for (const [what, file] of named) {
-    if (file === null || file === undefined || credentialOfPath(file, environment) !== null) continue;
+function checkFiles(config: Config, environment: Environment, report: Report): void {
+  const logs = config.servers.flatMap(({ id, logFile }) =>
+    logFile === null ? [] : [[`${id}: log_file`, logFile] as const],
+  );
+  for (const [what, file] of [...logs, ...secretFiles(config)]) {
+    if (credentialOfPath(file, environment) !== null) continue;
     try {
       accessSync(file, constants.R_OK);
       report.fine(what, "can be read");

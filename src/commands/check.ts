@@ -45,11 +45,13 @@ Examples:
           await checkNames(config, report);
           const { checkHost } = await import("./check-host.ts");
           await checkHost(config, io.env, report);
+          const { checkExposed } = await import("./check-exposed.ts");
+          await checkExposed(config, file, io.env, report);
           const { checkExport } = await import("./check-export.ts");
           await checkExport(config, report);
           if (options.poll) {
             const { checkPolls } = await import("./check-polls.ts");
-            await checkPolls(config, io.env, report);
+            await checkPolls(config, io.env, io.now(), report);
           }
           const { checkAges } = await import("./check-ages.ts");
           await checkAges(config, io.now(), report);
@@ -88,6 +90,8 @@ async function checkConfigOnly(command: Command, io: CommandIo): Promise<void> {
 async function tryAlerts(days: number, command: Command, io: CommandIo): Promise<void> {
   const found = await readConfig(command, io);
   if (found === null) return;
+  if (found.config.servers.length === 0)
+    return fail(io, "the config names no server: there is nothing that a rule could have told of");
   const { checkAlerts } = await import("./check-alerts.ts");
   const { StoreError } = await import("../store/store-error.ts");
   try {

@@ -11,7 +11,9 @@ interface ExportOptions {
   readonly start?: string;
   readonly end?: string;
   readonly server?: readonly string[];
+  readonly daemon?: readonly string[];
   readonly feature?: readonly string[];
+  readonly bom?: true;
   readonly output?: string;
 }
 
@@ -27,7 +29,9 @@ export function registerExport(program: Command, io: CommandIo): void {
     .option("--start <time>", "only from this time on, ISO 8601 or epoch ms")
     .option("--end <time>", "only before this time; a bare date takes in its day")
     .option("--server <id>", "only of this server; may be repeated", again)
+    .option("--daemon <name>", "only of this daemon; may be repeated", again)
     .option("--feature <name>", "only of this feature; may be repeated", again)
+    .option("--bom", "begin CSV with a byte-order mark, which Excel needs to read it as UTF-8")
     .option("-o, --output <file>", "write to a file (default: stdout)")
     .addHelpText(
       "after",
@@ -39,32 +43,34 @@ Examples:
   licmond export samples --server eda --feature solver --format json | jq '.[].used'`,
     )
     .action(async (wanted: ExportTable, options: ExportOptions, command: Command) => {
-      const { feature, server, output } = options;
+      const { feature, daemon, server, output } = options;
       const usage = (message: string) => command.error(`error: ${message}`, { exitCode: EXIT_USAGE });
-      const { parseTime } = await import("../http/query-time.ts");
+      const { parseTime, TIME_FORM } = await import("../http/query-time.ts");
       const instant = (name: string, text: string | undefined, wholeDay: boolean): number | null => {
         if (text === undefined) return null;
-        const time = parseTime(text);
+        const time = parseTime(text, io.now());
         if (time !== null) return time.bareDate && wholeDay ? time.at + DAY_MS : time.at;
-        return usage(`--${name} takes a time in ISO 8601 (2026-01-31T08:15:00Z) or epoch milliseconds`);
+        return usage(`--${name} takes ${TIME_FORM}`);
       };
       const start = instant("start", options.start, false);
       const end = instant("end", options.end, true);
       if (start !== null && end !== null && start >= end) return usage("--start must lie before --end");
-      if (wanted === "logs" && feature !== undefined) return usage("--feature goes with no log line");
+      if (wanted === "logs" && (feature ?? daemon) !== undefined)
+        return usage("--feature and --daemon go with no log line");
       const found = await readConfig(command, io);
       if (found === null) return;
       const { runExport } = await import("./run-export.ts");
       const { StoreError } = await import("../store/store-error.ts");
       try {
         await runExport(io, {
-          ...{ table: wanted, format: options.format, output: output ?? null },
+          ...{ table: wanted, format: options.format, bom: options.bom === true, output: output ?? null },
           directory: found.config.storage.directory,
           query: {
             now: io.now(),
             intervals: Object.fromEntries(found.config.servers.map(({ id, intervalMs }) => [id, intervalMs])),
             ...{ start, end },
             servers: server ?? null,
+            daemons: daemon ?? null,
             features: feature ?? null,
           },
         });

@@ -1,6 +1,7 @@
 import { closeSync, createReadStream, fstatSync, openSync, readSync } from "node:fs";
 import { createGunzip } from "node:zlib";
 import { createFirstDay } from "../managers/flexnet/debug-log/first-day.ts";
+import { createHeadReader } from "../managers/flexnet/debug-log/head.ts";
 import { createLineCutter, natureOf } from "../managers/flexnet/debug-log/lines.ts";
 import { createDebugLogReader } from "../managers/flexnet/debug-log/reader.ts";
 
@@ -73,17 +74,27 @@ async function* unpacked(path: string, onRead?: (bytes: number) => void): AsyncG
   }
 }
 
-/** What is wrong with a log, in words for an administrator; null when it can be read. */
-export async function problemOf(source: LogSource, zone: string): Promise<string | null> {
+/** What is wrong with a log, in words for an administrator; null when it can be read. Reads to the first time in it. */
+export async function problemOf(source: LogSource): Promise<string | null> {
+  const cutter = createLineCutter();
+  const head = createHeadReader();
+  let recognised = false;
+  const line = (text: string) => {
+    recognised ||= head.read(text);
+  };
   for await (const piece of source.pieces()) {
     const nature = natureOf(piece);
     if (nature === "binary")
       return `${source.name} is no text: it may be packed (only gzip is read), or an encrypted report log, which only the vendor's tools can read. Give the debug log`;
     if (nature === "utf-16")
       return `${source.name} is UTF-16 text: convert it first (iconv -f utf-16 -t utf-8)`;
-    if ((await firstTime(source, zone)) !== null) return null;
+    cutter.feed(piece, line);
+    if (recognised) return null;
   }
-  return `${source.name} is no FlexNet debug log: no line of it begins with a time and a daemon`;
+  cutter.finish(line);
+  return recognised
+    ? null
+    : `${source.name} is no FlexNet debug log: no line of it begins with a time and a daemon`;
 }
 
 /** The day of a log's first line, in days since 1970-01-01; `inferred` when no line prints a date. */
@@ -115,7 +126,7 @@ export async function inOrder(
   return timed.sort((a, b) => (a.firstAt ?? 0) - (b.firstAt ?? 0));
 }
 
-/** Time of the first line with a time, epoch ms; null when there is none in the first pieces. */
+/** Time of the first line with a time, epoch ms; null when there is none. */
 async function firstTime(source: LogSource, zone: string): Promise<number | null> {
   const { day } = await firstDay(source, zone);
   const reader = createDebugLogReader({
@@ -125,8 +136,8 @@ async function firstTime(source: LogSource, zone: string): Promise<number | null
   const cutter = createLineCutter();
   for await (const piece of source.pieces()) {
     cutter.feed(piece, reader.line);
-    if (reader.firstAt === null) cutter.finish(reader.line);
-    if (reader.firstAt !== null || reader.counts.lines > 1000) break;
+    if (reader.firstAt !== null) return reader.firstAt;
   }
+  cutter.finish(reader.line);
   return reader.firstAt;
 }

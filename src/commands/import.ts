@@ -45,7 +45,7 @@ Examples:
       if (server.manager !== "flexnet")
         return usage(`"${server.id}" is no FlexNet server: only their debug logs can be read`);
       const logZone = options.timezone ?? server.timezone;
-      const opened = await openSources(files, logZone, found.config.storage.directory, io);
+      const opened = await openSources(files, found.config.storage.directory, io);
       if (opened === null) return;
       const { sources } = opened;
 
@@ -85,7 +85,6 @@ Examples:
 /** Every log, checked before the first is stored; null when one cannot be read. */
 async function openSources(
   files: readonly string[],
-  logZone: string,
   storage: string,
   io: CommandIo,
 ): Promise<{ readonly sources: readonly LogSource[]; close(): void } | null> {
@@ -106,7 +105,7 @@ async function openSources(
   for (const file of files.length === 0 ? ["-"] : files) {
     try {
       const source = file === "-" ? await ofStdin() : fileSource(file);
-      const problem = await problemOf(source, logZone);
+      const problem = await problemOf(source);
       if (problem === null) sources.push(source);
       else {
         bad = true;

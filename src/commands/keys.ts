@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../domain/duration.ts";
-import type { NewKey } from "../domain/keys.ts";
+import type { KeyRecord, NewKey } from "../domain/keys.ts";
 import { ROLES, type Role } from "../domain/words.ts";
+import type { Keys } from "../store/keys.ts";
 import { readConfig, withConfigOption } from "./config-option.ts";
 import { type CommandIo, EXIT_USAGE, fail } from "./io.ts";
 
@@ -73,9 +74,13 @@ function registerList(keys: Command, io: CommandIo): void {
     .addHelpText("after", "\nExample:\n  licmond keys list")
     .action(async ({ json }: { json?: true }, command: Command) => {
       const { printKeys, printKeyRecords } = await import("./keys-output.ts");
-      await withKeys(command, io, (repository) => {
-        io.out((json ? printKeyRecords : printKeys)(repository.list()));
-      });
+      const tell = (keys: readonly KeyRecord[]) => io.out((json ? printKeyRecords : printKeys)(keys));
+      await withKeys(
+        command,
+        io,
+        (repository) => tell(repository.list()),
+        () => tell([]),
+      );
     });
 }
 
@@ -85,23 +90,31 @@ function registerRevoke(keys: Command, io: CommandIo): void {
     .argument("<id or name>", "as `licmond keys list` shows it")
     .addHelpText("after", "\nExample:\n  licmond keys revoke wall")
     .action(async (named: string, _options: unknown, command: Command) => {
-      await withKeys(command, io, (repository) => {
+      const unknown = () => fail(io, `there is no key "${named}"; \`licmond keys list\` shows them`);
+      const revoke = (repository: Keys) => {
         const key = repository.find(named);
-        if (key === null) return fail(io, `there is no key "${named}"; \`licmond keys list\` shows them`);
+        if (key === null) return unknown();
         if (repository.revoke(key.id) === "gone") return fail(io, `the key "${named}" was revoked before`);
         io.err(`The key ${key.id} (${key.name}) is revoked.\n`);
-      });
+      };
+      await withKeys(command, io, revoke, unknown);
     });
 }
 
-/** Opens the keys of the configured storage directory, beside a daemon if there is one. */
+/**
+ * Opens the keys of the configured storage directory, beside a daemon if there is one. `withoutAny` is done instead where
+ * nothing is stored yet: who only looks makes no database.
+ */
 async function withKeys(
   command: Command,
   io: CommandIo,
-  work: (keys: import("../store/keys.ts").Keys) => void,
+  work: (keys: Keys) => void,
+  withoutAny?: () => void,
 ): Promise<void> {
   const found = await readConfig(command, io);
   if (found === null) return;
+  const { isEmptyStorage } = await import("../store/inspect.ts");
+  if (withoutAny !== undefined && isEmptyStorage(found.config.storage.directory)) return withoutAny();
   const { openStore } = await import("../store/open.ts");
   const { createKeys } = await import("../store/keys.ts");
   const { StoreError } = await import("../store/store-error.ts");

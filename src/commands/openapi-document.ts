@@ -20,7 +20,7 @@ function nothingBehind(build: BuildInfo): HttpDeps {
     settings: none,
     live: { snapshot: none },
     execute: { enabled: false, find: none, plan: none, run: none },
-    pseudonyms: { user: none, host: none, display: none },
+    pseudonyms: { user: none, host: none, session: none },
     collector: { rescan: none, status: none, raw: none },
     keys: { verify: none, touch: none, count: none, create: none, list: none, get: none, revoke: none },
     quotas: { take: none },

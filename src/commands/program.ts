@@ -1,4 +1,4 @@
-import { Command, CommanderError } from "commander";
+import { type AddHelpTextContext, Command, CommanderError } from "commander";
 import { registerBackup } from "./backup.ts";
 import { registerCheck } from "./check.ts";
 import { withConfigOption } from "./config-option.ts";
@@ -30,6 +30,9 @@ export function createProgram(io: CommandIo): Command {
     .usage("[options] <command>")
     .version(io.build.version, "-V, --version", "print version and commit")
     .enablePositionalOptions()
+    // With their options and arguments the names leave less room to the descriptions than is wrapped.
+    .configureHelp({ subcommandTerm: (command) => command.name() })
+    .addHelpText("beforeAll", refuseUnknown)
     .exitOverride()
     .configureOutput({
       writeOut: io.out,
@@ -41,10 +44,11 @@ export function createProgram(io: CommandIo): Command {
       "after",
       `
 Start here:
-  licmond demo                    the whole daemon on simulated license servers
-  sudo ./licmond install          a service of this host, with a commented config to fill in
-  sudo licmond check              what is still wrong with it
-  licmond serve                   the daemon in the foreground (licmond init writes a config alone)
+  licmond demo              the whole daemon on simulated license servers
+  sudo ./licmond install    a service of this host, with a config to fill in
+  sudo licmond check        what is still wrong with it
+  licmond serve             the daemon in the foreground (licmond init writes
+                            a config alone)
 
 Exit codes: 0 ok, 1 failure, 2 usage.`,
     );
@@ -67,6 +71,14 @@ Exit codes: 0 ok, 1 failure, 2 usage.`,
   registerOpenapi(program, io);
   registerVersion(program, io);
   return program;
+}
+
+/** `licmond nosuch --help`: commander would print the help of the whole, as if that were what was asked for. */
+function refuseUnknown({ command }: AddHelpTextContext): string {
+  const name = command.args.find((word) => !word.startsWith("-"));
+  const known = ["help", ...command.commands.map((each) => each.name())];
+  if (name === undefined || command.commands.length === 0 || known.includes(name)) return "";
+  return command.error(`error: unknown command '${name}'`, { exitCode: EXIT_USAGE });
 }
 
 /** Runs a command line (without the program's own name). Never throws; the outcome is in `io.exitCode`. */

@@ -11,6 +11,8 @@ import { createProgress } from "./progress.ts";
 export interface WantedExport {
   readonly table: ExportTable;
   readonly format: "csv" | "json";
+  /** CSV begins with a byte-order mark. */
+  readonly bom: boolean;
   /** Path; null = stdout. */
   readonly output: string | null;
   readonly directory: string;
@@ -19,10 +21,10 @@ export interface WantedExport {
 
 /** Writes a table piece by piece. Throws StoreError, or the error of the file system. */
 export function runExport(io: CommandIo, wanted: WantedExport): Promise<void> {
-  const { table, format, output: path, directory, query } = wanted;
+  const { table, format, bom, output: path, directory, query } = wanted;
   return withDatabase(directory, async (sqlite) => {
     const { record, slices } = createExport(sqlite, table, query);
-    const writer = format === "csv" ? csvWriter(record) : jsonWriter();
+    const writer = format === "csv" ? csvWriter(record, bom) : jsonWriter();
     const output: Output = path === null ? standardOutput(io) : await fileOutput(path);
     // Where rows and bar would share a terminal, the rows stand alone.
     const bar = path !== null || !io.terminal.out ? createProgress(`Exporting ${table}`, io) : null;
@@ -50,9 +52,9 @@ interface Writer {
   tail(): string;
 }
 
-function csvWriter(schema: Schema): Writer {
+function csvWriter(schema: Schema, bom: boolean): Writer {
   const columns = columnsOf(schema);
-  return { head: csvHeading(columns), rows: (rows) => csvRows(rows, columns), tail: () => "" };
+  return { head: csvHeading(columns, bom), rows: (rows) => csvRows(rows, columns), tail: () => "" };
 }
 
 /** An array with a row a line. */

@@ -52,7 +52,7 @@ async function serve(
     const { host, port, activeKeys } = await daemon.start();
     started.resolve();
     const { startHints } = await import("./start-hints.ts");
-    startHints(daemon.log, { config, file, host, port, activeKeys });
+    startHints(daemon.log, { config, file, host, port, activeKeys, environment: io.env });
     const signal = await ended.promise;
     daemon.log("system").info("A signal asks licmond to end", { signal });
     const deadline = setTimeout(() => {

@@ -60,7 +60,7 @@ function isMissing(path: string): boolean {
 function unreadable(file: string, code: unknown, error: unknown): Interpreted {
   if (code === "ENOENT")
     return problem(file, "there is no such file; `licmond init` with the same --config writes one");
-  if (code === "EACCES") return problem(file, "this user may not read it");
+  if (code === "EACCES") return problem(file, "this user may not read it; use sudo");
   if (code === "EISDIR") return problem(file, "is a directory, not a file");
   return problem(file, `cannot be read: ${error instanceof Error ? error.message : String(error)}`);
 }

@@ -34,7 +34,7 @@ export function createHostRoom(directory: string, clock: Clock): HostRoom {
 export function sampleReader(
   host: HostRoom,
   snapshot: () => Snapshot,
-): () => Omit<MetricsEvent, "type" | "timestamp"> {
+): () => Omit<MetricsEvent, "type" | "id" | "timestamp"> {
   let version = -1;
   let licenses: NonNullable<MetricsEvent["licenses"]> = { total: null, used: null, utilization: null };
   return () => {

@@ -11,7 +11,7 @@ import type { DataState } from "./words.ts";
  * | --- | --- | --- |
  * | a block whose lines add up (or to which the check does not apply) | `ok` | as read |
  * | a block with more lines than seats in use | `ok`, `shared` | as read |
- * | a block with too few lines, or cut by the end of the text | `partial` | as read |
+ * | a block with too few lines, with one that no rule knew, or cut by the end of the text | `partial` | as read |
  * | an error of the tool for the feature | `failed` | null |
  * | an error while its daemon is not up; or nothing at all (see `apply-poll.ts`) | `stale` | the last good ones |
  * | the same, and never read before | `failed` | null |

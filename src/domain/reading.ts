@@ -22,6 +22,8 @@ export interface Reading {
   readonly unparsed: readonly UnparsedLine[];
   /** The text ended inside a block (or, by the manager's own marks, before its end). */
   readonly cut: boolean;
+  /** A line that stands in no feature's block was not understood; what it said is missing, of whichever part. */
+  readonly stray?: true;
   /** At least one line was understood as this manager's; false means LICENSE_PARSE_ERROR. */
   readonly recognised: boolean;
 }
@@ -92,7 +94,7 @@ export interface FeatureReading {
   readonly reserved?: number | null;
   /** The manager's own consistency check of this block, see `ConsistencyCheck`. */
   readonly consistency: Consistency;
-  /** The text ended inside this block. */
+  /** The text ended inside this block, or a line of it was not understood. */
   readonly cut: boolean;
   /** Known from a license file alone (the table of `lmstat -i`): no server was asked for its use. */
   readonly fromFile?: true;
@@ -159,7 +161,8 @@ export const RESERVATION_TYPES = [
   "internet",
   "project",
 ] as const;
-export type ReservationType = (typeof RESERVATION_TYPES)[number];
+/** `other`: the name begins with the tool's own word for the type. */
+export type ReservationType = (typeof RESERVATION_TYPES)[number] | "other";
 
 export interface ReservationReading {
   readonly type: ReservationType;

@@ -169,6 +169,7 @@ export interface HealthChecks {
   readonly database: HealthCheck;
   readonly collector: HealthCheck;
   readonly disk: HealthCheck;
+  readonly clock: HealthCheck;
 }
 
 export interface HostPort {
@@ -221,6 +222,7 @@ export interface DaemonPort {
 
 export interface DaemonStatus {
   readonly startedAt: number;
+  readonly uptimeSeconds: number;
   /** Path of the config file; null when the defaults run. */
   readonly configFile: string | null;
   readonly lastReload: {

@@ -5,6 +5,7 @@ import { createMarks } from "./event-marks.ts";
 import { createLogCounts } from "./log-counts.ts";
 import type { Store } from "./open.ts";
 import { eventHoles, events } from "./schema.ts";
+import { createToldBefore, type EventCondition } from "./told-before.ts";
 
 /** A stored event as it is read back: encoded, with what streams filter by. */
 export interface EventRow {
@@ -124,34 +125,42 @@ export function createEvents(store: Store): Events {
   };
 }
 
-/** Deletes stored events of other types than `log` up to an id, in one step; answers how many. */
-export function deleteEventsThrough(store: Store, id: number, limit: number): number {
+/** Deletes stored events of other types than `log` that are too old, in steps of so many rows. */
+export function createEventRetention(
+  store: Store,
+  limit: number,
+): { step(before: number, now: number): number } {
   const { db, sqlite } = store;
-  return store.transaction(() => {
-    const ids = oldestIds(sqlite, "type", DOMAIN_EVENTS, id + 1, limit);
-    const last = ids.at(-1);
-    if (last === undefined) return 0;
-    db.delete(events).where(inArray(events.id, ids)).run();
-    createMarks(store).raise("deleted_events", last);
-    return ids.length;
-  });
+  const marks = createMarks(store);
+  const told = createToldBefore(store, "type <> 'log'");
+  return {
+    step: (before, now) =>
+      store.transaction(() => {
+        const ids = oldestIds(sqlite, "type", DOMAIN_EVENTS, told(before, now), limit);
+        const last = ids.at(-1);
+        if (last === undefined) return 0;
+        db.delete(events).where(inArray(events.id, ids)).run();
+        marks.raise("deleted_events", last);
+        return ids.length;
+      }),
+  };
 }
 
 /**
- * Ids of the oldest events below an id, ascending, of some types or some sources: each is looked up in its own part of
- * an index, so that no step of deleting passes by what stays.
+ * Ids of the oldest events of some types or some sources, ascending: each is looked up in its own part of an index, so
+ * that no step of deleting passes by what stays.
  */
 export function oldestIds(
   sqlite: Database,
   column: "type" | "source",
   values: readonly string[],
-  before: number,
+  condition: EventCondition,
   limit: number,
 ): number[] {
-  const each = sqlite.query<{ id: number }, [string, number, number]>(
-    `SELECT id FROM events WHERE ${column} = ? AND id < ? ORDER BY id LIMIT ?`,
+  const each = sqlite.query<{ id: number }, (string | number)[]>(
+    `SELECT id FROM events WHERE ${column} = ? AND ${condition.where} ORDER BY id LIMIT ?`,
   );
-  const ids = values.flatMap((value) => each.all(value, before, limit).map(({ id }) => id));
+  const ids = values.flatMap((value) => each.all(value, ...condition.values, limit).map(({ id }) => id));
   return ids.sort((a, b) => a - b).slice(0, limit);
 }
 

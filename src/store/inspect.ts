@@ -5,6 +5,8 @@ import { refuseStrange } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { asStoreError, corrupt, errorCode, notWritable } from "./store-error.ts";
 
+const DATABASE = "licmond.db";
+
 /** Layout of the header: https://sqlite.org/fileformat2.html#the_database_header, numbers are big-endian. */
 const HEADER_BYTES = 100;
 const MAGIC = "SQLite format 3\0";
@@ -25,7 +27,7 @@ export interface DatabaseVersions {
  * Throws StoreError as `openStore` would.
  */
 export function inspectDatabase(directory: string): DatabaseVersions | null {
-  const path = join(directory, "licmond.db");
+  const path = join(directory, DATABASE);
   const header = readHeader(path);
   if (header === null) return null;
   if (header.length < HEADER_BYTES || header.toString("latin1", 0, MAGIC.length) !== MAGIC) {
@@ -39,6 +41,18 @@ export function inspectDatabase(directory: string): DatabaseVersions | null {
   refuseStrange(marks, path, MIGRATIONS);
   const isCurrent = fileSize(`${path}-wal`) === 0;
   return { schema: isCurrent ? marks.version : null, current: MIGRATIONS.length };
+}
+
+/** True where certainly neither a database lies nor the side copy out of which its keys would come back. */
+export function isEmptyStorage(directory: string): boolean {
+  return [DATABASE, `${DATABASE}.vital`].every((name) => {
+    try {
+      return statSync(join(directory, name), { throwIfNoEntry: false }) === undefined;
+    } catch {
+      // Opening it in earnest tells what is wrong.
+      return false;
+    }
+  });
 }
 
 function readHeader(path: string): Buffer | null {

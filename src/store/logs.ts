@@ -6,6 +6,7 @@ import { createLogCounts } from "./log-counts.ts";
 import { createLogIndex } from "./log-words.ts";
 import type { Store } from "./open.ts";
 import { events } from "./schema.ts";
+import { createToldBefore, type EventCondition } from "./told-before.ts";
 
 /** Lines deleted in one transaction: a few milliseconds. */
 const STEP_ROWS = 100;
@@ -25,6 +26,7 @@ export interface Logs {
   clearStep(before: number | null, after: number, through: number): ClearedStep;
   /** Deletes one step of what is too old, or too much. Answers how many; 0 = done. */
   retainStep(keep: {
+    readonly now: number;
     readonly logsBefore: number;
     readonly auditBefore: number;
     readonly maxBytes: number;
@@ -38,6 +40,8 @@ export function createLogs(store: Store): Logs {
   const marks = createMarks(store);
   const counts = createLogCounts(store);
   const index = createLogIndex(store);
+  const told = createToldBefore(store, `type = 'log' AND source <> '${AUDIT}'`);
+  const auditTold = createToldBefore(store, `type = 'log' AND source = '${AUDIT}'`);
   const stepOf = sqlite.query<{ id: number; at: number; source: string | null }, [number, number]>(
     `SELECT id, at, source FROM events WHERE type = 'log' AND id > ? AND id <= ? ORDER BY id LIMIT ${STEP_ROWS}`,
   );
@@ -55,8 +59,8 @@ export function createLogs(store: Store): Logs {
     return ids.length;
   }
 
-  const removeOldest = (sources: readonly LogSource[], before: number): number =>
-    store.transaction(() => remove(oldestIds(sqlite, "source", sources, before, STEP_ROWS)));
+  const removeOldest = (sources: readonly LogSource[], condition: EventCondition): number =>
+    store.transaction(() => remove(oldestIds(sqlite, "source", sources, condition, STEP_ROWS)));
 
   return {
     clearStep: (before, after, through) =>
@@ -65,13 +69,14 @@ export function createLogs(store: Store): Logs {
         const doomed = lines.filter(({ at, source }) => source !== AUDIT && (before === null || at < before));
         return { cleared: remove(doomed.map(({ id }) => id)), last: lines.at(-1)?.id ?? null };
       }),
-    retainStep({ logsBefore, auditBefore, maxBytes }) {
+    retainStep({ now, logsBefore, auditBefore, maxBytes }) {
       if (marks.get("log_bytes") > maxBytes) {
-        const tooMuch = removeOldest(NOT_AUDIT, Number.MAX_SAFE_INTEGER);
+        const tooMuch = removeOldest(NOT_AUDIT, { where: "true", values: [] });
         if (tooMuch > 0) return tooMuch;
       }
-      // A line's time never exceeds its id.
-      return removeOldest(NOT_AUDIT, logsBefore) || removeOldest([AUDIT], auditBefore);
+      return (
+        removeOldest(NOT_AUDIT, told(logsBefore, now)) || removeOldest([AUDIT], auditTold(auditBefore, now))
+      );
     },
     indexStep: index.step,
   };

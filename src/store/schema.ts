@@ -70,6 +70,7 @@ export const events = sqliteTable(
   (table) => [
     index("events_by_level").on(table.level, table.id).where(sql`${table.level} IN ('warn', 'error')`),
     index("events_by_source").on(table.source, table.id).where(isNotNull(table.source)),
+    index("events_behind").on(table.at).where(sql`${table.at} < ${table.id}`),
     index("events_by_server").on(table.server, table.id).where(isNotNull(table.server)),
     index("events_by_type").on(table.type, table.id),
   ],

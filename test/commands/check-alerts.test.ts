@@ -34,6 +34,14 @@ async function leave(place: Place, used: readonly number[], unparsed: readonly n
   store.close();
 }
 
+test("a config without servers: nothing could have been told, and no table of nevers says otherwise", async () => {
+  await using place = await createPlace();
+  expect(await run(["check", "--alerts", "--config", place.config])).toMatchObject({
+    ...{ exitCode: 1, out: "" },
+    err: expect.stringContaining("the config names no server"),
+  });
+});
+
 test("says how often each rule would have fired, and whom it would have told", async () => {
   await using place = await createPlace();
   await leave(place, [1, 9, 9, 1, 1, 1, 10, 10, 1, 1, 1]);
@@ -113,6 +121,7 @@ test("a history of before they were kept says from when on they can be told", as
 
 test("without a database, and with days that are none", async () => {
   await using place = await createPlace();
+  await place.write('[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@lic1"\n');
   const none = await run(["check", "--alerts", "--config", place.config]);
   expect([none.exitCode, none.err]).toEqual([1, expect.stringContaining("There is no database")]);
   expect((await run(["check", "--alerts", "--days", "x", "--config", place.config])).exitCode).toBe(2);

@@ -32,12 +32,37 @@ describe("each server is asked once, as the daemon will", () => {
     expect(exitCode).toBe(0);
   });
 
-  test("one that says something else is a warning: the server may be down for now", async () => {
+  test("one that does not answer as it should is a problem", async () => {
     await using place = await createPlace();
     await withTool(place, "what?\n");
     const { exitCode, out } = await check(place);
-    expect(out).toContain("warning  eda: poll: LICENSE_PARSE_ERROR: ");
+    expect(out).toContain("PROBLEM  eda: poll: LICENSE_PARSE_ERROR: ");
+    expect(out).toContain("fix: see what its tool says: `licmond probe eda --raw`\n");
+    expect(out).toEndWith("1 problem.\n");
+    expect(exitCode).toBe(1);
+  });
+
+  test("one that answers that its daemon is down is a problem, too", async () => {
+    await using place = await createPlace();
+    const down = lmstat({}).replace(/^(\s*\w+): UP v.*$/m, "$1: DOWN");
+    await withTool(place, down, 'timezone = "UTC"\n');
+    const { exitCode, out } = await check(place);
+    expect(out).toMatch(/PROBLEM {2}eda: poll: it answers, and is down: \w+ is down\n/);
+    expect(exitCode).toBe(1);
+  });
+
+  test("a maintenance window covers it, for as long as it is open", async () => {
+    await using place = await createPlace();
+    const window = (start: number) =>
+      `[[maintenance]]\nservers = ["e*"]\nstart = "${new Date(start).toISOString()}"\nduration = "1h"\n`;
+    await withTool(place, "what?\n", window(Date.now() - 60_000));
+    const { exitCode, out } = await check(place);
+    expect(out).toMatch(
+      /warning {2}eda: poll: LICENSE_PARSE_ERROR: .* \(a maintenance window covers it now\)\n/,
+    );
     expect(exitCode).toBe(0);
+    await withTool(place, "what?\n", window(Date.now() - 2 * 3_600_000));
+    expect((await check(place)).exitCode).toBe(1);
   });
 
   test("a disabled one is not asked, nor any with --no-poll", async () => {
@@ -59,15 +84,12 @@ test("servers that do not answer do not add up: what was not asked is named", as
   await place.write(["one", "two", "three"].map(server).join(""));
   const loaded = loadConfig(place.config, {});
   if (!loaded.ok) throw new Error("the config is refused");
-  const warned: string[] = [];
-  const report = {
-    fine() {},
-    problem() {},
-    warning: (what: string, message: string) => void warned.push(`${what}: ${message}`),
-  };
+  const told: string[] = [];
+  const tell = (what: string, message: string) => void told.push(`${what}: ${message}`);
+  const report = { fine() {}, problem: tell, warning: tell };
   const limits = { atOnce: 1, beginWithinMs: 100 };
-  await checkPolls(loaded.config, { PATH: process.env.PATH ?? "" }, report, limits);
-  expect(warned).toEqual([
+  await checkPolls(loaded.config, { PATH: process.env.PATH ?? "" }, Date.now(), report, limits);
+  expect(told).toEqual([
     expect.stringMatching(/^one: poll: /),
     expect.stringMatching(/^poll: not asked, .*: two, three \(/),
   ]);

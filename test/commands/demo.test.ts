@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 import { registerDemo } from "../../src/commands/demo.ts";
-import { demoConfig, ownProgram } from "../../src/commands/demo-config.ts";
+import { demoSite, ownProgram } from "../../src/commands/demo-site.ts";
 import type { Config } from "../../src/config/config.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { managerOf } from "../../src/managers/registry.ts";
-import { simulate } from "../../src/simulator/simulate.ts";
+import { simulate } from "../../src/simulator/tool.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/open.ts";
 
@@ -111,7 +111,27 @@ describe("licmond demo", () => {
     expect(checkKey(folder, second.key)).toBe("admin");
   });
 
-  test("takes another port and says so when 8080 is taken, but never another than the one asked for", async () => {
+  test("a port that was asked for and is taken ends it before history is made", async () => {
+    using blocker = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const calls: string[] = [];
+    const program = new Command("licmond").exitOverride();
+    const note = (what: string) => () => {
+      calls.push(what);
+      throw new Error("too late");
+    };
+    registerDemo(
+      program,
+      { out: note("out"), err: note("err"), terminal: { out: false, err: false } },
+      { makeHistory: note("history"), createDaemon: note("daemon"), listenForEnd: note("listen") },
+    );
+    const args = ["demo", "--port", String(blocker.port), "--directory", folder];
+    await expect(program.parseAsync(args, { from: "user" })).rejects.toThrow(
+      `another program listens on 127.0.0.1:${blocker.port}; name another --port`,
+    );
+    expect(calls).toEqual([]);
+  });
+
+  test("takes another port and says so when 8080 is taken", async () => {
     let blocker: { stop(): void } | null = null;
     try {
       blocker = Bun.listen({ hostname: "127.0.0.1", port: 8080, socket: { data() {} } });
@@ -122,8 +142,6 @@ describe("licmond demo", () => {
       const free = await demo(["--directory", folder]);
       expect(free.config?.http.port).not.toBe(8080);
       expect(free.out).toContain(`Port 8080 is taken, so this demo listens on ${free.config?.http.port}`);
-      const asked = await demo(["--directory", folder, "--port", "8080"]);
-      expect(asked.config?.http.port).toBe(8080);
     } finally {
       blocker?.stop();
     }
@@ -190,20 +208,24 @@ describe("licmond demo", () => {
     ["--interval", "soon"],
     ["--history", "366"],
     ["--history", "-1"],
+    ["--at", "Caturday 10:00"],
   ])("%s %s is refused", async (option, value) => {
     await expect(demo([option, value])).rejects.toThrow(CommanderError);
   });
 });
 
 test("every server's tool is this program's simulate, and answers", async () => {
-  const config = await demoConfig({
-    host: "127.0.0.1",
-    port: 8080,
-    directory: folder,
-    seed: 7,
-    interval: "10s",
-    history: 0,
-  });
+  const { config } = demoSite(
+    {
+      host: "127.0.0.1",
+      port: 8080,
+      directory: folder,
+      seed: 7,
+      interval: "10s",
+      history: 0,
+    },
+    0,
+  );
   expect(config.servers.length).toBeGreaterThanOrEqual(6);
   expect(config.collector.intervalMs).toBe(10_000);
   for (const { id, manager, tool, address } of config.servers) {

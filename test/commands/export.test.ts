@@ -41,6 +41,14 @@ describe("licmond export", () => {
     expect([exitCode, err]).toEqual([0, "Exporting sessions …\n1 row of sessions\n"]);
   });
 
+  test("--bom: CSV that Excel reads as UTF-8; JSON has no mark", async () => {
+    const { place, ask } = await site();
+    await using _ = place;
+    const { out } = await ask("sessions");
+    expect((await ask("sessions", "--bom")).out).toBe(`\uFEFF${out}`);
+    expect((await ask("sessions", "--bom", "--format", "json")).out).toStartWith("[");
+  });
+
   test("samples as JSON: counts as they changed, and the gap", async () => {
     const { place, rig, ask } = await site();
     await using _ = place;

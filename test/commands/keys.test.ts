@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { systemClock } from "../../src/domain/clock.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -11,6 +12,13 @@ test("create, list, revoke", async () => {
   const config = ["--config", place.config];
   const none = await run(["keys", "list", ...config]);
   expect(none.out).toContain("licmond keys create");
+  expect(await run(["keys", "list", "--json", ...config])).toMatchObject({
+    out: expect.stringContaining('"keys": []'),
+    exitCode: 0,
+  });
+  expect(await run(["keys", "revoke", "wall", ...config])).toMatchObject({ exitCode: 1 });
+  // Who only looks makes nothing: made by root, it would be root's.
+  expect(existsSync(place.storage)).toBe(false);
 
   const args = [
     "--name",
@@ -68,7 +76,8 @@ test("--config before the command, too", async () => {
 test("a storage directory that cannot be had", async () => {
   await using place = await createPlace();
   const env = { LICMOND_STORAGE_DIRECTORY: "/proc/licmond" };
-  const { exitCode, out, err } = await run(["keys", "list", "--config", place.config], { env });
+  const create = ["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config];
+  const { exitCode, out, err } = await run(create, { env });
   expect({ exitCode, out }).toEqual({ exitCode: 1, out: "" });
   expect(err).toContain("/proc/licmond");
 });

@@ -25,6 +25,21 @@ test("--help names every command", async () => {
   for (const command of COMMANDS) expect(out).toContain(`\n  ${command}`);
 });
 
+test("--help fits 80 columns", async () => {
+  const { out } = await run(["--help"]);
+  expect(out.split("\n").filter((line) => line.length > 80)).toEqual([]);
+});
+
+test.each([
+  [["--config", "x.toml", "--help"]],
+  [["help", "keys"]],
+  [["help", "keys", "create"]],
+  [["--help", "check"]],
+])("%j is help still", async (args) => {
+  const { exitCode, err, out } = await run(args);
+  expect([exitCode, err, out]).toEqual([0, "", expect.stringContaining("Usage: licmond")]);
+});
+
 test.each([
   ...COMMANDS.map((command) => [command]),
   ["keys", "create"],
@@ -43,6 +58,9 @@ test.each<[string[], string]>([
   [[], "Usage: licmond"],
   [["keys"], "Usage: licmond keys"],
   [["srve"], "Did you mean serve?"],
+  [["nosuch", "--help"], "unknown command 'nosuch'"],
+  [["--help", "nosuch"], "unknown command 'nosuch'"],
+  [["keys", "nosuch", "-h"], "unknown command 'nosuch'"],
   [["serve", "--prot"], "unknown option '--prot'"],
   [["keys", "create"], "required option '--name <name>'"],
   [

@@ -179,6 +179,8 @@ describe("acknowledge and silence", () => {
     ["/api/licenses/alerts/1/silence", {}, 400, "MISSING_FIELD"],
     ["/api/licenses/alerts/1/silence", { durationSeconds: 0 }, 400, "INVALID_FIELD"],
     ["/api/licenses/alerts/1/silence", { until: "2020-01-01T00:00:00Z" }, 400, "INVALID_FIELD"],
+    ["/api/licenses/alerts/1/silence", { until: "2026-11-31T00:00:00Z" }, 400, "INVALID_FIELD"],
+    ["/api/licenses/alerts/1/acknowledge", { comment: "half \udc00" }, 400, "INVALID_FIELD"],
     [
       "/api/licenses/alerts/1/silence",
       { until: "2026-03-02T13:00:00Z", durationSeconds: 5 },

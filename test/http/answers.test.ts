@@ -139,8 +139,15 @@ describe("format", () => {
     ["json", "text/csv", "json"],
     ["csv", "application/json", "csv"],
   ])("format=%s Accept: %s → %s", (format, accept, expected) =>
-    expect(chooseFormat(format, accept)).toBe(expected),
+    expect(chooseFormat({ format, bom: null }, accept)).toBe(expected),
   );
+
+  test("a byte-order mark is CSV's alone, however CSV was asked for", () => {
+    expect(chooseFormat({ format: "csv", bom: true }, null)).toBe("csv-bom");
+    expect(chooseFormat({ format: null, bom: true }, "text/csv")).toBe("csv-bom");
+    expect(chooseFormat({ format: null, bom: true }, null)).toBe("json");
+    expect(chooseFormat({ format: "csv", bom: false }, null)).toBe("csv");
+  });
 });
 
 describe("CSV", () => {
@@ -169,7 +176,7 @@ describe("CSV", () => {
     [true, "true"],
     [{ site: "muc" }, '"{""site"":""muc""}"'],
   ])("%j → %s", (value, cell) => {
-    expect(toCsv([{ a: value, b: 2 }], columnsOf({ properties: { a: {}, b: {} } }))).toBe(
+    expect(toCsv([{ a: value, b: 2 }], columnsOf({ properties: { a: {}, b: {} } }), "csv")).toBe(
       `a,b\r\n${cell},2\r\n`,
     );
   });
@@ -194,6 +201,30 @@ describe("CSV", () => {
       if (path.endsWith("features")) expect(lines[1]).toStartWith("eda,acmed,'=cmd,4,1,3,");
     },
   );
+
+  test.each([
+    "/api/licenses/features",
+    "/api/licenses/users",
+    "/api/licenses/servers",
+    "/api/licenses/alerts",
+    "/api/licenses/expirations",
+    "/api/keys",
+    "/api/logs/search",
+  ])("%s?bom=true begins with a byte-order mark", async (path) => {
+    const at = bench();
+    at.show(picture("eda", { features: [feature("solver", { checkouts: [checkout("ada")] })] }));
+    const key = at.keys.admin;
+    const get = async (query: string) => {
+      const response = await at.get(`${path}?${query}`, { key });
+      return { etag: response.headers.get("etag"), body: new Uint8Array(await response.arrayBuffer()) };
+    };
+    const plain = await get("format=csv");
+    const marked = await get("format=csv&bom=true");
+    expect([...marked.body.subarray(0, 3)]).toEqual([0xef, 0xbb, 0xbf]);
+    expect(marked.body.subarray(3)).toEqual(plain.body);
+    if (plain.etag !== null) expect(marked.etag).not.toBe(plain.etag);
+    expect((await get("bom=true")).body[0]).toBe("{".charCodeAt(0));
+  });
 
   test("errors stay JSON", async () => {
     const response = await bench().get("/api/licenses/features?format=xml", {

@@ -228,6 +228,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       database: { status: "healthy", message: "answers" },
       collector: { status: "healthy", message: "polls" },
       disk: { status: "healthy", message: "12 % used" },
+      clock: { status: "healthy", message: "right" },
     }),
     streams: memoryStreams((id) => keys.get(id)?.state === "active"),
     denials: { logging: () => [] },
@@ -261,6 +262,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
     daemon: {
       status: () => ({
         startedAt: NOW - 60_000,
+        uptimeSeconds: 60,
         configFile: "/etc/licmond/licmond.toml",
         lastReload: { at: NOW - 1000, outcome: "applied", message: null },
         streams: { sse: 0, websocket: 0 },

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import type { LogEvent } from "../../src/domain/events.ts";
-import { createEvents, type Events } from "../../src/store/events.ts";
+import type { LogEvent, ServerStatusEvent } from "../../src/domain/events.ts";
+import { createEventRetention, createEvents, type Events } from "../../src/store/events.ts";
 import { createReader } from "../../src/store/history/reader.ts";
 import { type LogFilter, logStats, searchLogs } from "../../src/store/log-queries.ts";
 import { createLogIndex, wordsOf } from "../../src/store/log-words.ts";
@@ -241,7 +241,14 @@ describe("the index of words", () => {
 
   test("is made anew over the lines of a database of before", () => {
     const before = new Database(":memory:", { strict: true });
-    migrate(before, "x.db", MIGRATIONS.slice(0, 15));
+    migrate(
+      before,
+      "x.db",
+      MIGRATIONS.slice(
+        0,
+        MIGRATIONS.findIndex(({ name }) => name.endsWith("index-of-log-words")),
+      ),
+    );
     for (let id = 1; id <= 600; id++) {
       const event = line(id, { message: `line ${id} (of before)` });
       before.run("INSERT INTO events VALUES (?, ?, 'log', 'info', 'collector', NULL, ?)", [
@@ -311,7 +318,7 @@ describe("deleting", () => {
         line(T + index, { source: index % 2 ? "audit" : "http" }),
       ),
     );
-    const keep = { logsBefore: T + 1_000, auditBefore: T + 100, maxBytes: Infinity };
+    const keep = { now: T + 2_000, logsBefore: T + 1_000, auditBefore: T + 100, maxBytes: Infinity };
     const steps: number[] = [];
     drain(() => {
       const count = logs.retainStep(keep);
@@ -322,6 +329,63 @@ describe("deleting", () => {
     expect(stats([])).toMatchObject({ bySource: { http: 100, audit: 550 } });
     drain(() => logs.retainStep({ ...keep, maxBytes: 0 }));
     expect(stats([])).toMatchObject({ bySource: { audit: 550 } });
+  });
+});
+
+describe("after a clock that was ahead", () => {
+  const DAY = 86_400_000;
+  const AHEAD = T + 500 * DAY;
+  /** A line of an id that went on from the wrong time, at a right one. */
+  const behind = (id: number, at: number, change: Partial<LogEvent> = {}) =>
+    line(id, { timestamp: new Date(at).toISOString(), ...change });
+  const drain = (step: () => number) => {
+    while (step() > 0);
+  };
+
+  test("log lines go by the time that they tell, and those of the wrong time with the first that came later", () => {
+    put(
+      ...[line(T), line(AHEAD), line(AHEAD + 1, { source: "audit" })],
+      ...[behind(AHEAD + 2, T + 1), behind(AHEAD + 3, T + 2, { source: "audit" })],
+      behind(AHEAD + 4, T + 3 * DAY),
+    );
+    const left = () => idsOf(search(filter()).rows).toReversed();
+    const keepSince = (before: number, auditBefore: number) =>
+      drain(() =>
+        logs.retainStep({ now: before + DAY, logsBefore: before, auditBefore, maxBytes: Infinity }),
+      );
+    keepSince(T, T);
+    expect(left()).toHaveLength(6);
+    keepSince(T + 2 * DAY, T);
+    expect(left()).toEqual([AHEAD + 1, AHEAD + 3, AHEAD + 4].map((id) => id - T));
+    keepSince(T + 2 * DAY, T + 2 * DAY);
+    expect(left()).toEqual([AHEAD + 4 - T]);
+  });
+
+  test("lines that a clock set far back told take no others with them", () => {
+    put(line(T), behind(T + 1, T - 9_000 * DAY), line(T + 2));
+    drain(() => logs.retainStep({ now: T + DAY, logsBefore: T - DAY, auditBefore: 0, maxBytes: Infinity }));
+    expect(idsOf(search(filter()).rows).toReversed()).toEqual([0, 2]);
+  });
+
+  test("so do events", () => {
+    const status = (id: number, at: number): ServerStatusEvent => ({
+      type: "server_status",
+      ...{ id: `server_status-${id}`, timestamp: new Date(at).toISOString(), server: "eda", daemon: null },
+      ...{ from: "up", to: "down", reason: null },
+    });
+    events.transaction(() => {
+      for (const [id, at] of [
+        [T, T],
+        [AHEAD, AHEAD],
+        [AHEAD + 1, T + 1],
+        [AHEAD + 2, T + 3 * DAY],
+      ] as const)
+        events.insert(id, status(id, at), JSON.stringify(status(id, at)));
+    });
+    const retention = createEventRetention(store, 2);
+    drain(() => retention.step(T + 2 * DAY, T + 4 * DAY));
+    expect(events.page(0, 10).map(({ id }) => id)).toEqual([AHEAD + 2]);
+    expect(events.deletedThrough()).toBe(AHEAD + 1);
   });
 });
 

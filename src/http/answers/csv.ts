@@ -1,4 +1,5 @@
 import type { Schema } from "../schema-check.ts";
+import type { Format } from "./format.ts";
 
 /** A column: its heading and the way to its value, e.g. `counts.used`. */
 export interface Column {
@@ -19,13 +20,13 @@ export function columnsOf(schema: Schema): readonly Column[] {
 }
 
 /** RFC 4180 with CRLF, heading line first; null is an empty cell. */
-export function toCsv(rows: readonly object[], columns: readonly Column[]): string {
-  return csvHeading(columns) + csvRows(rows, columns);
+export function toCsv(rows: readonly object[], columns: readonly Column[], format: Format): string {
+  return csvHeading(columns, format === "csv-bom") + csvRows(rows, columns);
 }
 
-/** The heading line alone, for what is written piece by piece. */
-export function csvHeading(columns: readonly Column[]): string {
-  return `${columns.map(({ heading }) => heading).join(",")}\r\n`;
+/** The heading line alone, for what is written piece by piece. `bom`: behind a byte-order mark. */
+export function csvHeading(columns: readonly Column[], bom: boolean): string {
+  return `${bom ? "\uFEFF" : ""}${columns.map(({ heading }) => heading).join(",")}\r\n`;
 }
 
 /** Rows without a heading. */

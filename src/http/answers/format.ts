@@ -1,11 +1,21 @@
-export type Format = "json" | "csv";
+/** `csv-bom` begins with a byte-order mark: without one, Excel takes UTF-8 for the code page of its host. */
+export type Format = "json" | "csv" | "csv-bom";
+
+interface Wanted {
+  readonly format: "json" | "csv" | null;
+  readonly bom: boolean | null;
+}
 
 /**
  * JSON or CSV. `format=` beats the Accept header; an Accept that names neither gets JSON, and `text/csv` must
  * be named itself: a browser's wildcard does not mean it.
  */
-export function chooseFormat(format: Format | null, accept: string | null): Format {
-  if (format !== null) return format;
+export function chooseFormat({ format, bom }: Wanted, accept: string | null): Format {
+  if ((format ?? acceptable(accept)) === "json") return "json";
+  return bom === true ? "csv-bom" : "csv";
+}
+
+function acceptable(accept: string | null): "json" | "csv" {
   if (accept === null) return "json";
   let csv = 0;
   let json = 0;

@@ -41,7 +41,7 @@ export function listAnswer<R extends object>(
   }
   const schema: Schema = kind.record;
   return {
-    body: encode(toCsv(rows, columnsOf(schema))),
+    body: encode(toCsv(rows, columnsOf(schema), format)),
     headers: {
       "content-type": "text/csv; charset=utf-8",
       "content-disposition": `attachment; filename="licmond-${kind.plural}.csv"`,

@@ -29,7 +29,7 @@ export function rowsAnswer(answer: Rows, format: Format): Answer {
     ({ heading }) => answer.columns === undefined || answer.columns.includes(heading),
   );
   return {
-    body: encode(toCsv(rows, columns)),
+    body: encode(toCsv(rows, columns, format)),
     headers: {
       "content-type": "text/csv; charset=utf-8",
       "content-disposition": `attachment; filename="licmond-${plural}.csv"`,

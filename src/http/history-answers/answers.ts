@@ -8,15 +8,17 @@ import { type HeatmapAsked, heatmapAnswer } from "./heatmap.ts";
 import { type LogsAsked, logStatsAnswer, logsAnswer } from "./logs.ts";
 import { type SessionsAsked, sessionsAnswer } from "./sessions.ts";
 import { type StatsAsked, statsAnswer } from "./stats.ts";
+import { type NamesAsked, unknownName } from "./unknown-name.ts";
 import { type UsageAsked, usageAnswer } from "./usage.ts";
 
 /**
- * What the routes of history ask: each makes a whole answer, to the last byte, where it is read. An answer of a large
+ * What the routes ask of history: but for `unknownName`, each makes a whole answer, to the last byte, where it is read. An answer of a large
  * site has megabytes, and the event loop is to do no more than to hand them on.
  */
 export function historyAnswers(pseudonymsOf: (read: HistoryRead) => Pseudonyms) {
   const hidden = (read: HistoryRead, { anonymize }: Audience) => (anonymize ? pseudonymsOf(read) : null);
   return {
+    unknownName: (read: HistoryRead, asked: NamesAsked) => unknownName(read, asked),
     stats: (read: HistoryRead, asked: StatsAsked) => statsAnswer(read, asked),
     heatmap: (read: HistoryRead, asked: HeatmapAsked) => heatmapAnswer(read, asked),
     efficiency: (read: HistoryRead, asked: EfficiencyAsked) => efficiencyAnswer(read, asked),

@@ -12,9 +12,9 @@ export interface HeatmapAsked extends HeatmapQuery {
 
 export function heatmapAnswer(read: HistoryRead, asked: HeatmapAsked): Answer {
   const { cells, features, start, end, resolution } = heatmapQuery(read, asked);
-  if (asked.format === "csv") {
+  if (asked.format !== "json") {
     const rows = { plural: "cells", record: HeatCellRecord, rows: cells, total: cells.length };
-    return rowsAnswer({ ...rows, limit: null, offset: 0 }, "csv");
+    return rowsAnswer({ ...rows, limit: null, offset: 0 }, asked.format);
   }
   const { timezone } = asked;
   const body = { timezone, features, cells, start: iso(start), end: iso(end), resolution };

@@ -108,7 +108,7 @@ export function alertRoutes(
         for (const id of server ?? []) knownServer(live.snapshot(), id);
         return answerOf(history, { request, caller }, "alerts", {
           ...{ severities: severity, acknowledged, state, servers: server, rules: rule, limit, offset },
-          format: chooseFormat(query.format, request.headers.get("accept")),
+          format: chooseFormat(query, request.headers.get("accept")),
           anonymize: caller?.anonymize === true,
         });
       },

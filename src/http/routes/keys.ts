@@ -56,7 +56,7 @@ export function keyRoutes(
       "/api/keys",
       ({ request }) => {
         const query = QUERY.parse(exchanges.of(request).query);
-        const format = chooseFormat(query.format, request.headers.get("accept"));
+        const format = chooseFormat(query, request.headers.get("accept"));
         const { body, headers } = listAnswer(KEYS, keys.list().map(keyRecord), query, format);
         return new Response(body, { headers });
       },

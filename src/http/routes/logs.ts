@@ -17,7 +17,7 @@ import type { Exchange, Exchanges } from "../exchange.ts";
 import { answerOf } from "../history.ts";
 import { FORMAT, integer, names, STORED_PAGE, text, wordList } from "../parameters.ts";
 import { type Parameter, type QueryOf, queryOf, REFUSED } from "../query.ts";
-import { checkRange, endTime, parseTime, startTime } from "../query-time.ts";
+import { checkRange, endTime, parseTime, startTime, TIME_FORM } from "../query-time.ts";
 import { HIDDEN_FROM_VIEWERS } from "../streams/stream-filter.ts";
 
 /** Different words of one search: each of them costs a look at every line. */
@@ -55,7 +55,7 @@ const SEARCH = queryOf({ ...FILTER, ...STORED_PAGE, ...FORMAT });
 const CLEAR = jsonBody(
   Type.Object({
     before: Type.Optional(
-      Type.String({ description: "Only lines before this time (ISO 8601 or epoch milliseconds)" }),
+      Type.String({ description: "Only lines before this time (now, -7d, ISO 8601 or epoch milliseconds)" }),
     ),
   }),
   { before: "2026-01-31T00:00:00Z" },
@@ -74,7 +74,7 @@ const Stats = Type.Object({
 
 /** Reading and clearing the service's own log. */
 export function logRoutes(
-  { history, logs, settings }: Pick<HttpDeps, "history" | "logs" | "settings">,
+  { clock, history, logs, settings }: Pick<HttpDeps, "clock" | "history" | "logs" | "settings">,
   exchanges: Exchanges,
   audit: Audit,
 ) {
@@ -83,13 +83,13 @@ export function logRoutes(
       "/api/logs/recent",
       async ({ request }) => {
         const exchange = exchanges.of(request);
-        const query = RECENT.parse(exchange.query);
+        const query = RECENT.parse(exchange.query, clock.now());
         return answerOf(history, { request, caller: exchange.caller }, "logs", {
           ...filterOf(query, exchange),
           limit: query.lines,
           offset: 0,
           oldestFirst: true,
-          format: chooseFormat(query.format, request.headers.get("accept")),
+          format: chooseFormat(query, request.headers.get("accept")),
         });
       },
       documented({
@@ -105,13 +105,13 @@ export function logRoutes(
       "/api/logs/search",
       async ({ request }) => {
         const exchange = exchanges.of(request);
-        const query = SEARCH.parse(exchange.query);
+        const query = SEARCH.parse(exchange.query, clock.now());
         return answerOf(history, { request, caller: exchange.caller }, "logs", {
           ...filterOf(query, exchange),
           limit: query.limit,
           offset: query.offset,
           oldestFirst: false,
-          format: chooseFormat(query.format, request.headers.get("accept")),
+          format: chooseFormat(query, request.headers.get("accept")),
         });
       },
       documented({
@@ -143,7 +143,7 @@ export function logRoutes(
       "/api/logs/clear",
       async ({ request, server }) => {
         const { before } = await CLEAR.read(request, settings().maxBodyBytes);
-        const at = before === undefined ? null : timeOf(before);
+        const at = before === undefined ? null : timeOf(before, clock.now());
         // Many lines take many small steps, so that nobody waits for them.
         server?.timeout(request, 0);
         const of = { before: iso(at) };
@@ -180,11 +180,8 @@ function hiddenFrom({ caller }: Exchange) {
   return caller !== null && permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
 }
 
-function timeOf(text: string): number {
-  const time = parseTime(text);
+function timeOf(text: string, now: number): number {
+  const time = parseTime(text, now);
   if (time !== null) return time.at;
-  throw new ApiError(
-    "INVALID_FIELD",
-    "before takes a time in ISO 8601 (2026-01-31T08:15:00Z) or epoch milliseconds.",
-  );
+  throw new ApiError("INVALID_FIELD", `before takes ${TIME_FORM}.`);
 }

@@ -40,7 +40,11 @@ const Raw = Type.Object({
   signal: nullable(Type.String({ description: "Signal that ended the tool" })),
   stdout: nullable(Type.String()),
   stderr: nullable(Type.String()),
-  truncated: nullable(Type.Boolean({ description: "The output was longer than the cap" })),
+  truncated: nullable(
+    Type.Boolean({
+      description: "The output was longer than 16 MiB: licmond ended the tool and kept the first 1 MiB",
+    }),
+  ),
   unparsedLines: Type.Integer({ minimum: 0 }),
   unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
 });
@@ -62,7 +66,7 @@ export function serverRoutes(
       ({ request }) => {
         const exchange = exchanges.of(request);
         const query = QUERY.parse(exchange.query);
-        const format = chooseFormat(query.format, request.headers.get("accept"));
+        const format = chooseFormat(query, request.headers.get("accept"));
         const snapshot = snapshotFor(exchange);
         const servers = namedServers(snapshot, query.server);
         return answers.respond(request, exchange, snapshot, format, () => {

@@ -38,6 +38,7 @@ export interface DaemonDraft extends KnownProducts {
 
 export interface ProductDraft {
   readonly name: string;
+  /** The text ended within its lines, or one of them was not understood. */
   cut: boolean;
   addPool(header: PoolHeader, counts: PoolCounts | null): void;
   addUsage(usage: UsageLine, startedAt: number | null): void;
@@ -148,7 +149,8 @@ function createProductDraft(daemon: string, name: string): ProductDraft {
         reservations: [],
         queue: [],
         consistency: unlimited ? "ok" : compare(used, seats, fromReservations),
-        cut: draft.cut,
+        // Seats without a pool: its rows were not printed, or not understood.
+        cut: draft.cut || pools.length === 0,
       };
     },
   };

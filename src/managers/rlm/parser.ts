@@ -17,7 +17,10 @@ import {
   parseToolVersion,
   type SectionHeader,
 } from "./sections.ts";
-import { parseUsageLine } from "./usage-line.ts";
+import { type KnownProducts, knownOwner, parseUsageLine } from "./usage-line.ts";
+
+/** For lines that stand in no section: there are no headers to know them by. */
+const NO_PRODUCTS: KnownProducts = { owner: () => undefined, hasLength: () => false };
 
 type State = "top" | "rlm" | "table" | "isv" | "pools" | "usage" | "error" | "advice";
 
@@ -64,9 +67,29 @@ export function createRlmParser(context: ParseContext): ReadingParser {
 
   const settlePending = () => {
     if (pending?.certain === true) addPool(pending, null);
-    else if (pending !== null) report.reject(pending.text, pending.line);
+    else if (pending !== null) lose(pending.text, pending.line);
     pending = null;
   };
+
+  /** A line that no rule knew, and whose facts are missing: of the product it stands under, else of the server. */
+  const lose = (text: string, line: number) => {
+    report.reject(text, line);
+    const own = state === "usage" ? productOfUsage(text) : product;
+    if (own === null) report.stray = true;
+    else own.cut = true;
+    // The heading is missing, and with it whatever stood between.
+    if (isPoolRow(text) ? state !== "pools" : state === "top" && needsHeading(text)) report.cut = true;
+  };
+
+  const productOfUsage = (text: string): ProductDraft | null => {
+    const owner = daemon === null ? null : knownOwner(text, daemon);
+    return owner === null || daemon === null ? null : daemon.product(owner.product);
+  };
+
+  const isPoolRow = (text: string) => parsePoolCounts(text, context.zone) !== null || isPoolDetail(text);
+
+  const needsHeading = (text: string) =>
+    takeServerLine(text) || parseServerRow(text) !== null || parseUsageLine(text, NO_PRODUCTS) !== null;
 
   const leave = (next: State) => {
     settlePending();
@@ -155,7 +178,9 @@ export function createRlmParser(context: ParseContext): ReadingParser {
       if (pending === null) return false;
       addPool(pending, counts);
       pending = null;
-      return !counts.unknownRest;
+      // The row is kept with what is known.
+      if (counts.unknownRest) report.reject(text, lineNumber);
+      return true;
     }
     if (isPoolDetail(text)) {
       if (pending !== null) settlePending();
@@ -177,7 +202,8 @@ export function createRlmParser(context: ParseContext): ReadingParser {
     const startedAt = resolveTime(usage.time);
     product = daemon.product(usage.product);
     product.addUsage(usage, startedAt);
-    return startedAt !== null;
+    if (startedAt === null) report.reject(text, lineNumber);
+    return true;
   };
 
   const takeLoose = (text: string): boolean => {
@@ -222,7 +248,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
     else if (text.trim() === "") return;
     else if (takeAnywhere(text)) report.recognised ||= !isSeparator(text);
     else if (state !== "usage" && inState[state](text)) report.recognised = true;
-    else report.reject(text, lineNumber);
+    else lose(text, lineNumber);
   };
 
   /** A last line without line end: whole when its own grammar closes it. */

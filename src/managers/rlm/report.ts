@@ -17,6 +17,8 @@ export interface Report {
   reportTime: number | null;
   recognised: boolean;
   cut: boolean;
+  /** A line that stands under no product was not understood. */
+  stray: boolean;
   /** The rlm itself at this address, made when it is new. Hosts are the same in any case. */
   member(host: string, port: number | null, status: "up" | "down"): MemberDraft;
   /** The ISV server of this name, made when it is new. */
@@ -41,6 +43,7 @@ export function createReport(): Report {
     reportTime: null,
     recognised: false,
     cut: false,
+    stray: false,
     member(host, port, status) {
       const key = `${port}@${host.toLowerCase()}`;
       const known = members.get(key);
@@ -82,6 +85,8 @@ export function createReport(): Report {
         const own = [...daemon.products()].map((product) => product.read());
         const inUse = own.some(({ unlimited, used }) => !unlimited && (used ?? 0) > 0);
         if (daemon.awaited || (inUse && !daemon.usageSection)) cut = true;
+        // The seats of products whose pools were not printed.
+        if (daemon.usageSection && !daemon.poolSection) cut = true;
         for (const feature of own) features.push(feature);
       }
       const hosts = [...members.values()];
@@ -99,6 +104,7 @@ export function createReport(): Report {
         unparsedLines,
         unparsed,
         cut,
+        ...(report.stray && { stray: true as const }),
         recognised: report.recognised,
       };
     },

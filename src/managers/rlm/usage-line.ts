@@ -79,6 +79,16 @@ function isRoamHost(host: string | null): boolean {
   return host !== null && host.length <= 7 && /^roam(?:ing)?$/i.test(host);
 }
 
+/** Whose line this is by a header of the pool section in front of a colon, whatever stands behind it. */
+export function knownOwner(line: string, products: KnownProducts): Owner | null {
+  const begin = skipBlanks(line, 0);
+  for (let colon = line.indexOf(":", begin); colon !== -1; colon = line.indexOf(":", colon + 1)) {
+    const owner = products.hasLength(colon - begin) ? products.owner(line.slice(begin, colon)) : undefined;
+    if (owner !== undefined) return owner;
+  }
+  return null;
+}
+
 /** In `PRODUCT vVER: USER` the first colon behind a header of the pool section, else behind a version, else the first. */
 function findOwner(
   line: string,

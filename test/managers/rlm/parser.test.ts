@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { PERMANENT } from "../../../src/domain/reading.ts";
+import { applyPoll } from "../../../src/domain/apply-poll.ts";
+import { PERMANENT, type Reading } from "../../../src/domain/reading.ts";
+import { outcome, server } from "../../domain/make.ts";
 import { fixture, parse, summary } from "./read.ts";
 
 const POOLS = "\tpaintco license pool status on h (port 1)\n\n";
@@ -274,6 +276,67 @@ test.each([
   ],
 ])("cut or not: %s", (_, text, cut) => {
   expect(parse(text).cut).toBe(cut);
+});
+
+/** Server and features as `applyPoll` shows them after a first poll. */
+function states(reading: Reading): { server: string; features: Record<string, string> } {
+  const picture = applyPoll(null, server({ manager: "rlm" }), outcome({ reading }), null);
+  return {
+    server: picture.state,
+    features: Object.fromEntries(
+      picture.features.map(({ daemon, name, state }) => [`${daemon}/${name}`, state]),
+    ),
+  };
+}
+
+describe("an unknown line is missing where it stands", () => {
+  const text = fixture("two-isv-servers.txt");
+  const whole = states(parse(text)).features;
+  const swap = (from: string, to: string) => states(parse(text.replace(from, to)));
+
+  test("below a pool: its product is partial, every other stays ok", () => {
+    const found = swap("min_remove: 120, total checkouts: 5\n\tview", "min_remove: 120, kept ?\n\tview");
+    expect(found).toEqual({ server: "partial", features: { ...whole, "paintco/brush-pro": "partial" } });
+  });
+
+  test("in the usage section: the product that the line names", () => {
+    const found = swap("ws-06 1/0 at", "ws-06 one seat at");
+    expect(found).toEqual({
+      server: "partial",
+      features: { ...whole, "paintco/brush lite: EDU": "partial" },
+    });
+  });
+
+  test("under no product: the server alone, and nothing counts as cut", () => {
+    const odd = text.replace("\tpaintco comm version: v1.2", "\tpaintco mood: fine");
+    expect(states(parse(odd))).toEqual({ server: "partial", features: whole });
+    expect(parse(odd)).toMatchObject({ unparsedLines: 1, cut: false });
+  });
+
+  test("a row that is kept without its unknown tail: nothing is missing", () => {
+    const found = parse(text.replace("exp: permanent", "exp: permanent, colour: red"));
+    expect(found.unparsedLines).toBe(1);
+    expect(states(found)).toEqual({ server: "ok", features: whole });
+  });
+
+  test("rows without their heading: the text is cut", () => {
+    const found = parse(text.slice(text.indexOf("\tbrush-pro v2025.06, pool: 1\n")));
+    expect(found).toMatchObject({ cut: true, unparsedLines: 16 });
+    expect(states(found)).toEqual({
+      server: "partial",
+      features: {
+        "paintco/brush-pro": "partial",
+        "paintco/view.free": "partial",
+        "paintco/brush lite: EDU": "partial",
+        "soundlab/brush-pro": "ok",
+      },
+    });
+  });
+
+  test("a usage section without the pools before it: the text is cut", () => {
+    const found = parse(text.slice(text.indexOf("\tpaintco license usage"), text.indexOf("\tsoundlab ISV")));
+    expect(found).toMatchObject({ cut: true, unparsedLines: 0 });
+  });
 });
 
 describe("lines that no rule knows", () => {

@@ -105,3 +105,26 @@ describe("cut at every byte", () => {
     }
   });
 });
+
+describe("cut at the head, before every line", () => {
+  test.each(FIXTURES.slice(0, 3))("%s never gives wrong numbers that look whole", (name) => {
+    const lines = fixture(name).split("\n");
+    const whole = parse(fixture(name));
+    for (let from = 0; from < lines.length; from++) {
+      const reading = parse(lines.slice(from).join("\n"));
+      // A text that begins with an ISV server's heading is a whole one of that ISV server.
+      const ofDaemon = (daemon: string) => reading.daemons.some((each) => each.name === daemon);
+      for (const truth of whole.features) {
+        if (reading.cut || !reading.recognised) continue;
+        if (reading.unparsedLines === 0 && !ofDaemon(truth.daemon)) continue;
+        const own = reading.features.find((each) => each.daemon === truth.daemon && each.name === truth.name);
+        expect([from, truth.name, own?.total, own?.used]).toEqual([
+          from,
+          truth.name,
+          truth.total,
+          truth.used,
+        ]);
+      }
+    }
+  });
+});

@@ -33,8 +33,6 @@ export interface LineCutter {
   feed(bytes: Uint8Array, line: (text: string) => void): void;
   /** The last line, if it has no line end. */
   finish(line: (text: string) => void): void;
-  /** Bytes of the begun line: they were fed and not told. */
-  readonly pendingBytes: number;
 }
 
 export function createLineCutter(): LineCutter {
@@ -79,17 +77,20 @@ export function createLineCutter(): LineCutter {
       }
       const last = rest.lastIndexOf(LF);
       if (last !== -1) tell(rest.subarray(0, last + 1), line);
-      // The caller may use its buffer again.
-      begun = rest.slice(last + 1);
+      // The caller may use its buffer again. A hole of NULs may be of any size, and the line behind it is whole.
+      begun = rest.slice(behindNuls(rest, last + 1));
     },
     finish(line) {
       if (begun.length > 0) line(decodeLine(begun));
       begun = new Uint8Array(0);
     },
-    get pendingBytes() {
-      return begun.length;
-    },
   };
+}
+
+function behindNuls(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (bytes[at] === 0) at++;
+  return at;
 }
 
 function lineOf(text: string, from: number, end: number): string {
@@ -99,7 +100,10 @@ function lineOf(text: string, from: number, end: number): string {
 }
 
 function withoutEnds(text: string): string {
-  return text.replace(/^[\0\uFEFF]+/, "").replace(/\r+$/, "");
+  // Not by `/\r+$/`, which takes quadratic time over CRs that stand elsewhere.
+  let end = text.length;
+  while (end > 0 && text.charCodeAt(end - 1) === CR) end--;
+  return text.slice(0, end).replace(/^[\0\uFEFF]+/, "");
 }
 
 function joined(a: Uint8Array, b: Uint8Array): Uint8Array {

@@ -50,6 +50,8 @@ interface OpenOut {
 
 export function createPairing(onSession: (session: PairedSession) => void): Pairing {
   const open = new Map<string, Map<string, OpenOut[]>>();
+  /** By daemon: seats that its end took, of which it may still print the return. */
+  const takenBack = new Map<string, Map<string, number>>();
   const sameSecond = new Map<string, number>();
   let second = Number.NaN;
   const counts: PairingCounts = { orphanIns: 0, openOuts: 0, ambiguous: 0 };
@@ -108,12 +110,26 @@ export function createPairing(onSession: (session: PairedSession) => void): Pair
     }
     if (list?.length === 0) seats?.delete(key);
     // A linger prints no count, or another one: what is over is not a seat of its own.
-    if (left === event.count) counts.orphanIns++;
+    if (left < event.count) return;
+    if (reason !== "server_restart" || !wasTakenBack(event, key)) counts.orphanIns++;
+  }
+
+  /** Daemons print `(SHUTDOWN)` check-ins behind the line of their exit, which has ended the seats already. */
+  function wasTakenBack({ daemon, count }: LicenseEvent, key: string): boolean {
+    const seats = takenBack.get(daemon);
+    const left = seats?.get(key) ?? 0;
+    if (left > 0) seats?.set(key, left - count);
+    return left > 0;
   }
 
   function daemonEvent({ daemon, at }: DaemonEvent): void {
     for (const [name, seats] of open) {
-      if (daemon === null || daemon === name) endAll(seats, at, "server_restart");
+      if ((daemon !== null && daemon !== name) || seats.size === 0) continue;
+      const held = [...seats].map(
+        ([key, list]) => [key, list.reduce((sum, { left }) => sum + left, 0)] as const,
+      );
+      takenBack.set(name, new Map(held));
+      endAll(seats, at, "server_restart");
     }
   }
 

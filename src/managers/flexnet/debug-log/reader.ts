@@ -60,6 +60,8 @@ export interface DebugLogReader {
 
 const MAX_HELD = 50_000;
 const MAX_SAMPLES = 20;
+/** Characters of an event and the lines that go on with it: each of them has the event read anew. */
+const MAX_WRAPPED = 4096;
 const STARTED = /^(?:RE)?Started (\S+) \(/;
 const STOPPED = /^(?:(\S+) exited with status|Shutting down (\S+))/;
 
@@ -181,7 +183,8 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     if (text.trim() === "") return;
     if (waiting !== null) {
       const rest = text.trimStart();
-      if (rest.startsWith("(") || rest.startsWith("^^^") || isOpen(waitingText, waitingFrom)) {
+      const fits = waitingText.length + rest.length <= MAX_WRAPPED;
+      if (fits && (rest.startsWith("(") || rest.startsWith("^^^") || isOpen(waitingText, waitingFrom))) {
         waitingText = `${waitingText} ${rest}`;
         const words = readSeatWords(waitingText, waitingFrom);
         if (words !== null) waiting = { ...waiting, ...words };

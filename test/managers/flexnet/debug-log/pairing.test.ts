@@ -65,6 +65,18 @@ describe("OUT and IN", () => {
       { orphanIns: 1 },
     ],
     [
+      "check-ins that a daemon prints behind its exit belong to the seats that the exit ended",
+      '0:01:00 OUT: "f" a@h  (2 licenses)\n0:01:00 OUT: "f" b@h  \n0:02:00 EXITING DUE TO SIGNAL 15\n0:02:00 IN: "f" a@h  (SHUTDOWN)\n0:02:00 IN: "f" a@h  (SHUTDOWN)\n0:02:01 IN: "f" b@h  (SHUTDOWN)',
+      ["a 2 1 2 server_restart", "b 1 1 2 server_restart"],
+      { orphanIns: 0, openOuts: 0 },
+    ],
+    [
+      "… and each only once, and of nobody else",
+      '0:01:00 OUT: "f" a@h  \n0:02:00 EXITING DUE TO SIGNAL 15\n0:02:00 IN: "f" a@h  (SHUTDOWN)\n0:02:00 IN: "f" a@h  (SHUTDOWN)\n0:02:00 IN: "f" b@h  (SHUTDOWN)',
+      ["a 1 1 2 server_restart"],
+      { orphanIns: 2 },
+    ],
+    [
       "an end that nobody saw",
       '0:01:00 OUT: "f" a@h  \n0:09:00 OUT: "g" b@h  ',
       ["a 1 1 9 unobserved", "b 1 9 9 unobserved"],
