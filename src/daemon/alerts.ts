@@ -77,7 +77,6 @@ export function createAlertRoom(deps: AlertRoomDeps): AlertRoom {
 
   return {
     port: {
-      list: rows.list,
       counts: engine.counts,
       acknowledge: engine.acknowledge,
       silence: engine.silence,

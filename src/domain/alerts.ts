@@ -88,7 +88,7 @@ export const AlertFields = {
 export const AlertRecord = Type.Object({ id: Type.Integer({ minimum: 1 }), ...AlertFields });
 export type AlertRecord = Static<typeof AlertRecord>;
 
-export function alertRecord(alert: Alert): AlertRecord {
+export function alertRecord(alert: Omit<Alert, "detail" | "told">): AlertRecord {
   return {
     id: alert.id,
     rule: alert.rule,

@@ -1,6 +1,4 @@
-import { and, gt, lt, lte, or, type SQL } from "drizzle-orm";
 import type { Store } from "./open.ts";
-import { events } from "./schema.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -9,7 +7,13 @@ const DAY_MS = 86_400_000;
  * that was ahead ids go on from there: then the time that an event tells counts, and what was told before an event that
  * is too old is too old as well, when a clock that was ahead gave it a time that is still to come.
  */
-export type ToldBefore = (before: number, now: number) => SQL | undefined;
+export type ToldBefore = (before: number, now: number) => EventCondition;
+
+/** A condition on columns of `events`, with its values. */
+export interface EventCondition {
+  readonly where: string;
+  readonly values: readonly number[];
+}
 
 /** `kind`: a condition on the columns of `events`. */
 export function createToldBefore({ sqlite, read }: Store, kind: string): ToldBefore {
@@ -18,8 +22,10 @@ export function createToldBefore({ sqlite, read }: Store, kind: string): ToldBef
   );
   return (before, now) => {
     const through = read(() => newestBehind.get(before))?.id ?? null;
-    if (through === null || through < before) return lt(events.id, before);
-    const isOld = or(lt(events.id, before), lt(events.at, before), gt(events.at, now + DAY_MS));
-    return and(lte(events.id, through), isOld);
+    if (through === null || through < before) return { where: "id < ?", values: [before] };
+    return {
+      where: "id <= ? AND (id < ? OR at < ? OR at > ?)",
+      values: [through, before, before, now + DAY_MS],
+    };
   };
 }
