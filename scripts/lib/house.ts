@@ -1,5 +1,5 @@
 /** Counts what `scripts/house` prints. Each figure says how it is counted; a test holds those that are bounds. */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
 const ROOT = join(import.meta.dir, "../..");
