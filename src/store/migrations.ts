@@ -14,6 +14,7 @@ import unparsedAndDisk from "./migrations/0013-unparsed-and-disk.sql" with { typ
 import sumsOfDays from "./migrations/0014-sums-of-days.sql" with { type: "text" };
 import importedFeatures from "./migrations/0015-imported-features.sql" with { type: "text" };
 import eventsBehind from "./migrations/0016-events-behind-their-ids.sql" with { type: "text" };
+import noReplayTables from "./migrations/0019-no-replay-tables.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
 export interface Migration {
@@ -40,4 +41,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0014-sums-of-days", sql: sumsOfDays },
   { name: "0015-imported-features", sql: importedFeatures },
   { name: "0016-events-behind-their-ids", sql: eventsBehind },
+  { name: "0019-no-replay-tables", sql: noReplayTables },
 ];
