@@ -160,6 +160,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
         meters.polled(outcome);
         return live.record(outcome, nextPollAt);
       },
+      snapshot: live.snapshot,
       unaskedMs: () => requests.unaskedMs(),
     });
 

@@ -3,13 +3,13 @@ import type { PollErrorCode } from "../domain/errors.ts";
 import type { PollError } from "../domain/poll.ts";
 import type { Reading, ToolError } from "../domain/reading.ts";
 import { isUnreadable } from "../domain/server-status.ts";
-import type { CommandResult, CommandRun } from "./run-command.ts";
+import { type CommandResult, type CommandRun, DEFAULT_MAX_BYTES } from "./run-command.ts";
 import type { StartFailure, StartReason } from "./start-failure.ts";
 import { quoteOutput, quoteWords } from "./tool-words.ts";
 
 export interface PollEvidence {
   readonly result: CommandResult;
-  /** Null when the tool did not run. */
+  /** Null when the tool did not run, or its output is not worth parsing. */
   readonly reading: Reading | null;
   /** Null when nobody was asked: the text came from elsewhere. */
   readonly address: string | null;
@@ -32,7 +32,7 @@ export function isUsable(reading: Reading): boolean {
  * between two blocks looks whole. A bad exit code alone proves nothing: lmutil ends so with whole outputs.
  */
 export function mayBeCut(run: CommandRun): boolean {
-  return run.timedOut || run.truncated || run.aborted || run.signal !== null || run.abandoned;
+  return run.timedOut || run.aborted || run.signal !== null || run.abandoned;
 }
 
 /**
@@ -52,6 +52,14 @@ export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidenc
     details,
   });
 
+  if (result.truncated) {
+    const size = `${DEFAULT_MAX_BYTES / 2 ** 20} MiB`;
+    const fix = "Run it by hand to see what it prints; no license list is that long.";
+    return error(
+      "LICENSE_QUERY_FAILED",
+      `${tool} printed more than ${size}, and licmond ended it for that. ${fix}`,
+    );
+  }
   if (result.timedOut) {
     const seconds = timeoutMs / 1000;
     const fix = "Check that the server answers, or raise its `timeout`.";

@@ -65,7 +65,7 @@ export function createAlertService(deps: AlertServiceDeps): AlertService {
   const { counts, acknowledge, silence, firing } = engine;
 
   return {
-    port: { list: rows.list, counts, acknowledge, silence },
+    port: { counts, acknowledge, silence },
     firing,
     start() {
       configure();

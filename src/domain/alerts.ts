@@ -81,7 +81,7 @@ export interface Alert
   readonly told: Readonly<Record<string, number>>;
 }
 
-export function alertRecord(alert: Alert): AlertRecord {
+export function alertRecord(alert: Omit<Alert, "detail" | "told">): AlertRecord {
   const { id, rule, severity, server, daemon, feature, message, value, threshold } = alert;
   return {
     id,

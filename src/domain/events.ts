@@ -137,6 +137,12 @@ export type StoredEvent =
 export type AnyEvent = StoredEvent | MetricsEvent;
 export type EventType = AnyEvent["type"];
 
+/**
+ * Events of what is known of seats: published after their commit or not at all, because what could not be stored is not
+ * known. Every other event goes out although the store fails.
+ */
+export const NEVER_UNSTORED: ReadonlySet<EventType> = new Set(["checkout", "checkin", "denial"]);
+
 /** What the emitter of an event says; id and timestamp come from the bus. */
 export type EventInput<E extends StoredEvent = StoredEvent> = E extends StoredEvent
   ? Omit<E, "id" | "timestamp">

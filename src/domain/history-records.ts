@@ -56,7 +56,20 @@ export const StatsRecord = Type.Object({
         "Sessions that overlap the range. Null where the range begins before sessions are kept, and where nobody looked",
     }),
   ),
-  seatHours: nullable(Type.Number({ minimum: 0 })),
+  usedSeatHours: nullable(
+    Type.Number({
+      minimum: 0,
+      description: "Seats in use as the manager counts them × hours, reservations included",
+    }),
+  ),
+  heldSeatHours: nullable(
+    Type.Number({
+      minimum: 0,
+      description:
+        "Seats that people held × hours, reservations excluded: of the sessions, as in /api/licenses/usage. Null where " +
+        "the range begins before sessions are kept, and where nobody looked",
+    }),
+  ),
   saturatedSeconds: nullable(
     Type.Integer({ minimum: 0, description: "For how long no seat was left; null while no total is known" }),
   ),
@@ -188,12 +201,16 @@ export type EfficiencyRow = Static<typeof EfficiencyRow>;
 export const UsageRecord = Type.Object({
   user: Type.Optional(Type.String()),
   host: Type.Optional(nullable(Type.String())),
-  feature: Type.Optional(Type.String()),
   server: Type.Optional(Type.String()),
+  daemon: Type.Optional(Type.String()),
+  feature: Type.Optional(Type.String()),
   day: Type.Optional(CalendarDay),
-  seatHours: Type.Number({ minimum: 0 }),
+  heldSeatHours: Type.Number({
+    minimum: 0,
+    description: "Seats that people held × hours; reservations excluded",
+  }),
   sessions: Count,
-  peakUsed: Count,
+  peakHeld: Type.Integer({ minimum: 0, description: "Most seats that people held at one moment" }),
   uniqueUsers: Count,
   lastUsedAt: Timestamp,
 });

@@ -64,7 +64,15 @@ export const ServerRecord = Type.Object({
   nextPollAt: nullable(Timestamp),
   pollDurationMs: nullable(Type.Integer({ minimum: 0 })),
   error: nullable(PollErrorRecord),
-  counts: Type.Object({ features: Count, checkouts: Count, total: nullable(Count), used: nullable(Count) }),
+  counts: Type.Object(
+    {
+      features: nullable(Count),
+      checkouts: nullable(Count),
+      total: nullable(Count),
+      used: nullable(Count),
+    },
+    { description: "Null until the server was read once" },
+  ),
   unparsedLines: Count,
 });
 export type ServerRecord = Static<typeof ServerRecord>;

@@ -57,7 +57,15 @@ test("two days of history say what the simulated servers would have said, and no
   const denials = createDenials(store);
   const denied = (server: string) =>
     denialPage(denials, {
-      ...{ servers: [server], features: null, users: null, hosts: null, start: null, end: null },
+      ...{
+        servers: [server],
+        daemons: null,
+        features: null,
+        users: null,
+        hosts: null,
+        start: null,
+        end: null,
+      },
       ...{ sort: null, limit: null, offset: 0 },
     }).rows;
   const hourly = denied("eda").filter(({ user }) => user === "regress");

@@ -431,6 +431,7 @@ describe("streams", () => {
         throw error;
       },
       now: () => 0,
+      checkServers() {},
     });
     const ws = { getBufferedAmount: () => 0, sendText: (text: string) => void sent.push(text), close() {} };
     handlers.open(ws as unknown as Parameters<typeof handlers.open>[0]);

@@ -97,7 +97,6 @@ describe("/api/licenses/denials", () => {
     ["server=eda", [30, 10, 0]],
     ["feature=solver", [10, 0]],
     ["feature=a,b", [30]],
-    ["feature=", []],
     ["user=bob,nobody", [10]],
     ["host=ws01", [30, 0]],
     [`start=${minute(10)}&end=${minute(30)}`, [20, 10]],

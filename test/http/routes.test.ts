@@ -305,6 +305,7 @@ describe("users", () => {
     const { users } = await json(at, "/api/licenses/users?sort=user");
     expect(column(users, "user").toSorted()).toEqual(names.toSorted());
     for (const name of names) {
+      if (!name.isWellFormed()) continue;
       const found = await json(at, `/api/licenses/features?feature=${encodeURIComponent(name)}`);
       expect(found).toMatchObject({ total: 1, features: [{ name }] });
     }
@@ -323,7 +324,7 @@ describe("servers", () => {
       unparsedLines: 1,
     });
     expect(await json(site(), "/api/licenses/servers/new")).toMatchObject({
-      counts: { features: 0, checkouts: 0, total: null, used: null },
+      counts: { features: null, checkouts: null, total: null, used: null },
       collectedAt: null,
     });
   });

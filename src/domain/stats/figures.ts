@@ -14,7 +14,10 @@ export interface Figures {
   readonly averageUtilization: number | null;
   readonly uniqueUsers: number | null;
   readonly sessions: number | null;
-  readonly seatHours: number | null;
+  /** Reservations included. */
+  readonly usedSeatHours: number | null;
+  /** What people held: of the sessions. */
+  readonly heldSeatHours: number | null;
   readonly saturatedSeconds: number | null;
   /** Null while denial logging is off. */
   readonly denials: number | null;
@@ -28,6 +31,7 @@ export interface Figures {
 export interface People {
   readonly uniqueUsers: number | null;
   readonly sessions: number | null;
+  readonly heldSeatHours: number | null;
   readonly denials: number | null;
   readonly queuedRequests: number | null;
 }
@@ -51,7 +55,8 @@ export function figuresOf(
     averageUtilization: ratedMs > 0 ? percentOf(sums.utilizationMs / ratedMs) : null,
     uniqueUsers: people.uniqueUsers,
     sessions: people.sessions,
-    seatHours: covered ? seatHours(sums.usedMs) : null,
+    usedSeatHours: covered ? seatHours(sums.usedMs) : null,
+    heldSeatHours: people.heldSeatHours,
     saturatedSeconds: sums.judgedMs > 0 ? Math.round(sums.saturatedMs / 1000) : null,
     denials: people.denials,
     queuedRequests: people.queuedRequests,

@@ -1,4 +1,4 @@
-import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
+import type { CheckoutPicture, FeaturePicture, Holder, ServerPicture } from "../../domain/picture.ts";
 import type { DaemonReading, MemberReading, QueueReading, ReservationReading } from "../../domain/reading.ts";
 import type { Pseudonyms } from "./pseudonyms.ts";
 
@@ -27,13 +27,15 @@ function withoutWords<Part extends MemberReading | DaemonReading>(part: Part): P
 }
 
 function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): FeaturePicture {
-  const { error, checkouts, reservations, queue } = feature;
-  if (error === null && checkouts.length + reservations.length + queue.length === 0) return feature;
+  const { error, checkouts, reservations, queue, alsoHeldBy = [] } = feature;
+  const people = checkouts.length + reservations.length + queue.length + alsoHeldBy.length;
+  if (error === null && people === 0) return feature;
   // The tool's own order may be that of the real names.
   return {
     ...feature,
     error: error === null ? null : TOOL_REPORTS_ERROR,
     checkouts: checkouts.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
+    ...(alsoHeldBy.length > 0 && { alsoHeldBy: alsoHeldBy.map((one) => holder(one, pseudonyms)) }),
     reservations: reservations
       .map((one) => anonymousReservation(one, pseudonyms))
       .sort((a, b) => compare(a.type, b.type) || compare(a.name, b.name)),
@@ -44,11 +46,14 @@ function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): Feat
 function withoutPerson<Row extends CheckoutPicture | QueueReading>(row: Row, pseudonyms: Pseudonyms): Row {
   return {
     ...row,
-    user: pseudonyms.user(row.user),
-    host: row.host === null ? null : pseudonyms.host(row.host),
+    ...holder(row, pseudonyms),
     display: null,
     qualifier: null,
   };
+}
+
+function holder({ user, host }: Holder, pseudonyms: Pseudonyms): Holder {
+  return { user: pseudonyms.user(user), host: host === null ? null : pseudonyms.host(host) };
 }
 
 function anonymousReservation(row: ReservationReading, pseudonyms: Pseudonyms): ReservationReading {

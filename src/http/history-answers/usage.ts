@@ -11,7 +11,12 @@ import type { Format } from "../answers/format.ts";
 import { rowsAnswer } from "../answers/rows.ts";
 
 /** The columns beside the keys of the groups. */
-export const FIGURES = ["seatHours", "sessions", "peakUsed", "uniqueUsers", "lastUsedAt"];
+export const FIGURES = ["heldSeatHours", "sessions", "peakHeld", "uniqueUsers", "lastUsedAt"];
+
+/** The columns of the groups: a feature has those of its server and its daemon too. */
+export function keyColumns(by: readonly UsageKey[]): readonly UsageKey[] {
+  return by.includes("feature") ? ["server", "daemon", ...by] : by;
+}
 
 export interface UsageAsked extends UsageQuery {
   readonly format: Format;
@@ -26,19 +31,19 @@ export function usageAnswer(read: HistoryRead, asked: UsageAsked, pseudonyms: Ps
   return rowsAnswer(
     {
       ...{ plural: "groups", record: UsageRecord, total, limit, offset },
-      rows: rows.map((group) => usageRecord(group, groupBy)),
-      columns: [...groupBy, ...FIGURES],
+      rows: rows.map(usageRecord),
+      columns: [...keyColumns(groupBy), ...FIGURES],
       beside: { start: iso(start), end: iso(end), resolution: "exact" },
     },
     format,
   );
 }
 
-function usageRecord({ keys, ...group }: UsageGroup, by: readonly UsageKey[]): UsageRecord {
-  const { seatHours, sessions, peakUsed, uniqueUsers, lastUsedAt } = group;
-  const named = by.map((key, index) => [key, keys[index] ?? null] as const);
+function usageRecord({ keys, ...group }: UsageGroup): UsageRecord {
+  const { heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt } = group;
+  const named = Object.entries(keys);
   return {
     ...Object.fromEntries(named),
-    ...{ seatHours, sessions, peakUsed, uniqueUsers, lastUsedAt: iso(lastUsedAt) },
+    ...{ heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt: iso(lastUsedAt) },
   };
 }

@@ -1,4 +1,4 @@
-import { createUsage, USAGE_KEYS, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
+import { createUsage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
 import { loadSessionNames } from "../days/session-names.ts";
 import type { HistoryRead } from "../history/read.ts";
 import type { SessionFilter } from "./filters.ts";
@@ -18,18 +18,13 @@ export interface UsageQuery extends Range, Asked {
   readonly offset: number;
 }
 
-const USAGE_KEYS_IN_ORDER = [
-  "server",
-  "feature",
-  "day",
-  "user",
-  "host",
-] as const satisfies readonly UsageKey[];
-const USAGE_ORDERS_BY_KEY = ["server", "feature", "day"] as const satisfies readonly UsageKey[];
+const USAGE_ORDERS_BY_KEY = ["server", "daemon", "feature", "day"] as const satisfies readonly UsageKey[];
+/** Equal groups stand in the order of these: of people by what is shown of them. */
+const TIES = [...USAGE_ORDERS_BY_KEY, "user", "host"] as const;
 export const USAGE_ORDERS = [
-  "seatHours",
+  "heldSeatHours",
   "sessions",
-  "peakUsed",
+  "peakHeld",
   "uniqueUsers",
   "lastUsedAt",
   ...USAGE_ORDERS_BY_KEY,
@@ -57,16 +52,26 @@ export function usageQuery(
   const names = loadSessionNames(read);
   const usage = createUsage(groupBy, usageNames(names, filter), start, end, timezone);
   handIn(read, names, holdings(read, query), { start, end }, usage);
-  const identity = USAGE_KEYS_IN_ORDER.filter((key) => groupBy.includes(key));
   const groups = usage.groups().map((group) => {
-    const keys = group.keys.map((name, index) => shown(groupBy[index] ?? "day", name));
-    const named = Object.fromEntries(USAGE_KEYS.map((key) => [key, keys[groupBy.indexOf(key)] ?? null]));
-    return { ...group, keys, ...(named as Record<UsageKey, string | null>) };
+    const keys: UsageGroup["keys"] = Object.fromEntries(
+      Object.entries(group.keys).map(([key, name]) => [key, shown(key as UsageKey, name)]),
+    );
+    return {
+      ...group,
+      keys,
+      server: keys.server ?? null,
+      daemon: keys.daemon ?? null,
+      feature: keys.feature ?? null,
+      day: keys.day ?? null,
+      user: keys.user ?? null,
+      host: keys.host ?? null,
+    };
   });
   // Sorts are stable: the last one decides.
-  const byKeys = identity
-    .toReversed()
-    .reduce((rows, field) => sortedBy(rows, { field, descending: false }), groups);
+  const byKeys = TIES.toReversed().reduce(
+    (rows, field) => sortedBy(rows, { field, descending: false }),
+    groups,
+  );
   const sorted = sortedBy(byKeys, query.sort);
   return { start, end, rows: sorted.slice(offset, offset + limit), total: sorted.length };
 }
