@@ -89,7 +89,8 @@ export function createReplay(conditions: Conditions, { server, ...picture }: Ser
       }
     },
     denial(denial) {
-      endUntil(denial.at);
+      // One that comes in the very moment in which the last was over goes on with it.
+      endUntil(denial.at - 1);
       take(evaluateDenial(state, conditions, denial, denial.at));
     },
     pass(until) {

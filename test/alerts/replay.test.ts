@@ -169,3 +169,15 @@ describe("times in which a server was down", () => {
     ]);
   });
 });
+
+test("denials within an hour of each other are one alert", () => {
+  const HOUR = 60 * MINUTE;
+  const replay = createReplay(conditions(), BLANK);
+  for (const at of [0, HOUR, 2 * HOUR, 3 * HOUR + 1])
+    replay.denial({ server: "eda", daemon: "snpslmd", feature: "compiler", count: 1, at });
+  replay.pass(10 * HOUR);
+  expect(replay.firings().map(({ from, until }) => [from, until])).toEqual([
+    [0, 3 * HOUR],
+    [3 * HOUR + 1, 4 * HOUR + 1],
+  ]);
+});
