@@ -4,7 +4,7 @@ import type { Config } from "./config/config.ts";
 import type { Environment } from "./config/environment.ts";
 import type { LoadedConfig } from "./config/find.ts";
 import type { Problem } from "./config/problem.ts";
-import { createAlertRoom } from "./daemon/alerts.ts";
+import { createAlertService } from "./daemon/alerts.ts";
 import { createCertificateRoom } from "./daemon/certificate.ts";
 import { createCollectorRoom, createToolRunner } from "./daemon/collector.ts";
 import { createDamageReport } from "./daemon/damage-report.ts";
@@ -172,11 +172,10 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     teardown.add("retention", () => retention.stop());
 
     const host = createHostRoom(store.directory, clock);
-    const alerts = createAlertRoom({
+    const alerts = createAlertService({
       ...{ store, events, bus, live, clock, timers: systemTimers, log: log("alerts"), run: runner.run },
       config: running.current,
-      disk: () => host.sample().disk,
-      clockDoubtMs: watch.doubtMs,
+      host: () => ({ disk: host.sample().disk, clockDoubtMs: watch.doubtMs() }),
     });
     const lag = createLoopLag();
     teardown.add("event loop", () => lag.stop());

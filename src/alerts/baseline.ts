@@ -1,18 +1,15 @@
-import { featureKey } from "../../domain/merge-blocks.ts";
-import type { FeaturePicture, ServerPicture } from "../../domain/picture.ts";
-import type { Finding } from "./rule.ts";
+import { featureKey } from "../domain/merge-blocks.ts";
+import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
 
-/** What was normal for a server until now: what a new reading is held against. Stored, so that a restart misses nothing. */
+/** What is normal for a server: what a new reading is compared with. Stored, so that a restart misses nothing. */
 export interface Baseline {
-  /** Seats issued, by feature key; null = unlimited, `?` = there is such a feature, and nobody could say how many. */
+  /** Seats issued, by feature key; null = unlimited, `?` = the feature is known, its number of seats is not. */
   readonly totals: Readonly<Record<string, number | null | typeof UNSAID>>;
-  /** Lines of the tool's output that no rule knows and everybody has got used to. */
+  /** Lines of the tool's output that are usually not understood. */
   readonly unparsed: number;
 }
 
 const UNSAID = "?";
-/** Another total counts as over after this time. */
-export const TOTALS_LAST_MS = 24 * 3_600_000;
 
 /** A total that is not what it was. */
 export interface TotalChange {
@@ -27,29 +24,34 @@ export interface TotalChange {
 export function compareTotals(
   baseline: Baseline | null,
   picture: ServerPicture,
-): { readonly totals: Baseline["totals"]; readonly changes: readonly TotalChange[] } {
+): {
+  readonly totals: Baseline["totals"];
+  readonly isSame: boolean;
+  readonly changes: readonly TotalChange[];
+} {
   const totals: Record<string, Baseline["totals"][string]> = {};
   const changes: TotalChange[] = [];
-  const before = new Map(Object.entries(baseline?.totals ?? {}));
+  let isSame = baseline !== null;
+  const before = baseline?.totals ?? {};
   for (const feature of picture.features) {
     const { daemon, name } = feature;
     const key = featureKey(daemon, name);
-    const from = before.get(key);
-    before.delete(key);
-    if (!isCounted(feature)) {
-      totals[key] = from === undefined ? UNSAID : from;
-      continue;
-    }
+    const from = before[key];
     const to = feature.unlimited ? null : feature.total;
-    totals[key] = to;
-    if (baseline === null || from === to || from === UNSAID) continue;
+    const total = isCounted(feature) ? to : from === undefined ? UNSAID : from;
+    totals[key] = total;
+    if (total === from) continue;
+    isSame = false;
+    if (baseline === null || from === UNSAID || total === UNSAID) continue;
     changes.push({ daemon, feature: name, ...(from !== undefined && { from }), to });
   }
-  for (const [key, from] of before) {
+  for (const [key, from] of Object.entries(before)) {
+    if (key in totals) continue;
+    isSame = false;
     const [daemon = "", feature = ""] = key.split("\0");
     if (from !== UNSAID) changes.push({ daemon, feature, from });
   }
-  return { totals, changes };
+  return { totals, isSame, changes };
 }
 
 /** The total was read now, in whole. */
@@ -57,15 +59,11 @@ function isCounted({ state, unlimited, total }: FeaturePicture): boolean {
   return state === "ok" && (unlimited || total !== null);
 }
 
-export function totalFinding({ feature, from, to }: TotalChange): Finding {
+export function totalMessage({ feature, from, to }: TotalChange): string {
   const seats = (total: number | null) => (total === null ? "unlimited seats" : `${total} seats`);
-  const message =
-    to === undefined
-      ? `${feature} is gone; it had ${seats(from ?? null)}`
-      : from === undefined
-        ? `${feature} is new, with ${seats(to)}`
-        : `${feature} has ${seats(to)} now; it had ${from === null ? "unlimited" : from}`;
-  return { severity: "warning", message, value: to ?? null, threshold: from ?? null };
+  if (to === undefined) return `${feature} is gone; it had ${seats(from ?? null)}`;
+  if (from === undefined) return `${feature} is new, with ${seats(to)}`;
+  return `${feature} has ${seats(to)} now; it had ${from === null ? "unlimited" : from}`;
 }
 
 /** A baseline as it was stored; null when the text is none. */
