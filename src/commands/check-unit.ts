@@ -3,7 +3,7 @@ import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import { DEFAULT_CONFIG_FILE } from "../config/find.ts";
 import type { Run } from "../install/host.ts";
-import { systemRun } from "../install/this-host.ts";
+import { systemRun } from "../install/service.ts";
 import { type Confinement, confinementOf } from "../system/unit/confinement.ts";
 import { mannersOf } from "../system/unit/manners.ts";
 import { type Need, obstaclesOf } from "../system/unit/obstacles.ts";

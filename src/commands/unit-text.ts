@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Run } from "../install/host.ts";
-import { UNIT_NAME } from "../install/layout.ts";
+import { UNIT, UNIT_NAME } from "../install/layout.ts";
 import { isSystemdHost } from "../install/service.ts";
-import { UNIT } from "../install/texts.ts";
 
 /** The unit with its drop-ins, as one text. */
 export interface UnitText {

@@ -107,3 +107,20 @@ function flush(path: string): void {
     closeSync(file);
   }
 }
+
+/**
+ * Keeps the installed binary as `previous` and puts another in its place, which may be the previous one itself. One of
+ * the two is in place at any moment.
+ */
+export function replaceBinary(source: string, file: string, previous: string, rights: FileRights): void {
+  const before = lstatSync(previous, { throwIfNoEntry: false });
+  if (before?.isFile() === false) throw new Error(`${previous} is not a regular file: move it away`);
+  const staged = `${file}.staged`;
+  try {
+    copyWhole(source, staged, rights);
+    copyWhole(file, previous, rights);
+    renameSync(staged, file);
+  } finally {
+    rmSync(staged, { force: true });
+  }
+}
