@@ -8,7 +8,7 @@ import type { CommandIo } from "./io.ts";
 import type { Report } from "./report.ts";
 import { type Finding, findingsOf } from "./unit-findings.ts";
 import { unitNeeds } from "./unit-needs.ts";
-import { type Question, questionOf, type Trial, tryUnit } from "./unit-trial.ts";
+import { type Question, type Trial, tryUnit } from "./unit-trial.ts";
 
 /** What the check needs of the host; tests bring their own. */
 export interface UnitHost {
@@ -66,7 +66,7 @@ export async function checkUnit(
     );
   if (!checkSources(unit, report)) return;
 
-  const question = questionOf(needs, config.http.port);
+  const question = { ...needs, port: config.http.port };
   const findings = new Map<string, Finding>();
   const lines = new Set<string>();
   // What one line opens another may close; and a line that opens nothing shows itself when it is tried.
@@ -90,7 +90,7 @@ export async function checkUnit(
         "unit",
         `the service reads ${reads} and not ${file} (fix: \`licmond check --config ${reads}\` checks that)`,
       );
-    for (const found of findingsOf(needs, question, trial, io.env)) {
+    for (const found of findingsOf(question, trial, io.env)) {
       const key = `${found.what}: ${found.message}`;
       const isStronger = findings.has(key) && found.lines.some(isTriable);
       findings.set(key, isStronger ? { ...found, fix: STRONGER } : (findings.get(key) ?? found));

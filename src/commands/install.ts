@@ -89,12 +89,7 @@ async function runInstall(options: InstallOptions, command: Command, io: Command
 }
 
 /** What an administrator does after an installation. */
-async function nextSteps(
-  host: Host,
-  withoutSystemd: boolean,
-  started: boolean,
-  path: readonly string[],
-): Promise<string> {
+async function nextSteps(host: Host, withoutSystemd: boolean, started: boolean, path: readonly string[]) {
   const { LAYOUT, UNIT_NAME } = await import("../install/layout.ts");
   const { serviceState } = await import("../install/service.ts");
   if (host.root !== null)
@@ -106,17 +101,14 @@ async function nextSteps(
   const licmond = path.includes("/usr/local/bin") ? "licmond" : LAYOUT.binary;
   const sudo = withoutSystemd ? "" : "sudo ";
   const isActive = !withoutSystemd && (await serviceState(host.run)).isActive;
-  const verb = started ? "reload" : "restart";
-  const lines = [
-    ["name your license servers", `sudoedit ${LAYOUT.config}`],
-    ["see what is still wrong", `${sudo}${licmond} check`],
-    withoutSystemd
-      ? ["run it", `${licmond} serve`]
-      : isActive
-        ? ["let it take effect", `sudo systemctl ${verb} licmond`]
-        : ["start it, now and at boot", `sudo systemctl enable --now ${UNIT_NAME}`],
-    ["make the first key", `${sudo}${licmond} keys create --name admin --role admin`],
-  ].map(([what, how], index) => ({ what: `  ${index + 1}. ${what}:`, how }));
-  const width = Math.max(...lines.map(({ what }) => what.length)) + 2;
-  return `\nNext:\n${lines.map(({ what, how }) => `${what.padEnd(width)}${how}\n`).join("")}`;
+  const start = isActive
+    ? `let it take effect:         sudo systemctl ${started ? "reload" : "restart"} licmond`
+    : `start it, now and at boot:  sudo systemctl enable --now ${UNIT_NAME}`;
+  return `
+Next:
+  1. name your license servers:  sudoedit ${LAYOUT.config}
+  2. see what is still wrong:    ${sudo}${licmond} check
+  3. ${withoutSystemd ? `run it:                     ${licmond} serve` : start}
+  4. make the first key:         ${sudo}${licmond} keys create --name admin --role admin
+`;
 }

@@ -57,7 +57,9 @@ export async function runVerb(
 function saidRefusals(pass: Pass, io: CommandIo): boolean {
   const refusals = pass.found.filter((each) => each.kind === "refuse");
   // Several steps may meet the same hindrance.
-  const said = new Set(refusals.map(({ why, fix }) => `licmond: ${lines(why)}\n  fix: ${lines(fix)}\n`));
+  const said = new Set(
+    refusals.map(({ words, advice }) => `licmond: ${lines(words)}\n  fix: ${lines(advice ?? "")}\n`),
+  );
   for (const text of said) io.err(text);
   if (said.size > 0) fail(io, "nothing was changed");
   return said.size > 0;
@@ -68,16 +70,7 @@ export function lines(text: string): string {
   return text.split("\n").map(escapeControls).join("\n    ");
 }
 
-function lineOf(finding: Finding, doing: "would" | "done"): string {
-  const line = (mark: string, words: string) => `${mark.padEnd(6)} ${finding.subject}: ${lines(words)}\n`;
-  switch (finding.kind) {
-    case "nothing":
-      return line("ok", finding.why);
-    case "do":
-      return line(doing, finding.what);
-    case "keep":
-      return `${line("kept", finding.why)}       ${lines(finding.advice)}\n`;
-    case "refuse":
-      return line("no", finding.why);
-  }
+function lineOf({ subject, kind, words, advice }: Finding, doing: "would" | "done"): string {
+  const mark = { nothing: "ok", do: doing, keep: "kept", refuse: "no" }[kind];
+  return `${mark.padEnd(6)} ${subject}: ${lines(words)}\n${advice === null ? "" : `       ${lines(advice)}\n`}`;
 }

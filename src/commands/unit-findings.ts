@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Environment } from "../config/environment.ts";
 import { groupName } from "../system/exposed-file.ts";
-import { modeOf, type Need, type UnitNeeds } from "./unit-needs.ts";
+import { modeOf, type Need } from "./unit-needs.ts";
 import { identityOf, type Question, type Trial } from "./unit-trial.ts";
 
 export interface Finding {
@@ -19,8 +19,7 @@ export interface Finding {
 
 /** What a trial says of the service, in words and in lines of a drop-in. */
 export function findingsOf(
-  { files, credentials }: UnitNeeds,
-  { port }: Question,
+  { files, credentials, port }: Question,
   trial: Trial,
   environment: Environment,
 ): Finding[] {
@@ -63,21 +62,12 @@ export function findingsOf(
   return found;
 }
 
-/** Lines with which the service starts, and is worse off than it shows. */
+const CUT_OFF = "keeps the service from license servers and clients alike";
+/** Lines with which the service starts, and is worse off than it shows: property, value, harm, cure. */
 const HARMS = [
-  [
-    "MemoryDenyWriteExecute",
-    "yes",
-    "takes from the runtime what makes it fast: it works many times slower",
-    "MemoryDenyWriteExecute=no",
-  ],
-  [
-    "ProcSubset",
-    "pid",
-    "hides /proc/stat, /proc/meminfo and /proc/net: the host's metrics are unknown",
-    "ProcSubset=all",
-  ],
-  ["PrivateNetwork", "yes", "keeps the service from license servers and clients alike", "PrivateNetwork=no"],
+  ["MemoryDenyWriteExecute", "yes", "makes the runtime many times slower", "MemoryDenyWriteExecute=no"],
+  ["ProcSubset", "pid", "hides the host's metrics in /proc", "ProcSubset=all"],
+  ["PrivateNetwork", "yes", CUT_OFF, "PrivateNetwork=no"],
 ] as const;
 
 const LACKING = { search: "entered", read: "read", run: "run", write: "written" } as const;

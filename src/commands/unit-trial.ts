@@ -9,19 +9,8 @@ import type { CommandIo } from "./io.ts";
 import type { Need, UnitNeeds } from "./unit-needs.ts";
 
 /** What is asked inside of the unit's sandbox. */
-export interface Question {
-  readonly files: readonly Pick<Need, "path" | "access" | "names" | "places" | "isNew">[];
-  /** Names. */
-  readonly credentials: readonly string[];
+export interface Question extends UnitNeeds {
   readonly port: number;
-}
-
-export function questionOf({ files, credentials }: UnitNeeds, port: number): Question {
-  return {
-    files: files.map(({ path, access, names, places, isNew }) => ({ path, access, names, places, isNew })),
-    credentials: credentials.map(({ name }) => name),
-    port,
-  };
 }
 
 export interface Answer {
@@ -152,7 +141,7 @@ export function answerTo(
       error: errorOf(names.length === 0 ? path : found(names, env.PATH ?? ""), access, isNew),
       places: places.map(identityOf),
     })),
-    missing: credentials.filter((name) => given === "" || !existsSync(join(given, name))),
+    missing: credentials.flatMap(({ name }) => (given !== "" && existsSync(join(given, name)) ? [] : [name])),
     mayListen: mayListen(port),
     environment: Object.fromEntries(shown.map(([name, value]) => [name, value ?? ""])),
     noNewPrivileges: /^NoNewPrivs:\s*1$/m.test(readFileSync("/proc/self/status", "utf8")),

@@ -22,6 +22,8 @@ export interface InstallWanted {
 /** Everything that `licmond install` does, in order. */
 export async function install(pass: Pass, host: Host, wanted: InstallWanted): Promise<void> {
   const { binary, version, configText, has } = wanted;
+  // Directories of the system that are missing are open to all.
+  process.umask(0o022);
   await layBinary(pass, host, binary, version);
   if (wanted.withoutSystemd) return layConfig(pass, host, configText, 0o644, "root:root");
   for (const text of [SYSUSERS, TMPFILES, UNIT]) await layText(pass, host, text, version);

@@ -1,11 +1,11 @@
-import { lchownSync, lstatSync, readdirSync, readFileSync, type Stats, statSync } from "node:fs";
+import { chmodSync, lchownSync, lstatSync, readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
-import { compareVersions, isLicmondBinary, sameBytes, versionOf } from "./binary-file.ts";
+import { isLicmondBinary, isOlder, sameBytes, versionOf } from "./binary-file.ts";
 import { type Host, kindOf } from "./host.ts";
 import { type InstalledText, LAYOUT, originOf, SERVICE_NAME, withMark } from "./layout.ts";
 import { type OwnerName, ownerNow, ownerOf, rootsOwn, serviceAccount } from "./ownership.ts";
 import { isFile, mayWrite, type Pass } from "./pass.ts";
-import { copyWhole, makeDirectory, type Owner, replaceBinary, setMode, writeWhole } from "./write.ts";
+import { copyWhole, makeDirectory, type Owner, replaceBinary, writeWhole } from "./write.ts";
 
 /** Copies the binary to its place. The one that it replaces is kept beside it. */
 export async function layBinary(pass: Pass, host: Host, source: string, version: string): Promise<void> {
@@ -18,13 +18,13 @@ export async function layBinary(pass: Pass, host: Host, source: string, version:
   if (!isFile(pass, host, path)) return;
   if (sameBytes(source, file)) {
     if ((lstatSync(file).mode & 0o7777) === rights.mode) return pass.fine(path, "is this licmond");
-    return pass.change(path, "make it executable for all", () => setMode(file, rights.mode));
+    return pass.change(path, "make it executable for all", () => chmodSync(file, rights.mode));
   }
   if (!isLicmondBinary(file))
     return pass.refuse(path, `${file} is not a licmond`, `move it away: mv ${file} ${file}.bak`);
   // Below a root it is not run.
   const installed = host.root === null ? await versionOf(host.run, file) : null;
-  if (installed?.ok && compareVersions(version, installed.version) < 0)
+  if (installed?.ok && isOlder(version, installed.version))
     return pass.refuse(
       path,
       `${file} is licmond ${installed.version}, and this one is older (${version})`,
@@ -92,7 +92,7 @@ export async function layConfig(
   await pass.change(path, `let the group ${SERVICE_NAME} read it; its content stays as it is`, async () => {
     const now = await ownerNow(host, owner);
     if (now !== null) lchownSync(file, now.uid, now.gid);
-    setMode(file, (has & 0o777) | 0o040);
+    chmodSync(file, (has & 0o777) | 0o040);
   });
 }
 
@@ -140,7 +140,7 @@ export async function layDirectory(
     if (now === null) return;
     const strangers = whole ? strangersIn(place, now) : [];
     for (const file of [...strangers, place]) lchownSync(file, now.uid, now.gid);
-    setMode(place, mode);
+    chmodSync(place, mode);
   });
 }
 

@@ -1,14 +1,15 @@
 import { type Host, kindOf, obstacle } from "./host.ts";
 
-/** What one step found or did. `subject`: a path on the host, or a command line. */
-export type Finding = { readonly subject: string } & (
-  | { readonly kind: "nothing"; readonly why: string }
-  /** `what`: in the imperative. */
-  | { readonly kind: "do"; readonly what: string }
-  /** The administrator's own file stays. */
-  | { readonly kind: "keep"; readonly why: string; readonly advice: string }
-  | { readonly kind: "refuse"; readonly why: string; readonly fix: string }
-);
+/** What one step found or did. */
+export interface Finding {
+  /** A path on the host, or a command line. */
+  readonly subject: string;
+  /** `keep`: the administrator's own file stays. */
+  readonly kind: "nothing" | "do" | "keep" | "refuse";
+  readonly words: string;
+  /** What the administrator can do about it. */
+  readonly advice: string | null;
+}
 
 type Apply = () => unknown;
 
@@ -37,7 +38,8 @@ export type Verb = (pass: Pass) => Promise<void>;
 export function createPass(acts: boolean, tell: (finding: Finding) => void = () => {}): Pass {
   const found: Finding[] = [];
   let work = false;
-  const note = (finding: Finding) => {
+  const note = (subject: string, kind: Finding["kind"], words: string, advice: string | null = null) => {
+    const finding = { subject, kind, words, advice };
     found.push(finding);
     tell(finding);
   };
@@ -52,18 +54,18 @@ export function createPass(acts: boolean, tell: (finding: Finding) => void = () 
   };
   return {
     found,
-    fine: (subject, why) => note({ subject, kind: "nothing", why }),
+    fine: (subject, why) => note(subject, "nothing", why),
     async change(subject, what, apply) {
       await run(subject, apply);
-      note({ subject, kind: "do", what });
+      note(subject, "do", what);
     },
     async keep(subject, why, advice, beside) {
       if (beside !== undefined) await run(subject, beside);
-      note({ subject, kind: "keep", why, advice });
+      note(subject, "keep", why, advice);
     },
     refuse(subject, why, fix) {
       if (acts) throw new StepError(subject, why);
-      note({ subject, kind: "refuse", why, fix });
+      note(subject, "refuse", why, fix);
     },
     changed: (subject) => found.some((each) => each.subject === subject && each.kind === "do"),
     hasWork: () => work,
@@ -89,18 +91,12 @@ export function mayWrite(pass: Pass, host: Host, path: string): boolean {
 export function isFile(pass: Pass, host: Host, path: string): boolean {
   const file = host.at(path);
   const kind = kindOf(file);
-  if (kind === "file") return true;
-  if (kind === "symlink") {
-    const masked = path.endsWith(".service");
-    const fix = masked
-      ? "look where it leads (readlink); a masked unit is let go by `systemctl unmask licmond`"
-      : "look where it leads (readlink), and remove the link";
-    pass.refuse(path, `${file} is a symbolic link`, fix);
-  } else
-    pass.refuse(
-      path,
-      `${file} is ${kind === "directory" ? "a directory" : "not a regular file"}`,
-      "move it away",
-    );
-  return false;
+  const release = path.endsWith(".service")
+    ? "; a masked unit is let go by `systemctl unmask licmond`"
+    : ", and remove the link";
+  if (kind === "symlink")
+    pass.refuse(path, `${file} is a symbolic link`, `look where it leads (readlink)${release}`);
+  else if (kind === "directory") pass.refuse(path, `${file} is a directory`, "move it away");
+  else if (kind !== "file") pass.refuse(path, `${file} is not a regular file`, "move it away");
+  return kind === "file";
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "../domain/error-code.ts";
 import { isLicmondBinary } from "./binary-file.ts";
-import { type Host, kindOf } from "./host.ts";
+import { type FileKind, type Host, kindOf } from "./host.ts";
 import {
   type InstalledText,
   LAYOUT,
@@ -36,13 +36,10 @@ const DROP_INS = `${LAYOUT.unit}.d`;
 export async function uninstall(pass: Pass, host: Host, wanted: UninstallWanted): Promise<void> {
   const { purge, force, withSystemd, otherData } = wanted;
   if (withSystemd) await stopService(pass, host);
-  else await removeEnabledLink(pass, host);
-  for (const text of [UNIT, SYSUSERS, TMPFILES]) {
-    await removeText(pass, host, text, force);
-    if (isRemovable(pass, host, `${text.path}.new`)) await remove(pass, host, `${text.path}.new`);
-  }
-  await removeBinary(pass, host, LAYOUT.binary);
-  await removeBinary(pass, host, LAYOUT.previousBinary);
+  else await removeOurs(pass, host, ENABLED_LINK, "a link", (_, kind) => kind === "symlink");
+  for (const text of [UNIT, SYSUSERS, TMPFILES]) await removeText(pass, host, text, force);
+  await removeOurs(pass, host, LAYOUT.binary, "a licmond", isBinary);
+  await removeOurs(pass, host, LAYOUT.previousBinary, "a licmond", isBinary);
   if (withSystemd) await forgetUnit(pass, host);
   if (purge) {
     await deleteTree(pass, host, DROP_INS, "delete your drop-ins");
@@ -79,51 +76,41 @@ async function forgetUnit(pass: Pass, host: Host): Promise<void> {
   });
 }
 
-/** Something lies there, and can be removed. */
-function isRemovable(pass: Pass, host: Host, path: string): boolean {
-  if (kindOf(host.at(path)) !== "missing") return mayWrite(pass, host, path);
-  pass.fine(path, "is not there");
-  return false;
+/** Removes what lies there when it is ours; anything else stays, and is not `what` it should be. */
+async function removeOurs(
+  pass: Pass,
+  host: Host,
+  path: string,
+  what: string,
+  isOurs: (file: string, kind: FileKind) => boolean,
+  how = "remove it",
+  apply: (file: string) => void = (file) => rmSync(file),
+): Promise<void> {
+  const file = host.at(path);
+  const kind = kindOf(file);
+  if (kind === "missing") return pass.fine(path, "is not there");
+  if (!mayWrite(pass, host, path)) return;
+  if (!isOurs(file, kind)) return pass.keep(path, `is not ${what} and stays`, `look what it is for: ${file}`);
+  await pass.change(path, how, () => apply(file));
 }
 
-function remove(pass: Pass, host: Host, path: string, what = "remove it"): Promise<void> {
-  return pass.change(path, what, () => rmSync(host.at(path)));
-}
-
-function keepStrange(pass: Pass, host: Host, path: string, what: string): Promise<void> {
-  return pass.keep(path, `is not ${what} and stays`, `look what it is for: ${host.at(path)}`);
-}
-
-async function removeEnabledLink(pass: Pass, host: Host): Promise<void> {
-  if (!isRemovable(pass, host, ENABLED_LINK)) return;
-  if (kindOf(host.at(ENABLED_LINK)) === "symlink") await remove(pass, host, ENABLED_LINK, "remove the link");
-  else await keepStrange(pass, host, ENABLED_LINK, "a link");
-}
-
-/** A text that was changed by hand goes only by force, one that is not ours never. */
+/** A text that was changed by hand goes only by force, one that is not ours never; and what was laid beside it. */
 async function removeText(pass: Pass, host: Host, { path, text }: InstalledText, force: boolean) {
-  if (!isRemovable(pass, host, path)) return;
   const file = host.at(path);
   const origin = kindOf(file) === "file" ? originOf(readFileSync(file, "utf8"), text).kind : "foreign";
-  if (origin === "foreign") return keepStrange(pass, host, path, "from licmond");
+  const how = origin === "changed" ? "remove it, with your changes" : "remove it";
   if (origin === "changed" && !force)
-    return pass.keep(path, "was changed by hand and stays", `--force removes it, or: rm ${file}`);
-  await remove(pass, host, path, origin === "changed" ? "remove it, with your changes" : "remove it");
+    await pass.keep(path, "was changed by hand and stays", `--force removes it, or: rm ${file}`);
+  else await removeOurs(pass, host, path, "from licmond", () => origin !== "foreign", how);
+  await removeOurs(pass, host, `${path}.new`, "", () => true);
 }
 
-async function removeBinary(pass: Pass, host: Host, path: string): Promise<void> {
-  if (!isRemovable(pass, host, path)) return;
-  const file = host.at(path);
-  if (kindOf(file) === "file" && isLicmondBinary(file)) await remove(pass, host, path);
-  else await keepStrange(pass, host, path, "a licmond");
-}
+const isBinary = (file: string, kind: FileKind) => kind === "file" && isLicmondBinary(file);
 
 /** Deletes a directory with everything in it. A link is not followed; a mount point stays, empty. */
-async function deleteTree(pass: Pass, host: Host, path: string, what: string): Promise<void> {
-  if (!isRemovable(pass, host, path)) return;
-  const directory = host.at(path);
-  if (kindOf(directory) !== "directory") return keepStrange(pass, host, path, "a directory of its own");
-  await pass.change(path, what, () => {
+function deleteTree(pass: Pass, host: Host, path: string, what: string): Promise<void> {
+  const isOwn = (_: string, kind: FileKind) => kind === "directory";
+  return removeOurs(pass, host, path, "a directory of its own", isOwn, what, (directory) => {
     for (const name of readdirSync(directory))
       rmSync(join(directory, name), { recursive: true, force: true });
     try {

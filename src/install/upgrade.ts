@@ -1,6 +1,6 @@
 import { renameSync } from "node:fs";
 import { restoreCopy, type WayBack, wayBack } from "../store/backup/way-back.ts";
-import { compareVersions, isLicmondBinary, sameBytes, versionOf } from "./binary-file.ts";
+import { isLicmondBinary, isOlder, sameBytes, versionOf } from "./binary-file.ts";
 import type { Host } from "./host.ts";
 import { LAYOUT, UNIT_NAME } from "./layout.ts";
 import { rootsOwn } from "./ownership.ts";
@@ -85,7 +85,7 @@ async function assess(
     );
   // An installed one that does not run is a reason to replace it.
   const installed = await versionOf(host.run, installedFile);
-  if (installed.ok && compareVersions(fresh.version, installed.version) < 0 && !allowDowngrade)
+  if (installed.ok && isOlder(fresh.version, installed.version) && !allowDowngrade)
     return refuse(
       `${file} is licmond ${fresh.version}, older than the installed ${installed.version}`,
       "--allow-downgrade installs it all the same; it refuses a database that a newer one has changed",

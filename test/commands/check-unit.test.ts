@@ -4,13 +4,7 @@ import { join } from "node:path";
 import { checkUnit, type UnitHost } from "../../src/commands/check-unit.ts";
 import { findingsOf } from "../../src/commands/unit-findings.ts";
 import type { Need } from "../../src/commands/unit-needs.ts";
-import {
-  answerTo,
-  identityOf,
-  type Question,
-  questionOf,
-  type Trial,
-} from "../../src/commands/unit-trial.ts";
+import { answerTo, identityOf, type Question, type Trial } from "../../src/commands/unit-trial.ts";
 import { interpretConfig } from "../../src/config/load.ts";
 import { createPlace, run } from "./rig.ts";
 
@@ -216,8 +210,7 @@ describe("what the sandbox lets the service reach", () => {
       noNewPrivileges: false,
       property: (name) => properties[name] ?? "",
     };
-    const needs = { files: [need], credentials: [] };
-    expect(findingsOf(needs, questionOf(needs, 8080), trial, {})).toEqual([
+    expect(findingsOf({ files: [need], credentials: [], port: 8080 }, trial, {})).toEqual([
       expect.objectContaining({
         message: `${path} cannot be reached by the service: its unit hides ${hidden}`,
         ...(typeof fix === "string" ? { fix } : { lines: fix }),
@@ -401,7 +394,14 @@ test("in the sandbox: what is asked is tried as it is used", async () => {
   Bun.spawnSync(["mkfifo", pipe]);
   const text = join(place.folder, "credentials/there");
   await Bun.write(text, "s");
-  const file = { names: [], places: ["/", "/no/such"], isNew: false };
+  const file = {
+    what: "",
+    names: [],
+    places: ["/", "/no/such"],
+    isNew: false,
+    mayShow: true,
+    credential: null,
+  };
   const answer = answerTo(
     {
       files: [
@@ -414,7 +414,7 @@ test("in the sandbox: what is asked is tried as it is used", async () => {
         { ...file, path: join(place.folder, "a/b/c"), access: "write", isNew: true },
         { ...file, path: join(place.folder, "a/b/c"), access: "write" },
       ],
-      credentials: ["there", "gone"],
+      credentials: ["there", "gone"].map((name) => ({ what: "", name })),
       port: 8080,
     },
     { PATH: "/bin", CREDENTIALS_DIRECTORY: join(place.folder, "credentials"), LICMOND_X: "1", OTHER: "2" },

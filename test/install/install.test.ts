@@ -116,7 +116,7 @@ describe("texts that lie there already", () => {
     await using rig = await createRig();
     await rig.write(LAYOUT.unit, withMark("[Unit]\nDescription=old\n", "0.9.0"));
     const plans = await runAll(await steps(rig));
-    expect(plans.get(LAYOUT.unit)).toMatchObject({ kind: "do", what: "replace the one of licmond 0.9.0" });
+    expect(plans.get(LAYOUT.unit)).toMatchObject({ kind: "do", words: "replace the one of licmond 0.9.0" });
     expect(rig.read(LAYOUT.unit)).toBe(withMark(UNIT.text, "1.2.0"));
     expect(rig.ran).toContain("systemctl daemon-reload");
   });
@@ -158,7 +158,7 @@ describe("the binary that lies there already", () => {
     await using rig = await createRig();
     await rig.binary(LAYOUT.binary, "1.10.0");
     const plan = (await runAll(await steps(rig))).get(LAYOUT.binary);
-    expect(plan).toMatchObject({ kind: "refuse", why: expect.stringContaining("is licmond 1.10.0") });
+    expect(plan).toMatchObject({ kind: "refuse", words: expect.stringContaining("is licmond 1.10.0") });
     expect(rig.read(LAYOUT.binary)).toContain("version=1.10.0;");
   });
 });
@@ -203,7 +203,7 @@ describe("what it does not understand it refuses, and then does nothing at all",
     const all = await steps(rig);
     const before = rig.tree();
     const plan = (await runAll(all)).get(subject);
-    expect(plan).toMatchObject({ kind: "refuse", why: expect.stringContaining(words) });
+    expect(plan).toMatchObject({ kind: "refuse", words: expect.stringContaining(words) });
     expect(rig.tree()).toEqual(before);
   });
 

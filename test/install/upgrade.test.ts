@@ -113,7 +113,7 @@ describe("refuses, and changes nothing", () => {
     await make(rig);
     const before = rig.tree();
     const plan = (await runAll(all)).get(LAYOUT.binary);
-    expect(plan).toMatchObject({ kind: "refuse", why: expect.stringContaining(words) });
+    expect(plan).toMatchObject({ kind: "refuse", words: expect.stringContaining(words) });
     expect(rig.tree()).toEqual(before);
     expect(acted(rig)).toEqual([]);
   });
@@ -220,7 +220,7 @@ describe("the database goes back with the binary", () => {
       if (name.includes(".schema-")) rmSync(join(dirname(path), name));
     const before = rig.tree();
     const refused = (await runAll(rollback(rig, STORAGE))).get(path);
-    expect(refused).toMatchObject({ kind: "refuse", why: expect.stringContaining("no copy from before") });
+    expect(refused).toMatchObject({ kind: "refuse", words: expect.stringContaining("no copy from before") });
     expect(rig.tree()).toEqual(before);
   });
 

@@ -3,6 +3,7 @@ import { bootedMachine, LONG } from "./booted.ts";
 import { BASE, until } from "./machine.ts";
 import {
   allRead,
+  BUSY,
   CONFIG,
   configure,
   createKey,
@@ -78,7 +79,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
       echo >/var/log/flexnet/a.log; chgrp -R flexlm /var/log/flexnet; chmod 750 /var/log/flexnet; chmod 640 /var/log/flexnet/a.log
       echo >/tmp/b.log; echo >/opt/closed/c.log`);
     const logs = { a: "/var/log/flexnet/a.log", b: "/tmp/b.log", c: "/opt/closed/c.log" };
-    const servers = Object.entries(logs).map(([id, log]) => `${serverToml(id)}log_file = "${log}"\n`);
+    const servers = Object.entries(logs).map(([id, log]) => `${serverToml(id, BUSY)}log_file = "${log}"\n`);
     await machine.sh("echo 127.0.0.1 lic-a lic-b lic-c >>/etc/hosts");
     await configure(machine, PLAIN + servers.join(""));
     await dropIn(

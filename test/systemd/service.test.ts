@@ -20,7 +20,7 @@ import {
 } from "./service.ts";
 
 const COLLECTOR = '[collector]\ninterval = "5s"\n';
-const SERVERS = COLLECTOR + serverToml("eda", BUSY) + serverToml("cae");
+const SERVERS = COLLECTOR + serverToml("eda", BUSY) + serverToml("cae", BUSY);
 
 /** The life of one machine: each test goes on from where the one before it left off. */
 describe.skipIf(BASE === undefined)("the service", () => {
