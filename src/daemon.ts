@@ -25,6 +25,7 @@ import { createTeardown } from "./daemon/teardown.ts";
 import { keepVitalCopy } from "./daemon/vital.ts";
 import { type Clock, systemClock } from "./domain/clock.ts";
 import type { LogOf } from "./domain/log.ts";
+import { shuffle } from "./domain/track-sessions.ts";
 import { createSampler } from "./events/sampler.ts";
 import { createPseudonyms } from "./http/anonymous/pseudonyms.ts";
 import { createApp } from "./http/app.ts";
@@ -33,6 +34,7 @@ import { listen } from "./http/listen.ts";
 import { createRequestCounters } from "./http/request-counters.ts";
 import { createHub } from "./http/streams/hub.ts";
 import { createTeller } from "./http/streams/telling.ts";
+import { createClockWatch } from "./store/clock-watch.ts";
 import { createDayKeeper } from "./store/days/keeper.ts";
 import type { DayQueries } from "./store/days/queries.ts";
 import { createDenialSources } from "./store/denial-sources.ts";
@@ -45,6 +47,7 @@ import { installationSecret } from "./store/secrets.ts";
 import type { StoreError } from "./store/store-error.ts";
 import { type BuildInfo, buildInfo } from "./system/build-info.ts";
 import type { Logging } from "./system/log.ts";
+import { isClockSynchronised } from "./system/time-service.ts";
 
 /** How long requests that run may take to finish at the end. */
 const HTTP_GRACE_MS = 4_000;
@@ -96,6 +99,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
 
   async function start(damage: StoreError | null): Promise<Started> {
     const startedAt = clock.now();
+    const begun = performance.now();
     if (environment.NOTIFY_SOCKET) {
       const { connectServiceManager } = await import("./daemon/notify.ts");
       manager = await connectServiceManager(environment, log("system"));
@@ -106,6 +110,12 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     teardown.add("store", () => store.close());
     teardown.add("side copy", keepVitalCopy(store));
     toEnd = store.busy.ending;
+
+    // Before this process stores anything: it goes by what was stored last.
+    const watch = createClockWatch({
+      ...{ store, clock, elapsed: () => performance.now(), log: log("store") },
+      isSynchronised: () => isClockSynchronised(environment.PATH),
+    });
 
     const { bus, events, logSink } = createEventRoom(store, clock, log("store"));
     const removeSink = logging.addSink(logSink);
@@ -126,6 +136,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const live = createLive({
       ...{ store, servers, clock, commit: bus.commit, timers: systemTimers, log: log("store") },
       recorder: memory.recorder,
+      orderIds: (ids) => shuffle(ids, Math.random),
     });
     live.subscribe(createStatusLog(log("collector")));
     teardown.add("live", () => live.stop());
@@ -149,11 +160,12 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
         meters.polled(outcome);
         return live.record(outcome, nextPollAt);
       },
+      snapshot: live.snapshot,
       unaskedMs: () => requests.unaskedMs(),
     });
 
     const retention = createRetention({
-      ...{ store, clock, timers: busTimers, log: log("store") },
+      ...{ store, watch, timers: busTimers, log: log("store") },
       keep: () => running.current().retention,
     });
     retention.start();
@@ -164,6 +176,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       ...{ store, events, bus, live, clock, timers: systemTimers, log: log("alerts"), run: runner.run },
       config: running.current,
       disk: () => host.sample().disk,
+      clockDoubtMs: watch.doubtMs,
     });
     const lag = createLoopLag();
     teardown.add("event loop", () => lag.stop());
@@ -206,8 +219,13 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
 
     const httpDeps = httpDepsOf({
       ...{ clock, log, build, live, pseudonyms, execute, keys, quotas, host, collector, history, running },
-      ...{ store, bus, events, sampler, hub, lag, startedAt, reload, meters: meters.emit },
-      ...{ alerts: alerts.port, denials: denialWatch, oldestSampleAt: memory.oldestSampleAt },
+      ...{ store, bus, events, sampler, hub, lag, startedAt, begun, reload, meters: meters.emit },
+      ...{
+        alerts: alerts.port,
+        denials: denialWatch,
+        oldestSampleAt: memory.oldestSampleAt,
+        clockDoubtMs: watch.doubtMs,
+      },
     });
     const app = createApp(httpDeps, requests);
     const certificate = createCertificateRoom(config.http.tls, {

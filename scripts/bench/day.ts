@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { flexnet } from "../../src/managers/flexnet/index.ts";
 import { MINUTE } from "../../src/simulator/calendar.ts";
-import { FLEXNET_SERVERS } from "../../src/simulator/flexnet-servers.ts";
+import { SERVERS as SIMULATED } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";
 import { runTool } from "../../src/simulator/tool.ts";
 import { median, residentMegabytes } from "./measure.ts";
@@ -72,7 +72,7 @@ type Print = (index: number, instant: number) => string;
 
 /** What lmstat says of one of the many sites: each has its own people. */
 function printer(): Print {
-  const server = FLEXNET_SERVERS.find((spec) => spec.silentMinutes === 0);
+  const server = SIMULATED.find((spec) => spec.silentMinutes === 0);
   if (server === undefined) throw new Error("every simulated server is silent at times");
   const sites = Array.from({ length: SERVERS }, (_, seed) => createSite({ seed, zone: "UTC" }));
   return (index, instant) => {

@@ -22,10 +22,10 @@ if (form === "gate") {
   const opened = createExchanges(() => null);
   const exchanges: Exchanges = { ...opened, of: (request) => opened.open(request, "") };
   const snapshot = () => SNAPSHOT;
-  const { alerts } = bench().deps;
+  const { alerts, history } = bench().deps;
   new Elysia({ handler: { standardHostname: false } })
     .use(summaryRoutes({ alerts }, snapshot, exchanges, createAnswers()))
-    .use(featureRoutes(snapshot, exchanges, createAnswers()))
+    .use(featureRoutes({ history }, snapshot, exchanges, createAnswers()))
     .listen({ hostname: door.host, port: door.port, reusePort: false, development: false });
   console.log("none");
 }

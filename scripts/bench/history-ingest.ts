@@ -1,7 +1,7 @@
 import type { FeatureReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { MINUTE } from "../../src/simulator/calendar.ts";
-import { wholeReading } from "../../src/simulator/reading-parts.ts";
+import { wholeReading } from "../../src/simulator/reading.ts";
 import { createHistory } from "../../src/store/history/history.ts";
 import { createLive } from "../../src/store/live.ts";
 import { openStore, type Store } from "../../src/store/open.ts";

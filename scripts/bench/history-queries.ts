@@ -24,9 +24,9 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
   const days = (count: number) => ({ start: end - Math.min(count, size.days) * DAY, end });
   const named = (index: number) => {
     const { server, feature } = nameOf(size, index);
-    return { servers: [server], features: [feature] };
+    return { servers: [server], daemons: null, features: [feature] };
   };
-  const everything = { servers: null, features: null, users: null, hosts: null };
+  const everything = { servers: null, daemons: null, features: null, users: null, hosts: null };
   const all = size.servers * size.features;
   const some = Array.from({ length: FEATURES_ASKED }, (_, at) => (at * 127) % all);
   const rows: Row[] = [];
@@ -130,7 +130,7 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
         () => () =>
           client.query("usage", {
             ...{ ...asked, ...days(7), filter: everything, groupBy: ["user"], limit: 10_000 },
-            sort: { field: "seatHours", descending: true },
+            sort: { field: "heldSeatHours", descending: true },
           }),
       ),
       null,
@@ -143,7 +143,7 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
           () => () =>
             client.query("usage", {
               ...{ ...asked, ...days(365), filter: everything, groupBy, limit: 1000 },
-              sort: { field: "seatHours", descending: true },
+              sort: { field: "heldSeatHours", descending: true },
             }),
         ),
         null,

@@ -103,7 +103,7 @@ export function createYear() {
   function weekOf(feature: number, at: number): { readonly week: Week; readonly played: FeatureWeek } {
     let known = weeks.find(({ week }) => at >= week.startsAt && at < week.endsAt);
     if (known === undefined) {
-      known = { week: weekAt(ZONE, at), played: new Map() };
+      known = { week: weekAt({ zone: ZONE, ahead: 0 }, at), played: new Map() };
       weeks = [...weeks.slice(-1), known];
     }
     const index = feature % PLAYED;

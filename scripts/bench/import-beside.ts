@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
 import { flexnet } from "../../src/managers/flexnet/index.ts";
-import { FLEXNET_SERVERS } from "../../src/simulator/flexnet-servers.ts";
+import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";
 import { runTool } from "../../src/simulator/tool.ts";
 import { writeLog } from "./import.ts";
@@ -46,7 +46,7 @@ export const importBeside: Bench = {
 };
 
 function lmstat(): string {
-  const server = FLEXNET_SERVERS.find((spec) => spec.silentMinutes === 0);
+  const server = SERVERS.find((spec) => spec.silentMinutes === 0);
   if (server === undefined) throw new Error("every simulated server is silent at times");
   const site = createSite({ seed: 1, zone: "UTC" });
   const { address, members, version } = server;

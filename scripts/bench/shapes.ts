@@ -1,5 +1,5 @@
 import { flexnet } from "../../src/managers/flexnet/index.ts";
-import { scaleText } from "../../src/simulator/scale.ts";
+import { scaleText } from "./scale.ts";
 
 /** When the make-believe reports are made: equal texts in every run. */
 export const INSTANT = Date.UTC(2026, 0, 5, 9, 30);

@@ -55,7 +55,6 @@ function writeEvents(store: Store, size: YearSize): void {
        VALUES (?1, ?1, 'log', ?2, 'collector', ?3, json_object('type', 'log', 'id', 'log-' || ?1, 'timestamp', ?1, 'level', ?2,
          'message', ?4, 'source', 'collector', 'metadata', json_object('server', ?3, 'durationMs', ?5)))`,
     );
-    const words = sqlite.query("INSERT INTO log_words (rowid, words) VALUES (?, ?)");
     const count = sqlite.query(
       `INSERT INTO log_counts (hour, level, source, count) VALUES (?, ?, 'collector', 1)
        ON CONFLICT DO UPDATE SET count = count + 1`,
@@ -67,7 +66,6 @@ function writeEvents(store: Store, size: YearSize): void {
         const level = place % 10 === 0 ? "warn" : "info";
         const message = "The server answered slowly";
         if (line.run(eventId, level, id, message, 1_234 + place).changes === 0) continue;
-        words.run(eventId, `${message}\n${id}\n${1_234 + place}`);
         count.run(Math.floor(eventId / HOUR) * HOUR, level);
       }
     });

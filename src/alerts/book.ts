@@ -89,6 +89,8 @@ export function createBook({ rows, commit, outbox, notesFor, log }: BookDeps, no
   for (const alert of rows.silencedPast(now)) silences.set(subjectKey(alert), alert.silencedUntil ?? 0);
 
   let unsaved = noChanges();
+  /** Alerts that the store does not know as they are, by id: what fails to be written is never written over newer rows. */
+  const unstored = new Map<number, Alert>();
   let events: EventInput[] = [];
   let notes: Note[] = [];
 
@@ -96,7 +98,8 @@ export function createBook({ rows, commit, outbox, notesFor, log }: BookDeps, no
     const key = subjectKey(alert);
     if (alert.resolvedAt === null) firing.set(key, alert);
     else firing.delete(key);
-    unsaved.alerts.set(alert.id, alert);
+    unstored.set(alert.id, alert);
+    unsaved.alerts.add(alert.id);
   };
 
   const change = (changed: Alert, kind: AlertChange): Alert => {
@@ -119,8 +122,7 @@ export function createBook({ rows, commit, outbox, notesFor, log }: BookDeps, no
   };
 
   /** The rows as they are now: what is written later must be of one moment. */
-  const writing = (changes: Changes, told: readonly Note[]): (() => void) => {
-    const alerts = [...changes.alerts.values()];
+  const writing = (changes: Changes, alerts: readonly Alert[], told: readonly Note[]): (() => void) => {
     const watches = [...changes.watches].map(([key, subject]) => {
       const watch = watched.get(key)?.watch;
       return { subject, body: watch === undefined ? null : JSON.stringify(watch) };
@@ -195,8 +197,10 @@ export function createBook({ rows, commit, outbox, notesFor, log }: BookDeps, no
       unsaved = noChanges();
       notes = [];
       events = [];
+      const alerts = [...changes.alerts].flatMap((id) => unstored.get(id) ?? []);
       try {
-        await commit(writing(changes, told), tellings);
+        await commit(writing(changes, alerts, told), tellings);
+        for (const alert of alerts) if (unstored.get(alert.id) === alert) unstored.delete(alert.id);
       } catch (error) {
         // Kept for the next time; what has changed since stays the newer.
         unsaved.add(changes);
@@ -209,7 +213,7 @@ export function createBook({ rows, commit, outbox, notesFor, log }: BookDeps, no
 }
 
 interface Changes {
-  readonly alerts: Map<number, Alert>;
+  readonly alerts: Set<number>;
   readonly watches: Map<string, AlertSubject>;
   readonly baselines: Set<string>;
   isEmpty(): boolean;
@@ -218,14 +222,14 @@ interface Changes {
 }
 
 function noChanges(): Changes {
-  const alerts = new Map<number, Alert>();
+  const alerts = new Set<number>();
   const watches = new Map<string, AlertSubject>();
   const baselines = new Set<string>();
   return {
     ...{ alerts, watches, baselines },
     isEmpty: () => alerts.size + watches.size + baselines.size === 0,
     add(older) {
-      for (const [id, alert] of older.alerts) if (!alerts.has(id)) alerts.set(id, alert);
+      for (const id of older.alerts) alerts.add(id);
       for (const [key, subject] of older.watches) watches.set(key, subject);
       for (const server of older.baselines) baselines.add(server);
     },

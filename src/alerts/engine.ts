@@ -8,6 +8,8 @@ import { createJudge, longestSilence, subjectOf } from "./judge.ts";
 import type { InMaintenance } from "./maintenance.ts";
 import type { Note, NoteFilter } from "./notify/note.ts";
 import { createPollLooks } from "./poll-looks.ts";
+import { TOTALS_LAST_MS } from "./rules/baseline.ts";
+import { clockFinding } from "./rules/clock.ts";
 import { diskFinding, diskLevel } from "./rules/disk.ts";
 import { type Finding, THE_SERVER } from "./rules/rule.ts";
 import { EXPIRY } from "./rules/rules.ts";
@@ -78,6 +80,8 @@ export interface AlertEngineDeps {
   readonly settings: () => EngineSettings;
   /** Percent of the storage's file system that is used; null when unknown. */
   readonly disk: () => number | null;
+  /** By how much the clock is ahead of the time that is stored, negative = behind; null while nobody doubts it. */
+  readonly clockDoubtMs: () => number | null;
   /** Is given each look at it, and keeps it for history. */
   readonly diskFill: { look(percent: number | null, at: number): void; save(): Promise<void> };
   readonly clock: Clock;
@@ -87,7 +91,7 @@ export interface AlertEngineDeps {
 
 /** Looks at every new picture and at the clock, and keeps the alerts. */
 export function createAlertEngine(deps: AlertEngineDeps): AlertEngine {
-  const { rows, commit, outbox, live, settings, disk, diskFill, clock, timers, log } = deps;
+  const { rows, commit, outbox, live, settings, disk, clockDoubtMs, diskFill, clock, timers, log } = deps;
   const teller = createTeller({
     targets: () => settings().targets,
     nextId: outbox.nextId,
@@ -123,7 +127,9 @@ export function createAlertEngine(deps: AlertEngineDeps): AlertEngine {
     const at = clock.now();
     removeUnwanted(at);
     for (const { subject, watch } of [...book.watched.values()]) {
-      if (watch.until !== null && watch.until <= at) judge.forget(subject, at);
+      // Further off than anything lasts, it was said by a clock that was ahead.
+      if (watch.until !== null && (watch.until <= at || watch.until - at > TOTALS_LAST_MS))
+        judge.forget(subject, at);
     }
     for (const picture of live.snapshot().servers) {
       if (!picture.server.enabled) continue;
@@ -135,6 +141,9 @@ export function createAlertEngine(deps: AlertEngineDeps): AlertEngine {
     const used = disk();
     diskFill.look(used, at);
     if (used !== null) judge.see(full, diskLevel(used), at, "poll", (level) => diskFinding(used, level));
+    const doubtMs = clockDoubtMs();
+    const wrong = subjectOf("clock", null, THE_SERVER);
+    judge.see(wrong, doubtMs === null ? 0 : 1, at, "none", () => clockFinding(doubtMs ?? 0));
     remind();
     save();
   }

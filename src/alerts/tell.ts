@@ -83,7 +83,8 @@ export function createTeller({ targets, nextId, now, inMaintenance }: TellerDeps
       const due = wanting(alert).flatMap(({ id }): { id: string; kind: NoteKind }[] => {
         const last = alert.told[id];
         if (last === undefined) return [{ id, kind: "fired" }];
-        const isDue = reminderMs > 0 && alert.acknowledgedAt === null && at - last >= reminderMs;
+        // Also when it was told by a clock that was ahead.
+        const isDue = reminderMs > 0 && alert.acknowledgedAt === null && Math.abs(at - last) >= reminderMs;
         return isDue ? [{ id, kind: "reminder" }] : [];
       });
       return tell(alert, due, at);

@@ -49,7 +49,8 @@ export function step(watch: Watch, seen: number, at: number, gap: boolean, needs
     const begins = run.above === 0 || (gap && needs.forMs > 0 && level > watch.level);
     runs.push({
       above: Math.min(begins ? 1 : run.above + 1, needs.failures),
-      since: begins ? at : run.since,
+      // Not later than now: the clock may have been ahead when it began.
+      since: begins ? at : Math.min(run.since, at),
       below: 0,
     });
   }

@@ -2,8 +2,11 @@
 export type Job = () => Promise<void>;
 
 export interface FlightQueue {
-  /** Queues a job: urgent ones go ahead of all others, equals in the order in which they came. */
-  add(job: Job, urgent: boolean): void;
+  /**
+   * Queues a job: urgent ones go ahead of all others, equals in the order in which they came. A slow one waits while
+   * slow jobs have their share of the places.
+   */
+  add(job: Job, urgent: boolean, slow: boolean): void;
   /** Moves a waiting job to the urgent ones; nothing happens when it runs already. */
   hasten(job: Job): void;
   /** Takes a waiting job out; false when it does not wait. */
@@ -12,17 +15,27 @@ export interface FlightQueue {
   readonly waiting: number;
 }
 
-/** Runs at most `limit` jobs at once. */
-export function createFlightQueue(limit: number): FlightQueue {
-  const urgentJobs = new Set<Job>();
-  const jobs = new Set<Job>();
-  let running = 0;
+/**
+ * Share of the places that slow jobs have together. The other three quarters always turn over quickly: 30 hanging tools
+ * of 50 would otherwise hold all 8 places for two minutes at a time.
+ */
+const SLOW_SHARE = 0.25;
 
-  function takeNext(): Job | undefined {
+/** Runs at most `limit` jobs at once, a quarter of them (but at least one) slow. */
+export function createFlightQueue(limit: number): FlightQueue {
+  const slowLimit = Math.max(1, Math.floor(limit * SLOW_SHARE));
+  /** Waiting jobs, and whether each is slow. */
+  const urgentJobs = new Map<Job, boolean>();
+  const jobs = new Map<Job, boolean>();
+  let running = 0;
+  let slowRunning = 0;
+
+  function takeNext(): { job: Job; slow: boolean } | undefined {
     for (const lane of [urgentJobs, jobs]) {
-      for (const job of lane) {
+      for (const [job, slow] of lane) {
+        if (slow && slowRunning >= slowLimit) continue;
         lane.delete(job);
-        return job;
+        return { job, slow };
       }
     }
     return undefined;
@@ -30,23 +43,29 @@ export function createFlightQueue(limit: number): FlightQueue {
 
   function pump(): void {
     while (running < limit) {
-      const job = takeNext();
-      if (job === undefined) return;
+      const next = takeNext();
+      if (next === undefined) return;
+      const slow = next.slow ? 1 : 0;
       running++;
-      void job().finally(() => {
+      slowRunning += slow;
+      void next.job().finally(() => {
         running--;
+        slowRunning -= slow;
         pump();
       });
     }
   }
 
   return {
-    add(job, urgent) {
-      (urgent ? urgentJobs : jobs).add(job);
+    add(job, urgent, slow) {
+      (urgent ? urgentJobs : jobs).set(job, slow);
       pump();
     },
     hasten(job) {
-      if (jobs.delete(job)) urgentJobs.add(job);
+      const slow = jobs.get(job);
+      if (slow === undefined) return;
+      jobs.delete(job);
+      urgentJobs.set(job, slow);
     },
     remove: (job) => jobs.delete(job) || urgentJobs.delete(job),
     get running() {

@@ -17,8 +17,8 @@ export interface FlightsDeps<T> {
 
 /** Work by key: one flight a key, which everybody joins who asks meanwhile, and `limit` in all. */
 export interface Flights<T> {
-  /** Joins the key's flight, waiting or running, or queues one. An urgent one goes ahead. */
-  launch(key: string, urgent: boolean): Promise<T>;
+  /** Joins the key's flight, waiting or running, or queues one. An urgent one goes ahead, slow ones share few places. */
+  launch(key: string, urgent: boolean, slow: boolean): Promise<T>;
   has(key: string): boolean;
   isRunning(key: string): boolean;
   /** Aborts the attempt that runs; the work decides whether to make another. */
@@ -93,14 +93,14 @@ export function createFlights<T>({ limit, work, onLanding }: FlightsDeps<T>): Fl
   }
 
   return {
-    launch(key, urgent) {
+    launch(key, urgent, slow) {
       const known = flights.get(key);
       if (known !== undefined) {
         if (urgent) queue.hasten(known.job);
         return known.done;
       }
       const flight = takeOff(key);
-      queue.add(flight.job, urgent);
+      queue.add(flight.job, urgent, slow);
       return flight.done;
     },
     has: (key) => flights.has(key),

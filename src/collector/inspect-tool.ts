@@ -5,6 +5,7 @@ import {
   notAFile,
   notFound,
   onNoexec,
+  outOfResources,
   type StartFailure,
   unreachableFile,
   wrongFormat,
@@ -37,9 +38,12 @@ export function inspectTool(request: ToolRequest, path: string): ToolFinding {
 
 /** What a spawn threw, explained: the error alone says ENOENT for a file that is there but lacks its loader. */
 export function explainStart(error: unknown, tool: string, path: string): StartFailure {
+  const code = errorCode(error);
+  // Says nothing about the tool, and to look at the file would take a descriptor.
+  const shortage = outOfResources(code);
+  if (shortage !== null) return shortage;
   const finding = inspectTool({ argv: [tool] }, path);
   if (!finding.ok) return finding.failure;
-  const code = errorCode(error);
   const file = finding.path;
   if (code === "EACCES" || code === "EPERM") {
     const forbidding = noexecMount(file);

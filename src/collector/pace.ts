@@ -36,3 +36,11 @@ export function nextPollTime(
   const delay = base * (1 - JITTER + 2 * JITTER * random);
   return Math.round(Math.max(poll.startedAt + delay, poll.finishedAt + delay * MIN_GAP));
 }
+
+/**
+ * Whether a server's last poll began within its interval. Jitter, and the wait for a place, may make the interval a
+ * quarter longer.
+ */
+export function isInPace(server: Paced, askedAt: number | null, now: number): boolean {
+  return askedAt !== null && now - askedAt <= server.intervalMs * 1.25;
+}

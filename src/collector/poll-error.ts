@@ -2,22 +2,25 @@ import { basename } from "node:path";
 import type { PollErrorCode } from "../domain/errors.ts";
 import type { PollError } from "../domain/poll.ts";
 import type { Reading, ToolError } from "../domain/reading.ts";
-import type { CommandResult, CommandRun } from "./run-command.ts";
+import { isUnreadable } from "../domain/server-status.ts";
+import { type CommandResult, type CommandRun, DEFAULT_MAX_BYTES } from "./run-command.ts";
 import type { StartFailure, StartReason } from "./start-failure.ts";
 import { quoteOutput, quoteWords } from "./tool-words.ts";
 
 export interface PollEvidence {
   readonly result: CommandResult;
-  /** Null when the tool did not run. */
+  /** Null when the tool did not run, or its output is not worth parsing. */
   readonly reading: Reading | null;
-  readonly address: string;
+  /** Null when nobody was asked: the text came from elsewhere. */
+  readonly address: string | null;
   readonly timeoutMs: number;
 }
 
-/** True when the reading holds something to believe in: a feature, or anybody who is up. */
+/** True when the reading holds something to believe in: a feature, or a member or daemon that is up. */
 export function isUsable(reading: Reading): boolean {
   return (
     reading.recognised &&
+    !isUnreadable(reading) &&
     (reading.features.length > 0 ||
       reading.members.some((member) => member.status === "up") ||
       reading.daemons.some((daemon) => daemon.status === "up"))
@@ -29,7 +32,7 @@ export function isUsable(reading: Reading): boolean {
  * between two blocks looks whole. A bad exit code alone proves nothing: lmutil ends so with whole outputs.
  */
 export function mayBeCut(run: CommandRun): boolean {
-  return run.timedOut || run.truncated || run.aborted || run.signal !== null || run.abandoned;
+  return run.timedOut || run.aborted || run.signal !== null || run.abandoned;
 }
 
 /**
@@ -41,6 +44,7 @@ export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidenc
   if (reading !== null && isUsable(reading)) return null;
 
   const tool = basename(result.argv[0] ?? "");
+  const at = address === null ? "" : ` at ${address}`;
   const said = quoteOutput(result.stdout, result.stderr);
   const error = (code: PollErrorCode, message: string, details = said): PollError => ({
     code,
@@ -48,6 +52,14 @@ export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidenc
     details,
   });
 
+  if (result.truncated) {
+    const size = `${DEFAULT_MAX_BYTES / 2 ** 20} MiB`;
+    const fix = "Run it by hand to see what it prints; no license list is that long.";
+    return error(
+      "LICENSE_QUERY_FAILED",
+      `${tool} printed more than ${size}, and licmond ended it for that. ${fix}`,
+    );
+  }
   if (result.timedOut) {
     const seconds = timeoutMs / 1000;
     const fix = "Check that the server answers, or raise its `timeout`.";
@@ -57,19 +69,19 @@ export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidenc
 
   const errors = reading === null || !reading.recognised ? [] : errorsOf(reading);
   const words = errors.length === 0 ? said : quoteWords(errors.map(({ message }) => message).join("\n"));
-  if (errors.some(isFlexnetEmbedded)) {
-    return error(
-      "LICENSE_QUERY_FAILED",
-      `The server at ${address} speaks FlexNet Embedded (a license server with a REST interface), which ${tool} cannot query.`,
-      words,
-    );
+  if (reading !== null && isUnreadable(reading)) {
+    const said = reading.daemons.map(({ name, error }) => `${name}: ${error?.message}`).join("\n");
+    return error("LICENSE_QUERY_FAILED", `No daemon could be read. ${quoteWords(said)}`, words);
+  }
+  if (errors.some(isNoDataRead)) {
+    return error("LICENSE_QUERY_FAILED", `The license server${at} ${UNREADABLE}`, words);
   }
   if (errors.some(({ kind }) => kind === "query")) {
-    return error("LICENSE_QUERY_FAILED", `The license server at ${address} answered with an error.`, words);
+    return error("LICENSE_QUERY_FAILED", `The license server${at} answered with an error.`, words);
   }
   if (errors.length > 0 || reading?.members.some(({ status }) => status === "down")) {
     const fix = "Check that the license server runs and that no firewall stands between.";
-    return error("LICENSE_SERVER_UNREACHABLE", `No license server answers at ${address}. ${fix}`, words);
+    return error("LICENSE_SERVER_UNREACHABLE", `No license server answers${at}. ${fix}`, words);
   }
 
   if (result.signal !== null) {
@@ -122,7 +134,16 @@ export function errorsOf(reading: Reading): ToolError[] {
   return [...reading.members, ...reading.daemons].flatMap(({ error }) => (error === null ? [] : [error]));
 }
 
-/** `Cannot read data from license server system. (-16,287)`: the port is open, and another protocol answers. */
-function isFlexnetEmbedded({ major, minor }: ToolError): boolean {
+/**
+ * The causes that users report of it: a server that is busy, hangs or was started a moment ago, where the next query
+ * succeeds; firewalls; and FlexNet Embedded, to which nothing but a REST interface answers.
+ */
+const UNREADABLE =
+  "accepted the connection, and no data could be read from it (-16,287). Possible causes, the likeliest first: " +
+  "it was busy or had just started (the next poll then succeeds); it hangs; a firewall rejects the connection; " +
+  "it is no lmgrd but FlexNet Embedded, which lmstat cannot query.";
+
+/** `Cannot read data from license server system. (-16,287)`. */
+function isNoDataRead({ major, minor }: ToolError): boolean {
   return major === -16 && minor === 287;
 }

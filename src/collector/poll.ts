@@ -30,7 +30,6 @@ export interface PollerDeps {
   /** $PATH in which a manager's tool is looked for. */
   readonly path: string;
   readonly clock: Clock;
-  readonly maxBytes?: number;
   /** Keeps the client hosts learnt over a restart; without it they are learnt anew. */
   readonly hosts?: HostsStore;
   readonly log?: Pick<Log, "warn">;
@@ -52,11 +51,12 @@ interface Memory {
 }
 
 /**
- * Polls servers: command, run, parse, judge. A timeout or a cap that still yielded usable numbers is no error:
- * the reading is kept with `cut` set, so that its server is `partial` and missing features go stale instead of away.
+ * Polls servers: command, run, parse, judge. A timeout that still yielded usable numbers is no error: the reading is
+ * kept with `cut` set, so that its server is `partial` and missing features go stale instead of away. Output beyond the
+ * cap is an error and is not parsed: 16 MiB of checkouts would take several times their size as a reading.
  */
 export function createPoller(deps: PollerDeps): Poller {
-  const { run, managerOf, measure, path, clock, maxBytes, hosts, log, othersWant = () => false } = deps;
+  const { run, managerOf, measure, path, clock, hosts, log, othersWant = () => false } = deps;
   const memories = new Map<string, Memory>();
   const turn = createTurns(othersWant);
 
@@ -83,7 +83,8 @@ export function createPoller(deps: PollerDeps): Poller {
 
     const result = problem === null ? await runTool(manager, server, signal) : wrongAddress(server, problem);
     await turn();
-    const reading = result.started ? await read(manager, server, result, memory, startedAt) : null;
+    const reading =
+      result.started && !result.truncated ? await read(manager, server, result, memory, startedAt) : null;
     if (reading !== null && reading.members.length > 0) memory.members = reading.members;
 
     if (reading?.recognised && !signal?.aborted) keepHosts(server.id, memory);
@@ -128,7 +129,7 @@ export function createPoller(deps: PollerDeps): Poller {
       // The banner's clock and the parser's zone are then the same.
       env: { TZ: server.timezone, ...command.env },
       timeoutMs: server.timeoutMs,
-      ...(maxBytes !== undefined && { maxBytes }),
+      endEscaped: true,
       ...(signal !== undefined && { signal }),
     });
   }

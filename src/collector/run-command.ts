@@ -1,9 +1,11 @@
 import { type CappedReader, readCapped } from "./capped-reader.ts";
 import { explainStart } from "./inspect-tool.ts";
+import { killMarked, MARK } from "./marked-processes.ts";
 import type { StartFailure } from "./start-failure.ts";
 import { locate } from "./tool-file.ts";
 
-export const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
+/** The largest output of a real tool that we have seen is under 1 MB. */
+export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
 const MAX_STDERR_BYTES = 1024 * 1024;
 
 export interface CommandRequest {
@@ -14,12 +16,17 @@ export interface CommandRequest {
   readonly timeoutMs: number;
   /** What it reads on stdin; nothing by default. */
   readonly stdin?: Uint8Array;
-  /** Cap of stdout; default 64 MiB. */
+  /** Cap of stdout; default 16 MiB. */
   readonly maxBytes?: number;
   /** What becomes of a command whose stdout is longer: it is killed (default), or goes on and the rest is thrown away. */
   readonly onOverflow?: "kill" | "discard";
   /** Kills the command. */
   readonly signal?: AbortSignal;
+  /**
+   * Ends processes of the command that left its group (setsid), too. Not for a command that may start a service: that
+   * is to outlive it.
+   */
+  readonly endEscaped?: boolean;
 }
 
 export type CommandResult = CommandRun | CommandNotStarted;
@@ -40,7 +47,7 @@ export interface CommandRun {
   readonly stdout: Uint8Array;
   /** Cut at 1 MiB. */
   readonly stderr: Uint8Array;
-  /** stdout was longer than the cap. */
+  /** stdout was longer than the cap: `stdout` is its first 1 MiB, or the cap if that is less. */
   readonly truncated: boolean;
   readonly stderrTruncated: boolean;
   readonly timedOut: boolean;
@@ -84,7 +91,7 @@ type EndCause = "timeout" | "overflow" | "abort";
  */
 export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
   const { path, home, graceMs = 500, quietMs = 500, killWaitMs = 1000 } = deps;
-  const running = new Map<number, { pid: number; abort(): void; done: Promise<unknown> }>();
+  const running = new Map<number, { endNow(): void; abort(): void; done: Promise<unknown> }>();
   let nextId = 0;
   let stopped = false;
 
@@ -96,11 +103,20 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     const program = locate(tool, path);
     if (program === null) return notStarted(argv, explainStart(new Error("not found"), tool, path));
     const startedAt = performance.now();
+    const mark = request.endEscaped ? crypto.randomUUID() : null;
     let child: Child;
     try {
       child = Bun.spawn([program, ...argv.slice(1)], {
         // LC_ALL=C: parsers know the tools' English words only.
-        env: { PATH: path, HOME: home, LC_ALL: "C", LANG: "C", LANGUAGE: "C", ...request.env },
+        env: {
+          PATH: path,
+          HOME: home,
+          LC_ALL: "C",
+          LANG: "C",
+          LANGUAGE: "C",
+          ...request.env,
+          ...(mark && { [MARK]: mark }),
+        },
         stdin: request.stdin ?? "ignore",
         stdout: "pipe",
         stderr: "pipe",
@@ -120,8 +136,12 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     signal?.addEventListener("abort", abort, { once: true });
 
     const id = nextId++;
-    const done = settle(child, stdout, stderr, ending);
-    running.set(id, { pid: child.pid, abort, done });
+    const endNow = () => {
+      signalGroup(child.pid, "SIGKILL");
+      if (mark !== null) killMarked(mark);
+    };
+    const done = settle(child, stdout, stderr, ending, endNow);
+    running.set(id, { endNow, abort, done });
     try {
       const abandoned = await done;
       return {
@@ -152,6 +172,7 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     stdout: CappedReader,
     stderr: CappedReader,
     ending: Ending,
+    endNow: () => void,
   ): Promise<boolean> {
     const pipesEnded = Promise.all([stdout.ended, stderr.ended]);
     const exited = child.exited.then(() => true);
@@ -164,7 +185,7 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
       silence.clear();
     }
     // Nothing of the group outlives its command. The number cannot mean another group yet: it was freed just now.
-    signalGroup(child.pid, "SIGKILL");
+    endNow();
     const closed = await within(killWaitMs, pipesEnded);
     if (!closed) {
       // Somebody left the group and keeps the pipe: what was read so far is the output.
@@ -187,7 +208,7 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     },
     killNow() {
       stopped = true;
-      for (const { pid } of running.values()) signalGroup(pid, "SIGKILL");
+      for (const { endNow } of running.values()) endNow();
     },
   };
 }

@@ -51,6 +51,34 @@ export function unreachableFile(file: string, code: string, words: string): Star
   };
 }
 
+/** The system has no descriptor, process or memory for another program; null when `code` says something else. */
+export function outOfResources(code: string): StartFailure | null {
+  const found = SHORTAGES[code];
+  if (found === undefined) return null;
+  return {
+    reason: "other",
+    path: null,
+    message: `No tool can be started: ${found.what} (${code}).`,
+    fix: found.fix,
+  };
+}
+
+const SHORTAGES: Readonly<Record<string, { readonly what: string; readonly fix: string }>> = {
+  EMFILE: {
+    what: "licmond has used up its file descriptors",
+    fix: "raise LimitNOFILE= of its unit (outside systemd: `ulimit -n`)",
+  },
+  ENFILE: {
+    what: "this host has used up its file descriptors",
+    fix: "raise the sysctl fs.file-max, and look which program holds so many files (`lsof`); LimitNOFILE= does not help",
+  },
+  EAGAIN: {
+    what: "licmond may not start more processes",
+    fix: "raise TasksMax= and LimitNPROC= of its unit (outside systemd: `ulimit -u`)",
+  },
+  ENOMEM: { what: "there is no memory left", fix: "free memory, or raise MemoryMax= of its unit" },
+};
+
 export function notAFile(file: string, isDirectory: boolean): StartFailure {
   return {
     reason: "not_a_file",

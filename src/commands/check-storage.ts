@@ -46,23 +46,36 @@ function obstacleIn(directory: string): Trouble | null {
     if (!statSync(directory).isDirectory())
       return { message: `${directory} is not a directory`, fix: "set storage.directory to one" };
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
-  } catch {
+  } catch (error) {
+    if (errorCode(error) === "EROFS") return onReadOnlyMount(directory);
     return { message: `${directory} cannot be written by this user`, fix: fixOf(directory) };
   }
   return strangers(directory);
 }
 
 function obstacleAbove(directory: string): Trouble | null {
+  const parent = dirname(directory);
   try {
-    accessSync(dirname(directory), constants.W_OK | constants.X_OK);
-    return null;
-  } catch {
+    accessSync(parent, constants.W_OK | constants.X_OK);
+    if ((statSync(parent).mode & 0o222) !== 0) return null;
+    // /proc and /sys: root may write there, and yet nothing can be made.
+    const message = `${directory} does not exist and cannot be made: ${parent} takes no new directory`;
+    return { message, fix: "set storage.directory to another" };
+  } catch (error) {
+    if (errorCode(error) === "EROFS") return onReadOnlyMount(parent);
     const message = `${directory} does not exist and cannot be made by this user`;
     return {
       message,
       fix: "make it and give it to the user that runs the daemon, or set storage.directory to another",
     };
   }
+}
+
+function onReadOnlyMount(path: string): Trouble {
+  return {
+    message: `${path} lies on a file system that is mounted read-only (EROFS)`,
+    fix: "mount it writable (mount -o remount,rw), or set storage.directory to another",
+  };
 }
 
 /** Files of another owner than their directory: left by a daemon that once ran as root, or by a copy made as root. */

@@ -11,6 +11,7 @@ interface ExportOptions {
   readonly start?: string;
   readonly end?: string;
   readonly server?: readonly string[];
+  readonly daemon?: readonly string[];
   readonly feature?: readonly string[];
   readonly bom?: true;
   readonly output?: string;
@@ -28,6 +29,7 @@ export function registerExport(program: Command, io: CommandIo): void {
     .option("--start <time>", "only from this time on, ISO 8601 or epoch ms")
     .option("--end <time>", "only before this time; a bare date takes in its day")
     .option("--server <id>", "only of this server; may be repeated", again)
+    .option("--daemon <name>", "only of this daemon; may be repeated", again)
     .option("--feature <name>", "only of this feature; may be repeated", again)
     .option("--bom", "begin CSV with a byte-order mark, which Excel needs to read it as UTF-8")
     .option("-o, --output <file>", "write to a file (default: stdout)")
@@ -41,19 +43,20 @@ Examples:
   licmond export samples --server eda --feature solver --format json | jq '.[].used'`,
     )
     .action(async (wanted: ExportTable, options: ExportOptions, command: Command) => {
-      const { feature, server, output } = options;
+      const { feature, daemon, server, output } = options;
       const usage = (message: string) => command.error(`error: ${message}`, { exitCode: EXIT_USAGE });
-      const { parseTime } = await import("../http/query-time.ts");
+      const { parseTime, TIME_FORM } = await import("../http/query-time.ts");
       const instant = (name: string, text: string | undefined, wholeDay: boolean): number | null => {
         if (text === undefined) return null;
-        const time = parseTime(text);
+        const time = parseTime(text, io.now());
         if (time !== null) return time.bareDate && wholeDay ? time.at + DAY_MS : time.at;
-        return usage(`--${name} takes a time in ISO 8601 (2026-01-31T08:15:00Z) or epoch milliseconds`);
+        return usage(`--${name} takes ${TIME_FORM}`);
       };
       const start = instant("start", options.start, false);
       const end = instant("end", options.end, true);
       if (start !== null && end !== null && start >= end) return usage("--start must lie before --end");
-      if (wanted === "logs" && feature !== undefined) return usage("--feature goes with no log line");
+      if (wanted === "logs" && (feature ?? daemon) !== undefined)
+        return usage("--feature and --daemon go with no log line");
       const found = await readConfig(command, io);
       if (found === null) return;
       const { runExport } = await import("./run-export.ts");
@@ -67,6 +70,7 @@ Examples:
             intervals: Object.fromEntries(found.config.servers.map(({ id, intervalMs }) => [id, intervalMs])),
             ...{ start, end },
             servers: server ?? null,
+            daemons: daemon ?? null,
             features: feature ?? null,
           },
         });

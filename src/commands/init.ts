@@ -44,7 +44,9 @@ async function writeNew(file: string, text: string): Promise<string | null> {
   } catch (error) {
     const code = codeOf(error);
     if (code === "EEXIST") return `${file} is there already and stays as it is; --output names another place`;
-    if (code === "EACCES" || code === "EPERM" || code === "EROFS")
+    if (code === "EROFS")
+      return `${file} lies on a file system that is mounted read-only (EROFS); --output names another place`;
+    if (code === "EACCES" || code === "EPERM")
       return `${file} cannot be written by this user; use sudo, or --output with another place`;
     return `${file} cannot be written: ${error instanceof Error ? error.message : String(error)}`;
   }

@@ -25,7 +25,7 @@ export const INITIAL_CONFIG = `# licmond: the license monitoring daemon. \`licmo
 # interval = "60s"                  # 5s to 24h: how often each server is asked
 # timeout = "30s"                   # how long its tool may take
 # rescan_timeout = "60s"
-# concurrency = 8                   # polls at the same time
+# concurrency = 8                   # polls at the same time; tools that hang get at most a quarter of the places
 
 # One table for each license server. A FlexNet triad is one server with three members.
 #

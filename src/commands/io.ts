@@ -23,7 +23,12 @@ export interface CommandIo {
   /** Epoch ms. */
   now(): number;
   /** A person looks at stdout / stderr. */
-  readonly terminal: { readonly out: boolean; readonly err: boolean };
+  readonly terminal: {
+    readonly out: boolean;
+    readonly err: boolean;
+    /** Characters in a line of stdout; absent when that is no terminal. */
+    readonly columns?: number;
+  };
 }
 
 export const EXIT_FAILURE = 1;
@@ -76,7 +81,12 @@ export function processIo(): CommandIo & { end(): Promise<never> } {
       process.exitCode = code;
     },
     now: Date.now,
-    terminal: { out: process.stdout.isTTY === true, err: process.stderr.isTTY === true },
+    terminal: {
+      out: process.stdout.isTTY === true,
+      err: process.stderr.isTTY === true,
+      // A terminal that does not know its size says 0.
+      ...(process.stdout.isTTY && { columns: process.stdout.columns || 80 }),
+    },
     // It does not wait for the event loop to empty: a lookup of a host name cannot be called off, and where no name
     // server answers it would hold a stopped daemon for many seconds.
     end: async () => {

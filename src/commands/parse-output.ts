@@ -58,7 +58,7 @@ export function parseOutput(
     },
     ...{ intervalMs: 0, timeoutMs: 0 },
   };
-  const error = pollErrorOf({ result: run, reading, address: name, timeoutMs: 0 });
+  const error = pollErrorOf({ result: run, reading, address: null, timeoutMs: 0 });
   const outcome = {
     ...{ serverId: id, startedAt: now, finishedAt: now, durationMs: 0, raw, reachability: [], error },
     reading: reading.recognised ? reading : null,

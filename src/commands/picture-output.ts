@@ -17,8 +17,10 @@ export function printRecords(picture: ServerPicture): string {
   return `${json.replace(RAW_CONTROLS, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`)}\n`;
 }
 
-/** A picture for people: the server, its features, and who holds them. */
-export function printPicture(picture: ServerPicture): string {
+/** A picture for people: the server, its features, and who holds them. `columns` are those of their terminal. */
+export function printPicture(picture: ServerPicture, columns?: number): string {
+  const table = (heads: readonly string[], rows: readonly (readonly string[])[]) =>
+    rows.length === 0 ? "" : printTable(heads, rows, columns);
   const server = serverRecord(picture);
   const head = `${server.id}: ${server.status}, ${server.state}${seconds(server.pollDurationMs)}\n`;
   const parts = [
@@ -71,10 +73,6 @@ export function printPicture(picture: ServerPicture): string {
   ]
     .filter((text) => text !== "")
     .join("\n");
-}
-
-function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  return rows.length === 0 ? "" : printTable(heads, rows);
 }
 
 function known(count: number | null): string {

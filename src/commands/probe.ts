@@ -63,7 +63,7 @@ Examples:
         io.err(toolWords(io, "err", decodeOutput(outcome.raw.stderr)));
       } else {
         const { printPicture, printRecords } = await import("./picture-output.ts");
-        io.out((options.json ? printRecords : printPicture)(picture));
+        io.out(options.json ? printRecords(picture) : printPicture(picture, io.terminal.columns));
         for (const { line, text } of picture.unparsed)
           io.err(`line ${line} is unknown: ${toolWords(io, "err", text)}\n`);
       }

@@ -46,7 +46,7 @@ export function simulateCommand(io: SimulateIo = processIo): Command {
     }
     if (args[0] === "--help") return command.outputHelp();
     const { managerOf } = await import("../managers/registry.ts");
-    const { simulate, SimulateUsageError } = await import("../simulator/simulate.ts");
+    const { simulate, SimulateUsageError } = await import("../simulator/tool.ts");
     try {
       const { stdout, stderr, exitCode } = simulate(managerOf(name), args, io.now());
       if (stdout !== "") io.out(stdout);
@@ -67,7 +67,6 @@ Before the tool's arguments:
                    media (default of rlm: pools, two ISVs)
   --seed N         another seed is another site (default 1)
   --timezone ZONE  whose working hours the people keep (default this host's)
-  --checkouts N    a server of that size instead, with --features N (default 50), made --bytes N long
 
 Examples:
   licmond simulate flexnet --server cae lmstat -a -i -c 27010@a,27010@b,27010@c

@@ -17,6 +17,17 @@ export function closestWord(word: string, known: readonly string[]): string | nu
   );
 }
 
+/** At most three of the known names, the nearest first: those that contain the word, then by how many letters differ. */
+export function closestNames(word: string, known: Iterable<string>): string[] {
+  const wanted = word.slice(0, 64).toLowerCase();
+  const distanceTo = (name: string) =>
+    wanted !== "" && name.toLowerCase().includes(wanted) ? 0 : editDistance(wanted, name.toLowerCase());
+  return Array.from(known, (name) => ({ name, distance: distanceTo(name) }))
+    .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
+    .slice(0, 3)
+    .map(({ name }) => name);
+}
+
 /** Insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];

@@ -1,4 +1,5 @@
 import { parse, TomlError } from "smol-toml";
+import { beginsWithDate } from "../domain/zone.ts";
 import { buildConfig } from "./build.ts";
 import { checkValue, type Partly } from "./check-value.ts";
 import type { Config } from "./config.ts";
@@ -33,7 +34,7 @@ export function interpretConfig(
   const locate = createLocator(text);
   const findings: Finding[] = [];
   const checked = checkValue(ConfigFile, raw, findings) ?? {};
-  findings.push(...crossCheck(checked, locate, hasCredential));
+  findings.push(...crossCheck(checked, locate, hasCredential), ...impossibleDates(checked, text, locate));
   if (isWhole(checked, findings)) return { ok: true, config: buildConfig(checked, environment), warnings };
   return { ok: false, problems: place(findings, file, origins, locate), warnings };
 }
@@ -41,6 +42,19 @@ export function interpretConfig(
 /** Nothing was found, so nothing was left out. */
 function isWhole(_checked: Partly<ConfigFile>, findings: readonly Finding[]): _checked is ConfigFile {
   return findings.length === 0;
+}
+
+/** The TOML parser turns a February 30 into March 2, so the dates of maintenance windows are looked up in the text. */
+function impossibleDates({ maintenance = [] }: Partly<ConfigFile>, text: string, locate: Locate): Finding[] {
+  const lines = text.split("\n");
+  return maintenance.flatMap((window, index) => {
+    const path = ["maintenance", index, "start"];
+    const line = window?.start instanceof Date ? locate(path) : null;
+    const written =
+      line === null ? undefined : /\bstart\s*=\s*(\d{4}-\d\d-\d\d)/.exec(lines[line - 1] ?? "")?.[1];
+    if (written === undefined || beginsWithDate(written)) return [];
+    return [{ path, message: `takes a day that the calendar has, not ${written}` }];
+  });
 }
 
 type Parsed =

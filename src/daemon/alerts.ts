@@ -49,6 +49,8 @@ export interface AlertRoomDeps {
   readonly run: RunCommand;
   /** Percent of the storage's file system that is used; null when unknown. */
   readonly disk: () => number | null;
+  /** As of `ClockWatch`. */
+  readonly clockDoubtMs: () => number | null;
   readonly clock: Clock;
   readonly timers: { after(ms: number, run: () => void): () => void };
   readonly log: Log;
@@ -56,7 +58,7 @@ export interface AlertRoomDeps {
 
 /** Puts the engine between the pictures, the store and the ways to the targets. */
 export function createAlertRoom(deps: AlertRoomDeps): AlertRoom {
-  const { store, bus, live, config, run, disk, clock, timers, log } = deps;
+  const { store, bus, live, config, run, disk, clockDoubtMs, clock, timers, log } = deps;
   const rows = createAlerts(store);
   const dispatcher = createDispatcher({
     queue: createNotifications(store, clock.now()),
@@ -65,7 +67,7 @@ export function createAlertRoom(deps: AlertRoomDeps): AlertRoom {
   });
   let settings = settingsOf(config());
   const engine = createAlertEngine({
-    ...{ rows, live, disk, clock, timers, log },
+    ...{ rows, live, disk, clockDoubtMs, clock, timers, log },
     commit: bus.commit,
     diskFill: createDiskFill({ store, commit: bus.commit }),
     outbox: dispatcher,
@@ -75,7 +77,6 @@ export function createAlertRoom(deps: AlertRoomDeps): AlertRoom {
 
   return {
     port: {
-      list: rows.list,
       counts: engine.counts,
       acknowledge: engine.acknowledge,
       silence: engine.silence,

@@ -41,6 +41,7 @@ export interface CollectorRoomDeps {
   readonly log: LogOf;
   readonly run: CommandRunner["run"];
   readonly record: Live["record"];
+  readonly snapshot: Live["snapshot"];
   /** Milliseconds since somebody asked the daemon for something over HTTP. */
   readonly unaskedMs: () => number;
 }
@@ -50,7 +51,7 @@ const ASKED_LATELY_MS = 100;
 
 /** Polls on a schedule, and commands that people ask for. */
 export function createCollectorRoom(deps: CollectorRoomDeps) {
-  const { config, environment, store, clock, log, run, record, unaskedMs } = deps;
+  const { config, environment, store, clock, log, run, record, snapshot, unaskedMs } = deps;
   const path = environment.PATH ?? "";
   const poller = createPoller({
     ...{ run, managerOf, path, clock, log: log("collector") },
@@ -58,6 +59,7 @@ export function createCollectorRoom(deps: CollectorRoomDeps) {
     hosts: createKnownHostsStore({ store, log: log("store") }),
     othersWant: () => unaskedMs() < ASKED_LATELY_MS,
   });
+  const before = new Map(snapshot().servers.map((picture) => [picture.server.id, picture.pollDurationMs]));
   const collector = createCollector({
     ...{ servers: config().servers, clock, timers: systemTimers, log: log("collector") },
     random: Math.random,
@@ -65,6 +67,7 @@ export function createCollectorRoom(deps: CollectorRoomDeps) {
     poll: poller.poll,
     record,
     forget: poller.forget,
+    hungBefore: ({ id, timeoutMs }) => (before.get(id) ?? 0) >= timeoutMs,
   });
   const execute = createExecutor({
     ...{ managerOf, run, findTool: (names) => findTool(names, path) },

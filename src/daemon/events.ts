@@ -62,9 +62,12 @@ export function createEventRoom(store: Store, clock: Clock, log: Log): EventRoom
     onStore(state, cause) {
       if (state === "working") log.info("Events are stored again");
       else
-        log.error("Events cannot be stored: they are told, and cannot be read again later", {
-          error: cause instanceof Error ? cause.message : String(cause),
-        });
+        log.error(
+          "Events cannot be stored: they go out and cannot be read again; checkouts and denials wait",
+          {
+            error: cause instanceof Error ? cause.message : String(cause),
+          },
+        );
     },
   });
   return {

@@ -1,4 +1,5 @@
 import type { CollectorStatus } from "../collector/collector.ts";
+import { clockMessage } from "../domain/clock.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import type { HealthCheck, HealthChecks } from "../http/deps.ts";
 import type { DatabaseCheck } from "../store/check.ts";
@@ -10,19 +11,32 @@ const DISK_FULL_PERCENT = 95;
 
 export interface HealthView {
   readonly database: DatabaseCheck;
-  readonly collector: Pick<CollectorStatus, "nextPollAt" | "enabled" | "runningPolls">;
+  readonly collector: Pick<CollectorStatus, "nextPollAt" | "servers" | "enabled" | "asked" | "runningPolls">;
   readonly snapshot: Snapshot;
   readonly sample: HostSample;
+  /** As of `ClockWatch`. */
+  readonly clockDoubtMs: number | null;
   /** Epoch ms. */
   readonly now: number;
 }
 
 /** What `/api/health` says of the parts. For everybody: no names of servers, no paths. */
-export function healthOf({ database, collector, snapshot, sample, now }: HealthView): HealthChecks {
+export function healthOf({
+  database,
+  collector,
+  snapshot,
+  sample,
+  clockDoubtMs,
+  now,
+}: HealthView): HealthChecks {
   return {
     database: { status: databaseStatus(database), message: database.message },
     collector: collectorHealth(collector, snapshot, now),
     disk: diskHealth(sample.disk),
+    clock:
+      clockDoubtMs === null
+        ? { status: "healthy", message: "Nothing speaks against the clock" }
+        : { status: "degraded", message: clockMessage(clockDoubtMs) },
   };
 }
 
@@ -32,13 +46,14 @@ function databaseStatus({ ok, degraded }: DatabaseCheck): HealthCheck["status"] 
 }
 
 function collectorHealth(
-  { nextPollAt, enabled, runningPolls }: HealthView["collector"],
+  { nextPollAt, servers: configured, enabled, asked, runningPolls }: HealthView["collector"],
   { servers }: Snapshot,
   now: number,
 ): HealthCheck {
   if (enabled === 0) {
-    const what = servers.length === 0 ? "configured" : "enabled";
-    return { status: "healthy", message: `No server is ${what}` };
+    const message =
+      configured === 0 ? "No server is configured" : `No server is enabled, ${configured} configured`;
+    return { status: "healthy", message };
   }
   if (runningPolls === 0 && nextPollAt !== null && now - nextPollAt > OVERDUE_MS)
     return { status: "unhealthy", message: "Polls are overdue" };
@@ -46,7 +61,7 @@ function collectorHealth(
   const well = polled.filter(
     ({ state, status }) => state !== "stale" && state !== "failed" && status !== "down",
   );
-  const message = `${well.length} of ${enabled} servers answer`;
+  const message = `${well.length} of ${enabled} servers answer; ${configured} configured, ${asked} asked in the last interval`;
   return { status: well.length < polled.length ? "degraded" : "healthy", message };
 }
 

@@ -23,14 +23,17 @@ export interface HttpParts extends Omit<HttpDeps, "settings" | "health" | "strea
   readonly hub: Hub;
   readonly lag: LoopLag;
   readonly startedAt: number;
+  /** The start by `performance.now()`, which no clock that is set changes. */
+  readonly begun: number;
+  readonly clockDoubtMs: () => number | null;
   readonly oldestSampleAt: () => number | null;
   readonly reload: (print: (problem: Problem) => string) => Reloaded;
 }
 
 /** What the HTTP side asks of the daemon, from its parts. */
 export function httpDepsOf(parts: HttpParts): HttpDeps {
-  const { collector, running, store, bus, events, sampler, hub, lag, startedAt, ...rest } = parts;
-  const { oldestSampleAt, reload, ...asTheyAre } = rest;
+  const { collector, running, store, bus, events, sampler, hub, lag, startedAt, begun, ...rest } = parts;
+  const { oldestSampleAt, clockDoubtMs, reload, ...asTheyAre } = rest;
   const { clock, live, host } = asTheyAre;
   const timezone = hostZone();
   return {
@@ -49,6 +52,7 @@ export function httpDepsOf(parts: HttpParts): HttpDeps {
         collector: collector.status(),
         snapshot: live.snapshot(),
         sample: host.sample(),
+        clockDoubtMs: clockDoubtMs(),
         now: clock.now(),
       }),
     streams: {
@@ -62,6 +66,7 @@ export function httpDepsOf(parts: HttpParts): HttpDeps {
     },
     daemon: {
       status: () => ({
+        uptimeSeconds: Math.floor((performance.now() - begun) / 1000),
         ...{ startedAt, configFile: running.file(), lastReload: running.lastReload() },
         ...{ streams: hub.counts(), eventLoopLagMs: lag.longestMs() },
         database: {

@@ -18,6 +18,7 @@ export const ALERT_RULES = [
   "unparsed",
   "totals_changed",
   "disk",
+  "clock",
 ] as const;
 export type AlertRule = (typeof ALERT_RULES)[number];
 
@@ -87,7 +88,7 @@ export const AlertFields = {
 export const AlertRecord = Type.Object({ id: Type.Integer({ minimum: 1 }), ...AlertFields });
 export type AlertRecord = Static<typeof AlertRecord>;
 
-export function alertRecord(alert: Alert): AlertRecord {
+export function alertRecord(alert: Omit<Alert, "detail" | "told">): AlertRecord {
   return {
     id: alert.id,
     rule: alert.rule,
@@ -109,12 +110,15 @@ export function alertRecord(alert: Alert): AlertRecord {
   };
 }
 
-/** An alert in which nobody can be recognised: only what is held too long names people. */
+/** An alert in which nobody can be recognised: one rule names people, one quotes the tool. */
 export function anonymousAlert<Fields extends Omit<AlertRecord, "id">>(alert: Fields): Fields {
-  const { rule, feature, value, threshold, message } = alert;
+  const { rule, server, daemon, feature, value, threshold } = alert;
+  let { message } = alert;
+  if (rule === "held_too_long") message = heldMessage(null, feature, value, threshold);
+  if (rule === "daemon_down") message = daemonDownMessage(server, daemon);
   return {
     ...alert,
-    message: rule === "held_too_long" ? heldMessage(null, feature, value, threshold) : message,
+    message,
     acknowledgedBy: null,
     comment: null,
   };
@@ -129,6 +133,10 @@ export function heldMessage(
 ): string {
   const by = who === null ? "" : ` by ${who}`;
   return `A seat of ${feature ?? "a feature"} has been held${by} for ${hours ?? "?"} h, longer than ${limit ?? "?"} h`;
+}
+
+export function daemonDownMessage(server: string | null, daemon: string | null): string {
+  return `The daemon ${daemon ?? "?"} of ${server ?? "?"} is down`;
 }
 
 /** Whether `severity` is at least `least`. */

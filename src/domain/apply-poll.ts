@@ -4,7 +4,7 @@ import type { FeaturePicture, ServerPicture } from "./picture.ts";
 import type { PollOutcome } from "./poll.ts";
 import type { FeatureReading, MemberReading, Reading } from "./reading.ts";
 import type { MonitoredServer } from "./server.ts";
-import { serverStatus } from "./server-status.ts";
+import { isAnswered, isUnreadable, serverStatus, worstOfEach } from "./server-status.ts";
 import type { DataState, ServerStatus } from "./words.ts";
 
 /** Good readings in a row that must lack a feature before it is gone: a cut text can look whole. */
@@ -58,7 +58,7 @@ export function applyPoll(
       ...poll,
       error,
       state: before.collectedAt === null ? "failed" : "stale",
-      features: before.features.map((feature) => staleFeature(feature)),
+      features: featuresAfterFailure(before.features, reading, outcome.finishedAt),
       unparsedLines: reading?.unparsedLines ?? 0,
       unparsed: reading?.unparsed ?? [],
       ...partsAfterFailure(before, outcome),
@@ -103,8 +103,19 @@ export function markStale(picture: ServerPicture): ServerPicture {
 /** A reading without member lines (RLM's ISV part alone) still proves that somebody answered. */
 function statusOfReading(reading: Reading): ServerStatus {
   const status = serverStatus(reading.members, reading.daemons);
-  const answered = reading.features.some((feature) => feature.error === null && feature.fromFile !== true);
-  return status === "unknown" && answered ? "up" : status;
+  return status === "unknown" && reading.features.some(isAnswered) ? "up" : status;
+}
+
+/** The last good numbers, and the features of which the tool said no more than an error. None is gone for that. */
+function featuresAfterFailure(
+  before: readonly FeaturePicture[],
+  reading: Reading | null,
+  at: number,
+): readonly FeaturePicture[] {
+  const named = reading !== null && reading.features.length > 0;
+  return named
+    ? layOver(before, { ...reading, cut: true }, at)
+    : before.map((feature) => staleFeature(feature));
 }
 
 /** Members, daemons and status after a poll that failed: what it says of them, else what is certain. */
@@ -113,13 +124,14 @@ function partsAfterFailure(
   outcome: PollOutcome,
 ): Pick<ServerPicture, "members" | "daemons" | "status"> {
   const { reading, error, reachability } = outcome;
-  if (reading !== null && reading.members.length > 0) {
+  const isErrorsAlone = reading !== null && isUnreadable(reading);
+  if (reading !== null && (reading.members.length > 0 || isErrorsAlone)) {
     const status = serverStatus(reading.members, reading.daemons);
     return {
       members: reading.members,
       daemons: reading.daemons.length > 0 ? reading.daemons : before.daemons.map(unknownPart),
       // The members may answer while the query as a whole fails: then nothing is known of the rest.
-      status: status === "up" || status === "degraded" ? "unknown" : status,
+      status: status === "down" ? status : isErrorsAlone ? "degraded" : "unknown",
     };
   }
   const refused = reachability.length > 0 && reachability.every((member) => member.reachable === false);
@@ -144,7 +156,7 @@ function layOver(
   collectedAt: number,
 ): readonly FeaturePicture[] {
   const known = new Map(before.map((feature) => [featureKey(feature.daemon, feature.name), feature]));
-  const daemonStatus = new Map(reading.daemons.map((daemon) => [daemon.name, daemon.status]));
+  const daemonStatus = new Map(worstOfEach(reading.daemons).map((daemon) => [daemon.name, daemon.status]));
   const isUp = (daemon: string) => (daemonStatus.get(daemon) ?? "up") === "up";
   /** The feature as one that this reading lacks; null when that makes it one too many. */
   const missedOnce = (feature: FeaturePicture): FeaturePicture | null => {

@@ -12,3 +12,14 @@ export function iso(epochMs: number | null): string | null;
 export function iso(epochMs: number | null): string | null {
   return epochMs === null ? null : new Date(epochMs).toISOString();
 }
+
+const DAY_MS = 86_400_000;
+
+/** What to say of a clock that is so far ahead of the time that is stored; negative = behind. Days are whole. */
+export function clockMessage(offsetMs: number): string {
+  const days = Math.floor(Math.abs(offsetMs) / DAY_MS);
+  const far = days === 1 ? "1 day" : `${days} days`;
+  return offsetMs > 0
+    ? `The clock is ${far} ahead of what was stored last: retention follows it by a day an hour`
+    : `The clock is ${far} behind what was stored last`;
+}

@@ -7,8 +7,7 @@ import { LOG_LEVELS, LOG_SOURCES, PART_STATUSES, SERVER_STATUSES } from "./words
 
 /**
  * Every event of licmond, declared once: the bus, the streams, the OpenAPI document and the static types come
- * from these schemas. `id` is `<type>-<n>` with the id `n` of the
- * frame; metrics carry no id of their own.
+ * from these schemas. `id` is `<type>-<n>` with the id `n` of the frame.
  */
 
 const eventId = (type: string) =>
@@ -33,6 +32,7 @@ const Percentage = nullable(Type.Number({ minimum: 0, maximum: 100 }));
 export const MetricsEvent = Type.Object(
   {
     type: Type.Literal("metrics"),
+    id: eventId("metrics"),
     timestamp: Timestamp,
     cpu: Type.Optional(Percentage),
     memory: Type.Optional(Percentage),
@@ -136,6 +136,12 @@ export type StoredEvent =
   | DenialEvent;
 export type AnyEvent = StoredEvent | MetricsEvent;
 export type EventType = AnyEvent["type"];
+
+/**
+ * Events of what is known of seats: published after their commit or not at all, because what could not be stored is not
+ * known. Every other event goes out although the store fails.
+ */
+export const NEVER_UNSTORED: ReadonlySet<EventType> = new Set(["checkout", "checkin", "denial"]);
 
 /** What the emitter of an event says; id and timestamp come from the bus. */
 export type EventInput<E extends StoredEvent = StoredEvent> = E extends StoredEvent

@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { CalendarDay, nullable, Timestamp, words } from "./records.ts";
 import { END_REASONS } from "./session.ts";
+import { DEMAND_SOURCES } from "./stats/demand.ts";
 
 /** The records of history, as those of the live picture in `records.ts`. */
 
@@ -55,7 +56,20 @@ export const StatsRecord = Type.Object({
         "Sessions that overlap the range. Null where the range begins before sessions are kept, and where nobody looked",
     }),
   ),
-  seatHours: nullable(Type.Number({ minimum: 0 })),
+  usedSeatHours: nullable(
+    Type.Number({
+      minimum: 0,
+      description: "Seats in use as the manager counts them × hours, reservations included",
+    }),
+  ),
+  heldSeatHours: nullable(
+    Type.Number({
+      minimum: 0,
+      description:
+        "Seats that people held × hours, reservations excluded: of the sessions, as in /api/licenses/usage. Null where " +
+        "the range begins before sessions are kept, and where nobody looked",
+    }),
+  ),
   saturatedSeconds: nullable(
     Type.Integer({ minimum: 0, description: "For how long no seat was left; null while no total is known" }),
   ),
@@ -66,6 +80,14 @@ export const StatsRecord = Type.Object({
         "Rows of /api/licenses/denials whose outcome is `denied`, by their first attempt: who tried again counts once, " +
         "who got seats or a place in the queue after all does not count. Null while denial logging is off, and where " +
         "the manager counts denials and names no feature",
+    }),
+  ),
+  queuedRequests: nullable(
+    Type.Integer({
+      minimum: 0,
+      description:
+        "Rows of /api/licenses/denials whose outcome is `queued`. Null where `denials` is, and where the range begins " +
+        "before they are kept",
     }),
   ),
   coverage: Coverage,
@@ -105,6 +127,32 @@ export const HeatCellRecord = Type.Object({
 });
 export type HeatCellRecord = Static<typeof HeatCellRecord>;
 
+const DemandFields = {
+  deniedRequests: nullable(
+    Type.Integer({
+      minimum: 0,
+      description: "Requests that were denied because no seat was left (FlexNet -4, -24, -101)",
+    }),
+  ),
+  deniedSeats: nullable(Count),
+  queuedRequests: nullable(
+    Type.Integer({
+      minimum: 0,
+      description:
+        "Requests that got a place in the queue by the log; where it names none, how often the queue had grown from one " +
+        "poll to the next: at least so many",
+    }),
+  ),
+  queuedSeatHours: nullable(
+    Type.Number({ minimum: 0, description: "Seats asked for in the queue, over time" }),
+  ),
+  knownFrom: words(
+    DEMAND_SOURCES,
+    "`log`: the debug log was read for 95 % of the covered time, or tells of such requests; `queue`: polls saw people " +
+      "wait; `none`: neither, which does not mean that nobody asked",
+  ),
+};
+
 export const EfficiencyRecord = Type.Object({
   ...OfFeature,
   total: nullable(Count),
@@ -120,27 +168,49 @@ export const EfficiencyRecord = Type.Object({
   whatIf: Type.Array(
     Type.Object({
       total: Type.Integer({ minimum: 1 }),
-      saturatedSeconds: Count,
+      saturatedSeconds: nullable(Count),
       affectedSessions: nullable(
         Type.Integer({ minimum: 0, description: "Null where the range begins before sessions are kept" }),
       ),
     }),
     {
-      description: "The same demand on other numbers of seats; none while the total is unknown or unlimited",
+      description:
+        "The same demand on other numbers of seats; none while the total is unknown or unlimited. Of more seats than " +
+        "there are, null where demand is not known, else what the known demand would still have missed",
     },
   ),
+  demand: Type.Object(DemandFields, {
+    description: "What was asked beyond the seats, as far as it is known",
+  }),
 });
 export type EfficiencyRecord = Static<typeof EfficiencyRecord>;
+
+/** A row of the CSV: a seat, or a number of seats that was tried. */
+export const EfficiencyRow = Type.Object({
+  ...OfFeature,
+  total: nullable(Count),
+  part: words(["seat", "whatIf"]),
+  seats: Type.Integer({ minimum: 1 }),
+  busyPercent: nullable(Percent),
+  saturatedSeconds: nullable(Count),
+  affectedSessions: nullable(Count),
+  demand: Type.Object(DemandFields),
+});
+export type EfficiencyRow = Static<typeof EfficiencyRow>;
 
 export const UsageRecord = Type.Object({
   user: Type.Optional(Type.String()),
   host: Type.Optional(nullable(Type.String())),
-  feature: Type.Optional(Type.String()),
   server: Type.Optional(Type.String()),
+  daemon: Type.Optional(Type.String()),
+  feature: Type.Optional(Type.String()),
   day: Type.Optional(CalendarDay),
-  seatHours: Type.Number({ minimum: 0 }),
+  heldSeatHours: Type.Number({
+    minimum: 0,
+    description: "Seats that people held × hours; reservations excluded",
+  }),
   sessions: Count,
-  peakUsed: Count,
+  peakHeld: Type.Integer({ minimum: 0, description: "Most seats that people held at one moment" }),
   uniqueUsers: Count,
   lastUsedAt: Timestamp,
 });

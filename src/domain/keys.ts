@@ -95,10 +95,10 @@ export function keyProblem(
 ): { readonly field: keyof NewKey; readonly message: string } | null {
   const { name, role, expiresAt, anonymize } = wanted;
   const length = [...name].length;
-  if (length === 0 || length > MAX_NAME || name !== name.trim() || /\p{Cc}/u.test(name)) {
+  if (length === 0 || length > MAX_NAME || name !== name.trim() || /[\p{Cc}\p{Cs}]/u.test(name)) {
     return {
       field: "name",
-      message: `name takes 1 to ${MAX_NAME} characters, without control characters or blanks at its ends`,
+      message: `name takes 1 to ${MAX_NAME} characters, without control characters, halves of surrogate pairs, or blanks at its ends`,
     };
   }
   if (!ROLES.includes(role)) return { field: "role", message: `role takes one of ${ROLES.join(", ")}` };

@@ -6,8 +6,9 @@ export function featureKey(daemon: string, name: string): string {
 }
 
 /**
- * One block per identity (daemon, name), in the order of first appearance. A block that is printed twice counts
- * once; differing blocks of one identity (several license lines of one feature) become pools and add up.
+ * One block per identity (daemon, name), in the order of first appearance. Blocks of one identity (several license
+ * lines of one feature, several license servers behind one address) become pools and add up: parsers leave out what a
+ * tool printed twice.
  */
 export function mergeBlocks(blocks: readonly FeatureReading[]): FeatureReading[] {
   const byKey = new Map<string, FeatureReading[]>();
@@ -21,18 +22,9 @@ export function mergeBlocks(blocks: readonly FeatureReading[]): FeatureReading[]
   for (const same of byKey.values()) {
     const [first] = same;
     if (first === undefined) continue;
-    merged.push(same.length === 1 ? first : addUp(dropRepeated(same)));
+    merged.push(same.length === 1 ? first : addUp(same));
   }
   return merged;
-}
-
-function dropRepeated(blocks: readonly FeatureReading[]): FeatureReading[] {
-  const seen = new Set<string>();
-  return blocks.filter((block) => {
-    // A cut copy of a whole block must not count again either, so the mark of the cut is no difference.
-    const text = JSON.stringify({ ...block, cut: false });
-    return !seen.has(text) && seen.add(text);
-  });
 }
 
 function addUp(blocks: readonly FeatureReading[]): FeatureReading {
@@ -41,7 +33,7 @@ function addUp(blocks: readonly FeatureReading[]): FeatureReading {
   if (first === undefined) throw new RangeError("addUp takes at least one block");
   if (good.length <= 1) {
     // Beside a readable block an error block means that a part of the seats is not known.
-    return blocks.length === 1 ? first : { ...first, consistency: good.length === 1 ? "short" : "ok" };
+    return { ...first, consistency: good.length === 1 ? "short" : "ok" };
   }
 
   const pools: PoolReading[] = [];

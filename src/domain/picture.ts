@@ -64,6 +64,8 @@ export interface FeaturePicture {
   readonly error: string | null;
   readonly collectedAt: number | null;
   readonly checkouts: readonly CheckoutPicture[];
+  /** Who holds seats by sessions that are open although this reading, which is cut, lacks their lines. */
+  readonly alsoHeldBy?: readonly Holder[];
   readonly reservations: readonly ReservationReading[];
   readonly queue: readonly QueuePicture[];
   /** Good readings in a row that lacked this feature; the second removes it. */
@@ -71,6 +73,9 @@ export interface FeaturePicture {
   /** 1 while `pools` are lent from the reading before, because this one printed none. */
   readonly missedPools: number;
 }
+
+/** Who holds a seat, and on which host. */
+export type Holder = Pick<CheckoutReading, "user" | "host">;
 
 /** A checkout with what licmond itself knows of it: absent until its session is known. */
 export interface CheckoutPicture extends CheckoutReading {

@@ -1,6 +1,7 @@
 import { iso } from "./clock.ts";
 import type { EventInput, ServerStatusEvent } from "./events.ts";
 import type { ServerPicture } from "./picture.ts";
+import { worstOfEach } from "./server-status.ts";
 import { durationSeconds, type Session } from "./session.ts";
 import type { SessionChanges } from "./track-sessions.ts";
 
@@ -34,8 +35,8 @@ export function statusChanges(
     void events.push({ type: "server_status", server, daemon, ...change });
   const from = before?.status ?? "unknown";
   if (from !== after.status) tell(null, { from, to: after.status, reason: after.error?.message ?? null });
-  const known = new Map(before?.daemons.map((daemon) => [daemon.name, daemon.status]));
-  for (const { name, status, error } of after.daemons) {
+  const known = new Map(worstOfEach(before?.daemons ?? []).map((daemon) => [daemon.name, daemon.status]));
+  for (const { name, status, error } of worstOfEach(after.daemons)) {
     const was = known.get(name) ?? "unknown";
     if (status === was || status === "unknown" || (was === "unknown" && status === "up")) continue;
     tell(name, { from: was, to: status, reason: error?.message ?? null });

@@ -161,7 +161,8 @@ export const RESERVATION_TYPES = [
   "internet",
   "project",
 ] as const;
-export type ReservationType = (typeof RESERVATION_TYPES)[number];
+/** `other`: the name begins with the tool's own word for the type. */
+export type ReservationType = (typeof RESERVATION_TYPES)[number] | "other";
 
 export interface ReservationReading {
   readonly type: ReservationType;

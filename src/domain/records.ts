@@ -64,7 +64,15 @@ export const ServerRecord = Type.Object({
   nextPollAt: nullable(Timestamp),
   pollDurationMs: nullable(Type.Integer({ minimum: 0 })),
   error: nullable(PollErrorRecord),
-  counts: Type.Object({ features: Count, checkouts: Count, total: nullable(Count), used: nullable(Count) }),
+  counts: Type.Object(
+    {
+      features: nullable(Count),
+      checkouts: nullable(Count),
+      total: nullable(Count),
+      used: nullable(Count),
+    },
+    { description: "Null until the server was read once" },
+  ),
   unparsedLines: Count,
 });
 export type ServerRecord = Static<typeof ServerRecord>;
@@ -125,7 +133,7 @@ export const UserRecord = Type.Object({
   durationSeconds: nullable(Type.Integer({ minimum: 0 })),
   lingerSeconds: nullable(Type.Integer({ minimum: 0 })),
   borrowed: Type.Boolean(),
-  reservedFor: nullable(Type.Object({ type: words(RESERVATION_TYPES), name: Type.String() })),
+  reservedFor: nullable(Type.Object({ type: words([...RESERVATION_TYPES, "other"]), name: Type.String() })),
   state: words(DATA_STATES),
   collectedAt: nullable(Timestamp),
 });

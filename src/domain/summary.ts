@@ -17,7 +17,7 @@ export interface Summary {
   readonly unlimitedFeatures: number;
   /** Of the seats whose use is known. */
   readonly utilization: number | null;
-  /** Distinct users and hosts of checkouts; hosts are compared case-insensitively. */
+  /** Distinct users and hosts of known seats, of those too whose lines a cut reading lacks; hosts in any case are one. */
   readonly users: number;
   readonly hosts: number;
   readonly queued: number;
@@ -75,9 +75,9 @@ export function summarise(snapshot: Snapshot): Summary {
       }
       queued += feature.queued ?? 0;
       reserved += feature.reserved ?? 0;
-      for (const checkout of feature.checkouts) {
-        users.add(checkout.user);
-        if (checkout.host !== null) hosts.add(checkout.host.toLowerCase());
+      for (const { user, host } of [...feature.checkouts, ...(feature.alsoHeldBy ?? [])]) {
+        users.add(user);
+        if (host !== null) hosts.add(host.toLowerCase());
       }
     }
   }
@@ -104,14 +104,15 @@ export function summarise(snapshot: Snapshot): Summary {
   };
 }
 
-/** Every pool (or feature without pools) that has an expiry date, soonest first. */
-export function poolExpiries(servers: readonly ServerPicture[]): PoolExpiry[] {
+/** Every pool that has an expiry date, soonest first; with `permanent` those that never expire too, last. */
+export function poolExpiries(servers: readonly ServerPicture[], permanent = false): PoolExpiry[] {
   const found: PoolExpiry[] = [];
   for (const { server, features } of servers) {
     for (const feature of features) {
       const at = { server: server.id, daemon: feature.daemon, feature: feature.name };
       for (const pool of feature.pools) {
-        if (pool.expiry.expiresAt === null) continue;
+        const { expiresAt } = pool.expiry;
+        if (expiresAt === null && !(permanent && pool.expiry.permanent)) continue;
         found.push({ ...at, pool: pool.id, total: pool.total, expiry: pool.expiry });
       }
     }
@@ -125,7 +126,7 @@ function nextExpiries(servers: readonly ServerPicture[]): PoolExpiry[] {
 
 function bySoonest(a: PoolExpiry, b: PoolExpiry): number {
   return (
-    (a.expiry.expiresAt ?? 0) - (b.expiry.expiresAt ?? 0) ||
+    compare(a.expiry.expiresAt ?? Infinity, b.expiry.expiresAt ?? Infinity) ||
     compare(a.server, b.server) ||
     compare(a.daemon, b.daemon) ||
     compare(a.feature, b.feature) ||
@@ -133,6 +134,6 @@ function bySoonest(a: PoolExpiry, b: PoolExpiry): number {
   );
 }
 
-function compare(a: string, b: string): number {
+function compare<T extends string | number>(a: T, b: T): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -3,7 +3,8 @@ import { featureKey } from "./merge-blocks.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "./picture.ts";
 import type { CheckoutReading } from "./reading.ts";
 import type { MonitoredServer } from "./server.ts";
-import { beginOf, endSession, type Session, shownBegin } from "./session.ts";
+import { beginOf, endSession, type Session, seenAgain, shownBegin, startOf } from "./session.ts";
+import { secondOccurrence } from "./zone.ts";
 
 /** Readings of a partial feature after which a seat that most of them lack is taken for gone. */
 const PARTIAL_READINGS = 3;
@@ -37,10 +38,26 @@ interface OpenSession {
 export interface SessionChanges {
   readonly opened: readonly Session[];
   readonly closed: readonly Session[];
-  /** Open sessions whose stored row says something else now: another handle or count, or missing for the first time. */
+  /** Open sessions whose stored row says something else now: another handle, count or begin, or missing for the first time. */
   readonly changed: readonly Session[];
   /** Whether `opened` are to be announced. */
   readonly announce: boolean;
+}
+
+/**
+ * So many new ids for rows that stand in the tool's order. The daemon gives them shuffled: a tool may print its rows
+ * sorted by user, and keys that may not know users see the ids.
+ */
+export type NextIds = (count: number) => readonly number[];
+
+/** Shuffles in place (Fisher and Yates); `random` gives 0 ≤ n < 1. */
+export function shuffle(ids: number[], random: () => number): number[] {
+  for (let left = ids.length; left > 1; left--) {
+    const one = left - 1;
+    const other = Math.floor(random() * left);
+    [ids[one], ids[other]] = [ids[other] ?? 0, ids[one] ?? 0];
+  }
+  return ids;
 }
 
 export const NO_TRACKING: Tracking = { features: new Map(), begun: false };
@@ -121,7 +138,7 @@ export interface Tracked {
 export function* trackSessions(
   before: Tracking,
   picture: ServerPicture,
-  nextId: () => number,
+  nextIds: NextIds,
 ): Generator<void, Tracked> {
   const { server, collectedAt, lastPollAt } = picture;
   const good = collectedAt !== null && collectedAt === lastPollAt && picture.error === null;
@@ -145,9 +162,14 @@ export function* trackSessions(
       rows = 0;
       yield;
     }
-    const tracked = yield* trackFeature(known, feature, picture, collectedAt, nextId, changes);
+    const tracked = yield* trackFeature(known, feature, picture, collectedAt, nextIds, changes);
     features.set(key, tracked);
-    seen.push({ ...feature, checkouts: withTimes(feature.checkouts, tracked.open, server.intervalMs) });
+    const missing = tracked.open.slice(feature.checkouts.length).map(({ session }) => session);
+    seen.push({
+      ...feature,
+      checkouts: withTimes(feature.checkouts, tracked.open, server),
+      ...(missing.length > 0 && { alsoHeldBy: missing.map(({ user, host }) => ({ user, host })) }),
+    });
   }
 
   for (const [key, known] of gone) {
@@ -163,6 +185,10 @@ export function* trackSessions(
     if (absentAt !== null && collectedAt - absentAt < GONE_KNOWN_MS) features.set(key, nobody(absentAt));
   }
   const tracking = { features, begun: before.begun || good };
+  // Events follow the ids, not the tool's rows, see `NextIds`.
+  const byId = (a: Session, b: Session) => a.id - b.id;
+  changes.opened.sort(byId);
+  changes.closed.sort(byId);
   return {
     tracking,
     changes: { ...changes, announce: before.begun },
@@ -174,13 +200,23 @@ export function* trackSessions(
 function withTimes(
   rows: readonly CheckoutReading[],
   open: readonly OpenSession[],
-  intervalMs: number,
+  { intervalMs, timezone }: MonitoredServer,
 ): CheckoutPicture[] {
   return rows.map((row, index) => {
     const session = open[index]?.session;
-    return session === undefined
-      ? row
-      : { ...row, firstSeenAt: session.firstSeenAt, beganAt: shownBegin(session, intervalMs) };
+    if (session === undefined) return row;
+    const { startedAt } = session;
+    const isSecond =
+      startedAt !== null &&
+      row.startedAt !== null &&
+      startedAt !== row.startedAt &&
+      startedAt === secondOccurrence(timezone, row.startedAt);
+    return {
+      ...row,
+      startedAt: isSecond ? startedAt : row.startedAt,
+      firstSeenAt: session.firstSeenAt,
+      beganAt: shownBegin(session, intervalMs),
+    };
   });
 }
 
@@ -189,22 +225,28 @@ function* trackFeature(
   feature: FeaturePicture,
   picture: ServerPicture,
   readAt: number,
-  nextId: () => number,
+  nextIds: NextIds,
   changes: { opened: Session[]; closed: Session[]; changed: Session[] },
 ): Generator<void, FeatureTracking> {
-  const matched = yield* matchSeats(known?.open ?? [], feature.checkouts);
+  const matched = yield* matchSeats(known?.open ?? [], feature.checkouts, picture.server.timezone);
   const partial = feature.state === "partial";
   const whole = partial && !picture.cut;
   const open: OpenSession[] = [];
+  const ids = nextIds(matched.held.filter(({ held }) => held === null).length).values();
   for (const { row, held } of matched.held) {
     if (held === null) {
-      const session = openSession(nextId(), picture.server, feature, row, readAt, known?.readAt ?? null);
+      const id = ids.next().value;
+      if (id === undefined) throw new Error("The store gave no id to a session");
+      const session = openSession(id, picture.server, feature, row, readAt, known?.readAt ?? null);
       changes.opened.push(session);
       open.push({ session, misses: [] });
       continue;
     }
-    const session = { ...held.session, count: row.count, handle: row.handle, lastSeenAt: readAt };
-    const differs = held.session.count !== row.count || held.session.handle !== row.handle;
+    const session = { ...seenAgain(held.session, readAt), count: row.count, handle: row.handle };
+    const differs =
+      held.session.count !== row.count ||
+      held.session.handle !== row.handle ||
+      held.session.firstSeenAt !== session.firstSeenAt;
     const wasMissing = held.misses.at(-1) === true;
     if (differs || wasMissing) changes.changed.push(session);
     open.push({ session, misses: whole ? pushMiss(held.misses, false) : partial ? held.misses : [] });
@@ -227,13 +269,14 @@ function* trackFeature(
 
 function openSession(
   id: number,
-  { id: server, intervalMs }: MonitoredServer,
+  { id: server, intervalMs, timezone }: MonitoredServer,
   feature: FeaturePicture,
   row: CheckoutReading,
   readAt: number,
   absentAt: number | null,
 ): Session {
-  const { user, host, display, qualifier, version, count, handle, startedAt } = row;
+  const { user, host, display, qualifier, version, count, handle } = row;
+  const startedAt = startOf(row.startedAt, readAt, absentAt, timezone);
   return {
     id,
     server,

@@ -94,7 +94,17 @@ export function fromWallClock(zone: string, wall: number): number {
 }
 
 /**
- * The same for a wall-clock time in its parts. `month` is 1–12. The caller has checked that the date exists.
+ * The second instant at which the clocks of the zone show what they show at `first`; null when there is none, which is so
+ * but for the hour that occurs twice.
+ */
+export function secondOccurrence(zone: string, first: number): number | null {
+  const wall = wallClock(zone, first);
+  const second = wall - offsetAt(zone, wall + DAY_MS);
+  return second > first && wallClock(zone, second) === wall ? second : null;
+}
+
+/**
+ * The same as {@link fromWallClock} for a wall-clock time in its parts. `month` is 1–12. The caller has checked that the date exists.
  */
 export function localToUtc(
   zone: string,
@@ -119,6 +129,15 @@ export function isDate(year: number, month: number, day: number): boolean {
   if (month < 1 || month > 12 || day < 1 || day > 31) return false;
   const date = new Date(utc(year, month, day));
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
+}
+
+/**
+ * True when the calendar has the day that an ISO 8601 text begins with. JavaScript's own parser turns February 30 into
+ * March 2.
+ */
+export function beginsWithDate(text: string): boolean {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(text) ?? [];
+  return day !== undefined && isDate(Number(year), Number(month), Number(day));
 }
 
 /** 0 = Sunday … 6 = Saturday. */

@@ -1,5 +1,11 @@
 import { iso } from "../domain/clock.ts";
-import type { AnyEvent, EventInput, MetricsEvent, StoredEvent } from "../domain/events.ts";
+import {
+  type AnyEvent,
+  type EventInput,
+  type MetricsEvent,
+  NEVER_UNSTORED,
+  type StoredEvent,
+} from "../domain/events.ts";
 import type { Ids } from "./ids.ts";
 
 /** Events are committed in groups, this long after the first of a group at the latest. */
@@ -36,10 +42,11 @@ export interface Bus {
   /** Queues an event; it is told after its commit. */
   emit(input: EventInput): void;
   /** Queues a metrics sample: it takes an id and its place in the order, and is not stored. */
-  sample(event: Omit<MetricsEvent, "timestamp">): void;
+  sample(event: Omit<MetricsEvent, "id" | "timestamp">): void;
   /**
    * Queues facts with the events that tell of them: one transaction, so that neither stands without the other.
-   * Resolves once committed; rejects when the store could not take `work`. The events are told either way.
+   * Resolves once committed; rejects when the store could not take `work`. Then only those of the events are published
+   * that may go out unstored, see `NEVER_UNSTORED`: the caller must not take for known what the others say.
    */
   commit(work: () => void, events: readonly EventInput[]): Promise<void>;
   /** Commits and tells what waits, now: also when the store could take it a moment later. */
@@ -141,7 +148,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
         const itemError = items.length === 1 ? error : tryWrite([item]);
         if (itemError !== null) error = itemError;
         else works ||= hasToBeStored(item);
-        told.push(...(itemError === null ? item.events : item.events.map(unstored)));
+        told.push(...(itemError === null ? item.events : item.events.filter(mayGoUnstored).map(unstored)));
         item.done?.(itemError);
       }
     }
@@ -191,7 +198,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     emit: (input) => enqueue({ work: null, events: [stored(input)], done: null }),
     sample({ type, ...fields }) {
       const { id, timestamp } = ids.next();
-      const event: MetricsEvent = { type, timestamp: iso(timestamp), ...fields };
+      const event: MetricsEvent = { type, id: `${type}-${id}`, timestamp: iso(timestamp), ...fields };
       enqueue({
         work: null,
         events: [{ id, event, json: JSON.stringify(event), stored: false }],
@@ -215,6 +222,10 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
 
 function hasToBeStored({ work, events }: Item): boolean {
   return work !== null || events.some(({ stored }) => stored);
+}
+
+function mayGoUnstored({ event }: Published): boolean {
+  return !NEVER_UNSTORED.has(event.type);
 }
 
 function unstored(event: Published): Published {

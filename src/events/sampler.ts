@@ -24,7 +24,7 @@ export interface SamplerDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   /** Reads the host and the snapshot; called once a sample. */
-  readonly read: () => Omit<MetricsEvent, "type" | "timestamp">;
+  readonly read: () => Omit<MetricsEvent, "type" | "id" | "timestamp">;
 }
 
 /** One sample of the moment for all who want one, and an hour of them in memory. */

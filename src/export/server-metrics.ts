@@ -1,4 +1,5 @@
 import type { ServerPicture } from "../domain/picture.ts";
+import { worstOfEach } from "../domain/server-status.ts";
 import { DATA_STATES, PART_STATUSES, SERVER_STATUSES } from "../domain/words.ts";
 import { counter, type Emit, emitKnown, emitOneOf, gauge, type Labels, seconds } from "./family.ts";
 import { emitFeature } from "./feature-metrics.ts";
@@ -112,7 +113,7 @@ function emitParts(picture: ServerPicture, server: Labels, emit: Emit): void {
     emit(SERVER.memberReachable, member(part), part.reachable ? 1 : 0);
     emitKnown(emit, SERVER.memberConnect, member(part), seconds(part.connectMs));
   }
-  for (const { name, status, totals } of distinct(picture.daemons, (one) => one.name)) {
+  for (const { name, status, totals } of worstOfEach(picture.daemons)) {
     const labels: Labels = [...server, ["daemon", name]];
     emitOneOf(emit, SERVER.daemonStatus, labels, { label: "status", words: PART_STATUSES, now: status });
     if (totals === null || !isFresh(picture)) continue;

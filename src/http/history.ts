@@ -25,25 +25,30 @@ export interface Asker {
 }
 
 /** Asks for as long as the client waits. `check` sees the answer before it goes out, and may refuse it. */
-export async function answerOf<Name extends QueryName<HistoryAnswers>>(
+export async function answerOf<Name extends Exclude<QueryName<HistoryAnswers>, "unknownName">>(
   history: HistoryPort,
-  { request, caller }: Asker,
+  asker: Asker,
   name: Name,
   params: QueryParams<HistoryAnswers, Name>,
   check: (answer: ReturnType<HistoryAnswers[Name]>) => void = () => {},
 ): Promise<Response> {
+  const answer = await askHistory(history, asker, name, params);
+  check(answer);
+  return send(asker.request, answer satisfies Answer);
+}
+
+/** Asks for as long as the client waits. Throws ApiError when it takes too long. */
+export async function askHistory<Name extends QueryName<HistoryAnswers>>(
+  history: HistoryPort,
+  { request, caller }: Asker,
+  name: Name,
+  params: QueryParams<HistoryAnswers, Name>,
+): Promise<ReturnType<HistoryAnswers[Name]>> {
   try {
-    const answer = await history.query(name, params, {
-      who: caller?.id ?? "",
-      signal: request.signal,
-    });
-    check(answer);
-    return await send(request, answer satisfies Answer);
+    return await history.query(name, params, { who: caller?.id ?? "", signal: request.signal });
   } catch (error) {
     if (error instanceof HistoryTimeout)
       throw new ApiError("TIMEOUT", `${error.message}: ask for a shorter range or fewer features.`);
-    // Nobody reads this answer.
-    if (request.signal.aborted) throw new ApiError("SERVICE_UNAVAILABLE", "The client has gone.");
     throw error;
   }
 }

@@ -129,6 +129,13 @@ export function sortBy<const F extends string>(fields: readonly F[]): Parameter<
   };
 }
 
+/** `server`, `daemon` and `feature`: what of the license servers a list or a statistic is about. */
+export const NAMED = {
+  feature: wholeNames("Exact name of the feature; may be repeated. An unknown one is 404.", "solver"),
+  daemon: names("Names of daemons. An unknown one is 404.", "acmed"),
+  server: names("Ids of servers. An unknown one is 404.", "eda"),
+};
+
 const OFFSET = integer("Matches to leave out at the front.", { minimum: 0, maximum: 2 ** 53 - 1, absent: 0 });
 
 /** `limit` and `offset` of the lists of the live snapshot, which answer everything without a limit. */

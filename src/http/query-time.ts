@@ -1,3 +1,4 @@
+import { parseDuration } from "../domain/duration.ts";
 import { ApiError } from "../domain/errors.ts";
 import { isDate } from "../domain/zone.ts";
 import { type Parameter, REFUSED } from "./query.ts";
@@ -8,8 +9,12 @@ const EPOCH_MS = /^\d{12,14}$/;
 const ISO =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+ -]\d\d(?::?\d\d)?)?)?$/i;
 
-const TAKES =
-  "a time in ISO 8601 (2026-01-31, 2026-01-31T08:15:00Z; UTC without a zone) or epoch milliseconds";
+/** The earliest time that ISO 8601 writes. */
+const EARLIEST = Date.parse("0000-01-01T00:00:00Z");
+
+/** For messages: how a time is written. */
+export const TIME_FORM =
+  "a time: now, a duration back from now (-7d, -90m), ISO 8601 (2026-01-31, 2026-01-31T08:15:00Z; UTC without a zone) or epoch milliseconds";
 
 /** Start of a range: epoch ms, absent = null. */
 export function startTime(description: string): Parameter<number | null> {
@@ -36,8 +41,13 @@ export function checkRange(
   );
 }
 
-/** A time as the API takes it in queries; null when it is none. */
-export function parseTime(value: string): { at: number; bareDate: boolean } | null {
+/** A time as the API takes it in queries; null when it is none. `now` is epoch ms. */
+export function parseTime(value: string, now: number): { at: number; bareDate: boolean } | null {
+  if (value === "now") return { at: now, bareDate: false };
+  if (value.startsWith("-")) {
+    const back = parseDuration(value.slice(1));
+    return back === null || now - back < EARLIEST ? null : { at: now - back, bareDate: false };
+  }
   if (EPOCH_MS.test(value)) return { at: Number(value), bareDate: false };
   const found = ISO.exec(value);
   if (found === null) return null;
@@ -71,9 +81,9 @@ function time(
     example: "2026-01-31T08:15:00Z",
     repeatable: false,
     absent: null,
-    takes: TAKES,
-    read: ([value = ""]) => {
-      const found = parseTime(value);
+    takes: TIME_FORM,
+    read: ([value = ""], now) => {
+      const found = parseTime(value, now);
       return found === null ? REFUSED : pick(found);
     },
   };

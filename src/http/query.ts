@@ -17,8 +17,8 @@ export interface Parameter<T> {
   readonly absent: T;
   /** What it takes, for the message. */
   readonly takes: string;
-  /** The value, or {@link REFUSED}. `values` has at least one element. */
-  read(values: readonly string[]): T | typeof REFUSED;
+  /** The value, or {@link REFUSED}. `values` has at least one element; `now` is epoch ms. */
+  read(values: readonly string[], now: number): T | typeof REFUSED;
 }
 
 export const REFUSED = Symbol("refused");
@@ -28,8 +28,8 @@ type Values<P extends Parameters> = { readonly [K in keyof P]: P[K] extends Para
 
 export interface QueryDefinition<T> {
   readonly parameters: Parameters;
-  /** Takes the query as sent, without `?`. Throws INVALID_QUERY. */
-  parse(query: string): T;
+  /** Takes the query as sent, without `?`; times like `-7d` count from `now` (epoch ms). Throws INVALID_QUERY. */
+  parse(query: string, now?: number): T;
 }
 
 export type QueryOf<D> = D extends QueryDefinition<infer T> ? T : never;
@@ -38,19 +38,19 @@ export function queryOf<const P extends Parameters>(parameters: P): QueryDefinit
   const names = Object.keys(parameters);
   return {
     parameters,
-    parse(query) {
+    parse(query, now = Date.now()) {
       const sent = new URLSearchParams(query);
       const values: Record<string, unknown> = {};
       for (const name of names) {
         const parameter = parameters[name];
-        if (parameter !== undefined) values[name] = readOne(name, parameter, sent.getAll(name));
+        if (parameter !== undefined) values[name] = readOne(name, parameter, sent.getAll(name), now);
       }
       return values as Values<P>;
     },
   };
 }
 
-function readOne(name: string, parameter: Parameter<unknown>, sent: readonly string[]): unknown {
+function readOne(name: string, parameter: Parameter<unknown>, sent: readonly string[], now: number): unknown {
   if (sent.length === 0) return parameter.absent;
   if (sent.length > 1 && !parameter.repeatable) {
     throw new ApiError(
@@ -58,7 +58,7 @@ function readOne(name: string, parameter: Parameter<unknown>, sent: readonly str
       `Query parameter "${name}" is given ${sent.length} times; it takes ${parameter.takes}, once.`,
     );
   }
-  const value = parameter.read(sent);
+  const value = parameter.read(sent, now);
   if (value === REFUSED) throw refusal(name, sent.join(","), parameter.takes);
   return value;
 }

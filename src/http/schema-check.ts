@@ -1,3 +1,4 @@
+import { beginsWithDate } from "../domain/zone.ts";
 import { shown } from "./shown.ts";
 
 /** The part of JSON Schema that the API's schemas use, as TypeBox writes it and OpenAPI 3.0 reads it. */
@@ -122,15 +123,18 @@ function fitsRange({ minimum = -Infinity, maximum = Infinity }: Schema, value: n
 function fitsText(schema: Schema, value: string): boolean {
   const { minLength = 0, maxLength = Infinity, pattern, format } = schema;
   if (value.length < minLength || value.length > maxLength) return false;
+  // JSON can escape half a surrogate pair, which UTF-8 (the store, logs, CSV) cannot hold.
+  if (!value.isWellFormed()) return false;
   if (pattern !== undefined && !new RegExp(pattern, "u").test(value)) return false;
   if (format === "date-time") return isDateTime(value);
-  if (format === "date") return /^\d{4}-\d\d-\d\d$/.test(value) && !Number.isNaN(Date.parse(value));
+  if (format === "date") return /^\d{4}-\d\d-\d\d$/.test(value) && beginsWithDate(value);
   return true;
 }
 
 function isDateTime(value: string): boolean {
   return (
-    /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(value) &&
+    /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(value) &&
+    beginsWithDate(value) &&
     !Number.isNaN(Date.parse(value))
   );
 }
@@ -142,10 +146,11 @@ function range({ minimum, maximum }: Schema): string {
 }
 
 function text({ format, minLength, maxLength, pattern }: Schema): string {
-  if (format === "date-time") return "a time in ISO 8601 with zone, e.g. 2026-12-31T00:00:00Z";
+  if (format === "date-time")
+    return "a time in ISO 8601 with zone on a day that exists, e.g. 2026-12-31T00:00:00Z";
   if (format === "date") return "a date as YYYY-MM-DD";
   const length = maxLength === undefined ? "" : ` of ${minLength ?? 0} to ${maxLength} characters`;
-  return `a text${length}${pattern === undefined ? "" : ` that matches ${pattern}`}`;
+  return `a text in valid Unicode${length}${pattern === undefined ? "" : ` that matches ${pattern}`}`;
 }
 
 /** A field's name as it may stand in a message: it came from the client. */

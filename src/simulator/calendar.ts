@@ -4,12 +4,20 @@ export const MINUTE = 60_000;
 export const HOUR = 3_600_000;
 export const DAY = 86_400_000;
 
-/** Nobody is at work and no job runs when one week gives way to the next, so that weeks are independent. */
+/** No person works and no job runs at the change of weeks, so that each week can be played by itself. */
 const WEEK_STARTS = 4 * HOUR;
 /** 1970-01-05, the first Monday, counted in days since 1970-01-01. */
 const FIRST_MONDAY = 4;
 
-/** One week of the site, Monday 04:00 to Monday 04:00 by its wall clock. Times are epoch ms. */
+/** Whose wall clock the people of the site keep. */
+export interface SiteClock {
+  /** IANA zone. */
+  readonly zone: string;
+  /** How far the people's week is ahead of the real one, ms: a demo on a Sunday shows a Tuesday. */
+  readonly ahead: number;
+}
+
+/** One week of the site, Monday 04:00 to Monday 04:00 by the people's clock. Times are epoch ms. */
 export interface Week {
   /** Weeks since the first Monday of 1970. */
   readonly index: number;
@@ -20,22 +28,23 @@ export interface Week {
 }
 
 /** The week of a number. Throws RangeError on an unknown zone. */
-export function weekOf(zone: string, index: number): Week {
+export function weekOf({ zone, ahead }: SiteClock, index: number): Week {
   const monday = FIRST_MONDAY + index * 7;
+  const instant = (day: number, ms: number) => fromWallClock(zone, (monday + day) * DAY + ms) - ahead;
   return {
     index,
-    startsAt: wall(zone, monday, WEEK_STARTS),
-    endsAt: wall(zone, monday + 7, WEEK_STARTS),
-    midnights: [0, 1, 2, 3, 4, 5, 6].map((day) => wall(zone, monday + day, 0)),
+    startsAt: instant(0, WEEK_STARTS),
+    endsAt: instant(7, WEEK_STARTS),
+    midnights: [0, 1, 2, 3, 4, 5, 6].map((day) => instant(day, 0)),
   };
 }
 
 /** The week that an instant lies in. */
-export function weekAt(zone: string, instant: number): Week {
-  const day = Math.floor((wallClock(zone, instant) - WEEK_STARTS) / DAY);
-  const week = weekOf(zone, Math.floor((day - FIRST_MONDAY) / 7));
-  if (instant < week.startsAt) return weekOf(zone, week.index - 1);
-  if (instant >= week.endsAt) return weekOf(zone, week.index + 1);
+export function weekAt(clock: SiteClock, instant: number): Week {
+  const day = Math.floor((wallClock(clock.zone, instant + clock.ahead) - WEEK_STARTS) / DAY);
+  const week = weekOf(clock, Math.floor((day - FIRST_MONDAY) / 7));
+  if (instant < week.startsAt) return weekOf(clock, week.index - 1);
+  if (instant >= week.endsAt) return weekOf(clock, week.index + 1);
   return week;
 }
 
@@ -52,6 +61,37 @@ export function asPrinted(zone: string, instant: number): number {
   return fromWallClock(zone, Math.floor(wallClock(zone, instant) / MINUTE) * MINUTE);
 }
 
-function wall(zone: string, day: number, ms: number): number {
-  return fromWallClock(zone, day * DAY + ms);
+const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/** `Tue 10:30` as ms since Monday 00:00; null for anything else. */
+export function parseMomentOfWeek(text: string): number | null {
+  const [, name = "", hour, minute] = /^([A-Za-z]{3})[a-z]* (\d{1,2}):(\d\d)$/.exec(text) ?? [];
+  const day = WEEKDAYS.indexOf(name.charAt(0).toUpperCase() + name.slice(1).toLowerCase());
+  if (day === -1 || Number(hour) > 23 || Number(minute) > 59) return null;
+  return day * DAY + Number(hour) * HOUR + Number(minute) * MINUTE;
+}
+
+/**
+ * How far ahead the people's week must be, so that `now` is the wanted moment of it (ms since Monday 00:00). Without
+ * a wish the week stays the real one where people work just now; else it moves by as little as shows a working morning.
+ */
+export function aheadFor(zone: string, now: number, wanted: number | null): number {
+  const sinceMonday = modulo(wallClock(zone, now) - FIRST_MONDAY * DAY, 7 * DAY);
+  if (wanted !== null) return nearest(wanted - sinceMonday, 7 * DAY);
+  const hour = (sinceMonday % DAY) / HOUR;
+  const hours = hour >= 9.5 && hour < 16 ? 0 : nearest(10.5 * HOUR - (sinceMonday % DAY), DAY);
+  const day = Math.floor(modulo(sinceMonday + hours, 7 * DAY) / DAY);
+  if (day < 5) return hours;
+  // Saturday shows a Friday, Sunday a Monday.
+  return hours + (day === 5 ? -DAY : DAY);
+}
+
+function modulo(value: number, by: number): number {
+  return ((value % by) + by) % by;
+}
+
+/** The same place on a circle, by the shorter way. */
+function nearest(way: number, circle: number): number {
+  const ahead = modulo(way, circle);
+  return ahead > circle / 2 ? ahead - circle : ahead;
 }

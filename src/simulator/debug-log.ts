@@ -2,7 +2,7 @@ import { wallClock } from "../domain/zone.ts";
 import { DAY, HOUR, MINUTE, type Week, weekAt, weekOf } from "./calendar.ts";
 import { hash } from "./random.ts";
 import type { Grant, Schedule } from "./seats.ts";
-import type { FeatureSpec, ServerSpec } from "./server-spec.ts";
+import type { FeatureSpec, ServerSpec } from "./servers.ts";
 import type { Site } from "./site.ts";
 
 /** The debug log that lmgrd and its vendor daemons would have written about the same life that the readings tell of. */
@@ -20,7 +20,7 @@ interface Line {
   readonly message: string;
 }
 
-/** Who is turned away tries again by itself, so often at most and after so long. */
+/** A client that is denied tries again by itself, so often at most and after so long. */
 const RETRIES = 3;
 const RETRY_MS = 40_000;
 const FULL = '(Licensed number of users already reached. (-4,342:10054 ""))';
@@ -29,18 +29,19 @@ const MAX_WEEKS = 2;
 /** One in so many starts asks for a feature that the server never had, as clients of another release do. */
 const PROBES = 40;
 
-export function createSimulatedLog(site: Site, seed: number, server: ServerSpec): SimulatedLog {
+export function createSimulatedLog(site: Site, server: ServerSpec): SimulatedLog {
+  const { seed } = site;
   const weeks = new Map<number, readonly Line[]>();
 
   function linesOf(index: number): readonly Line[] {
     const known = weeks.get(index);
     if (known !== undefined) return known;
-    const week = weekOf(site.zone, index);
+    const week = weekOf(site.clock, index);
     const within = ({ at }: Line) => at >= week.startsAt && at < week.endsAt;
     const lines = [
       // The week ends in the first hours of the next Monday.
-      ...[...week.midnights, ...weekOf(site.zone, index + 1).midnights.slice(0, 1)].flatMap((midnight) =>
-        datesOf(site.zone, server, midnight),
+      ...[...week.midnights, ...weekOf(site.clock, index + 1).midnights.slice(0, 1)].flatMap((midnight) =>
+        datesOf(site.clock.zone, server, midnight),
       ),
       ...greedyLines(seed, server, week),
       ...server.features.flatMap((feature) =>
@@ -56,27 +57,14 @@ export function createSimulatedLog(site: Site, seed: number, server: ServerSpec)
   return {
     text(from, to) {
       const parts: string[] = [];
-      for (let index = weekAt(site.zone, from).index; weekOf(site.zone, index).startsAt < to; index++) {
-        const lines = linesOf(index);
-        for (let next = firstFrom(lines, from); next < lines.length; next++) {
-          const line = lines[next];
-          if (line === undefined || line.at >= to) break;
-          parts.push(`${clockOf(site.zone, line.at)} (${line.daemon}) ${line.message}\n`);
+      for (let index = weekAt(site.clock, from).index; weekOf(site.clock, index).startsAt < to; index++) {
+        for (const { at, daemon, message } of linesOf(index)) {
+          if (at >= from && at < to) parts.push(`${clockOf(site.clock.zone, at)} (${daemon}) ${message}\n`);
         }
       }
       return parts.join("");
     },
   };
-}
-
-function firstFrom(lines: readonly Line[], from: number): number {
-  let [low, high] = [0, lines.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((lines[middle]?.at ?? 0) < from) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 function featureLines(seed: number, server: ServerSpec, feature: FeatureSpec, played: Schedule): Line[] {
@@ -126,7 +114,10 @@ function greedyLines(seed: number, server: ServerSpec, { startsAt, endsAt }: Wee
   const hours = Math.ceil((endsAt - first) / HOUR);
   return Array.from({ length: hours }, (_, hour) =>
     Array.from({ length: RETRIES }, (_, index) => ({
-      ...{ at: first + hour * HOUR + index * RETRY_MS, order: 1, daemon: feature.daemon, message },
+      at: first + hour * HOUR + index * RETRY_MS,
+      order: 1,
+      daemon: feature.daemon,
+      message,
     })),
   ).flat();
 }
@@ -138,7 +129,9 @@ function datesOf(zone: string, { daemons }: ServerSpec, midnight: number): Line[
     const local = new Date(wallClock(zone, at));
     const date = `${local.getUTCMonth() + 1}/${local.getUTCDate()}/${local.getUTCFullYear()}`;
     return ["lmgrd", ...daemons.map(({ name }) => name)].map((daemon) => ({
-      ...{ at, order: 0, daemon },
+      at,
+      order: 0,
+      daemon,
       message: `TIMESTAMP ${date}`,
     }));
   });

@@ -1,27 +1,25 @@
-import { DAY, HOUR, MINUTE, type Week, weekOf } from "./calendar.ts";
-import { type Actor, computeNode, type Person, type StaffSpec } from "./people.ts";
+import { DAY, HOUR, MINUTE, type SiteClock, type Week, weekOf } from "./calendar.ts";
 import { draws } from "./random.ts";
+import type { StaffSpec, UseSpec } from "./servers.ts";
 
-/** How a feature is used. */
-export interface UseSpec {
-  /** Part of the staff that works with it on a usual day, 0–1. */
-  readonly share: number;
-  /** Times a day that one of them opens it. */
-  readonly sessions: readonly [min: number, max: number];
-  readonly minutes: readonly [min: number, max: number];
-  /** Jobs that start in the evening and hold several seats into the night, on weekends too. */
-  readonly batch?: {
-    readonly jobs: readonly [min: number, max: number];
-    readonly seats: readonly [min: number, max: number];
-    readonly hours: readonly [min: number, max: number];
-  };
-  /** Seats that somebody holds over days or weeks. */
-  readonly long?: number;
-  /** Those long ones are borrowed: taken offline until a set time. */
-  readonly borrow?: boolean;
+/** The user of a seat: a person at a workstation, or a batch account on a compute node. */
+export interface Actor {
+  readonly user: string;
+  readonly host: string;
+  readonly display: string;
+  /** Department, for reservations. */
+  readonly group: string;
 }
 
-/** A wish for seats. Times are epoch ms. */
+/** A person with working hours. Times of day are ms after midnight. */
+interface Person extends Actor {
+  readonly arrives: number;
+  readonly leaves: number;
+}
+
+export type Staff = readonly [Person, ...Person[]];
+
+/** A request for seats. Times are epoch ms. */
 export interface Request {
   readonly actor: Actor;
   /** Unique within the feature and the week of {@link Request.askedAt}. */
@@ -30,7 +28,7 @@ export interface Request {
   readonly week: number;
   readonly askedAt: number;
   readonly wantedMs: number;
-  /** Given back by then, however late it was granted. */
+  /** The seats are given back by then, however late they were granted. */
   readonly latestEnd: number;
   readonly count: number;
   /** How long the actor waits (or tries again) when there is no seat. */
@@ -40,24 +38,55 @@ export interface Request {
 
 export interface DemandContext {
   readonly seed: number;
-  /** IANA zone of the site. */
-  readonly zone: string;
+  readonly clock: SiteClock;
   readonly server: string;
   readonly feature: string;
-  readonly staff: readonly Person[];
+  readonly staff: Staff;
   readonly staffSpec: StaffSpec;
-  /** The server is started anew with every block of weeks: nothing is held across. */
+  /** The server starts anew with every block of weeks: nothing is held across. */
   readonly restarts: boolean;
 }
 
-/** Part of the people who are ill, away or in meetings all day. */
+/** Share of the people who are ill, away or in meetings all day. */
 const ABSENT = 0.12;
 const SATURDAY_WORK = 0.04;
-/** Part of the sessions that stay open over lunch, and over night. */
-const KEPT_OVER_LUNCH = 0.5;
+/** Share of the days at whose end a session is left open over night. */
 const FORGOTTEN = 0.015;
 /** Every long hold lies within one block of this many weeks. */
 export const LONG_BLOCK_WEEKS = 4;
+
+const FIRST =
+  "anna ben carla david elena farid greta hugo ines jonas kira luis mara nils olga paul qiang rosa sven tara umar vera wei yusuf zoe".split(
+    " ",
+  ) as [string, ...string[]];
+const LAST =
+  "adler baker costa dimitrov eriksen fischer garcia huang ivanova jansen kovacs lindberg moreau nakamura okafor petrov quinn rossi schmidt tanaka urban vogel weber xu yilmaz zimmer".split(
+    " ",
+  ) as [string, ...string[]];
+
+/** The staff of a server: equal seeds give equal people. User names are unique within the staff. */
+export function staffOf(seed: number, server: string, spec: StaffSpec): Staff {
+  const taken = new Set<string>();
+  return Array.from({ length: spec.people }, (_, index): Person => {
+    const draw = draws(seed, server, "person", index);
+    const [first, last] = [draw.pick(FIRST), draw.pick(LAST)];
+    const number = String(index + 1).padStart(3, "0");
+    const user =
+      [`${first.charAt(0)}${last}`, `${first}.${last}`].find((name) => !taken.has(name)) ??
+      `${first}.${last}${index + 1}`;
+    taken.add(user);
+    const host = spec.windows ? `PC-${spec.site.toUpperCase()}-${number}` : `ws-${spec.site}-${number}`;
+    return {
+      user,
+      host,
+      // Workstations with Windows show their own name as display.
+      display: spec.windows ? host : draw.pick([":0", ":0.0", ":1", `${host}:10.0`, "/dev/pts/1"]),
+      group: draw.pick(spec.groups),
+      arrives: draw.between(7, 9.5) * HOUR,
+      leaves: draw.between(16, 18.75) * HOUR,
+    };
+  }) as [Person, ...Person[]];
+}
 
 /** Everything that is asked of one feature in one week, in the order of time. */
 export function demandOf(context: DemandContext, use: UseSpec, week: Week): readonly Request[] {
@@ -66,13 +95,12 @@ export function demandOf(context: DemandContext, use: UseSpec, week: Week): read
     for (const person of context.staff) requests.push(...workOf(context, use, week, day, midnight, person));
     requests.push(...jobsOf(context, use, week, day, midnight));
   }
-  const held = longHoldsOf(context, use, week);
   requests.sort((a, b) => a.askedAt - b.askedAt);
-  const taken = use.long ?? 0;
-  held.sort((a, b) => a.askedAt - b.askedAt);
-  return [...held, ...requests.map((request, index) => ({ ...request, ordinal: taken + index }))];
+  const held = longHoldsOf(context, use, week).sort((a, b) => a.askedAt - b.askedAt);
+  return [...held, ...requests.map((request, index) => ({ ...request, ordinal: (use.long ?? 0) + index }))];
 }
 
+/** A person's working day is cut into as many parts as it has sessions, so that they do not pile up. */
 function workOf(
   { seed, server, feature }: DemandContext,
   use: UseSpec,
@@ -81,44 +109,32 @@ function workOf(
   midnight: number,
   person: Person,
 ): Omit<Request, "ordinal">[] {
-  // Whether somebody is in the office does not depend on the feature.
-  const presence = draws(seed, server, person.key, week.index, day);
+  // Whether a person is in the office does not depend on the feature.
+  const presence = draws(seed, server, person.user, week.index, day);
   if (day === 6 || presence.chance(day === 5 ? 1 - SATURDAY_WORK : ABSENT)) return [];
-  const early = presence.between(-20, 20) * MINUTE;
-  const arrives = midnight + person.arrives + early;
-  const leaves =
-    midnight + (day === 5 ? 14 * HOUR : person.leaves + early + presence.between(-30, 40) * MINUTE);
-  const lunch = midnight + person.lunchAt;
-
-  const draw = draws(seed, server, feature, person.key, week.index, day);
+  const draw = draws(seed, server, feature, person.user, week.index, day);
   if (!draw.chance(use.share)) return [];
+  const late = presence.between(-30, 40) * MINUTE;
+  const leaves = day === 5 ? 14 * HOUR : person.leaves + late;
   const sessions = draw.integer(...use.sessions);
-  const spans: Omit<Request, "ordinal">[] = [];
-  for (let part = 0; part < sessions; part++) {
-    // Each session in its own part of the day, so that one person's sessions do not pile up.
-    const partMs = (leaves - arrives) / sessions;
-    let askedAt = arrives + partMs * part + draw.between(0, partMs * 0.6);
-    if (askedAt >= lunch && askedAt < lunch + person.lunchMs) askedAt += person.lunchMs;
-    let latestEnd = part + 1 < sessions ? arrives + partMs * (part + 1) : leaves;
-    const wantedMs = draw.between(...use.minutes) * MINUTE;
-    if (askedAt < lunch && !draw.chance(KEPT_OVER_LUNCH)) latestEnd = Math.min(latestEnd, lunch);
-    const forgotten = part + 1 === sessions && draw.chance(FORGOTTEN);
-    if (forgotten) latestEnd = midnight + DAY + draw.between(7, 9) * HOUR;
-    if (latestEnd - askedAt < 5 * MINUTE) continue;
-    spans.push({
+  const partMs = (leaves - person.arrives) / sessions;
+  return Array.from({ length: sessions }, (_, part) => {
+    const begins = midnight + person.arrives + partMs * part;
+    const isForgotten = part + 1 === sessions && draw.chance(FORGOTTEN);
+    return {
       actor: person,
       week: week.index,
-      askedAt,
-      wantedMs: forgotten ? DAY : wantedMs,
-      latestEnd,
+      askedAt: begins + draw.between(0, partMs * 0.6),
+      wantedMs: isForgotten ? DAY : draw.between(...use.minutes) * MINUTE,
+      latestEnd: isForgotten ? midnight + DAY + draw.between(7, 9) * HOUR : begins + partMs,
       count: 1,
       patienceMs: draw.between(5, 75) * MINUTE,
       borrowed: false,
-    });
-  }
-  return spans;
+    };
+  });
 }
 
+/** Jobs start in the evening, on compute nodes, and hold several seats into the night. */
 function jobsOf(
   { seed, server, feature, staff, staffSpec }: DemandContext,
   { batch }: UseSpec,
@@ -126,16 +142,15 @@ function jobsOf(
   day: number,
   midnight: number,
 ): Omit<Request, "ordinal">[] {
-  const owners = nonEmpty(staff);
-  if (batch === undefined || owners === null) return [];
+  if (batch === undefined) return [];
   const draw = draws(seed, server, feature, "batch", week.index, day);
   return Array.from({ length: draw.integer(...batch.jobs) }, () => {
-    const owner = draw.pick(owners);
-    const askedAt = midnight + draw.between(18.5, 22.5) * HOUR;
+    const { user, group } = draw.pick(staff);
+    const host = `cn-${staffSpec.site}-${String(draw.integer(1, 240)).padStart(4, "0")}`;
     return {
-      actor: { user: owner.user, group: owner.group, ...computeNode(staffSpec, draw.integer(1, 240)) },
+      actor: { user, group, host, display: "/dev/tty" },
       week: week.index,
-      askedAt,
+      askedAt: midnight + draw.between(18.5, 22.5) * HOUR,
       wantedMs: draw.between(...batch.hours) * HOUR,
       // Before the people come, and (on Sundays) before the week ends.
       latestEnd: Math.min(midnight + DAY + 6 * HOUR, week.endsAt - 30 * MINUTE),
@@ -146,31 +161,22 @@ function jobsOf(
   });
 }
 
-/** Long holds that touch a week. They begin on a Monday before anybody is there, so that there is a seat for them. */
-function longHoldsOf(
-  { seed, zone, server, feature, staff, restarts }: DemandContext,
-  use: UseSpec,
-  week: Week,
-): Request[] {
-  const owners = nonEmpty(staff);
-  if (owners === null) return [];
-  const holds: Request[] = [];
-  for (let slot = 0; slot < (use.long ?? 0); slot++) {
+/** Long holds that touch a week. They begin on a Monday before people arrive, so that there is a seat for them. */
+function longHoldsOf(context: DemandContext, use: UseSpec, week: Week): Request[] {
+  const { seed, clock, server, feature, staff, restarts } = context;
+  return Array.from({ length: use.long ?? 0 }, (_, slot) => {
     // Slots change hands in different weeks.
     const shift = restarts ? 0 : slot % LONG_BLOCK_WEEKS;
     const block = Math.floor((week.index - shift) / LONG_BLOCK_WEEKS);
     const draw = draws(seed, server, feature, "long", slot, block);
-    // Most begin with the block, so that there is hardly a week without.
     const blockWeek = block * LONG_BLOCK_WEEKS + shift;
-    const startWeek = blockWeek + Math.floor(draw.next() ** 2 * (LONG_BLOCK_WEEKS - 1));
-    const holder = draw.pick(owners);
-    if (startWeek > week.index) continue;
-    const askedAt = weekOf(zone, startWeek).startsAt + draw.between(20, 80) * MINUTE;
-    const longest = blockWeek + LONG_BLOCK_WEEKS - startWeek;
-    const wantedMs = draw.between(4, longest * 7 - 1) * DAY;
-    if (askedAt + wantedMs <= week.startsAt) continue;
-    holds.push({
-      actor: holder,
+    // Most begin with the block, so that there is hardly a week without.
+    const startWeek = blockWeek + Math.floor(draw.between(0, 1) ** 2 * (LONG_BLOCK_WEEKS - 1));
+    const actor = draw.pick(staff);
+    const askedAt = weekOf(clock, startWeek).startsAt + draw.between(20, 80) * MINUTE;
+    const wantedMs = draw.between(4, (blockWeek + LONG_BLOCK_WEEKS - startWeek) * 7 - 1) * DAY;
+    return {
+      actor,
       ordinal: slot,
       week: startWeek,
       askedAt,
@@ -179,12 +185,6 @@ function longHoldsOf(
       count: 1,
       patienceMs: 0,
       borrowed: use.borrow === true,
-    });
-  }
-  return holds;
-}
-
-function nonEmpty<T>(list: readonly T[]): readonly [T, ...T[]] | null {
-  const [first, ...rest] = list;
-  return first === undefined ? null : [first, ...rest];
+    };
+  }).filter(({ week: start, latestEnd }) => start <= week.index && latestEnd > week.startsAt);
 }

@@ -1,14 +1,12 @@
 /**
- * Chance without state: everything that happens on the make-believe site is drawn from a hash of what it
- * belongs to (seed, server, person, day …), so that any instant can be computed without those before it.
+ * Chance without state: everything that happens on the simulated site is drawn from a hash of what it belongs to
+ * (seed, server, person, day …), so that any instant can be computed without those before it.
  */
 
 export type Key = string | number;
 
 /** Values drawn one after the other from one hash. Equal keys give equal values, in every process. */
 export interface Draws {
-  /** [0, 1) */
-  next(): number;
   /** A number in [from, to). */
   between(from: number, to: number): number;
   /** An integer in [from, to]. */
@@ -39,7 +37,6 @@ export function draws(...keys: readonly Key[]): Draws {
     return (mix(state) >>> 0) / 0x1_0000_0000;
   };
   return {
-    next,
     between: (from, to) => from + next() * (to - from),
     integer: (from, to) => from + Math.floor(next() * (to - from + 1)),
     chance: (probability) => next() < probability,

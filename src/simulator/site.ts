@@ -1,65 +1,55 @@
 import type { Reading } from "../domain/reading.ts";
-import { MINUTE, type Week, weekAt, weekOf } from "./calendar.ts";
-import { demandOf, LONG_BLOCK_WEEKS } from "./demand.ts";
-import { flexnetReading } from "./flexnet-reading.ts";
-import { type Person, staffOf } from "./people.ts";
+import { MINUTE, type SiteClock, type Week, weekAt, weekOf } from "./calendar.ts";
+import { demandOf, LONG_BLOCK_WEEKS, type Staff, staffOf } from "./demand.ts";
 import { hash } from "./random.ts";
-import { rlmReading } from "./rlm-reading.ts";
+import { type FeatureState, readingOf } from "./reading.ts";
 import { type Schedule, seat } from "./seats.ts";
-import type { FeatureSpec, MemberSpec, ServerSpec } from "./server-spec.ts";
-import type { FeatureState, ServerState } from "./state.ts";
+import type { FeatureSpec, MemberSpec, ServerSpec } from "./servers.ts";
 
 /** Weeks × features kept in memory, so that a row of instants costs little more than one. */
 const MAX_CACHED = 500;
 
-export interface SiteOptions {
+export interface SiteOptions extends Partial<SiteClock> {
   readonly seed: number;
   /** IANA zone whose working hours the people keep. Throws RangeError later on when unknown. */
   readonly zone: string;
 }
 
 /**
- * The make-believe site: what each license server would say at an instant, a pure function of seed and clock.
+ * The simulated site: what each license server would say at an instant, a pure function of seed and clock.
  * Nothing is stepped from a beginning; a week is played through when it is first looked at.
  */
 export interface Site {
-  readonly zone: string;
+  readonly seed: number;
+  readonly clock: SiteClock;
   /** `members` are the hosts asked; the server answers under the names by which it was called. */
   reading(server: ServerSpec, instant: number, members?: readonly MemberSpec[]): Reading;
   /** What becomes of the requests for a feature in the week of an instant. */
   schedule(server: ServerSpec, feature: FeatureSpec, instant: number): Schedule;
 }
 
-export function createSite({ seed, zone }: SiteOptions): Site {
-  const staffs = new Map<string, readonly Person[]>();
+export function createSite({ seed, zone, ahead = 0 }: SiteOptions): Site {
+  const clock: SiteClock = { zone, ahead };
+  const staffs = new Map<string, Staff>();
   const schedules = new Map<string, Schedule>();
-
-  const staff = (server: ServerSpec) => {
-    const people = staffs.get(server.id) ?? staffOf(seed, server.id, server.staff);
-    staffs.set(server.id, people);
-    return people;
-  };
 
   const play = (server: ServerSpec, feature: FeatureSpec, week: Week): Schedule => {
     const key = `${server.id}\n${feature.daemon}\n${feature.name}\n${week.index}`;
     const known = schedules.get(key);
     if (known !== undefined) return known;
+    const staff = staffs.getOrInsertComputed(server.id, () => staffOf(seed, server.id, server.staff));
     const context = {
       seed,
-      zone,
+      clock,
       server: server.id,
       feature: `${feature.daemon}:${feature.name}`,
-      staff: staff(server),
+      staff,
       staffSpec: server.staff,
       restarts: server.manager === "rlm",
     };
     const played = seat(feature.use === null ? [] : demandOf(context, feature.use, week), {
       pools: feature.pools.map((pool) => pool.seats),
-      kept: feature.kept.map(({ type, name, seats }) => ({
-        pool: 0,
-        seats,
-        isFor: (actor) => actor[type] === name,
-      })),
+      kept: feature.kept.map(({ type, name, seats }) => ({ seats, isFor: (actor) => actor[type] === name })),
       whenFull: server.manager === "rlm" || feature.deny === true ? "deny" : "queue",
     });
     if (schedules.size >= MAX_CACHED) schedules.clear();
@@ -70,55 +60,50 @@ export function createSite({ seed, zone }: SiteOptions): Site {
   const featureAt = (server: ServerSpec, spec: FeatureSpec, week: Week, instant: number): FeatureState => {
     const { grants, waits } = play(server, spec, week);
     const held = grants.filter((grant) => grant.startedAt <= instant && instant < grant.endsAt);
+    const takenOf = (kept: number) =>
+      held.reduce((sum, { fromKept }) => (fromKept?.kept === kept ? sum + fromKept.seats : sum), 0);
     return {
       spec,
       grants: held,
       waits: waits.filter((wait) => wait.from <= instant && instant < wait.to),
-      idleKept: spec.kept.map((kept, index) =>
-        held.reduce(
-          (left, { fromKept }) => (fromKept?.kept === index ? left - fromKept.seats : left),
-          kept.seats,
-        ),
-      ),
+      idleKept: spec.kept.map(({ seats }, kept) => seats - takenOf(kept)),
     };
   };
 
   const totals = (server: ServerSpec, week: Week, instant: number, daemon: string) => {
-    let checkouts = 0;
-    let denials = 0;
+    let [checkouts, denials] = [0, 0];
     for (let index = startWeekOf(week); index <= week.index; index++) {
-      const then = index === week.index ? week : weekOf(zone, index);
+      const then = index === week.index ? week : weekOf(clock, index);
       for (const feature of server.features) {
         if (feature.daemon !== daemon) continue;
         const schedule = play(server, feature, then);
         // A seat held since an earlier week was counted there.
-        for (const { request, startedAt } of schedule.grants) {
-          if (request.week === index && startedAt <= instant) checkouts++;
-        }
-        for (const { at } of schedule.denials) if (at <= instant) denials++;
+        checkouts += schedule.grants.filter(
+          ({ request, startedAt }) => request.week === index && startedAt <= instant,
+        ).length;
+        denials += schedule.denials.filter(({ at }) => at <= instant).length;
       }
     }
     return { checkouts, denials };
   };
 
   return {
-    zone,
-    schedule: (server, feature, instant) => play(server, feature, weekAt(zone, instant)),
+    seed,
+    clock,
+    schedule: (server, feature, instant) => play(server, feature, weekAt(clock, instant)),
     reading(server, instant, members = server.members) {
-      const week = weekAt(zone, instant);
+      const week = weekAt(clock, instant);
       const silent = isSilent(seed, server, instant);
-      const state: ServerState = {
+      return readingOf({
         seed,
         zone,
         instant,
-        week,
         spec: server,
         members,
         silent,
         features: silent ? [] : server.features.map((spec) => featureAt(server, spec, week, instant)),
         totals: (daemon) => totals(server, week, instant, daemon),
-      };
-      return server.manager === "rlm" ? rlmReading(state) : flexnetReading(state);
+      });
     },
   };
 }

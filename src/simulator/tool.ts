@@ -1,7 +1,11 @@
 import type { Reading } from "../domain/reading.ts";
 import type { ManagerName } from "../domain/words.ts";
+import { beginsWithDate, hostZone, isZone } from "../domain/zone.ts";
 import type { Manager } from "../managers/manager.ts";
-import type { MemberSpec } from "./server-spec.ts";
+import { type MemberSpec, SERVERS } from "./servers.ts";
+import { createSite } from "./site.ts";
+
+export const DEFAULT_SEED = 1;
 
 /** What a license manager's tool did: all of it at once. */
 export interface ToolRun {
@@ -21,13 +25,69 @@ export interface AskedServer {
   reading(members: readonly MemberSpec[]): Reading;
 }
 
-/** An option that the tool takes: `value` it must have, may have, or has none. */
-type OptionValue = "none" | "optional" | "required";
+/** A mistake in the simulator's own options, before the tool is asked. */
+export class SimulateUsageError extends Error {
+  override readonly name = "SimulateUsageError";
+}
+
+/** The simulator's own options, each with a value. */
+const OWN = ["--server", "--seed", "--timezone", "--at", "--ahead"];
+
+/**
+ * `[--server ID] [--seed N] [--timezone ZONE] [--at ISO] [--ahead MS] TOOL-ARGUMENTS…`: the simulator's own options
+ * come first, all else is the tool's. `now` is epoch ms.
+ * @throws SimulateUsageError
+ */
+export function simulate(manager: Manager, args: readonly string[], now: number): ToolRun {
+  const { own, rest } = takeOwn(args);
+  const integer = (name: string): number | null => {
+    const text = own.get(name);
+    if (text === undefined) return null;
+    if (/^-?\d{1,9}$/.test(text) && (name === "--ahead" || !text.startsWith("-"))) return Number(text);
+    throw new SimulateUsageError(`${name} is "${text}"; expected an integer from 0 to 999999999`);
+  };
+  const zone = own.get("--timezone") ?? hostZone();
+  if (!isZone(zone)) {
+    throw new SimulateUsageError(`--timezone is "${zone}"; expected an IANA name, e.g. Europe/Berlin`);
+  }
+  const at = own.get("--at");
+  const instant = at === undefined ? now : Date.parse(at);
+  if (Number.isNaN(instant) || (at !== undefined && !beginsWithDate(at))) {
+    throw new SimulateUsageError(`--at is "${at}"; expected ISO 8601, e.g. 2026-01-31T08:15:00Z`);
+  }
+  const seed = integer("--seed") ?? DEFAULT_SEED;
+  const servers = SERVERS.filter((server) => server.manager === manager.name);
+  const id = own.get("--server") ?? servers[0]?.id;
+  const server = servers.find((one) => one.id === id);
+  if (server === undefined) {
+    const names = servers.map((one) => one.id).join(", ");
+    throw new SimulateUsageError(`there is no simulated ${manager.title} server "${id}"; there are ${names}`);
+  }
+  const site = createSite({ seed, zone, ahead: integer("--ahead") ?? 0 });
+  const { address, members, version } = server;
+  const reading: AskedServer["reading"] = (as) => site.reading(server, instant, as);
+  return runTool(rest, { manager, zone, address, members, version, reading });
+}
+
+function takeOwn(args: readonly string[]): { own: Map<string, string>; rest: readonly string[] } {
+  const own = new Map<string, string>();
+  let index = 0;
+  while (index < args.length) {
+    const [, name = "", attached] = /^([^=]+)(?:=(.*))?$/.exec(args[index] ?? "") ?? [];
+    if (!OWN.includes(name)) break;
+    const value = attached ?? args[index + 1];
+    if (value === undefined || value === "") throw new SimulateUsageError(`${name} needs a value`);
+    own.set(name, value);
+    index += attached === undefined ? 2 : 1;
+  }
+  return { own, rest: args.slice(index) };
+}
 
 interface Dialect {
   /** First words that are the tool's own name or its subcommand. */
   readonly names: readonly string[];
-  readonly options: Readonly<Record<string, OptionValue>>;
+  /** Options without a value, with one that may be left out, and with one that may not. */
+  readonly options: Readonly<Record<"none" | "optional" | "required", readonly string[]>>;
   readonly usage: string;
   readonly version: (server: AskedServer) => string;
   /** lmutil exits with its error's number in one byte (256 + major), rlmutil with 1. */
@@ -35,29 +95,18 @@ interface Dialect {
   /** The options that narrow the answer down to one daemon or feature. */
   readonly daemonOption: string;
   readonly featureOption: string;
-  /** Without this option the answer has no features. */
+  /** Without one of these options the answer has no features. */
   readonly allOptions: readonly string[];
 }
 
 /** lmstat of FlexNet Publisher 11.x ("License Administration Guide", lmstat). */
 const LMSTAT: Dialect = {
   names: ["lmutil", "lmstat"],
-  options: {
-    "-a": "none",
-    "-A": "none",
-    "-c": "required",
-    "-f": "optional",
-    "-i": "optional",
-    "-s": "optional",
-    "-S": "optional",
-    "-t": "required",
-    "-v": "none",
-  },
+  options: { none: ["-a", "-A", "-v"], optional: ["-f", "-i", "-s", "-S"], required: ["-c", "-t"] },
   usage: `usage: lmstat [-a] [-A] [-c license_file_list] [-f [feature]] [-i [feature]]
               [-s [server]] [-S [vendor]] [-t timeout_value] [-v]
 `,
-  version: () =>
-    `lmutil - Copyright (c) 1989-2023 Flexera. All Rights Reserved.
+  version: () => `lmutil - Copyright (c) 1989-2023 Flexera. All Rights Reserved.
 lmstat v11.19.5.0 build 291047 x64_lsb
 `,
   exitCode: ({ errors: [error] }) => (error === undefined ? 0 : (256 + (error.major ?? -1)) & 0xff),
@@ -70,23 +119,14 @@ lmstat v11.19.5.0 build 291047 x64_lsb
 const RLMSTAT: Dialect = {
   names: ["rlmutil", "rlmstat"],
   options: {
-    "-a": "none",
-    "-avail": "none",
-    "-c": "required",
-    "-i": "optional",
-    "-l": "optional",
-    "-n": "optional",
-    "-p": "optional",
-    "-q": "none",
-    "-u": "optional",
-    "-v": "none",
-    "-z": "required",
+    none: ["-a", "-avail", "-q", "-v"],
+    optional: ["-i", "-l", "-n", "-p", "-u"],
+    required: ["-c", "-z"],
   },
   usage: `usage: rlmstat [-a] [-avail] [-c license] [-i [isv]] [-l [isv]] [-n [host]]
                [-p [product]] [-q] [-u [user]] [-v] [-z password]
 `,
-  version: ({ version }) =>
-    `rlmutil ${version}
+  version: ({ version }) => `rlmutil ${version}
 Copyright (C) 2006-2017, Reprise Software, Inc. All rights reserved.
 `,
   exitCode: ({ errors }) => (errors.length === 0 ? 0 : 1),
@@ -104,7 +144,7 @@ export function runTool(args: readonly string[], server: AskedServer): ToolRun {
   const words = [...args];
   while (words[0] !== undefined && dialect.names.includes(words[0])) words.shift();
   const options = takeOptions(words, dialect.options);
-  if ("problem" in options) return failed(`${options.problem}\n${dialect.usage}`);
+  if (typeof options === "string") return failed(`${options}\n${dialect.usage}`);
   if (options.size === 0) return failed(dialect.usage);
   if (options.has("-v")) return { stdout: dialect.version(server), stderr: "", exitCode: 0 };
 
@@ -112,23 +152,24 @@ export function runTool(args: readonly string[], server: AskedServer): ToolRun {
   const asked = manager.parseAddress(address);
   if ("problem" in asked) return failed(`${address}: ${asked.problem}\n`);
   // Asked under other names, the server answers under those; a license file or one name of a triad says too little.
-  const members =
-    asked.members.length === server.members.length
-      ? server.members.map((member, index) => ({
-          ...member,
-          host: asked.members[index]?.host ?? member.host,
-          port: asked.members[index]?.port ?? member.port,
-        }))
-      : server.members;
+  const isWhole = asked.members.length === server.members.length;
+  const members = server.members.map((one, index) => ({
+    ...one,
+    ...(isWhole && {
+      host: asked.members[index]?.host ?? one.host,
+      port: asked.members[index]?.port ?? one.port,
+    }),
+  }));
 
   const whole = server.reading(members);
+  const isWanted = (option: string, name: string) => [undefined, "", name].includes(options.get(option));
   const reading = {
     ...whole,
     features: whole.features.filter(
       ({ daemon, name }) =>
         dialect.allOptions.some((option) => options.has(option)) &&
-        matches(options.get(dialect.daemonOption), daemon) &&
-        matches(options.get(dialect.featureOption), name),
+        isWanted(dialect.daemonOption, daemon) &&
+        isWanted(dialect.featureOption, name),
     ),
   };
   const stdout = manager.render(reading, { address, zone: server.zone });
@@ -139,23 +180,18 @@ function failed(stderr: string): ToolRun {
   return { stdout: "", stderr, exitCode: 1 };
 }
 
-/** No such option, or one without its value, is everything. */
-function matches(wanted: string | undefined, name: string): boolean {
-  return wanted === undefined || wanted === "" || wanted === name;
-}
-
+/** The options with their values ("" = none), or what is wrong with them. */
 function takeOptions(
   words: readonly string[],
-  known: Dialect["options"],
-): Map<string, string> | { readonly problem: string } {
+  { none, optional, required }: Dialect["options"],
+): Map<string, string> | string {
   const taken = new Map<string, string>();
   for (let index = 0; index < words.length; index++) {
     const word = words[index] ?? "";
-    const value = known[word];
-    if (value === undefined) return { problem: `unknown option: ${word}` };
+    if (![...none, ...optional, ...required].includes(word)) return `unknown option: ${word}`;
     const next = words[index + 1];
-    const given = value !== "none" && next !== undefined && !next.startsWith("-");
-    if (value === "required" && !given) return { problem: `${word} needs a value` };
+    const given = !none.includes(word) && next !== undefined && !next.startsWith("-");
+    if (required.includes(word) && !given) return `${word} needs a value`;
     taken.set(word, given ? next : "");
     if (given) index++;
   }

@@ -23,6 +23,8 @@ export interface BackFillDeps {
   readonly store: Store;
   readonly servers: readonly MonitoredServer[];
   readonly log: Log;
+  /** As in `LiveDeps`. */
+  readonly orderIds?: (ids: number[]) => number[];
   /** Told of each round's pictures at its end, before its hours are packed: what belongs to them is to be stored then. */
   readonly looked?: (pictures: readonly ServerPicture[], now: number) => Promise<void>;
 }
@@ -32,11 +34,11 @@ export function hasHistory({ read, sqlite }: Pick<Store, "read" | "sqlite">): bo
   return read(() => sqlite.query("SELECT 1 FROM coverage LIMIT 1").get() !== null);
 }
 
-export function createBackFill({ store, servers, log, looked }: BackFillDeps): BackFill {
+export function createBackFill({ store, servers, log, orderIds, looked }: BackFillDeps): BackFill {
   // Time is that of the polls: an hour is over when they are past it.
   const clock = { time: 0, now: () => clock.time };
   const history = createHistory({ store, clock, log, timers: { set: () => null, clear() {} } });
-  const tracker = createTracker(store);
+  const tracker = createTracker(store, orderIds);
   const pictures = new Map<string, ServerPicture>();
   const known = new Map(servers.map((server) => [server.id, server]));
   let packedAt = 0;

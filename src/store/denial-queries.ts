@@ -11,6 +11,7 @@ export interface Rows {
 
 export interface DenialFilter {
   readonly servers: readonly string[] | null;
+  readonly daemons: readonly string[] | null;
   readonly features: readonly string[] | null;
   readonly users: readonly string[] | null;
   /** Whatever the case. */
@@ -91,7 +92,7 @@ export function lastDenialSpans(
   return new Map(list.map(({ server, from, to }) => [server, { from, to }]));
 }
 
-function conditionOf({ servers, features, users, hosts, start, end }: DenialFilter) {
+function conditionOf({ servers, daemons, features, users, hosts, start, end }: DenialFilter) {
   const parts: string[] = [];
   const values: (string | number)[] = [];
   const among = (column: string, list: readonly string[] | null) => {
@@ -100,6 +101,7 @@ function conditionOf({ servers, features, users, hosts, start, end }: DenialFilt
     values.push(JSON.stringify(list));
   };
   among("server_id", servers);
+  among("daemon", daemons);
   among("feature", features === null ? null : features.filter((name) => name !== ""));
   among("user", users === null ? null : users.filter((name) => name !== ""));
   among("lower(host)", hosts?.map((name) => name.toLowerCase()) ?? null);
@@ -135,7 +137,8 @@ function orderOf(sort: DenialQuery["sort"]): string {
   const column = COLUMNS[sort.field];
   const way = sort.descending ? "DESC" : "ASC";
   if (sort.field === "timestamp") return `at ${way}, id ${way}`;
-  return `${column} IS NULL, ${column} ${way}, at, server_id, daemon, feature, user, id`;
+  // Not by the user: anonymized keys read this order too.
+  return `${column} IS NULL, ${column} ${way}, at, server_id, daemon, feature, id`;
 }
 
 export function denialOf({ server_id: server, feature, user, ...row }: DenialRow): Denial {

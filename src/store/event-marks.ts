@@ -9,9 +9,14 @@ export type MarkName =
   | "log_bytes"
   | "keys_told"
   | "deleted_sessions"
-  | "denials_seen";
+  | "denials_seen"
+  | "trusted_time"
+  | "retention_time";
 
-/** Numbers kept beside the events, in their transactions. Absent is 0. `deleted_sessions`: those that ended before it. */
+/**
+ * Numbers kept beside the events, in their transactions. Absent is 0. `deleted_sessions`: those that ended before it.
+ * `trusted_time`, `retention_time`: see `clock-watch.ts`.
+ */
 export interface Marks {
   get(name: MarkName): number;
   set(name: MarkName, value: number): void;

@@ -25,6 +25,7 @@ export interface ExportQuery extends Asked {
   readonly end: number | null;
   readonly servers: readonly string[] | null;
   /** Not for logs. */
+  readonly daemons: readonly string[] | null;
   readonly features: readonly string[] | null;
 }
 

@@ -59,6 +59,7 @@ export interface KeysDeps {
 
 type Row = typeof apiKeys.$inferSelect;
 
+const DAY_MS = 86_400_000;
 /** Keys kept in memory, at most: so many are in use at no site. */
 const MAX_KEPT = 10_000;
 
@@ -75,7 +76,10 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
     .prepare();
   const writeUse = db
     .update(apiKeys)
-    .set({ lastUsedAt: sql`max(coalesce(${apiKeys.lastUsedAt}, 0), ${sql.placeholder("at")})` })
+    .set({
+      lastUsedAt: sql`CASE WHEN ${apiKeys.lastUsedAt} - ${sql.placeholder("at")} BETWEEN 0 AND ${DAY_MS}
+        THEN ${apiKeys.lastUsedAt} ELSE ${sql.placeholder("at")} END`,
+    })
     .where(eq(apiKeys.id, sql.placeholder("id")))
     .prepare();
 
@@ -100,7 +104,7 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
 
   function record({ secretHash: _, ...row }: Row): KeyRecord {
     const noted = uses.get(row.id);
-    const lastUsedAt = noted === undefined ? row.lastUsedAt : Math.max(noted, row.lastUsedAt ?? 0);
+    const lastUsedAt = noted === undefined ? row.lastUsedAt : laterUse(noted, row.lastUsedAt ?? 0);
     return { ...row, lastUsedAt, state: keyState(row, clock.now()) };
   }
 
@@ -213,7 +217,7 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
     },
 
     touch(id, at) {
-      if (at > (uses.get(id) ?? 0)) uses.set(id, at);
+      uses.set(id, laterUse(at, uses.get(id) ?? 0));
     },
 
     flush,
@@ -221,6 +225,11 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
     count: () =>
       store.read(() => db.select({ active: count() }).from(apiKeys).where(isActive()).get()?.active ?? 0),
   };
+}
+
+/** The later of two uses; a known one that is more than a day ahead was noted by a clock that was wrong. */
+function laterUse(at: number, known: number): number {
+  return known > at && known - at <= DAY_MS ? known : at;
 }
 
 function hashOf(secret: string): Uint8Array {

@@ -4,11 +4,12 @@ import type { EventInput } from "../domain/events.ts";
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
-import { pollEvents } from "../domain/poll-events.ts";
+import { pollEvents, statusChanges } from "../domain/poll-events.ts";
 import type { MonitoredServer } from "../domain/server.ts";
+import { whenFree } from "./busy.ts";
 import type { Recorder } from "./history/recorder.ts";
 import type { Store } from "./open.ts";
-import { createPictures } from "./pictures.ts";
+import { type Commit, createPictures } from "./pictures.ts";
 import { createServers } from "./servers.ts";
 import { StoreError } from "./store-error.ts";
 import { createTracker } from "./tracker.ts";
@@ -32,7 +33,8 @@ export interface Live {
   snapshot(): Snapshot;
   /**
    * Lays a poll over what was known, stores it, and then tells the subscribers. Polls of one server are taken in the
-   * order of the calls. When the store fails, memory is the truth for now: this never rejects for it.
+   * order of the calls. When the store fails, the picture goes on all the same and this does not reject; of sessions and
+   * counts the poll is as if nobody had looked, and the next one is compared with what is stored.
    */
   record(outcome: PollOutcome, nextPollAt: number | null): Promise<ServerPicture>;
   /** After a reload: new servers appear, removed ones vanish, the numbers of the others stay. */
@@ -50,6 +52,8 @@ export interface LiveDeps {
   readonly servers: readonly MonitoredServer[];
   /** Keeps the counts of each poll; none = they are not kept. */
   readonly recorder?: Recorder;
+  /** Gives ids of new sessions another order than that of the tool's rows; none = they keep it. */
+  readonly orderIds?: (ids: number[]) => number[];
   readonly clock: Clock;
   readonly timers: Timers;
   readonly log: Log;
@@ -60,14 +64,25 @@ export interface Timers {
   after(ms: number, run: () => void): () => void;
 }
 
-export function createLive({ store, commit, servers, recorder, clock, timers, log }: LiveDeps): Live {
+export function createLive({
+  store,
+  commit,
+  servers,
+  recorder,
+  orderIds,
+  clock,
+  timers,
+  log,
+}: LiveDeps): Live {
   const stored = createPictures({ store, clock, log });
   const memory = createServers({ store, clock });
-  const tracker = createTracker(store);
+  const tracker = createTracker(store, orderIds);
   const listeners = new Set<(change: Change) => void>();
   const running = new Map<string, Promise<unknown>>();
   /** Servers that a reload removed: a poll of theirs may still be under way. */
   const former = new Map<string, MonitoredServer>();
+  /** Removed servers whose sessions could not be ended, because the store failed. */
+  const unreleased = new Set<string>();
   let configured: readonly MonitoredServer[] = servers;
   let noted = false;
   let failing = false;
@@ -91,7 +106,7 @@ export function createLive({ store, commit, servers, recorder, clock, timers, lo
     for (const id of tracker.withSessions()) {
       if (pictures.has(id)) continue;
       tracker.resume(loaded.get(id) ?? { server: { id }, collectedAt: null, features: null });
-      release(id);
+      releaseOrLeave(id);
     }
   }
 
@@ -109,13 +124,28 @@ export function createLive({ store, commit, servers, recorder, clock, timers, lo
 
   /** Behind the poll that may still be under way. */
   function releaseInTurn(id: string): void {
+    unreleased.delete(id);
     const turn = async () => {
       // A site may take out many at once: others get the event loop between them.
       await new Promise<void>((resume) => setImmediate(resume));
       // It may be back by now.
-      if (!pictures.has(id)) attempt(() => release(id));
+      if (!pictures.has(id)) releaseOrLeave(id);
     };
-    inTurn(id, turn).catch(() => {});
+    void inTurn(id, turn);
+  }
+
+  function releaseOrLeave(id: string): void {
+    try {
+      release(id);
+    } catch (error) {
+      unreleased.add(id);
+      fails(error);
+    }
+  }
+
+  /** The store works: sessions of removed servers that it could not end before end now. */
+  function releaseLeft(): void {
+    for (const id of unreleased) releaseInTurn(id);
   }
 
   /** Polls of one server, and what ends them, one after the other. */
@@ -204,29 +234,36 @@ export function createLive({ store, commit, servers, recorder, clock, timers, lo
     if (server === undefined) throw new Error(`A poll of a server that was never configured: ${id}`);
     const polled = applyPoll(before ?? null, server, outcome, nextPollAt);
     if (before === undefined) return polled;
-    const { picture: after, changes } = await tracker.track(polled);
-    const events = pollEvents(before, after, changes, outcome.finishedAt);
-    const recording = recorder?.look(after);
-    const facts = () => {
-      tracker.write(changes);
-      recording?.write(changes.opened);
-    };
-    let told = false;
+    let after = polled;
+    let commitFacts: Commit = (work) => commit(work, statusChanges(before, polled));
+    let tried = false;
     try {
-      if (!noted) note();
-      await stored.save(after, (work) => {
-        told = true;
-        const together = () => {
+      if (!noted) await whenFree(note, store.busy);
+      const tracked = await tracker.track(polled);
+      after = tracked.picture;
+      const { changes } = tracked;
+      const events = pollEvents(before, after, changes, outcome.finishedAt);
+      const recording = recorder?.look(after);
+      commitFacts = async (work) => {
+        const facts = () => {
           work();
-          facts();
+          tracker.write(changes);
+          recording?.write(changes.opened);
         };
-        return commit(together, events).then(() => recording?.committed());
+        await commit(facts, events);
+        tracker.committed(id, tracked);
+        recording?.committed();
+      };
+      await stored.save(after, (work) => {
+        tried = true;
+        return commitFacts(work);
       });
       works();
+      releaseLeft();
     } catch (error) {
       fails(error);
       // What happened is told although its picture could not be stored.
-      if (!told) await commit(facts, events).then(() => recording?.committed(), fails);
+      if (!tried) await commitFacts(() => {}).catch(fails);
     }
     return settle(after);
   }

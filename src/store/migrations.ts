@@ -13,6 +13,9 @@ import longSessions from "./migrations/0012-long-sessions.sql" with { type: "tex
 import unparsedAndDisk from "./migrations/0013-unparsed-and-disk.sql" with { type: "text" };
 import sumsOfDays from "./migrations/0014-sums-of-days.sql" with { type: "text" };
 import importedFeatures from "./migrations/0015-imported-features.sql" with { type: "text" };
+import eventsBehind from "./migrations/0016-events-behind-their-ids.sql" with { type: "text" };
+import daemonsInUsage from "./migrations/0017-daemons-in-usage.sql" with { type: "text" };
+import indexOfLogWords from "./migrations/0018-index-of-log-words.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
 export interface Migration {
@@ -38,4 +41,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0013-unparsed-and-disk", sql: unparsedAndDisk },
   { name: "0014-sums-of-days", sql: sumsOfDays },
   { name: "0015-imported-features", sql: importedFeatures },
+  { name: "0016-events-behind-their-ids", sql: eventsBehind },
+  { name: "0017-daemons-in-usage", sql: daemonsInUsage },
+  { name: "0018-index-of-log-words", sql: indexOfLogWords },
 ];

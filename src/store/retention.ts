@@ -1,13 +1,14 @@
-import type { Clock } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
 import { createAlerts } from "./alerts.ts";
+import type { ClockWatch } from "./clock-watch.ts";
 import { createDenials } from "./denials.ts";
-import { deleteEventsThrough } from "./events.ts";
+import { createEventRetention } from "./events.ts";
 import { createHistoryRetention, type HistoryKeep } from "./history/retain.ts";
 import { createLogs } from "./logs.ts";
 import type { Store } from "./open.ts";
 import { createSessions } from "./sessions.ts";
 import { StoreError } from "./store-error.ts";
+import { createTakeBack } from "./take-back.ts";
 
 /** How long stored things are kept. */
 export interface Keep extends HistoryKeep {
@@ -30,7 +31,7 @@ export interface Retention {
 
 export interface RetentionDeps {
   readonly store: Store;
-  readonly clock: Clock;
+  readonly watch: Pick<ClockWatch, "look" | "save">;
   readonly timers: RetentionTimers;
   readonly log: Log;
   /** Asked before every round, so that a reload holds from the next one on. */
@@ -43,25 +44,37 @@ const PAUSE_MS = 20;
 const STEP_ROWS = 500;
 
 /** Deletes what is older, or more, than it may be: in small steps that nobody has to wait for. */
-export function createRetention({ store, clock, timers, log, keep }: RetentionDeps): Retention {
+export function createRetention({ store, watch, timers, log, keep }: RetentionDeps): Retention {
   const logs = createLogs(store);
+  const events = createEventRetention(store, STEP_ROWS);
   const sessions = createSessions(store);
   const denials = createDenials(store);
   const alerts = createAlerts(store);
   const history = createHistoryRetention(store);
+  const takeBack = createTakeBack(store);
+  /** Nothing is left of a clock that was ahead. */
+  let isTakenBack = false;
   let timer: unknown = null;
   let stopped = true;
 
   const step = (): number => {
-    const now = clock.now();
+    const { now: clock, retentionNow: now, isTrusted } = watch.look();
+    if (!isTrusted) isTakenBack = false;
+    else if (!isTakenBack) {
+      const rows = takeBack.step(clock);
+      if (rows > 0) return rows;
+      isTakenBack = true;
+    }
+    takeBack.mendMark(clock, isTrusted);
     const { samplesMs, rollupsMs, sessionsMs, eventsMs, logsMs, logBytes, auditMs } = keep();
     return (
-      logs.retainStep({ logsBefore: now - logsMs, auditBefore: now - auditMs, maxBytes: logBytes }) ||
-      deleteEventsThrough(store, now - eventsMs, STEP_ROWS) ||
+      logs.retainStep({ now, logsBefore: now - logsMs, auditBefore: now - auditMs, maxBytes: logBytes }) ||
+      events.step(now - eventsMs, now) ||
       sessions.retainStep(now - sessionsMs) ||
       denials.retainStep(now - sessionsMs) ||
       alerts.retainStep(now - sessionsMs) ||
-      history.step(now, { samplesMs, rollupsMs })
+      history.step(now, { samplesMs, rollupsMs }) ||
+      logs.indexStep()
     );
   };
 
@@ -71,6 +84,7 @@ export function createRetention({ store, clock, timers, log, keep }: RetentionDe
     let wait = ROUND_MS;
     try {
       if (step() > 0) wait = PAUSE_MS;
+      watch.save();
     } catch (error) {
       // A full disk is the very time to go on deleting: the next round tries again.
       log.warn("Old entries could not be deleted", {

@@ -60,6 +60,8 @@ export function createSessions(store: Store): Sessions {
     .set({
       count: sql`${sql.placeholder("count")}`,
       handle: sql`${sql.placeholder("handle")}`,
+      beganAt: sql`${sql.placeholder("beganAt")}`,
+      firstSeenAt: sql`${sql.placeholder("firstSeenAt")}`,
       lastSeenAt: sql`${sql.placeholder("lastSeenAt")}`,
       endedAt: sql`${sql.placeholder("endedAt")}`,
       endReason: sql`${sql.placeholder("endReason")}`,
@@ -108,8 +110,8 @@ export function createSessions(store: Store): Sessions {
     write({ opened, closed, changed }) {
       for (const session of opened) insert.run({ ...session });
       for (const session of [...changed, ...closed]) {
-        const { id, count, handle, lastSeenAt, endedAt, endReason } = session;
-        update.run({ id, count, handle, lastSeenAt, endedAt, endReason });
+        const { id, count, handle, beganAt, firstSeenAt, lastSeenAt, endedAt, endReason } = session;
+        update.run({ id, count, handle, beganAt, firstSeenAt, lastSeenAt, endedAt, endReason });
       }
     },
     retainStep: (endedBefore) =>

@@ -2,6 +2,7 @@ import { featureKey } from "../domain/merge-blocks.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import { seatKey } from "../domain/session.ts";
 import {
+  type NextIds,
   NO_TRACKING,
   releaseAll,
   resumeTracking,
@@ -22,9 +23,9 @@ export interface LastPicture extends Pick<ServerPicture, "collectedAt"> {
   readonly features: ServerPicture["features"] | null;
 }
 
-/** The seats of all servers between polls, and their sessions in the store. */
+/** The seats of all servers as they are stored: what a poll changes is known once its commit stands. */
 export interface Tracker {
-  /** Takes up what is stored of a server that appears, beside its last picture. */
+  /** A server appears: what is stored of it, beside its last picture, is read when it is first asked for. */
   resume(picture: LastPicture): void;
   /** What ends because a server is no longer configured; null = nothing is open. */
   release(serverId: string): SessionChanges | null;
@@ -32,52 +33,75 @@ export interface Tracker {
   forget(serverId: string): void;
   /** Servers with open sessions in the store. */
   withSessions(): readonly string[];
-  /** Compares a new picture with the open sessions, in slices. Polls of one server come one after the other. */
+  /**
+   * Compares a new picture with the stored open sessions, in slices. Polls of one server come one after the other.
+   * Rejects with StoreError when the store has to be read and cannot be.
+   */
   track(picture: ServerPicture): Promise<Tracked>;
   /** Stores what changed; runs in the caller's transaction. */
   write(changes: SessionChanges): void;
+  /** What `track` answered is stored: the next poll is compared with it. */
+  committed(serverId: string, tracked: Tracked): void;
 }
 
-export function createTracker(store: Store): Tracker {
+/** `order` gives new ids the order in which they go to a feature's rows, see `NextIds`. */
+export function createTracker(store: Store, order = (ids: number[]) => ids): Tracker {
   const sessions = createSessions(store);
+  const nextIds: NextIds = (count) => order(Array.from({ length: count }, sessions.nextId));
   const known = new Map<string, Tracking>();
+  /** Servers whose stored sessions were not read yet. */
+  const unread = new Map<string, LastPicture>();
+
+  function trackingOf(id: string): Tracking {
+    const picture = unread.get(id);
+    if (picture !== undefined) {
+      known.set(id, read(picture));
+      unread.delete(id);
+    }
+    return known.get(id) ?? NO_TRACKING;
+  }
+
+  function read(picture: LastPicture): Tracking {
+    const { id } = picture.server;
+    const seen = picture.features === null ? null : lastSeen(picture.features);
+    const readAt = seen === null ? sessions.lastReading(id) : null;
+    const open = sessions.open(id).map((session) => {
+      const key = `${featureKey(session.daemon, session.feature)}\0${seatKey(session)}`;
+      const at = seen === null ? (readAt ?? undefined) : seen.get(key);
+      return at !== undefined && at > session.lastSeenAt ? { ...session, lastSeenAt: at } : session;
+    });
+    const released = open.length === 0 ? sessions.released(id) : [];
+    return resumeTracking(open, picture.collectedAt !== null, picture.features ?? [], released);
+  }
+
   return {
-    resume(picture) {
-      const { id } = picture.server;
-      const seen = picture.features === null ? null : lastSeen(picture.features);
-      const readAt = seen === null ? sessions.lastReading(id) : null;
-      const open = sessions.open(id).map((session) => {
-        const key = `${featureKey(session.daemon, session.feature)}\0${seatKey(session)}`;
-        const at = seen === null ? (readAt ?? undefined) : seen.get(key);
-        return at !== undefined && at > session.lastSeenAt ? { ...session, lastSeenAt: at } : session;
-      });
-      const released = open.length === 0 ? sessions.released(id) : [];
-      known.set(id, resumeTracking(open, picture.collectedAt !== null, picture.features ?? [], released));
-    },
+    resume: (picture) => void unread.set(picture.server.id, picture),
     release(id) {
-      const tracking = known.get(id);
-      if (tracking === undefined) return null;
-      const changes = releaseAll(tracking);
+      const changes = releaseAll(trackingOf(id));
       return changes.closed.length === 0 ? null : changes;
     },
-    forget: (id) => void known.delete(id),
+    forget(id) {
+      known.delete(id);
+      unread.delete(id);
+    },
     withSessions: sessions.openServers,
     async track(picture) {
       const { id } = picture.server;
-      const steps = trackSessions(known.get(id) ?? NO_TRACKING, picture, sessions.nextId);
+      const steps = trackSessions(trackingOf(id), picture, nextIds);
       let start = performance.now();
       for (;;) {
         const step = steps.next();
-        if (step.done === true) {
-          known.set(id, step.value.tracking);
-          return step.value;
-        }
+        if (step.done === true) return step.value;
         if (performance.now() - start < SLICE_MS) continue;
         await new Promise<void>((resume) => setImmediate(resume));
         start = performance.now();
       }
     },
     write: sessions.write,
+    committed(id, { tracking }) {
+      known.set(id, tracking);
+      unread.delete(id);
+    },
   };
 }
 

@@ -62,6 +62,7 @@ export interface Rig {
   /** The next commits fail. */
   failing: boolean;
   disk: number | null;
+  clockDoubtMs: number | null;
   /** Events and notes told since the last look. */
   events(): AlertInput[];
   notes(): Note[];
@@ -136,6 +137,7 @@ export function createRig(first: Partial<Knobs> = {}, servers: readonly Monitore
       },
       settings: () => current,
       disk: () => rig.disk,
+      clockDoubtMs: () => rig.clockDoubtMs,
       diskFill: createDiskFill({ store, commit: async (work) => store.transaction(() => work()) }),
       clock: { now: () => rig.now },
       timers: {
@@ -161,7 +163,7 @@ export function createRig(first: Partial<Knobs> = {}, servers: readonly Monitore
     get engine() {
       return engine;
     },
-    ...{ alerts, queue, store, log, now: NOON, failing: false, disk: null },
+    ...{ alerts, queue, store, log, now: NOON, failing: false, disk: null, clockDoubtMs: null },
     pass(minutes) {
       for (let minute = 0; minute < minutes; minute++) {
         rig.now += MINUTE;

@@ -32,6 +32,16 @@ test.each<[string, readonly number[], Partial<Needs>, readonly number[]]>([
   expect(told(looks, needs(change))).toEqual([...levels]);
 });
 
+test("what began by a clock that was ahead lasts from now on", () => {
+  const own = needs({ forMs: 2 * MINUTE });
+  let watch = step(UNWATCHED, 1, 500 * 86_400_000, false, own);
+  const levels = [0, 1, 2].map((minute) => {
+    watch = step(watch, 1, minute * MINUTE, false, own);
+    return watch.level;
+  });
+  expect(levels).toEqual([0, 0, 1]);
+});
+
 test("what must last begins anew after a gap in which nobody looked", () => {
   const own = needs({ forMs: 2 * MINUTE });
   expect(told([1, 1, 1, 1, 1], own, new Set([2]))).toEqual([0, 0, 0, 0, 1]);

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EM_386, EM_AARCH64, EM_ARM, EM_X86_64, readElf } from "../../src/collector/elf.ts";
-import { inspectTool } from "../../src/collector/inspect-tool.ts";
+import { explainStart, inspectTool } from "../../src/collector/inspect-tool.ts";
 import { createCommandRunner } from "../../src/collector/run-command.ts";
 import type { StartFailure } from "../../src/collector/start-failure.ts";
 import { elfFile } from "./elf-file.ts";
@@ -139,4 +139,20 @@ test("a real program whose loader is gone: spawn says ENOENT, we say which loade
   const result = await runner.run({ argv: [tool, "lmstat"], env: {}, timeoutMs: 20_000 });
   expect(result).toMatchObject({ started: false, failure: { reason: "missing_loader", path: tool } });
   expect(!result.started && result.failure.message).toContain(gone);
+});
+
+test.each([
+  ["EMFILE", "licmond has used up its file descriptors (EMFILE)", "LimitNOFILE="],
+  ["ENFILE", "this host has used up its file descriptors (ENFILE)", "fs.file-max"],
+  ["EAGAIN", "licmond may not start more processes (EAGAIN)", "TasksMax="],
+  ["ENOMEM", "there is no memory left (ENOMEM)", "MemoryMax="],
+])("%s is named, whatever the tool, with the limit to raise", (code, message, fix) => {
+  const error = Object.assign(new Error("spawn failed"), { code });
+  for (const tool of ["/bin/sh", "/no/such/tool"]) {
+    const failure = explainStart(error, tool, "/usr/bin");
+    // Of no file: what it says is no secret, and stands in the server's record.
+    expect(failure).toMatchObject({ reason: "other", path: null });
+    expect(failure.message).toContain(message);
+    expect(failure.fix).toContain(fix);
+  }
 });

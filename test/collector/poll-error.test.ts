@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { isUsable, mayBeCut, pollErrorOf } from "../../src/collector/poll-error.ts";
 import type { CommandRun } from "../../src/collector/run-command.ts";
 import type { Reading } from "../../src/domain/reading.ts";
+import { daemon, feature } from "../domain/make.ts";
 import { member, reading, toolError } from "./sample-poll.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -31,12 +32,15 @@ const refused = toolError(
   -15,
   570,
 );
-const embedded = toolError("query", "Cannot read data from license server system. (-16,287)", -16, 287);
+const unreadable = toolError("query", "Cannot read data from license server system. (-16,287)", -16, 287);
 const unknown = reading({ recognised: false });
 const up = reading({ members: [member("up")] });
 const daemonUp = reading({
   daemons: [{ name: "snpslmd", status: "up", version: null, error: null, totals: null }],
 });
+
+const unread = daemon({ name: "snps", status: "unknown", error: unreadable });
+const failed = feature({ error: toolError("query", "Cannot get users of compiler. (-16,287)", -16, 287) });
 
 describe("usable is what has a feature or anybody up", () => {
   for (const [name, read, usable] of [
@@ -49,7 +53,27 @@ describe("usable is what has a feature or anybody up", () => {
     ["a daemon up, no server line", daemonUp, true],
     [
       "a member up and an error of the whole query",
-      reading({ members: [member("up")], errors: [embedded] }),
+      reading({ members: [member("up")], errors: [unreadable] }),
+      true,
+    ],
+    [
+      "a member up beside a daemon that answers with an error",
+      reading({ members: [member("up")], daemons: [unread] }),
+      false,
+    ],
+    [
+      "the same with a feature that was read",
+      reading({ members: [member("up")], daemons: [unread], features: [feature()] }),
+      true,
+    ],
+    [
+      "the same with features that failed alone",
+      reading({ members: [member("up")], daemons: [unread], features: [failed] }),
+      false,
+    ],
+    [
+      "features that failed behind a daemon that is down",
+      reading({ members: [member("up")], daemons: [{ ...unread, status: "down" }], features: [failed] }),
       true,
     ],
     ["all members down", reading({ members: [member("down"), member("down")] }), false],
@@ -68,14 +92,13 @@ describe("the parse decides: a usable reading is no error, however the tool ende
     { exitCode: 241 },
     { exitCode: null, signal: "SIGSEGV" },
     { exitCode: null, signal: "SIGKILL", timedOut: true },
-    { truncated: true, exitCode: null, signal: "SIGKILL" },
   ]) {
     test(JSON.stringify(end), () => expect(judge(run(end), up)).toBeNull());
   }
 
   test("but all of these may lack the end of the text, and a bad exit code alone does not", () => {
     expect(mayBeCut(run({ exitCode: 241 }))).toBe(false);
-    for (const end of [{ signal: "SIGSEGV" }, { timedOut: true }, { truncated: true }, { abandoned: true }]) {
+    for (const end of [{ signal: "SIGSEGV" }, { timedOut: true }, { abandoned: true }]) {
       expect(mayBeCut(run(end))).toBe(true);
     }
   });
@@ -90,6 +113,14 @@ describe("what a failure is called", () => {
       "TIMEOUT",
       "within 30 s",
       null,
+    ],
+    [
+      "printed more than the cap, and was killed for that",
+      run({ truncated: true, exitCode: null, signal: "SIGKILL" }),
+      unknown,
+      "LICENSE_QUERY_FAILED",
+      "lmutil printed more than 16 MiB, and licmond ended it for that.",
+      "the tool's words",
     ],
     [
       "timed out after a dead member",
@@ -132,20 +163,20 @@ describe("what a failure is called", () => {
       `${refused.message}\nLicense file does not support. (-25,1)`,
     ],
     [
-      "FlexNet Embedded",
+      "nothing could be read",
       run({ exitCode: 240 }),
-      reading({ errors: [embedded] }),
+      reading({ errors: [unreadable] }),
       "LICENSE_QUERY_FAILED",
-      "speaks FlexNet Embedded",
-      embedded.message,
+      "no data could be read from it (-16,287)",
+      unreadable.message,
     ],
     [
-      "FlexNet Embedded, said by a member",
+      "nothing could be read, said by a member",
       run(),
-      reading({ members: [member("down", { error: embedded })] }),
+      reading({ members: [member("down", { error: unreadable })] }),
       "LICENSE_QUERY_FAILED",
-      "FlexNet Embedded",
-      embedded.message,
+      "firewall rejects the connection; it is no lmgrd but FlexNet Embedded",
+      unreadable.message,
     ],
     [
       "bad exit code, nothing known",
@@ -209,6 +240,15 @@ describe("what a failure is called", () => {
       expect(error?.message).toContain(words);
     });
   }
+
+  test("a daemon that answers with an error gives the tool's own words", () => {
+    const error = judge(run(), reading({ members: [member("up")], daemons: [unread], features: [failed] }));
+    expect(error).toEqual({
+      code: "LICENSE_QUERY_FAILED",
+      message: "No daemon could be read. snps: Cannot read data from license server system. (-16,287)",
+      details: "Cannot read data from license server system. (-16,287)",
+    });
+  });
 
   test("a tool that did not start is LICENSE_QUERY_FAILED with the reason and the fix", () => {
     const failure = {

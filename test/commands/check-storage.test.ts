@@ -61,3 +61,9 @@ test.skipIf(process.getuid?.() !== 0)("a file in it that belongs to another user
   const [line] = told(place.storage);
   expect(line).toMatch(/^PROBLEM: .*licmond\.db.* belongs? to another user .*\| chown -R --reference=/);
 });
+
+test("a place that takes no new directory", () => {
+  expect(told("/proc/licmond")).toEqual([
+    "PROBLEM: /proc/licmond does not exist and cannot be made: /proc takes no new directory | set storage.directory to another",
+  ]);
+});

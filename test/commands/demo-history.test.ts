@@ -1,6 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { demoConfig } from "../../src/commands/demo-config.ts";
-import { makeDemoHistory } from "../../src/commands/demo-history.ts";
+import { demoSite, makeDemoHistory } from "../../src/commands/demo-site.ts";
 import { createProgress } from "../../src/commands/progress.ts";
 import { coveredMs } from "../../src/domain/rollup.ts";
 import { hostZone } from "../../src/domain/zone.ts";
@@ -20,8 +19,7 @@ const HOUR = 3_600_000;
 
 async function make(directory: string, progress: (done: number) => boolean = () => true) {
   const options = { host: "127.0.0.1", port: 0, seed: 3, interval: "10s", history: 2, directory };
-  const config = await demoConfig(options);
-  return makeDemoHistory({ config, seed: 3, days: 2, now: NOW, log: recordingLog(), progress });
+  return makeDemoHistory(demoSite(options, 0), { days: 2, now: NOW, log: recordingLog(), progress });
 }
 
 test("two days of history say what the simulated servers would have said, and no more", async () => {
@@ -59,7 +57,15 @@ test("two days of history say what the simulated servers would have said, and no
   const denials = createDenials(store);
   const denied = (server: string) =>
     denialPage(denials, {
-      ...{ servers: [server], features: null, users: null, hosts: null, start: null, end: null },
+      ...{
+        servers: [server],
+        daemons: null,
+        features: null,
+        users: null,
+        hosts: null,
+        start: null,
+        end: null,
+      },
       ...{ sort: null, limit: null, offset: 0 },
     }).rows;
   const hourly = denied("eda").filter(({ user }) => user === "regress");

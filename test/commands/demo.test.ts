@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 import { registerDemo } from "../../src/commands/demo.ts";
-import { demoConfig, ownProgram } from "../../src/commands/demo-config.ts";
+import { demoSite, ownProgram } from "../../src/commands/demo-site.ts";
 import type { Config } from "../../src/config/config.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { managerOf } from "../../src/managers/registry.ts";
-import { simulate } from "../../src/simulator/simulate.ts";
+import { simulate } from "../../src/simulator/tool.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/open.ts";
 
@@ -208,20 +208,24 @@ describe("licmond demo", () => {
     ["--interval", "soon"],
     ["--history", "366"],
     ["--history", "-1"],
+    ["--at", "Caturday 10:00"],
   ])("%s %s is refused", async (option, value) => {
     await expect(demo([option, value])).rejects.toThrow(CommanderError);
   });
 });
 
 test("every server's tool is this program's simulate, and answers", async () => {
-  const config = await demoConfig({
-    host: "127.0.0.1",
-    port: 8080,
-    directory: folder,
-    seed: 7,
-    interval: "10s",
-    history: 0,
-  });
+  const { config } = demoSite(
+    {
+      host: "127.0.0.1",
+      port: 8080,
+      directory: folder,
+      seed: 7,
+      interval: "10s",
+      history: 0,
+    },
+    0,
+  );
   expect(config.servers.length).toBeGreaterThanOrEqual(6);
   expect(config.collector.intervalMs).toBe(10_000);
   for (const { id, manager, tool, address } of config.servers) {

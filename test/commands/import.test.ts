@@ -86,8 +86,19 @@ test("a feature that only logs tell of is known by its name, with what is known 
     const [start, end] = [Date.UTC(2026, 0, 29), Date.UTC(2026, 0, 31)];
     const told = (features: string[] | null) =>
       statsQuery(createReader(store.sqlite, { now: end }), {
-        ...{ start, end, interval: "1d", timezone: "UTC", series: true, sort: null, limit: null, offset: 0 },
-        filter: { servers: null, features },
+        ...{
+          now: end,
+          intervals: {},
+          start,
+          end,
+          interval: "1d",
+          timezone: "UTC",
+          series: true,
+          sort: null,
+          limit: null,
+          offset: 0,
+        },
+        filter: { servers: null, daemons: null, features },
       }).rows.map(({ feature, sessions, denials, peakUsed, uniqueUsers, coverage }) => ({
         ...{ feature, sessions, denials, peakUsed, uniqueUsers, coverage },
       }));

@@ -41,6 +41,20 @@ test("what cannot be used is called by its name", async () => {
   );
 });
 
+test("what the tool says of a failed query is laid to no file", async () => {
+  await using place = await createPlace();
+  const file = join(place.folder, "saved-output.txt");
+  const head = "lmutil - Copyright (c) 1989-2020 Flexera. All Rights Reserved.\n";
+  const errors = ["Cannot read data from license server system. (-16,287)", "No such file. (-1,359)"];
+  for (const error of [...errors, "Cannot connect to license server system. (-15,570)"]) {
+    await Bun.write(file, `${head}Error getting status: ${error}\n`);
+    const { exitCode, err } = await run([...FLEXNET, file]);
+    expect(exitCode).toBe(1);
+    expect(err).toContain(error);
+    expect(err).not.toContain("saved-output");
+  }
+});
+
 test("a file that is not there", async () => {
   const { exitCode, out, err } = await run([...FLEXNET, "/nonexistent/lmstat.txt"]);
   expect({ exitCode, out }).toEqual({ exitCode: 1, out: "" });

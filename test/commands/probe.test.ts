@@ -35,6 +35,33 @@ test("a configured server: a table, records, or the tool's words", async () => {
   expect((await run(["probe", "eda", "--raw", ...config])).out).toBe(text);
 });
 
+test("cells are cut to the terminal; without one they are whole, and pad no other line", async () => {
+  await using place = await createPlace();
+  const long = "x".repeat(200_000);
+  await withTool(
+    place,
+    lmstat({
+      solver: {
+        total: 4,
+        holders: [
+          { user: "ada", host: long },
+          { user: "日本語日本語日本語日本語", host: "ws01" },
+        ],
+      },
+    }),
+  );
+  const args = ["probe", "eda", "--config", place.config];
+  for (const columns of [60, 80, 200]) {
+    const { out } = await run(args, { terminal: { out: true, err: true, columns } });
+    const widths = out.split("\n").map((line) => Bun.stringWidth(line));
+    expect(Math.max(...widths)).toBeLessThanOrEqual(columns);
+    expect(out).toMatch(/ada +x+… +1/);
+  }
+  const { out } = await run(args);
+  expect(out).toContain(long);
+  expect(out.length).toBeLessThan(long.length + 5000);
+});
+
 test("a server that no config names", async () => {
   await using place = await createPlace();
   const tool = await withTool(place, lmstat({ solver: { total: 4, holders: [] } }));

@@ -14,7 +14,7 @@ export interface RunOptions {
   readonly stdin?: string | Uint8Array;
   readonly env?: Readonly<Record<string, string>>;
   /** Which of stdout and stderr a person looks at; true = both. */
-  readonly terminal?: boolean | { readonly out: boolean; readonly err: boolean };
+  readonly terminal?: boolean | CommandIo["terminal"];
   readonly version?: string;
 }
 

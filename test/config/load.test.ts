@@ -274,6 +274,14 @@ describe("each mistake has its words", () => {
       '2: maintenance[0].servers[0] takes ids of servers, in which * stands for any characters; no server is "b"',
     ],
     [
+      '[[maintenance]]\nservers = ["*"]\nduration = "1h"\nstart = 2027-02-30T22:00:00Z',
+      "4: maintenance[0].start takes a day that the calendar has, not 2027-02-30",
+    ],
+    [
+      '[[maintenance]]\nservers = ["*"]\nduration = "1h"\nstart = "2027-02-30T22:00:00Z"',
+      '4: maintenance[0].start takes a date with a time, e.g. 2026-01-31T22:00:00 or "2026-01-31T22:00:00Z", not "2027-02-30T22:00:00Z"',
+    ],
+    [
       '[[notifications]]\ntype = "sms"',
       '2: notifications[0].type takes one of webhook, email, command, not "sms"',
     ],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { applyPoll, initialPicture, markStale, staleDeadline } from "../../src/domain/apply-poll.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
+import { statusChanges } from "../../src/domain/poll-events.ts";
 import type { FeatureReading, QueueReading, Reading } from "../../src/domain/reading.ts";
 import { PERMANENT } from "../../src/domain/reading.ts";
 import {
@@ -219,6 +220,46 @@ describe("the server", () => {
     expect(applyPoll(good(), server(), failedPoll({ error }), LATER).status).toBe("unknown");
   });
 
+  test("is degraded when its only daemon cannot be read, with the last good numbers as stale ones", () => {
+    const unread = toolError({ message: "Cannot read data from license server system. (-16,10009)" });
+    const daemons = [daemon({ status: "unknown", version: null, error: unread })];
+    const failed = {
+      daemons,
+      features: [feature({ error: unread }), feature({ name: "new", error: unread })],
+    };
+    const error = { code: "LICENSE_QUERY_FAILED", message: unread.message, details: null } as const;
+    const poll = (change: Partial<Reading>) =>
+      outcome({ error, finishedAt: LATER, reading: reading({ ...failed, ...change }) });
+
+    const after = applyPoll(good(), server(), poll({}), LATER);
+    expect(after).toMatchObject({ status: "degraded", state: "stale", error, daemons });
+    expect(after.features.map(({ name, state, used }) => [name, state, used])).toEqual([
+      ["compiler", "stale", 1],
+      ["new", "failed", null],
+    ]);
+    expect(applyPoll(null, server(), poll({}), LATER)).toMatchObject({ status: "degraded", state: "failed" });
+    expect(applyPoll(good(), server(), poll({ members: [] }), LATER)).toMatchObject({
+      status: "degraded",
+      daemons,
+    });
+    const down = poll({ members: [member({ status: "down" })] });
+    expect(applyPoll(good(), server(), down, LATER).status).toBe("down");
+  });
+
+  test("loses no feature while its daemon cannot be read, however often", () => {
+    const unread = toolError();
+    const daemons = [daemon({ status: "unknown", error: unread })];
+    const error = { code: "LICENSE_QUERY_FAILED", message: unread.message, details: null } as const;
+    const poll = reading({ daemons, features: [feature({ name: "other", error: unread })] });
+    let picture = good();
+    for (let polls = 0; polls < 3; polls++)
+      picture = applyPoll(picture, server(), outcome({ error, reading: poll, finishedAt: LATER }), LATER);
+    expect(picture.features.map(({ name, state }) => [name, state])).toEqual([
+      ["other", "failed"],
+      ["compiler", "stale"],
+    ]);
+  });
+
   test("that outlasts its timeout is down only when no member takes a connection", () => {
     const error = { code: "TIMEOUT", message: "no answer within 30 s", details: null } as const;
     const reach = (reachable: boolean) => [
@@ -245,11 +286,43 @@ describe("the server", () => {
   });
 });
 
+describe("daemons of one name behind several license servers", () => {
+  const poll = (features: FeatureReading[]) => ({
+    daemons: [daemon({ status: "down" }), daemon({ status: "up" })],
+    features,
+  });
+
+  test("one that is down degrades the server, and takes no feature away", () => {
+    const known = next(null, poll([feature(), feature({ name: "second" })]));
+    const later = next(next(known, poll([feature()])), poll([feature()]));
+    expect(later.status).toBe("degraded");
+    expect(later.features.map(({ name, state }) => [name, state])).toEqual([
+      ["compiler", "ok"],
+      ["second", "stale"],
+    ]);
+  });
+
+  test("its being down is told once", () => {
+    const known = next(null, poll([]));
+    const told = statusChanges(
+      next(null, { daemons: [daemon({ status: "up" }), daemon({ status: "up" })] }),
+      known,
+    );
+    expect(told).toMatchObject([
+      { daemon: null, to: "degraded" },
+      { daemon: "snpslmd", from: "up", to: "down" },
+    ]);
+    expect(statusChanges(known, next(known, poll([])))).toEqual([]);
+  });
+});
+
 describe("blocks of one identity", () => {
   const blocks = (list: FeatureReading[]) => only(next(null, { features: list }));
 
-  test("a repeated equal block counts once", () => {
-    expect(blocks([feature(), feature()])).toMatchObject({ total: 10, used: 1, checkouts: { length: 1 } });
+  test("equal ones are those of several license servers, in use or idle", () => {
+    expect(blocks([feature(), feature()])).toMatchObject({ total: 20, used: 2, checkouts: { length: 2 } });
+    const idle = feature({ used: 0, checkouts: [] });
+    expect(blocks([idle, idle])).toMatchObject({ total: 20, used: 0, pools: { length: 2 } });
   });
 
   test("differing blocks become pools and add up", () => {

@@ -113,6 +113,8 @@ describe("a wanted key", () => {
     [{ name: "" }, "name"],
     [{ name: " a" }, "name"],
     [{ name: "a\nb" }, "name"],
+    [{ name: "a\ud800b" }, "name"],
+    [{ name: "\udc00" }, "name"],
     [{ name: "x".repeat(101) }, "name"],
     [{ name: "\u{1f511}".repeat(100) }, null],
     [{ role: "root" as Role }, "role"],

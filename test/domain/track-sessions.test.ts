@@ -4,26 +4,37 @@ import { applyPoll } from "../../src/domain/apply-poll.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import type { CheckoutReading, Reading } from "../../src/domain/reading.ts";
 import { beginOf, durationSeconds, type Session, seatKey, shownBegin } from "../../src/domain/session.ts";
-import { NO_TRACKING, openSessions, resumeTracking, trackSessions } from "../../src/domain/track-sessions.ts";
+import { summarise } from "../../src/domain/summary.ts";
+import {
+  NO_TRACKING,
+  openSessions,
+  resumeTracking,
+  shuffle,
+  trackSessions,
+} from "../../src/domain/track-sessions.ts";
 import { checkout, daemon, failedPoll, feature, NOON, outcome, reading, server } from "./make.ts";
 
 const MINUTE = 60_000;
 
-/** A site whose polls are given one by one, a minute apart unless said otherwise. */
-function site() {
+/** A site whose polls are given one by one, a minute apart unless said otherwise. `order` is that of new ids. */
+function site(timezone = "UTC", begin = NOON, order = (ids: number[]) => ids) {
   let picture: ServerPicture | null = null;
   let shown: ServerPicture | null = null;
   let tracking = NO_TRACKING;
   let nextId = 1;
-  let now = NOON - MINUTE;
+  const eda = server({ timezone });
+  let now = begin - MINUTE;
   const track = () => {
     if (picture === null) throw new Error("no poll yet");
-    const steps = trackSessions(tracking, picture, () => nextId++);
+    const steps = trackSessions(tracking, picture, (count) =>
+      order(Array.from({ length: count }, () => nextId++)),
+    );
     for (;;) {
       const step = steps.next();
       if (step.done !== true) continue;
       tracking = step.value.tracking;
       shown = step.value.picture;
+      picture = shown;
       return step.value.changes;
     }
   };
@@ -32,7 +43,7 @@ function site() {
       now += after;
       picture = applyPoll(
         picture,
-        server(),
+        eda,
         outcome({ reading: reading(change), startedAt: now, finishedAt: now }),
         null,
       );
@@ -48,13 +59,15 @@ function site() {
     },
     fail(after = MINUTE) {
       now += after;
-      picture = applyPoll(picture, server(), failedPoll({ finishedAt: now }), null);
+      picture = applyPoll(picture, eda, failedPoll({ finishedAt: now }), null);
       return track();
     },
     restart() {
       tracking = resumeTracking(openSessions(tracking), tracking.begun, picture?.features ?? []);
     },
     open: () => openSessions(tracking),
+    /** Whom the summary counts. */
+    users: () => summarise({ version: 1, servers: shown === null ? [] : [shown] }).users,
     /** The checkouts of the picture. */
     shown: () => (shown?.features ?? []).flatMap(({ checkouts }) => checkouts),
     now: () => now,
@@ -110,6 +123,18 @@ describe("a session", () => {
     expect(at.seats([bob], short).closed).toEqual([]);
     expect(at.seats([bob, ann], short).closed).toEqual([]);
     expect(at.seats([bob], short).closed).toMatchObject([{ user: "ann", endReason: "checkin" }]);
+  });
+
+  test("whose line a cut reading lacks counts in the summary as long as it is open", () => {
+    const at = site();
+    at.seats([ann, bob]);
+    expect(at.users()).toBe(2);
+    at.seats([ann], { used: 2, consistency: "short", cut: true });
+    expect([at.users(), names(at.open())]).toEqual([2, ["ann", "bob"]]);
+    at.fail();
+    expect(at.users()).toBe(2);
+    at.seats([ann]);
+    expect(at.users()).toBe(1);
   });
 
   test("of a feature whose text is cut again and again stays open", () => {
@@ -334,4 +359,136 @@ test("ten thousand equal lines take time in proportion", () => {
   const many = Array.from({ length: 10_000 }, () => twin);
   at.seats(many);
   expect(at.seats(many)).toMatchObject({ opened: [], closed: [] });
+});
+
+describe("the order of ids", () => {
+  const rows = ["ada", "bob", "eve"].map((user) => checkout({ user, handle: user }));
+
+  test("is that in which they are given, and events follow it, not the rows of the tool", () => {
+    const at = site("UTC", NOON, (ids) => ids.reverse());
+    at.read({ features: [feature({ checkouts: [] })] });
+    const opened = at.read({ features: [feature({ used: 3, checkouts: rows })] }).opened;
+    expect(opened.map(({ id, user }) => [id, user])).toEqual([
+      [1, "eve"],
+      [2, "bob"],
+      [3, "ada"],
+    ]);
+    at.read({ features: [feature({ used: 3, checkouts: rows.toReversed() })] });
+    const { closed } = at.read({ features: [feature({ checkouts: [] })] });
+    expect(closed.map(({ user }) => user)).toEqual(["eve", "bob", "ada"]);
+  });
+
+  test("may be any: a shuffle makes each about as often as the others", () => {
+    let seed = 1;
+    const random = () => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed / 2_147_483_647;
+    };
+    const counts = new Map<string, number>();
+    for (let round = 0; round < 6_000; round++) {
+      const made = shuffle([1, 2, 3], random).join("");
+      counts.set(made, (counts.get(made) ?? 0) + 1);
+    }
+    expect([...counts.keys()].sort()).toEqual(["123", "132", "213", "231", "312", "321"]);
+    for (const count of counts.values()) expect(Math.abs(count - 1_000)).toBeLessThan(150);
+  });
+});
+
+test("a start that the tool says later than at first is shown", () => {
+  const at = site();
+  at.seats([{ ...ann, startedAt: null }]);
+  at.seats([ann]);
+  expect(at.shown()).toMatchObject([{ startedAt: ann.startedAt }]);
+});
+
+describe("a start in the hour that occurs twice", () => {
+  const SECOND = Date.parse("2026-10-25T01:30:00Z");
+  const FIRST = SECOND - 60 * MINUTE;
+  // What the parsers make of 02:30: the first occurrence.
+  const cy = checkout({ user: "cy", handle: "3", startedAt: FIRST });
+
+  test("is the second where the reading before proves the seat free, in the picture too and over restarts", () => {
+    const at = site("Europe/Berlin", SECOND - MINUTE);
+    at.seats([]);
+    expect(at.seats([cy], {}, MINUTE + 5_000).opened).toMatchObject([{ user: "cy", startedAt: SECOND }]);
+    expect(at.shown()).toMatchObject([{ startedAt: SECOND, beganAt: SECOND }]);
+    // The server restarts: another handle, and the same words.
+    const again = at.seats([{ ...cy, handle: "9" }]);
+    expect([again.opened, again.closed]).toEqual([[], []]);
+    expect(at.shown()).toMatchObject([{ startedAt: SECOND, handle: "9" }]);
+    at.restart();
+    at.seats([{ ...cy, handle: "9" }]);
+    expect(at.shown()).toMatchObject([{ startedAt: SECOND }]);
+  });
+
+  test("is the first where no reading says otherwise", () => {
+    const unread = site("Europe/Berlin", SECOND + MINUTE);
+    expect(unread.seats([cy]).opened).toMatchObject([{ startedAt: FIRST }]);
+    const early = site("Europe/Berlin", FIRST - MINUTE);
+    early.seats([]);
+    expect(early.seats([cy], {}, 2 * MINUTE).opened).toMatchObject([{ startedAt: FIRST }]);
+    // Taken from its user and taken again at once it keeps its start: the second one is still to come.
+    early.seats([]);
+    expect(early.seats([cy]).opened).toMatchObject([{ startedAt: FIRST }]);
+  });
+});
+
+describe("a clock that is set back", () => {
+  const DAY = 86_400_000;
+
+  test("by less than a day gives no session an end before its begin", () => {
+    const at = site();
+    at.seats([ann]);
+    at.seats([ann, bob]);
+    const [ended] = at.seats([ann], {}, -30 * MINUTE).closed;
+    expect(ended).toMatchObject({
+      user: "bob",
+      firstSeenAt: NOON + MINUTE,
+      endedAt: NOON + MINUTE,
+      endReason: "checkin",
+    });
+    const [last] = at.seats([]).closed;
+    expect(last).toMatchObject({ user: "ann", firstSeenAt: NOON, lastSeenAt: NOON, endedAt: NOON });
+  });
+
+  test("by days takes back what was seen meanwhile", () => {
+    const at = site();
+    at.seats([ann]);
+    at.seats([ann, checkout({ user: "cy", handle: "3", startedAt: null }), bob], {}, 500 * DAY);
+    const { changed, closed } = at.seats(
+      [ann, checkout({ user: "cy", handle: "3", startedAt: null })],
+      {},
+      -500 * DAY + MINUTE,
+    );
+    const now = NOON + MINUTE;
+    expect(closed).toMatchObject([{ user: "bob", firstSeenAt: now, lastSeenAt: now, endedAt: now }]);
+    expect(changed).toMatchObject([{ user: "cy", beganAt: now, firstSeenAt: now, lastSeenAt: now }]);
+    expect(at.seats([]).closed).toMatchObject([
+      { user: "ann", firstSeenAt: NOON, lastSeenAt: now, endedAt: now + MINUTE, endReason: "checkin" },
+      { user: "cy", firstSeenAt: now, endedAt: now + MINUTE },
+    ]);
+  });
+
+  test("or ahead, as often as it likes, leaves the times of every session in order", () => {
+    const poll = fc.tuple(
+      fc.subarray([ann, bob, checkout({ user: "cy", handle: "3", startedAt: null })]),
+      fc.oneof(
+        fc.constant(MINUTE),
+        fc.integer({ min: -3 * DAY, max: 3 * DAY }),
+        fc.constantFrom(-500 * DAY, 500 * DAY),
+      ),
+    );
+    fc.assert(
+      fc.property(fc.array(poll, { maxLength: 20 }), (polls) => {
+        const at = site();
+        const ended = polls.flatMap(([rows, after]) => at.seats(rows, {}, after).closed);
+        for (const session of [...at.open(), ...ended]) {
+          const { beganAt, firstSeenAt, lastSeenAt, endedAt } = session;
+          const times = [beganAt, firstSeenAt, lastSeenAt, endedAt ?? lastSeenAt];
+          expect(times).toEqual([...times].sort((one, other) => one - other));
+          expect(durationSeconds(session, at.now(), MINUTE)).toBeGreaterThanOrEqual(0);
+        }
+      }),
+    );
+  });
 });

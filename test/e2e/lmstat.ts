@@ -2,6 +2,10 @@
 export interface Holder {
   readonly user: string;
   readonly host: string;
+  /** By its place in the list when absent. */
+  readonly handle?: number;
+  /** When it was taken; the same for all when absent. */
+  readonly since?: Date;
 }
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
@@ -14,13 +18,13 @@ export function lmstat(
   features: Readonly<Record<string, { total: number; holders: readonly Holder[] }>>,
 ): string {
   const now = new Date();
-  const start = `${weekday(HELD_SINCE)} ${date(HELD_SINCE)} ${clock(HELD_SINCE)}`;
+  const start = (at: Date) => `${weekday(at)} ${date(at)} ${clock(at)}`;
   const expiry = `31-${MONTHS[11]}-${now.getUTCFullYear() + 1}`;
   const blocks = Object.entries(features).map(([name, { total, holders }]) => {
     const seats = (count: number) => `Total of ${count} license${count === 1 ? "" : "s"}`;
     const lines = holders.map(
-      ({ user, host }, index) =>
-        `    ${user} ${host} ${host}:0 (v2.0) (lic1/27000 ${101 + index}), start ${start}`,
+      ({ user, host, handle, since }, index) =>
+        `    ${user} ${host} ${host}:0 (v2.0) (lic1/27000 ${handle ?? 101 + index}), start ${start(since ?? HELD_SINCE)}`,
     );
     const pool =
       holders.length === 0

@@ -105,6 +105,22 @@ describe("the bus", () => {
     expect(told.map(({ stored }) => stored)).toEqual([true, false]);
   });
 
+  test("what is told of seats is told after its commit or not at all, and its absence is no hole", async () => {
+    const { bus, store, rows, holes, told } = rig();
+    const seat = (type: "checkout" | "denial"): EventInput => ({ type }) as EventInput;
+    store.full = true;
+    const fact = bus.commit(() => {}, [seat("checkout"), line("status"), seat("denial")]);
+    bus.flush();
+    await expect(fact).rejects.toThrow("full");
+    expect(told.map(({ event, stored }) => [event.type, stored])).toEqual([["log", false]]);
+    store.full = false;
+    void bus.commit(() => {}, [seat("checkout")]);
+    bus.flush();
+    expect(told.map(({ event }) => event.type)).toEqual(["log", "checkout"]);
+    expect(holes).toEqual([[T + 1, T + 1]]);
+    expect(rows).toEqual([T + 3]);
+  });
+
   test("a full disk loses no event for those who listen, is told once, and leaves a note where the hole is", () => {
     const { bus, store, rows, holes, told, states } = rig();
     const emit = (message: string) => {

@@ -2,9 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { AlertEvent } from "../../src/domain/events.ts";
 import { anonymousEvent } from "../../src/http/anonymous/event.ts";
 import { createAlerts } from "../../src/store/alerts.ts";
+import { createReader } from "../../src/store/history/reader.ts";
 import { createRig, type Rig } from "../alerts/rig.ts";
 import { checkout, feature, NOON, reading } from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";
+import { historyPort } from "./history-port.ts";
 import { type Ask, type Bench, bench, memoryKeys, picture } from "./make.ts";
 import { PSEUDONYMS } from "./streams/rig.ts";
 
@@ -21,8 +23,8 @@ beforeEach(() => {
   const made = bench({
     keys,
     clock: { now: () => rig.now },
+    history: historyPort(() => createReader(rig.store.sqlite, { now: rig.now })),
     alerts: {
-      list: (filter, limit, offset) => rig.alerts.list(filter, limit, offset),
       counts: (servers) => rig.engine.counts(servers),
       acknowledge: (id, by, comment) => rig.engine.acknowledge(id, by, comment),
       silence: (id, until, comment) => rig.engine.silence(id, until, comment),
@@ -177,6 +179,8 @@ describe("acknowledge and silence", () => {
     ["/api/licenses/alerts/1/silence", {}, 400, "MISSING_FIELD"],
     ["/api/licenses/alerts/1/silence", { durationSeconds: 0 }, 400, "INVALID_FIELD"],
     ["/api/licenses/alerts/1/silence", { until: "2020-01-01T00:00:00Z" }, 400, "INVALID_FIELD"],
+    ["/api/licenses/alerts/1/silence", { until: "2026-11-31T00:00:00Z" }, 400, "INVALID_FIELD"],
+    ["/api/licenses/alerts/1/acknowledge", { comment: "half \udc00" }, 400, "INVALID_FIELD"],
     [
       "/api/licenses/alerts/1/silence",
       { until: "2026-03-02T13:00:00Z", durationSeconds: 5 },

@@ -6,6 +6,7 @@ import { RESERVATION_TYPES } from "../../src/domain/reading.ts";
 import type { UserRecord } from "../../src/domain/records.ts";
 import { createPseudonyms } from "../../src/http/anonymous/pseudonyms.ts";
 import { createSocketHandlers } from "../../src/http/streams/websocket.ts";
+import * as a from "../domain/make.ts";
 import { type Bench, bench, checkout, feature, memoryKeys, NOW, picture } from "./make.ts";
 import { type MemoryStreams, PSEUDONYMS, readFrames } from "./streams/rig.ts";
 
@@ -31,9 +32,9 @@ function populated(): ServerPicture[] {
   const queued = { user: "zq-ada", host: "ZQ-WS01", display: FREE[0] ?? null, qualifier: FREE[1] ?? null };
   const one = feature("solver", {
     checkouts: rows,
-    reservations: RESERVATION_TYPES.map((type) => ({
+    reservations: [...RESERVATION_TYPES, "other" as const].map((type) => ({
       type,
-      name: ["user", "host", "internet", "display"].includes(type) ? `zq-${type}` : "chemists",
+      name: `zq-${type}`,
       count: 1,
       pool: null,
     })),
@@ -41,7 +42,13 @@ function populated(): ServerPicture[] {
   });
   return [
     picture("eda", {
-      features: [one, feature("mesher", { checkouts: [] })],
+      features: [
+        one,
+        feature("mesher", { checkouts: [] }),
+        feature("failed", { state: "failed", error: "zq-ada broke it" }),
+      ],
+      members: [{ ...a.member(), status: "down", error: a.toolError({ message: "zq-ada broke it" }) }],
+      daemons: [{ ...a.daemon(), status: "down", error: a.toolError({ message: "zq-ada broke it" }) }],
       unparsed: [{ line: 1, text: "zq-line" }],
     }),
     picture("cad", {
@@ -117,6 +124,12 @@ describe("pseudonyms", () => {
     expect(PSEUDONYMS.host("WS01")).toBe(PSEUDONYMS.host("ws01"));
     expect(PSEUDONYMS.host("ada").slice(5)).not.toBe(PSEUDONYMS.user("ada").slice(5));
     expect(other.user("ada")).not.toBe(PSEUDONYMS.user("ada"));
+    expect(PSEUDONYMS.session(-7)).toBe(createPseudonyms(new Uint8Array(32)).session(-7));
+    expect(PSEUDONYMS.session(-7)).not.toBe(other.session(-7));
+    expect(
+      [PSEUDONYMS.session(-7), other.session(-8)].every((id) => Number.isSafeInteger(id) && id < 0),
+    ).toBe(true);
+    expect(PSEUDONYMS.session(7)).toBe(7);
   });
 });
 
@@ -219,7 +232,7 @@ describe("pseudonyms work like names", () => {
     expect(total).toBe(11);
   });
 
-  test("reservations for people and machines have them, for groups their names", async () => {
+  test("reservations for people and machines have them, for groups nothing", async () => {
     const { users } = await usersOf(site(), "?kind=reservation");
     expect(
       Object.fromEntries(users.map(({ reservedFor }) => [reservedFor?.type, reservedFor?.name])),
@@ -227,10 +240,11 @@ describe("pseudonyms work like names", () => {
       user: PSEUDONYMS.user("zq-user"),
       host: PSEUDONYMS.host("zq-host"),
       internet: PSEUDONYMS.host("zq-internet"),
-      display: PSEUDONYMS.display("zq-display"),
-      group: "chemists",
-      host_group: "chemists",
-      project: "chemists",
+      display: "not shown",
+      other: "not shown",
+      group: "not shown",
+      host_group: "not shown",
+      project: "not shown",
     });
   });
 
@@ -308,6 +322,45 @@ describe("streams", () => {
     { type: "checkout", ...session("zq-ada", "ZQ-WS01") },
     { type: "checkin", ...session("zqBob Smith", null) },
     { type: "server_status", server: "eda", daemon: null, from: "up", to: "down", reason: "nobody answers" },
+    {
+      type: "server_status",
+      server: "eda",
+      daemon: "acmed",
+      from: "up",
+      to: "down",
+      reason: "zq-ada did it",
+    },
+    {
+      ...{
+        type: "denial",
+        server: "eda",
+        daemon: "acmed",
+        feature: "solver",
+        user: "zq-ada",
+        host: "zq-ws01",
+      },
+      ...{ count: 1, reason: "zq-ada is not on the list", code: -4, attempts: 1, outcome: "denied" },
+      ...{ deniedAt: new Date(NOW).toISOString(), until: new Date(NOW).toISOString() },
+    },
+    {
+      ...{
+        type: "alert",
+        alert: 7,
+        change: "fired",
+        rule: "daemon_down",
+        severity: "critical",
+        state: "firing",
+      },
+      ...{
+        server: "eda",
+        daemon: "acmed",
+        feature: null,
+        message: "The daemon acmed is down: zq-ada did it",
+      },
+      ...{ value: null, threshold: null, startedAt: new Date(NOW).toISOString(), resolvedAt: null },
+      ...{ acknowledged: true, acknowledgedAt: null, acknowledgedBy: "zq-ada", comment: "zq-ada" },
+      silencedUntil: null,
+    },
   ];
 
   test("combined has checkouts under pseudonyms and no logs, live and after a resume", async () => {
@@ -319,7 +372,7 @@ describe("streams", () => {
 
     const open = async (key: string, from?: number) =>
       readFrames(
-        await at.get("/stream/combined?events=log,error_log,checkout,checkin,server_status", {
+        await at.get("/stream/combined?events=log,error_log,checkout,checkin,server_status,denial,alert", {
           key,
           ...(from !== undefined && { headers: { "last-event-id": String(from) } }),
         }),
@@ -336,7 +389,7 @@ describe("streams", () => {
     memory.close();
     const events = (of: keyof typeof frames) =>
       frames[of].flatMap(({ event }) => (event === undefined ? [] : [event]));
-    const once = ["checkout", "checkin", "server_status"];
+    const once = ["checkout", "checkin", "server_status", "server_status", "denial", "alert"];
     expect(events("live")).toEqual(once);
     expect(events("resumed")).toEqual([...once, ...once]);
     expect(events("named")).toEqual(["log", "error_log", ...once]);
@@ -349,6 +402,15 @@ describe("streams", () => {
       handle: "101",
     });
     expect(frames.live.find(({ event }) => event === "checkin")?.data).toMatchObject({ host: null });
+    expect(
+      frames.live.filter(({ event }) => event === "server_status").map(({ data }) => data?.reason),
+    ).toEqual(["nobody answers", null]);
+    expect(frames.live.find(({ event }) => event === "denial")?.data).toMatchObject({
+      ...{ user: PSEUDONYMS.user("zq-ada"), host: PSEUDONYMS.host("zq-ws01"), reason: null, code: -4 },
+    });
+    expect(frames.live.find(({ event }) => event === "alert")?.data).toMatchObject({
+      message: "The daemon acmed of eda is down",
+    });
   });
 
   test("a WebSocket gets the same, also after it has asked for everything", () => {
@@ -369,6 +431,7 @@ describe("streams", () => {
         throw error;
       },
       now: () => 0,
+      checkServers() {},
     });
     const ws = { getBufferedAmount: () => 0, sendText: (text: string) => void sent.push(text), close() {} };
     handlers.open(ws as unknown as Parameters<typeof handlers.open>[0]);
@@ -384,6 +447,9 @@ describe("streams", () => {
       "checkout",
       "checkin",
       "server_status",
+      "server_status",
+      "denial",
+      "alert",
     ]);
     expect(sent.join("\n")).not.toMatch(REAL);
     expect(sent.join("\n")).toContain(PSEUDONYMS.user("zq-ada"));

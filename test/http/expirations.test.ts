@@ -55,12 +55,22 @@ describe("expirations", () => {
     ["?days=30", [-1, 0, 30]],
     ["?server=eda", [0, 30]],
     ["?feature=solver", [-1, 30]],
-    ["?feature=none", []],
+    ["?daemon=acmed", [-1, 0, 30]],
     ["?start=2026-03-02", [30]],
     ["?end=2026-03-01", [-1, 0]],
     ["?sort=-daysLeft&limit=2", [30, 0]],
   ])("%s", async (query, days) => {
     expect((await rowsOf(site(), query)).map(({ daysLeft }) => daysLeft)).toEqual(days);
+  });
+
+  test("with permanent=true the pools that never expire come last", async () => {
+    const rows = await rowsOf(site(), "?permanent=true");
+    expect(rows.map(({ feature: name }) => name)).toEqual(["solver", 'a;b, "c"\\d', "solver", "gui"]);
+    expect(rows.at(-1)).toMatchObject({ expiresOn: null, expiresAt: null, daysLeft: null, permanent: true });
+    expect((await rowsOf(site(), "?permanent=false")).length).toBe(3);
+    // They expire within no days and before no time.
+    expect((await rowsOf(site(), "?permanent=true&days=36500")).length).toBe(3);
+    expect((await rowsOf(site(), "?permanent=true&end=2099-01-01")).length).toBe(3);
   });
 
   test("as CSV", async () => {

@@ -23,7 +23,7 @@ async function worker() {
   const asked = (anonymize: boolean, users: readonly string[] | null = null) => ({
     ...({ now: rig.clock.time, intervals: { eda: 60_000 }, start: null, end: null } as const),
     ...({ limit: 100, offset: 0, format: "json", anonymize } as const),
-    filter: { servers: null, features: null, users, hosts: null },
+    filter: { servers: null, daemons: null, features: null, users, hosts: null },
     sort: { field: "firstSeenAt", descending: true } as const,
   });
   return { rig, client, asked };

@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test } from "bun:test";
+import type { Denial } from "../../src/domain/denials.ts";
 import type {
   EfficiencyRecord,
   SessionRecord,
@@ -6,7 +7,11 @@ import type {
   UsageRecord,
 } from "../../src/domain/history-records.ts";
 import type { FeatureReading } from "../../src/domain/reading.ts";
+import { createDenialSources } from "../../src/store/denial-sources.ts";
+import { createDenials } from "../../src/store/denials.ts";
 import { HistoryTimeout } from "../../src/store/history/client.ts";
+import { createSessionImport } from "../../src/store/import-sessions.ts";
+import type { Store } from "../../src/store/open.ts";
 import { StoreError } from "../../src/store/store-error.ts";
 import * as a from "../domain/make.ts";
 import { createRig } from "../store/history/rig.ts";
@@ -25,7 +30,9 @@ const START = a.NOON;
  * Two hours of polls, one a minute: `compiler` has 2 seats; ann holds one for the first hour, bob one for the whole
  * time; then the server cannot be read for half an hour.
  */
-async function site(more: readonly FeatureReading[] = []): Promise<Bench & { anonymous: string }> {
+async function site(
+  more: readonly FeatureReading[] = [],
+): Promise<Bench & { anonymous: string; store: Store }> {
   const rig = createRig();
   for (let minute = 0; minute <= 150; minute++) {
     const at = START + minute * MINUTE;
@@ -57,7 +64,7 @@ async function site(more: readonly FeatureReading[] = []): Promise<Bench & { ano
   const anonymous = keys.add("viewer", { anonymize: true });
   return {
     ...at,
-    anonymous,
+    ...{ anonymous, store: rig.store },
     keys: { ...at.keys, viewer: keys.add("viewer"), calendar: keys.add("calendar") },
   };
 }
@@ -68,6 +75,7 @@ const FREE = a.feature({
   checkouts: [a.checkout({ user: "eve", handle: "900", startedAt: null })],
 });
 
+const COMPILER = { server: "eda", daemon: "snpslmd", feature: "compiler" };
 const RANGE = `start=${START}&end=${START + 2 * HOUR}`;
 
 async function json<T>(at: Bench, path: string, key?: string): Promise<T> {
@@ -88,16 +96,18 @@ describe("stats", () => {
     expect(features[1]).toEqual({
       ...{ server: "eda", daemon: "snpslmd", feature: "free", total: null, peakUsed: null },
       ...{ averageUsed: null, p95Used: null, peakUtilization: null, averageUtilization: null },
-      ...{ uniqueUsers: null, sessions: 1, seatHours: null, saturatedSeconds: null, denials: null },
+      uniqueUsers: null,
+      sessions: 1,
+      usedSeatHours: null,
+      heldSeatHours: 2,
+      saturatedSeconds: null,
+      denials: null,
+      queuedRequests: null,
       coverage: 0,
       series: [0, HOUR].map((after) => ({ timestamp: new Date(START + after).toISOString(), ...none })),
     });
     const all = await json<{ features: StatsRecord[] }>(at, `/api/licenses/stats?${RANGE}`);
     expect(all.features.map((row) => row.feature)).toEqual(["compiler", "viewer, 64 bit"]);
-    expect(await json(at, `/api/licenses/stats?feature=none&${RANGE}`)).toMatchObject({
-      features: [],
-      total: 0,
-    });
   });
 
   test("figures and a series where a feature is named", async () => {
@@ -112,7 +122,14 @@ describe("stats", () => {
     expect(figures).toEqual({
       ...{ server: "eda", daemon: "snpslmd", feature: "compiler", total: 2 },
       ...{ peakUsed: 2, averageUsed: 1.5, p95Used: 2, peakUtilization: 100, averageUtilization: 75 },
-      ...{ uniqueUsers: 2, sessions: 2, seatHours: 3, saturatedSeconds: 3600, denials: null, coverage: 1 },
+      uniqueUsers: 2,
+      sessions: 2,
+      usedSeatHours: 3,
+      heldSeatHours: 3,
+      saturatedSeconds: 3600,
+      denials: null,
+      queuedRequests: null,
+      coverage: 1,
     });
     expect(series.length).toBe(24);
     expect(series[0]).toEqual({ timestamp: new Date(START).toISOString(), used: 2, peakUsed: 2, total: 2 });
@@ -150,8 +167,8 @@ describe("stats", () => {
     const csv = await at.get(`/api/licenses/stats?${RANGE}&format=csv&feature=viewer, 64 bit`);
     expect(csv.headers.get("x-total-count")).toBe("1");
     expect((await csv.text()).split("\r\n")).toEqual([
-      "server,daemon,feature,total,peakUsed,averageUsed,p95Used,peakUtilization,averageUtilization,uniqueUsers,sessions,seatHours,saturatedSeconds,denials,coverage",
-      'eda,snpslmd,"viewer, 64 bit",5,0,0,0,0,0,0,0,0,0,,1',
+      "server,daemon,feature,total,peakUsed,averageUsed,p95Used,peakUtilization,averageUtilization,uniqueUsers,sessions,usedSeatHours,heldSeatHours,saturatedSeconds,denials,queuedRequests,coverage",
+      'eda,snpslmd,"viewer, 64 bit",5,0,0,0,0,0,0,0,0,0,0,,,1',
       "",
     ]);
   });
@@ -187,7 +204,7 @@ describe("sessions", () => {
   test.each<[string, string[]]>([
     ["?user=ann", ["ann"]],
     ["?user=nobody", []],
-    ["?feature=nothing", []],
+    ["?daemon=snpslmd&user=ann", ["ann"]],
     ["?host=ws1&sort=firstSeenAt", ["ann", "=bob"]],
     [`?start=${START + HOUR}`, ["=bob"]],
     [`?start=${START + HOUR - 1}&sort=-firstSeenAt`, ["=bob", "ann"]],
@@ -236,27 +253,114 @@ test("efficiency tells each seat, and what others would have meant", async () =>
   ]);
   expect(features[0]?.whatIf.slice(0, 2)).toEqual([
     { total: 1, saturatedSeconds: 7200, affectedSessions: 2 },
-    { total: 3, saturatedSeconds: 0, affectedSessions: 0 },
+    { total: 3, saturatedSeconds: null, affectedSessions: null },
   ]);
+  expect(features[0]?.demand).toEqual({
+    ...{ deniedRequests: null, deniedSeats: null, queuedRequests: null, queuedSeatHours: null },
+    knownFrom: "none",
+  });
+});
+
+describe("demand beyond the seats", () => {
+  const denied = (minutes: number, more: Partial<Denial> = {}): Denial => ({
+    ...{ at: START + minutes * MINUTE, until: START + minutes * MINUTE, server: "eda", daemon: "snpslmd" },
+    ...{
+      feature: "compiler",
+      user: `u${minutes}`,
+      host: null,
+      count: 1,
+      reason: null,
+      code: -4,
+      attempts: 1,
+    },
+    ...{ outcome: "denied", ...more },
+  });
+
+  /** `readFrom`: since when the debug log is read, minutes; null = it is not. */
+  async function logged(readFrom: number | null, rows: readonly Denial[]) {
+    const at = await site();
+    const { store } = at;
+    store.transaction(() => {
+      if (readFrom !== null) createDenialSources(store).begin("eda", START + readFrom * MINUTE);
+      createDenials(store).write(rows.map((denial) => ({ denial, told: true })));
+    });
+    const path = `/api/licenses/efficiency?feature=compiler&${RANGE}`;
+    const [row] = (await json<{ features: EfficiencyRecord[] }>(at, path)).features;
+    const [stats] = (await json<{ features: StatsRecord[] }>(at, path.replace("efficiency", "stats")))
+      .features;
+    return { at, path, row, stats, three: row?.whatIf.find(({ total }) => total === 3) };
+  }
+
+  test("is none where the log was read and tells of none", async () => {
+    const { row, three, stats } = await logged(0, []);
+    expect(row?.demand).toMatchObject({ deniedRequests: 0, queuedRequests: 0, knownFrom: "log" });
+    expect(three).toEqual({ total: 3, saturatedSeconds: 0, affectedSessions: 0 });
+    expect(stats?.queuedRequests).toBe(0);
+  });
+
+  test("is not known where the log was read for a part of the time alone", async () => {
+    expect(await logged(60, [])).toMatchObject({
+      row: { demand: { deniedRequests: null, knownFrom: "none" } },
+      three: { total: 3, saturatedSeconds: null, affectedSessions: null },
+    });
+    expect((await logged(5, [])).row?.demand.knownFrom).toBe("log");
+  });
+
+  test("is what was denied for want of seats, and what more seats would still have missed", async () => {
+    const { row, three, stats } = await logged(0, [
+      denied(10, { until: START + 12 * MINUTE, count: 2 }),
+      denied(20),
+      denied(30, { outcome: "queued", code: -24 }),
+      // Who is not on the list asks for no seat; who got one a second later was not denied.
+      denied(40, { code: -39, count: 50 }),
+      denied(50, { outcome: "granted_later", count: 50 }),
+      denied(20, { feature: "viewer, 64 bit" }),
+    ]);
+    expect(row?.demand).toEqual({
+      ...{ deniedRequests: 2, deniedSeats: 3, queuedRequests: 1, queuedSeatHours: 0, knownFrom: "log" },
+    });
+    expect(three).toEqual({ total: 3, saturatedSeconds: 121, affectedSessions: 1 });
+    expect(row?.whatIf.find(({ total }) => total === 5)).toEqual({
+      ...{ total: 5, saturatedSeconds: 0, affectedSessions: 0 },
+    });
+    expect(stats?.queuedRequests).toBe(1);
+  });
+
+  test("stands in every row of the CSV: one a seat, one a number of seats tried", async () => {
+    const { at, path } = await logged(0, [denied(20)]);
+    const [heading, ...rows] = (await (await at.get(`${path}&format=csv`)).text()).trim().split("\r\n");
+    expect(heading).toBe(
+      "server,daemon,feature,total,part,seats,busyPercent,saturatedSeconds,affectedSessions,demand.deniedRequests," +
+        "demand.deniedSeats,demand.queuedRequests,demand.queuedSeatHours,demand.knownFrom",
+    );
+    expect(rows.slice(0, 4)).toEqual([
+      "eda,snpslmd,compiler,2,seat,1,100,,,1,1,0,0,log",
+      "eda,snpslmd,compiler,2,seat,2,50,,,1,1,0,0,log",
+      "eda,snpslmd,compiler,2,whatIf,1,,7200,2,1,1,0,0,log",
+      "eda,snpslmd,compiler,2,whatIf,3,,1,0,1,1,0,0,log",
+    ]);
+    expect(rows).toHaveLength(2 + 6);
+  });
 });
 
 describe("usage", () => {
   const group = (more: Partial<UsageRecord>): UsageRecord => ({
-    ...{ seatHours: 1, sessions: 1, peakUsed: 1, uniqueUsers: 1 },
+    ...{ heldSeatHours: 1, sessions: 1, peakHeld: 1, uniqueUsers: 1 },
     lastUsedAt: new Date(START + HOUR).toISOString(),
     ...more,
   });
   const end = new Date(START + 2 * HOUR).toISOString();
 
   test.each<[string, UsageRecord[]]>([
-    ["", [group({ user: "=bob", seatHours: 2, lastUsedAt: end }), group({ user: "ann" })]],
-    ["&sort=seatHours&limit=1", [group({ user: "ann" })]],
+    ["", [group({ user: "=bob", heldSeatHours: 2, lastUsedAt: end }), group({ user: "ann" })]],
+    ["&sort=heldSeatHours&limit=1", [group({ user: "ann" })]],
     [
       "&group_by=host",
-      [group({ host: "ws1", seatHours: 3, sessions: 2, peakUsed: 2, uniqueUsers: 2, lastUsedAt: end })],
+      [group({ host: "WS1", heldSeatHours: 3, sessions: 2, peakHeld: 2, uniqueUsers: 2, lastUsedAt: end })],
     ],
-    ["&group_by=day,feature&user=ann", [group({ day: "2026-03-02", feature: "compiler" })]],
+    ["&group_by=day,feature&user=ann", [group({ day: "2026-03-02", ...COMPILER })]],
     ["&group_by=server&user=nobody", []],
+    ["&daemon=snpslmd&group_by=feature&user=ann", [group(COMPILER)]],
   ])("%s", async (query, groups) => {
     const at = await site();
     const told = await json<{ groups: UsageRecord[] }>(at, `/api/licenses/usage?${RANGE}${query}`);
@@ -267,7 +371,7 @@ describe("usage", () => {
     const at = await site();
     const csv = await (await at.get(`/api/licenses/usage?${RANGE}&group_by=user&user=ann&format=csv`)).text();
     expect(csv.split("\r\n").slice(0, 2)).toEqual([
-      "user,seatHours,sessions,peakUsed,uniqueUsers,lastUsedAt",
+      "user,heldSeatHours,sessions,peakHeld,uniqueUsers,lastUsedAt",
       `ann,1,1,1,1,${new Date(START + HOUR).toISOString()}`,
     ]);
   });
@@ -287,6 +391,46 @@ describe("anonymized keys", () => {
     const hidden = await (await at.get(path, { key: at.anonymous })).text();
     expect(hidden).not.toMatch(/ann|bob|ws1/i);
     expect(hidden.length).toBeGreaterThan(named.length / 2);
+  });
+
+  test("get no number of an imported session, which is made of its user's name", async () => {
+    const at = await site();
+    createSessionImport(at.store).add("eda", [
+      {
+        ...{ daemon: "snpslmd", feature: "compiler", user: "ann", host: "ws1", version: null, handle: null },
+        ...{ data: null, ordinal: 0, part: 0, count: 1, startedAt: START - HOUR, endedAt: START - MINUTE },
+        endReason: "checkin",
+      },
+    ]);
+    const importedOf = async (key?: string) =>
+      (await json<{ sessions: SessionRecord[] }>(at, "/api/licenses/sessions", key)).sessions
+        .map(({ id }) => id)
+        .filter((id) => id < 0);
+    const [named, hidden] = [await importedOf(), await importedOf(at.anonymous)];
+    expect([named.length, hidden]).toEqual([1, named.map(PSEUDONYMS.session)]);
+    expect(hidden).not.toEqual(named);
+  });
+
+  test("get equal groups of usage by their pseudonyms, others by their names", async () => {
+    const people = Array.from({ length: 12 }, (_, index) => `user${String(index).padStart(2, "0")}`);
+    const rows = people.map((user, index) =>
+      a.checkout({ user, host: `h${user}`, handle: String(500 + index), startedAt: null }),
+    );
+    const at = await site([a.feature({ name: "many", total: 20, used: rows.length, checkouts: rows })]);
+    for (const key of ["user", "host"] as const) {
+      const asked = async (who?: string) =>
+        (
+          await json<{ groups: UsageRecord[] }>(
+            at,
+            `/api/licenses/usage?feature=many&group_by=${key}&${RANGE}`,
+            who,
+          )
+        ).groups.map((group) => String(group[key]));
+      const [named, hidden] = [await asked(), await asked(at.anonymous)];
+      expect(named).toEqual(named.toSorted());
+      expect(hidden).toEqual(hidden.toSorted());
+      expect(hidden).toHaveLength(12);
+    }
   });
 
   test("filter by pseudonyms, and real names mean nobody", async () => {
@@ -325,7 +469,7 @@ describe("refusals", () => {
     ],
     ["usage?group_by=user,host,day", 400, "INVALID_QUERY", /one or two different/],
     ["usage?group_by=user,user", 400, "INVALID_QUERY", /one or two different/],
-    ["usage?group_by=colour", 400, "INVALID_QUERY", /user, host, feature, server, day/],
+    ["usage?group_by=colour", 400, "INVALID_QUERY", /user, host, feature, daemon, server, day/],
     ["usage?sort=day", 400, "INVALID_QUERY", /group_by=day/],
     ["sessions?sort=user", 400, "INVALID_QUERY", /"sort" got "user"/],
     ["sessions?limit=10001", 400, "INVALID_QUERY", /1 to 10000/],

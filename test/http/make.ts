@@ -228,26 +228,13 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       database: { status: "healthy", message: "answers" },
       collector: { status: "healthy", message: "polls" },
       disk: { status: "healthy", message: "12 % used" },
+      clock: { status: "healthy", message: "right" },
     }),
     streams: memoryStreams((id) => keys.get(id)?.state === "active"),
     denials: { logging: () => [] },
-    logs: {
-      recent: () => ({ rows: [], total: 0 }),
-      search: () => ({ rows: [], total: 0 }),
-      stats: () => ({
-        total: 0,
-        byLevel: {},
-        bySource: {},
-        byHour: [],
-        oldestAt: null,
-        newestAt: null,
-        sizeBytes: 0,
-      }),
-      clear: () => Promise.resolve(0),
-    },
+    logs: { clear: () => Promise.resolve(0) },
     history: emptyHistory(() => NOW),
     alerts: {
-      list: () => ({ rows: [], total: 0 }),
       counts: () => ({ info: 0, warning: 1, critical: 2 }),
       acknowledge: () => Promise.resolve({ outcome: "unknown" }),
       silence: () => Promise.resolve({ outcome: "unknown" }),
@@ -275,6 +262,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
     daemon: {
       status: () => ({
         startedAt: NOW - 60_000,
+        uptimeSeconds: 60,
         configFile: "/etc/licmond/licmond.toml",
         lastReload: { at: NOW - 1000, outcome: "applied", message: null },
         streams: { sse: 0, websocket: 0 },

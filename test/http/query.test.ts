@@ -18,7 +18,7 @@ import {
 import { queryOf } from "../../src/http/query.ts";
 import { checkRange, endTime, parseTime, startTime } from "../../src/http/query-time.ts";
 import { shown } from "../../src/http/shown.ts";
-import { bench } from "./make.ts";
+import { bench, NOW } from "./make.ts";
 
 const QUERY = queryOf({
   search: text(".", "a"),
@@ -95,7 +95,13 @@ describe("what is taken", () => {
     ["2026-01-31T08:15:30-0530", Date.UTC(2026, 0, 31, 13, 45, 30)],
     ["1769847330123", 1769847330123],
     ["999999999999", 999999999999],
-  ])("time %s", (value, at) => expect(parseTime(value)?.at).toBe(at));
+    ["99999999999999", 99999999999999],
+    ["now", NOW],
+    ["-7d", NOW - 7 * 86_400_000],
+    ["-90m", NOW - 90 * 60_000],
+    ["-1y", NOW - 365 * 86_400_000],
+    ["-0s", NOW],
+  ])("time %s", (value, at) => expect(parseTime(value, NOW)?.at).toBe(at));
 
   test("a plus in a zone may come as it stands", () => {
     const { start } = QUERY.parse("start=2026-01-31T08:15:30+02:00");

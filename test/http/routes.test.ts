@@ -179,7 +179,7 @@ describe("health", () => {
     const fine = { status: "healthy" as const, message: "fine" };
     const health = () => {
       asked++;
-      return { database: fine, collector: fine, disk: fine };
+      return { database: fine, collector: fine, disk: fine, clock: fine };
     };
     const at = site(bench({ health }));
     expect(JSON.stringify(await json(at, "/api/health"))).not.toContain("eda");
@@ -289,7 +289,6 @@ describe("users", () => {
     const names = [
       '</script><b>"',
       "a\u0000b",
-      "\ud800",
       "__proto__",
       "=1+1",
       "'; DROP TABLE keys",
@@ -306,11 +305,9 @@ describe("users", () => {
     const { users } = await json(at, "/api/licenses/users?sort=user");
     expect(column(users, "user").toSorted()).toEqual(names.toSorted());
     for (const name of names) {
-      const found = await json(
-        at,
-        `/api/licenses/features?feature=${encodeURIComponent(name.toWellFormed())}`,
-      );
-      if (name.isWellFormed()) expect(found).toMatchObject({ total: 1, features: [{ name }] });
+      if (!name.isWellFormed()) continue;
+      const found = await json(at, `/api/licenses/features?feature=${encodeURIComponent(name)}`);
+      expect(found).toMatchObject({ total: 1, features: [{ name }] });
     }
   });
 });
@@ -327,7 +324,7 @@ describe("servers", () => {
       unparsedLines: 1,
     });
     expect(await json(site(), "/api/licenses/servers/new")).toMatchObject({
-      counts: { features: 0, checkouts: 0, total: null, used: null },
+      counts: { features: null, checkouts: null, total: null, used: null },
       collectedAt: null,
     });
   });

@@ -1,6 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { asPrinted, dateOf, HOUR, weekAt, weekOf } from "../../src/simulator/calendar.ts";
+import {
+  aheadFor,
+  asPrinted,
+  DAY,
+  dateOf,
+  HOUR,
+  parseMomentOfWeek,
+  weekAt,
+  weekOf,
+} from "../../src/simulator/calendar.ts";
 
 const zones = [
   "UTC",
@@ -10,16 +19,18 @@ const zones = [
   "Australia/Lord_Howe",
   "Pacific/Apia",
 ];
+const ahead = fc.integer({ min: -84 * HOUR, max: 84 * HOUR });
 const instants = fc.integer({ min: Date.parse("2020-01-01"), max: Date.parse("2035-01-01") });
 
 describe("weeks", () => {
   test("every instant lies in its week, and weeks follow without a gap", () => {
     fc.assert(
-      fc.property(fc.constantFrom(...zones), instants, (zone, instant) => {
-        const week = weekAt(zone, instant);
+      fc.property(fc.constantFrom(...zones), ahead, instants, (zone, ahead, instant) => {
+        const clock = { zone, ahead };
+        const week = weekAt(clock, instant);
         expect(week.startsAt).toBeLessThanOrEqual(instant);
         expect(week.endsAt).toBeGreaterThan(instant);
-        expect(weekOf(zone, week.index + 1).startsAt).toBe(week.endsAt);
+        expect(weekOf(clock, week.index + 1).startsAt).toBe(week.endsAt);
       }),
       { numRuns: 300 },
     );
@@ -29,16 +40,18 @@ describe("weeks", () => {
     ["2026-11-16T02:59:59.999Z", "2026-11-09T03:00:00.000Z"],
     ["2026-11-16T03:00:00.000Z", "2026-11-16T03:00:00.000Z"],
   ])("begin on Monday at 04:00 of the wall clock: %s", (instant, starts) => {
-    expect(new Date(weekAt("Europe/Berlin", Date.parse(instant)).startsAt).toISOString()).toBe(starts);
+    expect(
+      new Date(weekAt({ zone: "Europe/Berlin", ahead: 0 }, Date.parse(instant)).startsAt).toISOString(),
+    ).toBe(starts);
   });
 
   test("the week in which clocks are set back is an hour longer", () => {
-    const week = weekAt("Europe/Berlin", Date.parse("2026-10-21T12:00:00Z"));
+    const week = weekAt({ zone: "Europe/Berlin", ahead: 0 }, Date.parse("2026-10-21T12:00:00Z"));
     expect((week.endsAt - week.startsAt) / HOUR).toBe(7 * 24 + 1);
   });
 
   test("dates count from Monday", () => {
-    const week = weekAt("UTC", Date.parse("2026-11-18T12:00:00Z"));
+    const week = weekAt({ zone: "UTC", ahead: 0 }, Date.parse("2026-11-18T12:00:00Z"));
     expect([dateOf(week.index, 0), dateOf(week.index, 20)]).toEqual(["2026-11-16", "2026-12-06"]);
   });
 });
@@ -49,4 +62,43 @@ test.each([
   ["2026-10-25T01:30:20.000Z", "2026-10-25T00:30:00.000Z"],
 ])("as printed: %s is %s", (instant, printed) => {
   expect(new Date(asPrinted("Europe/Berlin", Date.parse(instant))).toISOString()).toBe(printed);
+});
+
+describe("the week that a demo shows", () => {
+  /** Day (0 = Monday) and hour of the people's clock. */
+  const shown = (now: string, at: string | null) => {
+    const wanted = at === null ? null : parseMomentOfWeek(at);
+    const moved = new Date(Date.parse(now) + aheadFor("UTC", Date.parse(now), wanted));
+    return [(moved.getUTCDay() + 6) % 7, moved.getUTCHours() + moved.getUTCMinutes() / 60];
+  };
+
+  test.each([
+    ["a Wednesday at noon stays", "2026-11-18T12:00:00Z", null, [2, 12]],
+    ["a Wednesday night shows a morning", "2026-11-18T23:00:00Z", null, [3, 10.5]],
+    ["a Saturday at noon shows a Friday", "2026-11-21T12:00:00Z", null, [4, 12]],
+    ["a Sunday evening shows a Monday morning", "2026-11-22T20:00:00Z", null, [0, 10.5]],
+    ["what is asked for", "2026-11-22T20:00:00Z", "Tue 10:30", [1, 10.5]],
+    ["a weekend, when it is asked for", "2026-11-18T12:00:00Z", "sunday 3:00", [6, 3]],
+  ])("%s", (_, now, at, wanted) => {
+    expect(shown(now, at)).toEqual(wanted);
+  });
+
+  test("is the nearest one, at a moment of it that is worth looking at", () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...zones), instants, (zone, now) => {
+        const moved = now + aheadFor(zone, now, null);
+        const { midnights } = weekAt({ zone, ahead: 0 }, moved);
+        const day = midnights.findLastIndex((midnight) => midnight <= moved);
+        expect(day).toBeLessThan(5);
+        expect(Math.abs(moved - now)).toBeLessThanOrEqual(1.5 * DAY);
+      }),
+    );
+  });
+
+  test.each(["Tue", "10:30", "Tue 24:00", "Tue 10:60", "Tuu 10:30", ""])(
+    "%s is no moment of a week",
+    (text) => {
+      expect(parseMomentOfWeek(text)).toBeNull();
+    },
+  );
 });

@@ -39,7 +39,7 @@ describe("the simulated debug log", () => {
     const to = from + 5 * DAY;
     let requests = 0;
     for (const server of LOGGED) {
-      const text = createSimulatedLog(site, 5, server).text(from, to);
+      const text = createSimulatedLog(site, server).text(from, to);
       const { events, counts } = read(text, zone, from);
       expect([counts.malformed, counts.withoutHead, counts.brokenTimes, counts.dateJumps]).toEqual([
         0, 0, 0, 0,
@@ -74,7 +74,7 @@ describe("the simulated debug log", () => {
     if (eda === undefined) throw new Error("no server has a log");
     const from = Date.parse("2026-11-20T00:00:00Z");
     const to = from + 6 * DAY;
-    const log = createSimulatedLog(site, 5, eda);
+    const log = createSimulatedLog(site, eda);
     const whole = log.text(from, to);
     let pieces = "";
     for (let at = from; at < to; at += 7 * HOUR) pieces += log.text(at, Math.min(at + 7 * HOUR, to));

@@ -201,6 +201,19 @@ describe("the last use", () => {
     expect(keys.get(key.id)?.lastUsedAt).toBe(NOW + 50);
   });
 
+  test("does go back to a clock that is right again", () => {
+    const { keys } = make();
+    const { key } = created(keys);
+    const ahead = NOW + 500 * 86_400_000;
+    keys.touch(key.id, ahead);
+    keys.flush();
+    expect(keys.get(key.id)?.lastUsedAt).toBe(ahead);
+    keys.touch(key.id, NOW + 10);
+    expect(keys.get(key.id)?.lastUsedAt).toBe(NOW + 10);
+    keys.flush();
+    expect(keys.get(key.id)?.lastUsedAt).toBe(NOW + 10);
+  });
+
   test("is written when the store is closed", () => {
     const { keys, store } = make();
     const { key } = created(keys);

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { EventInput } from "../../src/domain/events.ts";
+import { type EventInput, NEVER_UNSTORED } from "../../src/domain/events.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { type Change, createLive } from "../../src/store/live.ts";
@@ -37,9 +37,14 @@ function make(servers: readonly MonitoredServer[] = [a.server()], store: Store =
   const log = recordingLog();
   const told: EventInput[] = [];
   const commit = async (work: () => void, events: readonly EventInput[]) => {
-    // The bus tells events whether or not the store could take them.
-    told.push(...events);
-    store.transaction(() => work());
+    // As the bus does it.
+    try {
+      store.transaction(() => work());
+      told.push(...events);
+    } catch (error) {
+      told.push(...events.filter(({ type }) => !NEVER_UNSTORED.has(type)));
+      throw error;
+    }
   };
   const live = createLive({ store, commit, servers, clock, timers, log });
   const changes: Change[] = [];
@@ -179,6 +184,19 @@ describe("a store that fails", () => {
     expect(make([a.server()], open(store.directory)).live.snapshot().servers[0]?.collectedAt).toBe(
       a.NOON + 4,
     );
+  });
+
+  test("that cannot be read when a server is added opens nothing twice", async () => {
+    const { live, store } = make([a.server()]);
+    await live.record(a.outcome(), null);
+    live.setServers([]);
+    live.setServers([a.server()]);
+    store.sqlite.run("ALTER TABLE sessions RENAME TO hidden");
+    await live.record(a.outcome({ finishedAt: a.NOON + 60_000 }), null);
+    expect(live.snapshot().servers[0]).toMatchObject({ state: "ok", collectedAt: a.NOON + 60_000 });
+    store.sqlite.run("ALTER TABLE hidden RENAME TO sessions");
+    await live.record(a.outcome({ finishedAt: a.NOON + 120_000 }), null);
+    expect(store.sqlite.query("SELECT user, ended_at FROM sessions").values()).toEqual([["ann", null]]);
   });
 
   test("at the start is made up for by the first poll", async () => {
@@ -350,6 +368,21 @@ describe("a server that is taken out of the config", () => {
     expect(log.lines.map(({ fields }) => fields)).toContainEqual({ server: "eda", sessions: 2 });
   });
 
+  test("while the store fails has its sessions end when the store works again", async () => {
+    const { live, store, log } = make([EDA, CAD]);
+    await live.record(poll(a.NOON, [seat("ada")]), null);
+    await live.record(poll(a.NOON, [], { serverId: "cad" }), null);
+    store.db.run("PRAGMA query_only = ON");
+    live.setServers([CAD]);
+    await live.record(poll(a.NOON + MINUTE, [], { serverId: "cad" }), null);
+    store.db.run("PRAGMA query_only = OFF");
+    expect(sessionsIn(store)).toMatchObject([{ user: "ada", endedAt: null }]);
+    await live.record(poll(a.NOON + 2 * MINUTE, [], { serverId: "cad" }), null);
+    await live.stop();
+    expect(sessionsIn(store)).toMatchObject([{ user: "ada", endedAt: a.NOON, reason: "unobserved" }]);
+    expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
+  });
+
   test("while a poll is under way leaves nothing open", async () => {
     const { live, store } = make([EDA]);
     const first = live.record(poll(a.NOON, [seat("ada")]), null);
@@ -514,15 +547,31 @@ describe("what a poll has to tell", () => {
     ]);
   });
 
-  test("is told although the store is full", async () => {
+  test("of seats waits while the store is full, and is told of what is stored; status is told at once", async () => {
     const store = open(temporaryDirectory());
     const { live, told, log } = make([a.server()], store);
-    await live.record(poll(0, ["ann"]), null);
+    await live.record(poll(0, ["ann", "bob"]), null);
     store.db.run("PRAGMA query_only = ON");
-    await live.record(poll(1, []), null);
-    await live.record(poll(2, ["cy"]), null);
-    expect(texts(told)).toEqual(["eda unknown up", "checkin ann", "checkout cy"]);
+    await live.record(poll(1, ["bob"]), null);
+    await live.record(poll(2, ["bob", "cy", "dan"]), null);
+    await live.record(a.failedPoll({ finishedAt: a.NOON + 3 * MINUTE }), null);
+    expect(texts(told)).toEqual(["eda unknown up", "eda up down"]);
     expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
     store.db.run("PRAGMA query_only = OFF");
+    told.length = 0;
+    await live.record(poll(4, ["bob", "cy"]), null);
+    expect(texts(told)).toEqual(["eda down up", "checkin ann", "checkout cy"]);
+    const stored = store.sqlite
+      .query(
+        `SELECT user, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS reason
+         FROM sessions ORDER BY user`,
+      )
+      .all();
+    const [start, end] = [a.NOON, a.NOON + 4 * MINUTE];
+    expect(stored).toEqual([
+      { user: "ann", firstSeenAt: start, lastSeenAt: start, endedAt: end, reason: "unobserved" },
+      { user: "bob", firstSeenAt: start, lastSeenAt: start, endedAt: null, reason: null },
+      { user: "cy", firstSeenAt: end, lastSeenAt: end, endedAt: null, reason: null },
+    ]);
   });
 });

@@ -1,5 +1,7 @@
 /** licmond on a machine, as `systemctl`, `journalctl` and `curl` show it. */
+
 import { join } from "node:path";
+import { aheadFor, parseMomentOfWeek } from "../../src/simulator/calendar.ts";
 import type { Machine } from "./machine.ts";
 import { until } from "./machine.ts";
 
@@ -22,8 +24,8 @@ export function serverToml(id: string, tool = simulator("--server", id)): string
   return `[[servers]]\nid = "${id}"\nmanager = "flexnet"\naddress = "27000@lic-${id}"\ntool = ${argv}\n`;
 }
 
-/** As many people as that are there day and night; the sites that have names keep working hours. */
-export const BUSY = simulator("--checkouts", "40", "--features", "4");
+/** A server at which people work whenever the test runs. */
+export const BUSY = simulator(`--ahead=${aheadFor("UTC", Date.now(), parseMomentOfWeek("Wed 11:00"))}`);
 
 export function simulator(...options: string[]): string[] {
   return [BINARY_INSIDE, "simulate", "flexnet", ...options, "--timezone", "UTC"];

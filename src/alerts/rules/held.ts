@@ -15,7 +15,9 @@ export const heldTooLong: PictureRule = ({ features }, { at, settingsOf, watched
     const known = all.filter((subject) => subject.daemon === daemon && subject.feature === name);
     if (state !== "ok" || (heldHours <= 0 && known.length === 0)) continue;
     const holders = longestByHolder(checkouts);
-    for (const [detail, { since, who }] of holders) {
+    // The longest first, and not in the tool's order, which may be that of names: alerts are numbered in this order.
+    const longestFirst = [...holders].sort(([, a], [, b]) => a.since - b.since);
+    for (const [detail, { since, who }] of longestFirst) {
       const hours = Math.floor(((at - since) / HOUR_MS) * 10) / 10;
       const isLong = heldHours > 0 && at - since > heldHours * HOUR_MS;
       if (!isLong && !known.some((subject) => subject.detail === detail)) continue;

@@ -1,3 +1,5 @@
+import { daemonDownMessage } from "../../domain/alerts.ts";
+import { worstOfEach } from "../../domain/server-status.ts";
 import type { PictureRule } from "./rule.ts";
 import { THE_SERVER } from "./rule.ts";
 
@@ -13,7 +15,7 @@ export const serverDown: PictureRule = ({ server, status, error }, _context, see
 };
 
 /** Some members or daemons work, others do not. While the server is down this is not known any better. */
-export const serverDegraded: PictureRule = ({ server, status, members, daemons }, _context, see) => {
+export const serverDegraded: PictureRule = ({ server, status, members, daemons, error }, _context, see) => {
   if (status !== "up" && status !== "degraded") return;
   see(THE_SERVER, status === "degraded" ? 1 : 0, () => {
     const lost = [...members.map(({ host, status }) => ({ name: host, status })), ...daemons]
@@ -21,7 +23,7 @@ export const serverDegraded: PictureRule = ({ server, status, members, daemons }
       .map(({ name }) => name);
     return {
       severity: "warning",
-      message: `${server.id} is degraded${lost.length === 0 ? "" : `: ${lost.join(", ")} down`}`,
+      message: `${server.id} is degraded${lost.length === 0 ? reason(error?.message) : `: ${lost.join(", ")} down`}`,
       value: null,
       threshold: null,
     };
@@ -29,11 +31,11 @@ export const serverDegraded: PictureRule = ({ server, status, members, daemons }
 };
 
 export const daemonDown: PictureRule = ({ server, daemons }, _context, see) => {
-  for (const { name, status, error } of daemons) {
+  for (const { name, status, error } of worstOfEach(daemons)) {
     if (status === "unknown") continue;
     see({ daemon: name, feature: null, detail: null }, status === "down" ? 1 : 0, () => ({
       severity: "critical",
-      message: `The daemon ${name} of ${server.id} is down${reason(error?.message)}`,
+      message: `${daemonDownMessage(server.id, name)}${reason(error?.message)}`,
       value: null,
       threshold: null,
     }));

@@ -1,3 +1,4 @@
+import type { AskedSeats } from "./demand.ts";
 import { type Histogram, timeAtLeast } from "./histogram.ts";
 
 /** How well the seats of one feature were used (record `efficiency` of the contract). */
@@ -13,12 +14,12 @@ export interface SeatShare {
   readonly busyPercent: number;
 }
 
-/** The same demand on another number of seats. Of more seats it says little: what was denied is not in the counts. */
+/** The same demand on another number of seats. Of more seats than there are both are null where demand is not known. */
 export interface WhatIf {
   readonly total: number;
   /** Time in which so many seats would all have been taken. */
-  readonly saturatedSeconds: number;
-  /** Sessions that began when, themselves included, more seats than this were in use; null = unknown. */
+  readonly saturatedSeconds: number | null;
+  /** Sessions, and of more seats requests that found none, that began when with them more than this were asked for. */
   readonly affectedSessions: number | null;
 }
 
@@ -29,28 +30,36 @@ const SHARES = [-0.5, -0.25, -0.2, -0.1, 0.1, 0.2, 0.25];
 
 /**
  * `levels`: for each session that began in the range the seats in use with it, ascending; null when they are unknown.
- * `total` is the number now; null (unlimited or unknown) has no what-if.
+ * `total` is the number now; null (unlimited or unknown) has no what-if. `asked`: null while nobody knows what was
+ * asked beyond the seats.
  */
 export function efficiencyOf(
   histogram: Histogram,
   total: number | null,
   levels: readonly number[] | null,
+  asked: AskedSeats | null,
 ): Efficiency {
   const atLeast = timeAtLeast(histogram);
   const covered = atLeast(0);
   if (covered === 0) return { seats: [], whatIf: [] };
   const busyPercent = (seat: number) => Math.round((atLeast(seat) / covered) * 10_000) / 100;
   const peak = Math.max(...histogram.keys());
+  const askedAtLeast = asked === null ? null : timeAtLeast(asked.histogram);
   return {
     seats: seatsToTell(Math.max(total ?? 0, peak), histogram).map((seat) => ({
       seat,
       busyPercent: busyPercent(seat),
     })),
-    whatIf: totalsToTry(total).map((tried) => ({
-      total: tried,
-      saturatedSeconds: Math.round(atLeast(tried) / 1000),
-      affectedSessions: levels === null ? null : levels.length - countUpTo(levels, tried),
-    })),
+    whatIf: totalsToTry(total).map((tried) => {
+      const beyond = tried > (total ?? 0) ? askedAtLeast : atLeast;
+      const requests = tried > (total ?? 0) ? (asked?.levels ?? null) : [];
+      return {
+        total: tried,
+        saturatedSeconds: beyond === null ? null : Math.round(beyond(tried) / 1000),
+        affectedSessions:
+          levels === null || requests === null ? null : above(levels, tried) + above(requests, tried),
+      };
+    }),
   };
 }
 
@@ -70,8 +79,8 @@ export function totalsToTry(total: number | null): number[] {
   return [...tried].filter((seats) => seats > 0).sort((a, b) => a - b);
 }
 
-/** How many of ascending values are at most `limit`. */
-function countUpTo(rising: readonly number[], limit: number): number {
+/** How many of ascending values are above `limit`. */
+function above(rising: readonly number[], limit: number): number {
   let low = 0;
   let high = rising.length;
   while (low < high) {
@@ -79,5 +88,5 @@ function countUpTo(rising: readonly number[], limit: number): number {
     if ((rising[middle] ?? Infinity) <= limit) low = middle + 1;
     else high = middle;
   }
-  return low;
+  return rising.length - low;
 }

@@ -14,10 +14,15 @@ export interface Figures {
   readonly averageUtilization: number | null;
   readonly uniqueUsers: number | null;
   readonly sessions: number | null;
-  readonly seatHours: number | null;
+  /** Reservations included. */
+  readonly usedSeatHours: number | null;
+  /** What people held: of the sessions. */
+  readonly heldSeatHours: number | null;
   readonly saturatedSeconds: number | null;
   /** Null while denial logging is off. */
   readonly denials: number | null;
+  /** Requests that got a place in the queue, by the log; null where `denials` is. */
+  readonly queuedRequests: number | null;
   /** Share of the range that is covered, 0–1. */
   readonly coverage: number;
 }
@@ -26,7 +31,9 @@ export interface Figures {
 export interface People {
   readonly uniqueUsers: number | null;
   readonly sessions: number | null;
+  readonly heldSeatHours: number | null;
   readonly denials: number | null;
+  readonly queuedRequests: number | null;
 }
 
 const P95 = 0.95;
@@ -48,9 +55,11 @@ export function figuresOf(
     averageUtilization: ratedMs > 0 ? percentOf(sums.utilizationMs / ratedMs) : null,
     uniqueUsers: people.uniqueUsers,
     sessions: people.sessions,
-    seatHours: covered ? seatHours(sums.usedMs) : null,
+    usedSeatHours: covered ? seatHours(sums.usedMs) : null,
+    heldSeatHours: people.heldSeatHours,
     saturatedSeconds: sums.judgedMs > 0 ? Math.round(sums.saturatedMs / 1000) : null,
     denials: people.denials,
+    queuedRequests: people.queuedRequests,
     coverage: shareOf(coveredMs, rangeMs),
   };
 }

@@ -6,19 +6,22 @@ import { emptyColumns, type SessionColumns, type SessionRow } from "./session-co
 import { type Carried, NOBODY_CARRIED, stillRunning, timeAt } from "./usage-carried.ts";
 import { createUserSets } from "./user-sets.ts";
 
-export const USAGE_KEYS = ["user", "host", "feature", "server", "day"] as const;
+export const USAGE_KEYS = ["user", "host", "feature", "daemon", "server", "day"] as const;
 export type UsageKey = (typeof USAGE_KEYS)[number];
 type NameKey = Exclude<UsageKey, "day">;
 
 /** Who used what: one group of sessions (record `usage` of the contract). */
 export interface UsageGroup {
-  /** One value a key, in the order asked for: names, or `YYYY-MM-DD` for a day; null = a host that no tool told. */
-  readonly keys: readonly (string | null)[];
-  readonly seatHours: number;
+  /**
+   * One value a key: names, or `YYYY-MM-DD` for a day; null = a host that no tool printed. A feature has the keys of its
+   * server and its daemon too, for its name alone is none.
+   */
+  readonly keys: Readonly<Partial<Record<UsageKey, string | null>>>;
+  readonly heldSeatHours: number;
   /** Sessions that held seats in the range (in the day, for days). */
   readonly sessions: number;
   /** Most seats held at one moment. Seats given back at a moment are free at it. */
-  readonly peakUsed: number;
+  readonly peakHeld: number;
   readonly uniqueUsers: number;
   /** Epoch ms: when seats were last held, at the latest the end of the range. */
   readonly lastUsedAt: number;
@@ -26,9 +29,11 @@ export interface UsageGroup {
 
 /** What the ids of sessions stand for. Lists grow as ids are given. */
 export interface UsageNames {
-  /** Of each feature id: the ids of its server and of its name. */
+  /** Of each feature id: the ids of its server and of the name of its daemon. */
   readonly serverOf: readonly number[];
-  readonly nameOf: readonly number[];
+  readonly daemonOf: readonly number[];
+  /** Hosts that differ in case are one, shown as the latest session has it. */
+  hostOf(host: number): number;
   text(key: NameKey, id: number): string | null;
   /** Whether sessions of these ids are asked for. */
   wanted(feature: number, user: number, host: number): boolean;
@@ -65,7 +70,7 @@ interface Group {
   lastUsedAt: number;
 }
 
-/** `zone` is that of the days. Hosts that differ in case are one: they have one id. */
+/** `zone` is that of the days. */
 export function createUsage(
   by: readonly UsageKey[],
   names: UsageNames,
@@ -73,11 +78,10 @@ export function createUsage(
   end: number,
   zone: string,
 ): Usage {
-  const [first, second] = by.filter((key) => key !== "day");
+  // Who names the feature has named its server and its daemon.
+  const implied: readonly UsageKey[] = by.includes("feature") ? ["day", "daemon", "server"] : ["day"];
+  const [first, second] = by.filter((key): key is NameKey => !implied.includes(key));
   const days = by.includes("day") ? daysOf(start, end, zone) : [{ name: null, from: start }];
-  // A feature of a server has an id of its own.
-  const byFeatureId =
-    second !== undefined && [first, second].every((key) => key === "feature" || key === "server");
   const pairs = createPairPlaces(countOf(first), countOf(second));
   const groups: Group[] = [];
   const users = by.includes("user") ? null : createUserSets(names.count("user"));
@@ -91,16 +95,16 @@ export function createUsage(
 
   function idOf(key: NameKey, feature: number, user: number, host: number): number {
     if (key === "user") return user;
-    if (key === "host") return host;
-    return (key === "server" ? names.serverOf[feature] : names.nameOf[feature]) ?? 0;
+    if (key === "host") return names.hostOf(host);
+    if (key === "feature") return feature;
+    return (key === "server" ? names.serverOf[feature] : names.daemonOf[feature]) ?? 0;
   }
   /** The group without its day; below 0 when nobody asks for it. */
   function otherOf(feature: number, user: number, host: number): number {
     if (!names.wanted(feature, user, host)) return -1;
     if (first === undefined) return 0;
     const one = idOf(first, feature, user, host);
-    if (second === undefined) return one;
-    return byFeatureId ? feature : pairs.place(one, idOf(second, feature, user, host));
+    return second === undefined ? one : pairs.place(one, idOf(second, feature, user, host));
   }
   function made(other: number, of: number, at: number): Group {
     const group = {
@@ -220,9 +224,9 @@ export function createUsage(
         .toSorted((a, b) => a.firstUsedAt - b.firstUsedAt || b.index - a.index)
         .map((group) => ({
           keys: keysOf(group),
-          seatHours: seatHours(group.seatMs),
+          heldSeatHours: seatHours(group.seatMs),
           sessions: group.sessions,
-          peakUsed: group.peak,
+          peakHeld: group.peak,
           uniqueUsers: users === null ? 1 : users.size(group.index),
           lastUsedAt: group.lastUsedAt,
         }));
@@ -251,17 +255,19 @@ export function createUsage(
     return key === undefined || second === undefined ? 0 : names.count(key);
   }
 
-  function keysOf({ other, day }: Group): (string | null)[] {
-    const values =
-      second === undefined
-        ? [other]
-        : byFeatureId
-          ? [first, second].map((key) => idOf(key ?? "server", other, 0, 0))
-          : pairs.pair(other);
-    let next = 0;
-    return by.map((key) =>
-      key === "day" ? (days[day]?.name ?? null) : names.text(key, values[next++] ?? 0),
-    );
+  function keysOf({ other, day }: Group): UsageGroup["keys"] {
+    const [one, two] = second === undefined ? [other] : pairs.pair(other);
+    const keys: Partial<Record<UsageKey, string | null>> = {};
+    if (by.includes("day")) keys.day = days[day]?.name ?? null;
+    for (const [key, id = 0] of [[first, one] as const, [second, two] as const]) {
+      if (key === undefined) continue;
+      if (key === "feature") {
+        keys.server = names.text("server", names.serverOf[id] ?? 0);
+        keys.daemon = names.text("daemon", names.daemonOf[id] ?? 0);
+      }
+      keys[key] = names.text(key, id);
+    }
+    return keys;
   }
 }
 

@@ -24,6 +24,7 @@ export const REMOTE_WRITE = {
 } as const;
 
 /** What Prometheus itself sends in one request. */
+const DAY_MS = 86_400_000;
 const SAMPLES_A_REQUEST = 2_000;
 const SEND_TIMEOUT_MS = 30_000;
 export const FIRST_PAUSE_MS = 1_000;
@@ -110,7 +111,8 @@ export function createWriter(deps: WriterDeps): Writer {
 
   async function gather(at: number): Promise<void> {
     if (settings === null) return;
-    if (at <= gatheredAt) {
+    // A clock that was ahead by more than a day was wrong: nobody waits for that time to come.
+    if (at <= gatheredAt && gatheredAt - at <= DAY_MS) {
       if (!saidBackwards) log.warn("The clock was set back: metrics are written once it has caught up");
       saidBackwards = true;
       return;

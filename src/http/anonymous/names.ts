@@ -6,6 +6,7 @@ export interface NamesFor {
   wanted<Filter extends People>(filter: Filter): Filter;
   user(name: string): string;
   host(name: string | null): string | null;
+  session(id: number): number;
   /** Of free text about people nothing is left. */
   text(words: string | null): string | null;
 }
@@ -29,6 +30,7 @@ export function namesFor(
       wanted: (filter) => filter,
       user: (name) => name,
       host: (name) => name,
+      session: (id) => id,
       text: (words) => words,
     };
   }
@@ -50,6 +52,7 @@ export function namesFor(
     },
     user: pseudonyms.user,
     host: (name) => (name === null ? null : pseudonyms.host(name)),
+    session: pseudonyms.session,
     text: () => null,
   };
 }

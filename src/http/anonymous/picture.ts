@@ -1,5 +1,5 @@
-import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
-import type { QueueReading, ReservationReading } from "../../domain/reading.ts";
+import type { CheckoutPicture, FeaturePicture, Holder, ServerPicture } from "../../domain/picture.ts";
+import type { DaemonReading, MemberReading, QueueReading, ReservationReading } from "../../domain/reading.ts";
 import type { Pseudonyms } from "./pseudonyms.ts";
 
 /**
@@ -9,6 +9,8 @@ import type { Pseudonyms } from "./pseudonyms.ts";
 export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms): ServerPicture {
   return {
     ...picture,
+    members: picture.members.map(withoutWords),
+    daemons: picture.daemons.map(withoutWords),
     error: picture.error && { ...picture.error, details: null },
     // Lines that no rule knew may name anybody.
     unparsed: [],
@@ -16,27 +18,42 @@ export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms)
   };
 }
 
+/** Stands where a tool wrote a free text, which may name anybody. */
+const TOOL_REPORTS_ERROR = "The tool reports an error";
+const NOT_SHOWN = "not shown";
+
+function withoutWords<Part extends MemberReading | DaemonReading>(part: Part): Part {
+  return part.error === null ? part : { ...part, error: { ...part.error, message: TOOL_REPORTS_ERROR } };
+}
+
 function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): FeaturePicture {
-  if (feature.checkouts.length + feature.reservations.length + feature.queue.length === 0) return feature;
+  const { error, checkouts, reservations, queue, alsoHeldBy = [] } = feature;
+  const people = checkouts.length + reservations.length + queue.length + alsoHeldBy.length;
+  if (error === null && people === 0) return feature;
   // The tool's own order may be that of the real names.
   return {
     ...feature,
-    checkouts: feature.checkouts.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
-    reservations: feature.reservations
+    error: error === null ? null : TOOL_REPORTS_ERROR,
+    checkouts: checkouts.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
+    ...(alsoHeldBy.length > 0 && { alsoHeldBy: alsoHeldBy.map((one) => holder(one, pseudonyms)) }),
+    reservations: reservations
       .map((one) => anonymousReservation(one, pseudonyms))
       .sort((a, b) => compare(a.type, b.type) || compare(a.name, b.name)),
-    queue: feature.queue.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
+    queue: queue.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
   };
 }
 
 function withoutPerson<Row extends CheckoutPicture | QueueReading>(row: Row, pseudonyms: Pseudonyms): Row {
   return {
     ...row,
-    user: pseudonyms.user(row.user),
-    host: row.host === null ? null : pseudonyms.host(row.host),
+    ...holder(row, pseudonyms),
     display: null,
     qualifier: null,
   };
+}
+
+function holder({ user, host }: Holder, pseudonyms: Pseudonyms): Holder {
+  return { user: pseudonyms.user(user), host: host === null ? null : pseudonyms.host(host) };
 }
 
 function anonymousReservation(row: ReservationReading, pseudonyms: Pseudonyms): ReservationReading {
@@ -46,12 +63,13 @@ function anonymousReservation(row: ReservationReading, pseudonyms: Pseudonyms): 
     case "host":
     case "internet":
       return { ...row, name: pseudonyms.host(row.name) };
+    // Whatever it is for may be a person.
     case "display":
-      return { ...row, name: pseudonyms.display(row.name) };
+    case "other":
     case "group":
     case "host_group":
     case "project":
-      return row;
+      return { ...row, name: NOT_SHOWN };
   }
 }
 

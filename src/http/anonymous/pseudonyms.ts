@@ -3,11 +3,14 @@ export interface Pseudonyms {
   user(name: string): string;
   /** Hosts are the same in any case, as everywhere. */
   host(name: string): string;
-  display(name: string): string;
+  /** The number of an imported session holds a hash of its user, by which names could be guessed; others tell nothing. */
+  session(id: number): number;
 }
 
 /** 64 bits: among a million names the odds of two that share one are 1 in 40 million. */
 const HEX_DIGITS = 16;
+/** 52 bits: what a number holds exactly. */
+const NUMBER_DIGITS = 13;
 /** Names kept; a site has far fewer. */
 const MAX_KEPT = 100_000;
 
@@ -17,12 +20,13 @@ const MAX_KEPT = 100_000;
  */
 export function createPseudonyms(secret: Uint8Array): Pseudonyms {
   const kept = new Map<string, string>();
-  const of = (kind: keyof Pseudonyms, name: string): string => {
+  const digestOf = (kind: keyof Pseudonyms, name: string): string =>
+    new Bun.CryptoHasher("sha256", secret).update(`${kind}\0${name}`).digest("hex");
+  const of = (kind: "user" | "host", name: string): string => {
     const what = `${kind}\0${name}`;
     const known = kept.get(what);
     if (known !== undefined) return known;
-    const digest = new Bun.CryptoHasher("sha256", secret).update(what).digest("hex");
-    const made = `${kind}-${digest.slice(0, HEX_DIGITS)}`;
+    const made = `${kind}-${digestOf(kind, name).slice(0, HEX_DIGITS)}`;
     if (kept.size >= MAX_KEPT) kept.clear();
     kept.set(what, made);
     return made;
@@ -30,6 +34,7 @@ export function createPseudonyms(secret: Uint8Array): Pseudonyms {
   return {
     user: (name) => of("user", name),
     host: (name) => of("host", name.toLowerCase()),
-    display: (name) => of("display", name),
+    session: (id) =>
+      id >= 0 ? id : -Number.parseInt(digestOf("session", String(id)).slice(0, NUMBER_DIGITS), 16),
   };
 }

@@ -1,3 +1,4 @@
+import { closestNames } from "../../config/closest-word.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { ServerPicture, Snapshot } from "../../domain/picture.ts";
 import { shown } from "../shown.ts";
@@ -14,5 +15,19 @@ export function namedServers(snapshot: Snapshot, ids: readonly string[] | null):
 export function knownServer(snapshot: Snapshot, id: string): ServerPicture {
   const found = snapshot.servers.find(({ server }) => server.id === id);
   if (found !== undefined) return found;
-  throw new ApiError("NOT_FOUND", `There is no server ${shown(id)}; /api/licenses/servers lists them.`);
+  const closest = closestNames(
+    id,
+    snapshot.servers.map(({ server }) => server.id),
+  );
+  throw new ApiError(
+    "NOT_FOUND",
+    `There is no server ${shown(id)}; /api/licenses/servers lists them.${closestWords(closest)}`,
+  );
+}
+
+/** A sentence, with a blank before it, that names what somebody may have meant; empty when there is nothing to name. */
+export function closestWords(names: readonly string[]): string {
+  if (names.length === 0) return "";
+  const list = names.map(shown).join(", ");
+  return names.length === 1 ? ` The closest name is ${list}.` : ` The closest names are ${list}.`;
 }

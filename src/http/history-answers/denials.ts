@@ -36,10 +36,13 @@ function anonymousPage(read: HistoryRead, asked: DenialQuery, pseudonyms: Pseudo
     ...denial,
     user: denial.user === null ? null : people.user(denial.user),
     host: people.host(denial.host),
+    reason: people.text(denial.reason),
   });
   const { sort, limit, offset } = asked;
   if (sort?.field !== "user" && sort?.field !== "host") {
-    const { rows, total } = denialPage(read, named);
+    // Reasons that nobody may read are all alike.
+    const order = sort?.field === "reason" ? ({ field: "timestamp", descending: false } as const) : sort;
+    const { rows, total } = denialPage(read, { ...named, sort: order });
     return { rows: rows.map(masked), total };
   }
   const { rows, total } = denialPage(read, { ...named, sort: null, limit: null, offset: 0 });

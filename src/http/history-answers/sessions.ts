@@ -30,6 +30,12 @@ export function sessionsAnswer(
 }
 
 function shownTo(people: NamesFor, record: SessionRecord): SessionRecord {
-  const { user, host, display } = record;
-  return { ...record, user: people.user(user), host: people.host(host), display: people.text(display) };
+  const { id, user, host, display } = record;
+  return {
+    ...record,
+    id: people.session(id),
+    user: people.user(user),
+    host: people.host(host),
+    display: people.text(display),
+  };
 }

@@ -24,10 +24,12 @@ export function keyLimit(exchanges: Exchanges, { quotas, clock, limits }: KeyLim
     if (caller === null) return;
     const { burst, requestsPerMinute, dailyQuota, monthlyQuota } = limits();
     const perMinute = caller.requestsPerMinute ?? requestsPerMinute;
+    // A key made for 5 requests a minute must not get 100 of them at once.
+    const capacity = Math.min(burst, caller.requestsPerMinute ?? burst);
     settle(
-      buckets.draw(caller.id, { capacity: burst, perMinute }, clock.now()),
+      buckets.draw(caller.id, { capacity, perMinute }, clock.now()),
       exchange,
-      () => `Too many requests with this key: it has ${perMinute} a minute, ${burst} at once.`,
+      () => `Too many requests with this key: it has ${perMinute} a minute, ${capacity} at once.`,
     );
     const refusal = quotas.take(caller.id, {
       daily: caller.dailyQuota ?? dailyQuota,

@@ -41,9 +41,13 @@ export function serverRecord(picture: ServerPicture): ServerRecord {
     nextPollAt: iso(picture.nextPollAt),
     pollDurationMs: picture.pollDurationMs === null ? null : Math.round(picture.pollDurationMs),
     error: picture.error && { code: picture.error.code, message: picture.error.message },
+    // Of a server that was never read nothing is known: not even that it has no features.
     counts: {
-      features: features.length,
-      checkouts: features.reduce((sum, { checkouts }) => sum + checkouts.length, 0),
+      features: picture.collectedAt === null ? null : features.length,
+      checkouts:
+        picture.collectedAt === null
+          ? null
+          : features.reduce((sum, { checkouts }) => sum + checkouts.length, 0),
       total: sumKnown(features.map(({ total }) => total)),
       // As in the summary: what unlimited features have in use is no part of a total.
       used: sumKnown(features.map(({ used, unlimited }) => (unlimited ? null : used))),

@@ -5,20 +5,19 @@ import { iso } from "../../domain/clock.ts";
 import { DenialRecord } from "../../domain/denials.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { DENIAL_SORTS } from "../../store/denial-queries.ts";
+import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { namedServers } from "../answers/known-servers.ts";
 import { listDoc } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
 import { answerOf } from "../history.ts";
-import { FORMAT, names, STORED_PAGE, sortBy, wholeNames } from "../parameters.ts";
+import { FORMAT, NAMED, names, STORED_PAGE, sortBy } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { checkRange, endTime, startTime } from "../query-time.ts";
 
 const QUERY = queryOf({
-  feature: wholeNames("Exact name of the feature; may be repeated.", "solver"),
-  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  ...NAMED,
   user: names("Exact names of users.", "ada"),
   host: names("Names of client hosts, whatever the case.", "ws01"),
   start: startTime("Denials from this time on, by their first attempt."),
@@ -40,16 +39,17 @@ const Logging = Type.Object({
 
 /** Who was denied what, and whether denials can be seen at all. */
 export function denialRoutes(
-  { denials, history, live }: Pick<HttpDeps, "denials" | "history" | "live">,
+  { denials, history, live, clock }: Pick<HttpDeps, "denials" | "history" | "live" | "clock">,
   exchanges: Exchanges,
 ) {
   return new Elysia({ name: "routes/denials" }).get(
     "/api/licenses/denials",
     async ({ request }) => {
       const exchange = exchanges.of(request);
-      const query = QUERY.parse(exchange.query);
+      const query = QUERY.parse(exchange.query, clock.now());
       checkRange(query.start, query.end);
-      const servers = namedServers(live.snapshot(), query.server);
+      const asker = { request, caller: exchange.caller };
+      const servers = await askedServers(history, asker, live.snapshot(), query);
       const format = chooseFormat(query, request.headers.get("accept"));
       const anonymize = exchange.caller?.anonymize === true;
       const ids = new Set(servers.map(({ server }) => server.id));
@@ -58,9 +58,9 @@ export function denialRoutes(
         .filter(({ server }) => ids.has(server))
         .map((one) => (anonymize ? withoutPaths(one) : one))
         .map(({ since, ...rest }) => ({ ...rest, since: iso(since) }));
-      const { server, feature, user, host, start, end, sort, limit, offset } = query;
-      return answerOf(history, { request, caller: exchange.caller }, "denials", {
-        ...{ servers: server, features: feature, users: user, hosts: host },
+      const { server, daemon, feature, user, host, start, end, sort, limit, offset } = query;
+      return answerOf(history, asker, "denials", {
+        ...{ servers: server, daemons: daemon, features: feature, users: user, hosts: host },
         ...{ start, end, sort, limit, offset, format, logging, anonymize },
       });
     },

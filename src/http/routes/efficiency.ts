@@ -1,23 +1,22 @@
 import { Elysia } from "elysia";
 import { EfficiencyRecord, listBeside, RangeFields } from "../../domain/history-records.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
+import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { namedServers } from "../answers/known-servers.ts";
 import { listDoc } from "../answers/list.ts";
 import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
 import { answerOf, askedNow, rangeOf } from "../history.ts";
-import { FORMAT, names, STORED_PAGE, wholeNames } from "../parameters.ts";
+import { FORMAT, NAMED, STORED_PAGE } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { endTime, startTime } from "../query-time.ts";
 
 const THIRTY_DAYS_MS = 30 * 86_400_000;
 
 const QUERY = queryOf({
-  feature: wholeNames("Exact name of the feature; may be repeated.", "solver"),
-  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  ...NAMED,
   start: startTime("Start of the range. Default: 30 days before the end."),
   end: endTime("End of the range, not in it; a bare date is. Default: now."),
   ...STORED_PAGE,
@@ -34,14 +33,16 @@ export function efficiencyRoutes(
     "/api/licenses/efficiency",
     async ({ request }) => {
       const exchange = exchanges.of(request);
-      const query = QUERY.parse(exchange.query);
-      const format = chooseFormat(query, request.headers.get("accept"));
-      namedServers(snapshotFor(exchange), query.server);
       const asked = askedNow(clock, live.snapshot());
+      const query = QUERY.parse(exchange.query, asked.now);
+      const format = chooseFormat(query, request.headers.get("accept"));
+      const range = rangeOf(query, asked.now, THIRTY_DAYS_MS);
+      const asker = { request, caller: exchange.caller };
+      await askedServers(history, asker, snapshotFor(exchange), query);
       const { limit, offset } = query;
-      return answerOf(history, { request, caller: exchange.caller }, "efficiency", {
-        ...{ ...asked, ...rangeOf(query, asked.now, THIRTY_DAYS_MS), limit, offset, format },
-        filter: { servers: query.server, features: query.feature },
+      return answerOf(history, asker, "efficiency", {
+        ...{ ...asked, ...range, limit, offset, format },
+        filter: { servers: query.server, daemons: query.daemon, features: query.feature },
       });
     },
     documented({
@@ -49,8 +50,13 @@ export function efficiencyRoutes(
       tag: "Licenses",
       summary: "How busy each seat was, and what fewer or more seats would have meant",
       description:
-        "`affectedSessions` are those that began when, themselves included, more seats than `total` were in use. " +
-        "Of more seats little can be said: requests that were denied are in no count.",
+        "With n seats, no more than there are, `saturatedSeconds` is the time in which n or more were in use, and " +
+        "`affectedSessions` are those that began when, themselves included, more than n were. With more seats both go by " +
+        "the seats in use, plus those that the queue asks for, plus those of each denied request from its first to its " +
+        "last attempt (at least 1 s); while somebody waits or is denied that is at least one seat more than there are. " +
+        "`affectedSessions` then counts the denied and queued requests, too, for which, themselves included, n were not " +
+        "enough. Where `demand` is known from nothing, nothing is said of more seats. CSV has a row for each seat and each " +
+        "number of seats that was tried, told apart by `part`; X-Total-Count is that of the features.",
       query: QUERY,
       answers: {
         200: {

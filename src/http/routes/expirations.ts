@@ -5,16 +5,16 @@ import { ExpirationRecord } from "../../domain/records.ts";
 import { type PoolExpiry, poolExpiries } from "../../domain/summary.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { encode } from "../answers/answer.ts";
+import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { send } from "../answers/gzip.ts";
-import { namedServers } from "../answers/known-servers.ts";
 import { type ListKind, listAnswer, listDoc } from "../answers/list.ts";
 import { sortable } from "../answers/order.ts";
 import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
-import { FORMAT, integer, names, STORED_PAGE, sortBy, wholeNames } from "../parameters.ts";
+import { FORMAT, flag, integer, NAMED, STORED_PAGE, sortBy } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
 import { checkRange, endTime, startTime } from "../query-time.ts";
 import { expirationRecord } from "../records/summary-record.ts";
@@ -26,8 +26,7 @@ const EXPIRATIONS: ListKind<ExpirationRecord> = {
 };
 
 const FILTER = {
-  feature: wholeNames("Exact name of the feature; may be repeated.", "solver"),
-  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  ...NAMED,
   start: startTime("Only what expires at this time or later."),
   end: endTime("Only what expires before this time; a bare date takes in its day."),
 };
@@ -36,6 +35,7 @@ const QUERY = queryOf({
   days: integer("Only what expires within so many days; expired ones are told too.", {
     ...{ minimum: 0, maximum: 36_500, absent: null },
   }),
+  permanent: flag("Whether pools that never expire are listed too, at the end. Default: false."),
   sort: sortBy(sortable<ExpirationRecord>(ExpirationRecord)),
   ...STORED_PAGE,
   ...FORMAT,
@@ -45,21 +45,23 @@ type Filter = QueryOf<typeof CALENDAR>;
 
 /** What expires when, as a list and as a calendar. */
 export function expirationRoutes(
-  { clock }: Pick<HttpDeps, "clock">,
+  { clock, history }: Pick<HttpDeps, "clock" | "history">,
   snapshotFor: SnapshotFor,
   exchanges: Exchanges,
 ) {
   return new Elysia({ name: "routes/expirations" })
     .get(
       "/api/licenses/expirations",
-      ({ request }) => {
+      async ({ request }) => {
         const exchange = exchanges.of(request);
-        const query = QUERY.parse(exchange.query);
+        const query = QUERY.parse(exchange.query, clock.now());
+        checkRange(query.start, query.end);
         const format = chooseFormat(query, request.headers.get("accept"));
-        const servers = namedServers(snapshotFor(exchange), query.server);
+        const asker = { request, caller: exchange.caller };
+        const servers = await askedServers(history, asker, snapshotFor(exchange), query);
         const zones = new Map(servers.map(({ server }) => [server.id, server.timezone]));
         const now = clock.now();
-        const rows = matching(servers, query)
+        const rows = matching(servers, query, query.permanent === true)
           .map((found) => expirationRecord(found, zones.get(found.server) ?? "UTC", now))
           .filter((row) => query.days === null || (row.daysLeft !== null && row.daysLeft <= query.days));
         return send(request, listAnswer(EXPIRATIONS, rows, query, format));
@@ -69,7 +71,7 @@ export function expirationRoutes(
         tag: "Licenses",
         summary: "What expires when",
         description:
-          "Every pool that has a date, the soonest first unless told otherwise. Days are counted in the server's zone.",
+          "Every pool that has a date, and with `permanent=true` those that never expire, the soonest first unless told otherwise. Days are counted in the server's zone.",
         query: QUERY,
         answers: { 200: withoutTag(listDoc("expirations", ExpirationRecord, "Expirations")) },
         errors: ["NOT_FOUND"],
@@ -77,10 +79,12 @@ export function expirationRoutes(
     )
     .get(
       "/api/licenses/expirations.ics",
-      ({ request }) => {
+      async ({ request }) => {
         const exchange = exchanges.of(request);
-        const query = CALENDAR.parse(exchange.query);
-        const servers = namedServers(snapshotFor(exchange), query.server);
+        const query = CALENDAR.parse(exchange.query, clock.now());
+        checkRange(query.start, query.end);
+        const asker = { request, caller: exchange.caller };
+        const servers = await askedServers(history, asker, snapshotFor(exchange), query);
         return send(request, {
           body: encode(calendarOf(servers, matching(servers, query))),
           headers: {
@@ -108,11 +112,19 @@ export function expirationRoutes(
     );
 }
 
-function matching(servers: readonly ServerPicture[], { feature, start, end }: Filter): NumberedExpiry[] {
-  checkRange(start, end);
-  return numbered(poolExpiries(servers)).filter(({ feature: name, expiry: { expiresAt } }) => {
-    if (expiresAt === null || (feature !== null && !feature.includes(name))) return false;
-    return (start === null || expiresAt >= start) && (end === null || expiresAt < end);
+function matching(
+  servers: readonly ServerPicture[],
+  { feature, daemon, start, end }: Filter,
+  permanent = false,
+): NumberedExpiry[] {
+  return numbered(poolExpiries(servers, permanent)).filter((found) => {
+    if (feature !== null && !feature.includes(found.feature)) return false;
+    if (daemon !== null && !daemon.includes(found.daemon)) return false;
+    const { expiresAt } = found.expiry;
+    // What never expires does so before no time.
+    return (
+      (start === null || (expiresAt ?? Infinity) >= start) && (end === null || (expiresAt ?? Infinity) < end)
+    );
   });
 }
 

@@ -5,14 +5,15 @@ import { DATA_STATES } from "../../domain/words.ts";
 import { perAudience, type SnapshotFor } from "../anonymous/view.ts";
 import { type Answer, jsonAnswer } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
+import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { createJoiner, perPicture, serialiseRows } from "../answers/fragments.ts";
-import { namedServers } from "../answers/known-servers.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
 import { sortable } from "../answers/order.ts";
+import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchange, Exchanges } from "../exchange.ts";
-import { decimal, FORMAT, LIVE_PAGE, names, sortBy, text, wholeNames, wordList } from "../parameters.ts";
+import { decimal, FORMAT, LIVE_PAGE, NAMED, sortBy, text, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
 import { featureRecord } from "../records/to-records.ts";
 
@@ -23,9 +24,7 @@ const FEATURES: ListKind<FeatureRecord> = {
 };
 
 const QUERY = queryOf({
-  server: names("Ids of servers. An unknown one is 404.", "eda"),
-  daemon: names("Names of daemons.", "acmed"),
-  feature: wholeNames("Exact name; may be repeated.", "solver"),
+  ...NAMED,
   search: text("Part of the name, whatever the case.", "solv"),
   min_utilization: decimal("Least utilization in percent.", { minimum: 0, maximum: 1_000_000 }),
   state: wordList(DATA_STATES, "How far the numbers can be trusted."),
@@ -36,7 +35,12 @@ const QUERY = queryOf({
 type Query = QueryOf<typeof QUERY>;
 
 /** All features of all servers, flat. The plain question is answered from parts kept by server. */
-export function featureRoutes(snapshotFor: SnapshotFor, exchanges: Exchanges, answers: Answers) {
+export function featureRoutes(
+  { history }: Pick<HttpDeps, "history">,
+  snapshotFor: SnapshotFor,
+  exchanges: Exchanges,
+  answers: Answers,
+) {
   const recordsOf = ({ server, features }: ServerPicture) =>
     features.map((one) => featureRecord(server.id, one));
   const fragmentOf = perPicture((picture) => serialiseRows(recordsOf(picture)));
@@ -55,12 +59,12 @@ export function featureRoutes(snapshotFor: SnapshotFor, exchanges: Exchanges, an
 
   return new Elysia({ name: "routes/features" }).get(
     "/api/licenses/features",
-    ({ request }) => {
+    async ({ request }) => {
       const exchange = exchanges.of(request);
       const query = QUERY.parse(exchange.query);
       const format = chooseFormat(query, request.headers.get("accept"));
       const snapshot = snapshotFor(exchange);
-      const servers = namedServers(snapshot, query.server);
+      const servers = await askedServers(history, { request, caller: exchange.caller }, snapshot, query);
       return answers.respond(request, exchange, snapshot, format, () => {
         if (format === "json" && query.server === null && isPlain(query))
           return everything(exchange, servers);

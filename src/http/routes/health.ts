@@ -19,7 +19,7 @@ const Health = Type.Object({
   version: Type.String(),
   uptimeSeconds: Type.Integer({ minimum: 0 }),
   timestamp: Timestamp,
-  checks: Type.Object({ database: Check, collector: Check, disk: Check }),
+  checks: Type.Object({ database: Check, collector: Check, disk: Check, clock: Check }),
 });
 
 /** For load balancers and probes: needs no key, so it names no server. */
@@ -59,7 +59,7 @@ export function healthRoutes({
       return Response.json({
         status: degraded ? "degraded" : "healthy",
         version: build.version,
-        uptimeSeconds: Math.max(0, Math.floor((now - daemon.status().startedAt) / 1000)),
+        uptimeSeconds: daemon.status().uptimeSeconds,
         timestamp: iso(now),
         checks,
       });

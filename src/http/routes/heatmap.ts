@@ -2,23 +2,22 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { HeatCellRecord, RangeFields } from "../../domain/history-records.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
+import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { namedServers } from "../answers/known-servers.ts";
 import { listDoc } from "../answers/list.ts";
 import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
 import { answerOf, rangeOf, timezone } from "../history.ts";
-import { FORMAT, names, wholeNames } from "../parameters.ts";
+import { FORMAT, NAMED } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { endTime, startTime } from "../query-time.ts";
 
 const FOUR_WEEKS_MS = 28 * 86_400_000;
 
 const QUERY = queryOf({
-  feature: wholeNames("Exact name of the feature; may be repeated.", "solver"),
-  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  ...NAMED,
   start: startTime("Start of the range. Default: four weeks before the end."),
   end: endTime("End of the range, not in it; a bare date is. Default: now."),
   timezone: timezone("IANA zone of the weekdays and hours."),
@@ -42,12 +41,15 @@ export function heatmapRoutes(
     "/api/licenses/heatmap",
     async ({ request }) => {
       const exchange = exchanges.of(request);
-      const query = QUERY.parse(exchange.query);
+      const now = clock.now();
+      const query = QUERY.parse(exchange.query, now);
       const format = chooseFormat(query, request.headers.get("accept"));
-      namedServers(snapshotFor(exchange), query.server);
-      return answerOf(history, { request, caller: exchange.caller }, "heatmap", {
-        ...rangeOf(query, clock.now(), FOUR_WEEKS_MS),
-        filter: { servers: query.server, features: query.feature },
+      const range = rangeOf(query, now, FOUR_WEEKS_MS);
+      const asker = { request, caller: exchange.caller };
+      await askedServers(history, asker, snapshotFor(exchange), query);
+      return answerOf(history, asker, "heatmap", {
+        ...range,
+        filter: { servers: query.server, daemons: query.daemon, features: query.feature },
         timezone: query.timezone ?? settings().timezone,
         format,
       });

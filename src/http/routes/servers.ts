@@ -40,7 +40,11 @@ const Raw = Type.Object({
   signal: nullable(Type.String({ description: "Signal that ended the tool" })),
   stdout: nullable(Type.String()),
   stderr: nullable(Type.String()),
-  truncated: nullable(Type.Boolean({ description: "The output was longer than the cap" })),
+  truncated: nullable(
+    Type.Boolean({
+      description: "The output was longer than 16 MiB: licmond ended the tool and kept the first 1 MiB",
+    }),
+  ),
   unparsedLines: Type.Integer({ minimum: 0 }),
   unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
 });

@@ -2,21 +2,20 @@ import { Elysia } from "elysia";
 import { SessionRecord } from "../../domain/history-records.ts";
 import { SESSION_ORDERS, type SessionOrder } from "../../store/statistics/session-list.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
+import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { namedServers } from "../answers/known-servers.ts";
 import { listDoc } from "../answers/list.ts";
 import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
 import { answerOf, askedNow } from "../history.ts";
-import { FORMAT, names, STORED_PAGE, sortBy, wholeNames } from "../parameters.ts";
+import { FORMAT, NAMED, names, STORED_PAGE, sortBy } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { checkRange, endTime, startTime } from "../query-time.ts";
 
 const QUERY = queryOf({
-  feature: wholeNames("Exact name of the feature; may be repeated.", "solver"),
-  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  ...NAMED,
   user: names("Exact names of users.", "ada"),
   host: names("Names of client hosts, whatever the case.", "ws01"),
   start: startTime("Only sessions that held seats after this."),
@@ -36,14 +35,21 @@ export function sessionRoutes(
     "/api/licenses/sessions",
     async ({ request }) => {
       const exchange = exchanges.of(request);
-      const query = QUERY.parse(exchange.query);
+      const query = QUERY.parse(exchange.query, clock.now());
       const { start, end, limit, offset } = query;
       checkRange(start, end);
       const format = chooseFormat(query, request.headers.get("accept"));
-      namedServers(snapshotFor(exchange), query.server);
-      return answerOf(history, { request, caller: exchange.caller }, "sessions", {
+      const asker = { request, caller: exchange.caller };
+      await askedServers(history, asker, snapshotFor(exchange), query);
+      return answerOf(history, asker, "sessions", {
         ...{ ...askedNow(clock, live.snapshot()), start, end, limit, offset, format },
-        filter: { servers: query.server, features: query.feature, users: query.user, hosts: query.host },
+        filter: {
+          servers: query.server,
+          daemons: query.daemon,
+          features: query.feature,
+          users: query.user,
+          hosts: query.host,
+        },
         sort: query.sort ?? { field: "firstSeenAt", descending: true },
         anonymize: exchange.caller?.anonymize === true,
       });

@@ -7,24 +7,23 @@ import { words } from "../../domain/records.ts";
 import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/buckets.ts";
 import { MAX_POINTS, type StatsOrder } from "../../store/statistics/stats.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
+import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { namedServers } from "../answers/known-servers.ts";
 import { listDoc } from "../answers/list.ts";
 import { sortable } from "../answers/order.ts";
 import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
-import { answerOf, rangeOf, timezone } from "../history.ts";
-import { FORMAT, flag, LIVE_PAGE, names, sortBy, wholeNames, word } from "../parameters.ts";
+import { answerOf, askedNow, rangeOf, timezone } from "../history.ts";
+import { FORMAT, flag, LIVE_PAGE, NAMED, sortBy, word } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { endTime, startTime } from "../query-time.ts";
 
 const DAY_MS = 86_400_000;
 
 const QUERY = queryOf({
-  feature: wholeNames("Exact name of the feature; may be repeated.", "solver"),
-  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  ...NAMED,
   start: startTime("Start of the range. Default: 24 hours before the end."),
   end: endTime("End of the range, not in it; a bare date is. Default: now."),
   interval: word(
@@ -40,7 +39,7 @@ const QUERY = queryOf({
 
 /** Figures of features over a range, and how they went. */
 export function statsRoutes(
-  { history, clock, settings }: Pick<HttpDeps, "history" | "clock" | "settings">,
+  { history, clock, settings, live }: Pick<HttpDeps, "history" | "clock" | "settings" | "live">,
   snapshotFor: SnapshotFor,
   exchanges: Exchanges,
 ) {
@@ -48,24 +47,24 @@ export function statsRoutes(
     "/api/licenses/stats",
     async ({ request }) => {
       const exchange = exchanges.of(request);
-      const query = QUERY.parse(exchange.query);
+      const now = askedNow(clock, live.snapshot());
+      const query = QUERY.parse(exchange.query, now.now);
       const format = chooseFormat(query, request.headers.get("accept"));
-      const servers = namedServers(snapshotFor(exchange), query.server);
-      const range = rangeOf(query, clock.now(), DAY_MS);
+      const range = rangeOf(query, now.now, DAY_MS);
       const series = format === "json" && (query.series ?? query.feature !== null);
       const interval = query.interval === "auto" ? null : query.interval;
       if (series)
         checkPoints(bucketCount(interval ?? autoInterval(range.start, range.end), range.start, range.end));
+      const asker = { request, caller: exchange.caller };
+      const servers = await askedServers(history, asker, snapshotFor(exchange), query);
       const { limit, offset, sort } = query;
       const asked = {
-        ...{ ...range, interval, series, sort, limit, offset, format },
-        filter: { servers: query.server, features: query.feature },
-        uncounted: query.feature === null ? [] : uncountedOf(servers, query.feature),
+        ...{ ...now, ...range, interval, series, sort, limit, offset, format },
+        filter: { servers: query.server, daemons: query.daemon, features: query.feature },
+        uncounted: query.feature === null ? [] : uncountedOf(servers, query.feature, query.daemon),
         timezone: query.timezone ?? settings().timezone,
       };
-      return answerOf(history, { request, caller: exchange.caller }, "stats", asked, ({ points }) =>
-        checkPoints(points),
-      );
+      return answerOf(history, asker, "stats", asked, ({ points }) => checkPoints(points));
     },
     documented({
       access: "read",
@@ -89,10 +88,15 @@ export function statsRoutes(
 }
 
 /** Those among the named ones of which the tool prints no count: only their sessions and denials are known. */
-function uncountedOf(servers: readonly ServerPicture[], names: readonly string[]): FeatureId[] {
+function uncountedOf(
+  servers: readonly ServerPicture[],
+  names: readonly string[],
+  daemons: readonly string[] | null,
+): FeatureId[] {
   return servers.flatMap(({ server, features }) =>
     features
-      .filter(({ name, used, unlimited }) => unlimited && used === null && names.includes(name))
+      .filter(({ used, unlimited }) => unlimited && used === null)
+      .filter(({ daemon, name }) => names.includes(name) && (daemons === null || daemons.includes(daemon)))
       .map(({ daemon, name }) => ({ server: server.id, daemon, feature: name })),
   );
 }

@@ -50,13 +50,14 @@ export function statusRoutes({
     "/api/status",
     () => {
       const now = clock.now();
-      const { startedAt, configFile, lastReload, streams, database, eventLoopLagMs } = daemon.status();
+      const { startedAt, uptimeSeconds, configFile, lastReload, streams, database, eventLoopLagMs } =
+        daemon.status();
       const { servers, enabled, runningPolls, lastPollAt, nextPollAt, durationMs } = collector.status();
       return Response.json({
         version: build.version,
         timestamp: iso(now),
         startedAt: iso(startedAt),
-        uptimeSeconds: Math.max(0, Math.floor((now - startedAt) / 1000)),
+        uptimeSeconds,
         configFile,
         lastReload: lastReload && { ...lastReload, at: iso(lastReload.at) },
         keys: keys.count(),

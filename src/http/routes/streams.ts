@@ -3,15 +3,21 @@ import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import { EVENT_SCHEMAS } from "../../domain/events.ts";
 import type { Permission } from "../../domain/keys.ts";
+import { namedServers } from "../answers/known-servers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented, type RouteDoc } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
 import { openStream } from "../streams/open-stream.ts";
 import { createSseStream, SSE_HEADERS } from "../streams/sse.ts";
-import { createStreamFilter, STREAM_QUERIES, type StreamName } from "../streams/stream-filter.ts";
+import {
+  createStreamFilter,
+  STREAM_QUERIES,
+  type StreamName,
+  type Wanted,
+} from "../streams/stream-filter.ts";
 import { createSocketHandlers } from "../streams/websocket.ts";
 
-type Deps = Pick<HttpDeps, "log" | "streams">;
+type Deps = Pick<HttpDeps, "log" | "streams" | "live">;
 
 /** What each stream is, for its documents. */
 const STREAMS: Readonly<Record<StreamName, { access: Permission; summary: string; events: string[] }>> = {
@@ -29,13 +35,14 @@ interface IdleTimes {
 }
 
 /** Server-sent events. `/api/logs/stream` is the older name of `/stream/logs`. */
-export function sseRoutes({ log, streams }: Deps, exchanges: Exchanges) {
+export function sseRoutes({ log, streams, live }: Deps, exchanges: Exchanges) {
   const http = log("http");
 
   const serve = (stream: StreamName, request: Request, server: IdleTimes | null) => {
     const exchange = exchanges.of(request);
-    const query = STREAM_QUERIES[stream].parse(exchange.query);
-    const opening = openStream(streams, http, stream, request, exchange, query.last_event_id);
+    const query: Wanted = STREAM_QUERIES[stream].parse(exchange.query);
+    namedServers(live.snapshot(), query.server ?? null);
+    const opening = openStream(streams, http, stream, request, exchange, query.last_event_id ?? null);
     const filter = createStreamFilter(stream, query, opening.sight);
     // A quiet stream is no dead one: Bun cuts silent connections.
     server?.timeout(request, 0);
@@ -59,19 +66,20 @@ interface Upgrader {
 }
 
 /** WebSockets: the same parameters and the same objects, each log event once. */
-export function socketRoutes({ log, streams }: Deps, exchanges: Exchanges) {
+export function socketRoutes({ log, streams, live }: Deps, exchanges: Exchanges) {
   const http = log("http");
 
   const serve = (stream: StreamName, request: Request, upgrader: Upgrader | null) => {
     const exchange = exchanges.of(request);
-    const query = STREAM_QUERIES[stream].parse(exchange.query);
+    const query: Wanted = STREAM_QUERIES[stream].parse(exchange.query);
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new ApiError(
         "INVALID_FIELD",
         `${exchange.path} is a WebSocket: open it with ws:// and an Upgrade header, or use /stream/${stream}.`,
       );
     }
-    const opening = openStream(streams, http, stream, request, exchange, query.last_event_id);
+    namedServers(live.snapshot(), query.server ?? null);
+    const opening = openStream(streams, http, stream, request, exchange, query.last_event_id ?? null);
     const data = createSocketHandlers({
       ...opening,
       stream,
@@ -79,6 +87,7 @@ export function socketRoutes({ log, streams }: Deps, exchanges: Exchanges) {
       hub: streams.hub,
       oldest: () => streams.history.oldestId(),
       now: () => performance.now(),
+      checkServers: (ids) => void namedServers(live.snapshot(), ids),
     });
     if (
       upgrader?.upgrade(request, {
@@ -96,7 +105,7 @@ export function socketRoutes({ log, streams }: Deps, exchanges: Exchanges) {
       description:
         'Sends one JSON object a message. Takes {"type":"ping"} and {"type":"subscribe", …parameters of the query…}; what it does not understand is answered with {"type":"error"} and the connection stays.',
       answers: { 101: socketAnswer(stream) },
-      errors: ["INVALID_FIELD", "SERVICE_UNAVAILABLE"],
+      errors: ["INVALID_FIELD", ...(docOf(stream).errors ?? [])],
     });
   return new Elysia({ name: "routes/sockets" })
     .get("/ws/logs", ({ request, server }) => serve("logs", request, server), route("logs"))
@@ -118,7 +127,7 @@ function docOf(stream: StreamName): Omit<RouteDoc, "answers"> {
         example: "1769847330123",
       },
     },
-    errors: ["SERVICE_UNAVAILABLE"],
+    errors: stream === "combined" ? ["NOT_FOUND", "SERVICE_UNAVAILABLE"] : ["SERVICE_UNAVAILABLE"],
   };
 }
 

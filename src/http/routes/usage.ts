@@ -4,16 +4,16 @@ import { listBeside, RangeFields, UsageRecord } from "../../domain/history-recor
 import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
 import { USAGE_ORDERS, type UsageOrder } from "../../store/statistics/usage.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
+import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { namedServers } from "../answers/known-servers.ts";
 import { listDoc } from "../answers/list.ts";
 import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
 import { answerOf, askedNow, rangeOf, timezone } from "../history.ts";
-import { FIGURES } from "../history-answers/usage.ts";
-import { FORMAT, names, STORED_PAGE, sortBy, wholeNames, wordList } from "../parameters.ts";
+import { FIGURES, keyColumns } from "../history-answers/usage.ts";
+import { FORMAT, NAMED, names, STORED_PAGE, sortBy, wordList } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { endTime, startTime } from "../query-time.ts";
 
@@ -21,9 +21,11 @@ const THIRTY_DAYS_MS = 30 * 86_400_000;
 const MOST_KEYS = 2;
 
 const QUERY = queryOf({
-  group_by: wordList(USAGE_KEYS, "One or two keys of the groups. Default: user."),
-  feature: wholeNames("Exact name of the feature; may be repeated.", "solver"),
-  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  group_by: wordList(
+    USAGE_KEYS,
+    "One or two keys of the groups; `feature` is server, daemon and name. Default: user.",
+  ),
+  ...NAMED,
   user: names("Exact names of users.", "ada"),
   host: names("Names of client hosts, whatever the case.", "ws01"),
   start: startTime("Start of the range. Default: 30 days before the end."),
@@ -45,17 +47,24 @@ export function usageRoutes(
     "/api/licenses/usage",
     async ({ request }) => {
       const exchange = exchanges.of(request);
-      const query = QUERY.parse(exchange.query);
-      const groupBy = checkedKeys(query.group_by ?? ["user"]);
-      const sort = checkedSort(query.sort ?? { field: "seatHours", descending: true }, groupBy);
-      const format = chooseFormat(query, request.headers.get("accept"));
-      namedServers(snapshotFor(exchange), query.server);
       const asked = askedNow(clock, live.snapshot());
+      const query = QUERY.parse(exchange.query, asked.now);
+      const groupBy = checkedKeys(query.group_by ?? ["user"]);
+      const sort = checkedSort(query.sort ?? { field: "heldSeatHours", descending: true }, groupBy);
+      const format = chooseFormat(query, request.headers.get("accept"));
       const range = rangeOf(query, asked.now, THIRTY_DAYS_MS);
+      const asker = { request, caller: exchange.caller };
+      await askedServers(history, asker, snapshotFor(exchange), query);
       const { limit, offset } = query;
-      return answerOf(history, { request, caller: exchange.caller }, "usage", {
+      return answerOf(history, asker, "usage", {
         ...{ ...asked, ...range, groupBy, sort, limit, offset, format },
-        filter: { servers: query.server, features: query.feature, users: query.user, hosts: query.host },
+        filter: {
+          servers: query.server,
+          daemons: query.daemon,
+          features: query.feature,
+          users: query.user,
+          hosts: query.host,
+        },
         timezone: query.timezone ?? settings().timezone,
         anonymize: exchange.caller?.anonymize === true,
       });
@@ -66,9 +75,8 @@ export function usageRoutes(
       summary: "Who used what: seat-hours, sessions and peaks by group",
       description:
         "Counted over the stored sessions, each for the time in which its seats were held: reserved seats that nobody " +
-        "holds are in the `used` of stats, not in here. A session counts from the first reading that has it (one that was " +
-        "there already when licmond began to look, from when the tool says) to the first one without it, with the seats " +
-        "that it had last. Where the range begins before sessions are kept, `start` says " +
+        "holds are in the `used` of stats, not in here. A session counts from the first reading that has it to the first " +
+        "one without it, with the seats that it had last; of the time before licmond looked an imported log alone tells. Where the range begins before sessions are kept, `start` says " +
         "from when on they were counted. Sorted by seat-hours, the most first, unless told otherwise.",
       query: QUERY,
       answers: {
@@ -92,7 +100,7 @@ function checkedKeys(keys: readonly UsageKey[]): readonly UsageKey[] {
 
 function checkedSort<S extends { readonly field: UsageOrder }>(sort: S, keys: readonly UsageKey[]): S {
   const { field } = sort;
-  if (FIGURES.includes(field) || keys.some((key) => key === field)) return sort;
+  if ([...FIGURES, ...keyColumns(keys)].includes(field)) return sort;
   throw new ApiError(
     "INVALID_QUERY",
     `Query parameter "sort" got "${field}", which the groups have only with group_by=${field}.`,

@@ -5,22 +5,21 @@ import { USER_KINDS } from "../../domain/words.ts";
 import { perAudience, type SnapshotFor } from "../anonymous/view.ts";
 import { type Answer, jsonAnswer } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
+import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { createJoiner } from "../answers/fragments.ts";
-import { namedServers } from "../answers/known-servers.ts";
 import { listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
 import { sortable } from "../answers/order.ts";
+import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchange, Exchanges } from "../exchange.ts";
-import { FORMAT, LIVE_PAGE, names, sortBy, wholeNames, wordList } from "../parameters.ts";
+import { FORMAT, LIVE_PAGE, NAMED, names, sortBy, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
 import { userRecords } from "../records/to-records.ts";
 import { BY_START, createUserRows, USERS } from "./user-rows.ts";
 
 const QUERY = queryOf({
-  feature: wholeNames("Exact name of the feature; may be repeated.", "solver"),
-  server: names("Ids of servers. An unknown one is 404.", "eda"),
-  daemon: names("Names of daemons.", "acmed"),
+  ...NAMED,
   user: names("Exact names of users.", "ada"),
   host: names("Names of client hosts, whatever the case.", "ws01"),
   kind: wordList(USER_KINDS, "Checkouts, reservations, queue entries."),
@@ -31,7 +30,12 @@ const QUERY = queryOf({
 type Query = QueryOf<typeof QUERY>;
 
 /** Who holds seats, for whom seats are kept, and who waits. */
-export function userRoutes(snapshotFor: SnapshotFor, exchanges: Exchanges, answers: Answers) {
+export function userRoutes(
+  { history }: Pick<HttpDeps, "history">,
+  snapshotFor: SnapshotFor,
+  exchanges: Exchanges,
+  answers: Answers,
+) {
   const makers = perAudience(() => ({ rowsOf: createUserRows(), join: createJoiner() }));
 
   function everything(exchange: Exchange, servers: readonly ServerPicture[]): Answer {
@@ -42,12 +46,12 @@ export function userRoutes(snapshotFor: SnapshotFor, exchanges: Exchanges, answe
 
   return new Elysia({ name: "routes/users" }).get(
     "/api/licenses/users",
-    ({ request }) => {
+    async ({ request }) => {
       const exchange = exchanges.of(request);
       const query = QUERY.parse(exchange.query);
       const format = chooseFormat(query, request.headers.get("accept"));
       const snapshot = snapshotFor(exchange);
-      const servers = namedServers(snapshot, query.server);
+      const servers = await askedServers(history, { request, caller: exchange.caller }, snapshot, query);
       return answers.respond(request, exchange, snapshot, format, () => {
         if (format === "json" && isPlain(query)) return everything(exchange, servers);
         const wanted = matcher(query);

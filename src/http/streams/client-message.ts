@@ -32,13 +32,22 @@ export function readClientMessage(text: string | Buffer, stream: StreamName): Cl
   return { type, changes };
 }
 
+/** Parameters that go by two names. */
+const OTHER_NAME: Readonly<Record<string, string>> = {
+  level: "levels",
+  levels: "level",
+  source: "sources",
+  sources: "source",
+};
+
 /** The query after a change: what is named is replaced (null and [] take it out), what is not named stays. */
 export function changedQuery(query: string, changes: ReadonlyMap<string, readonly string[]>): string {
   const changed = new URLSearchParams(query);
-  for (const [name, values] of changes) {
+  for (const name of changes.keys()) {
     changed.delete(name);
-    for (const value of values) changed.append(name, value);
+    changed.delete(OTHER_NAME[name] ?? name);
   }
+  for (const [name, values] of changes) for (const value of values) changed.append(name, value);
   return changed.toString();
 }
 

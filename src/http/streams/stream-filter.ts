@@ -1,16 +1,27 @@
 import { FRAME_NAMES, type FrameName } from "../../domain/events.ts";
 import { LOG_LEVELS, type LogLevel, type LogSource } from "../../domain/words.ts";
 import { ANONYMOUS_FORM } from "../anonymous/event.ts";
-import { integer, names, text, wordList } from "../parameters.ts";
+import { integer, NAMED, names, text, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
-import { BOTH, FIRST, NONE, type Parts, SECOND, type Telling, twinOf } from "./telling.ts";
+import { BOTH, FIRST, NONE, type Parts, SECOND, type Subject, type Telling, twinOf } from "./telling.ts";
 
 export const STREAM_NAMES = ["logs", "metrics", "combined"] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
 
 const LOG_PARAMETERS = {
   level: wordList(LOG_LEVELS, "Levels of log events. All when absent."),
+  levels: wordList(LOG_LEVELS, "The same as `level`; what both name adds up."),
   source: names("Sources of log events, by name. All when absent.", "collector"),
+  sources: names("The same as `source`; what both name adds up.", "collector"),
+};
+const DOMAIN_PARAMETERS = {
+  feature: {
+    ...NAMED.feature,
+    description: "Only checkouts, checkins, denials and alerts of these features.",
+  },
+  daemon: { ...NAMED.daemon, description: "Only domain events of these daemons." },
+  server: { ...NAMED.server, description: "Only domain events of these servers. An unknown one is 404." },
+  user: names("Only checkouts, checkins and denials of these users.", "ada"),
 };
 const METRICS_PARAMETERS = {
   interval: integer("Milliseconds between two metrics events.", {
@@ -34,10 +45,16 @@ const namesOf = (list: readonly FrameName[]) => ({
 export const STREAM_QUERIES = {
   logs: queryOf({ ...LOG_PARAMETERS, ...namesOf(["log", "error_log", "warning_log"]), ...RESUME }),
   metrics: queryOf({ ...METRICS_PARAMETERS, ...namesOf(["metrics"]), ...RESUME }),
-  combined: queryOf({ ...LOG_PARAMETERS, ...METRICS_PARAMETERS, ...namesOf(FRAME_NAMES), ...RESUME }),
+  combined: queryOf({
+    ...LOG_PARAMETERS,
+    ...METRICS_PARAMETERS,
+    ...DOMAIN_PARAMETERS,
+    ...namesOf(FRAME_NAMES),
+    ...RESUME,
+  }),
 } as const;
 
-type Wanted = Partial<QueryOf<(typeof STREAM_QUERIES)["combined"]>>;
+export type Wanted = Partial<QueryOf<(typeof STREAM_QUERIES)["combined"]>>;
 
 /** What one client gets. Equal filters have equal keys, so that what they send is put together once. */
 export interface StreamFilter {
@@ -46,7 +63,7 @@ export interface StreamFilter {
   /** Interval of metrics events; null when the client wants none. */
   readonly intervalMs: number | null;
   /** The parts of an event that the client wants. */
-  partsOf(event: Pick<Telling, "type" | "level" | "source">): Parts;
+  partsOf(event: Pick<Telling, "type" | "level" | "source" | "about">): Parts;
 }
 
 /** What a key may see of the events. */
@@ -62,11 +79,13 @@ export const HIDDEN_FROM_VIEWERS: readonly LogSource[] = ["auth", "audit", "http
 
 export function createStreamFilter(
   stream: StreamName,
-  { level = null, source = null, events = null, include = null, interval = 10_000 }: Wanted,
+  wanted: Wanted,
   { hidden, anonymous }: Sight,
 ): StreamFilter {
-  const levels = level && new Set<LogLevel>(level);
-  const sources = source && new Set<string>(source);
+  const { events = null, include = null, interval = 10_000 } = wanted;
+  const { feature = null, daemon = null, server = null, user = null } = wanted;
+  const levels = union<LogLevel>(wanted.level, wanted.levels);
+  const sources = union<string>(wanted.source, wanted.sources);
   const frames = events && new Set<FrameName>(events);
   const metricsParts = partsIncluded(include);
   const hasMetrics = stream !== "logs" && (frames === null || frames.has("metrics"));
@@ -80,21 +99,34 @@ export function createStreamFilter(
     return own | (twin !== null && (frames === null || frames.has(twin)) ? SECOND : NONE);
   };
 
+  const subjects = Object.entries({ feature, daemon, server, user }).flatMap(([field, names]) =>
+    names === null ? [] : [{ field: field as keyof Subject, names: new Set(names) }],
+  );
+
   return {
     key: JSON.stringify([
-      ...[stream, level, source, events, include],
+      ...[stream, levels && [...levels], sources && [...sources], events, include],
+      ...[feature, daemon, server, user],
       ...[hasMetrics && interval, hidden.length, anonymous],
     ]),
     stream,
     intervalMs: hasMetrics ? interval : null,
-    partsOf({ type, level, source }) {
+    partsOf({ type, level, source, about }) {
       if (anonymous && ANONYMOUS_FORM[type] === "never") return NONE;
       if (type === "log") return logParts(type, level, source);
       if (type === "metrics") return hasMetrics ? metricsParts : NONE;
       if (stream !== "combined" || (frames !== null && !frames.has(type))) return NONE;
-      return anonymous && ANONYMOUS_FORM[type] === "pseudonyms" ? SECOND : FIRST;
+      const part = anonymous && ANONYMOUS_FORM[type] === "pseudonyms" ? SECOND : FIRST;
+      if (subjects.length === 0) return part;
+      // In the form that the client gets: a pseudonym is asked for by itself.
+      const subject = about(part);
+      return subjects.every(({ field, names }) => names.has(subject[field] ?? "")) ? part : NONE;
     },
   };
+}
+
+function union<T>(one: readonly T[] | null = null, other: readonly T[] | null = null): Set<T> | null {
+  return one === null && other === null ? null : new Set([...(one ?? []), ...(other ?? [])]);
 }
 
 function partsIncluded(include: readonly ("system" | "licenses" | "all")[] | null): Parts {

@@ -26,10 +26,20 @@ export interface Telling {
   readonly type: EventType;
   readonly level: LogLevel | null;
   readonly source: LogSource | null;
+  /** Whom and what it is about, in the form of a part. */
+  about(part: Parts): Subject;
   /** Frames of server-sent events. */
   frames(parts: Parts): Uint8Array;
   /** JSON text for WebSockets; log events have one form whatever the parts. */
   text(parts: Parts): string;
+}
+
+/** The fields by which clients choose domain events; an event has some of them. */
+export interface Subject {
+  readonly server?: string | null;
+  readonly daemon?: string | null;
+  readonly feature?: string | null;
+  readonly user?: string | null;
 }
 
 const encoder = new TextEncoder();
@@ -89,6 +99,7 @@ function telling(
   jsonOf: (parts: Parts) => string,
 ): Telling {
   const frames: (Uint8Array | undefined)[] = [];
+  const subjects: (Subject | undefined)[] = [];
   const twin = twinOf(type, level);
   const makeFrames = (parts: Parts): Uint8Array => {
     const json = jsonOf(parts);
@@ -101,6 +112,10 @@ function telling(
     type,
     level,
     source,
+    about: (part) => {
+      subjects[part] ??= JSON.parse(jsonOf(part)) as Subject;
+      return subjects[part];
+    },
     frames: (parts) => {
       frames[parts] ??= makeFrames(parts);
       return frames[parts];
@@ -121,8 +136,8 @@ function logFields({ level, source }: LogEvent) {
 
 /** `include=licenses` leaves out `system`, `cpu` and `memory`; `include=system` leaves out `licenses`. */
 function metricsJson(event: MetricsEvent, parts: Parts): string {
-  const { type, timestamp, cpu, memory, system, licenses } = event;
+  const { type, id, timestamp, cpu, memory, system, licenses } = event;
   return JSON.stringify(
-    parts === FIRST ? { type, timestamp, cpu, memory, system } : { type, timestamp, licenses },
+    parts === FIRST ? { type, id, timestamp, cpu, memory, system } : { type, id, timestamp, licenses },
   );
 }

@@ -10,6 +10,7 @@ import {
   STREAM_QUERIES,
   type StreamFilter,
   type StreamName,
+  type Wanted,
 } from "./stream-filter.ts";
 
 /** More messages than this in one second end a connection. */
@@ -46,6 +47,8 @@ export interface SocketOptions {
   readonly onError: (error: unknown) => void;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
+  /** Throws NOT_FOUND for an id that no server has. */
+  readonly checkServers: (ids: readonly string[] | null) => void;
 }
 
 /** One WebSocket client: the same events as JSON texts, each log event once. */
@@ -62,10 +65,12 @@ export function createSocketHandlers(options: SocketOptions): SocketHandlers {
     const read = readClientMessage(message, stream);
     if (read.type === "ping") return opened.tell({ type: "pong" });
     const changed = changedQuery(query, read.changes);
+    const wanted: Wanted = STREAM_QUERIES[stream].parse(changed);
+    options.checkServers(wanted.server ?? null);
     const filter = filterOf(changed);
     query = changed;
     opened.refilter(filter);
-    const { last_event_id: _, ...effective } = STREAM_QUERIES[stream].parse(changed);
+    const { last_event_id: _, ...effective } = wanted;
     opened.tell({ type: "subscribed", ...effective });
   };
 

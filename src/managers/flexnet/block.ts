@@ -12,6 +12,12 @@ import type { FeatureHeader } from "./header-line.ts";
 /** A feature's block as its lines come in; the table of `-i` is laid over it at the end of the output. */
 export interface Block extends FeatureHeader {
   daemon: string;
+  /** Which license server's part of the output it stands in. */
+  readonly part: number;
+  /** The daemon that the first pool line names; null when there is none. */
+  vendor: string | null;
+  /** The license server that gave the first seat, `host/port`; null when there is none. */
+  server: string | null;
   readonly pools: PoolDraft[];
   readonly checkouts: CheckoutReading[];
   readonly reservations: ReservationReading[];
@@ -22,6 +28,8 @@ export interface Block extends FeatureHeader {
   held: number;
   /** The last line was the pool's own: what describes the pool is still to come. */
   describing: boolean;
+  /** A line of it was not understood. */
+  doubtful: boolean;
 }
 
 export type PoolDraft = {
@@ -35,10 +43,13 @@ export type PoolDraft = {
   doubtful: boolean;
 };
 
-export function openBlock(header: FeatureHeader, daemon: string): Block {
+export function openBlock(header: FeatureHeader, daemon: string, part: number): Block {
   return {
     ...header,
     daemon,
+    part,
+    vendor: null,
+    server: null,
     pools: [],
     checkouts: [],
     reservations: [],
@@ -46,6 +57,7 @@ export function openBlock(header: FeatureHeader, daemon: string): Block {
     loose: 0,
     held: 0,
     describing: false,
+    doubtful: false,
   };
 }
 
@@ -106,7 +118,7 @@ export function closeBlock(block: Block, cut: boolean): FeatureReading {
     reservations: block.reservations,
     queue: block.queue,
     consistency,
-    cut,
+    cut: cut || block.doubtful,
   };
 }
 

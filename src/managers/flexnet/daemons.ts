@@ -47,9 +47,13 @@ function splitOwner(trimmed: string): { owner: string; rest: string } | null {
 
 const RANK: Readonly<Record<PartStatus, number>> = { unknown: 0, down: 1, up: 2 };
 
-/** Lays a daemon's line over what earlier lines said of it: the best status wins. */
-export function addDaemon(daemons: Map<string, DaemonReading>, line: DaemonLine): void {
-  const known = daemons.get(line.name);
+/**
+ * Lays a daemon's line over what earlier lines said of it: the best status wins. In the part of another license server
+ * a daemon of the same name is another one.
+ */
+export function addDaemon(daemons: Map<string, DaemonReading>, line: DaemonLine, part: number): void {
+  const key = `${part} ${line.name}`;
+  const known = daemons.get(key);
   if (known !== undefined && RANK[known.status] >= RANK[line.status]) return;
-  daemons.set(line.name, { ...line, totals: null });
+  daemons.set(key, { ...line, totals: null });
 }

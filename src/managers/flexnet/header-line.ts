@@ -15,6 +15,9 @@ const PREFIX = "Users of ";
 const CANNOT = ": Cannot get users of ";
 const COUNTS =
   /^\(Total of (\d{1,15}) licen[sc]es? issued;\s+Total of (\d{1,15}) licen[sc]es? in use\)[ \t]*$/i;
+const ODD = /^Users of (.+?):(?:[ \t](.*))?$/s;
+const ISSUED = /\bTotal of (\d{1,15}) licen[sc]es? issued\b/i;
+const IN_USE = /\bTotal of (\d{1,15}) licen[sc]es? in use\b/i;
 const UNCOUNTED = /^\(Uncounted\b.*\)[ \t]*$/is;
 const ERROR = /^\((Error: .*)\)[ \t]*$/is;
 
@@ -50,6 +53,23 @@ export function parseHeader(trimmed: string): FeatureHeader | null {
   return colon > PREFIX.length
     ? failed(trimmed.slice(PREFIX.length, colon), trimBlanks(trimmed.slice(colon + 1)))
     : null;
+}
+
+/** A header whose words are not all known: what they tell, else counts of null. Null when it has no name. */
+export function parseOddHeader(trimmed: string): FeatureHeader | null {
+  const [, name, rest = ""] = ODD.exec(trimmed) ?? [];
+  if (name === undefined) return null;
+  const count = (pattern: RegExp) => {
+    const found = pattern.exec(rest);
+    return found === null ? null : Number(found[1]);
+  };
+  return {
+    name,
+    total: count(ISSUED),
+    used: trimBlanks(rest) === "None" ? 0 : count(IN_USE),
+    unlimited: false,
+    error: null,
+  };
 }
 
 /** `NAME:  (…)` with the bracket that begins at the last `mark` and fits the pattern. */

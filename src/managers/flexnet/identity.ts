@@ -7,7 +7,7 @@ export interface Identity {
   host: string | null;
   display: string | null;
   qualifier: string | null;
-  /** Nothing in the line told the host: hosts learnt later may tell better. */
+  /** Neither a display's shape nor a known host told the host: hosts learnt later may tell better. */
   guessed: boolean;
 }
 
@@ -20,13 +20,16 @@ export interface IdentityReader {
 }
 
 const PLAIN = /^[\w.:/ -]*$/;
+/** Signs of an encrypted display that no name of a user, host or product has. */
+const ENCRYPTED = /[!"#%&*+;<>?[\]^`{|}~]/;
 
 /**
  * Users, displays and qualifiers may hold blanks, so the split goes by evidence: one word is a user; two are user
  * and host, unless the second is a terminal or X display; three are user, host and display, which teaches the host.
  * With more, the host is, in this order, the word whose successor equals or extends it (`PC1 PC1:0.0`), a known
- * host, or the word before something shaped like a display; what stands before it is the user, the next word the
- * display, the rest a qualifier. Without evidence: one word each. A rest that is no plain words belongs to the
+ * host (the one right before a display, else the first), or the word before something shaped like a display or
+ * encrypted as one; what stands before it is the user, the next word the display, the rest a qualifier. Where none of
+ * this holds, a known host at the end has no display; else one word each. A rest that is no plain words belongs to the
  * display, unless the display's own shape tells where it ends.
  */
 export function createIdentityReader(hosts: KnownHosts): IdentityReader {
@@ -76,6 +79,13 @@ export function createIdentityReader(hosts: KnownHosts): IdentityReader {
     return word;
   }
 
+  /** The first word from `2` on that is part of an encrypted display; `words` when there is none. */
+  function firstEncrypted(text: string, words: number): number {
+    let word = 2;
+    while (word < words && !ENCRYPTED.test(text.slice(start(word), end(word)))) word++;
+    return Math.min(word, words);
+  }
+
   function splitMany(text: string, from: number, to: number): Identity {
     const words = takeWords(text, from, to);
     const word = (index: number) => text.slice(start(index), end(index));
@@ -85,15 +95,18 @@ export function createIdentityReader(hosts: KnownHosts): IdentityReader {
     const display = firstDisplay(text, words);
     // A display is never part of a user's name, so no host stands behind one.
     const last = Math.min(display, words - 1);
+    const shown = display < words ? display : firstEncrypted(text, words);
     let host = 1;
     while (host < last && !extendsWord(text, start(host), end(host), start(host + 1), end(host + 1))) host++;
     const extended = host < last;
-    if (!extended) host = 1;
+    if (!extended) host = shown < words && shown > 1 && hosts.has(word(shown - 1)) ? shown - 1 : 1;
     while (!extended && host < last && !hosts.has(word(host))) host++;
 
     const known = host < last;
     if (!known && display === 1) return fill(word(0), null, word(1), rest(2));
-    if (!known) host = display < words ? display - 1 : 1;
+    if (!known && shown === words && hosts.has(word(last)))
+      return fill(text.slice(from, end(last - 1)), word(last), null, null);
+    if (!known) host = shown < words ? shown - 1 : 1;
     const user = text.slice(from, end(host - 1));
     const qualifier = rest(host + 2);
     // Encrypted displays hold blanks and any sign; products, versions and process ids are plain words.

@@ -3,9 +3,6 @@ import type { Block, PoolDraft } from "./block.ts";
 import { openBlock, setKind } from "./block.ts";
 import type { TableRow } from "./table-row.ts";
 
-/** No output repeats a block more often; the bound keeps the join linear whatever is fed to it. */
-const MAX_REPEATS = 16;
-
 /**
  * Lays the rows of `lmstat -i`, which come from the license file, over the blocks of `-a`, which come from the
  * server. A row gives its count (and an expiry that `-a` left out) to the one pool of its feature, daemon, version
@@ -21,23 +18,32 @@ export function joinTable(blocks: readonly Block[], rows: readonly TableRow[]): 
     const own =
       first.daemon === "" ? rowsOfName.get(first.name) : rowsOf.get(identity(first.daemon, first.name));
     if (own === undefined) continue;
-    const alike = same.every((block) => block.total === first.total && block.used === first.used);
-    if (alike && same.length <= MAX_REPEATS) {
-      // One block, or the same one printed again.
-      for (const block of same) joinRows(block, own);
-    } else {
-      joinDiffering(same, own);
-    }
+    if (same.length === 1) joinRows(first, own);
+    else joinSeveral(same, own);
   }
 }
 
-/** Rows of one identity that stands in several blocks: to the block of their count, or of their pool. */
-function joinDiffering(blocks: readonly Block[], rows: readonly TableRow[]): void {
+/**
+ * Rows of one identity that stands in several blocks: to the block of their pool, or of their count. Equal rows belong
+ * to the license files of several servers and go to their blocks in turn.
+ */
+function joinSeveral(blocks: readonly Block[], rows: readonly TableRow[]): void {
+  const pools = blocks.flatMap((block) => block.pools.map((pool) => ({ pool, block })));
+  const byPool = group(
+    pools.filter(({ pool }) => isKnown(pool.expiry)),
+    ({ pool }) => exactKey(pool),
+  );
   const byTotal = group(blocks, (block) => block.total ?? -1);
+  const times = new Map<string, number>();
   const taken = new Map<Block, TableRow[]>();
   for (const row of rows) {
-    const fitting = byTotal.get(row.count ?? -1);
-    const owner = (fitting?.length === 1 ? fitting[0] : undefined) ?? blocks[0];
+    const rowKey = key(spelling(row.version), row.expiry);
+    const same = `${row.count} ${rowKey}`;
+    const turn = times.get(same) ?? 0;
+    times.set(same, turn + 1);
+    const fitting =
+      byPool.get(rowKey)?.map(({ block }) => block) ?? byTotal.get(row.count ?? -1) ?? blocks.slice(0, 1);
+    const owner = fitting[turn % fitting.length];
     if (owner === undefined) continue;
     const own = taken.get(owner);
     if (own === undefined) taken.set(owner, [row]);
@@ -131,7 +137,7 @@ export function blocksOfTable(rows: readonly TableRow[], wanted: (vendor: string
     const unlimited = same.some((row) => row.count === null);
     const total = unlimited ? null : same.reduce((sum, row) => sum + (row.count ?? 0), 0);
     const header = { name: first.feature, total, used: null, unlimited, error: null };
-    const block = openBlock(header, first.vendor);
+    const block = openBlock(header, first.vendor, 0);
     for (const row of same) block.pools.push(tablePool(row, spelling(row.version), false));
     blocks.push(block);
   }

@@ -54,12 +54,18 @@ export function parseSpec(trimmed: string): NamedMember[] | null {
   return members;
 }
 
-/** Collects the members of an output: every spelling of a host is one member, its best status wins. */
+/**
+ * Collects the members of an output. In one license server's part every spelling of a host is one member, whose best
+ * status wins; a host with another port, or in the part of another license server, is another member.
+ */
 export interface Members {
-  /** A server's part of the output begins: the members that were asked for, of which lines of their own follow. */
-  asked(spec: readonly NamedMember[]): void;
+  /**
+   * A license server's part of the output begins: the members that were asked for, of which lines of their own follow.
+   * Returns the part's number, which is the same where the same members are asked for again.
+   */
+  asked(spec: readonly NamedMember[]): number;
   status(line: MemberStatus): void;
-  /** Nobody answered: members of which nothing is known are down. */
+  /** Nobody answered in this part: its members of which nothing is known are down. */
   unanswered(error: ToolError): void;
   list(): MemberReading[];
 }
@@ -72,17 +78,48 @@ const RANK: Readonly<Record<PartStatus, number>> = { unknown: 0, down: 1, up: 2 
 const MAX_STRANGERS = 16;
 
 export function createMembers(): Members {
+  /** What stands before the first spec is a part of its own. */
+  const parts = [createPart()];
+  const numbers = new Map<string, number>();
+  let current = 0;
+
+  return {
+    asked(spec) {
+      const key = spec.map(addressOf).join(",");
+      current = numbers.get(key) ?? parts.length;
+      // Nothing tells that two that name nobody are the same.
+      if (key !== "") numbers.set(key, current);
+      if (current === parts.length) parts.push(createPart(spec));
+      return current;
+    },
+    status: (line) => parts[current]?.status(line),
+    unanswered: (error) => parts[current]?.unanswered(error),
+    list() {
+      // A triad and one of its hosts may stand in two license files.
+      const byAddress = new Map<string, MemberReading>();
+      for (const member of parts.flatMap((part) => part.list())) {
+        const known = byAddress.get(addressOf(member));
+        if (known === undefined || RANK[member.status] > RANK[known.status])
+          byAddress.set(addressOf(member), member);
+      }
+      return [...byAddress.values()];
+    },
+  };
+}
+
+/** The members of one license server's part of the output. */
+function createPart(spec: readonly NamedMember[] = []): Omit<Members, "asked"> {
   const members: Draft[] = [];
-  const byHost = new Map<string, Draft>();
+  /** The members of one host, each with a port of its own: seldom more than one. */
+  const byHost = new Map<string, Draft[]>();
   const byLabel = new Map<string, Draft[]>();
-  /** Of the part that is being read: members new by its spec, and those new by a line of their own. */
-  let named: Draft[] = [];
-  let strangers: Draft[] = [];
+  const strangers: Draft[] = [];
 
   function find(host: string): Draft | undefined {
     const key = host.toLowerCase();
     const exact = byHost.get(key);
-    if (exact !== undefined) return exact;
+    // The lines of one host stand in the order of its ports.
+    if (exact !== undefined) return exact.find(isSilent) ?? exact[0];
     // Short and long names of one host are mixed (`lic1` and `lic1.example.com`), two long names differ.
     const label = firstLabel(key);
     const others = label === null ? undefined : byLabel.get(label);
@@ -93,68 +130,58 @@ export function createMembers(): Members {
 
   function learn(member: Draft): void {
     const key = member.host.toLowerCase();
-    byHost.set(key, member);
+    const others = byHost.get(key) ?? [];
+    if (others.length < MAX_STRANGERS) byHost.set(key, [...others, member]);
     const label = firstLabel(key);
     if (label !== null) byLabel.set(label, [...(byLabel.get(label) ?? []).slice(0, 1), member]);
   }
 
-  function forget(member: Draft): void {
-    const key = member.host.toLowerCase();
-    // It came a few lines ago.
-    members.splice(members.lastIndexOf(member), 1);
-    byHost.delete(key);
-    const label = firstLabel(key);
-    const others = label === null ? undefined : byLabel.get(label);
-    if (label !== null && others !== undefined)
-      byLabel.set(
-        label,
-        others.filter((other) => other !== member),
-      );
-  }
-
-  function findOrAdd(host: string, fresh: Draft[]): Draft {
-    const found = find(host);
-    if (found !== undefined) return found;
-    const member: Draft = { host, port: null, status: "unknown", master: false, version: null, error: null };
+  function add(host: string, port: number | null): Draft {
+    const member: Draft = { host, port, status: "unknown", master: false, version: null, error: null };
     members.push(member);
-    fresh.push(member);
     learn(member);
     return member;
   }
+
+  function findOrAdd(host: string): Draft {
+    const found = find(host);
+    if (found !== undefined) return found;
+    const stranger = add(host, null);
+    strangers.push(stranger);
+    return stranger;
+  }
+
+  const asked = new Set<string>();
+  for (const member of spec) {
+    if (!asked.has(addressOf(member))) add(member.host, member.port);
+    asked.add(addressOf(member));
+  }
+  /** Members by the spec. */
+  const named = members.slice();
 
   /**
    * Who is asked by an alias or an address answers by a name of its own. As many silent names as strangers are the
    * same hosts, in their order; fewer names than strangers, and all of them silent, only lead to these.
    */
-  function introduce(): void {
-    const silent = named.filter(({ status, error }) => status === "unknown" && error === null);
-    const [first] = silent;
-    const few = strangers.length <= MAX_STRANGERS;
-    const leads = silent.length === named.length && silent.length < strangers.length;
-    if (few && silent.length === strangers.length) {
+  function introduced(): readonly Draft[] {
+    if (strangers.length === 0 || strangers.length > MAX_STRANGERS) return members;
+    const silent = named.filter(isSilent);
+    if (silent.length === strangers.length) {
       for (const [index, member] of silent.entries()) {
-        const stranger = strangers[index];
-        if (stranger === undefined) continue;
-        forget(stranger);
-        Object.assign(member, { ...stranger, port: stranger.port ?? member.port });
-        learn(member);
+        Object.assign(member, { ...strangers[index], port: member.port });
       }
-    } else if (few && leads && first !== undefined) {
-      const samePort = silent.every(({ port }) => port === first.port);
-      for (const stranger of strangers) stranger.port ??= samePort ? first.port : null;
-      silent.forEach(forget);
+      return named;
     }
-    named = [];
-    strangers = [];
+    const [first] = silent;
+    if (first === undefined || silent.length < named.length || silent.length > strangers.length)
+      return members;
+    const port = silent.every((member) => member.port === first.port) ? first.port : null;
+    return strangers.map((stranger) => ({ ...stranger, port }));
   }
 
   return {
-    asked(spec) {
-      introduce();
-      for (const { host, port } of spec) findOrAdd(host, named).port ??= port;
-    },
     status(line) {
-      const member = findOrAdd(line.host, strangers);
+      const member = findOrAdd(line.host);
       member.master ||= line.master;
       if (RANK[line.status] < RANK[member.status]) return;
       const better = RANK[line.status] > RANK[member.status];
@@ -163,17 +190,24 @@ export function createMembers(): Members {
       member.error = better ? line.error : (member.error ?? line.error);
     },
     unanswered(error) {
-      for (const member of members) {
-        if (member.status !== "unknown" || member.error !== null) continue;
+      for (const member of members.filter(isSilent)) {
         member.status = "down";
         member.error = error;
       }
     },
     list() {
-      introduce();
-      return members.map((member) => ({ ...member }));
+      return introduced().map((member) => ({ ...member }));
     },
   };
+}
+
+function addressOf({ host, port }: NamedMember): string {
+  return `${port}@${host.toLowerCase()}`;
+}
+
+/** No line has told anything of it. */
+function isSilent({ status, error }: Draft): boolean {
+  return status === "unknown" && error === null;
 }
 
 /** The host's first label; null for addresses, whose parts are no names. */

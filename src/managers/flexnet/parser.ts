@@ -6,13 +6,14 @@ import {
   type UnparsedLine,
 } from "../../domain/reading.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
-import { type Block, closeBlock, openBlock } from "./block.ts";
-import { createBlockReader } from "./block-reader.ts";
+import { type Block, closeBlock, consistencyOf, openBlock } from "./block.ts";
+import { createBlockReader, type LineOutcome } from "./block-reader.ts";
 import { addDaemon, parseDaemon, parseOwnedError } from "./daemons.ts";
-import { parseHeader, startsHeader } from "./header-line.ts";
+import { type FeatureHeader, parseHeader, parseOddHeader, startsHeader } from "./header-line.ts";
 import { blocksOfTable, joinTable } from "./join-table.ts";
 import { createMembers, parseMemberStatus, parseSpec } from "./members.ts";
 import { isPreamble, isSeparator } from "./noise.ts";
+import { dropRepeated } from "./repeated.ts";
 import { endOfText, skipBlanks } from "./scan.ts";
 import { createStartTimes, parseReportTime } from "./start-time.ts";
 import { parseTableHeader, parseTableRow, type TableOrder, type TableRow } from "./table-row.ts";
@@ -51,10 +52,14 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   let lineNumber = 0;
   let section: Section = "head";
   let daemon = "";
+  /** Which license server's part of the output it is. */
+  let part = 0;
   let block: Block | null = null;
   let tableOrder: TableOrder = "vendor-expires";
   /** The last line looks like the begun part of one that a block has. */
   let endsBroken = false;
+  /** A line outside any block was not understood. */
+  let stray = false;
   /** One line is held back: whether it is the last, and cut, shows only then. */
   let waiting: string | null = null;
 
@@ -62,9 +67,29 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     lineNumber++;
     const from = skipBlanks(text, 0);
     if (from === text.length) return;
-    const known = (block !== null && held.read(block, text, from, cut)) || outside(text, from, cut);
-    endsBroken = !known && isBroken(text, from);
-    if (!known) leave(text);
+    const outcome = readLine(text, from, cut);
+    endsBroken = outcome === "unknown" ? isBroken(text, from) : outcome === "kept" && isShort(block);
+    if (outcome === "known") return;
+    leave(text);
+    if (outcome === "kept") return;
+    if (block === null) stray = true;
+    else block.doubtful = true;
+  }
+
+  function readLine(text: string, from: number, cut: boolean): LineOutcome {
+    const read = block === null ? "unknown" : held.read(block, text, from, cut);
+    const outcome = read === "unknown" ? outside(text, from, cut) : read;
+    // What an odd line says in its known part is worth more than nothing, unless it goes on unseen.
+    if (outcome !== "unknown" || cut) return outcome;
+    const odd = startsHeader(text.slice(from)) ? parseOddHeader(text.slice(from)) : null;
+    if (odd !== null) open(odd);
+    const kept = odd === null ? block !== null && held.keep(block, text, from) : odd.used !== null;
+    return kept ? "kept" : "unknown";
+  }
+
+  /** Whether lines of the block are missing. */
+  function isShort(last: Block | null): boolean {
+    return last !== null && consistencyOf(last) === "short";
   }
 
   /** An unknown line of which lmstat may have printed more: a header, or what stands inside a block. */
@@ -73,26 +98,30 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   }
 
   /** Lines of the head, of members and daemons, headers of blocks, and the table. */
-  function outside(text: string, from: number, cut: boolean): boolean {
+  function outside(text: string, from: number, cut: boolean): LineOutcome {
     const trimmed = text.slice(from, endOfText(text, from, text.length));
     if (section === "table" && !cut) {
       const row = parseTableRow(trimmed, tableOrder, zone);
       if (row !== null) {
         rows.push(row);
-        return row.understood;
+        return row.understood ? "known" : "kept";
       }
     }
     const known = inOutput(trimmed);
     if (known) recognised = true;
-    return known || isSeparator(text, trimmed);
+    return known || isSeparator(text, trimmed) ? "known" : "unknown";
+  }
+
+  function open(header: FeatureHeader): void {
+    block = openBlock(header, daemon, part);
+    blocks.push(block);
+    if (section === "table") section = "daemons";
   }
 
   function inOutput(trimmed: string): boolean {
     const header = parseHeader(trimmed);
     if (header !== null) {
-      block = openBlock(header, daemon);
-      blocks.push(block);
-      if (section === "table") section = "daemons";
+      open(header);
       return true;
     }
     if (startsHeader(trimmed)) {
@@ -117,7 +146,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     const spec = parseSpec(trimmed);
     if (spec !== null) {
       restart("members");
-      members.asked(spec);
+      part = members.asked(spec);
       return true;
     }
     const version = TOOL_VERSION.exec(trimmed);
@@ -160,7 +189,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     const vendor = parseDaemon(trimmed);
     if (vendor === null) return false;
     asked = true;
-    addDaemon(daemons, vendor);
+    addDaemon(daemons, vendor, part);
     daemon = vendor.name;
     block = null;
     section = "daemons";
@@ -195,7 +224,8 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     if (rows.length === 0) return [];
     if (!asked && blocks.length === 0) return blocksOfTable(rows, () => true);
     const listed = new Set(blocks.map((known) => known.daemon));
-    return blocksOfTable(rows, (vendor) => daemons.get(vendor)?.status === "up" && !listed.has(vendor));
+    const up = new Set([...daemons.values()].flatMap(({ name, status }) => (status === "up" ? [name] : [])));
+    return blocksOfTable(rows, (vendor) => up.has(vendor) && !listed.has(vendor));
   }
 
   return {
@@ -207,10 +237,11 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
       if (waiting !== null) line(waiting, !end.endsWithNewline);
       waiting = null;
       held.lookAgain();
-      const open = block;
-      const cut = !end.endsWithNewline || end.truncated || endsBroken || open?.describing === true;
+      const last = block;
+      const cut = !end.endsWithNewline || end.truncated || endsBroken || last?.describing === true;
       const added = fromTable();
-      joinTable(blocks, rows);
+      const listed = dropRepeated(blocks);
+      joinTable(listed, rows);
       return {
         manager: "flexnet",
         reportTime,
@@ -218,13 +249,14 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
         members: members.list(),
         daemons: [...daemons.values()],
         features: [
-          ...blocks.map((known) => closeBlock(known, cut && known === open)),
+          ...listed.map((known) => closeBlock(known, cut && known === last)),
           ...added.map((known) => ({ ...closeBlock(known, false), fromFile: true as const })),
         ],
         errors,
         unparsedLines,
         unparsed,
         cut,
+        ...(stray && { stray }),
         recognised,
       };
     },

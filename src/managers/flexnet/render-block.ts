@@ -67,7 +67,8 @@ function heldOf(feature: FeatureReading, pool: number | null, context: BlockCont
 }
 
 function reservation({ count, type, name }: ReservationReading, { server }: BlockContext): string {
-  return `\t${count} RESERVATION${count === 1 ? "" : "s"} for ${type.toUpperCase()} ${name} (${server})`;
+  const owner = type === "other" ? name : `${type.toUpperCase()} ${name}`;
+  return `\t${count} RESERVATION${count === 1 ? "" : "s"} for ${owner} (${server})`;
 }
 
 function checkout(held: CheckoutReading, context: BlockContext): string {

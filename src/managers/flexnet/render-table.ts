@@ -16,8 +16,7 @@ export function renderTable(features: readonly FeatureReading[]): string[] {
     "",
     row("Feature", "Version", "#licenses", "Vendor", "Expires"),
     row("_______", "_________", "_________", "______", "________"),
-    // A block that is printed twice has one line in the license file.
-    ...new Set(rows),
+    ...rows,
   ];
 }
 

@@ -1,16 +1,21 @@
 import { RESERVATION_TYPES, type ReservationReading, type ReservationType } from "../../domain/reading.ts";
 import { isDigit } from "./scan.ts";
 
-const RESERVATION = /^(\d{1,9}) RESERVATIONs? for ([A-Z_]+) (.+)$/is;
+const RESERVATION = /^(\d{1,9}) RESERVATIONs? for (.+)$/is;
+const OWNER = /^([A-Z_]+) (.+)$/is;
 
-/** `N RESERVATION[s] for (USER|HOST|HOST_GROUP|…) NAME… (srv/port)`; null when the line is none. */
+/**
+ * `N RESERVATION[s] for (USER|HOST|HOST_GROUP|…) NAME… (srv/port)`; null when the line is none. A word in the type's
+ * place that is no known type stays in the name of a reservation of type `other`.
+ */
 export function parseReservation(trimmed: string, pool: number | null): ReservationReading | null {
   const found = isDigit(trimmed.charCodeAt(0)) ? RESERVATION.exec(trimmed) : null;
-  if (found === null) return null;
-  const count = Number(found[1]);
-  const type = reservationType(found[2] ?? "");
-  if (type === null || count < 1) return null;
-  return { type, name: withoutServer(found[3] ?? ""), count, pool };
+  const count = Number(found?.[1] ?? 0);
+  if (found === null || count < 1) return null;
+  const owner = withoutServer(found[2] ?? "");
+  const [, word = "", name = ""] = OWNER.exec(owner) ?? [];
+  const type = reservationType(word);
+  return type === null ? { type: "other", name: owner, count, pool } : { type, name, count, pool };
 }
 
 function reservationType(word: string): ReservationType | null {

@@ -15,9 +15,11 @@ import type { StartTimes } from "./start-time.ts";
  */
 export interface SeatReader {
   /** A checkout whose first word begins at `start`, under the pool with this index; null when the line is none. */
-  checkout(text: string, start: number, pool: number | null): CheckoutReading | null;
+  checkout(text: string, start: number, pool: number | null, end?: LineEnd): CheckoutReading | null;
   /** A queue entry, likewise. */
-  queued(text: string, start: number, pool: number | null): QueueReading | null;
+  queued(text: string, start: number, pool: number | null, end?: LineEnd): QueueReading | null;
+  /** Of the line read last: the license server that gave the seat, `host/port` as printed. */
+  server(): string;
   /** Of the line read last: the place of an identity that was split without evidence, else null. */
   guessedAt(): { readonly from: number; readonly to: number } | null;
   /** Splits an identity again, with the hosts known by now. */
@@ -26,7 +28,10 @@ export interface SeatReader {
 
 const START_MARK = "), start ";
 const QUEUE_MARK = ") queued for ";
-const QUEUED = /(\d{1,9}) licen[sc]es?[ \t]*$/iy;
+const QUEUED = { known: /(\d{1,9}) licen[sc]es?[ \t]*$/iy, any: /(\d{1,9}) licen[sc]es?\b/iy };
+
+/** `any`: what stands behind the bracket of the server need not be wholly known. */
+export type LineEnd = "known" | "any";
 
 const OPEN = 0x28;
 const CLOSE = 0x29;
@@ -38,6 +43,9 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
   let version: string | null = null;
   let lastVersion = "";
   let handle: string | null = null;
+  let line = "";
+  let serverFrom = 0;
+  let serverTo = 0;
   let from = 0;
   let to = 0;
 
@@ -49,6 +57,9 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
     if (slash === -1 || slash > close) return false;
     const blank = text.lastIndexOf(" ", close);
     handle = blank > open && blank + 1 < close ? text.slice(blank + 1, close) : null;
+    line = text;
+    serverFrom = open + 1;
+    serverTo = blank > open ? blank : close;
 
     from = start;
     to = endOfText(text, from, open);
@@ -73,11 +84,13 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
   }
 
   return {
-    checkout(text, start, pool) {
+    checkout(text, start, pool, end = "known") {
       const close = text.lastIndexOf(START_MARK);
       if (close === -1) return null;
-      const startedAt = times.read(text, close + START_MARK.length);
-      if (startedAt === undefined || !tail.read(text, times.end) || !holder(text, start, close)) return null;
+      const time = close + START_MARK.length;
+      const startedAt = times.read(text, time);
+      const known = tail.read(text, startedAt === undefined ? time : times.end) && startedAt !== undefined;
+      if ((!known && end === "known") || !holder(text, start, close)) return null;
       const { count, pid, lingerSeconds } = tail;
       return {
         user: identity.user,
@@ -88,21 +101,22 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
         count: count ?? 1,
         handle,
         pid,
-        startedAt,
+        startedAt: startedAt ?? null,
         lingerSeconds,
         borrowed: lingerSeconds !== null && lingerSeconds > 0,
         pool,
       };
     },
-    queued(text, start, pool) {
+    queued(text, start, pool, end = "known") {
       const mark = text.lastIndexOf(QUEUE_MARK);
       if (mark === -1) return null;
-      const found = execAt(QUEUED, text, mark + QUEUE_MARK.length);
+      const found = execAt(QUEUED[end], text, mark + QUEUE_MARK.length);
       const count = found === null ? 0 : Number(found[1]);
       if (count < 1 || !holder(text, start, mark)) return null;
       const { user, host, display, qualifier } = identity;
       return { user, host, display, qualifier, version, count, handle, pool };
     },
+    server: () => line.slice(serverFrom, serverTo),
     guessedAt: () => (identity.guessed ? { from, to } : null),
     identity: (text, first, last) => identities.read(text, first, last),
   };

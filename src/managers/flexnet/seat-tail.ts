@@ -1,13 +1,16 @@
 import { execAt, skipBlanks } from "./scan.ts";
 
-/** What stands behind the start time of a checkout; filled anew by every successful read. */
+/** What stands behind the start time of a checkout; filled anew by every read. */
 export interface SeatTail {
   /** Null when the line prints none, which means one. */
   count: number | null;
   /** `(linger: LEFT)` or `(linger: LEFT / TOTAL)`: the seconds left; 0 is capable of lingering, not lingering. */
   lingerSeconds: number | null;
   pid: number | null;
-  /** `[, N licenses][ (linger: …)][, PID: P]` in any order, each once, to the end of the line. */
+  /**
+   * `[, N licenses][ (linger: …)][, PID: P]` in any order, each once, to the end of the line. False when something
+   * else stands there too: what is known of the rest is read all the same.
+   */
   read(text: string, from: number): boolean;
 }
 
@@ -16,6 +19,7 @@ const LICENSE = " license";
 const PID = "PID: ";
 
 const SPACE = 0x20;
+const OPEN = 0x28;
 const COMMA = 0x2c;
 const LETTER_P = 0x50;
 const LETTER_S = 0x73;
@@ -71,12 +75,22 @@ export function createSeatTail(): SeatTail {
       self.count = null;
       self.lingerSeconds = null;
       self.pid = null;
+      let known = true;
       for (let at = skipBlanks(text, from); at < text.length; at = skipBlanks(text, end)) {
         const listed = text.charCodeAt(at) === COMMA && text.charCodeAt(at + 1) === SPACE;
-        if (!(listed && numbered(text, at + 2)) && !lingering(text, at)) return false;
+        if ((listed && numbered(text, at + 2)) || lingering(text, at)) continue;
+        known = false;
+        end = nextPart(text, at + 1);
       }
-      return true;
+      return known;
     },
   };
   return self;
+}
+
+/** Index of the next sign that a known part may begin with. */
+function nextPart(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && text.charCodeAt(at) !== COMMA && text.charCodeAt(at) !== OPEN) at++;
+  return at;
 }

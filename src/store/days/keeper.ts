@@ -61,8 +61,8 @@ export function createDayKeeper({ store, history, clock, timers, log }: DayKeepe
     ),
   };
   const addName = sqlite.query<null, [number, string]>("INSERT INTO session_names (id, name) VALUES (?, ?)");
-  const addFeature = sqlite.query<null, [number, string, string]>(
-    "INSERT INTO session_features (id, server_id, name) VALUES (?, ?, ?)",
+  const addFeature = sqlite.query<null, [number, string, string, string]>(
+    "INSERT INTO session_features (id, server_id, daemon, name) VALUES (?, ?, ?, ?)",
   );
   let timer: unknown = null;
   let stopped = true;
@@ -105,7 +105,7 @@ export function createDayKeeper({ store, history, clock, timers, log }: DayKeepe
     store.transaction(() => {
       if (finish[kind].run(data, day).changes === 0) return;
       for (const { id, name } of names) addName.run(id, name);
-      for (const { id, server, name } of features) addFeature.run(id, server, name);
+      for (const { id, server, daemon, name } of features) addFeature.run(id, server, daemon, name);
     });
   }
 

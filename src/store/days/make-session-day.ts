@@ -23,14 +23,19 @@ export function makeSessionDay(read: Pick<HistoryRead, "all" | "checkpoint">, da
       `SELECT ${HELD_COLUMNS} FROM sessions WHERE ended_at >= ? AND ended_at < ? ORDER BY ended_at DESC`,
       ...[from, from + HOUR_MS],
     );
-    for (const { server, feature, user, host, count, beganAt, lastSeenAt, endedAt, endReason } of rows) {
+    for (const row of rows) {
+      const { server, daemon, feature, user, host, count, firstSeenAt, lastSeenAt, endedAt, endReason } = row;
       if (endedAt === null) continue;
       const checkin = endReason === "checkin";
       const session = {
-        ...{ feature: names.featureId(server, feature), user: names.nameId(user), host: names.hostId(host) },
-        ...{ count, beganAt, endedAt },
+        feature: names.featureId(server, daemon, feature),
+        user: names.nameId(user),
+        host: names.hostId(host),
+        count,
+        firstSeenAt,
+        endedAt,
       };
-      if (checkin && beganAt < endedAt) certain.push(session);
+      if (checkin && firstSeenAt < endedAt) certain.push(session);
       else uncertain.push({ ...session, lastSeenAt, checkin });
     }
   }

@@ -8,9 +8,9 @@ import { DAY_MS } from "../history/spans.ts";
  * Names are small ids.
  */
 
-/** When it held its seats is told by its own times: it ended by a checkin, after it began. */
+/** When it held its seats is told by its own times: it ended by a checkin, after it was first seen. */
 export interface CertainSession extends SessionIds {
-  readonly beganAt: number;
+  readonly firstSeenAt: number;
   readonly endedAt: number;
 }
 
@@ -47,20 +47,20 @@ export function packSessionDay(
     ids(session);
   }
   const begins = new Float64Array(certain.length);
-  certain.forEach(({ beganAt }, place) => {
-    begins[place] = beganAt;
+  certain.forEach(({ firstSeenAt }, place) => {
+    begins[place] = firstSeenAt;
   });
   const order = Uint32Array.from(certain.keys()).sort((a, b) => (begins[b] ?? 0) - (begins[a] ?? 0) || a - b);
   at = dayAt + DAY_MS;
   for (const place of order) {
-    const began = begins[place] ?? 0;
-    writer.number(at - began);
+    const firstSeen = begins[place] ?? 0;
+    writer.number(at - firstSeen);
     writer.number(place);
-    at = began;
+    at = firstSeen;
   }
-  for (const { beganAt, endedAt, lastSeenAt, checkin, ...session } of uncertain) {
+  for (const { firstSeenAt, endedAt, lastSeenAt, checkin, ...session } of uncertain) {
     writer.number(dayAt + DAY_MS - endedAt);
-    writer.signed(endedAt - beganAt);
+    writer.signed(endedAt - firstSeenAt);
     writer.signed(endedAt - lastSeenAt);
     writer.byte(checkin ? 1 : 0);
     ids(session);
@@ -142,9 +142,9 @@ function readColumns(
 
 function uncertainOf(read: ByteReader, dayAt: number): UncertainSession {
   const endedAt = dayAt + DAY_MS - read.number();
-  const beganAt = endedAt - read.signed();
+  const firstSeenAt = endedAt - read.signed();
   const lastSeenAt = endedAt - read.signed();
   const checkin = read.byte() === 1;
   const [feature, user, host, count] = [read.number(), read.number(), read.number(), read.number()];
-  return { beganAt, endedAt, lastSeenAt, checkin, feature, user, host, count };
+  return { firstSeenAt, endedAt, lastSeenAt, checkin, feature, user, host, count };
 }

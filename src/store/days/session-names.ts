@@ -6,21 +6,22 @@ export interface NewName {
   readonly name: string;
 }
 
-/** A server's feature with its small id, for `session_features`. */
+/** A feature with its small id, for `session_features`. */
 export interface NewFeature extends NewName {
   readonly server: string;
+  readonly daemon: string;
 }
 
 /**
- * Small ids of names in sessions: those that are stored, and ones behind them for what comes beside. Hosts are in lower
- * case; 0 = none was told.
+ * Small ids of names in sessions: those that are stored, and ones behind them for what comes beside. Hosts are as the
+ * tool printed them; 0 = the tool printed none.
  */
 export interface SessionNames {
   readonly names: readonly (string | undefined)[];
   readonly features: readonly (Omit<NewFeature, "id"> | undefined)[];
   nameId(name: string): number;
   hostId(host: string | null): number;
-  featureId(server: string, name: string): number;
+  featureId(server: string, daemon: string, name: string): number;
   /** Those that are not stored. */
   fresh(): { readonly names: readonly NewName[]; readonly features: readonly NewFeature[] };
 }
@@ -35,13 +36,16 @@ export function loadSessionNames(read: Pick<HistoryRead, "all">): SessionNames {
     names[id] = name;
     ids.set(name, id);
   }
-  function noteFeature({ id, server, name }: NewFeature): void {
-    features[id] = { server, name };
-    const ofServer = featureIds.get(server) ?? new Map<string, number>();
-    featureIds.set(server, ofServer.set(name, id));
+  function noteFeature({ id, server, daemon, name }: NewFeature): void {
+    features[id] = { server, daemon, name };
+    const key = `${server}\0${daemon}`;
+    const ofDaemon = featureIds.get(key) ?? new Map<string, number>();
+    featureIds.set(key, ofDaemon.set(name, id));
   }
   for (const row of read.all<NewName>("SELECT id, name FROM session_names")) note(row);
-  for (const row of read.all<NewFeature>("SELECT id, server_id AS server, name FROM session_features"))
+  for (const row of read.all<NewFeature>(
+    "SELECT id, server_id AS server, daemon, name FROM session_features",
+  ))
     noteFeature(row);
   const [firstName, firstFeature] = [Math.max(1, names.length), Math.max(1, features.length)];
 
@@ -54,12 +58,12 @@ export function loadSessionNames(read: Pick<HistoryRead, "all">): SessionNames {
   }
   return {
     ...{ names, features, nameId },
-    hostId: (host) => (host === null ? 0 : nameId(host.toLowerCase())),
-    featureId(server, name) {
-      const known = featureIds.get(server)?.get(name);
+    hostId: (host) => (host === null ? 0 : nameId(host)),
+    featureId(server, daemon, name) {
+      const known = featureIds.get(`${server}\0${daemon}`)?.get(name);
       if (known !== undefined) return known;
       const id = Math.max(1, features.length);
-      noteFeature({ id, server, name });
+      noteFeature({ id, server, daemon, name });
       return id;
     },
     fresh: () => ({

@@ -79,6 +79,7 @@ export const sessionNames = sqliteTable("session_names", {
 export const sessionFeatures = sqliteTable("session_features", {
   id: integer().primaryKey(),
   serverId: text("server_id").notNull(),
+  daemon: text().notNull(),
   name: text().notNull(),
 });
 

@@ -3,15 +3,20 @@ import type { FeatureFilter } from "../history/read.ts";
 /** Which sessions; null = any. Several names are alternatives. Hosts are the same in any case. */
 export interface SessionFilter {
   readonly servers: readonly string[] | null;
+  readonly daemons: readonly string[] | null;
   readonly features: readonly string[] | null;
   readonly users: readonly string[] | null;
   readonly hosts: readonly string[] | null;
 }
 
-export type Named = Pick<SessionFilter, "servers" | "features">;
+export type Named = Pick<SessionFilter, "servers" | "daemons" | "features">;
 
-export function featureFilter({ servers, features }: Named): FeatureFilter {
-  return { ...(servers !== null && { servers }), ...(features !== null && { features }) };
+export function featureFilter({ servers, daemons, features }: Named): FeatureFilter {
+  return {
+    ...(servers !== null && { servers }),
+    ...(daemons !== null && { daemons }),
+    ...(features !== null && { features }),
+  };
 }
 
 /** A condition of SQL with what is bound in it. */
@@ -34,9 +39,10 @@ function oneOf(column: string, names: readonly string[] | null): Condition | nul
   return { sql: `${column} IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(names)] };
 }
 
-export function sessionCondition({ servers, features, users, hosts }: SessionFilter): Condition {
+export function sessionCondition({ servers, daemons, features, users, hosts }: SessionFilter): Condition {
   return allOf([
     oneOf("server_id", servers),
+    oneOf("daemon", daemons),
     oneOf("feature", features),
     oneOf("user", users),
     oneOf("lower(host)", hosts?.map((host) => host.toLowerCase()) ?? null),

@@ -63,8 +63,8 @@ export function heatmapQuery(read: HistoryRead, query: HeatmapQuery): HeatmapRes
   return { ...range, features: features.length, cells: heatmap.cells() };
 }
 
-function isEverything({ servers, features }: Named): boolean {
-  return servers === null && features === null;
+function isEverything({ servers, daemons, features }: Named): boolean {
+  return servers === null && daemons === null && features === null;
 }
 
 /** The days of the range that were made ready, by their numbers. */

@@ -15,9 +15,11 @@ export interface Asked {
 const DEFAULT_INTERVAL_MS = 60_000;
 
 export interface Holdings {
+  /** Interval of the polls of a server, ms. */
+  intervalOf(server: string): number;
   /** When a session held its seats. */
   holdingOf(
-    session: Pick<HeldSession, "server" | "beganAt" | "lastSeenAt" | "endedAt" | "endReason">,
+    session: Pick<HeldSession, "server" | "firstSeenAt" | "lastSeenAt" | "endedAt" | "endReason">,
   ): Holding;
   /** From when people count how long it lasts, epoch ms. */
   shownBegin(session: Pick<Session, "server" | "startedAt" | "beganAt" | "firstSeenAt">): number;
@@ -36,6 +38,7 @@ export function holdings(read: Pick<HistoryRead, "all">, { now, intervals }: Ask
   const lastReading = (server: string) => lastReadings.get(server) ?? null;
   const intervalOf = (server: string) => intervals[server] ?? DEFAULT_INTERVAL_MS;
   return {
+    intervalOf,
     lastReading,
     shownBegin: (session) => shownBegin(session, intervalOf(session.server)),
     holdingOf: (session) => holdingOf(session, lastReading(session.server), now, intervalOf(session.server)),

@@ -5,6 +5,8 @@ import { autoInterval, bucketEdges, type Interval } from "../../domain/stats/buc
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
 import type { HistoryRead, KnownFeature } from "../history/read.ts";
 import { featureFilter, type Named } from "./filters.ts";
+import { heldHours } from "./held-hours.ts";
+import type { Asked } from "./open-sessions.ts";
 import { sessionCounter } from "./people.ts";
 import { historyBegins, type Range, type ResolvedRange, resolveRange, rollupsOver } from "./range.ts";
 import { pointsFor } from "./series.ts";
@@ -15,7 +17,7 @@ export const MAX_POINTS = 100_000;
 
 export type StatsOrder = keyof FeatureId | keyof Figures;
 
-export interface StatsQuery extends Range {
+export interface StatsQuery extends Range, Asked {
   readonly filter: Named;
   /** Features to tell of even when no count of theirs was ever read, as of uncounted ones. Default: none. */
   readonly uncounted?: readonly FeatureId[];
@@ -59,22 +61,28 @@ export function statsQuery(read: HistoryRead, query: StatsQuery): StatsResult {
     .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
   const sessionsOf = sessionCounter(read, range);
   const kept = start >= read.sessionsFrom();
+  const heldOf = kept ? heldHours(read, filter, range, query) : () => 0;
   const begin = historyBegins(read, range);
+  const queuedRequests = queuedRequestsOf(read, range);
   const figures = found.map(({ feature: id, known, rollup }) => {
     read.checkpoint();
     const { server, daemon, feature } = id;
     const looked = coveredMs(rollup) > 0;
     const sessions = kept ? sessionsOf(id) : 0;
+    // Logs tell of sessions where nobody looked, but not that there were none.
+    const told = kept && (looked || sessions > 0);
     // Of the time before the first poll imported logs tell; of what has no counts there are no rollups.
     const until = known === null ? end : begin;
     const earlier = kept && start < until ? read.denials(id, start, until) : null;
-    const told = figuresOf(sumsOfRollup(rollup), histogramOfRollup(rollup), end - start, {
+    const denials = earlier === null ? rollup.denials : earlier + (rollup.denials ?? 0);
+    const row = figuresOf(sumsOfRollup(rollup), histogramOfRollup(rollup), end - start, {
       uniqueUsers: looked ? rollup.users.length : null,
-      // Logs tell of sessions where nobody looked, but not that there were none.
-      sessions: kept && (looked || sessions > 0) ? sessions : null,
-      denials: earlier === null ? rollup.denials : earlier + (rollup.denials ?? 0),
+      sessions: told ? sessions : null,
+      heldSeatHours: told ? heldOf(id) : null,
+      denials,
+      queuedRequests: kept && denials !== null ? queuedRequests(id) : null,
     });
-    return { known, server, daemon, feature, ...told };
+    return { known, server, daemon, feature, ...row };
   });
   const sorted = query.sort === null ? figures : sortedBy(figures, query.sort);
   const page = sorted.slice(offset, limit === null ? undefined : offset + limit);
@@ -94,9 +102,23 @@ export function statsQuery(read: HistoryRead, query: StatsQuery): StatsResult {
   }
 }
 
+function keyOf({ server, daemon, feature }: FeatureId): string {
+  return JSON.stringify([server, daemon, feature]);
+}
+
+/** Denials are kept as long as sessions. */
+function queuedRequestsOf(read: HistoryRead, { start, end }: Range): (feature: FeatureId) => number {
+  const rows = read.all<FeatureId & { requests: number }>(
+    `SELECT server_id AS server, daemon, feature, count(*) AS requests FROM denials INDEXED BY denials_by_time
+     WHERE at >= ? AND at < ? AND outcome = 'queued' GROUP BY server_id, daemon, feature`,
+    ...[start, end],
+  );
+  const counts = new Map(rows.map((row) => [keyOf(row), row.requests]));
+  return (feature) => counts.get(keyOf(feature)) ?? 0;
+}
+
 /** What is counted stands first, as it came. */
 function withUncounted(counted: readonly KnownFeature[], others: readonly FeatureId[]) {
-  const keyOf = ({ server, daemon, feature }: FeatureId) => JSON.stringify([server, daemon, feature]);
   const keys = new Set(others.length === 0 ? [] : counted.map(keyOf));
   return [
     ...counted.map((feature) => ({ feature, known: feature })),

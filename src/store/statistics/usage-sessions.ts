@@ -46,9 +46,9 @@ export function handIn(
     else known.push(row);
   }
   const putRow = (session: HeldSession) => {
-    const { server, feature, user, host, count } = session;
+    const { server, daemon, feature, user, host, count } = session;
     const ids = {
-      feature: names.featureId(server, feature),
+      feature: names.featureId(server, daemon, feature),
       user: names.nameId(user),
       host: names.hostId(host),
     };
@@ -56,9 +56,9 @@ export function handIn(
   };
   const putUncertain = (session: UncertainSession) => {
     if (session.endedAt <= start) return;
-    const { beganAt, lastSeenAt, endedAt, checkin } = session;
+    const { firstSeenAt, lastSeenAt, endedAt, checkin } = session;
     const server = names.features[session.feature]?.server ?? "";
-    put(session, { server, beganAt, lastSeenAt, endedAt, endReason: checkin ? "checkin" : "unobserved" });
+    put(session, { server, firstSeenAt, lastSeenAt, endedAt, endReason: checkin ? "checkin" : "unobserved" });
   };
 
   // What ended at the very begin of the day belongs to it.

@@ -18,11 +18,13 @@ export interface UsageQuery extends Range, Asked {
   readonly offset: number;
 }
 
-const USAGE_ORDERS_BY_KEY = ["server", "feature", "day"] as const satisfies readonly UsageKey[];
+const USAGE_ORDERS_BY_KEY = ["server", "daemon", "feature", "day"] as const satisfies readonly UsageKey[];
+/** Equal groups stand in the order of these: of people by what is shown of them. */
+const TIES = [...USAGE_ORDERS_BY_KEY, "user", "host"] as const;
 export const USAGE_ORDERS = [
-  "seatHours",
+  "heldSeatHours",
   "sessions",
-  "peakUsed",
+  "peakHeld",
   "uniqueUsers",
   "lastUsedAt",
   ...USAGE_ORDERS_BY_KEY,
@@ -36,26 +38,40 @@ export interface UsageResult extends Range {
   readonly total: number;
 }
 
-/** Who used what, sorted and cut. The order says nothing of people's names: equal groups stand as they began. */
-export function usageQuery(read: HistoryRead, query: UsageQuery): UsageResult {
+/**
+ * Who used what, sorted and cut. `shown` is a name as the caller may see it: groups carry it and equal ones stand by it,
+ * so that the order says nothing of what is not shown.
+ */
+export function usageQuery(
+  read: HistoryRead,
+  query: UsageQuery,
+  shown: (key: UsageKey, name: string | null) => string | null = (_, name) => name,
+): UsageResult {
   const { filter, groupBy, end, timezone, limit, offset } = query;
   const start = Math.min(Math.max(query.start, read.sessionsFrom()), end);
   const names = loadSessionNames(read);
   const usage = createUsage(groupBy, usageNames(names, filter), start, end, timezone);
   handIn(read, names, holdings(read, query), { start, end }, usage);
-  const plain = USAGE_ORDERS_BY_KEY.flatMap((key) => (groupBy.includes(key) ? [key] : []));
-  const groups = usage.groups().map((group) => ({
-    ...group,
-    ...{ feature: keyOf(group, "feature"), server: keyOf(group, "server"), day: keyOf(group, "day") },
-  }));
+  const groups = usage.groups().map((group) => {
+    const keys: UsageGroup["keys"] = Object.fromEntries(
+      Object.entries(group.keys).map(([key, name]) => [key, shown(key as UsageKey, name)]),
+    );
+    return {
+      ...group,
+      keys,
+      server: keys.server ?? null,
+      daemon: keys.daemon ?? null,
+      feature: keys.feature ?? null,
+      day: keys.day ?? null,
+      user: keys.user ?? null,
+      host: keys.host ?? null,
+    };
+  });
   // Sorts are stable: the last one decides.
-  const byKeys = plain
-    .toReversed()
-    .reduce((rows, field) => sortedBy(rows, { field, descending: false }), groups);
+  const byKeys = TIES.toReversed().reduce(
+    (rows, field) => sortedBy(rows, { field, descending: false }),
+    groups,
+  );
   const sorted = sortedBy(byKeys, query.sort);
   return { start, end, rows: sorted.slice(offset, offset + limit), total: sorted.length };
-
-  function keyOf({ keys }: UsageGroup, key: UsageKey): string | null {
-    return keys[groupBy.indexOf(key)] ?? null;
-  }
 }

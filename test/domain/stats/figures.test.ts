@@ -12,7 +12,13 @@ import { type Poll, randomPolls, seconds, seriesOf } from "./histories.ts";
 const START = Date.UTC(2026, 0, 1);
 const LENGTH = 6 * 3600;
 const END = START + LENGTH * 1000;
-const NOBODY = { uniqueUsers: null, sessions: null, denials: null };
+const NOBODY = {
+  uniqueUsers: null,
+  sessions: null,
+  heldSeatHours: null,
+  denials: null,
+  queuedRequests: null,
+};
 
 /** Plain loops over every second. */
 function plainly(polls: readonly Poll[]): Figures {
@@ -34,7 +40,7 @@ function plainly(polls: readonly Poll[]): Figures {
     peakUtilization: ratios.length > 0 ? percent(Math.max(...ratios)) : null,
     averageUtilization: ratios.length > 0 ? percent(sum(ratios) / ratios.length) : null,
     ...NOBODY,
-    seatHours: some ? round(sum(used) / 3600, 10_000) : null,
+    usedSeatHours: some ? round(sum(used) / 3600, 10_000) : null,
     saturatedSeconds:
       judged > 0 ? rated.filter((poll) => (poll.used ?? 0) >= (poll.total ?? 1)).length : null,
     coverage: round(known.length / LENGTH, 1_000_000),
@@ -112,7 +118,7 @@ describe("figures of a range", () => {
     [
       "an unknown total says nothing of seats left",
       [{ at: 0, used: 7, total: null, unlimited: false }],
-      { saturatedSeconds: null, averageUtilization: null, seatHours: 42 },
+      { saturatedSeconds: null, averageUtilization: null, usedSeatHours: 42 },
     ],
     [
       "no seats issued are not all taken",
@@ -125,7 +131,7 @@ describe("figures of a range", () => {
         { at: 0, used: 3, total: 4, unlimited: false },
         { at: LENGTH / 4, used: null, total: null, unlimited: false },
       ],
-      { averageUsed: 3, coverage: 0.25, seatHours: 4.5, total: 4 },
+      { averageUsed: 3, coverage: 0.25, usedSeatHours: 4.5, total: 4 },
     ],
   ])("%s", (_, polls, wanted) => {
     expect(bySteps(seriesOf(polls, START, END))).toMatchObject(wanted);

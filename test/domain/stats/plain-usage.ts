@@ -12,7 +12,7 @@ export interface PlainUsage {
 }
 
 interface Group {
-  readonly keys: readonly (string | null)[];
+  readonly keys: UsageGroup["keys"];
   seatMs: number;
   sessions: number;
   lastUsedAt: number;
@@ -31,12 +31,19 @@ export function createPlainUsage(
   const days = by.includes("day") ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
 
   function groupOf(session: HeldSession, day: string | null): Group {
-    const keys = by.map((key) => {
-      if (key === "day") return day;
-      // Hosts differ in case only between lines of one client.
-      return key === "host" ? (session.host?.toLowerCase() ?? null) : session[key];
-    });
-    const id = JSON.stringify(keys);
+    const { server, daemon, feature } = session;
+    const keys = Object.assign(
+      {},
+      ...by.map((key) => {
+        if (key === "day") return { day };
+        if (key === "feature") return { server, daemon, feature };
+        return { [key]: session[key] };
+      }),
+    ) as UsageGroup["keys"];
+    // Hosts differ in case only between lines of one client.
+    const id = JSON.stringify(
+      sorted({ ...keys, ...(keys.host != null && { host: keys.host.toLowerCase() }) }),
+    );
     let group = groups.get(id);
     if (group === undefined) {
       group = { keys, seatMs: 0, sessions: 0, lastUsedAt: 0, users: new Set(), held: createHeldSeats() };
@@ -63,13 +70,29 @@ export function createPlainUsage(
     groups: () =>
       [...groups.values()].map(({ keys, seatMs, sessions, lastUsedAt, users, held }) => ({
         keys,
-        seatHours: seatHours(seatMs),
+        heldSeatHours: seatHours(seatMs),
         sessions,
-        peakUsed: held.peak(),
+        peakHeld: held.peak(),
         uniqueUsers: users.size,
         lastUsedAt,
       })),
   };
+}
+
+function sorted(keys: UsageGroup["keys"]) {
+  return Object.entries(keys).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** Groups by their keys, which come in any order; hosts in one case, for the two ways meet them in different orders. */
+export function byKeys(groups: readonly UsageGroup[]): Map<string, Omit<UsageGroup, "keys">> {
+  return new Map(
+    groups
+      .map(({ keys, ...figures }) => {
+        const host = keys.host == null ? {} : { host: keys.host.toLowerCase() };
+        return [JSON.stringify(sorted({ ...keys, ...host })), figures] as const;
+      })
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
 }
 
 interface Day {

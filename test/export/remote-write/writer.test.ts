@@ -253,6 +253,18 @@ describe("the writer", () => {
     expect(at.got.length).toBeGreaterThan(times.length);
   });
 
+  test("does not wait for the time of a clock that was ahead by months", async () => {
+    const time = createVirtualTime();
+    let ahead = 500 * 86_400_000;
+    const at = rig({ clock: { now: () => time.clock.now() + ahead }, timers: time.timers });
+    at.writer.configure(SETTINGS);
+    await time.pass(10_000);
+    const before = at.got.length;
+    ahead = 0;
+    await time.pass(30_000);
+    expect(at.got.length).toBeGreaterThan(before);
+  });
+
   test("splits what is much into requests of 2,000 samples", async () => {
     const at = rig();
     const [feature] = picture("eda").features;

@@ -79,6 +79,21 @@ describe("the key's bucket", () => {
     expect((await at.get(SUMMARY, { key: at.keys.admin })).status).toBe(200);
   });
 
+  test("never allows a key more at once than its own requests a minute", async () => {
+    const at = limited({ burst: 100, requestsPerMinute: 600 });
+    const slow = at.make({ requestsPerMinute: 5 });
+    const seen = [];
+    for (let n = 0; n < 6; n++) seen.push((await at.get(SUMMARY, { key: slow })).status);
+    expect(seen).toEqual([200, 200, 200, 200, 200, 429]);
+    const refused = await at.get(SUMMARY, { key: slow });
+    expect([rateOf(refused)?.[0], ((await refused.json()) as { message: string }).message]).toEqual([
+      5,
+      expect.stringMatching(/5 a minute, 5 at once/),
+    ]);
+    const fast = at.make({ requestsPerMinute: 6000 });
+    expect(rateOf(await at.get(SUMMARY, { key: fast }))?.[0]).toBe(100);
+  });
+
   test.each(ANSWERS)("is told on %s", async (_, status, ask) => {
     const at = limited({ burst: 9, requestsPerMinute: 60 });
     const response = await ask(at);

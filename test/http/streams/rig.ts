@@ -1,4 +1,4 @@
-import type { EventInput, LogEvent } from "../../../src/domain/events.ts";
+import type { CheckoutEvent, EventInput, LogEvent } from "../../../src/domain/events.ts";
 import { createBus } from "../../../src/events/bus.ts";
 import { createIds } from "../../../src/events/ids.ts";
 import { createSampler } from "../../../src/events/sampler.ts";
@@ -100,6 +100,17 @@ export function memoryStreams(
     },
   };
   return streams;
+}
+
+/** Somebody took a seat. */
+export function taken(change: Partial<EventInput<CheckoutEvent>> = {}): EventInput<CheckoutEvent> {
+  const at = "2026-03-01T12:00:00.000Z";
+  return {
+    ...{ type: "checkout", session: 1, server: "eda", daemon: "acmed", feature: "solver", user: "ada" },
+    ...{ host: "ws01", display: null, version: null, count: 1, handle: null, startedAt: null },
+    ...{ firstSeenAt: at, lastSeenAt: at, endedAt: null, endReason: null, durationSeconds: 0 },
+    ...change,
+  };
 }
 
 /** A frame of server-sent events as a client reads it; comments have their text in `comment`. */

@@ -2,8 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { App } from "../../../src/http/app.ts";
 import { type Listening, listen } from "../../../src/http/listen.ts";
 import { KEY_CHECK_MS } from "../../../src/http/streams/hub.ts";
-import { type Bench, bench } from "../make.ts";
-import { type MemoryStreams, memoryStreams, readFrames } from "./rig.ts";
+import { createStreamFilter } from "../../../src/http/streams/stream-filter.ts";
+import { createTeller, FIRST, NONE, SECOND } from "../../../src/http/streams/telling.ts";
+import { type Bench, bench, picture } from "../make.ts";
+import { type MemoryStreams, memoryStreams, PSEUDONYMS, readFrames, taken } from "./rig.ts";
 
 let streams: MemoryStreams;
 let site: Bench;
@@ -57,6 +59,9 @@ describe("a log stream", () => {
   test.each([
     ["level=error,warn", ["b", "b", "c", "c"]],
     ["source=store", ["b", "b"]],
+    ["levels=error", ["b", "b"]],
+    ["sources=store&level=error", ["b", "b"]],
+    ["level=error&levels=warn", ["b", "b", "c", "c"]],
     ["events=error_log", ["b"]],
     ["events=log", ["a", "b", "c", "d"]],
     ["level=error&events=log", ["b"]],
@@ -82,6 +87,75 @@ describe("a log stream", () => {
     const { take } = await open("/stream/logs", { role: "viewer" });
     for (const source of ["auth", "audit", "http", "collector"] as const) streams.log(source, { source });
     expect((await take(2))[1]?.data).toMatchObject({ message: "collector" });
+  });
+});
+
+describe("domain events", () => {
+  const emitAll = () => {
+    streams.emit(taken());
+    streams.emit(taken({ daemon: "betad", user: "bob" }));
+    streams.emit(taken({ server: "cad", feature: "mesher, v2" }));
+    streams.emit({
+      type: "server_status",
+      server: "eda",
+      daemon: "betad",
+      from: "up",
+      to: "down",
+      reason: null,
+    });
+    streams.emit({
+      type: "server_status",
+      server: "cad",
+      daemon: null,
+      from: "up",
+      to: "down",
+      reason: null,
+    });
+  };
+  test.each<[string, string[]]>([
+    ["feature=solver", ["acmed", "betad"]],
+    ["feature=solver&daemon=betad", ["betad"]],
+    ["feature=mesher, v2", ["acmed"]],
+    ["daemon=betad", ["betad", "server_status"]],
+    ["server=cad", ["acmed", "server_status"]],
+    ["user=bob,nobody", ["betad"]],
+    ["feature=solver&feature=mesher, v2&daemon=acmed", ["acmed", "acmed"]],
+    ["feature=not-yet", []],
+  ])("?%s lets through %p, live and from the store", async (query, wanted) => {
+    site.show(picture("eda"), picture("cad"));
+    emitAll();
+    const path = `/stream/combined?events=checkout,server_status,log&${query}`;
+    const { next } = await open(path, { headers: { "Last-Event-ID": "1" } });
+    streams.log("between");
+    emitAll();
+    streams.log("last");
+    const told: unknown[] = [];
+    while (told.at(-1) !== "last") {
+      const { event, data } = (await next()) ?? { event: "log", data: { message: "last" } };
+      if (event !== undefined)
+        told.push(event === "checkout" ? data?.daemon : event === "log" ? data?.message : event);
+    }
+    expect(told).toEqual([...wanted, "between", ...wanted, "last"]);
+  });
+
+  test("are chosen by pseudonyms where the key is anonymized", () => {
+    const event = {
+      id: 1,
+      type: "checkout" as const,
+      level: null,
+      source: null,
+      json: JSON.stringify(taken()),
+    };
+    const parts = (user: string, anonymous: boolean) =>
+      createStreamFilter("combined", { user: [user] }, { hidden: [], anonymous }).partsOf(
+        createTeller(PSEUDONYMS).stored(event),
+      );
+    expect([parts("ada", false), parts(PSEUDONYMS.user("ada"), false)]).toEqual([FIRST, NONE]);
+    expect([parts("ada", true), parts(PSEUDONYMS.user("ada"), true)]).toEqual([NONE, SECOND]);
+  });
+
+  test("of a server that is not there are refused", async () => {
+    expect((await open("/stream/combined?server=nope")).response.status).toBe(404);
   });
 });
 
@@ -173,7 +247,12 @@ describe("a metrics stream", () => {
     const frames = (await take(4)).slice(1);
     const took = performance.now() - start;
     expect(frames.map(({ event }) => event)).toEqual(["metrics", "metrics", "metrics"]);
-    expect(frames[0]?.data).toMatchObject({ type: "metrics", cpu: 12.5, system: { memory: 40, disk: null } });
+    expect(frames[0]?.data).toMatchObject({
+      type: "metrics",
+      id: `metrics-${frames[0]?.id}`,
+      cpu: 12.5,
+      system: { memory: 40, disk: null },
+    });
     const ids = frames.map(({ id }) => id ?? 0);
     expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
     expect(took).toBeGreaterThan(250);
@@ -182,9 +261,10 @@ describe("a metrics stream", () => {
   test("holds what include asks for", async () => {
     const one = async (include: string) =>
       (await (await open(`/stream/metrics?include=${include}`)).take(2))[1]?.data;
-    expect(Object.keys((await one("licenses")) ?? {})).toEqual(["type", "timestamp", "licenses"]);
+    expect(Object.keys((await one("licenses")) ?? {})).toEqual(["type", "id", "timestamp", "licenses"]);
     expect(Object.keys((await one("system")) ?? {})).toEqual([
       "type",
+      "id",
       "timestamp",
       "cpu",
       "memory",

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { App } from "../../../src/http/app.ts";
 import { type Listening, listen } from "../../../src/http/listen.ts";
 import { type Bench, bench } from "../make.ts";
-import { type MemoryStreams, memoryStreams } from "./rig.ts";
+import { type MemoryStreams, memoryStreams, taken } from "./rig.ts";
 
 let streams: MemoryStreams;
 let site: Bench;
@@ -65,6 +65,7 @@ describe("a WebSocket", () => {
     );
     expect(await next()).toEqual({
       type: "metrics",
+      id: expect.stringMatching(/^metrics-\d+$/),
       timestamp: expect.any(String),
       licenses: expect.any(Object),
     });
@@ -91,12 +92,24 @@ describe("a WebSocket", () => {
     send({ type: "ping" });
     expect(await next()).toEqual({ type: "pong" });
     send({ type: "subscribe", level: ["error"], source: "store" });
-    expect(await next()).toEqual({ type: "subscribed", level: ["error"], source: ["store"], events: null });
+    expect(await next()).toEqual({
+      type: "subscribed",
+      level: ["error"],
+      levels: null,
+      source: ["store"],
+      sources: null,
+      events: null,
+    });
     streams.log("plain");
     streams.log("broken", { level: "error", source: "store" });
     expect(await next()).toMatchObject({ message: "broken" });
     send({ type: "subscribe", level: null });
     expect(await next()).toMatchObject({ type: "subscribed", level: null, source: ["store"] });
+    // By its other name it is the same parameter.
+    send({ type: "subscribe", sources: ["store"], levels: "error" });
+    expect(await next()).toMatchObject({ source: null, sources: ["store"], level: null, levels: ["error"] });
+    send({ type: "subscribe", level: [] });
+    expect(await next()).toMatchObject({ level: null, levels: null });
 
     const refused: [unknown, string][] = [
       [{ type: "subscribe", level: "loud" }, "INVALID_QUERY"],
@@ -120,13 +133,39 @@ describe("a WebSocket", () => {
     expect(await next()).toMatchObject({ message: "still open" });
   });
 
+  test("subscribe changes whose seats it hears of, and knows the servers", async () => {
+    const { next, send } = await open("/ws/combined?events=checkout&user=nobody");
+    send({ type: "subscribe", server: "nope" });
+    expect(await next()).toMatchObject({ type: "error", code: "NOT_FOUND" });
+    send({ type: "subscribe", user: null, feature: "solver", daemon: ["betad"] });
+    expect(await next()).toMatchObject({
+      type: "subscribed",
+      user: null,
+      feature: ["solver"],
+      daemon: ["betad"],
+    });
+    streams.emit(taken({ daemon: "acmed" }));
+    streams.emit(taken({ daemon: "betad" }));
+    expect(await next()).toMatchObject({ type: "checkout", daemon: "betad" });
+  });
+
   test("subscribe changes the interval of metrics", async () => {
     const { next, send } = await open("/ws/metrics?interval=3600000");
     expect(await next()).toMatchObject({ type: "metrics" });
     send({ type: "subscribe", interval: 250, include: "licenses" });
     expect(await next()).toMatchObject({ type: "subscribed", interval: 250, include: ["licenses"] });
     for (let count = 0; count < 3; count++)
-      expect(Object.keys(await next())).toEqual(["type", "timestamp", "licenses"]);
+      expect(Object.keys(await next())).toEqual(["type", "id", "timestamp", "licenses"]);
+  });
+
+  test("metrics carry the ids of their order, by which a client resumes", async () => {
+    const { next } = await open("/ws/metrics?interval=250");
+    const ids = [];
+    for (let count = 0; count < 3; count++) ids.push(String((await next()).id));
+    expect(ids).toEqual(ids.toSorted());
+    expect(new Set(ids).size).toBe(3);
+    const resumed = await open(`/ws/metrics?last_event_id=${ids[0]}`);
+    expect(await resumed.next()).toMatchObject({ type: "resume", from: Number(ids[0]?.slice(8)) });
   });
 
   test("no message of a stranger breaks it", async () => {

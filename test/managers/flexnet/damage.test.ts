@@ -58,22 +58,25 @@ describe("a text that was cut", () => {
     );
   }
 
-  test.each(FIXTURES)("%s cut at every byte is never a wrong picture that looks whole", (name) => {
-    const bytes = utf8(fixture(name));
-    const whole = readText(bytes);
-    for (let length = 0; length < bytes.length; length++) {
-      const reading = readText(bytes.subarray(0, length));
-      expectSound(reading);
-      const endsInLine = length > 0 && bytes[length - 1] !== 0x0a;
-      if (endsInLine) expect(reading.cut).toBe(true);
-      for (const [index, feature] of reading.features.entries()) {
-        const own = whole.features[index];
-        expect(own?.name).toBe(feature.name);
-        expect(own?.daemon).toBe(feature.daemon);
-        if (own !== undefined) expectHonest(feature, own, index === reading.features.length - 1);
+  test.each([...FIXTURES, "two-lmgrds"])(
+    "%s cut at every byte is never a wrong picture that looks whole",
+    (name) => {
+      const bytes = utf8(fixture(name));
+      const whole = readText(bytes);
+      for (let length = 0; length < bytes.length; length++) {
+        const reading = readText(bytes.subarray(0, length));
+        expectSound(reading);
+        const endsInLine = length > 0 && bytes[length - 1] !== 0x0a;
+        if (endsInLine) expect(reading.cut).toBe(true);
+        for (const [index, feature] of reading.features.entries()) {
+          const own = whole.features[index];
+          expect(own?.name).toBe(feature.name);
+          expect(own?.daemon).toBe(feature.daemon);
+          if (own !== undefined) expectHonest(feature, own, index === reading.features.length - 1);
+        }
       }
-    }
-  });
+    },
+  );
 
   const seat = "    amira pc-1 pc-1 (v1.0) (lic/27000 101), start Fri 10/20 16:44";
   const head = [

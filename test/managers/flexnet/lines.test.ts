@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseHeader } from "../../../src/managers/flexnet/header-line.ts";
+import { parseHeader, parseOddHeader } from "../../../src/managers/flexnet/header-line.ts";
 import { parseKind, parsePool } from "../../../src/managers/flexnet/pool-line.ts";
 import { parseReservation } from "../../../src/managers/flexnet/reservation-line.ts";
 import { createStartTimes } from "../../../src/managers/flexnet/start-time.ts";
@@ -55,6 +55,33 @@ describe("feature headers", () => {
     "Users of F:  (Total of 1",
     "Users of F:  (Total of x licenses issued;  Total of 0 licenses in use)",
   ])("%j is none", (line) => expect(parseHeader(line)).toBeNull());
+
+  const odd: [string, string, number | null, number | null][] = [
+    ["Users of F: None", "F", null, 0],
+    [
+      "Users of F:  (Total of 50 licenses issued;  Total of 2 licenses in use;  10 borrowable licenses issued)",
+      "F",
+      50,
+      2,
+    ],
+    [
+      "Users of a:b:  (Total of 1 license issued; 10 borrowable licenses issued; Total of 1 license in use)",
+      "a:b",
+      1,
+      1,
+    ],
+    ["Users of F:  (Total of x licenses issued;  Total of 0 licenses in use)", "F", null, 0],
+    ["Users of F:  (Total of 5 licenses issued)", "F", 5, null],
+    ["Users of F: nobody knows", "F", null, null],
+  ];
+  test.each(odd)("%s is not wholly known", (line, name, total, used) => {
+    expect(parseHeader(line)).toBeNull();
+    expect(parseOddHeader(line)).toEqual({ name, total, used, unlimited: false, error: null });
+  });
+
+  test.each(["Users of F", "Users of : None", "Users ofF: None"])("%j has no name", (line) => {
+    expect(parseOddHeader(line)).toBeNull();
+  });
 });
 
 describe("errors", () => {
@@ -126,11 +153,14 @@ describe("reservations", () => {
     ["2 RESERVATIONs for INTERNET 10.*.*.* (lic/27000)", 2, "internet", "10.*.*.*"],
     ["2 RESERVATIONs for DISPLAY :0 (lic/27000)", 2, "display", ":0"],
     ["2 RESERVATIONs for PROJECT p (lic/27000)", 2, "project", "p"],
+    ["1 RESERVATION for DAEMON on lic (lic/27000)", 1, "other", "DAEMON on lic"],
+    ["2 RESERVATIONs for PROJECT_GROUP p q (lic/27000)", 2, "other", "PROJECT_GROUP p q"],
+    ["2 RESERVATIONs for moon (lic/27000)", 2, "other", "moon"],
   ];
   test.each(rows)("%s", (line, count, type, name) => {
     expect(parseReservation(line, 3)).toEqual({ count, type, name, pool: 3 } as never);
   });
-  test.each(["0 RESERVATIONs for HOST x (l/1)", "2 RESERVATIONs for MOON x (l/1)", "RESERVATION for HOST x"])(
+  test.each(["0 RESERVATIONs for HOST x (l/1)", "RESERVATION for HOST x", "2 RESERVATIONs"])(
     "%j is none",
     (line) => expect(parseReservation(line, null)).toBeNull(),
   );

@@ -337,15 +337,105 @@ describe("shapes that other parsers trip over", () => {
     expect(featureOf(reading, "F").checkouts).toMatchObject([{ count, lingerSeconds, borrowed, pid }]);
   });
 
-  test.each([", 0 licenses", ", 2 licenses, 3 licenses", ", PID: x", " and more", ", PID: 1, PID: 2"])(
-    "a tail of %j is none of lmstat's: the line is kept and the block is short",
-    (tail) => {
-      const reading = readText(around(block("F", 1, [SEAT + tail])));
-      expect(reading.unparsedLines).toBe(1);
-      expect(featureOf(reading, "F")).toMatchObject({ checkouts: [], consistency: "short" });
-      expect(featureOf(reading, "F").pools[0]?.used).toBeNull();
-    },
-  );
+  describe("a row with an unknown tail is kept with what is known, and its line is counted", () => {
+    const rows: [string, number, number | null, number | null][] = [
+      [", 0 licenses", 1, null, null],
+      [", 2 licenses, 3 licenses", 2, null, null],
+      [", PID: x", 1, null, null],
+      [" and more", 1, null, null],
+      [", PID: 1, PID: 2", 1, 1, null],
+      [", borrow-return Mon 10/23 17:00, 4 licenses", 4, null, null],
+      [":07, 3 licenses (linger: 60), PID: 9", 3, 9, 60],
+      [" PROJECT solar (linger: 5 / x) (linger: 60)", 1, null, 60],
+    ];
+    test.each(rows)("%j", (tail, count, pid, lingerSeconds) => {
+      const reading = readText(around([...block("F", count, [SEAT + tail]), ...block("G", 0, [])]));
+      expect(reading).toMatchObject({ unparsedLines: 1, cut: false });
+      expect(reading.stray).toBeUndefined();
+      expect(featureOf(reading, "F")).toMatchObject({
+        checkouts: [{ user: "amira", count, pid, lingerSeconds, startedAt: Date.parse("2017-10-20T16:44Z") }],
+        consistency: "ok",
+        cut: false,
+      });
+    });
+
+    test("a start that cannot be read is not known", () => {
+      const reading = readText(around(block("F", 2, [`${SEAT.replace("Fri 10/20", "20 Oct")}, 2 licenses`])));
+      expect(featureOf(reading, "F")).toMatchObject({
+        checkouts: [{ count: 2, startedAt: null }],
+        consistency: "ok",
+      });
+    });
+
+    test("a queue entry and reservations", () => {
+      const lines = [
+        "    bo pc-2 pc-2 (v1.0) (lic/27000 102) queued for 2 licenses, PID: 7",
+        "    1 RESERVATION for DAEMON on lic (lic/27000)",
+        "    2 RESERVATIONs for PROJECT_GROUP alpha (lic/27000)",
+        "    10 borrowable licenses issued",
+      ];
+      const reading = readText(around(block("F", 3, lines)));
+      expect(reading).toMatchObject({ unparsedLines: 4, cut: false });
+      expect(featureOf(reading, "F")).toMatchObject({
+        queue: [{ user: "bo", count: 2 }],
+        reservations: [
+          { type: "other", name: "DAEMON on lic", count: 1 },
+          { type: "other", name: "PROJECT_GROUP alpha", count: 2 },
+        ],
+        consistency: "ok",
+        cut: false,
+      });
+    });
+
+    test("a header", () => {
+      const more = "Total of 1 license in use;  10 borrowable licenses issued";
+      const lines = block("F", 1, [SEAT]).map((line) => line.replace("Total of 1 licenses in use", more));
+      const reading = readText(around([...lines, "Users of X: None"]));
+      expect(reading).toMatchObject({ unparsedLines: 2, cut: false });
+      expect(reading.features).toMatchObject([
+        { name: "F", total: 100, used: 1, consistency: "ok", cut: false },
+        { name: "X", total: null, used: 0, consistency: "ok", cut: false },
+      ]);
+    });
+
+    test("at the end of the text it may be cut: where seats are missing it is", () => {
+      const whole = readText(around(block("F", 1, [`${SEAT}, borrow-return Mon`])));
+      const short = readText(around(block("F", 12, [`${SEAT}, 12 lic`])));
+      expect([whole.cut, short.cut]).toEqual([false, true]);
+    });
+  });
+
+  describe("an unknown line", () => {
+    test("makes its own block partial, and no other", () => {
+      const reading = readText(
+        around([...block("F", 1, [SEAT]), ...block("G", 0, ["    what is this"]), ...block("H", 0, [])]),
+      );
+      expect(reading.features.map(({ cut }) => cut)).toEqual([false, true, false]);
+      expect(reading).toMatchObject({ unparsedLines: 1, cut: false });
+      expect(reading.stray).toBeUndefined();
+    });
+
+    test("in place of a header's counts leaves them unknown", () => {
+      const odd = "Users of X:  (Total of x licenses issued;  Total of y licenses in use)";
+      const reading = readText(around([odd, "", SEAT, "", ...block("F", 1, [SEAT])]));
+      expect(reading.features).toMatchObject([
+        { name: "X", total: null, used: null, checkouts: [{ user: "amira" }], cut: true },
+        { name: "F", cut: false },
+      ]);
+    });
+
+    test("outside any block is the server's", () => {
+      const text = around(block("F", 1, [SEAT]));
+      for (const odd of [
+        text.replace("Vendor daemon", "what is this\nVendor daemon"),
+        `${text}Users of nobody\n`,
+      ]) {
+        const reading = readText(odd);
+        expect(reading).toMatchObject({ unparsedLines: 1, stray: true });
+        expect(reading.features).toMatchObject([{ name: "F", cut: false }]);
+      }
+    });
+  });
 
   test("displays with brackets, quotes, commas and bars", () => {
     const lines = [

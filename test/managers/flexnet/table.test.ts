@@ -95,12 +95,22 @@ describe("the table of -i joins the pools of -a", () => {
     expect(pools(featureOf(reading, "F"))).toEqual([["v1.0", 100, 1, "floating", null]]);
   });
 
-  test("a block printed twice gets the same twice", () => {
+  test("a block printed twice gets them once", () => {
     const reading = readText(
       around([...block("F", 1, [SEAT]), ...block("F", 1, [SEAT]), ...table(["F 1.0 100 vend 31-dec-2018"])]),
     );
-    expect(reading.features[0]).toEqual(reading.features[1] as FeatureReading);
-    expect(reading.features[0]?.pools).toHaveLength(1);
+    expect(reading.features.map(pools)).toEqual([[["v1.0", 100, 1, "floating", "2018-12-31"]]]);
+  });
+
+  test("blocks of one identity with equal counts get the row of their own pool", () => {
+    const dated = (expiry: string) =>
+      block("F", 1, [SEAT]).map((line) => line.replace("vendor: vend", `vendor: vend, expiry: ${expiry}`));
+    const rows = ["F 1.0 100 vend 31-dec-2019", "F 1.0 100 vend 31-dec-2018"];
+    const reading = readText(around([...dated("31-dec-2018"), ...dated("31-dec-2019"), ...table(rows)]));
+    expect(reading.features.map(pools)).toEqual([
+      [["v1.0", 100, 1, "floating", "2018-12-31"]],
+      [["v1.0", 100, 1, "floating", "2019-12-31"]],
+    ]);
   });
 
   test("differing blocks of one identity share the rows by their counts", () => {

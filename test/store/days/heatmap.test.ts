@@ -9,7 +9,7 @@ import { makeDays } from "./rig.ts";
 afterEach(cleanUp);
 
 const MINUTE = 60_000;
-const EVERYTHING = { servers: null, features: null };
+const EVERYTHING = { servers: null, daemons: null, features: null };
 
 /** Four days of two features, polled every quarter or so, with a gap. */
 async function site() {
@@ -50,7 +50,7 @@ test("the heat map of all features is the same with days made ready as without",
   // They are read: figures that are put into one of them are told.
   rig.store.sqlite.run("UPDATE site_days SET data = zeroblob(length(data))");
   expect(rounded(ask().cells)).not.toEqual(rounded(before[0]?.cells ?? []));
-  const one = { servers: null, features: ["solver"] };
+  const one = { servers: null, daemons: null, features: ["solver"] };
   expect(Math.max(...ask({ filter: one }).cells.map(({ peakUsed }) => peakUsed ?? 0))).toBe(4);
 });
 

@@ -1,14 +1,15 @@
 import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { HeldSession } from "../../../src/domain/stats/holding.ts";
-import type { UsageGroup, UsageKey } from "../../../src/domain/stats/usage.ts";
+import type { UsageKey } from "../../../src/domain/stats/usage.ts";
 import { createReader } from "../../../src/store/history/reader.ts";
 import { DAY_MS } from "../../../src/store/history/spans.ts";
 import { createServers } from "../../../src/store/servers.ts";
+import { heldHours } from "../../../src/store/statistics/held-hours.ts";
 import { holdings } from "../../../src/store/statistics/open-sessions.ts";
 import { HELD_COLUMNS } from "../../../src/store/statistics/session-rows.ts";
 import { usageQuery } from "../../../src/store/statistics/usage.ts";
-import { createPlainUsage } from "../../domain/stats/plain-usage.ts";
+import { byKeys, createPlainUsage } from "../../domain/stats/plain-usage.ts";
 import { monitored } from "../../http/make.ts";
 import { cleanUp, fixedClock, open, temporaryDirectory } from "../place.ts";
 import { recordingLog } from "../recording-log.ts";
@@ -24,10 +25,13 @@ const hours = fc.oneof(fc.integer({ min: 0, max: 150 }), fc.constantFrom(0, 24, 
 const session = fc.record({
   began: hours,
   lasted: fc.oneof(fc.constantFrom(0, 1, 24, 48, -2), fc.integer({ min: 0, max: 90 })),
+  /** Hours after its begin in which nobody looked yet. */
+  late: fc.constantFrom(0, 0, 0, 1, 30),
   /** Hours before its end in which nobody saw it. */
   unseen: fc.constantFrom(0, 0, 0, 1, 30),
   reason: fc.constantFrom("checkin", "checkin", "checkin", "unobserved", "server_restart", null),
   server: fc.constantFrom(...SERVERS),
+  daemon: fc.constantFrom("acmed", "betad"),
   feature: fc.constantFrom("solver", "mesher"),
   user: fc.constantFrom("ada", "bob", "ws01"),
   host: fc.constantFrom("ws01", "WS01", "ws02", null),
@@ -36,32 +40,47 @@ const session = fc.record({
 const some = (names: readonly string[]) => fc.option(fc.subarray([...names]), { freq: 3 });
 const question = fc.record({
   edges: fc.uniqueArray(hours, { minLength: 2, maxLength: 2 }),
-  by: fc.uniqueArray(fc.constantFrom<UsageKey>("user", "host", "feature", "server", "day"), {
+  by: fc.uniqueArray(fc.constantFrom<UsageKey>("user", "host", "feature", "daemon", "server", "day"), {
     minLength: 1,
     maxLength: 2,
   }),
   timezone: fc.constantFrom("UTC", "Europe/Berlin", "Asia/Kolkata"),
   filter: fc.record({
     servers: some(SERVERS),
+    daemons: some(["betad"]),
     features: some(["solver"]),
     users: some(["ada", "bob", "nobody"]),
     hosts: some(["Ws01", "ws02"]),
   }),
 });
 
-const byKeys = (a: UsageGroup, b: UsageGroup) => (JSON.stringify(a.keys) < JSON.stringify(b.keys) ? -1 : 1);
-
 test("usage is the same whichever days are packed, and as told by every session by itself", async () => {
   const store = open(temporaryDirectory());
   createServers({ store, clock: { now: () => 0 } }).configured(SERVERS.map((id) => monitored(id)));
   const insert = store.sqlite.query<null, (string | number | null)[]>(
     `INSERT INTO sessions (id, server_id, daemon, feature, user, host, count, began_at, first_seen_at, last_seen_at,
-       ended_at, end_reason) VALUES (?, ?, 'acmed', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       ended_at, end_reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const put = ({ began, lasted, unseen, reason, server, feature, user, host, count }: Rolled, id: number) => {
+  const put = (
+    { began, lasted, unseen, reason, late, server, daemon, feature, user, host, count }: Rolled,
+    id: number,
+  ) => {
     const end = reason === null ? null : (began + lasted) * HOUR;
-    const seen = Math.max(began, began + lasted - unseen) * HOUR;
-    insert.run(id, server, feature, user, host, count, began * HOUR, began * HOUR, seen, end, reason);
+    const seen = Math.max(began + late, began + lasted - unseen) * HOUR;
+    insert.run(
+      id,
+      server,
+      daemon,
+      feature,
+      user,
+      host,
+      count,
+      began * HOUR,
+      (began + late) * HOUR,
+      seen,
+      end,
+      reason,
+    );
   };
   type Rolled = typeof session extends fc.Arbitrary<infer T> ? T : never;
   await fc.assert(
@@ -90,8 +109,9 @@ test("usage is the same whichever days are packed, and as told by every session 
           const plain = createPlainUsage(by, start, end, timezone);
           const { holdingOf } = holdings(read, asked);
           for (const row of read.all<HeldSession>(`SELECT ${HELD_COLUMNS} FROM sessions`)) {
-            const { servers, features, users, hosts } = filter;
+            const { servers, daemons, features, users, hosts } = filter;
             if (servers !== null && !servers.includes(row.server)) continue;
+            if (daemons !== null && !daemons.includes(row.daemon)) continue;
             if (features !== null && !features.includes(row.feature)) continue;
             if (users !== null && !users.includes(row.user)) continue;
             const host = row.host?.toLowerCase();
@@ -102,12 +122,22 @@ test("usage is the same whichever days are packed, and as told by every session 
           }
           const { rows } = usageQuery(read, {
             ...{ ...asked, start, end, filter, groupBy: by, timezone, limit: 1000, offset: 0 },
-            sort: { field: "seatHours", descending: true },
+            sort: { field: "heldSeatHours", descending: true },
           });
-          const told = rows.map(({ keys, seatHours, sessions, peakUsed, uniqueUsers, lastUsedAt }) => ({
-            ...{ keys, seatHours, sessions, peakUsed, uniqueUsers, lastUsedAt },
+          const told = rows.map(({ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt }) => ({
+            ...{ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt },
           }));
-          expect(told.toSorted(byKeys)).toEqual(plain.groups().toSorted(byKeys));
+          expect(byKeys(told)).toEqual(byKeys(plain.groups()));
+          // The hours of a feature are the same, added up by SQL and from packed days.
+          const { servers, daemons } = filter;
+          const hours = (features: string[] | null) =>
+            heldHours(read, { servers, daemons, features }, { start, end }, asked);
+          const [ofEach, ofSite] = [hours(["solver"]), hours(null)];
+          for (const server of servers ?? SERVERS)
+            for (const daemon of daemons ?? ["acmed", "betad"])
+              expect(ofEach({ server, daemon, feature: "solver" })).toBe(
+                ofSite({ server, daemon, feature: "solver" }),
+              );
         }
         // What the news took away is made again, and nothing else.
         const gone = await makeDays(store, fixedClock(packedAt * HOUR), recordingLog());
@@ -136,10 +166,14 @@ test("what happens while a day is packed has it packed once more", async () => {
   expect(await makeDays(store, fixedClock(2 * DAY_MS), recordingLog(), meanwhile)).toBe(3);
   const { rows } = usageQuery(createReader(store.sqlite, { now: 2 * DAY_MS }), {
     ...{ now: 2 * DAY_MS, intervals: {}, start: 0, end: DAY_MS, groupBy: ["user"], timezone: "UTC" },
-    ...{ filter: { servers: null, features: null, users: null, hosts: null }, limit: 10, offset: 0 },
-    sort: { field: "seatHours", descending: true },
+    ...{
+      filter: { servers: null, daemons: null, features: null, users: null, hosts: null },
+      limit: 10,
+      offset: 0,
+    },
+    sort: { field: "heldSeatHours", descending: true },
   });
-  expect(rows.map(({ sessions, seatHours }) => ({ sessions, seatHours }))).toEqual([
-    { sessions: 3, seatHours: 6 },
+  expect(rows.map(({ sessions, heldSeatHours }) => ({ sessions, heldSeatHours }))).toEqual([
+    { sessions: 3, heldSeatHours: 6 },
   ]);
 });

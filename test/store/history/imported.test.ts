@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
+import type { DenialOutcome } from "../../../src/domain/denials.ts";
 import { createDenialSources } from "../../../src/store/denial-sources.ts";
 import { createDenials } from "../../../src/store/denials.ts";
 import { createSessionImport, type OldSession } from "../../../src/store/import-sessions.ts";
@@ -28,7 +29,9 @@ async function polled() {
   const users = (start: number, end: number) => {
     const [row] = statsQuery(rig.reader(), {
       ...{ start, end, interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 },
-      filter: { servers: null, features: ["compiler"] },
+      filter: { servers: null, daemons: null, features: ["compiler"] },
+      now: rig.clock.time,
+      intervals: {},
     }).rows;
     return [row?.uniqueUsers, row?.sessions];
   };
@@ -76,7 +79,7 @@ test("the end that a longer log tells has its hours rolled up again", async () =
 
 test("denials count where they were seen: also before the first poll, and not in what is still to come", async () => {
   const { rig } = await polled();
-  const denial = (at: number) => ({
+  const denial = (at: number, outcome: DenialOutcome = "denied") => ({
     ...{
       at,
       until: at,
@@ -86,22 +89,26 @@ test("denials count where they were seen: also before the first poll, and not in
       user: `user${at}`,
       host: null,
     },
-    ...{ count: 1, attempts: 1, reason: null, code: null, outcome: "denied" as const },
+    ...{ count: 1, attempts: 1, reason: null, code: null, outcome },
   });
   rig.store.transaction(() => {
     const sources = createDenialSources(rig.store);
     sources.cover("eda", a.NOON - 3 * HOUR, a.NOON - 2 * HOUR);
     sources.begin("eda", a.NOON + MINUTE);
     createDenials(rig.store).write(
-      [a.NOON - 3 * HOUR, a.NOON - 2 * HOUR - 1, a.NOON + HOUR].map((at) => ({
-        ...{ denial: denial(at), told: true },
-      })),
+      [
+        ...[a.NOON - 3 * HOUR, a.NOON - 2 * HOUR - 1, a.NOON + HOUR].map((at) => denial(at)),
+        denial(a.NOON - 2 * HOUR - 2, "queued"),
+        denial(a.NOON + HOUR + 1, "queued"),
+      ].map((one) => ({ denial: one, told: true })),
     );
   });
   const denials = (start: number, end: number) =>
     statsQuery(rig.reader(), {
       ...{ start, end, interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 },
-      filter: { servers: null, features: ["compiler"] },
+      filter: { servers: null, daemons: null, features: ["compiler"] },
+      now: rig.clock.time,
+      intervals: {},
     }).rows[0]?.denials;
   expect(denials(a.NOON - 5 * HOUR, a.NOON + 2 * HOUR)).toBe(3);
   expect(denials(a.NOON - 30 * HOUR, a.NOON + 30 * HOUR)).toBe(3);

@@ -26,8 +26,21 @@ async function site(lead: number, packed: boolean) {
   if (packed) rig.history().packAll();
   return (start: number, end: number) => {
     const [row] = statsQuery(rig.reader(), {
-      ...{ start: a.NOON + start, end: a.NOON + end, filter: { servers: null, features: ["solver"] } },
-      ...{ interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 },
+      ...{
+        start: a.NOON + start,
+        end: a.NOON + end,
+        filter: { servers: null, daemons: null, features: ["solver"] },
+      },
+      ...{
+        now: rig.clock.time,
+        intervals: {},
+        interval: null,
+        timezone: "UTC",
+        series: false,
+        sort: null,
+        limit: null,
+        offset: 0,
+      },
     }).rows;
     return [row?.sessions, row?.uniqueUsers];
   };
@@ -64,8 +77,21 @@ test("an hour that was packed before it was known who began in it is rolled up a
   await poll(a.NOON + HOUR + 7 * MINUTE, null);
   const told = () => {
     const [row] = statsQuery(rig.reader(), {
-      ...{ start: a.NOON, end: a.NOON + HOUR, filter: { servers: null, features: ["solver"] } },
-      ...{ interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 },
+      ...{
+        start: a.NOON,
+        end: a.NOON + HOUR,
+        filter: { servers: null, daemons: null, features: ["solver"] },
+      },
+      ...{
+        now: rig.clock.time,
+        intervals: {},
+        interval: null,
+        timezone: "UTC",
+        series: false,
+        sort: null,
+        limit: null,
+        offset: 0,
+      },
     }).rows;
     return [row?.sessions, row?.uniqueUsers];
   };

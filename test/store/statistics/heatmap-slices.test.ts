@@ -27,7 +27,7 @@ test.each([
   const [start, end] = [a.NOON - 10 * DAY_MS, a.NOON + DAY_MS];
   const { cells } = heatmapQuery(read, {
     ...{ start, end, timezone: "UTC" },
-    filter: { servers: null, features: null },
+    filter: { servers: null, daemons: null, features: null },
   });
   expect(cells.length).toBe(168);
   const edges = [...slices].flat();

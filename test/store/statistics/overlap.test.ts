@@ -54,7 +54,7 @@ test("sessions are found wherever a range lies, as by looking at each of them", 
 
         const { rows, total } = sessionsQuery(read, {
           ...{ now: 300 * DAY, intervals: {}, start, end, limit: 1000, offset: 0 },
-          filter: { servers: null, features: null, users: null, hosts: null },
+          filter: { servers: null, daemons: null, features: null, users: null, hosts: null },
           sort: { field: "firstSeenAt", descending: true },
         });
         expect([total, ids(rows)]).toEqual([wanted.length, ids(wanted)]);

@@ -13,7 +13,7 @@ afterEach(cleanUp);
 
 const HALF = HOUR_MS / 2;
 const FIRST = Math.floor(a.NOON / DAY_MS) * DAY_MS;
-const FILTER = { servers: null, features: ["compiler"] };
+const FILTER = { servers: null, daemons: null, features: ["compiler"] };
 
 /** Eight days in which 4 of 8 seats are in use in each hour's first half and 2 in its second; samples of two are left. */
 async function site() {
@@ -35,8 +35,10 @@ async function site() {
 
 describe("a range past the samples", () => {
   test("is widened to whole hours, and so is its interval", async () => {
-    const { read } = await site();
+    const { read, now } = await site();
     const told = statsQuery(read, {
+      now,
+      intervals: {},
       ...{
         start: FIRST + HALF,
         end: FIRST + 2 * HOUR_MS + HALF,
@@ -48,7 +50,7 @@ describe("a range past the samples", () => {
     });
     expect(told).toMatchObject({ start: FIRST, end: FIRST + 3 * HOUR_MS, interval: "1h", resolution: "1h" });
     expect(told.rows[0]).toMatchObject({
-      ...{ averageUsed: 3, peakUsed: 4, p95Used: 4, coverage: 1, averageUtilization: 37.5, seatHours: 9 },
+      ...{ averageUsed: 3, peakUsed: 4, p95Used: 4, coverage: 1, averageUtilization: 37.5, usedSeatHours: 9 },
       points: [0, 1, 2].map((hour) => ({ at: FIRST + hour * HOUR_MS, used: 3, peakUsed: 4, total: 8 })),
     });
   });
@@ -56,15 +58,17 @@ describe("a range past the samples", () => {
   test.each(["1h", "1d"] as const)(
     "goes over into the samples without a seam, in buckets of %s",
     async (interval) => {
-      const { read, samplesFrom } = await site();
+      const { read, now, samplesFrom } = await site();
       const [start, end] = [samplesFrom - DAY_MS, samplesFrom + DAY_MS + HALF];
       const told = statsQuery(read, {
+        now,
+        intervals: {},
         ...{ start, end, filter: FILTER, interval, timezone: "UTC" },
         ...{ series: true, sort: null, limit: null, offset: 0 },
       });
       expect(told).toMatchObject({ start, end, resolution: "1h" });
       // 48 hours of 3 on the average, and half an hour of 4.
-      expect(told.rows[0]).toMatchObject({ coverage: 1, seatHours: 146, peakUsed: 4 });
+      expect(told.rows[0]).toMatchObject({ coverage: 1, usedSeatHours: 146, peakUsed: 4 });
       const points = told.rows[0]?.points ?? [];
       expect(points.slice(0, -1).every(({ used }) => used === 3)).toBe(true);
       expect(points.at(-1)?.used).toBe(4);
@@ -90,14 +94,16 @@ describe("a range past the samples", () => {
   });
 
   test("that lies before all history has no coverage, and is not widened", async () => {
-    const { read } = await site();
+    const { read, now } = await site();
     const [start, end] = [FIRST - 2 * DAY_MS + 1, FIRST - DAY_MS + 1];
     const told = statsQuery(read, {
+      now,
+      intervals: {},
       ...{ start, end, filter: FILTER, interval: null, timezone: "UTC" },
       ...{ series: false, sort: null, limit: null, offset: 0 },
     });
     expect(told).toMatchObject({ start, end, resolution: "exact" });
-    expect(told.rows[0]).toMatchObject({ coverage: 0, averageUsed: null, total: null, seatHours: null });
+    expect(told.rows[0]).toMatchObject({ coverage: 0, averageUsed: null, total: null, usedSeatHours: null });
   });
 });
 

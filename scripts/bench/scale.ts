@@ -1,11 +1,13 @@
-import { chmod, mkdir } from "node:fs/promises";
-import { join } from "node:path";
-import { type CheckoutReading, type FeatureReading, PERMANENT, type Reading } from "../domain/reading.ts";
-import type { Manager } from "../managers/manager.ts";
-import { asPrinted, DAY, MINUTE } from "./calendar.ts";
-import { draws } from "./random.ts";
-import { wholeReading } from "./reading-parts.ts";
-import { FIRST_ISV_PORT } from "./rlm-reading.ts";
+import {
+  type CheckoutReading,
+  type FeatureReading,
+  PERMANENT,
+  type Reading,
+} from "../../src/domain/reading.ts";
+import type { Manager } from "../../src/managers/manager.ts";
+import { asPrinted, DAY, MINUTE } from "../../src/simulator/calendar.ts";
+import { draws } from "../../src/simulator/random.ts";
+import { FIRST_ISV_PORT, wholeReading } from "../../src/simulator/reading.ts";
 
 /** A server by its size alone, for measurements. */
 export interface ScaleOptions {
@@ -24,7 +26,7 @@ export interface ScaleOptions {
 
 const ADDRESS = "27000@lic-scale";
 const DAEMON = "scaled";
-/** Where one person works at several machines, as on real sites: checkouts per user. */
+/** Checkouts per user: people work at several machines, as on real sites. */
 const PER_USER = 3;
 
 /** A reading of that size. Equal options give equal readings. */
@@ -42,20 +44,6 @@ export function scaleReading(manager: Manager, options: ScaleOptions): Reading {
 /** What the manager's tool prints for {@link scaleReading}. */
 export function scaleText(manager: Manager, options: ScaleOptions): string {
   return manager.render(scaleReading(manager, options), printOptions(options));
-}
-
-/**
- * Writes an executable that prints a text, whatever it is asked: the cheapest tool there can be (one `cat`).
- * Returns its path.
- */
-export async function writeFakeTool(folder: string, name: string, text: string): Promise<string> {
-  await mkdir(folder, { recursive: true });
-  const output = join(folder, `${name}.txt`);
-  const tool = join(folder, name);
-  await Bun.write(output, text);
-  await Bun.write(tool, `#!/bin/sh\nexec cat '${output.replaceAll("'", `'\\''`)}'\n`);
-  await chmod(tool, 0o755);
-  return tool;
 }
 
 function plainReading(manager: Manager, options: ScaleOptions, padding: number): Reading {

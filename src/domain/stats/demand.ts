@@ -1,0 +1,127 @@
+import type { Series, Step } from "../history.ts";
+import { addToHistogram, type Histogram } from "./histogram.ts";
+import { seatHours } from "./rounding.ts";
+import { eachSpan } from "./spans.ts";
+
+export const DEMAND_SOURCES = ["log", "queue", "none"] as const;
+
+/** What was asked of one feature beyond its seats (`demand` of the contract's record `efficiency`); unknown is null. */
+export interface Demand {
+  readonly deniedRequests: number | null;
+  readonly deniedSeats: number | null;
+  readonly queuedRequests: number | null;
+  readonly queuedSeatHours: number | null;
+  /** The debug log, the queue as polls saw it alone, or nothing. */
+  readonly knownFrom: (typeof DEMAND_SOURCES)[number];
+}
+
+/** A request that found no seat, as the log tells it; times are epoch ms. */
+export interface UnmetRequest {
+  readonly outcome: "denied" | "queued";
+  readonly at: number;
+  /** Last attempt. */
+  readonly until: number;
+  readonly count: number;
+}
+
+/** Seats held and asked for together, as far as they are known. */
+export interface AskedSeats {
+  /** For how long so many were held or asked for. */
+  readonly histogram: Histogram;
+  /** For each request that found no seat: the seats held and asked for with it, ascending. */
+  readonly levels: readonly number[];
+}
+
+/** A client that is denied once asked for its seats for at least so long. */
+const LEAST_MS = 1_000;
+
+/**
+ * Demand at a moment is the seats in use, those that the queue asks for, and those of denied requests, each from its
+ * first to its last attempt. While one waits or was denied it is at least one seat more than there are, whatever a poll
+ * some seconds before says. A log tells requests; without one each growth of the queue between two readings is one.
+ *
+ * `requests` are those of the series' range, `isLogged` says whether the log of its time was read. `asked` is null while
+ * nothing is known: a queue that is always empty proves nothing, because most clients do not queue.
+ */
+export function demandOf(
+  series: Pick<Series, "steps" | "start" | "end">,
+  total: number | null,
+  requests: readonly UnmetRequest[],
+  isLogged: boolean,
+): { readonly demand: Demand; readonly asked: AskedSeats | null } {
+  const edges = edgesOf(requests);
+  const histogram = new Map<number, number>();
+  const logged: number[] = [];
+  const growths: number[] = [];
+  let queuedMs = 0;
+  let queuedBefore = 0;
+  let deniedSeats = 0;
+  let next = 0;
+  const levelOf = ({ used, queued, total: seats }: Step, more = 0) => {
+    const waiting = Math.max((queued ?? 0) + deniedSeats, more);
+    const level = (used ?? 0) + waiting;
+    return waiting > 0 ? Math.max(level, (seats ?? total ?? 0) + 1) : level;
+  };
+
+  eachSpan(series, (step, from, to) => {
+    const { used, queued } = step;
+    if (used !== null && queued !== null) {
+      queuedMs += queued * (to - from);
+      if (queued > queuedBefore) growths.push(levelOf(step));
+      queuedBefore = queued;
+    }
+    for (let at = from; at < to; ) {
+      for (let edge = edges[next]; edge !== undefined && edge.at <= at; edge = edges[++next]) {
+        deniedSeats += edge.seats;
+        if (edge.asks > 0) logged.push(levelOf(step, edge.asks));
+      }
+      const until = Math.min(to, edges[next]?.at ?? to);
+      if (used !== null) addToHistogram(histogram, levelOf(step), until - at);
+      at = until;
+    }
+  });
+
+  const knownFrom = isLogged || requests.length > 0 ? "log" : queuedMs > 0 ? "queue" : "none";
+  if (knownFrom === "none") return UNKNOWN_DEMAND;
+  const denied = requests.filter(({ outcome }) => outcome === "denied");
+  const queued = requests.length - denied.length;
+  const levels = queued === 0 ? [...logged, ...growths] : logged;
+  const demand: Demand = {
+    deniedRequests: knownFrom === "log" ? denied.length : null,
+    deniedSeats: knownFrom === "log" ? denied.reduce((sum, { count }) => sum + count, 0) : null,
+    queuedRequests: queued === 0 ? growths.length : queued,
+    queuedSeatHours: seatHours(queuedMs),
+    knownFrom,
+  };
+  return { demand, asked: { histogram, levels: levels.sort((a, b) => a - b) } };
+}
+
+export const UNKNOWN_DEMAND: { readonly demand: Demand; readonly asked: null } = {
+  demand: {
+    ...{ deniedRequests: null, deniedSeats: null, queuedRequests: null, queuedSeatHours: null },
+    knownFrom: "none",
+  },
+  asked: null,
+};
+
+interface Edge {
+  readonly at: number;
+  /** By how much the seats that were denied change. */
+  readonly seats: number;
+  /** Seats of the request that begins here; 0 = one ends. */
+  readonly asks: number;
+}
+
+/** What waits in the queue is in the steps: its seats do not count once more. */
+function edgesOf(requests: readonly UnmetRequest[]): Edge[] {
+  return requests
+    .flatMap(({ outcome, at, until, count }): Edge[] =>
+      outcome === "queued"
+        ? [{ at, seats: 0, asks: count }]
+        : [
+            { at, seats: count, asks: count },
+            { at: Math.max(until, at + LEAST_MS), seats: -count, asks: 0 },
+          ],
+    )
+    .sort((a, b) => a.at - b.at || a.asks - b.asks);
+}

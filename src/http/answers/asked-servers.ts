@@ -1,0 +1,52 @@
+import { ApiError } from "../../domain/errors.ts";
+import type { ServerPicture, Snapshot } from "../../domain/picture.ts";
+import { type Asker, askHistory, type HistoryPort } from "../history.ts";
+import { shown } from "../shown.ts";
+import { perPicture } from "./fragments.ts";
+import { closestWords, namedServers } from "./known-servers.ts";
+
+/** What a query names; null = all. */
+interface Named {
+  readonly server: readonly string[] | null;
+  readonly daemon: readonly string[] | null;
+  readonly feature: readonly string[] | null;
+}
+
+const namesOf = perPicture(({ daemons, features }: ServerPicture) => ({
+  daemons: new Set([...daemons.map(({ name }) => name), ...features.map(({ daemon }) => daemon)]),
+  features: new Set(features.map(({ name }) => name)),
+}));
+
+/**
+ * The servers that a query is about, in the order of the config. Throws NOT_FOUND for a server, daemon or feature that
+ * nobody knows: "nobody has it" must not answer a typo. While one of these servers was never read it may have it.
+ */
+export async function askedServers(
+  history: HistoryPort,
+  asker: Asker,
+  snapshot: Snapshot,
+  { server, daemon, feature }: Named,
+): Promise<readonly ServerPicture[]> {
+  const servers = namedServers(snapshot, server);
+  const live = snapshot.servers.map(namesOf);
+  const missing = (what: "daemons" | "features", names: readonly string[] | null) =>
+    (names ?? []).filter((name) => !live.some((known) => known[what].has(name)));
+  const daemons = missing("daemons", daemon);
+  const features = missing("features", feature);
+  if (daemons.length + features.length === 0) return servers;
+  if (servers.some(({ server: { enabled }, collectedAt }) => enabled && collectedAt === null)) return servers;
+  const unknown = await askHistory(history, asker, "unknownName", {
+    daemons,
+    features,
+    live: {
+      daemons: live.flatMap((known) => [...known.daemons]),
+      features: live.flatMap((known) => [...known.features]),
+    },
+  });
+  if (unknown === null) return servers;
+  throw new ApiError("NOT_FOUND", notFound(unknown.what, unknown.name, unknown.closest));
+}
+
+function notFound(what: string, name: string, closest: readonly string[]): string {
+  return `No license server has or had a ${what} ${shown(name)}.${closestWords(closest)}`;
+}

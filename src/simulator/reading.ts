@@ -1,0 +1,254 @@
+import type {
+  CheckoutReading,
+  FeatureReading,
+  MemberReading,
+  PoolReading,
+  Reading,
+  ToolError,
+} from "../domain/reading.ts";
+import { asPrinted } from "./calendar.ts";
+import type { Request } from "./demand.ts";
+import { hash } from "./random.ts";
+import type { Grant, Wait } from "./seats.ts";
+import { expiryOf, type FeatureSpec, type MemberSpec, type ServerSpec } from "./servers.ts";
+
+/** A feature's life at one instant. */
+export interface FeatureState {
+  readonly spec: FeatureSpec;
+  readonly grants: readonly Grant[];
+  readonly waits: readonly Wait[];
+  /** Of each of the spec's kept groups, the seats that none of them holds. */
+  readonly idleKept: readonly number[];
+}
+
+/** Everything of a server at one instant that a manager's reading is made of. */
+export interface ServerState {
+  readonly seed: number;
+  readonly zone: string;
+  readonly instant: number;
+  readonly spec: ServerSpec;
+  readonly members: readonly MemberSpec[];
+  readonly features: readonly FeatureState[];
+  /** The server does not answer just now. */
+  readonly silent: boolean;
+  /** Grants and denials of a daemon since the server's last start. */
+  totals(daemon: string): { readonly checkouts: number; readonly denials: number };
+}
+
+/** rlm gives its ISV servers ports of the dynamic range. */
+export const FIRST_ISV_PORT = 49_152;
+
+/** A host that is switched off, as lmutil 11.x words it. */
+const MEMBER_DOWN: ToolError = {
+  message: 'Cannot connect to license server system. (-15,570:115 "Operation now in progress")',
+  major: -15,
+  minor: 570,
+  system: 115,
+  kind: "unreachable",
+};
+
+const REFUSED: ToolError = {
+  ...MEMBER_DOWN,
+  message:
+    'Error getting status: Cannot connect to license server system. (-15,570:111 "Connection refused")',
+  system: 111,
+};
+
+/** A reading without faults of its own: no unparsed lines, nothing cut. */
+export function wholeReading(
+  parts: Pick<Reading, "manager" | "reportTime" | "toolVersion" | "members" | "daemons" | "features"> & {
+    readonly errors?: readonly ToolError[];
+  },
+): Reading {
+  return { errors: [], ...parts, unparsedLines: 0, unparsed: [], cut: false, recognised: true };
+}
+
+/** What the manager's tool would say of a server in this state. */
+export function readingOf(state: ServerState): Reading {
+  const isRlm = state.spec.manager === "rlm";
+  const { zone, instant, spec } = state;
+  if (state.silent) return isRlm ? silentRlm(state) : silentFlexnet(state);
+  return wholeReading({
+    manager: spec.manager,
+    // rlmstat's clock has seconds, lmstat's minutes.
+    reportTime: isRlm ? Math.floor(instant / 1000) * 1000 : asPrinted(zone, instant),
+    toolVersion: isRlm ? spec.version : null,
+    members: state.members.map(({ host, port, master, down }) => ({
+      host,
+      port,
+      status: down ? "down" : "up",
+      master: !isRlm && master && !down,
+      version: down ? null : spec.version,
+      error: down ? MEMBER_DOWN : null,
+    })),
+    daemons: spec.daemons.map(({ name, version }, index) => ({
+      name,
+      status: "up",
+      version,
+      error: null,
+      totals: isRlm ? { ...state.totals(name), removals: 0 } : null,
+      ...(isRlm && { port: FIRST_ISV_PORT + index }),
+    })),
+    // Each daemon prints its own list.
+    features: spec.daemons.flatMap(({ name }) =>
+      state.features.flatMap((feature, index) => {
+        if (feature.spec.daemon !== name) return [];
+        return isRlm ? rlmFeature(state, feature, index) : flexnetFeature(state, feature, index);
+      }),
+    ),
+  });
+}
+
+function silentFlexnet({ zone, instant }: ServerState): Reading {
+  const head = { manager: "flexnet", reportTime: asPrinted(zone, instant), toolVersion: null } as const;
+  return wholeReading({ ...head, members: [], daemons: [], features: [], errors: [REFUSED] });
+}
+
+function silentRlm({ spec, members }: ServerState): Reading {
+  const errors = members.map(
+    ({ host, port }): ToolError => ({
+      message: [
+        'Error connecting to "rlm" server',
+        `Connection attempted to host: "${host}" on port ${port}`,
+        "Cannot connect to license server (-17)",
+      ].join("\n"),
+      major: -17,
+      minor: null,
+      system: null,
+      kind: "unreachable",
+    }),
+  );
+  const silent = members.map(({ host, port }, index): MemberReading => {
+    return { host, port, status: "down", master: false, version: null, error: errors[index] ?? null };
+  });
+  const head = { manager: "rlm", reportTime: null, toolVersion: spec.version } as const;
+  return wholeReading({ ...head, members: silent, daemons: [], features: [], errors });
+}
+
+function flexnetFeature(state: ServerState, feature: FeatureState, index: number): FeatureReading {
+  const { seed, zone, instant, spec: server } = state;
+  const { spec, grants, waits, idleKept } = feature;
+  const uncounted = spec.pools.some((pool) => pool.seats === null);
+  const idle = idleKept.reduce((sum, seats) => sum + seats, 0);
+  const client = (request: Request, pool: number) => ({
+    user: request.actor.user,
+    host: request.actor.host,
+    display: request.actor.display,
+    qualifier: null,
+    version: spec.pools[pool]?.version ?? null,
+    count: request.count,
+    handle: String(handleOf(state, index, request)),
+    pool,
+  });
+  return {
+    daemon: spec.daemon,
+    name: spec.name,
+    total: uncounted ? null : seatsOf(spec),
+    used: uncounted ? null : heldOf(grants) + idle,
+    unlimited: uncounted,
+    error: null,
+    // Idle reservations stand under the first pool. lmstat prints no count of an uncounted pool.
+    pools: spec.pools.map((_, at) =>
+      poolReading(state, spec, at, uncounted ? null : heldOf(grants, at) + (at === 0 ? idle : 0)),
+    ),
+    checkouts: grants
+      .map(({ request, startedAt, endsAt, pool }): CheckoutReading & { pool: number; startedAt: number } => {
+        const seat = client(request, pool);
+        return {
+          ...seat,
+          pid: server.pids ? 1000 + (hash(seed, server.id, "pid", seat.handle) % 4_000_000) : null,
+          startedAt: asPrinted(zone, startedAt),
+          lingerSeconds: request.borrowed ? Math.ceil((endsAt - instant) / 1000) : null,
+          borrowed: request.borrowed,
+        };
+      })
+      // They stand under their pools.
+      .sort((a, b) => a.pool - b.pool || a.startedAt - b.startedAt),
+    reservations: spec.kept.flatMap(({ type, name }, kept) => {
+      const count = idleKept[kept] ?? 0;
+      return count > 0 ? [{ type, name, count, pool: 0 }] : [];
+    }),
+    queue: waits.map(({ request }) => client(request, 0)),
+    consistency: "ok",
+    cut: false,
+  };
+}
+
+function rlmFeature(state: ServerState, { spec, grants }: FeatureState, index: number): FeatureReading {
+  const unlimited = spec.pools.some((pool) => pool.seats === null);
+  return {
+    daemon: spec.daemon,
+    name: spec.name,
+    total: unlimited ? null : seatsOf(spec),
+    used: heldOf(grants),
+    unlimited,
+    reserved: unlimited ? null : spec.kept.reduce((sum, kept) => sum + kept.seats, 0),
+    error: null,
+    pools: spec.pools.map((pool, at) => ({
+      ...poolReading(state, spec, at, heldOf(grants, at)),
+      // Numbers of their own only where one product has several, as rlmstat prints them.
+      number: spec.pools.length > 1 ? String(at + 1) : null,
+      // rlmstat does not say whether counted seats float.
+      kind: pool.seats === null ? "uncounted" : "unknown",
+      vendorString: null,
+    })),
+    checkouts: grants
+      .map(({ request, startedAt, pool }) => {
+        const version = spec.pools[pool]?.version ?? null;
+        return {
+          user: request.actor.user,
+          host: request.actor.host,
+          display: null,
+          qualifier: null,
+          version,
+          count: request.count,
+          handle: handleOf(state, index, request).toString(16),
+          pid: null,
+          startedAt: asPrinted(state.zone, startedAt),
+          lingerSeconds: null,
+          borrowed: false,
+          // Usage lines name the version and no pool: of two pools of one version it could be either.
+          pool: spec.pools.filter((other) => other.version === version).length === 1 ? pool : null,
+        };
+      })
+      .sort((a, b) => a.startedAt - b.startedAt),
+    reservations: [],
+    queue: [],
+    consistency: "ok",
+    cut: false,
+  };
+}
+
+function poolReading(
+  { zone, instant }: ServerState,
+  { pools }: FeatureSpec,
+  at: number,
+  used: number | null,
+): PoolReading {
+  const { version = "", vendorString = null, kind = "floating", seats = 0, expires } = pools[at] ?? {};
+  return {
+    number: null,
+    version,
+    vendorString,
+    kind,
+    total: seats,
+    used,
+    unlimited: seats === null,
+    expiry: expiryOf(expires ?? "unknown", zone, instant),
+  };
+}
+
+const seatsOf = ({ pools }: FeatureSpec) => pools.reduce((sum, { seats }) => sum + (seats ?? 0), 0);
+
+/** Seats of checkouts, of all pools or of one. */
+function heldOf(grants: readonly Grant[], pool?: number): number {
+  return grants.reduce(
+    (sum, grant) => (pool === undefined || grant.pool === pool ? sum + grant.request.count : sum),
+    0,
+  );
+}
+
+/** A checkout's handle: unique on its server for months, and the same as long as the seat is held. */
+export function handleOf({ spec }: ServerState, feature: number, request: Request): number {
+  return 100 + (request.week % 16) * 40_000 + request.ordinal * spec.features.length + feature;
+}

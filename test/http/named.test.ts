@@ -1,0 +1,194 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import type { FeatureReading } from "../../src/domain/reading.ts";
+import { createDenials } from "../../src/store/denials.ts";
+import * as a from "../domain/make.ts";
+import { createRig } from "../store/history/rig.ts";
+import { cleanUp } from "../store/place.ts";
+import { historyPort } from "./history-port.ts";
+import { type Bench, bench, feature, memoryKeys, picture } from "./make.ts";
+
+afterEach(cleanUp);
+
+const MINUTE = 60_000;
+const HOUR = 3_600_000;
+const START = a.NOON;
+const NOW = START + HOUR;
+
+const seats = (daemon: string, ...users: string[]): FeatureReading =>
+  a.feature({
+    ...{ daemon, name: "viewer", total: 4, used: users.length },
+    checkouts: users.map((user) => a.checkout({ user, handle: user, host: "WS-North", startedAt: null })),
+  });
+
+/** An hour of polls of one server whose two daemons both have a `viewer`; `compiler` and `free` are gone since. */
+async function site(): Promise<Bench & { anonymous: string }> {
+  const rig = createRig();
+  for (let at = START; at <= NOW; at += MINUTE) {
+    const gone =
+      at < START + 10 * MINUTE
+        ? [
+            a.feature({ daemon: "acmed", name: "compiler", used: 0, checkouts: [] }),
+            // Nobody counts it: sessions alone know that it was there.
+            a.feature({ daemon: "oldd", name: "free", total: null, used: null, unlimited: true }),
+          ]
+        : [];
+    const features = [seats("acmed", "ann", "bob"), seats("betad", "cleo"), ...gone];
+    await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }));
+  }
+  const denied = {
+    ...{ at: START, server: "eda", user: "dan", host: null, count: 1, reason: null, code: null },
+    ...{ attempts: 1, until: START, outcome: "denied" as const },
+  };
+  rig.store.transaction(() => {
+    createDenials(rig.store).write([
+      { denial: { ...denied, daemon: "betad", feature: "viewer" }, told: true },
+      { denial: { ...denied, daemon: "acmed", feature: "viewer" }, told: true },
+      { denial: { ...denied, daemon: "acmed", feature: "never-issued" }, told: true },
+    ]);
+  });
+  const keys = memoryKeys(() => NOW);
+  const at = bench({ keys, clock: { now: () => NOW }, history: historyPort(() => rig.reader(NOW)) });
+  at.show(
+    picture("eda", {
+      features: [feature("viewer", { daemon: "acmed" }), feature("viewer", { daemon: "betad", total: 9 })],
+    }),
+  );
+  const anonymous = keys.add("viewer", { anonymize: true });
+  return { ...at, anonymous, keys: { ...at.keys, viewer: keys.add("viewer") } };
+}
+
+/** What the answers that are looked at here have among them. */
+interface Body {
+  readonly code?: string;
+  readonly message?: string;
+  readonly total?: number;
+  readonly start?: string;
+  readonly end?: string;
+  readonly features?: unknown;
+  readonly groups?: readonly object[];
+  readonly cells?: readonly { readonly peakUsed: number | null }[];
+}
+
+async function json(at: Bench, path: string, key = at.keys.viewer) {
+  const response = await at.get(`/api/licenses/${path}`, { key });
+  return { status: response.status, body: (await response.json()) as Body };
+}
+
+const RANGE = `start=${START}&end=${NOW}`;
+
+describe("a name that two daemons have", () => {
+  test.each<[string, string, Record<string, unknown>[]]>([
+    ["features", "features", [{ daemon: "betad", total: 9 }]],
+    ["users", "users", [{ daemon: "betad", user: "ada" }]],
+    [`stats?${RANGE}`, "features", [{ daemon: "betad", peakUsed: 1, usedSeatHours: 1, heldSeatHours: 1 }]],
+    [`sessions?${RANGE}`, "sessions", [{ daemon: "betad", user: "cleo" }]],
+    [`efficiency?${RANGE}`, "features", [{ daemon: "betad", feature: "viewer" }]],
+    [`denials?${RANGE}`, "denials", [{ daemon: "betad", feature: "viewer" }]],
+    [`usage?${RANGE}`, "groups", [{ user: "cleo", heldSeatHours: 1 }]],
+    ["expirations", "expirations", [{ daemon: "betad", feature: "viewer" }]],
+  ])("%s can be had of one of them", async (path, plural, rows) => {
+    const at = await site();
+    const { status, body } = await json(
+      at,
+      `${path}${path.includes("?") ? "&" : "?"}feature=viewer&daemon=betad`,
+    );
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ [plural]: rows, total: rows.length });
+  });
+
+  test("has a heat map and a calendar of one of them", async () => {
+    const at = await site();
+    const peaks = async (query: string) => {
+      const { body } = await json(at, `heatmap?${RANGE}&feature=viewer${query}`);
+      const { cells = [] } = body;
+      return [body.features, Math.max(...cells.map(({ peakUsed }) => peakUsed ?? 0))];
+    };
+    expect(await peaks("")).toEqual([2, 3]);
+    expect(await peaks("&daemon=betad")).toEqual([1, 1]);
+    expect(await peaks("&daemon=acmed")).toEqual([1, 2]);
+    const calendar = await at.get("/api/licenses/expirations.ics?daemon=betad", { key: at.keys.viewer });
+    expect((await calendar.text()).match(/BEGIN:VEVENT/g)?.length).toBe(1);
+  });
+
+  test("is two groups of usage, with the hosts as they are printed", async () => {
+    const at = await site();
+    const { body } = await json(at, `usage?${RANGE}&group_by=feature&feature=viewer`);
+    const of = { server: "eda", feature: "viewer", lastUsedAt: new Date(NOW).toISOString() };
+    expect(body.groups).toEqual([
+      { ...of, daemon: "acmed", heldSeatHours: 2, sessions: 2, peakHeld: 2, uniqueUsers: 2 },
+      { ...of, daemon: "betad", heldSeatHours: 1, sessions: 1, peakHeld: 1, uniqueUsers: 1 },
+    ]);
+    const daemons = await json(at, `usage?${RANGE}&group_by=daemon,host&feature=viewer&sort=-daemon`);
+    expect(daemons.body.groups).toMatchObject([
+      { daemon: "betad", host: "WS-North" },
+      { daemon: "acmed", host: "WS-North" },
+    ]);
+  });
+});
+
+const LISTS = [
+  "features",
+  "users",
+  "stats",
+  "sessions",
+  "usage",
+  "heatmap",
+  "efficiency",
+  "denials",
+  "expirations",
+];
+
+describe("a name that nobody knows", () => {
+  test.each([...LISTS, "expirations.ics"])("%s", async (list) => {
+    const at = await site();
+    for (const key of [at.keys.viewer, at.anonymous]) {
+      const typo = await json(at, `${list}?feature=viewr`, key);
+      expect([typo.status, typo.body.code]).toEqual([404, "NOT_FOUND"]);
+      expect(typo.body.message).toStartWith(
+        'No license server has or had a feature "viewr". The closest names are "viewer", ',
+      );
+      expect(JSON.stringify(typo.body)).not.toMatch(/ann|bob|cleo|dan\b/);
+      const daemon = await json(at, `${list}?daemon=acme,betad&feature=viewer`, key);
+      expect(daemon.body.message).toContain('a daemon "acme". The closest names are "acmed", ');
+      const server = await json(at, `${list}?server=edda`, key);
+      expect(server.body.message).toContain('There is no server "edda"');
+      expect(server.body.message).toContain('The closest name is "eda".');
+    }
+  });
+
+  test.each(LISTS)("%s of what is gone, or was only ever denied, is a plain answer", async (list) => {
+    const at = await site();
+    for (const name of ["compiler", "free&daemon=oldd", "never-issued"]) {
+      const { status } = await json(at, `${list}?feature=${name}`);
+      expect(status).toBe(200);
+    }
+  });
+
+  test("is an empty list while one of the servers was never read", async () => {
+    const at = await site();
+    const fresh = picture("cad", { collectedAt: null, state: "failed", status: "unknown", features: [] });
+    at.show(picture("eda"), fresh);
+    expect(await json(at, "users?feature=viewr")).toMatchObject({ status: 200, body: { users: [] } });
+    expect(await json(at, "users?feature=viewr&server=cad")).toMatchObject({ status: 200 });
+    expect(await json(at, "users?feature=viewr&server=eda")).toMatchObject({ status: 404 });
+  });
+});
+
+describe("times that count from now", () => {
+  test.each<[string, number]>([
+    ["start=-7d", 1],
+    ["start=-61m&end=now", 1],
+    ["start=-7d&end=-2h", 0],
+  ])("sessions?%s", async (query, total) => {
+    const { body } = await json(await site(), `sessions?daemon=betad&${query}`);
+    expect(body.total).toBe(total);
+  });
+
+  test("stats tell the range that was meant", async () => {
+    const { body } = await json(await site(), "stats?start=-90m&end=-30m");
+    expect([body.start, body.end]).toEqual([
+      new Date(NOW - 90 * MINUTE).toISOString(),
+      new Date(NOW - 30 * MINUTE).toISOString(),
+    ]);
+  });
+});

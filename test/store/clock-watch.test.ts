@@ -1,0 +1,171 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { type ClockWatch, createClockWatch } from "../../src/store/clock-watch.ts";
+import { createEvents } from "../../src/store/events.ts";
+import type { Store } from "../../src/store/open.ts";
+import { NOON } from "../domain/make.ts";
+import { cleanUp, open, temporaryDirectory } from "./place.ts";
+import { recordingLog } from "./recording-log.ts";
+
+afterEach(cleanUp);
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** A database whose last event is of NOON, a clock that may be wrong, and one that runs evenly. */
+function rig() {
+  const store = open(temporaryDirectory());
+  store.transaction(() =>
+    createEvents(store).insert(
+      NOON,
+      {
+        ...{ type: "log", id: `log-${NOON}`, timestamp: new Date(NOON).toISOString(), level: "info" },
+        ...{ source: "system", message: "licmond stops", metadata: {} },
+      },
+      "{}",
+    ),
+  );
+  const log = recordingLog();
+  let elapsed = 0;
+  const create = (on: Store): ClockWatch =>
+    createClockWatch({
+      ...{ store: on, clock: { now: () => at.now }, elapsed: () => elapsed, log },
+      isSynchronised: async () => at.synchronised,
+    });
+  const at = {
+    now: NOON,
+    synchronised: false,
+    log,
+    watch: create(store),
+    /** The daemon runs for so long, and retention looks once a minute. Answers the last look. */
+    async run(ms: number) {
+      let look = at.watch.look();
+      for (let ran = 0; ran < ms; ran += MINUTE) {
+        elapsed += MINUTE;
+        at.now += MINUTE;
+        look = at.watch.look();
+        at.watch.save();
+      }
+      // What the kernel is asked is answered.
+      await Promise.resolve();
+      await Promise.resolve();
+      return look;
+    },
+    restart() {
+      at.watch = create(store);
+    },
+  };
+  return at;
+}
+
+describe("a clock that is 500 days ahead at the start", () => {
+  test("moves what retention goes by a day an hour, also over restarts", async () => {
+    const at = rig();
+    at.now += 500 * DAY;
+    expect(at.watch.look()).toEqual({ now: NOON + 500 * DAY, retentionNow: NOON, isTrusted: false });
+    await at.run(HOUR);
+    for (let restarts = 0; restarts < 5; restarts++) at.restart();
+    const { retentionNow, isTrusted } = await at.run(HOUR);
+    expect(isTrusted).toBe(false);
+    // A restart forgets at most what ten minutes of running brought.
+    expect(retentionNow).toBeLessThanOrEqual(NOON + 2 * DAY);
+    expect(retentionNow).toBeGreaterThan(NOON + 1.8 * DAY);
+  });
+
+  test("is warned of once, until it is right again", async () => {
+    const at = rig();
+    at.now += 500 * DAY;
+    expect(at.watch.doubtMs()).toBeNull();
+    await at.run(HOUR);
+    expect(at.watch.doubtMs()).toBe(500 * DAY);
+    expect(at.log.lines).toMatchObject([
+      { level: "warn", message: expect.stringContaining("500 days ahead"), fields: { seconds: 43_200_000 } },
+    ]);
+    at.now -= 500 * DAY;
+    const { isTrusted, retentionNow, now } = await at.run(MINUTE);
+    expect([isTrusted, retentionNow]).toEqual([true, now]);
+    expect(at.watch.doubtMs()).toBeNull();
+    expect(at.log.lines.map(({ level }) => level)).toEqual(["warn", "info"]);
+  });
+
+  test("is believed after a day of running, and a restart asks no second day", async () => {
+    const at = rig();
+    at.now += 500 * DAY;
+    expect((await at.run(DAY - MINUTE)).isTrusted).toBe(false);
+    const { isTrusted, retentionNow } = await at.run(2 * MINUTE);
+    expect(isTrusted).toBe(true);
+    expect(retentionNow).toBeLessThan(NOON + 24.1 * DAY);
+    await at.run(11 * MINUTE);
+    at.restart();
+    expect(at.watch.look().isTrusted).toBe(true);
+  });
+
+  test("begins its day anew with another jump", async () => {
+    const at = rig();
+    at.now += 500 * DAY;
+    await at.run(DAY - HOUR);
+    at.now += 500 * DAY;
+    expect((await at.run(DAY - HOUR)).isTrusted).toBe(false);
+    expect(at.log.lines.map(({ level }) => level)).toEqual(["warn", "warn"]);
+  });
+
+  test("is believed at once, and silently, where the kernel is synchronised", async () => {
+    const at = rig();
+    at.now += 500 * DAY;
+    at.synchronised = true;
+    await at.run(0);
+    expect((await at.run(MINUTE)).isTrusted).toBe(true);
+    expect(at.watch.doubtMs()).toBeNull();
+    expect(at.log.lines).toEqual([]);
+  });
+});
+
+test("a host that was off for three weeks is warned of, and retention catches up at a day an hour", async () => {
+  const at = rig();
+  await at.run(MINUTE);
+  at.now = NOON + 21 * DAY;
+  at.restart();
+  await at.run(10 * HOUR);
+  expect(at.watch.doubtMs()).toBeGreaterThan(20 * DAY);
+  expect((await at.run(0)).retentionNow).toBeLessThanOrEqual(NOON + 10 * DAY + HOUR);
+  const { now, retentionNow, isTrusted } = await at.run(15 * HOUR);
+  expect([isTrusted, retentionNow]).toEqual([true, now]);
+});
+
+test("a night without the daemon is nothing to doubt", async () => {
+  const at = rig();
+  at.now = NOON + 20 * HOUR;
+  expect(at.watch.look().isTrusted).toBe(true);
+  await at.run(MINUTE);
+  expect(at.log.lines).toEqual([]);
+});
+
+test("a clock that jumps while the daemon runs is doubted too", async () => {
+  const at = rig();
+  await at.run(HOUR);
+  at.now += 30 * DAY;
+  const { retentionNow, isTrusted } = await at.run(HOUR);
+  expect(isTrusted).toBe(false);
+  expect(retentionNow).toBeLessThan(NOON + 1.1 * DAY);
+});
+
+test("a clock that is behind is never trusted by running alone, but the warning ends", async () => {
+  const at = rig();
+  at.now -= 3_000 * DAY;
+  await at.run(HOUR);
+  expect(at.watch.doubtMs()).toBe(-3_000 * DAY);
+  const { now, retentionNow, isTrusted } = await at.run(2 * DAY);
+  expect([isTrusted, retentionNow]).toEqual([false, now]);
+  expect(at.watch.doubtMs()).toBeNull();
+  at.synchronised = true;
+  await at.run(MINUTE);
+  expect((await at.run(MINUTE)).isTrusted).toBe(true);
+});
+
+test("a new database believes the clock", () => {
+  const watch = createClockWatch({
+    ...{ store: open(temporaryDirectory()), clock: { now: () => NOON }, elapsed: () => 0 },
+    ...{ isSynchronised: async () => false, log: recordingLog() },
+  });
+  expect(watch.look()).toEqual({ now: NOON, retentionNow: NOON, isTrusted: true });
+});
