@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const FOLDER = join(import.meta.dir, "../../../systemd");
+const FOLDER = join(import.meta.dir, "../../systemd");
 const UNIT = join(FOLDER, "licmond.service");
 
 async function run(...argv: string[]): Promise<{ exitCode: number; output: string }> {
