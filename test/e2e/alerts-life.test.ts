@@ -72,7 +72,7 @@ enabled = false
     await until("it has lasted", () => Date.now() - since > 3_100 || undefined);
     await at.poll(used({ ...busy, "night-job": 9 }));
     expect(await features(at)).toEqual(["half-full", "night-job", "plain", "thrice"]);
-  }, 120_000);
+  });
 });
 
 describe("an alert that somebody handles", () => {
@@ -117,7 +117,7 @@ describe("an alert that somebody handles", () => {
     const again = await at.post(`/api/licenses/alerts/${alert?.id}/acknowledge`, {});
     expect([again.status, await again.json()]).toMatchObject([409, { code: "CONFLICT" }]);
     expect((await at.post("/api/licenses/alerts/999999/silence", { durationSeconds: 5 })).status).toBe(404);
-  }, 120_000);
+  });
 
   test.concurrent("a silence holds over its end, its return and a restart, and is over when it is over", async () => {
     await using receiver = createReceiver();
@@ -147,7 +147,7 @@ describe("an alert that somebody handles", () => {
     await until("the silence is over", () => Date.now() > Date.parse(silencedUntil) || undefined);
     await at.reload();
     await untilTold(receiver, ["fired solver", "resolved solver", "fired solver"]);
-  }, 120_000);
+  });
 });
 
 describe("a restart", () => {
@@ -179,7 +179,7 @@ describe("a restart", () => {
       ...["fired mesher", "fired solver", "fired null"],
       ...["resolved mesher", "resolved null", "fired viewer", "fired viewer"],
     ]);
-  }, 120_000);
+  });
 });
 
 describe("maintenance", () => {
@@ -202,7 +202,7 @@ describe("maintenance", () => {
       ...["seats_exhausted", "server_degraded", "usage"],
     ]);
     await untilTold(receiver, ["fired null", "fired solver", "fired solver"]);
-  }, 120_000);
+  });
 
   test.concurrent("a daily window keeps its time of day over a change of the clocks", async () => {
     const offsetIn = (timeZone: string, at: number) =>
@@ -238,5 +238,5 @@ describe("maintenance", () => {
     await at.reload();
     await at.poll(used({ solver: 10 }));
     expect((await at.firing()).length).toBe(2);
-  }, 120_000);
+  });
 });

@@ -127,7 +127,7 @@ test("every rule about a server and its features fires by its cause, and ends wi
   for (const changes of told.values()) expect(changes).toEqual(["fired", "resolved"]);
   for (const { startedAt, resolvedAt } of over)
     expect(Date.parse(resolvedAt ?? "")).toBeGreaterThan(Date.parse(startedAt));
-}, 120_000);
+});
 
 test("denials fire by a line of the debug log, and count as over an hour later", async () => {
   await using site = await createAlertSite();
@@ -165,7 +165,7 @@ test("denials fire by a line of the debug log, and count as over an hour later",
   await until("the hour is over", () => (Date.now() > over ? true : undefined));
   await at.reload();
   expect(await at.firing()).toEqual([]);
-}, 120_000);
+});
 
 // A file system of its own takes root; its figures are kept for ten seconds.
 test.skipIf(!SLOW || process.getuid?.() !== 0)(
@@ -198,5 +198,4 @@ test.skipIf(!SLOW || process.getuid?.() !== 0)(
       await rm(folder, { recursive: true, force: true });
     }
   },
-  120_000,
 );

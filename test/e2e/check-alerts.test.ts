@@ -70,4 +70,4 @@ test("check --alerts says of a history what the daemon made of it", async () => 
   expect(stdout).toContain(
     "\nNot told: unparsed, disk, clock. History keeps nothing of what they look at.\n",
   );
-}, 180_000);
+});

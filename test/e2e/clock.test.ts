@@ -103,5 +103,4 @@ test.skipIf(!HAS_COMPILER)(
     const { database } = (await ask(daemon, "/api/status")) as { database: { oldestSampleAt: string } };
     expect(isPast(database.oldestSampleAt)).toBe(true);
   },
-  180_000,
 );

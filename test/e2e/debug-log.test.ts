@@ -125,7 +125,7 @@ test.concurrent("a log is followed over rotations of every kind and a kill -9: n
   expect(logging).toMatchObject([{ state: "on", source: "debug_log", message: null }]);
   const told = await toldOf(at, times.size);
   expect(told.sort()).toEqual([...times.keys()].map((user) => `${user} denied`).sort());
-}, 120_000);
+});
 
 test.concurrent("requests and what came of them: retries, grants, queues, and what is no denial", async () => {
   await using site = await createAlertSite();
@@ -168,7 +168,7 @@ test.concurrent("requests and what came of them: retries, grants, queues, and wh
     const [alert] = await at.alerts("rule=denials");
     return alert !== undefined || undefined;
   });
-}, 120_000);
+});
 
 test.concurrent("a log that cannot be read is a state with its reason, and ends with it", async () => {
   await using site = await createAlertSite();
@@ -211,7 +211,7 @@ test.concurrent("a log that cannot be read is a state with its reason, and ends 
   await Bun.write(log, denied("third"));
   await untilSeen(at, "third");
   expect((await page(at)).denials.map(({ user }) => user).sort()).toEqual(["first", "second", "third"]);
-}, 120_000);
+});
 
 test("what a log already was in another encoding when the daemon began is not called readable", async () => {
   await using site = await createAlertSite();
@@ -220,7 +220,7 @@ test("what a log already was in another encoding when the daemon began is not ca
   await site.write("", `log_file = "${log}"`);
   await using at = await site.watch();
   expect((await untilState(at, "unreadable")).message).toContain("UTF-16");
-}, 120_000);
+});
 
 /** In the fast run a tenth of it. */
 const LINE_MEGABYTES = SLOW ? 100 : 6;
@@ -247,4 +247,4 @@ test(`a line of ${LINE_MEGABYTES} MB is passed over in bounded memory, and the n
   );
   expect((await page(at)).denials).toMatchObject([{ user: "after" }]);
   expect(most - before).toBeLessThan(60);
-}, 120_000);
+});

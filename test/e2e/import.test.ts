@@ -91,7 +91,7 @@ describe("licmond import", () => {
     const again = await parts.run(["import", "--server", "eda"], { stdin: LOG });
     expect(again.stdout).toMatch(new RegExp(`0 added, ${sessions.length} known before`));
     expect(stored(parts)).toEqual({ sessions, denials, problems });
-  }, 120_000);
+  });
 
   test.each(["SIGKILL", "SIGINT"] as const)(
     "ended by %s half-way, it goes on where it was without doubles",
@@ -112,7 +112,6 @@ describe("licmond import", () => {
         return;
       }
     },
-    300_000,
   );
 
   test("what is no log, packed badly, or of which lines are broken is told", async () => {
@@ -131,7 +130,7 @@ describe("licmond import", () => {
     expect(broken.stderr).toContain(`${cut} cannot be unpacked to its end: `);
     expect(broken.stderr).toContain("What was read so far is stored; import the logs again afterwards.");
     expect(broken.stderr).not.toMatch(/\n\s+at /);
-  }, 120_000);
+  });
 
   test("what retention would delete is left out, counted and told; with a longer one it is there", async () => {
     await using at = await site(LOG);
@@ -160,7 +159,7 @@ describe("licmond import", () => {
       start: "2024-12-01T00:00:00.000Z",
       groups: [{ server: "eda", sessions: rows.length }],
     });
-  }, 120_000);
+  });
 
   test("a bar on a terminal counts up to the whole", async () => {
     await using at = await site(LOG);
@@ -175,7 +174,7 @@ describe("licmond import", () => {
     const size = (LOG.length / 1e6).toFixed(0);
     expect(text).toMatch(new RegExp(`\\r100 %, ${size} of ${size} MB, \\d+ MB/s`));
     expect(text).toContain("added, 0 known before");
-  }, 120_000);
+  });
 });
 
 test("an import beside a daemon that answers and polls: each goes on with its work", async () => {
@@ -221,4 +220,4 @@ test("an import beside a daemon that answers and polls: each goes on with its wo
   importing = false;
   await Promise.all([pings, polls]);
   expect(stored(alone).problems).toEqual([{ integrity_check: "ok" }]);
-}, 240_000);
+});

@@ -65,4 +65,4 @@ test("while another program has the database locked reads are answered, and what
     return body.total === 2 || undefined;
   });
   expect(daemon.output()).not.toMatch(/cannot be stored|could not be/);
-}, 120_000);
+});

@@ -170,7 +170,7 @@ describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
     const plain = await daemon.get("/metrics", key, { headers: { "accept-encoding": "identity" } });
     expect(plain.headers.get("content-encoding")).toBeNull();
     expect((await plain.text()).length).toBeGreaterThan(3 * (between.scrapes[0]?.bytes ?? 0));
-  }, 120_000);
+  });
 
   test("scraped and pushed, it answers with the numbers of the API; and what goes down ends", async () => {
     const { site, tool } = await siteWithKey();
@@ -228,7 +228,7 @@ describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
     expect(states).toHaveLength(2 * Object.keys(FEATURES).length);
     expect(await daemon.stop()).toBe(0);
     expect(daemon.output()).not.toContain("could not be written");
-  }, 240_000);
+  });
 
   test.skipIf(!SLOW)(
     "killed for a while, it gets what it missed: in order, nothing twice; and a reload moves the push",
@@ -299,6 +299,5 @@ describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
       );
       expect(await daemon.stop()).toBe(0);
     },
-    600_000,
   );
 });

@@ -75,5 +75,5 @@ describe.skipIf(!HAS_BROWSER)("Swagger UI", () => {
     if (PICTURE !== undefined) await page.evaluate("scrollTo(0, 0)");
     if (PICTURE !== undefined) await page.screenshot({ path: PICTURE, fullPage: false });
     expect(heard).toEqual({ elsewhere: [], complaints: [] });
-  }, 120_000);
+  });
 });
