@@ -21,8 +21,8 @@ const LEAKS = [
 const MAY_NAME_PATHS = /^(LICENSE|COMMAND)_/;
 
 /** Servers that end a poll in every way there is, each with a tool that behaves so. */
-export async function createErrorSite(more = "", within?: string): Promise<Site> {
-  const site = await createSite(within);
+export async function createErrorSite(more = ""): Promise<Site> {
+  const site = await createSite();
   const script = async (name: string, text: string) => {
     const path = join(site.folder, name);
     await Bun.write(path, `#!/bin/sh\n${text}\n`);

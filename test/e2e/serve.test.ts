@@ -255,76 +255,6 @@ describe("a polled server", () => {
       features: [{ used: 0, state: "ok" }],
     });
   });
-
-  test("one error body, with the request's id", () =>
-    withServer(async (site, daemon, key) => {
-      const viewer = await site.key("viewer");
-      const cases: [string, string | undefined, RequestInit, number, string][] = [
-        ["/api/nowhere", undefined, {}, 404, "NOT_FOUND"],
-        ["/api/ping", undefined, { method: "DELETE" }, 405, "METHOD_NOT_ALLOWED"],
-        ["/api/licenses", undefined, {}, 401, "AUTH_MISSING"],
-        ["/api/licenses", "lmk_aaaaaaaaaaaa_wrong", {}, 401, "AUTH_INVALID"],
-        ["/api/licenses/servers/nobody", key, {}, 404, "NOT_FOUND"],
-        ["/api/licenses/features?limit=0", key, {}, 400, "INVALID_QUERY"],
-        ["/api/licenses/features?state=splendid", key, {}, 400, "INVALID_QUERY"],
-        ["/api/licenses/servers/eda/raw", viewer, {}, 403, "AUTH_INSUFFICIENT"],
-        ["/api/licenses/rescan", viewer, { method: "POST" }, 403, "AUTH_INSUFFICIENT"],
-        ["/api/licenses?refresh=true", viewer, {}, 403, "AUTH_INSUFFICIENT"],
-        [
-          "/api/licenses/rescan",
-          key,
-          { method: "POST", body: "{", headers: { "Content-Type": "application/json" } },
-          400,
-          "INVALID_JSON",
-        ],
-        [
-          "/api/licenses/rescan",
-          key,
-          { method: "POST", body: '{"servers":[]}', headers: { "Content-Type": "application/json" } },
-          400,
-          "INVALID_FIELD",
-        ],
-        [
-          "/api/licenses/rescan",
-          key,
-          { method: "POST", body: '{"servers":["nobody"]}', headers: { "Content-Type": "application/json" } },
-          404,
-          "NOT_FOUND",
-        ],
-        [
-          "/api/licenses/rescan",
-          key,
-          {
-            method: "POST",
-            body: `"${"x".repeat(70_000)}"`,
-            headers: { "Content-Type": "application/json" },
-          },
-          413,
-          "BODY_TOO_LARGE",
-        ],
-      ];
-      for (const [path, presented, init, status, code] of cases) {
-        const response = await daemon.get(path, presented, {
-          ...init,
-          headers: { ...init.headers, "X-Request-ID": "from-the-client.1" },
-        });
-        const body = await json(response);
-        expect({ path, status: response.status, body }).toMatchObject({
-          path,
-          status,
-          body: {
-            code,
-            requestId: "from-the-client.1",
-            message: expect.any(String),
-            timestamp: expect.any(String),
-          },
-        });
-        expect(response.headers.get("x-request-id")).toBe("from-the-client.1");
-      }
-      expect((await daemon.get("/api/ping", undefined, { method: "DELETE" })).headers.get("allow")).toContain(
-        "GET",
-      );
-    }));
 });
 
 describe("the command line beside the daemon", () => {
@@ -347,14 +277,6 @@ describe("the command line beside the daemon", () => {
     const refused = await site.run(["probe", "eda"]);
     expect(refused.exitCode).toBe(1);
     expect(refused.stderr).toContain("Connection refused");
-  });
-
-  test("check names a tool that is not there", async () => {
-    await using site = await createSite();
-    await site.configure(server("eda", join(site.folder, "no-such-lmutil")));
-    const { exitCode, stdout, stderr } = await site.run(["check"]);
-    expect(exitCode).toBe(1);
-    expect(stdout + stderr).toContain("no-such-lmutil");
   });
 
   test("a second daemon on the same storage is refused with the reason", async () => {

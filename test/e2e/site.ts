@@ -37,9 +37,8 @@ export interface FakeTool {
   says(output: string, exitCode?: number): Promise<void>;
 }
 
-/** `within` is where the folder is made. */
-export async function createSite(within: string = tmpdir()): Promise<Site> {
-  const folder = await mkdtemp(join(within, "licmond-e2e-"));
+export async function createSite(): Promise<Site> {
+  const folder = await mkdtemp(join(tmpdir(), "licmond-e2e-"));
   const config = join(folder, "licmond.toml");
   const storage = join(folder, "storage");
   const port = await freePort();

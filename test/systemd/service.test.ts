@@ -45,41 +45,6 @@ describe.skipIf(BASE === undefined)("the service", () => {
     }
   });
 
-  test("how long a start takes", async () => {
-    const ready: number[] = [];
-    const polled: number[] = [];
-    for (let i = 0; i < 5; i++) {
-      await restart(machine);
-      await allRead(machine, admin, ["eda", "cae"]);
-      const at = await show(
-        machine,
-        "InactiveExitTimestampMonotonic",
-        "ActiveEnterTimestampMonotonic",
-        "ExecMainStartTimestamp",
-      );
-      const [begun, ended] = [
-        Number(at.InactiveExitTimestampMonotonic),
-        Number(at.ActiveEnterTimestampMonotonic),
-      ];
-      ready.push((ended - begun) / 1000);
-      const started = await machine.sh(
-        'date -d "$(systemctl show licmond -p ExecMainStartTimestamp --value --timestamp=us)" +%s%6N',
-      );
-      const { json } = await get<{ servers: { collectedAt: string }[] }>(
-        machine,
-        "/api/licenses/servers",
-        admin,
-      );
-      const reads = (json?.servers ?? []).map(({ collectedAt }) => Date.parse(collectedAt));
-      polled.push(Math.min(...reads) - Number(started) / 1000);
-    }
-    console.log(
-      `from \`systemctl start\` to READY: ${figures(ready)}; to the first good poll: ${figures(polled)}`,
-    );
-    expect(Math.min(...ready)).toBeGreaterThan(0);
-    expect(Math.min(...polled)).toBeGreaterThan(0);
-  });
-
   test("`systemctl status` says how it is", async () => {
     await until("the status line has the servers", async () => {
       const { StatusText } = await show(machine, "StatusText");
@@ -161,10 +126,3 @@ describe.skipIf(BASE === undefined)("the service", () => {
     expect((await show(machine, "NRestarts")).NRestarts).toBe("0");
   });
 });
-
-/** Milliseconds: the middle one, and the range. */
-function figures(values: readonly number[]): string {
-  const sorted = values.toSorted((a, b) => a - b);
-  const at = (index: number) => `${Math.round(sorted[index] ?? Number.NaN)} ms`;
-  return `${at(Math.floor(sorted.length / 2))} (${at(0)} to ${at(sorted.length - 1)})`;
-}
