@@ -6,37 +6,17 @@ import { run } from "./harness.ts";
 import { lmstat } from "./lmstat.ts";
 import { createSite } from "./site.ts";
 
-const COMMANDS = [
-  "serve",
-  "demo",
-  "init",
-  "check",
-  "probe",
-  "parse",
-  "keys",
-  "simulate",
-  "backup",
-  "restore",
-  "version",
-];
+const COMMANDS = "serve demo init check probe parse keys simulate backup restore version".split(" ");
 
 describe("help and usage", () => {
-  test("--help names every command", async () => {
+  test("--help names every command, and each has its own", async () => {
     const { exitCode, stdout } = await run(["--help"]);
     expect(exitCode).toBe(0);
     for (const command of COMMANDS) expect(stdout).toContain(command);
-  });
-
-  test.each(COMMANDS)("%s --help", async (command) => {
-    const { exitCode, stdout, stderr } = await run([command, "--help"]);
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
-    expect(stdout).toContain(command);
-  });
-
-  test.each(["create", "list", "revoke"])("keys %s --help", async (command) => {
-    const { exitCode, stdout } = await run(["keys", command, "--help"]);
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain(command);
+    for (const command of [...COMMANDS, "keys create", "keys list", "keys revoke"]) {
+      const own = await run([...command.split(" "), "--help"]);
+      expect(own).toMatchObject({ exitCode: 0, stderr: "", stdout: expect.stringContaining(command) });
+    }
   });
 
   test.each([
@@ -126,13 +106,11 @@ address = 5053
 
   test("a storage directory that cannot be written ends serve with the fix", async () => {
     await using site = await createSite();
-    await Bun.write(
-      site.config,
-      `[http]\nhost = "127.0.0.1"\nport = ${site.port}\n[storage]\ndirectory = "/proc/licmond"\n`,
-    );
-    const { exitCode, stderr, stdout } = await site.run(["serve"]);
-    expect(exitCode).toBe(1);
-    expect(stderr + stdout).toContain("/proc/licmond");
+    await Bun.write(site.config, `[storage]\ndirectory = "/proc/licmond"\n`);
+    const { exitCode, stderr, stdout } = await site.run(["serve"], {
+      env: { LICMOND_HTTP_PORT: String(site.port) },
+    });
+    expect([exitCode, stderr + stdout]).toEqual([1, expect.stringContaining("/proc/licmond")]);
   });
 });
 

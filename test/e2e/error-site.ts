@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type ApiDocument, type Conformance, createConformance } from "../http/document.ts";
 import type { Daemon } from "./harness.ts";
 import { lmstat, REFUSED } from "./lmstat.ts";
-import { createSite, type Site } from "./site.ts";
+import { createSite, type Site, serverToml } from "./site.ts";
 
 /** A word that stands in bodies, keys and names that the tests send, and in no answer. */
 export const CANARY = "canary-7c1d";
@@ -37,8 +37,7 @@ export async function createErrorSite(more = ""): Promise<Site> {
   await odd.says("Segmentation of the annual report\n");
   const hang = await script("hang", "sleep 600");
   const fails = await script("fails", `echo '${site.folder}: it did not work' >&2; exit 3`);
-  const server = (id: string, tool: string, rest = "") =>
-    `[[servers]]\nid = "${id}"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "${tool}"\ninterval = "24h"\n${rest}\n`;
+  const server = (id: string, tool: string, rest = "") => serverToml(id, tool, `interval = "24h"\n${rest}`);
   await site.configure(
     [
       server("good", good.path),

@@ -88,13 +88,13 @@ async function siteWithKey(): Promise<{ site: Site; tool: Awaited<ReturnType<Sit
   return { site, tool };
 }
 
-const scraping = (site: Site, port = site.port) => `global:
+const scraping = (site: Site) => `global:
   scrape_interval: 1s
 rule_files: ["${join(DOCS, "prometheus/licmond.rules.yml")}"]
 scrape_configs:
   - job_name: licmond
     authorization: { type: Bearer, credentials_file: "${join(site.folder, "licmond.key")}" }
-    static_configs: [{ targets: ["127.0.0.1:${port}"] }]
+    static_configs: [{ targets: ["127.0.0.1:${site.port}"] }]
 `;
 
 describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {

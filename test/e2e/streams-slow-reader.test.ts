@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type Daemon, until } from "./harness.ts";
 import type { Site } from "./site.ts";
 import { SLOW } from "./slow.ts";
-import { connectStalled } from "./stalled.ts";
+import { connectStalled, sse, ws } from "./stalled.ts";
 import { npmEventSource, npmWebSocket } from "./stream-clients.ts";
 import { createStreamSite, ownMegabytes, publish, replay, requestIdOf, untilSeen } from "./stream-site.ts";
 
@@ -13,11 +13,6 @@ const LENGTH = 500;
 const ENOUGH = 10_000;
 /** What stands in a close frame for 1013 (RFC 6455 5.5.1): opcode, length, code, reason. */
 const CLOSE_1013 = `\x88\x12\x03\xf5reads too slowly`;
-
-const sse = (key: string) => `GET /stream/logs?events=log HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\n\r\n`;
-const ws = (key: string) =>
-  `GET /ws/logs HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
-  "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
 /** How often the daemon has said so, once it has said it `times`. */
 async function saidSlow(daemon: Daemon, times = 1): Promise<number> {
