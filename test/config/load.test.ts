@@ -291,15 +291,9 @@ describe("each mistake has its words", () => {
 
   test("several mistakes are several problems, in the order of the file", () => {
     const toml = `[collector]\ninterval = "1s"\ntimout = "30s"\n[[servers]]\nid = "UPPER"\n${SERVER}[[servers]]\nid = "b"\nmanager = "x"`;
-    expect(problemsOf(toml).map((problem) => problem.split(" ")[1])).toEqual([
-      ...[
-        "collector.interval",
-        "collector.timout",
-        "servers[0].id",
-        "servers[1].manager",
-        "servers[1].address",
-      ],
-    ]);
+    const keys = problemsOf(toml).map((problem) => problem.split(" ")[1]);
+    const first = "collector.interval collector.timout servers[0].id";
+    expect(keys.join(" ")).toBe(`${first} servers[1].address servers[1].manager`);
   });
 });
 

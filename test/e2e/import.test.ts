@@ -226,8 +226,7 @@ test("an import beside a daemon that answers and polls: each goes on with its wo
       if (importing) polled++;
     }
   })();
-  // How long anybody waits for it is measured by scripts/bench (`import-beside`): here an import may be over before this
-  // process got its turns, and then it is done again.
+  // An import may be over before this process got its turns, and then it is done again.
   for (let times = 0; answered < 20 || polled < 2; times++) {
     const { exitCode, stdout, stderr } = await alone.run(["import", "--server", "eda", log]);
     expect([exitCode, stderr]).toEqual([0, ""]);
