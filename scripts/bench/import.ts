@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { importLogs } from "../../src/commands/import-log.ts";
 import { fileSource } from "../../src/commands/import-sources.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
-import { createLineCutter } from "../../src/managers/flexnet/debug-log/lines.ts";
-import { createDebugLogReader } from "../../src/managers/flexnet/debug-log/reader.ts";
+import { createLineCutter } from "../../src/managers/debug-log/lines.ts";
+import { debugLog } from "../../src/managers/flexnet/debug-log/reader.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
 import type { Bench, Row } from "./table.ts";
 
@@ -71,7 +71,7 @@ async function readLines(path: string): Promise<number> {
 
 async function readEvents(path: string): Promise<number> {
   let events = 0;
-  const reader = createDebugLogReader({
+  const reader = debugLog.createReader({
     ...{ zone: "UTC", hold: true, start: { day: START / 86_400_000, second: -1, daemons: [] } },
     onEvent: () => events++,
   });
@@ -118,7 +118,7 @@ export const importLog: Bench = {
         try {
           const sources = [fileSource(path)];
           const done = { store, server: SERVER, zone: "UTC", sources, now: Date.now(), keptFrom: 0, beside };
-          return await importLogs({ ...done, onProgress: () => {} });
+          return await importLogs({ ...done, debugLog, onProgress: () => {} });
         } finally {
           opened.close();
         }

@@ -1,3 +1,67 @@
+/** The log in which a manager's daemons write who took seats, who gave them back and who was denied. */
+export interface DebugLog {
+  /** For people: `FlexNet debug log`. */
+  readonly title: string;
+  createReader(options: ReaderOptions): DebugLogReader;
+  createFirstDay(zone: string): FirstDay;
+}
+
+/** Where a reader stands, for one that goes on later. Plain JSON. */
+export interface ReaderState {
+  /** Days since 1970-01-01 in the server's zone. */
+  readonly day: number;
+  /** Second of the day of the last line; -1 before the first. */
+  readonly second: number;
+  /** Daemons seen, to tell `acmed_2` (a fork of `acmed`) from a daemon of that name. */
+  readonly daemons: readonly string[];
+}
+
+export interface ReaderOptions {
+  /** IANA zone in which the server prints its times. */
+  readonly zone: string;
+  /** The day of the first line, or where an earlier reader stood. */
+  readonly start: ReaderState;
+  /** The day is a guess until a date is printed. */
+  readonly inferred?: boolean;
+  /**
+   * Whether events after a doubtful midnight may wait for the next printed date (hours of log). Who follows a log as
+   * it grows does not wait: it says when it read the lines, see {@link DebugLogReader.near}.
+   */
+  readonly hold: boolean;
+  readonly onEvent: (event: DebugLogEvent) => void;
+}
+
+/**
+ * Reads a debug log line by line. It never throws, whatever the lines hold, and takes time linear in their length.
+ * An event is told when the next line shows that nothing more belongs to it.
+ */
+export interface DebugLogReader {
+  /** One line without its line end. */
+  line(text: string): void;
+  /** The next lines were written at about this time (epoch ms): their day is the one that comes closest. Null = not known. */
+  near(at: number | null): void;
+  /** Tells what still waits. Lines may follow all the same. */
+  flush(): void;
+  readonly counts: DebugLogCounts;
+  state(): ReaderState;
+  /** Time of the first and the last line with a time, epoch ms; null before. */
+  readonly firstAt: number | null;
+  readonly lastAt: number | null;
+  /** False until a line with a time and a daemon was read. */
+  readonly recognised: boolean;
+}
+
+/**
+ * Finds the day of a log's first line, which prints only its time: counts the midnights to the first date that is
+ * printed, and goes back by as many. A log without any date ends at the time of its file.
+ */
+export interface FirstDay {
+  /** One line; true once the day is known, and the rest need not be read. */
+  line(text: string): boolean;
+  /** `lastWrite`: when the file was written last, epoch ms. */
+  result(lastWrite: number): { readonly day: number; readonly inferred: boolean };
+}
+
 /**
  * What a FlexNet debug log tells. Grammar and examples: FlexNet Publisher License Administration Guide, "Debug Log
  * File" (https://docs.revenera.com/fnp/2024r1/LicAdmin_Guide/Content/helplibrary/Informational_Messages.htm).

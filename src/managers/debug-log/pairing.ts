@@ -1,4 +1,4 @@
-import type { DaemonEvent, DebugLogEvent, LicenseEvent } from "./event.ts";
+import type { DaemonEvent, DebugLogEvent, LicenseEvent } from "./debug-log.ts";
 
 /** Seats that were taken and given back. Times are epoch ms. */
 export interface PairedSession {
