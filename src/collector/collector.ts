@@ -4,6 +4,7 @@ import type { Log } from "../domain/log.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
+import type { Timers } from "../domain/timers.ts";
 import { failedInside } from "./failed-inside.ts";
 import { createFlights, type FlightControl } from "./flights.ts";
 import { createOutageLog } from "./outage-log.ts";
@@ -11,7 +12,6 @@ import { firstDelayMs, isInPace, nextPollTime } from "./pace.ts";
 import { createPollCounter, type PollStats } from "./poll-stats.ts";
 import { createRawOutputs, type RawOutput } from "./raw-outputs.ts";
 import { awaitRescan, type PolledServer, type RescanRow } from "./rescan.ts";
-import type { Timers } from "./timers.ts";
 
 export interface CollectorDeps {
   readonly servers: readonly MonitoredServer[];

@@ -182,7 +182,7 @@ function expiries(config: Config, start: number, end: number): Firing[] {
   const store = openStore({ directory: config.storage.directory, log: quiet, mode: "cli" });
   try {
     const settingsOf = createSettings(config.alerts);
-    const pictures = createPictures({ store, clock: { now: () => end }, log: quiet }).load();
+    const pictures = createPictures(store, { now: () => end }, quiet).load();
     return config.servers.flatMap(({ id, timezone }) =>
       (pictures.get(id)?.features ?? []).flatMap(({ daemon, name, expiry }) => {
         const { expiryDays, enabled } = settingsOf(id, daemon, name);

@@ -16,13 +16,13 @@ import type { Clock } from "../domain/clock.ts";
 import type { DenialEvent } from "../domain/events.ts";
 import type { Log } from "../domain/log.ts";
 import { hostZone } from "../domain/zone.ts";
-import type { Bus } from "../events/bus.ts";
 import type { AlertsPort } from "../http/deps.ts";
+import type { Bus } from "../live/bus.ts";
+import type { Live } from "../live/live.ts";
 import { createAlerts } from "../store/alerts.ts";
 import { createMarks } from "../store/event-marks.ts";
 import type { Events } from "../store/events.ts";
 import { createDiskFill } from "../store/history/disk-fill.ts";
-import type { Live } from "../store/live.ts";
 import { createNotifications } from "../store/notifications.ts";
 import type { Store } from "../store/open.ts";
 

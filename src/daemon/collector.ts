@@ -4,14 +4,14 @@ import { findTool } from "../collector/find-tool.ts";
 import { createPoller } from "../collector/poll.ts";
 import { createReachability } from "../collector/reachability.ts";
 import { type CommandRunner, createCommandRunner } from "../collector/run-command.ts";
-import { systemTimers } from "../collector/timers.ts";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { LogOf } from "../domain/log.ts";
+import { systemTimers } from "../domain/timers.ts";
+import type { Live } from "../live/live.ts";
 import { managerOf } from "../managers/registry.ts";
 import { createKnownHostsStore } from "../store/known-hosts.ts";
-import type { Live } from "../store/live.ts";
 import type { Store } from "../store/open.ts";
 
 /**

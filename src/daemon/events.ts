@@ -1,7 +1,7 @@
 import type { Clock } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
-import { type Bus, createBus, type Timers } from "../events/bus.ts";
-import { createIds } from "../events/ids.ts";
+import { type Bus, createBus, type Timers } from "../live/bus.ts";
+import { createIds } from "../live/ids.ts";
 import { createEvents, type Events } from "../store/events.ts";
 import type { Store } from "../store/open.ts";
 import type { LogSink } from "../system/log.ts";

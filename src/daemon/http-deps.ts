@@ -1,10 +1,10 @@
 import type { Collector } from "../collector/collector.ts";
 import { type Problem, printProblem } from "../config/problem.ts";
 import { hostZone } from "../domain/zone.ts";
-import type { Bus } from "../events/bus.ts";
-import type { Sampler } from "../events/sampler.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import type { Hub } from "../http/streams/hub.ts";
+import type { Bus } from "../live/bus.ts";
+import type { Sampler } from "../live/sampler.ts";
 import type { Events } from "../store/events.ts";
 import type { Store } from "../store/open.ts";
 import { healthOf } from "./health.ts";

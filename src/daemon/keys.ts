@@ -1,6 +1,6 @@
-import { systemTimers } from "../collector/timers.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { LogOf } from "../domain/log.ts";
+import { systemTimers } from "../domain/timers.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
 import type { Store } from "../store/open.ts";
 import { createQuotas, type Quotas } from "../store/quotas.ts";

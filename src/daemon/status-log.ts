@@ -1,6 +1,6 @@
 import type { Log } from "../domain/log.ts";
 import { statusChanges } from "../domain/poll-events.ts";
-import type { Change } from "../store/live.ts";
+import type { Change } from "../live/live.ts";
 
 /**
  * Writes a line when a server is degraded or whole again, and when one of its daemons goes down or is back. That a

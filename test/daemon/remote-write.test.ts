@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from "bun:test";
 import { uncompress } from "snappyjs";
-import { systemTimers } from "../../src/collector/timers.ts";
 import type { Config } from "../../src/config/config.ts";
 import { createRemoteWriteRoom } from "../../src/daemon/remote-write.ts";
 import { systemClock } from "../../src/domain/clock.ts";
+import { systemTimers } from "../../src/domain/timers.ts";
 import { type Emit, gauge } from "../../src/export/family.ts";
 import { nameOf, readRequest } from "../export/remote-write/read-request.ts";
 

@@ -7,9 +7,9 @@ import type { EventInput } from "../../domain/events.ts";
 import type { Log } from "../../domain/log.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
+import type { Timers } from "../../domain/timers.ts";
 import type { DenialSources } from "../../store/denial-sources.ts";
 import type { Denials } from "../../store/denials.ts";
-import type { Timers } from "../timers.ts";
 import { createLogTail, type LogTail, type TailCursor } from "./log-tail.ts";
 
 export const DENIAL_STATES = ["on", "off", "unreadable"] as const;

@@ -1,11 +1,11 @@
 import type { CheckoutEvent, EventInput, LogEvent } from "../../../src/domain/events.ts";
-import { createBus } from "../../../src/events/bus.ts";
-import { createIds } from "../../../src/events/ids.ts";
-import { createSampler } from "../../../src/events/sampler.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
 import { createHub, type HubTimers } from "../../../src/http/streams/hub.ts";
 import type { StreamsPort } from "../../../src/http/streams/port.ts";
 import { createTeller, type Told } from "../../../src/http/streams/telling.ts";
+import { createBus } from "../../../src/live/bus.ts";
+import { createIds } from "../../../src/live/ids.ts";
+import { createSampler } from "../../../src/live/sampler.ts";
 
 /** Under a secret that is none, so that tests can say what comes out. */
 export const PSEUDONYMS = createPseudonyms(new Uint8Array(32));

@@ -1,22 +1,24 @@
 import { applyPoll, initialPicture, markStale, staleDeadline } from "../domain/apply-poll.ts";
 import type { Clock } from "../domain/clock.ts";
+import { messageOf } from "../domain/error-code.ts";
 import type { EventInput } from "../domain/events.ts";
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import { pollEvents, statusChanges } from "../domain/poll-events.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { whenFree } from "./busy.ts";
-import type { Recorder } from "./history/recorder.ts";
-import type { Store } from "./open.ts";
-import { type Commit, createPictures } from "./pictures.ts";
-import { createServers } from "./servers.ts";
-import { StoreError } from "./store-error.ts";
-import { createTracker } from "./tracker.ts";
-import { restored, underConfig } from "./under-config.ts";
+import { nextTurn } from "../domain/slices.ts";
+import { MINUTE_MS } from "../domain/time.ts";
+import type { Timers } from "../domain/timers.ts";
+import type { Recorder } from "../store/history/recorder.ts";
+import type { Store } from "../store/open.ts";
+import { createPictures } from "../store/pictures.ts";
+import { createServers } from "../store/servers.ts";
+import { StoreError } from "../store/store-error.ts";
+import { createTracker } from "./sessions.ts";
 
 /** A deadline is looked at again this often, because the wall clock may jump while a timer waits. */
-const MAX_WAIT_MS = 60_000;
+const MAX_WAIT_MS = MINUTE_MS;
 
 /** One server's picture became another: by a poll, by age, or by a new config. */
 export interface Change {
@@ -28,7 +30,7 @@ export interface Change {
   readonly snapshot: Snapshot;
 }
 
-/** What licmond believes now: immutable snapshots in memory, written behind to the store. */
+/** What licmond believes now: immutable snapshots in memory, each poll stored before it is shown. */
 export interface Live {
   snapshot(): Snapshot;
   /**
@@ -59,31 +61,29 @@ export interface LiveDeps {
   readonly log: Log;
 }
 
-export interface Timers {
-  /** Calls `run` after `ms`; the answer calls it off. */
-  after(ms: number, run: () => void): () => void;
+/** What one poll means, ready to be committed. */
+interface Facts {
+  readonly picture: ServerPicture;
+  readonly events: readonly EventInput[];
+  /** Runs in the transaction; once more when that failed. */
+  write(): void;
+  /** The transaction stands: what comes next is compared with it. */
+  committed(): void;
 }
 
-export function createLive({
-  store,
-  commit,
-  servers,
-  recorder,
-  orderIds,
-  clock,
-  timers,
-  log,
-}: LiveDeps): Live {
-  const stored = createPictures({ store, clock, log });
+export function createLive(deps: LiveDeps): Live {
+  const { store, commit, recorder, clock, timers, log } = deps;
+  const stored = createPictures(store, clock, log);
   const memory = createServers({ store, clock });
-  const tracker = createTracker(store, orderIds);
+  const tracker = createTracker(store, deps.orderIds);
   const listeners = new Set<(change: Change) => void>();
   const running = new Map<string, Promise<unknown>>();
   /** Servers that a reload removed: a poll of theirs may still be under way. */
   const former = new Map<string, MonitoredServer>();
   /** Removed servers whose sessions could not be ended, because the store failed. */
   const unreleased = new Set<string>();
-  let configured: readonly MonitoredServer[] = servers;
+  let configured = deps.servers;
+  /** The store knows that `configured` are configured. */
   let noted = false;
   let failing = false;
   let cancelTimer = () => {};
@@ -91,61 +91,123 @@ export function createLive({
   let pictures = new Map<string, ServerPicture>();
   let snapshot: Snapshot = { version: 0, servers: [] };
 
+  /** The path of one poll: lay it over what was known, compare with what is stored, commit, publish. */
+  async function take(outcome: PollOutcome, nextPollAt: number | null): Promise<ServerPicture> {
+    const before = pictures.get(outcome.serverId);
+    const server = before?.server ?? former.get(outcome.serverId);
+    if (server === undefined)
+      throw new Error(`A poll of a server that was never configured: ${outcome.serverId}`);
+    const polled = applyPoll(before ?? null, server, outcome, nextPollAt);
+    if (before === undefined) return polled;
+    let facts: Facts;
+    try {
+      facts = await factsOf(before, polled, outcome.finishedAt);
+    } catch (error) {
+      fails(error);
+      facts = { picture: polled, events: statusChanges(before, polled), write() {}, committed() {} };
+    }
+    try {
+      await commit(facts.write, facts.events);
+      facts.committed();
+    } catch (error) {
+      fails(error);
+    }
+    return show(facts.picture);
+  }
+
+  /** Rejects with StoreError when what is stored of the server has to be read and cannot be. */
+  async function factsOf(before: ServerPicture, polled: ServerPicture, at: number): Promise<Facts> {
+    const tracked = await tracker.track(polled);
+    const { picture, changes } = tracked;
+    const recording = recorder?.look(picture);
+    const row = await stored.rowOf(picture);
+    return {
+      picture,
+      events: pollEvents(before, picture, changes, at),
+      write() {
+        if (!noted) memory.configured(configured);
+        stored.write(row);
+        tracker.write(changes);
+        recording?.write(changes.opened);
+      },
+      committed() {
+        noted = true;
+        stored.committed(row);
+        tracker.committed(picture.server.id, tracked);
+        recording?.committed();
+        works();
+        // What could not be ended while the store failed ends now.
+        for (const id of unreleased) releaseInTurn(id);
+      },
+    };
+  }
+
+  /** Shows a polled picture, unless the config or the clock went on while it was being stored. */
+  function show(polled: ServerPicture): ServerPicture {
+    const before = pictures.get(polled.server.id);
+    if (before === undefined || before.server.manager !== polled.server.manager) return polled;
+    const current = underConfig(before.server, polled);
+    const after = isOld(current) ? markStale(current) : current;
+    pictures.set(after.server.id, after);
+    publish([{ before, after }]);
+    arm();
+    return after;
+  }
+
+  function publish(changed: readonly { before: ServerPicture | null; after: ServerPicture }[]): void {
+    const list = configured.flatMap((server) => pictures.get(server.id) ?? []);
+    const now: Snapshot = { version: snapshot.version + 1, servers: list };
+    snapshot = now;
+    for (const { before, after } of changed) {
+      for (const listener of [...listeners]) {
+        try {
+          listener({ server: after.server, before, after, snapshot: now });
+        } catch (error) {
+          log.error("A listener to changes failed", { server: after.server.id, error: String(error) });
+        }
+      }
+    }
+  }
+
   function start(): void {
     attempt(note);
     const loaded = stored.load();
     pictures = new Map(configured.map((server) => [server.id, restored(server, loaded.get(server.id))]));
     for (const picture of pictures.values()) tracker.resume(picture);
-    attempt(() => releaseFormer(loaded));
+    // Servers that were taken out of the config while no process ran.
+    attempt(() => {
+      for (const id of tracker.withSessions()) {
+        if (pictures.has(id)) continue;
+        tracker.resume(loaded.get(id) ?? { server: { id }, collectedAt: null, features: null });
+        release(id);
+      }
+    });
     publish([]);
     arm();
   }
 
-  /** Ends what servers left open that were taken out of the config while no process ran. */
-  function releaseFormer(loaded: ReadonlyMap<string, ServerPicture>): void {
-    for (const id of tracker.withSessions()) {
-      if (pictures.has(id)) continue;
-      tracker.resume(loaded.get(id) ?? { server: { id }, collectedAt: null, features: null });
-      releaseOrLeave(id);
-    }
-  }
-
   /** Ends the open sessions of a server that is not configured (any more). */
   function release(id: string): void {
-    const changes = tracker.release(id);
-    if (changes !== null) {
-      store.transaction(() => tracker.write(changes));
-      log.info("Sessions of a server that is no longer configured were ended", {
-        ...{ server: id, sessions: changes.closed.length },
-      });
-    }
-    tracker.forget(id);
-  }
-
-  /** Behind the poll that may still be under way. */
-  function releaseInTurn(id: string): void {
     unreleased.delete(id);
-    const turn = async () => {
-      // A site may take out many at once: others get the event loop between them.
-      await new Promise<void>((resume) => setImmediate(resume));
-      // It may be back by now.
-      if (!pictures.has(id)) releaseOrLeave(id);
-    };
-    void inTurn(id, turn);
-  }
-
-  function releaseOrLeave(id: string): void {
     try {
-      release(id);
+      const sessions = tracker.release(id);
+      if (sessions > 0)
+        log.info("Sessions of a server that is no longer configured were ended", { server: id, sessions });
     } catch (error) {
       unreleased.add(id);
       fails(error);
     }
   }
 
-  /** The store works: sessions of removed servers that it could not end before end now. */
-  function releaseLeft(): void {
-    for (const id of unreleased) releaseInTurn(id);
+  /** Behind the poll that may still be under way. */
+  function releaseInTurn(id: string): void {
+    unreleased.delete(id);
+    void inTurn(id, async () => {
+      // A site may take out many at once: others get the event loop between them.
+      await nextTurn();
+      // It may be back by now.
+      if (!pictures.has(id)) release(id);
+    });
   }
 
   /** Polls of one server, and what ends them, one after the other. */
@@ -183,24 +245,9 @@ export function createLive({
     if (failing) return;
     failing = true;
     log.error("Pictures cannot be stored: a restart would not know what is known now", {
-      error: error instanceof Error ? error.message : String(error),
+      error: messageOf(error),
       fix: error instanceof StoreError ? error.fix : null,
     });
-  }
-
-  function publish(changed: readonly { before: ServerPicture | null; after: ServerPicture }[]): void {
-    const list = configured.flatMap((server) => pictures.get(server.id) ?? []);
-    const now: Snapshot = { version: snapshot.version + 1, servers: list };
-    snapshot = now;
-    for (const { before, after } of changed) {
-      for (const listener of [...listeners]) {
-        try {
-          listener({ server: after.server, before, after, snapshot: now });
-        } catch (error) {
-          log.error("A listener to changes failed", { server: after.server.id, error: String(error) });
-        }
-      }
-    }
   }
 
   /** Waits for the next moment at which numbers become too old. */
@@ -214,70 +261,11 @@ export function createLive({
   }
 
   function age(): void {
-    const now = clock.now();
-    const changed = [];
-    for (const [id, before] of pictures) {
-      const deadline = staleDeadline(before);
-      if (deadline === null || deadline > now) continue;
-      const after = markStale(before);
-      pictures.set(id, after);
-      changed.push({ before, after });
-    }
+    const old = [...pictures.values()].filter(isOld);
+    const changed = old.map((before) => ({ before, after: markStale(before) }));
+    for (const { after } of changed) pictures.set(after.server.id, after);
     if (changed.length > 0) publish(changed);
     arm();
-  }
-
-  async function take(outcome: PollOutcome, nextPollAt: number | null): Promise<ServerPicture> {
-    const id = outcome.serverId;
-    const before = pictures.get(id);
-    const server = before?.server ?? former.get(id);
-    if (server === undefined) throw new Error(`A poll of a server that was never configured: ${id}`);
-    const polled = applyPoll(before ?? null, server, outcome, nextPollAt);
-    if (before === undefined) return polled;
-    let after = polled;
-    let commitFacts: Commit = (work) => commit(work, statusChanges(before, polled));
-    let tried = false;
-    try {
-      if (!noted) await whenFree(note, store.busy);
-      const tracked = await tracker.track(polled);
-      after = tracked.picture;
-      const { changes } = tracked;
-      const events = pollEvents(before, after, changes, outcome.finishedAt);
-      const recording = recorder?.look(after);
-      commitFacts = async (work) => {
-        const facts = () => {
-          work();
-          tracker.write(changes);
-          recording?.write(changes.opened);
-        };
-        await commit(facts, events);
-        tracker.committed(id, tracked);
-        recording?.committed();
-      };
-      await stored.save(after, (work) => {
-        tried = true;
-        return commitFacts(work);
-      });
-      works();
-      releaseLeft();
-    } catch (error) {
-      fails(error);
-      // What happened is told although its picture could not be stored.
-      if (!tried) await commitFacts(() => {}).catch(fails);
-    }
-    return settle(after);
-  }
-
-  /** Shows a stored picture, unless the config or the clock went on while it was being written. */
-  function settle(stored: ServerPicture): ServerPicture {
-    const before = pictures.get(stored.server.id);
-    if (before === undefined || before.server.manager !== stored.server.manager) return stored;
-    const current = underConfig(before.server, stored);
-    const after = isOld(current) ? markStale(current) : current;
-    pictures.set(after.server.id, after);
-    publish([{ before, after }]);
-    arm();
-    return after;
   }
 
   function isOld(picture: ServerPicture): boolean {
@@ -329,4 +317,22 @@ export function createLive({
       attempt(note);
     },
   };
+}
+
+/** What an earlier process knew: shown at once, as stale, until the first poll. */
+function restored(server: MonitoredServer, picture: ServerPicture | undefined): ServerPicture {
+  if (picture === undefined) return initialPicture(server);
+  return { ...markStale(underConfig(server, picture)), nextPollAt: null };
+}
+
+/**
+ * A picture under the server's present config. Another manager is another server: nothing of the old numbers holds.
+ * Another address mostly is not (a member moved or joined): the numbers stay, as stale, until the next poll.
+ */
+function underConfig(server: MonitoredServer, picture: ServerPicture): ServerPicture {
+  const before = picture.server;
+  if (Bun.deepEquals(before, server)) return picture;
+  if (before.manager !== server.manager) return initialPicture(server);
+  const moved = { ...picture, server, nextPollAt: server.enabled ? picture.nextPollAt : null };
+  return before.address === server.address ? moved : markStale(moved);
 }

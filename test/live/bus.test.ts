@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { EventInput } from "../../src/domain/events.ts";
-import { BUSY_RETRY_MS, createBus, GROUP_COMMIT_MS, type Published } from "../../src/events/bus.ts";
-import { createIds } from "../../src/events/ids.ts";
+import { BUSY_RETRY_MS, createBus, GROUP_COMMIT_MS, type Published } from "../../src/live/bus.ts";
+import { createIds } from "../../src/live/ids.ts";
 
 const T = Date.parse("2026-03-02T12:00:00.000Z");
 

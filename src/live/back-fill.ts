@@ -4,12 +4,12 @@ import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { Tracked } from "../domain/track-sessions.ts";
-import { createHistory } from "./history/history.ts";
-import { HOUR_MS } from "./history/spans.ts";
-import type { Store } from "./open.ts";
-import { createPictures } from "./pictures.ts";
-import { createServers } from "./servers.ts";
-import { createTracker } from "./tracker.ts";
+import { createHistory } from "../store/history/history.ts";
+import { HOUR_MS } from "../store/history/spans.ts";
+import type { Store } from "../store/open.ts";
+import { createPictures } from "../store/pictures.ts";
+import { createServers } from "../store/servers.ts";
+import { createTracker } from "./sessions.ts";
 
 /** Polls of the past, taken as the daemon takes them: counts, sessions, rollups. Nothing is told of them. */
 export interface BackFill {
@@ -83,8 +83,9 @@ export function createBackFill({ store, servers, log, orderIds, looked }: BackFi
 
     async finish() {
       history.packAll();
-      const stored = createPictures({ store, clock, log });
-      for (const picture of pictures.values()) await stored.save(picture);
+      const stored = createPictures(store, clock, log);
+      const rows = await Promise.all([...pictures.values()].map(stored.rowOf));
+      store.transaction(() => rows.forEach(stored.write));
     },
   };
 }

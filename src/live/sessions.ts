@@ -1,6 +1,7 @@
 import { featureKey } from "../domain/merge-blocks.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import { seatKey } from "../domain/session.ts";
+import { inSlices } from "../domain/slices.ts";
 import {
   type NextIds,
   NO_TRACKING,
@@ -11,11 +12,8 @@ import {
   type Tracking,
   trackSessions,
 } from "../domain/track-sessions.ts";
-import type { Store } from "./open.ts";
-import { createSessions } from "./sessions.ts";
-
-/** How long a comparison may hold the event loop. */
-const SLICE_MS = 4;
+import type { Store } from "../store/open.ts";
+import { createSessions } from "../store/sessions.ts";
 
 /** Of features that nothing is known of (null), each open session was last seen when its server was last read. */
 export interface LastPicture extends Pick<ServerPicture, "collectedAt"> {
@@ -27,10 +25,8 @@ export interface LastPicture extends Pick<ServerPicture, "collectedAt"> {
 export interface Tracker {
   /** A server appears: what is stored of it, beside its last picture, is read when it is first asked for. */
   resume(picture: LastPicture): void;
-  /** What ends because a server is no longer configured; null = nothing is open. */
-  release(serverId: string): SessionChanges | null;
-  /** Ends the tracking of a server, when what its release ends is stored. */
-  forget(serverId: string): void;
+  /** Ends the open sessions of a server that is not configured, in the store; answers how many. Throws StoreError. */
+  release(serverId: string): number;
   /** Servers with open sessions in the store. */
   withSessions(): readonly string[];
   /**
@@ -78,25 +74,12 @@ export function createTracker(store: Store, order = (ids: number[]) => ids): Tra
     resume: (picture) => void unread.set(picture.server.id, picture),
     release(id) {
       const changes = releaseAll(trackingOf(id));
-      return changes.closed.length === 0 ? null : changes;
-    },
-    forget(id) {
+      if (changes.closed.length > 0) store.transaction(() => sessions.write(changes));
       known.delete(id);
-      unread.delete(id);
+      return changes.closed.length;
     },
     withSessions: sessions.openServers,
-    async track(picture) {
-      const { id } = picture.server;
-      const steps = trackSessions(trackingOf(id), picture, nextIds);
-      let start = performance.now();
-      for (;;) {
-        const step = steps.next();
-        if (step.done === true) return step.value;
-        if (performance.now() - start < SLICE_MS) continue;
-        await new Promise<void>((resume) => setImmediate(resume));
-        start = performance.now();
-      }
-    },
+    track: async (picture) => inSlices(trackSessions(trackingOf(picture.server.id), picture, nextIds)),
     write: sessions.write,
     committed(id, { tracking }) {
       known.set(id, tracking);

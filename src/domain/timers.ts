@@ -1,4 +1,4 @@
-/** Timers as an argument, so that tests of the schedule need no sleep. */
+/** Timers as an argument, so that tests of a schedule need no sleep. */
 export interface Timers {
   /** Calls `run` after `ms`; the answer calls it off. */
   after(ms: number, run: () => void): () => void;
@@ -10,3 +10,9 @@ export const systemTimers: Timers = {
     return () => clearTimeout(timer);
   },
 };
+
+/** Calls `run` every `ms` until the answer is called. */
+export function repeat(ms: number, run: () => void): () => void {
+  const timer = setInterval(run, ms);
+  return () => clearInterval(timer);
+}

@@ -3,15 +3,15 @@ import fc from "fast-check";
 import type { AnyEvent } from "../../src/domain/events.ts";
 import type { Session } from "../../src/domain/session.ts";
 import { holdingOf } from "../../src/domain/stats/holding.ts";
-import { createBus } from "../../src/events/bus.ts";
-import { createIds } from "../../src/events/ids.ts";
+import { createBus } from "../../src/live/bus.ts";
+import { createIds } from "../../src/live/ids.ts";
+import { createLive } from "../../src/live/live.ts";
 import { createEvents } from "../../src/store/events.ts";
 import { createHistory } from "../../src/store/history/history.ts";
 import { createReader } from "../../src/store/history/reader.ts";
-import { createLive } from "../../src/store/live.ts";
 import * as a from "../domain/make.ts";
-import { cleanUp, fixedClock, open, quickDirectory } from "./place.ts";
-import { recordingLog } from "./recording-log.ts";
+import { cleanUp, fixedClock, open, quickDirectory } from "../store/place.ts";
+import { recordingLog } from "../store/recording-log.ts";
 
 afterEach(cleanUp);
 
