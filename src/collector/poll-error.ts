@@ -4,7 +4,7 @@ import type { PollError } from "../domain/poll.ts";
 import type { Reading, ToolError } from "../domain/reading.ts";
 import { isUnreadable } from "../domain/server-status.ts";
 import { type CommandResult, type CommandRun, DEFAULT_MAX_BYTES } from "./run-command.ts";
-import type { StartFailure, StartReason } from "./start-failure.ts";
+import type { StartFailure, StartReason } from "./tool.ts";
 import { quoteOutput, quoteWords } from "./tool-words.ts";
 
 export interface PollEvidence {

@@ -8,10 +8,10 @@ import { createKnownHosts } from "../managers/known-hosts.ts";
 import type { Manager } from "../managers/manager.ts";
 import { readOutput } from "../managers/read-output.ts";
 import { isBusy } from "../store/busy.ts";
-import { findTool } from "./find-tool.ts";
 import { errorsOf, isUsable, mayBeCut, pollErrorOf } from "./poll-error.ts";
 import type { MeasureReachability, MemberAddress } from "./reachability.ts";
 import type { CommandResult, CommandRun, CommandRunner } from "./run-command.ts";
+import { findTool } from "./tool.ts";
 import { createTurns } from "./turns.ts";
 
 export interface Poller {

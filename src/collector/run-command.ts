@@ -1,8 +1,7 @@
 import { type CappedReader, readCapped } from "./capped-reader.ts";
-import { explainStart } from "./inspect-tool.ts";
 import { killMarked, MARK } from "./marked-processes.ts";
-import type { StartFailure } from "./start-failure.ts";
-import { locate } from "./tool-file.ts";
+import type { StartFailure } from "./tool.ts";
+import { explainStart, locate } from "./tool.ts";
 
 /** The largest output of a real tool that we have seen is under 1 MB. */
 export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;

@@ -1,6 +1,5 @@
 import { realpathSync, statSync } from "node:fs";
-import { EM_386, readElf } from "../collector/elf.ts";
-import { locate } from "../collector/tool-file.ts";
+import { EM_386, locate, readElf } from "../collector/tool.ts";
 import type { Config } from "../config/config.ts";
 import { credentialOfPath } from "../config/credentials.ts";
 import type { Environment } from "../config/environment.ts";

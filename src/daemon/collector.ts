@@ -1,9 +1,9 @@
 import { createCollector } from "../collector/collector.ts";
 import { createExecutor } from "../collector/execute/executor.ts";
-import { findTool } from "../collector/find-tool.ts";
 import { createPoller } from "../collector/poll.ts";
 import { createReachability } from "../collector/reachability.ts";
 import { type CommandRunner, createCommandRunner } from "../collector/run-command.ts";
+import { findTool } from "../collector/tool.ts";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Clock } from "../domain/clock.ts";

@@ -1,5 +1,5 @@
 import { createCommandRunner } from "../collector/run-command.ts";
-import { locate } from "../collector/tool-file.ts";
+import { locate } from "../collector/tool.ts";
 import type { Run } from "./host.ts";
 
 /** Where the system's own programs lie, whatever the caller's $PATH says: they are run as root. */
