@@ -13,11 +13,11 @@ import { createKeyRoom } from "./daemon/keys.ts";
 import { processLogging } from "./daemon/logging.ts";
 import { createLoopLag } from "./daemon/loop-lag.ts";
 import { createMeters } from "./daemon/meters.ts";
-import type { ServiceManager } from "./daemon/notify.ts";
 import { createHostRoom, sampleReader } from "./daemon/ports.ts";
 import { createRemoteWriteRoom } from "./daemon/remote-write.ts";
 import { createRunningConfig, type Reloaded } from "./daemon/running-config.ts";
-import { serviceStatus } from "./daemon/service-status.ts";
+import { type ServiceManager, serviceStatus } from "./daemon/service-manager.ts";
+
 import { createStatusLog } from "./daemon/status-log.ts";
 import { openStoreRoom, startDespiteDamage } from "./daemon/store.ts";
 import { createTeardown } from "./daemon/teardown.ts";
@@ -101,7 +101,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const startedAt = clock.now();
     const begun = performance.now();
     if (environment.NOTIFY_SOCKET) {
-      const { connectServiceManager } = await import("./daemon/notify.ts");
+      const { connectServiceManager } = await import("./daemon/service-manager.ts");
       manager = await connectServiceManager(environment, log("system"));
       teardown.add("service manager", () => manager?.close());
       manager?.says("Opening the database");

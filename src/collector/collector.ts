@@ -5,12 +5,17 @@ import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { Timers } from "../domain/timers.ts";
-import { failedInside } from "./failed-inside.ts";
 import { createFlights, type FlightControl } from "./flights.ts";
-import { createOutageLog } from "./outage-log.ts";
+import {
+  createOutageLog,
+  createPollCounter,
+  createRawOutputs,
+  type PollStats,
+  type RawOutput,
+} from "./outcomes.ts";
 import { firstDelayMs, isInPace, nextPollTime } from "./pace.ts";
-import { createPollCounter, type PollStats } from "./poll-stats.ts";
-import { createRawOutputs, type RawOutput } from "./raw-outputs.ts";
+import { failedInside } from "./poll.ts";
+
 import { awaitRescan, type PolledServer, type RescanRow } from "./rescan.ts";
 
 export interface CollectorDeps {

@@ -1,7 +1,5 @@
-import { type CappedReader, readCapped } from "./capped-reader.ts";
-import { killMarked, MARK } from "./marked-processes.ts";
-import type { StartFailure } from "./tool.ts";
-import { explainStart, locate } from "./tool.ts";
+import { readdirSync, readFileSync } from "node:fs";
+import { explainStart, locate, type StartFailure } from "./tool.ts";
 
 /** The largest output of a real tool that we have seen is under 1 MB. */
 export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
@@ -30,7 +28,7 @@ export interface CommandRequest {
 
 export type CommandResult = CommandRun | CommandNotStarted;
 
-export interface CommandNotStarted {
+interface CommandNotStarted {
   readonly started: false;
   readonly argv: readonly string[];
   readonly failure: StartFailure;
@@ -68,7 +66,7 @@ export interface CommandRunner {
   killNow(): void;
 }
 
-export interface CommandRunnerDeps {
+interface CommandRunnerDeps {
   /** $PATH and $HOME of the daemon; nothing else of its environment reaches a tool. */
   readonly path: string;
   readonly home: string;
@@ -291,4 +289,143 @@ async function within(ms: number, promise: Promise<unknown>): Promise<boolean> {
   const inTime = await Promise.race([promise.then(() => true), late]);
   clearTimeout(timer);
   return inTime;
+}
+
+/** The variable by which every process of a command is known, whatever process group or session it makes for itself. */
+const MARK = "LICMOND_RUN";
+
+/**
+ * Kills the processes that have `LICMOND_RUN` with this value in their environment. A process that called setsid(2) is no
+ * longer in its command's group, and a signal to the group does not reach it.
+ *
+ * Not found are processes that dropped the variable, and those whose environment the kernel does not show to their own
+ * user: set-user-ID programs, and programs that may be executed and not read (proc_pid_environ(5)).
+ */
+function killMarked(value: string): void {
+  const killed = new Set<number>();
+  for (;;) {
+    // Once more after each find: what was just killed may have started another before.
+    const found = candidates().filter((pid) => !killed.has(pid) && isMarked(pid, value));
+    if (found.length === 0) return;
+    for (const pid of found) {
+      killed.add(pid);
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // ESRCH: it ended by itself.
+      }
+    }
+  }
+}
+
+function isMarked(pid: number, value: string): boolean {
+  return read(`/proc/${pid}/environ`).split("\0").includes(`${MARK}=${value}`);
+}
+
+/**
+ * Processes among which those of our commands are: under systemd the few of our own cgroup, which no process leaves
+ * without privileges (cgroups(7)), else all of the host or container.
+ */
+function candidates(): number[] {
+  for (const line of read("/proc/self/cgroup").split("\n")) {
+    const [, controllers, ...rest] = line.split(":");
+    const path = rest.join(":");
+    const roots = controllers === "" ? ["", "/unified"] : controllers === "name=systemd" ? ["/systemd"] : [];
+    for (const root of roots) {
+      const pids = read(`/sys/fs/cgroup${root}${path}/cgroup.procs`).split("\n").map(Number);
+      // Where another's tree is shown under this path, we are not in it.
+      if (pids.includes(process.pid)) return pids.filter((pid) => pid > 0);
+    }
+  }
+  return readdirSync("/proc")
+    .map(Number)
+    .filter((pid) => pid > 0);
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, "latin1");
+  } catch {
+    // Gone meanwhile, or of another user.
+    return "";
+  }
+}
+
+/** Bytes at most that are kept of a stream longer than its cap: enough to see what it was. */
+const HEAD_BYTES = 1024 * 1024;
+
+/** A whole stream up to a cap, and only the head of a longer one; the rest is read and thrown away. */
+interface CappedReader {
+  /** Settles at the end of the stream, or when it was let go. Never rejects. */
+  readonly ended: Promise<void>;
+  /** True when there was more than the cap. */
+  readonly truncated: boolean;
+  /** Counts every chunk, also those thrown away: tells whether anybody still writes. */
+  readonly chunks: number;
+  /** Stops reading; what was read stays. */
+  letGo(): void;
+  /** The stream, or its first 1 MiB (or cap, if that is less) when it was longer than the cap. */
+  bytes(): Uint8Array;
+}
+
+/**
+ * Reads `stream` to its end, so that a pipe nobody reads cannot pile up in memory.
+ * `onOverflow` is called once, with the first byte beyond `maxBytes`.
+ */
+function readCapped(
+  stream: ReadableStream<Uint8Array>,
+  maxBytes: number,
+  onOverflow: () => void = () => {},
+): CappedReader {
+  const reader = stream.getReader();
+  let kept: Uint8Array[] = [];
+  let length = 0;
+  let truncated = false;
+  let chunks = 0;
+
+  const take = (chunk: Uint8Array) => {
+    chunks++;
+    if (truncated) return;
+    kept.push(chunk);
+    length += chunk.length;
+    if (length <= maxBytes) return;
+    truncated = true;
+    length = Math.min(maxBytes, HEAD_BYTES);
+    // A copy, so that the head does not hold the chunks.
+    kept = [Buffer.concat(kept, length)];
+    onOverflow();
+  };
+
+  const pump = async () => {
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        take(value);
+      }
+    } catch {
+      // A pipe that breaks ends the output like one that closes: the exit status tells the rest.
+    }
+  };
+
+  return {
+    ended: pump(),
+    get truncated() {
+      return truncated;
+    },
+    get chunks() {
+      return chunks;
+    },
+    letGo() {
+      reader.cancel().catch(() => {});
+    },
+    bytes() {
+      const [only] = kept;
+      if (kept.length === 1 && only !== undefined) return only;
+      const all = Buffer.concat(kept, length);
+      // Not held twice while the caller works on it.
+      kept = [all];
+      return all;
+    },
+  };
 }

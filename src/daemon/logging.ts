@@ -2,8 +2,7 @@ import { fstatSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import { systemClock } from "../domain/clock.ts";
-import { createLogging, type Logging } from "../system/log.ts";
-import { chooseLogFormat, createTextSink } from "../system/log-format.ts";
+import { chooseLogFormat, createLogging, createTextSink, type Logging } from "../system/log.ts";
 
 /** The log of this process, on stderr, in the form that suits who reads it there. */
 export function processLogging({ level, format }: Config["log"], environment: Environment): Logging {

@@ -1,11 +1,10 @@
 import { and, asc, eq, gt, gte, inArray, sql } from "drizzle-orm";
 import type { EventType, StoredEvent } from "../domain/events.ts";
-import { createMarks } from "./event-marks.ts";
-import { createLogCounts } from "./log-counts.ts";
-import { indexLogWords } from "./log-words.ts";
+import { createMarks, createToldBefore } from "./event-marks.ts";
+import { createLogCounts, indexLogWords } from "./log-index.ts";
+
 import type { Store } from "./open.ts";
 import { eventHoles, events } from "./schema.ts";
-import { createToldBefore } from "./told-before.ts";
 
 /** A stored event as it is read back: encoded, with what streams filter by. */
 export interface EventRow {

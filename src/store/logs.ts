@@ -1,11 +1,10 @@
 import { and, asc, desc, eq, gte, inArray, lt, lte, ne, notInArray, type SQL, sql } from "drizzle-orm";
 import type { LogLevel, LogSource } from "../domain/words.ts";
-import { createMarks } from "./event-marks.ts";
-import { createLogCounts } from "./log-counts.ts";
-import { allWordsOccur, deleteLogWords } from "./log-words.ts";
+import { createMarks, createToldBefore } from "./event-marks.ts";
+import { allWordsOccur, createLogCounts, deleteLogWords } from "./log-index.ts";
+
 import type { Store } from "./open.ts";
 import { events } from "./schema.ts";
-import { createToldBefore } from "./told-before.ts";
 
 /** Lines deleted in one transaction: a few milliseconds. */
 const STEP_ROWS = 500;

@@ -1,3 +1,4 @@
+import type { Database } from "bun:sqlite";
 import { and, asc, eq, isNull, sql } from "drizzle-orm";
 import type { Session } from "../domain/session.ts";
 import type { Released, SessionChanges } from "../domain/track-sessions.ts";
@@ -7,7 +8,7 @@ import { createMarks } from "./event-marks.ts";
 import type { Store } from "./open.ts";
 import { sessions } from "./schema.ts";
 
-export interface Sessions {
+interface Sessions {
   /** Ids for new sessions: one counter for all, above everything stored. */
   nextId(): number;
   /** What an earlier process left open, in the order of their ids. */
@@ -127,4 +128,32 @@ interface LastEnd extends Released {
   readonly id: number;
   readonly endReason: string | null;
   readonly lastSeenAt: number;
+}
+
+/** How old checkouts were, by the server's clock, when a poll first saw them. */
+interface SessionAges {
+  /** The youngest, in ms; negative = it began later than it was seen. */
+  readonly least: number;
+  /** Polls that saw new ones. */
+  readonly polls: number;
+}
+
+/** Open sessions that are looked at, the newest. */
+const MOST = 500;
+
+/**
+ * Ages of a server's open sessions when they were first seen. The first poll's are left out: they may have begun at any
+ * time. Null = none was seen since.
+ */
+export function sessionAges(sqlite: Database, serverId: string): SessionAges | null {
+  const found = sqlite
+    .query<{ least: number | null; polls: number }, [string, string, number]>(
+      `SELECT MIN(first_seen_at - started_at) AS least, COUNT(DISTINCT first_seen_at) AS polls FROM (
+         SELECT first_seen_at, started_at FROM sessions
+         WHERE server_id = ? AND ended_at IS NULL AND started_at IS NOT NULL AND first_seen_at >
+           (SELECT MIN(first_seen_at) FROM sessions WHERE server_id = ? AND ended_at IS NULL)
+         ORDER BY id DESC LIMIT ?)`,
+    )
+    .get(serverId, serverId, MOST);
+  return found === null || found.least === null ? null : { least: found.least, polls: found.polls };
 }

@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { readSystemFile } from "./host-files.ts";
+import { readSystemFile } from "./host-metrics.ts";
 import type { Account, Place } from "./unit/access.ts";
 
 /** A file that users other than its owner, root and the daemon can get at. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createFlightQueue } from "../../src/collector/flight-queue.ts";
+import { createFlightQueue } from "../../src/collector/flights.ts";
 
 test("equals go in the order in which they came, urgent ones first, and a removed one never", async () => {
   const queue = createFlightQueue(1);

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { createKeyWatch, KEY_WATCH_MS } from "../../src/daemon/key-watch.ts";
+import { createKeyWatch, KEY_WATCH_MS } from "../../src/daemon/keys.ts";
 import type { Log, LogFields } from "../../src/domain/log.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import type { Store } from "../../src/store/open.ts";

@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { connectServiceManager, createServiceManager, watchdogOf } from "../../src/daemon/notify.ts";
-import { oneLine, serviceStatus } from "../../src/daemon/service-status.ts";
+import {
+  connectServiceManager,
+  createServiceManager,
+  oneLine,
+  serviceStatus,
+  watchdogOf,
+} from "../../src/daemon/service-manager.ts";
+
 import { initialPicture } from "../../src/domain/apply-poll.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import { server } from "../domain/make.ts";

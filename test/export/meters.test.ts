@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import type { PollOutcome } from "../../src/domain/poll.ts";
-import { createDenialMeter } from "../../src/export/denial-meter.ts";
 import { createExposition } from "../../src/export/exposition.ts";
 import type { Emit } from "../../src/export/family.ts";
-import { createPollMeter } from "../../src/export/poll-meter.ts";
+import { createDenialMeter, createPollMeter } from "../../src/export/meters.ts";
+
 import { emitService, type ServiceView } from "../../src/export/service-metrics.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
-import { readProcessMetrics } from "../../src/system/process-metrics.ts";
+import { readProcessMetrics } from "../../src/system/host-metrics.ts";
 import { parseText, sampleOf } from "./parse-text.ts";
 
 const told = async (service: (emit: Emit) => void) =>

@@ -1,8 +1,63 @@
-import { sql } from "drizzle-orm";
+import { notInArray, sql } from "drizzle-orm";
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { LogEvent } from "../domain/events.ts";
-import { searchedText } from "./log-text.ts";
 import type { Store } from "./open.ts";
+import { logCounts } from "./schema.ts";
+
+/** What of a log line is searched for words: its message and the values of its metadata, a line each. */
+export function searchedText({ message, metadata }: Pick<LogEvent, "message" | "metadata">): string {
+  return [message, ...Object.values(metadata).filter(isText).map(String)].join("\n");
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string" || typeof value === "number";
+}
+
+const HOUR_MS = 3_600_000;
+
+interface LogCount {
+  /** Start of the hour, epoch ms. */
+  readonly hour: number;
+  readonly level: string;
+  readonly source: string;
+  readonly count: number;
+}
+
+/** Stored log lines by hour, level and source: kept with every change, so that statistics cost no scan. */
+interface LogCounts {
+  /** `by` may be negative; runs in the caller's transaction. */
+  add(at: number, level: string, source: string, by: number): void;
+  list(hiddenSources: readonly string[]): LogCount[];
+}
+
+export function createLogCounts({ db, read }: Store): LogCounts {
+  const add = db
+    .insert(logCounts)
+    .values({
+      hour: sql.placeholder("hour"),
+      level: sql.placeholder("level"),
+      source: sql.placeholder("source"),
+      count: sql.placeholder("by"),
+    })
+    .onConflictDoUpdate({
+      target: [logCounts.hour, logCounts.level, logCounts.source],
+      set: { count: sql`${logCounts.count} + excluded.count` },
+    })
+    .prepare();
+  return {
+    add: (at, level, source, by) =>
+      void add.run({ hour: Math.floor(at / HOUR_MS) * HOUR_MS, level, source, by }),
+    list: (hiddenSources) =>
+      read(() =>
+        db
+          .select()
+          .from(logCounts)
+          .where(notInArray(logCounts.source, [...hiddenSources]))
+          .orderBy(logCounts.hour)
+          .all(),
+      ).filter(({ count }) => count > 0),
+  };
+}
 
 /** The index is a virtual table, so it stands beside the schema: only its rowid and its words are written. */
 const logWords = sqliteTable("log_words", { rowid: integer().primaryKey(), words: text().notNull() });
