@@ -129,6 +129,8 @@ export function createCollector(deps: CollectorDeps): Collector {
     unschedule(entry);
     const outcome = await pollAsConfigured(entry, control);
     if (control.calledOff) throw new Error("called off");
+    // The tool has ended: the next one may start while this outcome is stored.
+    control.freePlace();
 
     entry.failures = outcome.error === null ? 0 : entry.failures + 1;
     entry.last = { startedAt: outcome.startedAt, finishedAt: outcome.finishedAt };
@@ -246,7 +248,8 @@ export function createCollector(deps: CollectorDeps): Collector {
     },
     status() {
       const all = [...entries.values()];
-      const running = all.map(({ server }) => server.id).filter(flights.isRunning);
+      const inPlaces = flights.inPlaces();
+      const running = all.map(({ server }) => server.id).filter((id) => inPlaces.has(id));
       return {
         servers: all.length,
         enabled: all.filter(({ server }) => server.enabled).length,

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { type CappedReader, readCapped } from "./capped-reader.ts";
+import { createEnding, createSweeper, type Ending, MARK, signalGroup } from "./process-group.ts";
 import { explainStart, locate, type StartFailure } from "./tool.ts";
 
 /** The largest output of a real tool that we have seen is under 1 MB. */
@@ -80,8 +81,6 @@ interface CommandRunnerDeps {
 
 type Child = Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">;
 
-type EndCause = "timeout" | "overflow" | "abort";
-
 /**
  * Runs tools that may hang, spam, fork or die: each in a process group of its own, which is killed as a whole.
  * (Bun's own `timeout` and `signal` reach only the direct child, and reading its pipe then waits for the grandchild.)
@@ -89,6 +88,7 @@ type EndCause = "timeout" | "overflow" | "abort";
 export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
   const { path, home, graceMs = 500, quietMs = 500, killWaitMs = 1000 } = deps;
   const running = new Map<number, { endNow(): void; abort(): void; done: Promise<unknown> }>();
+  const sweeper = createSweeper();
   let nextId = 0;
   let stopped = false;
 
@@ -135,7 +135,7 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     const id = nextId++;
     const endNow = () => {
       signalGroup(child.pid, "SIGKILL");
-      if (mark !== null) killMarked(mark);
+      if (mark !== null) sweeper.add(mark);
     };
     const done = settle(child, stdout, stderr, ending, endNow);
     running.set(id, { endNow, abort, done });
@@ -202,10 +202,12 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
       const all = [...running.values()];
       for (const each of all) each.abort();
       await Promise.allSettled(all.map((each) => each.done));
+      sweeper.now();
     },
     killNow() {
       stopped = true;
       for (const { endNow } of running.values()) endNow();
+      sweeper.now();
     },
   };
 }
@@ -224,49 +226,6 @@ const ABORTED: StartFailure = {
 
 function notStarted(argv: readonly string[], failure: StartFailure): CommandNotStarted {
   return { started: false, argv, failure };
-}
-
-interface Ending {
-  /** Why the command is being ended from here; null while it runs or when it ended by itself. */
-  readonly cause: EndCause | null;
-  /** Settles when even SIGKILL did not help in time. */
-  readonly gaveUp: Promise<void>;
-  begin(cause: EndCause): void;
-  clear(): void;
-}
-
-/** SIGTERM to the group, SIGKILL after the grace, and an end to the waiting after that. */
-function createEnding(pid: number, graceMs: number, killWaitMs: number): Ending {
-  const { promise: gaveUp, resolve: giveUp } = Promise.withResolvers<void>();
-  let cause: EndCause | null = null;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const kill = () => {
-    signalGroup(pid, "SIGKILL");
-    timer = setTimeout(giveUp, killWaitMs);
-  };
-  return {
-    get cause() {
-      return cause;
-    },
-    gaveUp,
-    begin(why) {
-      if (cause !== null) return;
-      cause = why;
-      // Who spams gets no time to go on.
-      if (why === "overflow") return kill();
-      signalGroup(pid, "SIGTERM");
-      timer = setTimeout(kill, graceMs);
-    },
-    clear: () => clearTimeout(timer),
-  };
-}
-
-function signalGroup(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(-pid, signal);
-  } catch {
-    // ESRCH: all gone already. EPERM: a set-uid tool, which the wait for its end will show as abandoned.
-  }
 }
 
 /** Settles once `count` has stood still for `ms`. */
@@ -289,143 +248,4 @@ async function within(ms: number, promise: Promise<unknown>): Promise<boolean> {
   const inTime = await Promise.race([promise.then(() => true), late]);
   clearTimeout(timer);
   return inTime;
-}
-
-/** The variable by which every process of a command is known, whatever process group or session it makes for itself. */
-const MARK = "LICMOND_RUN";
-
-/**
- * Kills the processes that have `LICMOND_RUN` with this value in their environment. A process that called setsid(2) is no
- * longer in its command's group, and a signal to the group does not reach it.
- *
- * Not found are processes that dropped the variable, and those whose environment the kernel does not show to their own
- * user: set-user-ID programs, and programs that may be executed and not read (proc_pid_environ(5)).
- */
-function killMarked(value: string): void {
-  const killed = new Set<number>();
-  for (;;) {
-    // Once more after each find: what was just killed may have started another before.
-    const found = candidates().filter((pid) => !killed.has(pid) && isMarked(pid, value));
-    if (found.length === 0) return;
-    for (const pid of found) {
-      killed.add(pid);
-      try {
-        process.kill(pid, "SIGKILL");
-      } catch {
-        // ESRCH: it ended by itself.
-      }
-    }
-  }
-}
-
-function isMarked(pid: number, value: string): boolean {
-  return read(`/proc/${pid}/environ`).split("\0").includes(`${MARK}=${value}`);
-}
-
-/**
- * Processes among which those of our commands are: under systemd the few of our own cgroup, which no process leaves
- * without privileges (cgroups(7)), else all of the host or container.
- */
-function candidates(): number[] {
-  for (const line of read("/proc/self/cgroup").split("\n")) {
-    const [, controllers, ...rest] = line.split(":");
-    const path = rest.join(":");
-    const roots = controllers === "" ? ["", "/unified"] : controllers === "name=systemd" ? ["/systemd"] : [];
-    for (const root of roots) {
-      const pids = read(`/sys/fs/cgroup${root}${path}/cgroup.procs`).split("\n").map(Number);
-      // Where another's tree is shown under this path, we are not in it.
-      if (pids.includes(process.pid)) return pids.filter((pid) => pid > 0);
-    }
-  }
-  return readdirSync("/proc")
-    .map(Number)
-    .filter((pid) => pid > 0);
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, "latin1");
-  } catch {
-    // Gone meanwhile, or of another user.
-    return "";
-  }
-}
-
-/** Bytes at most that are kept of a stream longer than its cap: enough to see what it was. */
-const HEAD_BYTES = 1024 * 1024;
-
-/** A whole stream up to a cap, and only the head of a longer one; the rest is read and thrown away. */
-interface CappedReader {
-  /** Settles at the end of the stream, or when it was let go. Never rejects. */
-  readonly ended: Promise<void>;
-  /** True when there was more than the cap. */
-  readonly truncated: boolean;
-  /** Counts every chunk, also those thrown away: tells whether anybody still writes. */
-  readonly chunks: number;
-  /** Stops reading; what was read stays. */
-  letGo(): void;
-  /** The stream, or its first 1 MiB (or cap, if that is less) when it was longer than the cap. */
-  bytes(): Uint8Array;
-}
-
-/**
- * Reads `stream` to its end, so that a pipe nobody reads cannot pile up in memory.
- * `onOverflow` is called once, with the first byte beyond `maxBytes`.
- */
-function readCapped(
-  stream: ReadableStream<Uint8Array>,
-  maxBytes: number,
-  onOverflow: () => void = () => {},
-): CappedReader {
-  const reader = stream.getReader();
-  let kept: Uint8Array[] = [];
-  let length = 0;
-  let truncated = false;
-  let chunks = 0;
-
-  const take = (chunk: Uint8Array) => {
-    chunks++;
-    if (truncated) return;
-    kept.push(chunk);
-    length += chunk.length;
-    if (length <= maxBytes) return;
-    truncated = true;
-    length = Math.min(maxBytes, HEAD_BYTES);
-    // A copy, so that the head does not hold the chunks.
-    kept = [Buffer.concat(kept, length)];
-    onOverflow();
-  };
-
-  const pump = async () => {
-    try {
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return;
-        take(value);
-      }
-    } catch {
-      // A pipe that breaks ends the output like one that closes: the exit status tells the rest.
-    }
-  };
-
-  return {
-    ended: pump(),
-    get truncated() {
-      return truncated;
-    },
-    get chunks() {
-      return chunks;
-    },
-    letGo() {
-      reader.cancel().catch(() => {});
-    },
-    bytes() {
-      const [only] = kept;
-      if (kept.length === 1 && only !== undefined) return only;
-      const all = Buffer.concat(kept, length);
-      // Not held twice while the caller works on it.
-      kept = [all];
-      return all;
-    },
-  };
 }
