@@ -1,9 +1,11 @@
+import { constants } from "node:os";
 import type { Environment } from "../config/environment.ts";
+import { codeOf, messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import { escapeControls } from "../domain/plain-text.ts";
+import { repeat } from "../domain/timers.ts";
 import { type NotifySocket, openNotifySocket } from "../system/notify.ts";
-import { errnoOf } from "../system/notify-errno.ts";
 
 /** Tells the service manager (systemd with `Type=notify`) how the daemon is. Nothing here throws or waits. */
 export interface ServiceManager {
@@ -19,7 +21,7 @@ export interface ServiceManager {
   reloading(): void;
   reloaded(): void;
   stopping(): void;
-  close(): void;
+  stop(): void;
 }
 
 interface ServiceManagerDeps {
@@ -27,7 +29,7 @@ interface ServiceManagerDeps {
   /** Silence after which the manager thinks that the event loop is stuck; null = it does not watch. */
   readonly watchdogMs: number | null;
   readonly log: Log;
-  readonly timers: { repeat(work: () => void, ms: number): () => void };
+  readonly repeat: (ms: number, work: () => void) => () => void;
 }
 
 /** How often `systemctl status` may get another line. */
@@ -46,18 +48,9 @@ export async function connectServiceManager(
   if (name === "") return null;
   try {
     const socket = await open(name);
-    return createServiceManager({
-      ...{ socket, log, watchdogMs: watchdogOf(environment, process.pid) },
-      timers: {
-        repeat(work, ms) {
-          const timer = setInterval(work, ms);
-          return () => clearInterval(timer);
-        },
-      },
-    });
+    return createServiceManager({ socket, log, watchdogMs: watchdogOf(environment, process.pid), repeat });
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    log.warn("The service manager cannot be told anything", { socket: name, error: why });
+    log.warn("The service manager cannot be told anything", { socket: name, error: messageOf(error) });
     return null;
   }
 }
@@ -73,7 +66,7 @@ export function createServiceManager({
   socket,
   watchdogMs,
   log,
-  timers,
+  repeat,
 }: ServiceManagerDeps): ServiceManager {
   let status: (() => string) | null = null;
   let shown = "";
@@ -95,7 +88,7 @@ export function createServiceManager({
   const tell = (...lines: string[]) => {
     if (waiting.length === 0 && offer(lines)) return;
     waiting.push({ lines, tries: 0 });
-    endRetries ??= timers.repeat(retry, RETRY_MS);
+    endRetries ??= repeat(RETRY_MS, retry);
   };
 
   function retry(): void {
@@ -127,17 +120,17 @@ export function createServiceManager({
     },
     failed(reason) {
       const errno = errnoOf(reason);
-      shown = oneLine(`Could not start: ${reason instanceof Error ? reason.message : String(reason)}`);
+      shown = oneLine(`Could not start: ${messageOf(reason)}`);
       tell(`STATUS=${shown}`, ...(errno === null ? [] : [`ERRNO=${errno}`]));
     },
     ready(ask) {
       status = ask;
       tell("READY=1", ...newest());
-      ends.push(timers.repeat(showStatus, STATUS_MS));
+      ends.push(repeat(STATUS_MS, showStatus));
       if (watchdogMs === null) return;
       offer(["WATCHDOG=1"]);
       // A third: one that comes late does no harm yet.
-      ends.push(timers.repeat(() => offer(["WATCHDOG=1"]), watchdogMs / 3));
+      ends.push(repeat(watchdogMs / 3, () => offer(["WATCHDOG=1"])));
     },
     reloading() {
       const now = socket.monotonicMicroseconds();
@@ -149,7 +142,7 @@ export function createServiceManager({
       tell("STOPPING=1", "STATUS=Ending what runs");
       shown = "Ending what runs";
     },
-    close() {
+    stop() {
       endRetries?.();
       for (const end of ends) end();
       socket.close();
@@ -201,4 +194,24 @@ function serversPart(servers: readonly ServerPicture[]): string {
 /** `2026-01-31 08:15:30 UTC` */
 function utc(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+/** Failures that licmond finds by itself, by the system's word for them. */
+const SYSTEM_WORDS: Readonly<Record<string, string>> = {
+  NOT_WRITABLE: "EACCES",
+  FULL: "ENOSPC",
+  HELD: "EBUSY",
+  BUSY: "EBUSY",
+  IO: "EIO",
+};
+
+/**
+ * The number of errno(3) for what went wrong, as `ERRNO=` of sd_notify(3) wants it, e.g. 98 for a port in use: the last
+ * one among the causes. Null = there is none that would say anything.
+ */
+function errnoOf(error: unknown): number | null {
+  if (!(error instanceof Error)) return null;
+  const code = codeOf(error);
+  const number = new Map(Object.entries(constants.errno)).get(SYSTEM_WORDS[code] ?? code);
+  return errnoOf(error.cause) ?? number ?? null;
 }

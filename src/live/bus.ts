@@ -6,10 +6,11 @@ import {
   NEVER_UNSTORED,
   type StoredEvent,
 } from "../domain/events.ts";
+import type { Timers } from "../domain/timers.ts";
 import type { Ids } from "./ids.ts";
 
-/** Events are committed in groups, this long after the first of a group at the latest. */
-export const GROUP_COMMIT_MS = 10;
+/** Polls and events are committed in groups, this long after the first of a group at the latest. */
+export const GROUP_COMMIT_MS = 20;
 
 /** While the store is busy with another program, a group is tried again this often. */
 export const BUSY_RETRY_MS = 100;
@@ -31,11 +32,6 @@ export interface EventSink {
   insert(id: number, event: StoredEvent, json: string): void;
   /** Notes that ids in [from, to] were told but not stored. */
   insertHole(from: number, to: number): void;
-}
-
-export interface Timers {
-  set(work: () => void, ms: number): unknown;
-  clear(timer: unknown): void;
 }
 
 export interface Bus {
@@ -86,7 +82,8 @@ interface Item {
  */
 export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onStore }: BusDeps): Bus {
   let queue: Item[] = [];
-  let timer: unknown = null;
+  /** Calls the next flush off; null = none is due. */
+  let cancel: (() => void) | null = null;
   let failing = false;
   let lastPublished = ids.last();
   const holes = createHoles();
@@ -94,7 +91,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
 
   const enqueue = (item: Item) => {
     queue.push(item);
-    timer ??= timers.set(flushWhenFree, GROUP_COMMIT_MS);
+    cancel ??= timers.after(GROUP_COMMIT_MS, flushWhenFree);
   };
 
   const stored = (input: EventInput): Published => {
@@ -132,38 +129,31 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
    * Null = it `mayWait`, and is to be tried again.
    */
   const commitGroup = (items: readonly Item[], mayWait: boolean): Published[] | null => {
-    const told: Published[] = [];
-    /** Something was stored. That a metrics sample went through shows nothing: it asks nothing of the store. */
-    let works = holes.list.length > 0 || items.some(hasToBeStored);
-    let error = tryWrite(items);
+    /** Something is to be stored. That a metrics sample went through shows nothing: it asks nothing of the store. */
+    const asksStore = holes.list.length > 0 || items.some(hasToBeStored);
+    const error = tryWrite(items);
     if (error !== null && mayWait && isWorthWaiting(error)) return null;
-    if (error === null) {
-      for (const { events, done } of items) {
-        told.push(...events);
-        done?.(null);
-      }
-    } else {
-      works = false;
-      for (const item of items) {
-        const itemError = items.length === 1 ? error : tryWrite([item]);
-        if (itemError !== null) error = itemError;
-        else works ||= hasToBeStored(item);
-        told.push(...(itemError === null ? item.events : item.events.filter(mayGoUnstored).map(unstored)));
-        item.done?.(itemError);
-      }
-    }
+    const isOne = error === null || items.length === 1;
+    const errors = items.map((item) => (isOne ? error : tryWrite([item])));
+    const told = items.flatMap(({ events, done }, index) => {
+      const itemError = errors[index] ?? null;
+      done?.(itemError);
+      return itemError === null ? events : events.filter(mayGoUnstored).map(unstored);
+    });
+    const works =
+      error === null ? asksStore : items.some((item, index) => errors[index] === null && hasToBeStored(item));
     const failed = told.some((event) => !event.stored && event.event.type !== "metrics");
     if (failed) holes.note(told);
     if (failed ? !failing : failing && works) {
       failing = failed;
-      onStore(failed ? "failing" : "working", error);
+      onStore(failed ? "failing" : "working", errors.findLast((each) => each !== null) ?? error);
     }
     return told;
   };
 
   const empty = (mayWait: boolean) => {
-    if (timer !== null) timers.clear(timer);
-    timer = null;
+    cancel?.();
+    cancel = null;
     while (queue.length > 0) {
       const items = queue;
       queue = [];
@@ -171,8 +161,8 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
       if (told === null) {
         queue = items.concat(queue);
         // What failed may have said so by an event.
-        if (timer !== null) timers.clear(timer);
-        timer = timers.set(flushWhenFree, BUSY_RETRY_MS);
+        (cancel as (() => void) | null)?.();
+        cancel = timers.after(BUSY_RETRY_MS, flushWhenFree);
         return;
       }
       const newest = told.at(-1);

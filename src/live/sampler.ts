@@ -1,6 +1,7 @@
 import type { Clock } from "../domain/clock.ts";
 import type { MetricsEvent } from "../domain/events.ts";
-import type { Bus, Published, Timers } from "./bus.ts";
+import type { Timers } from "../domain/timers.ts";
+import type { Bus, Published } from "./bus.ts";
 
 /** At most one sample in this time, however many ask. */
 export const SAMPLE_SPACING_MS = 250;
@@ -33,7 +34,7 @@ export function createSampler({ bus, clock, timers, read }: SamplerDeps): Sample
   let keptSpan = -1;
   let last: { readonly published: Published; readonly at: number } | null = null;
   let takenAt = -Infinity;
-  let waiting: unknown = null;
+  let waiting: (() => void) | null = null;
   let stopped = false;
 
   const unsubscribe = bus.subscribe((batch) => {
@@ -59,13 +60,13 @@ export function createSampler({ bus, clock, timers, read }: SamplerDeps): Sample
     // A clock that was set back must not stop the samples.
     const wait = Math.min(takenAt + SAMPLE_SPACING_MS - clock.now(), SAMPLE_SPACING_MS);
     if (wait <= 0) take();
-    else waiting = timers.set(take, wait);
+    else waiting = timers.after(wait, take);
   };
 
-  let beat: unknown = null;
+  let cancelBeat = () => {};
   const keepRing = () => {
     request();
-    beat = timers.set(keepRing, RING_STEP_MS - (clock.now() % RING_STEP_MS));
+    cancelBeat = timers.after(RING_STEP_MS - (clock.now() % RING_STEP_MS), keepRing);
   };
   keepRing();
 
@@ -77,8 +78,8 @@ export function createSampler({ bus, clock, timers, read }: SamplerDeps): Sample
     stop() {
       stopped = true;
       unsubscribe();
-      if (beat !== null) timers.clear(beat);
-      if (waiting !== null) timers.clear(waiting);
+      cancelBeat();
+      waiting?.();
     },
   };
 }

@@ -1,4 +1,5 @@
-import type { Clock } from "../domain/clock.ts";
+import { fstatSync } from "node:fs";
+import { type Clock, systemClock } from "../domain/clock.ts";
 import type { Log, LogFields, LogOf } from "../domain/log.ts";
 import { escapeControls, maskSecrets } from "../domain/plain-text.ts";
 import { LOG_LEVELS, type LogLevel, type LogSource } from "../domain/words.ts";
@@ -157,4 +158,32 @@ export function chooseLogFormat(wanted: "auto" | "text" | "json", around: Surrou
   if (wanted !== "auto") return wanted;
   const journal = around.journalStream !== undefined && around.journalStream === around.stderrStream;
   return journal && !around.isTerminal ? "journal" : "text";
+}
+
+/** The log of this process, on stderr, in the form that suits who reads it there. */
+export function processLogging(
+  { level, format }: { readonly level: LogLevel; readonly format: "auto" | "text" | "json" },
+  environment: Readonly<Record<string, string | undefined>>,
+): Logging {
+  const isTerminal = process.stderr.isTTY === true;
+  const sink = createTextSink({
+    format: chooseLogFormat(format, {
+      isTerminal,
+      journalStream: environment.JOURNAL_STREAM,
+      stderrStream: streamOf(2),
+    }),
+    colour: isTerminal && (environment.NO_COLOR ?? "") === "" && environment.TERM !== "dumb",
+    write: (text) => void process.stderr.write(text),
+  });
+  return createLogging({ level, clock: systemClock, sinks: [sink] });
+}
+
+/** As systemd writes it into $JOURNAL_STREAM; null when it cannot be told. */
+function streamOf(descriptor: number): string | null {
+  try {
+    const { dev, ino } = fstatSync(descriptor);
+    return `${dev}:${ino}`;
+  } catch {
+    return null;
+  }
 }

@@ -21,16 +21,11 @@ function watched(
   const log: Log = { debug: write, info: write, warn: write, error: write };
   const waiting: { ms: number; run: () => void }[] = [];
   const store = open(directory);
-  const watch = createKeyWatch({
-    store: wrap(store),
-    keys: createKeys({ store, clock }),
-    log,
-    timers: {
-      after(ms, run) {
-        const timer = { ms, run };
-        waiting.push(timer);
-        return () => void waiting.splice(waiting.indexOf(timer), 1);
-      },
+  const watch = createKeyWatch(wrap(store), createKeys({ store, clock }), log, {
+    after(ms, run) {
+      const timer = { ms, run };
+      waiting.push(timer);
+      return () => void waiting.splice(waiting.indexOf(timer), 1);
     },
   });
   return {

@@ -24,13 +24,12 @@ function rig(watchdogMs: number | null = null) {
       monotonicMicroseconds: () => 42n,
       close: () => void sent.push("closed"),
     },
-    ...{ watchdogMs, log },
-    timers: {
-      repeat(work, ms) {
-        const timer = { work, ms };
-        timers.push(timer);
-        return () => void timers.splice(timers.indexOf(timer), 1);
-      },
+    watchdogMs,
+    log,
+    repeat(ms, work) {
+      const timer = { work, ms };
+      timers.push(timer);
+      return () => void timers.splice(timers.indexOf(timer), 1);
     },
   });
   return {
@@ -59,7 +58,7 @@ test("from the start to the end", () => {
   manager.reloaded();
   manager.stopping();
   tick();
-  manager.close();
+  manager.stop();
   tick();
   expect(sent).toEqual([
     "STATUS=Opening the database",

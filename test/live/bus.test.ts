@@ -24,13 +24,12 @@ function rig() {
   const bus = createBus({
     ids: createIds({ clock: { now: () => T }, start: 0, reserve: () => {}, onAhead: () => {} }),
     timers: {
-      set: (work, ms) => {
+      after: (ms, work) => {
         expect(ms).toBe(store.busy && store.transactions > 0 ? BUSY_RETRY_MS : GROUP_COMMIT_MS);
         pending = work;
-        return work;
-      },
-      clear: () => {
-        pending = null;
+        return () => {
+          pending = null;
+        };
       },
     },
     sink: {

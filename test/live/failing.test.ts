@@ -56,8 +56,10 @@ function site() {
         },
       },
       timers: {
-        set: (work) => setImmediate(work),
-        clear: (timer) => clearImmediate(timer as NodeJS.Immediate),
+        after(_, run) {
+          const timer = setImmediate(run);
+          return () => clearImmediate(timer);
+        },
       },
       onStore: () => {},
     });
