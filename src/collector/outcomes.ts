@@ -110,7 +110,7 @@ export function createOutageLog(log: Log): OutageLog {
   };
 }
 
-/** The words of a server's last poll, for its administrator. */
+/** The raw output of a server's last poll, for its administrator. */
 export interface RawOutput {
   /** End of the poll, epoch ms. */
   readonly at: number;
@@ -126,8 +126,8 @@ export interface RawOutput {
   readonly unparsed: readonly UnparsedLine[];
 }
 
-interface RawOutputs {
-  /** Keeps the words of this poll in place of the server's last ones. */
+export interface RawOutputs {
+  /** Keeps the output of this poll in place of the server's last one. */
   keep(outcome: PollOutcome): void;
   /** Null before the first poll. */
   get(serverId: string): Promise<RawOutput | null>;
@@ -138,72 +138,37 @@ interface RawOutputs {
 const MIN_COMPRESSED = 512;
 const MAX_LINE = 500;
 
-type Packed = () => Promise<Uint8Array>;
-
-/** Keeps outputs in memory, compressed: lists of checkouts shrink to a tenth. */
+/** Keeps outputs in memory, compressed off the event loop: lists of checkouts shrink to a tenth. */
 export function createRawOutputs(): RawOutputs {
-  const kept = new Map<
-    string,
-    { outcome: Omit<PollOutcome, "raw">; stdout: Packed; stderr: Packed } & Facts
-  >();
+  const kept = new Map<string, () => Promise<RawOutput>>();
   return {
-    keep({ raw, ...outcome }) {
-      const { stdout, stderr, ...facts } = raw;
+    keep({ serverId, finishedAt: at, reading, raw }) {
+      const { argv, exitCode, signal, truncated } = raw;
       // The reading itself is not needed here and can be large.
-      const { unparsed = null, unparsedLines = 0 } = outcome.reading ?? {};
-      kept.set(outcome.serverId, {
-        outcome: { ...outcome, reading: null },
-        ...facts,
-        unparsed,
-        unparsedLines,
-        stdout: pack(stdout),
-        stderr: pack(stderr),
+      const known = reading && { unparsedLines: reading.unparsedLines, unparsed: reading.unparsed };
+      const [out, err] = [pack(raw.stdout), pack(raw.stderr)];
+      kept.set(serverId, async () => {
+        const [stdout, stderr] = await Promise.all([out(), err()]);
+        // Without a reading no line was known at all.
+        return { at, argv, exitCode, signal, truncated, stdout, stderr, ...(known ?? allLines(stdout)) };
       });
     },
-    async get(serverId) {
-      const found = kept.get(serverId);
-      if (found === undefined) return null;
-      const [stdout, stderr] = await Promise.all([found.stdout(), found.stderr()]);
-      const { argv, exitCode, signal, truncated } = found;
-      // Without a reading no line was known at all.
-      const unknown = found.unparsed === null ? allLines(stdout) : found;
-      return {
-        at: found.outcome.finishedAt,
-        argv,
-        exitCode,
-        signal,
-        stdout,
-        stderr,
-        truncated,
-        unparsedLines: unknown.unparsedLines,
-        unparsed: unknown.unparsed ?? [],
-      };
-    },
+    get: async (serverId) => (await kept.get(serverId)?.()) ?? null,
     forget: (serverId) => void kept.delete(serverId),
   };
 }
 
-interface Facts {
-  readonly argv: readonly string[];
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-  readonly truncated: boolean;
-  readonly unparsed: readonly UnparsedLine[] | null;
-  readonly unparsedLines: number;
-}
-
-/** Compresses off the event loop; until that is done the bytes themselves are at hand. */
-function pack(bytes: Uint8Array): Packed {
-  if (bytes.length < MIN_COMPRESSED) return async () => bytes;
-  let packed: Packed = async () => bytes;
+/** Until the compression is done the bytes themselves are at hand; should it fail they are kept, which only takes more room. */
+function pack(bytes: Uint8Array): () => Promise<Uint8Array> {
+  let unpack = async () => bytes;
+  if (bytes.length < MIN_COMPRESSED) return unpack;
   Bun.zstdCompress(bytes).then(
     (frame) => {
-      packed = async () => Bun.zstdDecompress(frame);
+      unpack = () => Bun.zstdDecompress(frame);
     },
-    // Not compressed is kept as well, it only takes more room.
     () => {},
   );
-  return () => packed();
+  return () => unpack();
 }
 
 function allLines(bytes: Uint8Array): { unparsed: UnparsedLine[]; unparsedLines: number } {

@@ -59,7 +59,7 @@ export function createPolling(deps: PollingDeps) {
     path,
     clock,
     measure: createReachability(),
-    hosts: createKnownHostsStore({ store, log: log("store") }),
+    hosts: createKnownHostsStore(store, log("store")),
     othersWant: () => deps.unaskedMs() < ASKED_LATELY_MS,
     log: log("collector"),
   });

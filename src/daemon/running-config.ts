@@ -2,6 +2,7 @@ import type { Config } from "../config/config.ts";
 import type { LoadedConfig } from "../config/find.ts";
 import { type Problem, printProblem } from "../config/problem.ts";
 import type { Clock } from "../domain/clock.ts";
+import { messageOf } from "../domain/error-code.ts";
 import type { LogOf } from "../domain/log.ts";
 import type { DaemonStatus } from "../http/deps.ts";
 
@@ -78,7 +79,7 @@ export function createRunningConfig({ config, file, load, clock, log }: RunningC
       takeUp = prepare(next, loaded.config);
     } catch (error) {
       // What is answered over HTTP names no paths of the host.
-      return refuse([error instanceof Error ? error.message : String(error)], [NOT_TAKEN_UP]);
+      return refuse([messageOf(error)], [NOT_TAKEN_UP]);
     }
     running = next;
     runningFile = loaded.file;

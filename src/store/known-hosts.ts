@@ -1,4 +1,5 @@
 import { eq, sql } from "drizzle-orm";
+import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import type { Store } from "./open.ts";
 import { knownHosts } from "./schema.ts";
@@ -14,13 +15,7 @@ export interface KnownHostsStore {
   load(serverId: string): readonly string[];
 }
 
-export function createKnownHostsStore({
-  store,
-  log,
-}: {
-  readonly store: Store;
-  readonly log: Log;
-}): KnownHostsStore {
+export function createKnownHostsStore(store: Store, log: Log): KnownHostsStore {
   const { db } = store;
   const saved = new Map<string, string>();
   const write = db
@@ -49,7 +44,7 @@ export function createKnownHostsStore({
       } catch (error) {
         log.warn("The known hosts of a server cannot be read and will be learnt anew", {
           server: serverId,
-          error: error instanceof Error ? error.message : String(error),
+          error: messageOf(error),
         });
         return [];
       }

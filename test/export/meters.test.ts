@@ -99,12 +99,12 @@ test("the process knows its memory, its time and its files", () => {
     expect(seen.maxFds).toBeGreaterThanOrEqual(seen.openFds ?? 0);
     expect(seen.virtualBytes).toBeGreaterThan(seen.memoryBytes);
   }
-  const blind = readProcessMetrics({
-    readFile: () => null,
-    list: () => {
+  const blind = readProcessMetrics(
+    () => null,
+    () => {
       throw new Error("no /proc");
     },
-  });
+  );
   expect([blind.openFds, blind.maxFds, blind.virtualBytes]).toEqual([null, null, null]);
 });
 

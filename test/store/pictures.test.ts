@@ -208,7 +208,7 @@ describe("a picture that cannot be read costs only itself", () => {
 describe("known hosts", () => {
   test("come back in their order, and are written only when the set has changed", () => {
     const { store, log } = make();
-    const hosts = createKnownHostsStore({ store, log });
+    const hosts = createKnownHostsStore(store, log);
     expect(hosts.load("eda")).toEqual([]);
     hosts.save("eda", ["ws1", "ws2"]);
     const writes = () => store.db.get<number[]>("SELECT total_changes()")?.[0];
@@ -216,12 +216,12 @@ describe("known hosts", () => {
     hosts.save("eda", ["ws2", "ws1"]);
     expect(writes()).toBe(before);
     hosts.save("eda", ["ws2", "ws1", "ws3"]);
-    expect(createKnownHostsStore({ store, log }).load("eda")).toEqual(["ws2", "ws1", "ws3"]);
+    expect(createKnownHostsStore(store, log).load("eda")).toEqual(["ws2", "ws1", "ws3"]);
   });
 
   test("are bounded: the newest stay", () => {
     const { store, log } = make();
-    const hosts = createKnownHostsStore({ store, log });
+    const hosts = createKnownHostsStore(store, log);
     hosts.save(
       "eda",
       Array.from({ length: 50_003 }, (_, n) => `ws${n}`),
@@ -233,7 +233,7 @@ describe("known hosts", () => {
 
   test("that cannot be read are learnt anew", () => {
     const { store, log } = make();
-    const hosts = createKnownHostsStore({ store, log });
+    const hosts = createKnownHostsStore(store, log);
     hosts.save("eda", ["ws1"]);
     for (const damage of ["{", "{}", "7"]) {
       store.db.run(`UPDATE known_hosts SET hosts = '${damage}'`);

@@ -3,10 +3,12 @@ import { countDenials, type DenialCounters } from "../../domain/denial-counters.
 import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../../domain/denial-episodes.ts";
 import { denialEvent } from "../../domain/denial-events.ts";
 import { countedDenials } from "../../domain/denials.ts";
+import { messageOf } from "../../domain/error-code.ts";
 import type { EventInput } from "../../domain/events.ts";
 import type { Log } from "../../domain/log.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
+import { nextTurn } from "../../domain/slices.ts";
 import type { Timers } from "../../domain/timers.ts";
 import type { DenialSources } from "../../store/denial-sources.ts";
 import type { Denials } from "../../store/denials.ts";
@@ -149,7 +151,7 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
       try {
         step = await tail.step(now);
       } catch (error) {
-        return fails(one, error instanceof Error ? error.message : String(error), now);
+        return fails(one, messageOf(error), now);
       }
       const { attempts, cursor, atEnd, lost, lastAt } = step;
       for (const attempt of attempts) episodes.take(attempt);
@@ -173,7 +175,7 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
         if (done && begins) Object.assign(one, { since: now, endedAt: null });
       }
       if (atEnd) return;
-      await new Promise<void>((resume) => setImmediate(resume));
+      await nextTurn();
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Attempt } from "../../domain/denial-episodes.ts";
+import { messageOf } from "../../domain/error-code.ts";
 import type { DebugLogEvent } from "../../managers/flexnet/debug-log/event.ts";
 import { createLineCutter, natureOf } from "../../managers/flexnet/debug-log/lines.ts";
 import { createDebugLogReader, type ReaderState } from "../../managers/flexnet/debug-log/reader.ts";
@@ -125,5 +126,5 @@ function whyUnreadable(path: string, error: unknown): string {
   if (code === "ENOENT") return `${path} does not exist`;
   if (code === "EACCES" || code === "EPERM") return `${path} may not be read by this user`;
   if (code === "EISDIR") return `${path} is a folder`;
-  return `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  return `${path} cannot be read: ${messageOf(error)}`;
 }
