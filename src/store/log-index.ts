@@ -1,17 +1,9 @@
 import { notInArray, sql } from "drizzle-orm";
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { LogEvent } from "../domain/events.ts";
+import { searchedText } from "./log-text.ts";
 import type { Store } from "./open.ts";
 import { logCounts } from "./schema.ts";
-
-/** What of a log line is searched for words: its message and the values of its metadata, a line each. */
-export function searchedText({ message, metadata }: Pick<LogEvent, "message" | "metadata">): string {
-  return [message, ...Object.values(metadata).filter(isText).map(String)].join("\n");
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === "string" || typeof value === "number";
-}
 
 const HOUR_MS = 3_600_000;
 

@@ -86,7 +86,7 @@ timeout = "15s"
     });
     const { sessions } = await json<{ sessions: SessionRecord[] }>("/api/licenses/sessions?limit=10000");
     const usage = `/api/licenses/usage?group_by=feature&start=${new Date(begin - 60_000).toISOString()}`;
-    const { groups } = await json<{ groups: { feature: string; peakUsed: number }[] }>(usage);
+    const { groups } = await json<{ groups: { feature: string; peakHeld: number }[] }>(usage);
     const inner = [from + 3 * LATE_MS, hole.to - LATE_MS].map((at) => new Date(at).toISOString());
     const { features } = await json<{ features: { coverage: number }[] }>(
       `/api/licenses/stats?start=${inner[0]}&end=${inner[1]}`,
@@ -106,7 +106,7 @@ timeout = "15s"
       );
     }
     expect(groups).toHaveLength(SERVERS.length);
-    expect(groups.filter(({ peakUsed }) => !(peakUsed > 0 && peakUsed <= SEATS))).toEqual([]);
+    expect(groups.filter(({ peakHeld }) => !(peakHeld > 0 && peakHeld <= SEATS))).toEqual([]);
     // Nobody could store a look: the hole is no time that is known.
     expect(features.filter(({ coverage }) => coverage > 0)).toEqual([]);
   } finally {

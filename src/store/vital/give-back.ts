@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { searchedText } from "../log-index.ts";
+import { searchedText } from "../log-text.ts";
 import type { Vital } from "./file.ts";
 import { insertRow } from "./insert-row.ts";
 import { mergeKeys } from "./keys.ts";
