@@ -5,7 +5,7 @@ import type { Config } from "./config/config.ts";
 import type { Environment } from "./config/environment.ts";
 import type { LoadedConfig } from "./config/find.ts";
 import type { Problem } from "./config/problem.ts";
-import { createAlertRoom } from "./daemon/alerts.ts";
+import { createAlertService } from "./daemon/alerts.ts";
 import { type CertificateDeps, createCertificate } from "./daemon/certificate.ts";
 import { createPolling, createToolRunner } from "./daemon/collector.ts";
 import { createDamageReport } from "./daemon/damage-report.ts";
@@ -231,10 +231,10 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
   }
 
-  function watchAlerts(records: Records, host: HostService, run: RunCommand) {
-    const disk = () => host.sample().disk;
-    const from = { config: running.current, disk, clock, timers: systemTimers, run, log: log("alerts") };
-    return createAlertRoom({ ...records, ...from });
+  function watchAlerts(records: Records, { sample }: HostService, run: RunCommand) {
+    const host = () => ({ disk: sample().disk, clockDoubtMs: records.clockDoubtMs() });
+    const from = { config: running.current, host, clock, timers: systemTimers, run, log: log("alerts") };
+    return createAlertService({ ...records, ...from });
   }
 
   function pushMetrics({ snapshot }: Live, meters: Meters, instance: string) {

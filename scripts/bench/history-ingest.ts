@@ -48,7 +48,6 @@ function forgetPolls({ sqlite, transaction }: Store, { end }: YearSize): void {
     sqlite.run("DELETE FROM sessions WHERE ended_at > ? AND first_seen_at >= ?", [end, end]);
     sqlite.run("DELETE FROM samples WHERE at >= ?", [end]);
     sqlite.run("DELETE FROM coverage WHERE from_at >= ?", [end]);
-    sqlite.run("DELETE FROM unparsed_counts WHERE at >= ?", [end]);
     sqlite.run("UPDATE coverage SET read_at = ?, until_at = ?, running = 1", [end - MINUTE, end]);
     for (const table of ["history_open", "pictures"]) sqlite.run(`DELETE FROM ${table}`);
   });

@@ -196,9 +196,8 @@ function fixForLoader(loader: string): string {
   return `install the package that brings ${loader}, or use a build of the tool for this system`;
 }
 
-export const EM_386 = 3;
 const MACHINES: Readonly<Record<number, string>> = {
-  [EM_386]: "x86",
+  3: "x86",
   40: "ARM",
   62: "x86-64",
   183: "ARM 64",

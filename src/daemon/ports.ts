@@ -50,21 +50,20 @@ export function sampleReader(
   };
 }
 
-/** Stored log lines. Clearing goes in steps between which others have their turn. */
+/** Clears stored log lines in steps, between which others have their turn. */
 export function createLogsPort(store: Store, bus: Pick<Bus, "commit" | "lastPublished">): LogsPort {
   const logs = createLogs(store);
   return {
-    recent: logs.recent,
-    search: logs.search,
-    stats: logs.stats,
     async clear(before) {
       // What waits to be stored is before it.
       await bus.commit(() => {}, []);
       const through = bus.lastPublished();
-      for (let cleared = 0; ; ) {
-        const step = await whenFree(() => logs.clearStep(before, through), store.busy);
-        if (step === 0) return cleared;
-        cleared += step;
+      let cleared = 0;
+      for (let after = 0; ; ) {
+        const step = await whenFree(() => logs.clearStep(before, after, through), store.busy);
+        if (step.last === null) return cleared;
+        cleared += step.cleared;
+        after = step.last;
         await nextTurn();
       }
     },

@@ -49,8 +49,6 @@ export async function askHistory<Name extends QueryName<HistoryAnswers>>(
   } catch (error) {
     if (error instanceof HistoryTimeout)
       throw new ApiError("TIMEOUT", `${error.message}: ask for a shorter range or fewer features.`);
-    // Nobody reads this answer.
-    if (request.signal.aborted) throw new ApiError("SERVICE_UNAVAILABLE", "The client has gone.");
     throw error;
   }
 }

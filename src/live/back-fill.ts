@@ -59,6 +59,8 @@ export function createBackFill({ store, servers, log, orderIds, looked }: BackFi
           throw new Error(`A poll of a server that is not configured: ${outcome.serverId}`);
         const polled = applyPoll(pictures.get(server.id) ?? null, server, outcome, null);
         const tracked = await tracker.track(polled);
+        // The next poll is compared with it. If the transaction fails, so does the whole.
+        tracker.committed(server.id, tracked);
         pictures.set(server.id, tracked.picture);
         polls.push(tracked);
         clock.time = outcome.finishedAt;
@@ -68,7 +70,6 @@ export function createBackFill({ store, servers, log, orderIds, looked }: BackFi
           tracker.write(changes);
           const recording = history.recorder.look(picture);
           recording.write(changes.opened);
-          // What comes next is compared with it. If the transaction fails, so does the whole.
           recording.committed();
         }
       });

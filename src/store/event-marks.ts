@@ -1,8 +1,8 @@
-import { and, eq, gt, lt, lte, or, type SQL, sql } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import type { Store } from "./open.ts";
-import { eventMarks, events } from "./schema.ts";
+import { eventMarks } from "./schema.ts";
 
-type MarkName =
+export type MarkName =
   | "reserved"
   | "deleted_logs"
   | "deleted_events"
@@ -17,7 +17,7 @@ type MarkName =
  * Numbers kept beside the events, in their transactions. Absent is 0. `deleted_sessions`: those that ended before it.
  * `trusted_time`, `retention_time`: see `clock-watch.ts`.
  */
-interface Marks {
+export interface Marks {
   get(name: MarkName): number;
   set(name: MarkName, value: number): void;
   /** Sets it unless it is higher already. */
@@ -46,27 +46,5 @@ export function createMarks({ db, read }: Store): Marks {
     set: (name, value) => void set.run({ name, value }),
     raise: (name, value) => void raise.run({ name, value }),
     add: (name, value) => void add.run({ name, value }),
-  };
-}
-
-const DAY_MS = 86_400_000;
-
-/**
- * The condition that an event of a kind was told before an instant. The id says so while ids are times. After a clock
- * that was ahead ids go on from there: then the time that an event tells counts, and what was told before an event that
- * is too old is too old as well, when a clock that was ahead gave it a time that is still to come.
- */
-type ToldBefore = (before: number, now: number) => SQL | undefined;
-
-/** `kind`: a condition on the columns of `events`. */
-export function createToldBefore({ sqlite, read }: Store, kind: string): ToldBefore {
-  const newestBehind = sqlite.query<{ id: number | null }, [number]>(
-    `SELECT max(id) AS id FROM events INDEXED BY events_behind WHERE at < id AND at < ? AND ${kind}`,
-  );
-  return (before, now) => {
-    const through = read(() => newestBehind.get(before))?.id ?? null;
-    if (through === null || through < before) return lt(events.id, before);
-    const isOld = or(lt(events.id, before), lt(events.at, before), gt(events.at, now + DAY_MS));
-    return and(lte(events.id, through), isOld);
   };
 }

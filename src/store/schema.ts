@@ -67,8 +67,15 @@ export const events = sqliteTable(
     index("events_by_source").on(table.source, table.id).where(isNotNull(table.source)),
     index("events_behind").on(table.at).where(sql`${table.at} < ${table.id}`),
     index("events_by_server").on(table.server, table.id).where(isNotNull(table.server)),
+    index("events_by_type").on(table.type, table.id),
   ],
 );
+
+export const logWords = sqliteTable("log_words", {
+  fromId: integer("from_id").primaryKey(),
+  throughId: integer("through_id").notNull(),
+  words: text().notNull(),
+});
 
 export const logCounts = sqliteTable(
   "log_counts",
@@ -204,6 +211,7 @@ export const tables = {
   knownHosts,
   apiKeys,
   events,
+  logWords,
   logCounts,
   eventMarks,
   eventHoles,

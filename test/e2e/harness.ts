@@ -1,8 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { until } from "../until.ts";
 
 /** The built binary: `bun run build` makes it. */
 export const BINARY = join(import.meta.dir, "../../dist/licmond");
+
+export { until };
 
 if (!existsSync(BINARY)) throw new Error(`${BINARY} is not there: \`bun run build\`, or run scripts/test`);
 
@@ -13,7 +16,6 @@ const BASE_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8"
 const RUN_DEADLINE_MS = 60_000;
 const START_DEADLINE_MS = 60_000;
 const STOP_DEADLINE_MS = 60_000;
-const UNTIL_DEADLINE_MS = 30_000;
 
 /** By which a program ends that nobody told to. */
 const CRASHES = new Set(["SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGTRAP", "SIGFPE"]);
@@ -158,21 +160,6 @@ async function answers(url: string, init: BunFetchRequestInit): Promise<boolean>
     return (await fetch(url, init)).ok;
   } catch {
     return false;
-  }
-}
-
-/** Asks again and again until there is an answer other than undefined; throws when that takes too long. */
-export async function until<T>(
-  what: string,
-  ask: () => T | undefined | Promise<T | undefined>,
-  deadlineMs = UNTIL_DEADLINE_MS,
-): Promise<T> {
-  const deadline = performance.now() + deadlineMs;
-  for (;;) {
-    const answer = await ask();
-    if (answer !== undefined) return answer;
-    if (performance.now() > deadline) throw new Error(`waited ${deadlineMs} ms in vain: ${what}`);
-    await Bun.sleep(20);
   }
 }
 

@@ -69,6 +69,24 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     expect(await daemon.stop()).toBe(0);
   });
 
+  test("TLS 1.2 has forward secrecy and authenticated encryption alone, TLS 1.3 is there", async () => {
+    await using site = await createSite();
+    const pair = await pairIn(site, "one");
+    await using _daemon = await serveOverTls(site, pair);
+    /** The cipher that is agreed on; null when there is none. */
+    const agreed = (...offer: string[]) =>
+      /^New, TLSv1\.[23], Cipher is (\S+)$/m.exec(
+        Bun.spawnSync(["openssl", "s_client", "-connect", `127.0.0.1:${site.port}`, ...offer], {
+          stdin: null,
+        }).stdout.toString(),
+      )?.[1] ?? null;
+    const twelve = (ciphers: string) => agreed("-tls1_2", "-cipher", `${ciphers}:@SECLEVEL=0`);
+    expect(twelve("ECDHE-ECDSA-AES128-GCM-SHA256")).toBe("ECDHE-ECDSA-AES128-GCM-SHA256");
+    expect(twelve("ECDHE-ECDSA-CHACHA20-POLY1305")).toBe("ECDHE-ECDSA-CHACHA20-POLY1305");
+    expect(twelve("ALL:!AESGCM:!CHACHA20")).toBeNull();
+    expect(agreed("-tls1_3")).toStartWith("TLS_");
+  });
+
   test("SIGHUP takes a new certificate, and nothing that is open breaks", async () => {
     await using site = await createSite();
     const files = { cert: join(site.folder, "live.crt"), key: join(site.folder, "live.key") };

