@@ -94,7 +94,8 @@ function killMarked(marks: ReadonlySet<string>): void {
   const killed = new Set<number>();
   for (;;) {
     // Once more after each find: what was just killed may have started another before.
-    const found = candidates().filter((pid) => !killed.has(pid) && marks.has(markOf(pid)));
+    const pids = readdirSync("/proc").map(Number);
+    const found = pids.filter((pid) => pid > 0 && !killed.has(pid) && marks.has(markOf(pid)));
     if (found.length === 0) return;
     for (const pid of found) {
       killed.add(pid);
@@ -108,34 +109,10 @@ function killMarked(marks: ReadonlySet<string>): void {
 }
 
 function markOf(pid: number): string {
-  const environment = `\0${read(`/proc/${pid}/environ`)}`;
-  const at = environment.indexOf(`\0${MARK}=`);
-  return at === -1 ? "" : (environment.slice(at + MARK.length + 2).split("\0", 1)[0] ?? "");
-}
-
-/**
- * Processes among which those of our commands are: under systemd the few of our own cgroup, which no process leaves
- * without privileges (cgroups(7)), else all of the host or container.
- */
-function candidates(): number[] {
-  for (const line of read("/proc/self/cgroup").split("\n")) {
-    const [, controllers, ...rest] = line.split(":");
-    const path = rest.join(":");
-    const roots = controllers === "" ? ["", "/unified"] : controllers === "name=systemd" ? ["/systemd"] : [];
-    for (const root of roots) {
-      const pids = read(`/sys/fs/cgroup${root}${path}/cgroup.procs`).split("\n").map(Number);
-      // Where another's tree is shown under this path, we are not in it.
-      if (pids.includes(process.pid)) return pids.filter((pid) => pid > 0);
-    }
-  }
-  return readdirSync("/proc")
-    .map(Number)
-    .filter((pid) => pid > 0);
-}
-
-function read(file: string): string {
   try {
-    return readFileSync(file, "latin1");
+    const environment = `\0${readFileSync(`/proc/${pid}/environ`, "latin1")}`;
+    const at = environment.indexOf(`\0${MARK}=`);
+    return at === -1 ? "" : (environment.slice(at + MARK.length + 2).split("\0", 1)[0] ?? "");
   } catch {
     // Gone meanwhile, or of another user.
     return "";

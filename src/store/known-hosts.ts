@@ -2,6 +2,7 @@ import { eq, sql } from "drizzle-orm";
 import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import type { Store } from "./open.ts";
+import { placeholdersOf } from "./placeholders.ts";
 import { knownHosts } from "./schema.ts";
 
 /** As many as the parsers keep in memory: the newest of a longer list are stored. */
@@ -20,7 +21,7 @@ export function createKnownHostsStore(store: Store, log: Log): KnownHostsStore {
   const saved = new Map<string, string>();
   const write = db
     .insert(knownHosts)
-    .values({ serverId: sql.placeholder("serverId"), hosts: sql.placeholder("hosts") })
+    .values(placeholdersOf(knownHosts))
     .onConflictDoUpdate({ target: knownHosts.serverId, set: { hosts: sql`excluded.hosts` } })
     .prepare();
   return {

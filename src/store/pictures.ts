@@ -5,6 +5,7 @@ import type { Log } from "../domain/log.ts";
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { inSlices } from "../domain/slices.ts";
 import type { Store } from "./open.ts";
+import { placeholdersOf } from "./placeholders.ts";
 import { pictures } from "./schema.ts";
 
 /** Raise it when the shape of ServerPicture changes: pictures of another format are not read, the next poll makes new ones. */
@@ -41,17 +42,13 @@ export function createPictures(store: Store, clock: Clock, log: Log): Pictures {
   const { db } = store;
   /** Hashes of the stored features by server. */
   const stored = new Map<string, bigint>();
-  const values = {
-    serverId: sql.placeholder("serverId"),
-    savedAt: sql.placeholder("savedAt"),
-    head: sql.placeholder("head"),
-  };
+  const { features, ...values } = placeholdersOf(pictures);
   const head = { savedAt: sql`excluded.saved_at`, head: sql`excluded.head` };
   const target = pictures.serverId;
   const writeHead = db.insert(pictures).values(values).onConflictDoUpdate({ target, set: head }).prepare();
   const writeAll = db
     .insert(pictures)
-    .values({ ...values, features: sql.placeholder("features") })
+    .values({ ...values, features })
     .onConflictDoUpdate({ target, set: { ...head, features: sql`excluded.features` } })
     .prepare();
 

@@ -6,6 +6,7 @@ import { createSessionDayDrop } from "./days/drop.ts";
 import { deleteStep } from "./delete-step.ts";
 import { createMarks } from "./event-marks.ts";
 import type { Store } from "./open.ts";
+import { placeholdersOf } from "./placeholders.ts";
 import { sessions } from "./schema.ts";
 
 interface Sessions {
@@ -36,26 +37,7 @@ export function createSessions(store: Store): Sessions {
   // Rows of imported logs have numbers below zero.
   let last = Math.max(0, newest?.id ?? 0);
 
-  const placeholders = {
-    id: sql.placeholder("id"),
-    serverId: sql.placeholder("server"),
-    daemon: sql.placeholder("daemon"),
-    feature: sql.placeholder("feature"),
-    user: sql.placeholder("user"),
-    host: sql.placeholder("host"),
-    display: sql.placeholder("display"),
-    qualifier: sql.placeholder("qualifier"),
-    version: sql.placeholder("version"),
-    count: sql.placeholder("count"),
-    handle: sql.placeholder("handle"),
-    startedAt: sql.placeholder("startedAt"),
-    beganAt: sql.placeholder("beganAt"),
-    firstSeenAt: sql.placeholder("firstSeenAt"),
-    lastSeenAt: sql.placeholder("lastSeenAt"),
-    endedAt: sql.placeholder("endedAt"),
-    endReason: sql.placeholder("endReason"),
-  };
-  const insert = db.insert(sessions).values(placeholders).prepare();
+  const insert = db.insert(sessions).values(placeholdersOf(sessions)).prepare();
   const update = db
     .update(sessions)
     .set({
@@ -109,7 +91,7 @@ export function createSessions(store: Store): Sessions {
           id > 0 && endReason === "unobserved" && endedAt === lastSeenAt,
       ),
     write({ opened, closed, changed }) {
-      for (const session of opened) insert.run({ ...session });
+      for (const { server: serverId, ...session } of opened) insert.run({ ...session, serverId });
       for (const session of [...changed, ...closed]) {
         const { id, count, handle, beganAt, firstSeenAt, lastSeenAt, endedAt, endReason } = session;
         update.run({ id, count, handle, beganAt, firstSeenAt, lastSeenAt, endedAt, endReason });
