@@ -124,8 +124,13 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const pseudonyms = createPseudonyms(installationSecret(store, "pseudonyms"));
     const hub = openStreams(bus, sampler, people.keys, pseudonyms);
     const view = () => ({
-      ...{ build, startedAt, lastReload: running.lastReload(), streams: hub.counts() },
-      ...{ eventLoopLagMs: lag.longestMs(), databaseBytes: store.sizeBytes(), disk: host.sample().disk },
+      build,
+      startedAt,
+      lastReload: running.lastReload(),
+      streams: hub.counts(),
+      eventLoopLagMs: lag.longestMs(),
+      databaseBytes: store.sizeBytes(),
+      disk: host.sample().disk,
       runningPolls: polling.collector.status().runningPolls,
     });
     const meters = part(

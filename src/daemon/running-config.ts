@@ -86,7 +86,10 @@ export function createRunningConfig({ config, file, load, clock, log }: RunningC
     takeUp();
     const { added, removed, changed, sections, needRestart } = changes;
     log("config").info("The config was read again", {
-      ...{ added: list(added), removed: list(removed), changed: list(changed), settings: list(sections) },
+      added: list(added),
+      removed: list(removed),
+      changed: list(changed),
+      settings: list(sections),
     });
     const message = needRestart.length === 0 ? null : `A restart is needed for ${needRestart.join(", ")}`;
     if (message !== null) log("config").warn("Some settings need a restart", { settings: list(needRestart) });

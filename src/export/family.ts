@@ -24,6 +24,10 @@ export type Emit = (family: Family, labels: Labels, value: number, suffix?: Suff
 
 export const NO_LABELS: Labels = [];
 
+export function labelsOf(labels: Readonly<Record<string, string>>): Labels {
+  return Object.entries(labels);
+}
+
 export function gauge(name: string, help: string): Family {
   return { name, type: "gauge", help };
 }

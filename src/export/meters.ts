@@ -1,7 +1,7 @@
 import type { PollErrorCode } from "../domain/errors.ts";
 import type { DenialEvent } from "../domain/events.ts";
 import type { PollOutcome } from "../domain/poll.ts";
-import { counter, type Emit, type Family, histogram, type Labels } from "./family.ts";
+import { counter, type Emit, type Family, histogram, type Labels, labelsOf } from "./family.ts";
 
 /** Counts observations by upper bound. */
 export interface Histogram {
@@ -73,15 +73,7 @@ export function createDenialMeter(maxSeries: number = MAX_SERIES): DenialMeter {
     emit(emit) {
       for (const { labels, count } of counts.values()) {
         const [server, daemon, feature] = labels;
-        emit(
-          DENIALS.denials,
-          [
-            ["server", server],
-            ["daemon", daemon],
-            ["feature", feature],
-          ],
-          count,
-        );
+        emit(DENIALS.denials, labelsOf({ server, daemon, feature }), count);
       }
     },
   };
@@ -145,14 +137,7 @@ export function createPollMeter(): PollMeter {
       for (const server of servers) {
         const { outcomes, durations, unparsed } = entryOf(server);
         for (const outcome of OUTCOMES) {
-          emit(
-            POLLS.polls,
-            [
-              ["server", server],
-              ["outcome", outcome],
-            ],
-            outcomes[outcome],
-          );
+          emit(POLLS.polls, labelsOf({ server, outcome }), outcomes[outcome]);
         }
         durations.emit(emit, POLLS.durations, [["server", server]]);
         emit(POLLS.unparsed, [["server", server]], unparsed);

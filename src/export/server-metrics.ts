@@ -175,7 +175,9 @@ function emitParts(picture: ServerPicture, server: Labels, emit: Emit): void {
   for (const part of distinct(picture.members, (one) => `${one.port}@${one.host}`)) {
     const labels = member(part);
     emitOneOf(emit, SERVER.memberStatus, labels, {
-      ...{ label: "status", words: PART_STATUSES, now: part.status },
+      label: "status",
+      words: PART_STATUSES,
+      now: part.status,
     });
     emit(SERVER.memberMaster, labels, part.master ? 1 : 0);
   }

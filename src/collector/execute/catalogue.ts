@@ -96,7 +96,11 @@ export function catalogueOf(configured: readonly ConfiguredCommand[]): ReadonlyM
   const own = configured.map(({ name, argv, role, timeoutMs }): CatalogueEntry => {
     const open = placeholdersOf(argv);
     return {
-      ...{ kind: "configured" as const, name, role, timeoutMs, argv },
+      kind: "configured" as const,
+      name,
+      role,
+      timeoutMs,
+      argv,
       needsServer: open.includes("server") || open.includes("address"),
       takes: ARGUMENTS.filter((argument) => open.includes(argument)),
     };

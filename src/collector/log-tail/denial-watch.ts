@@ -98,8 +98,16 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
     if (cursor?.kind === "counters" && !counters.has(server.id)) counters.set(server.id, cursor.counters);
     const isSource = tail !== null || counters.has(server.id);
     return {
-      ...{ server, tail, since: isSource ? since : null, endedAt: null, problem: null },
-      ...{ cursor: null, savedAt: 0, unsaved: false, atEnd: true },
+      server,
+      tail,
+      since: isSource ? since : null,
+      endedAt: null,
+      problem: null,
+
+      cursor: null,
+      savedAt: 0,
+      unsaved: false,
+      atEnd: true,
     };
   }
 

@@ -87,7 +87,10 @@ export function createLogTail(
       attempts = [];
       const { place } = follower;
       return {
-        ...{ attempts: told, atEnd, lost, lastAt: reader.lastAt },
+        attempts: told,
+        atEnd,
+        lost,
+        lastAt: reader.lastAt,
         cursor: place === null ? null : { kind: "log", path: logFile, place, reader: reader.state() },
       };
     },

@@ -253,7 +253,10 @@ export function createWriter(deps: WriterDeps): Writer {
     counts.refused += samples;
     // Once an affair; the rest of it is for whoever looks closely.
     const tell = refusing ? log.debug : log.error;
-    tell("The receiver refuses metrics, and they are lost", { ...{ error: posted.why, count: samples } });
+    tell("The receiver refuses metrics, and they are lost", {
+      error: posted.why,
+      count: samples,
+    });
     refusing = true;
   }
 
@@ -262,7 +265,9 @@ export function createWriter(deps: WriterDeps): Writer {
     failuresInARow++;
     const tell = failuresInARow === 1 ? log.warn : log.debug;
     tell("Metrics could not be written and are kept for another try", {
-      ...{ error: why, failures: failuresInARow, waiting: backlog.samples },
+      error: why,
+      failures: failuresInARow,
+      waiting: backlog.samples,
     });
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failuresInARow - 1, 20), LONGEST_PAUSE_MS);
     // Half of it by chance: many daemons may have lost the same receiver.
