@@ -1,4 +1,5 @@
 import type { Attempt } from "../../domain/denial-episodes.ts";
+import { messageOf } from "../../domain/error-code.ts";
 import type { DebugLog, DebugLogEvent, ReaderState } from "../../managers/debug-log/debug-log.ts";
 import { createLineCutter, natureOf } from "../../managers/debug-log/lines.ts";
 import { createFileFollower, type FilePlace, type Piece } from "./follow-file.ts";
@@ -86,7 +87,10 @@ export function createLogTail(
       attempts = [];
       const { place } = follower;
       return {
-        ...{ attempts: told, atEnd, lost, lastAt: reader.lastAt },
+        attempts: told,
+        atEnd,
+        lost,
+        lastAt: reader.lastAt,
         cursor: place === null ? null : { kind: "log", path: logFile, place, reader: reader.state() },
       };
     },
@@ -125,5 +129,5 @@ function whyUnreadable(path: string, error: unknown): string {
   if (code === "ENOENT") return `${path} does not exist`;
   if (code === "EACCES" || code === "EPERM") return `${path} may not be read by this user`;
   if (code === "EISDIR") return `${path} is a folder`;
-  return `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  return `${path} cannot be read: ${messageOf(error)}`;
 }

@@ -1,4 +1,4 @@
-import type { TextFormat } from "../../export/text.ts";
+import type { TextFormat } from "../../export/family.ts";
 
 /** What Prometheus calls the formats, and the versions of them that are spoken here. */
 const MEDIA: Readonly<Record<string, { readonly format: TextFormat; readonly version: string }>> = {

@@ -1,4 +1,4 @@
-import type { Published } from "../../events/bus.ts";
+import type { Published } from "../../live/bus.ts";
 import type { StreamFilter } from "./stream-filter.ts";
 import { NONE, type Teller, type Telling } from "./telling.ts";
 

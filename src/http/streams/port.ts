@@ -1,4 +1,4 @@
-import type { Published } from "../../events/bus.ts";
+import type { Published } from "../../live/bus.ts";
 import type { Hub } from "./hub.ts";
 import type { EventHistory } from "./replay.ts";
 
