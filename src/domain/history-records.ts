@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { CalendarDay, nullable, Timestamp, words } from "./records.ts";
 import { END_REASONS } from "./session.ts";
 import { DEMAND_SOURCES } from "./stats/demand.ts";
@@ -215,18 +215,3 @@ export const UsageRecord = Type.Object({
   lastUsedAt: Timestamp,
 });
 export type UsageRecord = Static<typeof UsageRecord>;
-
-/** A list with what stands beside its rows. */
-export function listBeside(
-  plural: string,
-  record: TSchema,
-  beside: Readonly<Record<string, TSchema>>,
-): TSchema {
-  return Type.Object({
-    [plural]: Type.Array(record),
-    total: Count,
-    limit: nullable(Type.Integer({ minimum: 1 })),
-    offset: Count,
-    ...beside,
-  });
-}

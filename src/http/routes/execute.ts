@@ -4,7 +4,7 @@ import { MAX_ARGUMENT } from "../../collector/execute/argument.ts";
 import { maskArgv } from "../../collector/execute/mask.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { LogFields } from "../../domain/log.ts";
-import { knownServer } from "../answers/known-servers.ts";
+import { knownServer } from "../answers/asked-servers.ts";
 import type { Audit } from "../audit.ts";
 import { jsonBody } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";

@@ -6,8 +6,8 @@ import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { ROLES } from "../../domain/words.ts";
 import { whenFree } from "../../store/busy.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { type ListKind, listAnswer, listDoc } from "../answers/list.ts";
-import { sortable } from "../answers/order.ts";
+import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
+
 import type { Audit } from "../audit.ts";
 import { jsonBody } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";

@@ -4,7 +4,7 @@ import { iso } from "../../domain/clock.ts";
 import type { Snapshot } from "../../domain/picture.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { type Summary, summarise } from "../../domain/summary.ts";
-import { metricsFormat } from "../answers/metrics-format.ts";
+import { metricsFormat } from "../answers/format.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { RequestCounters } from "../request-counters.ts";

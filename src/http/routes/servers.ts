@@ -5,14 +5,13 @@ import { nullable, ServerRecord, Timestamp } from "../../domain/records.ts";
 import { DATA_STATES, MANAGERS, SERVER_STATUSES } from "../../domain/words.ts";
 import { decodeOutput } from "../../managers/read-output.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
-import { encode, jsonAnswer } from "../answers/answer.ts";
+import { encode, jsonAnswer, send } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
+import { knownServer, namedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { perPicture } from "../answers/fragments.ts";
-import { send } from "../answers/gzip.ts";
-import { knownServer, namedServers } from "../answers/known-servers.ts";
-import { type ListKind, listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
-import { sortable } from "../answers/order.ts";
+import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
+
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
@@ -106,7 +105,7 @@ export function serverRoutes(
         summary: "One license server",
         parameters: ID,
         answers: {
-          200: { description: "Server", schema: ServerRecord, headers: { ETag: "Tag of the snapshot" } },
+          200: { description: "Server", schema: ServerRecord },
           304: NOT_MODIFIED,
         },
         errors: ["NOT_FOUND"],

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import { EVENT_SCHEMAS } from "../../domain/events.ts";
 import type { Permission } from "../../domain/keys.ts";
-import { namedServers } from "../answers/known-servers.ts";
+import { namedServers } from "../answers/asked-servers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented, type RouteDoc } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";

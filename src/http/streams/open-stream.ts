@@ -1,17 +1,134 @@
 import { ApiError } from "../../domain/errors.ts";
+import type { EventType } from "../../domain/events.ts";
 import { permits } from "../../domain/keys.ts";
 import type { Log } from "../../domain/log.ts";
 import { LOG_SOURCES } from "../../domain/words.ts";
+import type { Published } from "../../events/bus.ts";
 import type { Exchange } from "../exchange.ts";
-import { type CatchingUp, catchUp } from "./catch-up.ts";
-import { chunkOf } from "./hub.ts";
-import type { StreamsPort } from "./port.ts";
-import { aheadNotes, gapNotes } from "./replay.ts";
-import { resumeFrom } from "./resume.ts";
+import { shown } from "../shown.ts";
+import { chunkOf, type Hub, type StreamClient } from "./hub.ts";
 import { HIDDEN_FROM_VIEWERS, type Sight, type StreamName } from "./stream-filter.ts";
+import type { Telling, Told } from "./telling.ts";
+
+/** What the stream routes need of the daemon. */
+export interface StreamsPort {
+  readonly hub: Hub;
+  readonly history: EventHistory;
+  readonly samples: {
+    /** The sample of this moment, if there is one. */
+    fresh(): Published | null;
+    since(id: number): readonly Published[];
+  };
+  /** Streams at the same time: in all, and of one key. */
+  limits(): { readonly streams: number; readonly perKey: number };
+}
+
+/**
+ * The id to resume behind: the header `Last-Event-ID`, else the query's `last_event_id`. Takes `<n>` or `log-<n>`
+ * (any `<type>-<n>` is a payload's id); empty counts as absent. Null = from now on.
+ */
+function resumeFrom(request: Request, inQuery: string | null): number | null {
+  const header = request.headers.get("last-event-id")?.trim();
+  if (header) return parseEventId(header, "Header Last-Event-ID");
+  const own = inQuery?.trim();
+  return own ? parseEventId(own, 'Query parameter "last_event_id"') : null;
+}
+
+function parseEventId(text: string, where: string): number {
+  const digits = /^(?:[a-z_]{1,20}-)?(\d{1,15})$/.exec(text)?.[1];
+  if (digits !== undefined) return Number(digits);
+  throw new ApiError(
+    "INVALID_QUERY",
+    `${where} got ${shown(text)}; it takes the id of an event, such as 1769847330123.`,
+  );
+}
+
+/** Events read from the store at a time: a millisecond or two of work. */
+export const PAGE_EVENTS = 200;
+
+/** What streams ask of the stored events. */
+interface EventHistory {
+  /** The next events above `after`, at most `limit`, in order. */
+  page(after: number, limit: number, only?: EventType): readonly Told[];
+  oldestId(): number | null;
+  /** The newest id that was deleted by retention or a clearing; 0 when none was. */
+  deletedThrough(only?: "log"): number;
+  /** Ranges of ids above `after` that were told while the store could not take them. */
+  holesAbove(after: number): readonly { readonly from: number; readonly to: number }[];
+}
+
+/** What a client must be told that resumes behind an id which nobody was told yet: sentences for comments. */
+function aheadNotes(from: number, newest: number): string[] {
+  return from > newest ? [`${from} is ahead of the newest event ${newest}: live events follow`] : [];
+}
+
+/** What is missing behind `from`, as far as is known now. */
+function gapNotes(history: EventHistory, from: number, only?: "log"): string[] {
+  const notes: string[] = [];
+  const deleted = history.deletedThrough(only);
+  if (from < deleted) notes.push(`events up to ${deleted} were deleted, some may be missing`);
+  for (const hole of history.holesAbove(from)) {
+    notes.push(`events ${hole.from} to ${hole.to} could not be stored and are missing`);
+  }
+  return notes;
+}
+
+interface CatchUpDeps {
+  readonly hub: Pick<Hub, "goLive" | "lastPublished" | "wantSample" | "teller">;
+  readonly history: Pick<EventHistory, "page">;
+  /** Metrics samples in memory above an id. */
+  readonly samplesSince: (id: number) => readonly Telling[];
+  /** Sentences on what is missing that were not known when the client was opened. */
+  readonly lateNotes: () => readonly string[];
+  /** Gives the event loop back between two pages. */
+  readonly breathe: () => Promise<void>;
+}
+
+/** A client that catches up: it says when it can take more and when it is gone. */
+export interface CatchingUp extends StreamClient {
+  /** Resolves once little waits for the client; at once in the usual case. */
+  ready(): Promise<void>;
+  /** Tells of what is missing in what was sent. */
+  note(text: string): void;
+  readonly gone: boolean;
+}
+
+/**
+ * Sends every stored event behind `from`, in order, at the reader's pace, then lets the client go live without a gap
+ * or a double: the page that reaches the newest event and the step to live happen in one turn of the event loop, and
+ * events are told in the turn of their commit.
+ */
+export async function catchUp(client: CatchingUp, from: number, deps: CatchUpDeps): Promise<void> {
+  const { hub, history, samplesSince, lateNotes, breathe } = deps;
+  const { stream } = client.filter;
+  let cursor = from;
+  if (stream === "metrics") {
+    const chunk = chunkOf(samplesSince(from), client.filter);
+    if (chunk !== null) client.send(chunk);
+  } else {
+    const only = stream === "logs" ? "log" : undefined;
+    for (;;) {
+      await client.ready();
+      if (client.gone) return;
+      const newest = hub.lastPublished();
+      const page = history.page(cursor, PAGE_EVENTS, only);
+      const chunk = chunkOf(page.map(hub.teller.stored), client.filter);
+      if (chunk !== null) client.send(chunk);
+      cursor = page.at(-1)?.id ?? newest;
+      if (page.length < PAGE_EVENTS || cursor >= newest) break;
+      await breathe();
+    }
+    // A replay takes its time: events may have been deleted, or told without being stored, meanwhile.
+    for (const note of lateNotes()) client.note(note);
+  }
+  if (client.gone) return;
+  hub.goLive(client);
+  // A replay ends with a current sample.
+  hub.wantSample(client);
+}
 
 /** A stream that may be opened: everything but how it is carried. */
-export interface Opening {
+interface Opening {
   readonly keyId: string;
   readonly sight: Sight;
   readonly from: number | null;

@@ -1,5 +1,5 @@
-import type { CatchingUp } from "./catch-up.ts";
 import type { Chunk, Hub } from "./hub.ts";
+import type { CatchingUp } from "./open-stream.ts";
 import type { StreamFilter } from "./stream-filter.ts";
 
 /** A client for which this much waits in the daemon is cut off; it resumes when it can read again. */

@@ -1,6 +1,6 @@
 import { FRAME_NAMES, type FrameName } from "../../domain/events.ts";
 import { LOG_LEVELS, type LogLevel, type LogSource } from "../../domain/words.ts";
-import { ANONYMOUS_FORM } from "../anonymous/event.ts";
+import { ANONYMOUS_FORM } from "../anonymous/picture.ts";
 import { integer, NAMED, names, text, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
 import { BOTH, FIRST, NONE, type Parts, SECOND, type Subject, type Telling, twinOf } from "./telling.ts";

@@ -6,7 +6,7 @@ import {
   type MetricsEvent,
 } from "../../domain/events.ts";
 import type { LogLevel, LogSource } from "../../domain/words.ts";
-import { ANONYMOUS_FORM, anonymousEvent } from "../anonymous/event.ts";
+import { ANONYMOUS_FORM, anonymousEvent } from "../anonymous/picture.ts";
 import type { Pseudonyms } from "../anonymous/pseudonyms.ts";
 
 /**

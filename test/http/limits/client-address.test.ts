@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createClientAddress, NO_ADDRESS } from "../../../src/http/limits/client-address.ts";
-import { contains, parseIp, parseNetwork } from "../../../src/http/limits/ip.ts";
+import {
+  contains,
+  createClientAddress,
+  NO_ADDRESS,
+  parseIp,
+  parseNetwork,
+} from "../../../src/http/limits/client-address.ts";
 
 function keyOf(
   peer: string | null,

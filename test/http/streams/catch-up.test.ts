@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
-import { catchUp } from "../../../src/http/streams/catch-up.ts";
-import { PAGE_EVENTS } from "../../../src/http/streams/replay.ts";
+import { catchUp, PAGE_EVENTS } from "../../../src/http/streams/open-stream.ts";
+
 import { createStreamFilter } from "../../../src/http/streams/stream-filter.ts";
 import { createTeller, type Told } from "../../../src/http/streams/telling.ts";
 

@@ -4,7 +4,7 @@ import { createIds } from "../../../src/events/ids.ts";
 import { createSampler } from "../../../src/events/sampler.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
 import { createHub, type HubTimers } from "../../../src/http/streams/hub.ts";
-import type { StreamsPort } from "../../../src/http/streams/port.ts";
+import type { StreamsPort } from "../../../src/http/streams/open-stream.ts";
 import { createTeller, type Told } from "../../../src/http/streams/telling.ts";
 
 /** Under a secret that is none, so that tests can say what comes out. */
