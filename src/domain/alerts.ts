@@ -85,7 +85,10 @@ export const AlertFields = {
   silencedUntil: nullable(Timestamp),
 };
 
-export const AlertRecord = Type.Object({ id: Type.Integer({ minimum: 1 }), ...AlertFields });
+export const AlertRecord = Type.Object(
+  { id: Type.Integer({ minimum: 1 }), ...AlertFields },
+  { title: "Alert" },
+);
 export type AlertRecord = Static<typeof AlertRecord>;
 
 export function alertRecord(alert: Omit<Alert, "detail" | "told">): AlertRecord {

@@ -70,13 +70,14 @@ export function rowsAnswer(
 
 /** The 200 of a list, for the document. `beside` is what stands beside the rows. */
 export function listDoc(plural: string, record: TSchema, description: string, beside: TProperties = {}) {
-  const schema: TSchema = Type.Object({
+  const fields: TProperties = {
     [plural]: Type.Array(record),
     total: Type.Integer({ minimum: 0, description: "Matches before limit and offset" }),
     limit: nullable(Type.Integer({ minimum: 1 })),
     offset: Type.Integer({ minimum: 0 }),
     ...beside,
-  });
+  };
+  const schema: TSchema = Type.Object(fields, { title: `${record.title}List` });
   return csvToo({ description, schema });
 }
 

@@ -48,7 +48,7 @@ const SILENCE = jsonBody(
   }),
   { durationSeconds: 14_400, comment: "New seats are ordered" },
 );
-const ID = { id: { description: "Id of the alert", example: "17" } };
+const ID = { id: { description: "Id of the alert", example: "1" } };
 
 /** Alerts: what is wrong and was wrong, and that somebody knows. */
 export function alertRoutes(

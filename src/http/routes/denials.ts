@@ -27,13 +27,16 @@ const QUERY = queryOf({
   ...FORMAT,
 });
 
-const Logging = Type.Object({
-  server: Type.String(),
-  state: words(DENIAL_STATES),
-  source: nullable(words(["debug_log", "counters"])),
-  since: nullable({ ...Timestamp, description: "Since when without a break" } as typeof Timestamp),
-  message: nullable(Type.String({ description: "Why not, and what would help" })),
-});
+const Logging = Type.Object(
+  {
+    server: Type.String(),
+    state: words(DENIAL_STATES),
+    source: nullable(words(["debug_log", "counters"])),
+    since: nullable({ ...Timestamp, description: "Since when without a break" } as typeof Timestamp),
+    message: nullable(Type.String({ description: "Why not, and what would help" })),
+  },
+  { title: "DenialLogging" },
+);
 
 /** Who was denied what, and whether denials can be seen at all. */
 export function denialRoutes(

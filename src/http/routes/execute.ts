@@ -31,16 +31,19 @@ const Body = Type.Object({
 });
 const BODY = jsonBody(Body, { command: "remove", server: "eda", args: { handle: "1201" }, dryRun: true });
 
-const Answer = Type.Object({
-  command: Type.String(),
-  argv: Type.Array(Type.String(), { description: "What is run: program and arguments, secrets masked" }),
-  dryRun: Type.Optional(Type.Boolean({ description: "Dry runs only" })),
-  exitCode: Type.Optional(Type.Integer()),
-  stdout: Type.Optional(Type.String()),
-  stderr: Type.Optional(Type.String()),
-  truncated: Type.Optional(Type.Boolean({ description: "stdout or stderr was cut at 1 MiB" })),
-  durationMs: Type.Optional(Type.Integer({ minimum: 0 })),
-});
+const Answer = Type.Object(
+  {
+    command: Type.String(),
+    argv: Type.Array(Type.String(), { description: "What is run: program and arguments, secrets masked" }),
+    dryRun: Type.Optional(Type.Boolean({ description: "Dry runs only" })),
+    exitCode: Type.Optional(Type.Integer()),
+    stdout: Type.Optional(Type.String()),
+    stderr: Type.Optional(Type.String()),
+    truncated: Type.Optional(Type.Boolean({ description: "stdout or stderr was cut at 1 MiB" })),
+    durationMs: Type.Optional(Type.Integer({ minimum: 0 })),
+  },
+  { title: "CommandResult" },
+);
 
 type Deps = Pick<HttpDeps, "execute" | "live" | "settings">;
 

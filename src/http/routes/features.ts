@@ -25,7 +25,7 @@ const FEATURES: ListKind<FeatureRecord> = {
 
 const QUERY = queryOf({
   ...NAMED,
-  search: text("Part of the name, whatever the case.", "solv"),
+  search: text("Part of the name, whatever the case.", "schema"),
   min_utilization: decimal("Least utilization in percent.", { minimum: 0, maximum: 1_000_000 }),
   state: wordList(DATA_STATES, "How far the numbers can be trusted."),
   sort: sortBy(sortable<FeatureRecord>(FeatureRecord)),

@@ -24,12 +24,15 @@ const QUERY = queryOf({
   ...FORMAT,
 });
 
-const Heatmap = Type.Object({
-  timezone: Type.String(),
-  features: Type.Integer({ minimum: 0, description: "Features laid together" }),
-  cells: Type.Array(HeatCellRecord, { description: "Every hour of the week, Monday first" }),
-  ...RangeFields,
-});
+const Heatmap = Type.Object(
+  {
+    timezone: Type.String(),
+    features: Type.Integer({ minimum: 0, description: "Features laid together" }),
+    cells: Type.Array(HeatCellRecord, { description: "Every hour of the week, Monday first" }),
+    ...RangeFields,
+  },
+  { title: "Heatmap" },
+);
 
 /** When seats are in use: by hour and weekday. */
 export function heatmapRoutes(

@@ -23,10 +23,17 @@ const QUERY = queryOf({
   server: names("Ids of servers to show (and to refresh). An unknown one is 404.", "eda"),
 });
 
-const Licenses = Type.Object({
-  servers: Type.Array(Type.Composite([ServerRecord, Type.Object({ features: Type.Array(FeatureRecord) })])),
-  summary: SummaryRecord,
-});
+const Licenses = Type.Object(
+  {
+    servers: Type.Array(
+      Type.Composite([ServerRecord, Type.Object({ features: Type.Array(FeatureRecord) })], {
+        title: "ServerWithFeatures",
+      }),
+    ),
+    summary: SummaryRecord,
+  },
+  { title: "Licenses" },
+);
 
 /** The whole snapshot: servers with their features, and the totals of those shown. */
 export function licenseRoutes(

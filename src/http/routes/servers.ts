@@ -31,22 +31,25 @@ const QUERY = queryOf({
   ...FORMAT,
 });
 
-const Raw = Type.Object({
-  server: Type.String(),
-  polledAt: nullable(Timestamp),
-  argv: nullable(Type.Array(Type.String())),
-  exitCode: nullable(Type.Integer()),
-  signal: nullable(Type.String({ description: "Signal that ended the tool" })),
-  stdout: nullable(Type.String()),
-  stderr: nullable(Type.String()),
-  truncated: nullable(
-    Type.Boolean({
-      description: "The output was longer than 16 MiB: licmond ended the tool and kept the first 1 MiB",
-    }),
-  ),
-  unparsedLines: Type.Integer({ minimum: 0 }),
-  unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
-});
+const Raw = Type.Object(
+  {
+    server: Type.String(),
+    polledAt: nullable(Timestamp),
+    argv: nullable(Type.Array(Type.String())),
+    exitCode: nullable(Type.Integer()),
+    signal: nullable(Type.String({ description: "Signal that ended the tool" })),
+    stdout: nullable(Type.String()),
+    stderr: nullable(Type.String()),
+    truncated: nullable(
+      Type.Boolean({
+        description: "The output was longer than 16 MiB: licmond ended the tool and kept the first 1 MiB",
+      }),
+    ),
+    unparsedLines: Type.Integer({ minimum: 0 }),
+    unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
+  },
+  { title: "RawOutput" },
+);
 
 const ID = { id: { description: "Id of the server", example: "eda" } };
 
