@@ -32,8 +32,8 @@ import { createApp } from "./http/app.ts";
 import type { HistoryAnswers } from "./http/history-answers/answers.ts";
 import { listen } from "./http/listen.ts";
 import { createRequestCounters } from "./http/request-counters.ts";
+import { createEncoder } from "./http/streams/encode.ts";
 import { createHub } from "./http/streams/hub.ts";
-import { createTeller } from "./http/streams/telling.ts";
 import { createClockWatch } from "./store/clock-watch.ts";
 import { createDayKeeper } from "./store/days/keeper.ts";
 import type { DayQueries } from "./store/days/queries.ts";
@@ -184,7 +184,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     teardown.add("sampler", () => sampler.stop());
     const pseudonyms = createPseudonyms(installationSecret(store, "pseudonyms"));
     const hub = createHub({
-      teller: createTeller(pseudonyms),
+      encoder: createEncoder(pseudonyms),
       bus,
       requestSample: sampler.request,
       keyHolds: (id) => keys.get(id)?.state === "active",

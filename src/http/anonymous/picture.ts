@@ -13,7 +13,7 @@ import type { DaemonReading, MemberReading, QueueReading, ReservationReading } f
 import type { Pseudonyms } from "./pseudonyms.ts";
 
 /**
- * A picture in which nobody can be recognised. It is made before anything is filtered, sorted, searched or counted
+ * A picture in which no person can be recognised. It is made before anything is filtered, sorted, searched or counted
  * over it, so that no answer can depend on a real name. Numbers and order of servers and features stay.
  */
 export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms): ServerPicture {
@@ -104,7 +104,7 @@ export const ANONYMOUS_FORM = {
   denial: "pseudonyms",
 } as const satisfies Record<EventType, "same" | "pseudonyms" | "never">;
 
-/** The JSON text of a checkout, checkin, denial, status or alert with nobody recognisable in it. Takes it parsed or as text. */
+/** The JSON text of a domain event in which no person can be recognised. Takes the event parsed or as text. */
 export function anonymousEvent(event: AnyEvent | string, pseudonyms: Pseudonyms): string {
   const told = (typeof event === "string" ? JSON.parse(event) : event) as
     | CheckoutEvent

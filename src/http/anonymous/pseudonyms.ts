@@ -15,8 +15,8 @@ const NUMBER_DIGITS = 13;
 const MAX_KEPT = 100_000;
 
 /**
- * HMAC-SHA256 of the kind and the name under a secret of the installation. Without the secret nobody can try names
- * one by one, which a plain hash would allow.
+ * HMAC-SHA256 of the kind and the name under a secret of the installation. Without the secret an attacker cannot try
+ * names one by one, which a plain hash would allow.
  */
 export function createPseudonyms(secret: Uint8Array): Pseudonyms {
   const kept = new Map<string, string>();
@@ -57,8 +57,8 @@ interface People {
 }
 
 /**
- * `pseudonyms` is null for who may see names. `stored` gives every name that can come up: pseudonyms cannot be turned
- * back.
+ * `pseudonyms` is null for callers that may see names. `stored` gives every name that can come up: pseudonyms cannot
+ * be turned back.
  */
 export function namesFor(
   pseudonyms: Pseudonyms | null,

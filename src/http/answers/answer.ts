@@ -41,8 +41,8 @@ export function send(
 }
 
 /**
- * A cache must not give gzipped bytes to who does not take them; plain ones are good for everybody. What else an answer
- * varies by is added on its way out.
+ * A cache must not give gzipped bytes to a client that does not take them; plain bytes suit every client. What else an
+ * answer varies by is added on its way out.
  */
 export const BY_ENCODING = "Accept-Encoding";
 

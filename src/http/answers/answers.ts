@@ -21,7 +21,7 @@ export interface Answers {
 
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 const MAX_KEPT = 128;
-/** A query longer than this is nobody's dashboard: its answer is not kept. */
+/** No dashboard has a longer query: its answer is not kept. */
 const MAX_QUERY = 1024;
 
 export function createAnswers(): Answers {
@@ -38,7 +38,7 @@ export function createAnswers(): Answers {
       // A copy (`slice` of a Buffer is none): the buffer of a large answer is used again for the next snapshot's.
       zip = zipped({ ...answer, body: new Uint8Array(answer.body) });
       zips.set(answer, zip);
-      // Whoever waits is told; whoever comes next may have more luck.
+      // The requests that wait get the error; the next request tries again.
       zip.catch(() => zips.delete(answer));
     }
     return zip;
@@ -88,7 +88,7 @@ interface Tags {
   of(snapshotVersion: number, what: string): string;
 }
 
-/** Versions start anew with each process, so a random part keeps tags of different runs apart. */
+/** Each process counts versions from the start, so a random part keeps tags of different runs apart. */
 function createTags(run: string = Bun.randomUUIDv7().slice(-12)): Tags {
   return { of: (version, what) => `"${run}-${version}-${Bun.hash(what).toString(36)}"` };
 }

@@ -19,7 +19,7 @@ const namesOf = perPicture(({ daemons, features }: ServerPicture) => ({
 
 /**
  * The servers that a query is about, in the order of the config. Throws NOT_FOUND for a server, daemon or feature that
- * nobody knows: "nobody has it" must not answer a typo. While one of these servers was never read it may have it.
+ * was never seen: an empty list must not answer a typo. While one of these servers was never read it may have it.
  */
 export async function askedServers(
   history: HistoryPort,
@@ -73,7 +73,7 @@ export function knownServer(snapshot: Snapshot, id: string): ServerPicture {
   );
 }
 
-/** A sentence, with a blank before it, that names what somebody may have meant; empty when there is nothing to name. */
+/** A sentence, with a blank before it, that names what the client may have meant; empty when there is no such name. */
 function closestWords(names: readonly string[]): string {
   if (names.length === 0) return "";
   const list = names.map(shown).join(", ");

@@ -3,6 +3,11 @@ import type { TextFormat } from "../../export/text.ts";
 /** `csv-bom` begins with a byte-order mark: without one, Excel takes UTF-8 for the code page of its host. */
 export type Format = "json" | "csv" | "csv-bom";
 
+/** A question and the format of its answer. */
+export interface Formatted {
+  readonly format: Format;
+}
+
 interface Wanted {
   readonly format: "json" | "csv" | null;
   readonly bom: boolean | null;

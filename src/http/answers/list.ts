@@ -45,7 +45,7 @@ export interface Rows {
   readonly offset: number;
 }
 
-/** Writes out the rows of a page. `beside` stands beside the list in JSON; `columns` are those of the CSV, if not all. */
+/** Writes out a page. `beside` stands beside the list in JSON; `columns` are those of the CSV, if not all. */
 export function rowsAnswer(
   plural: string,
   record: TSchema,

@@ -19,7 +19,6 @@ import { TAGS } from "../documented.ts";
 import { reasonOf } from "../plugins/errors.ts";
 import { DESCRIPTION } from "./description.ts";
 import { errorExamples } from "./error-notes.ts";
-import { HEADERS } from "./headers.ts";
 import { type Json, normalise } from "./normalise.ts";
 
 /** Vocabularies that stand in more than one place, by the names that clients get for them. */
@@ -44,6 +43,21 @@ const WORDS = {
   Severity: SEVERITIES,
   UserKind: USER_KINDS,
 };
+
+const text = { type: "string" } as const;
+const atLeast = (minimum: number) => ({ type: "integer", minimum }) as const;
+/** Response headers that many answers have, described once. The routes refer to them by name. */
+const HEADERS = {
+  "X-Request-ID": {
+    description: "Id of the request: the client's own (1–128 of A–Z a–z 0–9 . _ -), else a UUIDv7",
+    schema: text,
+  },
+  "RateLimit-Limit": { description: "Requests at once, after a rest", schema: atLeast(0) },
+  "RateLimit-Remaining": { description: "Requests that are left now", schema: atLeast(0) },
+  "RateLimit-Reset": { description: "Seconds until the limit is whole again", schema: atLeast(0) },
+  "Retry-After": { description: "Seconds to wait before the next try", schema: atLeast(1) },
+  "WWW-Authenticate": { description: "`Bearer`", schema: text },
+} as const;
 
 const SPEC = "/document";
 

@@ -42,7 +42,7 @@ export function docsRoutes(described: AnyElysia, version: string) {
     .get("/swagger/assets/ui.css", ({ request }) => css(request), PUBLIC);
 }
 
-/** What makes the document is loaded when somebody asks for it: most daemons never need it, and it takes memory. */
+/** The code that makes the document takes memory and most daemons never need it: the first request loads it. */
 async function documentOf(described: AnyElysia, version: string): Promise<Answer> {
   const { openApiDocument } = await import("./document.ts");
   return jsonAnswer(encode(JSON.stringify(await openApiDocument(described, version))));

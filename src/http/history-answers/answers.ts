@@ -1,50 +1,32 @@
 import { closestNames } from "../../config/closest-word.ts";
-import type { LogSource } from "../../domain/words.ts";
 import type { HistoryRead } from "../../store/history/read.ts";
 import { storedSecret } from "../../store/secrets.ts";
 import { knownNames } from "../../store/statistics/known-names.ts";
 import { createPseudonyms, type Pseudonyms } from "../anonymous/pseudonyms.ts";
-import {
-  type AlertsAsked,
-  alertsAnswer,
-  type DenialsAsked,
-  denialsAnswer,
-  type LogsAsked,
-  logStatsAnswer,
-  logsAnswer,
-  type SessionsAsked,
-  sessionsAnswer,
-} from "./lists.ts";
-import {
-  type EfficiencyAsked,
-  efficiencyAnswer,
-  type HeatmapAsked,
-  heatmapAnswer,
-  type StatsAsked,
-  statsAnswer,
-  type UsageAsked,
-  usageAnswer,
-} from "./statistics.ts";
+import { alertsAnswer, denialsAnswer, logStatsAnswer, logsAnswer, sessionsAnswer } from "./lists.ts";
+import { efficiencyAnswer, heatmapAnswer, statsAnswer, usageAnswer } from "./statistics.ts";
 
 /**
  * The questions that routes ask of history. Apart from `unknownName`, each makes a whole answer, to the last byte, in
  * the worker that reads it: an answer of a large site has megabytes, and the event loop only hands them on.
  */
 export function historyAnswers(pseudonymsOf: (read: HistoryRead) => Pseudonyms) {
-  const hidden = (read: HistoryRead, { anonymize }: Audience) => (anonymize ? pseudonymsOf(read) : null);
+  /** The answer for a caller who may see names or may not: then it is made under pseudonyms. */
+  const forAudience =
+    <Asked, Made>(make: (read: HistoryRead, asked: Asked, pseudonyms: Pseudonyms | null) => Made) =>
+    (read: HistoryRead, asked: Asked & Audience): Made =>
+      make(read, asked, asked.anonymize ? pseudonymsOf(read) : null);
   return {
-    unknownName: (read: HistoryRead, asked: NamesAsked) => unknownName(read, asked),
-    stats: (read: HistoryRead, asked: StatsAsked) => statsAnswer(read, asked),
-    heatmap: (read: HistoryRead, asked: HeatmapAsked) => heatmapAnswer(read, asked),
-    efficiency: (read: HistoryRead, asked: EfficiencyAsked) => efficiencyAnswer(read, asked),
-    sessions: (read: HistoryRead, asked: SessionsAsked & Audience) =>
-      sessionsAnswer(read, asked, hidden(read, asked)),
-    usage: (read: HistoryRead, asked: UsageAsked & Audience) => usageAnswer(read, asked, hidden(read, asked)),
-    denials: (read: HistoryRead, asked: DenialsAsked & Audience) =>
-      denialsAnswer(read, asked, hidden(read, asked)),
-    alerts: (read: HistoryRead, asked: AlertsAsked & Audience) => alertsAnswer(read, asked, asked.anonymize),
-    logs: (read: HistoryRead, asked: LogsAsked) => logsAnswer(read, asked),
-    logStats: (read: HistoryRead, hiddenSources: readonly LogSource[]) => logStatsAnswer(read, hiddenSources),
+    unknownName,
+    stats: statsAnswer,
+    heatmap: heatmapAnswer,
+    efficiency: efficiencyAnswer,
+    sessions: forAudience(sessionsAnswer),
+    usage: forAudience(usageAnswer),
+    denials: forAudience(denialsAnswer),
+    alerts: alertsAnswer,
+    logs: logsAnswer,
+    logStats: logStatsAnswer,
   };
 }
 

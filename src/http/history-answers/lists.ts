@@ -12,16 +12,14 @@ import { namesOf } from "../../store/statistics/people.ts";
 import { type SessionsQuery, sessionRecord, sessionsQuery } from "../../store/statistics/session-list.ts";
 import { namesFor, type Pseudonyms } from "../anonymous/pseudonyms.ts";
 import { type Answer, encode, jsonAnswer } from "../answers/answer.ts";
-import type { Format } from "../answers/format.ts";
+import type { Formatted } from "../answers/format.ts";
 import { ordered, rowsAnswer } from "../answers/list.ts";
 
 /** What was stored, listed: sessions, denials, alerts and log lines. */
 
-export type SessionsAsked = SessionsQuery & { readonly format: Format };
-
 export function sessionsAnswer(
   read: HistoryRead,
-  asked: SessionsAsked,
+  asked: SessionsQuery & Formatted,
   pseudonyms: Pseudonyms | null,
 ): Answer {
   const { filter, start, end, limit, offset, format } = asked;
@@ -37,8 +35,7 @@ export function sessionsAnswer(
   return rowsAnswer("sessions", SessionRecord, { rows: records, total, limit, offset }, format);
 }
 
-export interface DenialsAsked extends DenialQuery {
-  readonly format: Format;
+interface DenialsAsked extends DenialQuery, Formatted {
   /** Of each server, whether its denials can be seen; stands in JSON as it is. */
   readonly logging: readonly object[];
 }
@@ -74,23 +71,25 @@ function anonymousPage(read: HistoryRead, asked: DenialQuery, pseudonyms: Pseudo
   return { rows: sorted.slice(offset, limit === null ? undefined : offset + limit), total };
 }
 
-interface StoredPage {
+interface StoredPage extends Formatted {
   readonly limit: number;
   readonly offset: number;
-  readonly format: Format;
 }
 
-export type AlertsAsked = AlertFilter & StoredPage;
+interface AlertsAsked extends AlertFilter, StoredPage {
+  /** No person may be recognisable in the answer. */
+  readonly anonymize: boolean;
+}
 
-export function alertsAnswer(read: HistoryRead, asked: AlertsAsked, anonymize: boolean): Answer {
-  const { limit, offset, format } = asked;
+export function alertsAnswer(read: HistoryRead, asked: AlertsAsked): Answer {
+  const { limit, offset, format, anonymize } = asked;
   const { rows, total } = alertPage(read, asked, limit, offset);
   read.checkpoint();
   const records = rows.map(alertRecord).map((record) => (anonymize ? anonymousAlert(record) : record));
   return rowsAnswer("alerts", AlertRecord, { rows: records, total, limit, offset }, format);
 }
 
-export interface LogsAsked extends LogFilter, StoredPage {
+interface LogsAsked extends LogFilter, StoredPage {
   /** The page begins with its oldest line, as `tail` does. */
   readonly oldestFirst: boolean;
 }

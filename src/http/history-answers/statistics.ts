@@ -19,19 +19,17 @@ import { type StatsQuery, statsQuery } from "../../store/statistics/stats.ts";
 import { type UsageQuery, usageQuery } from "../../store/statistics/usage.ts";
 import { namesFor, type Pseudonyms } from "../anonymous/pseudonyms.ts";
 import { type Answer, encode, jsonAnswer } from "../answers/answer.ts";
-import type { Format } from "../answers/format.ts";
+import type { Formatted } from "../answers/format.ts";
 import { rowsAnswer } from "../answers/list.ts";
 
 /** Figures over a range: stats, heat map, efficiency and usage. */
-
-export type StatsAsked = StatsQuery & { readonly format: Format };
 
 interface StatsAnswer extends Answer {
   /** Points that the series would have had; where they are too many, there are no rows. */
   readonly points: number;
 }
 
-export function statsAnswer(read: HistoryRead, asked: StatsAsked): StatsAnswer {
+export function statsAnswer(read: HistoryRead, asked: StatsQuery & Formatted): StatsAnswer {
   const { rows, total, points, start, end, interval, resolution } = statsQuery(read, asked);
   const { limit, offset, format } = asked;
   const records = rows.map(({ points: series, ...row }) =>
@@ -44,9 +42,7 @@ export function statsAnswer(read: HistoryRead, asked: StatsAsked): StatsAnswer {
   return { ...rowsAnswer("features", StatsRecord, page, format, beside), points };
 }
 
-export type HeatmapAsked = HeatmapQuery & { readonly format: Format };
-
-export function heatmapAnswer(read: HistoryRead, asked: HeatmapAsked): Answer {
+export function heatmapAnswer(read: HistoryRead, asked: HeatmapQuery & Formatted): Answer {
   const { cells, features, start, end, resolution } = heatmapQuery(read, asked);
   if (asked.format !== "json") {
     const page = { rows: cells, total: cells.length, limit: null, offset: 0 };
@@ -57,9 +53,7 @@ export function heatmapAnswer(read: HistoryRead, asked: HeatmapAsked): Answer {
   return jsonAnswer(encode(JSON.stringify(body)));
 }
 
-export type EfficiencyAsked = EfficiencyQuery & { readonly format: Format };
-
-export function efficiencyAnswer(read: HistoryRead, asked: EfficiencyAsked): Answer {
+export function efficiencyAnswer(read: HistoryRead, asked: EfficiencyQuery & Formatted): Answer {
   const { rows, total, start, end, resolution } = efficiencyQuery(read, asked);
   const { limit, offset, format } = asked;
   if (format !== "json") {
@@ -99,9 +93,11 @@ export function keyColumns(by: readonly UsageKey[]): readonly UsageKey[] {
   return by.includes("feature") ? ["server", "daemon", ...by] : by;
 }
 
-export type UsageAsked = UsageQuery & { readonly format: Format };
-
-export function usageAnswer(read: HistoryRead, asked: UsageAsked, pseudonyms: Pseudonyms | null): Answer {
+export function usageAnswer(
+  read: HistoryRead,
+  asked: UsageQuery & Formatted,
+  pseudonyms: Pseudonyms | null,
+): Answer {
   const { filter, groupBy, limit, offset, format } = asked;
   const people = namesFor(pseudonyms, () => namesOf(read, filter, asked));
   const shown = (key: UsageKey, name: string | null) =>

@@ -8,7 +8,7 @@ export interface Rate {
 
 /** State of one bucket. */
 interface Bucket {
-  /** In units of which a request takes {@link REQUEST} and a millisecond gives `perMinute`: whole numbers, so exact. */
+  /** A request takes {@link REQUEST} units and a millisecond gives `perMinute` units: whole numbers, so exact. */
   level: number;
   /** Epoch ms up to which it was filled. */
   at: number;
@@ -37,7 +37,7 @@ export function fullBucket({ capacity }: Rate, now: number): Bucket {
  * Takes one request out of the bucket, if there is one. Filled lazily, by the time since the last draw.
  *
  * A clock that goes back gives nothing and costs nothing: time counts on from there. So never more than
- * `capacity` + `perMinute` × the minutes by which the clock went forward are allowed in any span, and nobody waits
+ * `capacity` + `perMinute` × the minutes by which the clock went forward are allowed in any span, and no client waits
  * for a clock to catch up. A rate that changes holds from now on for what is in the bucket.
  */
 export function draw(bucket: Bucket, { capacity, perMinute }: Rate, now: number): Draw {
@@ -67,8 +67,8 @@ interface Buckets {
 
 /**
  * Keeps at most `max` buckets, whatever comes. Two generations: when the younger one holds half of the bound, it
- * becomes the older, and what stands in the older and was not used since is forgotten, the longest unused first
- * of all. Who is forgotten starts with a full bucket, which most of them have by then.
+ * becomes the older, and what the older held and was not used since is forgotten, the longest unused first
+ * of all. A forgotten client starts with a full bucket, which most of them have by then.
  *
  * One Map in order of use, the usual form, costs 15 times as much per draw (delete and set), and 70 µs per eviction,
  * as finding the first entry walks over all deleted ones.

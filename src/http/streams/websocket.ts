@@ -1,11 +1,10 @@
 import type { ServerWebSocket } from "bun";
 import { ApiError } from "../../domain/errors.ts";
-import type { Chunk, Hub } from "./hub.ts";
-import type { CatchingUp } from "./open-stream.ts";
+import type { Chunk } from "./encode.ts";
+import type { CatchingUp, Opening } from "./open-stream.ts";
 import { MAX_WAITING_BYTES } from "./sse.ts";
 import {
   createStreamFilter,
-  type Sight,
   STREAM_QUERIES,
   type StreamFilter,
   type StreamName,
@@ -30,20 +29,12 @@ interface SocketHandlers {
   close(ws: ServerWebSocket<unknown>, code: number, reason: string): void;
 }
 
-interface SocketOptions {
+interface SocketOptions extends Opening {
   readonly stream: StreamName;
   /** The query of the opening, without `?`. */
   readonly query: string;
-  readonly sight: Sight;
-  readonly keyId: string;
-  readonly hub: Hub;
-  readonly from: number | null;
-  /** Id of the oldest stored event, told with a resume; null when there is none. */
+  /** Id of the oldest stored event, for clients that resume; null when there is none. */
   readonly oldest: () => number | null;
-  readonly notes: readonly string[];
-  readonly begin: (client: CatchingUp) => Promise<void>;
-  readonly onSlow: () => void;
-  readonly onError: (error: unknown) => void;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
   /** Throws NOT_FOUND for an id that no server has. */
@@ -61,9 +52,13 @@ export function createSocketHandlers(options: SocketOptions): SocketHandlers {
   const filterOf = (text: string) => createStreamFilter(stream, STREAM_QUERIES[stream].parse(text), sight);
 
   const answer = (opened: SocketClient, message: string | Buffer) => {
-    const read = readClientMessage(message, stream);
-    if (read.type === "ping") return opened.tell({ type: "pong" });
-    const changed = changedQuery(query, read.changes);
+    const { type, ...changes } = asObject(message);
+    if (type === "ping") return opened.tell({ type: "pong" });
+    if (type === undefined)
+      throw new ApiError("MISSING_FIELD", 'A message needs a "type": ping or subscribe.');
+    if (type !== "subscribe")
+      throw new ApiError("INVALID_FIELD", 'The "type" of a message is ping or subscribe.');
+    const changed = changedQuery(query, changes, stream);
     const wanted: Wanted = STREAM_QUERIES[stream].parse(changed);
     options.checkServers(wanted.server ?? null);
     const filter = filterOf(changed);
@@ -176,37 +171,8 @@ interface SocketClient extends CatchingUp {
   refilter(filter: StreamFilter): void;
 }
 
-/** What a WebSocket client may say. */
-type ClientMessage =
-  | { readonly type: "ping" }
-  | { readonly type: "subscribe"; readonly changes: ReadonlyMap<string, readonly string[]> };
-
 /** These belong to the opening of a connection and cannot be changed on it. */
 const FIXED = ["api_key", "last_event_id"];
-
-/** Takes a message apart. Throws ApiError: INVALID_JSON, MISSING_FIELD or INVALID_FIELD. */
-function readClientMessage(text: string | Buffer, stream: StreamName): ClientMessage {
-  const message = asObject(text);
-  const { type, ...rest } = message;
-  if (type === undefined) throw new ApiError("MISSING_FIELD", 'A message needs a "type": ping or subscribe.');
-  if (type === "ping") return { type };
-  if (type !== "subscribe") {
-    throw new ApiError("INVALID_FIELD", 'The "type" of a message is ping or subscribe.');
-  }
-  const changes = new Map<string, readonly string[]>();
-  for (const [name, value] of Object.entries(rest)) {
-    if (FIXED.includes(name)) {
-      throw new ApiError("INVALID_FIELD", `"${name}" is given when the connection is opened, not on it.`);
-    }
-    if (!Object.hasOwn(STREAM_QUERIES[stream].parameters, name)) {
-      const known = Object.keys(STREAM_QUERIES[stream].parameters).filter((each) => !FIXED.includes(each));
-      throw new ApiError("INVALID_FIELD", `subscribe takes ${known.join(", ")} on this stream.`);
-    }
-    changes.set(name, asTexts(name, value));
-  }
-  return { type, changes };
-}
-
 /** Parameters that go by two names. */
 const OTHER_NAME: Readonly<Record<string, string>> = {
   level: "levels",
@@ -216,13 +182,19 @@ const OTHER_NAME: Readonly<Record<string, string>> = {
 };
 
 /** The query after a change: what is named is replaced (null and [] take it out), what is not named stays. */
-function changedQuery(query: string, changes: ReadonlyMap<string, readonly string[]>): string {
+function changedQuery(query: string, changes: Readonly<Record<string, unknown>>, stream: StreamName): string {
+  const known = Object.keys(STREAM_QUERIES[stream].parameters).filter((name) => !FIXED.includes(name));
   const changed = new URLSearchParams(query);
-  for (const name of changes.keys()) {
+  for (const name of Object.keys(changes)) {
+    if (FIXED.includes(name))
+      throw new ApiError("INVALID_FIELD", `"${name}" is given when the connection is opened, not on it.`);
+    if (!known.includes(name))
+      throw new ApiError("INVALID_FIELD", `subscribe takes ${known.join(", ")} on this stream.`);
     changed.delete(name);
     changed.delete(OTHER_NAME[name] ?? name);
   }
-  for (const [name, values] of changes) for (const value of values) changed.append(name, value);
+  for (const [name, value] of Object.entries(changes))
+    for (const text of asTexts(name, value)) changed.append(name, text);
   return changed.toString();
 }
 

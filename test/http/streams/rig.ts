@@ -3,9 +3,9 @@ import { createBus } from "../../../src/events/bus.ts";
 import { createIds } from "../../../src/events/ids.ts";
 import { createSampler } from "../../../src/events/sampler.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
+import { createEncoder, type EventRow } from "../../../src/http/streams/encode.ts";
 import { createHub, type HubTimers } from "../../../src/http/streams/hub.ts";
 import type { StreamsPort } from "../../../src/http/streams/open-stream.ts";
-import { createTeller, type Told } from "../../../src/http/streams/telling.ts";
 
 /** Under a secret that is none, so that tests can say what comes out. */
 export const PSEUDONYMS = createPseudonyms(new Uint8Array(32));
@@ -18,7 +18,7 @@ export interface MemoryStreams extends StreamsPort {
   /** Forgets events up to an id, as retention does. */
   forget(through: number): void;
   readonly holes: { from: number; to: number }[];
-  readonly stored: readonly Told[];
+  readonly stored: readonly EventRow[];
   limit: { streams: number; perKey: number };
   close(): void;
 }
@@ -38,7 +38,7 @@ export function memoryStreams(
   timers: HubTimers = realIntervals,
 ): MemoryStreams {
   const clock = { now: () => Date.now() };
-  const stored: Told[] = [];
+  const stored: EventRow[] = [];
   const holes: { from: number; to: number }[] = [];
   let deleted = 0;
   const bus = createBus({
@@ -58,7 +58,7 @@ export function memoryStreams(
     },
     onStore() {},
   });
-  const teller = createTeller(PSEUDONYMS);
+  const encoder = createEncoder(PSEUDONYMS);
   let reads = 0;
   const sampler = createSampler({
     bus,
@@ -72,7 +72,7 @@ export function memoryStreams(
     }),
   });
   const streams: MemoryStreams = {
-    hub: createHub({ bus, requestSample: sampler.request, keyHolds, timers, teller }),
+    hub: createHub({ bus, requestSample: sampler.request, keyHolds, timers, encoder }),
     samples: sampler,
     history: {
       page: (after, limit, only) =>
