@@ -37,7 +37,7 @@ function nothingBehind(build: BuildInfo): HttpDeps {
         counts: none,
         ofKey: none,
         close: none,
-        teller: { stored: none, published: none },
+        encoder: { stored: none, published: none },
       },
       history: { page: none, oldestId: none, deletedThrough: none, holesAbove: none },
       samples: { fresh: none, since: none },

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { parseHeader, parseOddHeader } from "../../../src/managers/flexnet/header-line.ts";
-import { parseKind, parsePool } from "../../../src/managers/flexnet/pool-line.ts";
-import { parseReservation } from "../../../src/managers/flexnet/reservation-line.ts";
+import { parseHeader, parseOddHeader } from "../../../src/managers/flexnet/block.ts";
+import { parseKind, parsePool, parseReservation } from "../../../src/managers/flexnet/block-lines.ts";
+
 import { createStartTimes } from "../../../src/managers/flexnet/start-time.ts";
-import { parseTableHeader, parseTableRow, type TableOrder } from "../../../src/managers/flexnet/table-row.ts";
-import { parseToolError } from "../../../src/managers/flexnet/tool-error.ts";
+import { parseToolError } from "../../../src/managers/flexnet/status-lines.ts";
+import { parseTableHeader, parseTableRow, type TableOrder } from "../../../src/managers/flexnet/table.ts";
 
 describe("feature headers", () => {
   test.each([

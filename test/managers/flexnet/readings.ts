@@ -15,7 +15,7 @@ import {
   UNKNOWN_EXPIRY,
 } from "../../../src/domain/reading.ts";
 import { endOfDay } from "../../../src/domain/zone.ts";
-import { parseToolError } from "../../../src/managers/flexnet/tool-error.ts";
+import { parseToolError } from "../../../src/managers/flexnet/status-lines.ts";
 
 /**
  * Readings that lmstat's grammar can carry. Left out, each where it is made:

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { natureOf } from "../../../../src/managers/flexnet/debug-log/lines.ts";
+import { natureOf } from "../../../../src/managers/debug-log/lines.ts";
 import { createDebugLogReader } from "../../../../src/managers/flexnet/debug-log/reader.ts";
 import { readLog, times } from "./read.ts";
 
