@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { importLogs } from "../../src/commands/import-log.ts";
-import { fileSource } from "../../src/commands/import-sources.ts";
+import { importLogs } from "../../src/cli/import-log.ts";
+import { fileSource } from "../../src/cli/import-sources.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { createLineCutter } from "../../src/managers/flexnet/debug-log/lines.ts";
 import { createDebugLogReader } from "../../src/managers/flexnet/debug-log/reader.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { CommandIo } from "../../src/commands/io.ts";
-import { createProgram } from "../../src/commands/program.ts";
+import type { CommandIo } from "../../src/cli/io.ts";
+import { createProgram } from "../../src/cli/program.ts";
 import { interpretConfig } from "../../src/config/load.ts";
 import { printProblem } from "../../src/config/problem.ts";
 import { BLOCKS, claimed, DOCUMENTS, ROOT, RUNNERS, titleOf } from "./claims.ts";

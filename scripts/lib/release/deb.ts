@@ -14,7 +14,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { INITIAL_CONFIG } from "../../../src/commands/initial-config.ts";
+import { INITIAL_CONFIG } from "../../../src/cli/initial-config.ts";
 import { elfNeeds, libcDependency } from "./elf-needs.ts";
 import { manPage } from "./man-page.ts";
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { createProgram } from "../../../src/commands/program.ts";
+import { createProgram } from "../../../src/cli/program.ts";
 
 const HELP_WIDTH = 78;
 
