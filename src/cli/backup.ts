@@ -1,8 +1,9 @@
 import type { Command } from "commander";
 import { printBytes } from "../domain/bytes.ts";
 import { escapeControls } from "../domain/plain-text.ts";
-import { readConfig, withConfigOption } from "./config-option.ts";
-import type { CommandIo } from "./io.ts";
+import { backUp } from "../store/backup/back-up.ts";
+import { databaseWork, printJson, verifyFile } from "./database-work.ts";
+import { type CommandIo, readConfig } from "./io.ts";
 
 interface BackupOptions {
   readonly force?: true;
@@ -11,9 +12,8 @@ interface BackupOptions {
 }
 
 /** `licmond backup FILE`: a copy of the database, beside the running daemon. */
-export function registerBackup(program: Command, io: CommandIo): void {
-  withConfigOption(program.command("backup"))
-    .description("Copies the database into a file, as it is at one moment, also while the daemon runs.")
+export function define(command: Command, io: CommandIo): void {
+  command
     .argument("<file>", "where the copy goes; it appears when it is whole and checked")
     .option("--force", "take the place of a file that is there")
     .option("--verify", "only read the file and tell what is in it: schema, rows, times, integrity")
@@ -29,27 +29,20 @@ Examples:
   licmond backup --verify /var/backups/licmond-2026-01-31.db
   sudo licmond restore /var/backups/licmond-2026-01-31.db`,
     )
-    .action(async (file: string, { force, verify, json }: BackupOptions, command: Command) => {
-      const { databaseWork, verify: tellOf } = await import("./database-work.ts");
-      if (verify === true) return tellOf(io, file, json === true);
-      const found = await readConfig(command, io);
-      if (found === null) return;
-      const { backUp } = await import("../store/backup/back-up.ts");
-      const { directory } = found.config.storage;
+    .action(async (file: string, { force, verify, json }: BackupOptions) => {
+      if (verify === true) return verifyFile(io, file, json === true);
+      const { directory } = (await readConfig(command, io)).config.storage;
       const began = io.now();
       const report = await databaseWork(
         io,
         { copy: `Copying the database to ${file}`, check: "Checking the copy" },
         (onStep, signal) => backUp({ directory, file, force: force === true, onStep, signal }),
       );
-      if (report === null) return;
       const seconds = (io.now() - began) / 1000;
       const { bytes, rows } = report;
       io.err(
         `${escapeControls(report.path)}: ${printBytes(bytes)}, ${rows} rows, checked, in ${seconds.toFixed(1)} s\n`,
       );
-      if (json !== true) return;
-      const { reportAsJson } = await import("./database-report.ts");
-      io.out(`${JSON.stringify({ ...reportAsJson(report), seconds }, null, 2)}\n`);
+      if (json === true) io.out(printJson(report, { seconds }));
     });
 }

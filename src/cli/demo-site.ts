@@ -1,8 +1,6 @@
 import { appendFileSync, mkdirSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createDenialWatch } from "../collector/log-tail/denial-watch.ts";
-import { pollErrorOf } from "../collector/poll-error.ts";
-import type { CommandRun } from "../collector/run-command.ts";
 import { buildConfig } from "../config/build.ts";
 import type { Config } from "../config/config.ts";
 import type { Log } from "../domain/log.ts";
@@ -17,6 +15,7 @@ import { createBackFill, hasHistory } from "../store/back-fill.ts";
 import { createDenialSources } from "../store/denial-sources.ts";
 import { createDenials } from "../store/denials.ts";
 import { openStore } from "../store/open.ts";
+import { outcomeOf } from "./parse.ts";
 
 /** What a user who starts a demo may choose. */
 export interface DemoOptions {
@@ -136,6 +135,7 @@ const DAY_MS = 86_400_000;
 /** Rounds of polls stored together. */
 const ROUNDS = 6;
 const POLL_MS = 40;
+const NOTHING = new Uint8Array(0);
 
 export interface DemoHistoryOptions {
   readonly days: number;
@@ -219,29 +219,5 @@ export async function makeDemoHistory(
 
 function pollAt(site: Site, server: MonitoredServer, at: number): PollOutcome {
   const reading = site.reading(specOf(server.id), at);
-  const nothing = new Uint8Array(0);
-  const result: CommandRun = {
-    started: true,
-    argv: server.tool ?? [],
-    exitCode: 0,
-    signal: null,
-    durationMs: POLL_MS,
-    timedOut: false,
-    truncated: false,
-    stderrTruncated: false,
-    aborted: false,
-    abandoned: false,
-    stdout: nothing,
-    stderr: nothing,
-  };
-  return {
-    serverId: server.id,
-    startedAt: at - POLL_MS,
-    finishedAt: at,
-    durationMs: POLL_MS,
-    reading,
-    error: pollErrorOf({ result, reading, address: server.address, timeoutMs: server.timeoutMs }),
-    raw: { argv: [], exitCode: 0, signal: null, stdout: nothing, stderr: nothing, truncated: false },
-    reachability: [],
-  };
+  return outcomeOf(server, server.address, server.tool ?? [], NOTHING, reading, at, POLL_MS);
 }

@@ -3,15 +3,24 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import type { Config } from "../config/config.ts";
+import { systemClock } from "../domain/clock.ts";
 import { parseDuration } from "../domain/duration.ts";
-import { codeOf } from "../domain/error-code.ts";
-import type { Log } from "../domain/log.ts";
+import { codeOf, messageOf } from "../domain/error-code.ts";
 import { hostZone } from "../domain/zone.ts";
 import { aheadFor, parseMomentOfWeek } from "../simulator/calendar.ts";
+import { createKeys } from "../store/keys.ts";
+import { openStore } from "../store/open.ts";
 import { listenToSignals } from "../system/signals.ts";
-import { withConfigOption } from "./config-option.ts";
-import type { DemoLogs, DemoOptions, DemoSite } from "./demo-site.ts";
-import { type CommandIo, EXIT_FAILURE } from "./io.ts";
+import {
+  createDemoLogs,
+  type DemoLogs,
+  type DemoOptions,
+  type DemoSite,
+  demoSite,
+  makeDemoHistory,
+} from "./demo-site.ts";
+import { type CommandIo, EXIT_FAILURE, warningsOn } from "./io.ts";
+import { createProgress } from "./terminal.ts";
 
 /** Where a demo listens unless told otherwise or the port is taken. */
 const DEFAULT_PORT = 8080;
@@ -35,7 +44,7 @@ export interface DemoDeps {
 }
 
 /** `licmond demo`: the whole daemon on built-in simulated license servers, with an admin key of its own. */
-export function registerDemo(program: Command, io: DemoIo, given: Partial<DemoDeps> = {}): void {
+export function define(command: Command, io: DemoIo, given: Partial<DemoDeps> = {}): void {
   const deps: DemoDeps = {
     async createDaemon(config) {
       const { createDaemon } = await import("../daemon.ts");
@@ -45,8 +54,7 @@ export function registerDemo(program: Command, io: DemoIo, given: Partial<DemoDe
     listenForEnd: listenForSignal,
     ...given,
   };
-  withConfigOption(program.command("demo"))
-    .summary("Runs the whole daemon on simulated license servers.")
+  command
     .description(
       "Runs the whole daemon on built-in simulated license servers, with a month of history. Prints its address and an admin key; Ctrl-C ends it.",
     )
@@ -70,20 +78,11 @@ export function registerDemo(program: Command, io: DemoIo, given: Partial<DemoDe
       DEFAULT_DAYS,
     )
     .addHelpText("after", '\nExample:\n  licmond demo --port 9000 --interval 5s --at "Tue 10:30"')
-    .action(async (options: DemoOptions) => {
-      try {
-        await runDemo(options, deps, io);
-      } catch (error) {
-        const { StoreError } = await import("../store/store-error.ts");
-        if (!(error instanceof StoreError)) throw error;
-        throw new Error(`${error.message}. ${error.fix}`, { cause: error });
-      }
-    });
+    .action((options: DemoOptions) => runDemo(options, deps, io));
 }
 
 /** Runs until the end is wanted. Throws an Error whose message says what to do when it cannot start. */
 async function runDemo(options: DemoOptions, deps: DemoDeps, io: DemoIo): Promise<void> {
-  const { createDemoLogs, demoSite } = await import("./demo-site.ts");
   const wanted = options.port ?? DEFAULT_PORT;
   const port = choosePort(options.host, wanted, options.port !== undefined);
   const temporary = options.directory === undefined;
@@ -127,8 +126,6 @@ async function makeHistory(
   io: DemoIo,
 ): Promise<void> {
   if (days === 0) return;
-  const { makeDemoHistory } = await import("./demo-site.ts");
-  const { createProgress } = await import("./progress.ts");
   const begun = performance.now();
   const progress = createProgress(`Making ${days} days of history`, io);
   const made = await makeDemoHistory(demo, {
@@ -145,12 +142,6 @@ async function makeHistory(
   else progress.end(made === "broken off" ? "Broken off" : "There is history already: it stays as it is");
 }
 
-/** A log of which only what goes wrong is shown. */
-function warningsOn({ err }: DemoIo): Log {
-  const show = (message: string) => err(`${message}\n`);
-  return { debug() {}, info() {}, warn: show, error: show };
-}
-
 /** Writes the logs until the returned function is called, or until writing fails, which it says. */
 function keepWriting(logs: DemoLogs, { err }: DemoIo): () => void {
   const write = () => {
@@ -158,8 +149,7 @@ function keepWriting(logs: DemoLogs, { err }: DemoIo): () => void {
       logs.writeUpTo(Date.now());
     } catch (error) {
       clearInterval(timer);
-      const why = error instanceof Error ? error.message : String(error);
-      err(`The simulated debug logs cannot be written: ${why}\n`);
+      err(`The simulated debug logs cannot be written: ${messageOf(error)}\n`);
     }
   };
   const timer = setInterval(write, WRITE_MS);
@@ -196,9 +186,6 @@ function listenOnce(hostname: string, port: number): number {
 
 /** A key for this run. The one of an earlier run in the same directory cannot be shown again and is revoked. */
 async function makeAdminKey(directory: string, io: DemoIo): Promise<string> {
-  const { openStore } = await import("../store/open.ts");
-  const { createKeys } = await import("../store/keys.ts");
-  const { systemClock } = await import("../domain/clock.ts");
   const store = openStore({ directory, log: warningsOn(io), mode: "cli" });
   try {
     const keys = createKeys({ store, clock: systemClock });

@@ -1,11 +1,17 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Config } from "../config/config.ts";
+import { messageOf } from "../domain/error-code.ts";
+import type { MonitoredServer } from "../domain/server.ts";
 import { isZone } from "../domain/zone.ts";
-import type { Store } from "../store/open.ts";
-import { readConfig, withConfigOption } from "./config-option.ts";
-import type { ImportReport } from "./import-log.ts";
-import type { LogSource } from "./import-sources.ts";
-import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, fail } from "./io.ts";
+import { openStore, type Store } from "../store/open.ts";
+import { StoreError } from "../store/store-error.ts";
+import { type ImportReport, importLogs } from "./import-log.ts";
+import { fileSource, keepStdin, LogReadError, type LogSource, problemOf } from "./import-sources.ts";
+import { type CommandIo, Failure, fail, readConfig, refuseUsage, warningsOn } from "./io.ts";
+import { createProgress } from "./terminal.ts";
+
+/** From so many bytes on it is worth a word, where no person looks on, that logs are read. */
+const LARGE_BYTES = 20e6;
 
 interface ImportOptions {
   readonly server: string;
@@ -13,9 +19,8 @@ interface ImportOptions {
 }
 
 /** `licmond import`: sessions and denials of years, out of the debug logs that vendor daemons wrote. */
-export function registerImport(program: Command, io: CommandIo): void {
-  withConfigOption(program.command("import"))
-    .description("Reads FlexNet debug logs into history: who had what, when, and who was denied.")
+export function define(command: Command, io: CommandIo): void {
+  command
     .argument("[files...]", "debug logs, in any order, also packed by gzip; default, or -: stdin")
     .requiredOption("--server <id>", "the configured server that wrote them")
     .option("--timezone <zone>", "zone of the times in the logs (default: the server's)", zone)
@@ -31,55 +36,59 @@ Examples:
   licmond import --server eda /var/log/flexnet/snps.log*
   xzcat snps.log.*.xz | licmond import --server eda`,
     )
-    .action(async (files: string[], options: ImportOptions, command: Command) => {
-      const found = await readConfig(command, io);
-      if (found === null) return;
-      const usage = (message: string) => command.error(`error: ${message}`, { exitCode: EXIT_USAGE });
-      const server = found.config.servers.find(({ id }) => id === options.server);
+    .action(async (files: string[], { server: id, timezone }: ImportOptions) => {
+      const { config } = await readConfig(command, io);
+      const server = config.servers.find((each) => each.id === id);
       if (server === undefined) {
-        const ids = found.config.servers.map(({ id }) => id).join(", ");
-        return usage(
-          `no server "${options.server}" in the config (${ids === "" ? "it has none" : `there are ${ids}`})`,
-        );
+        const ids = config.servers.map((each) => each.id).join(", ");
+        const known = ids === "" ? "it has none" : `there are ${ids}`;
+        return refuseUsage(command, `no server "${id}" in the config (${known})`);
       }
       if (server.manager !== "flexnet")
-        return usage(`"${server.id}" is no FlexNet server: only their debug logs can be read`);
-      const logZone = options.timezone ?? server.timezone;
-      const opened = await openSources(files, found.config.storage.directory, io);
+        return refuseUsage(command, `"${server.id}" is no FlexNet server: only their debug logs can be read`);
+      const opened = await openSources(files, config.storage.directory, io);
       if (opened === null) return;
-      const { sources } = opened;
-
-      const { importLogs } = await import("./import-log.ts");
-      const { LogReadError } = await import("./import-sources.ts");
-      const { StoreError } = await import("../store/store-error.ts");
-      const progress = createProgress(io);
       try {
-        const { store, beside } = await openBeside(found.config.storage, io);
-        try {
-          const now = io.now();
-          const keptFrom = now - found.config.retention.sessionsMs;
-          const report = await importLogs({
-            ...{ store, server, zone: logZone, sources, now, keptFrom, beside },
-            onProgress: progress.show,
-          });
-          progress.end();
-          io.out(printReport(report, server.id));
-          if (report.sessions.old + report.denials.old > 0) io.err(tooOld(report, keptFrom));
-          for (const { line, text } of report.counts.samples)
-            io.err(`line ${line}: ${JSON.stringify(text)}\n`);
-        } finally {
-          store.close();
-        }
+        await importInto(config, server, timezone ?? server.timezone, opened.sources, io);
       } catch (error) {
-        progress.end();
         const afterwards = "What was read so far is stored; import the logs again afterwards.";
-        if (error instanceof StoreError) fail(io, `${error.message}. ${error.fix} ${afterwards}`);
-        else if (error instanceof LogReadError) fail(io, `${error.message}. ${afterwards}`);
-        else throw error;
+        if (error instanceof StoreError) throw new Failure(`${error.message}. ${error.fix} ${afterwards}`);
+        if (error instanceof LogReadError) throw new Failure(`${error.message}. ${afterwards}`);
+        throw error;
       } finally {
         opened.close();
       }
     });
+}
+
+async function importInto(
+  { storage, retention }: Config,
+  server: MonitoredServer,
+  timezone: string,
+  sources: readonly LogSource[],
+  io: CommandIo,
+): Promise<void> {
+  const { store, beside } = openBeside(storage, io);
+  const megabytes = sources.reduce((sum, { size }) => sum + size, 0) / 1e6;
+  const isShown = io.terminal.err || megabytes * 1e6 > LARGE_BYTES;
+  const bar = isShown ? createProgress(`Reading ${megabytes.toFixed(0)} MB`, io) : null;
+  const startedAt = io.now();
+  const keptFrom = startedAt - retention.sessionsMs;
+  try {
+    const report = await importLogs({
+      ...{ store, server, zone: timezone, sources, now: startedAt, keptFrom, beside },
+      onProgress: (done, of) => bar?.at(done / of),
+    });
+    bar?.end(`Read ${megabytes.toFixed(0)} MB in ${((io.now() - startedAt) / 1000).toFixed(1)} s`);
+    io.out(printReport(report, server.id));
+    if (report.sessions.old + report.denials.old > 0) io.err(tooOld(report, keptFrom));
+    for (const { line, text } of report.counts.samples) io.err(`line ${line}: ${JSON.stringify(text)}\n`);
+  } catch (error) {
+    bar?.end("Broken off");
+    throw error;
+  } finally {
+    store.close();
+  }
 }
 
 /** Every log, checked before the first is stored; null when one cannot be read. */
@@ -88,91 +97,50 @@ async function openSources(
   storage: string,
   io: CommandIo,
 ): Promise<{ readonly sources: readonly LogSource[]; close(): void } | null> {
-  const { fileSource, problemOf } = await import("./import-sources.ts");
-  const { keepStdin } = await import("./import-stdin.ts");
   const sources: LogSource[] = [];
   const closes: (() => void)[] = [];
   const close = () => {
     for (const one of closes) one();
   };
   const ofStdin = async () => {
-    const tell = (message: string) => io.err(`licmond: ${message}\n`);
-    const kept = await keepStdin(io.stdinPieces(), storage, io.now(), tell);
+    const kept = await keepStdin(io.stdinPieces(), storage, io.now(), (message) =>
+      io.err(`licmond: ${message}\n`),
+    );
     closes.push(kept.close);
     return kept.source;
   };
-  let bad = false;
+  let isBad = false;
   for (const file of files.length === 0 ? ["-"] : files) {
+    let problem: string | null;
     try {
       const source = file === "-" ? await ofStdin() : fileSource(file);
-      const problem = await problemOf(source);
-      if (problem === null) sources.push(source);
-      else {
-        bad = true;
-        fail(io, problem);
-      }
+      sources.push(source);
+      problem = await problemOf(source);
     } catch (error) {
-      bad = true;
-      fail(io, problemToRead(file, error));
+      const name = file === "-" ? "stdin" : file;
+      problem = error instanceof LogReadError ? error.message : `${name} cannot be read: ${messageOf(error)}`;
     }
+    if (problem === null) continue;
+    fail(io, problem);
+    isBad = true;
   }
-  if (!bad) return { sources, close };
+  if (!isBad) return { sources, close };
   close();
-  io.exitCode(EXIT_FAILURE);
   return null;
 }
 
-function problemToRead(file: string, error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof Error && error.name === "LogReadError") return message;
-  return `${file === "-" ? "stdin" : file} cannot be read: ${message}`;
-}
-
 /** The store, to itself where no daemon runs. */
-async function openBeside(
+function openBeside(
   { directory, backupBeforeUpgrade }: Config["storage"],
   io: CommandIo,
-): Promise<{ store: Store; beside: boolean }> {
-  const { openStore } = await import("../store/open.ts");
-  const { StoreError } = await import("../store/store-error.ts");
-  const tell = (message: string) => io.err(`licmond: ${message}\n`);
-  const log = { debug() {}, info() {}, warn: tell, error: tell };
-  const of = { directory, log, backUpBeforeUpgrade: backupBeforeUpgrade };
+): { readonly store: Store; readonly beside: boolean } {
+  const of = { directory, log: warningsOn(io), backUpBeforeUpgrade: backupBeforeUpgrade };
   try {
     return { store: openStore({ ...of, lockWaitMs: 0 }), beside: false };
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== "HELD") throw error;
     return { store: openStore({ ...of, mode: "cli" }), beside: true };
   }
-}
-
-/** A line that counts up on a terminal; elsewhere a line for every tenth. */
-function createProgress(io: CommandIo) {
-  const startedAt = io.now();
-  let shownAt = 0;
-  let tenth = 0;
-  let open = false;
-  return {
-    show(done: number, of: number): void {
-      const now = io.now();
-      const percent = of === 0 ? 100 : Math.floor((100 * done) / of);
-      const rate = (done / 1e6 / Math.max(0.001, (now - startedAt) / 1000)).toFixed(0);
-      const line = `${percent} %, ${(done / 1e6).toFixed(0)} of ${(of / 1e6).toFixed(0)} MB, ${rate} MB/s`;
-      if (io.terminal.err) {
-        if (now - shownAt < 100 && done < of) return;
-        io.err(`\r${line.padEnd(50)}`);
-        open = true;
-        shownAt = now;
-      } else if (Math.floor(percent / 10) > tenth) {
-        tenth = Math.floor(percent / 10);
-        if (of > 20e6) io.err(`${line}\n`);
-      }
-    },
-    end(): void {
-      if (open) io.err("\n");
-      open = false;
-    },
-  };
 }
 
 function printReport({ counts, pairing, sessions, denials, from, to }: ImportReport, server: string): string {

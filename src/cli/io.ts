@@ -1,4 +1,8 @@
+import type { Command } from "commander";
+import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
+import type { LoadedConfig } from "../config/find.ts";
+import type { Log } from "../domain/log.ts";
 import { escapeControls } from "../domain/plain-text.ts";
 import type { PollError } from "../domain/poll.ts";
 import { type BuildInfo, buildInfo } from "../system/build-info.ts";
@@ -96,6 +100,22 @@ export function processIo(): CommandIo & { end(): Promise<never> } {
   };
 }
 
+/** Ends a command: its message goes to stderr as it stands, and the exit code is 1. */
+export class Failure extends Error {
+  override readonly name = "Failure";
+}
+
+/** Ends a command that is called in a wrong way. */
+export function refuseUsage(command: Command, message: string): never {
+  return command.error(`error: ${message}`, { exitCode: EXIT_USAGE });
+}
+
+/** A log that shows only what goes wrong. */
+export function warningsOn({ err }: Pick<CommandIo, "err">): Log {
+  const show = (message: string) => err(`licmond: ${escapeControls(message)}\n`);
+  return { debug() {}, info() {}, warn: show, error: show };
+}
+
 /** Writes a line on stderr and fails. */
 export function fail(io: CommandIo, message: string): void {
   io.err(`licmond: ${escapeControls(message)}\n`);
@@ -121,4 +141,41 @@ export function toolWords(io: CommandIo, stream: "out" | "err", text: string): s
     .split("\n")
     .map((line) => escapeControls(line.replace(/\r$/, "")).replaceAll("\\t", "\t"))
     .join("\n");
+}
+
+/** Gives a command the option that all have. */
+export function withConfigOption(command: Command): Command {
+  return command.option(
+    "--config <file>",
+    "config file (default: $LICMOND_CONFIG, else /etc/licmond/licmond.toml)",
+  );
+}
+
+/** The file named by `--config`, before or behind the command's name. */
+export function configOption(command: Command): string | undefined {
+  const value: unknown = command.optsWithGlobals().config;
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Reads the config for a command. Warnings and problems go to stderr, all at once. Rejects when it cannot be used. */
+export async function readConfig(
+  command: Command,
+  io: CommandIo,
+): Promise<{ readonly config: Config; readonly file: string | null }> {
+  const { loadConfig } = await import("../config/find.ts");
+  const loaded = loadConfig(configOption(command), io.env);
+  for (const warning of loaded.warnings) io.err(`licmond: warning: ${warning}\n`);
+  if (loaded.ok) return { config: loaded.config, file: loaded.file };
+  for (const line of await problemLines(loaded)) io.err(`${line}\n`);
+  throw new Failure(`the config cannot be used: ${countOf(loaded.problems.length, "problem")}`);
+}
+
+/** One line a problem. */
+export async function problemLines(loaded: LoadedConfig): Promise<string[]> {
+  const { printProblem } = await import("../config/problem.ts");
+  return loaded.ok ? [] : loaded.problems.map(printProblem);
+}
+
+export function countOf(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
 }

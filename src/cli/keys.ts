@@ -1,10 +1,14 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { iso } from "../domain/clock.ts";
 import { parseDuration } from "../domain/duration.ts";
-import type { KeyRecord, NewKey } from "../domain/keys.ts";
+import { type KeyRecord, keyProblem, type NewKey } from "../domain/keys.ts";
 import { ROLES, type Role } from "../domain/words.ts";
-import type { Keys } from "../store/keys.ts";
-import { readConfig, withConfigOption } from "./config-option.ts";
-import { type CommandIo, EXIT_USAGE, fail } from "./io.ts";
+import { keyRecord } from "../http/records/key-record.ts";
+import { isEmptyStorage } from "../store/inspect.ts";
+import { createKeys, type Keys } from "../store/keys.ts";
+import { openStore } from "../store/open.ts";
+import { type CommandIo, Failure, readConfig, refuseUsage, warningsOn, withConfigOption } from "./io.ts";
+import { printTable } from "./terminal.ts";
 
 interface CreateOptions {
   readonly name: string;
@@ -18,16 +22,13 @@ interface CreateOptions {
 }
 
 /** `licmond keys …`: API keys, also while the daemon runs. */
-export function registerKeys(program: Command, io: CommandIo): void {
-  const keys = withConfigOption(program.command("keys")).description(
-    "Makes, lists and revokes API keys, also while the daemon runs.",
-  );
-  registerCreate(keys, io);
-  registerList(keys, io);
-  registerRevoke(keys, io);
+export function define(keys: Command, io: CommandIo): void {
+  defineCreate(keys, io);
+  defineList(keys, io);
+  defineRevoke(keys, io);
 }
 
-function registerCreate(keys: Command, io: CommandIo): void {
+function defineCreate(keys: Command, io: CommandIo): void {
   withConfigOption(keys.command("create"))
     .description("Makes a key and prints it, alone, on stdout. It is shown this once.")
     .requiredOption("--name <name>", "what it is for; no other active key may have the name")
@@ -56,45 +57,47 @@ Examples:
         monthlyQuota: options.monthlyQuota ?? null,
         requestsPerMinute: options.requestsPerMinute ?? null,
       };
-      const { keyProblem } = await import("../domain/keys.ts");
       const problem = keyProblem(wanted, io.now());
-      if (problem !== null) return command.error(`error: ${problem.message}`, { exitCode: EXIT_USAGE });
+      if (problem !== null) return refuseUsage(command, problem.message);
       await withKeys(command, io, (repository) => {
         const made = repository.create(wanted);
         if (made.outcome === "created") return io.out(`${made.presented}\n`);
-        fail(io, `an active key has the name "${wanted.name}"; revoke it first, or choose another name`);
+        throw new Failure(
+          `an active key has the name "${wanted.name}"; revoke it first, or choose another name`,
+        );
       });
     });
 }
 
-function registerList(keys: Command, io: CommandIo): void {
+function defineList(keys: Command, io: CommandIo): void {
   withConfigOption(keys.command("list"))
     .description("Lists all keys, revoked ones too. The keys themselves are stored nowhere.")
     .option("--json", "print the API's records")
     .addHelpText("after", "\nExample:\n  licmond keys list")
     .action(async ({ json }: { json?: true }, command: Command) => {
-      const { printKeys, printKeyRecords } = await import("./keys-output.ts");
-      const tell = (keys: readonly KeyRecord[]) => io.out((json ? printKeyRecords : printKeys)(keys));
+      const print = (keys: readonly KeyRecord[]) => io.out((json ? printKeyRecords : printKeys)(keys));
       await withKeys(
         command,
         io,
-        (repository) => tell(repository.list()),
-        () => tell([]),
+        (repository) => print(repository.list()),
+        () => print([]),
       );
     });
 }
 
-function registerRevoke(keys: Command, io: CommandIo): void {
+function defineRevoke(keys: Command, io: CommandIo): void {
   withConfigOption(keys.command("revoke"))
     .description("Ends a key for good. A running daemon refuses it at once.")
     .argument("<id or name>", "as `licmond keys list` shows it")
     .addHelpText("after", "\nExample:\n  licmond keys revoke wall")
     .action(async (named: string, _options: unknown, command: Command) => {
-      const unknown = () => fail(io, `there is no key "${named}"; \`licmond keys list\` shows them`);
+      const unknown = () => {
+        throw new Failure(`there is no key "${named}"; \`licmond keys list\` shows them`);
+      };
       const revoke = (repository: Keys) => {
         const key = repository.find(named);
         if (key === null) return unknown();
-        if (repository.revoke(key.id) === "gone") return fail(io, `the key "${named}" was revoked before`);
+        if (repository.revoke(key.id) === "gone") throw new Failure(`the key "${named}" was revoked before`);
         io.err(`The key ${key.id} (${key.name}) is revoked.\n`);
       };
       await withKeys(command, io, revoke, unknown);
@@ -111,26 +114,15 @@ async function withKeys(
   work: (keys: Keys) => void,
   withoutAny?: () => void,
 ): Promise<void> {
-  const found = await readConfig(command, io);
-  if (found === null) return;
-  const { isEmptyStorage } = await import("../store/inspect.ts");
-  if (withoutAny !== undefined && isEmptyStorage(found.config.storage.directory)) return withoutAny();
-  const { openStore } = await import("../store/open.ts");
-  const { createKeys } = await import("../store/keys.ts");
-  const { StoreError } = await import("../store/store-error.ts");
-  const tell = (message: string) => io.err(`licmond: ${message}\n`);
-  const log = { debug() {}, info() {}, warn: tell, error: tell };
+  const { config } = await readConfig(command, io);
+  const { directory, backupBeforeUpgrade } = config.storage;
+  if (withoutAny !== undefined && isEmptyStorage(directory)) return withoutAny();
+  const log = warningsOn(io);
+  const store = openStore({ directory, log, mode: "cli", backUpBeforeUpgrade: backupBeforeUpgrade });
   try {
-    const { directory, backupBeforeUpgrade } = found.config.storage;
-    const store = openStore({ directory, log, mode: "cli", backUpBeforeUpgrade: backupBeforeUpgrade });
-    try {
-      work(createKeys({ store, clock: { now: io.now } }));
-    } finally {
-      store.close();
-    }
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    fail(io, `${error.message}. ${error.fix}`);
+    work(createKeys({ store, clock: { now: io.now } }));
+  } finally {
+    store.close();
   }
 }
 
@@ -144,4 +136,32 @@ function count(text: string): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : 0;
   if (value >= 1) return value;
   throw new InvalidArgumentError("It takes a whole number of 1 or more.");
+}
+
+/** Keys for people. */
+export function printKeys(keys: readonly KeyRecord[]): string {
+  if (keys.length === 0)
+    return "There is no key yet. licmond keys create --name NAME --role admin makes one.\n";
+  return printTable(
+    ["id", "name", "role", "state", "created", "expires", "last used"],
+    keys.map(({ id, name, role, anonymize, state, createdAt, expiresAt, lastUsedAt }) => [
+      id,
+      name,
+      anonymize ? `${role} (anonymized)` : role,
+      state,
+      minute(createdAt),
+      expiresAt === null ? "never" : minute(expiresAt),
+      lastUsedAt === null ? "never" : minute(lastUsedAt),
+    ]),
+  );
+}
+
+/** Keys as the API's records. */
+export function printKeyRecords(keys: readonly KeyRecord[]): string {
+  return `${JSON.stringify({ keys: keys.map(keyRecord) }, null, 2)}\n`;
+}
+
+/** `2026-01-31 08:15 UTC` */
+function minute(at: number): string {
+  return `${iso(at).slice(0, 16).replace("T", " ")} UTC`;
 }

@@ -1,15 +1,16 @@
 import type { Command } from "commander";
-import { countOf, readConfig, withConfigOption } from "./config-option.ts";
-import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, fail } from "./io.ts";
-import { createReport } from "./report.ts";
+import { createSender, createTargets } from "../alerts/notify/targets.ts";
+import { createCommandRunner } from "../collector/run-command.ts";
+import { messageOf } from "../domain/error-code.ts";
+import { type CommandIo, countOf, EXIT_FAILURE, Failure, readConfig, refuseUsage } from "./io.ts";
+import { createReport } from "./terminal.ts";
 
 /** How long one target may take. */
 const TIMEOUT_MS = 30_000;
 
 /** `licmond notify --test`: whether alerts reach somebody, before there are any. */
-export function registerNotify(program: Command, io: CommandIo): void {
-  withConfigOption(program.command("notify"))
-    .description("Sends a test message to every configured notification target, and says what came of it.")
+export function define(command: Command, io: CommandIo): void {
+  command
     .option("--test", "send the test message (nothing else can be sent)")
     .addHelpText(
       "after",
@@ -20,24 +21,24 @@ Exit codes: 0 every target took it, 1 one did not or there is none, 2 usage.
 Example:
   sudo -u licmond licmond notify --test`,
     )
-    .action(async ({ test }: { test?: true }, command: Command) => {
-      if (test !== true)
-        return command.error("error: notify takes --test: it sends a test message", { exitCode: EXIT_USAGE });
-      const found = await readConfig(command, io);
-      if (found === null) return;
-      const { notifications } = found.config;
-      if (notifications.length === 0) {
-        return fail(io, "there is nobody to tell: the config has no [[notifications]]");
-      }
-      const { createTestMessages } = await import("./test-messages.ts");
+    .action(async ({ test }: { test?: true }) => {
+      if (test !== true) return refuseUsage(command, "notify takes --test: it sends a test message");
+      const { notifications } = (await readConfig(command, io)).config;
+      if (notifications.length === 0)
+        throw new Failure("there is nobody to tell: the config has no [[notifications]]");
+      // The daemon's own ways to the targets.
+      const { run } = createCommandRunner({ path: io.env.PATH ?? "", home: io.env.HOME ?? "/" });
       const report = createReport(io);
-      for (const { name, send } of createTestMessages(notifications, io)) {
+      for (const { name, notification } of createTargets(notifications)) {
         try {
-          const remark = await send(AbortSignal.timeout(TIMEOUT_MS));
+          const remark = await createSender(notification, { clock: { now: io.now }, run }).send(
+            { at: io.now(), test: true, dropped: 0, notes: [] },
+            AbortSignal.timeout(TIMEOUT_MS),
+          );
           if (remark === null) report.fine(name, "it was taken");
           else report.problem(name, remark, null);
         } catch (error) {
-          report.problem(name, error instanceof Error ? error.message : String(error), null);
+          report.problem(name, messageOf(error), null);
         }
       }
       const count = report.problems();

@@ -1,7 +1,19 @@
 import { type Command, Option } from "commander";
-import { MANAGERS, type ManagerName } from "../domain/words.ts";
-import { readConfig, withConfigOption } from "./config-option.ts";
-import { type CommandIo, EXIT_USAGE, failPoll, toolWords } from "./io.ts";
+import { createPoller } from "../collector/poll.ts";
+import { createReachability } from "../collector/reachability.ts";
+import { createCommandRunner } from "../collector/run-command.ts";
+import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
+import { applyPoll } from "../domain/apply-poll.ts";
+import { systemClock } from "../domain/clock.ts";
+import type { PollOutcome } from "../domain/poll.ts";
+import type { MonitoredServer } from "../domain/server.ts";
+import { MANAGERS } from "../domain/words.ts";
+import { hostZone } from "../domain/zone.ts";
+import { decodeOutput } from "../managers/read-output.ts";
+import { managerOf } from "../managers/registry.ts";
+import { type CommandIo, failPoll, readConfig, refuseUsage, toolWords } from "./io.ts";
+import { printPicture, printRecords, serverOf } from "./parse.ts";
 
 interface ProbeOptions {
   readonly json?: true;
@@ -10,9 +22,8 @@ interface ProbeOptions {
 }
 
 /** `licmond probe`: one poll now, through the daemon's own collector. */
-export function registerProbe(program: Command, io: CommandIo): void {
-  withConfigOption(program.command("probe"))
-    .description("Asks one license server once, now, and prints what it says. The daemon need not run.")
+export function define(command: Command, io: CommandIo): void {
+  command
     .argument("<server>", `id of a configured server, or a manager: ${MANAGERS.join(", ")}`)
     .argument("[address]", "with a manager: the address, e.g. 27000@lic1")
     .option("--json", "print the API's records")
@@ -28,56 +39,62 @@ Examples:
   licmond probe flexnet 27000@lic1,27000@lic2,27000@lic3 --tool /opt/flexnet/lmutil
   licmond probe eda --raw > lmstat.txt`,
     )
-    .action(async (named: string, address: string | undefined, options: ProbeOptions, command: Command) => {
-      const found = await readConfig(command, io);
-      if (found === null) return;
-      const { servers, collector } = found.config;
-      const configured = servers.find(({ id }) => id === named);
-      if (address === undefined && configured === undefined) {
-        const ids = servers.map(({ id }) => id).join(", ");
-        const known = ids === "" ? "no server is configured" : `there are ${ids}`;
-        return command.error(
-          `error: no server "${named}" in the config (${known}); or give a manager and an address`,
-          {
-            exitCode: EXIT_USAGE,
-          },
-        );
-      }
-      const { manager, problem } = managerAt(named, address);
-      if (problem !== null) return command.error(`error: ${problem}`, { exitCode: EXIT_USAGE });
-      const { probe, adHocServer } = await import("./probe-server.ts");
-      const server =
-        manager !== null && address !== undefined
-          ? adHocServer(manager, address, collector.timeoutMs)
-          : configured;
-      if (server === undefined) return;
-      const { tool } = options;
-      const { picture, outcome } = await probe(
-        tool === undefined ? server : { ...server, tool: [tool] },
-        io.env,
-      );
-
+    .action(async (named: string, address: string | undefined, options: ProbeOptions) => {
+      const { config } = await readConfig(command, io);
+      const asked = serverNamed(named, address, config, command);
+      const server = options.tool === undefined ? asked : { ...asked, tool: [options.tool] };
+      const prober = createProber(io.env);
+      const outcome = await prober.poll(server).finally(() => prober.end());
       if (options.raw) {
-        const { decodeOutput } = await import("../managers/read-output.ts");
         io.out(toolWords(io, "out", decodeOutput(outcome.raw.stdout)));
         io.err(toolWords(io, "err", decodeOutput(outcome.raw.stderr)));
       } else {
-        const { printPicture, printRecords } = await import("./picture-output.ts");
+        const picture = applyPoll(null, server, outcome, null);
         io.out(options.json ? printRecords(picture) : printPicture(picture, io.terminal.columns));
         for (const { line, text } of picture.unparsed)
           io.err(`line ${line} is unknown: ${toolWords(io, "err", text)}\n`);
       }
-      const { error } = outcome;
-      if (error !== null) failPoll(io, error);
+      if (outcome.error !== null) failPoll(io, outcome.error);
     });
 }
 
-function managerAt(
+/** The configured server of that name; with an address one that no config names. */
+function serverNamed(
   named: string,
   address: string | undefined,
-): { readonly manager: ManagerName | null; readonly problem: string | null } {
-  if (address === undefined) return { manager: null, problem: null };
-  const manager = MANAGERS.find((each) => each === named) ?? null;
-  const problem = `with an address comes a manager: ${MANAGERS.join(", ")}, not "${named}"`;
-  return { manager, problem: manager === null ? problem : null };
+  { servers, collector }: Config,
+  command: Command,
+): MonitoredServer {
+  if (address === undefined) {
+    const ids = servers.map(({ id }) => id).join(", ");
+    const known = ids === "" ? "no server is configured" : `there are ${ids}`;
+    const message = `no server "${named}" in the config (${known}); or give a manager and an address`;
+    return servers.find(({ id }) => id === named) ?? refuseUsage(command, message);
+  }
+  const manager = MANAGERS.find((each) => each === named);
+  if (manager === undefined)
+    return refuseUsage(command, `with an address comes a manager: ${MANAGERS.join(", ")}, not "${named}"`);
+  const server = serverOf(manager, manager, address, hostZone());
+  return { ...server, name: address, timeoutMs: collector.timeoutMs };
+}
+
+interface Prober {
+  /** One poll as the daemon makes it. */
+  poll(server: MonitoredServer): Promise<PollOutcome>;
+  /** To be called when all polls are over. */
+  end(): void;
+}
+
+/** Polls without a daemon. Ctrl-C kills the tools with us. */
+export function createProber(environment: Environment): Prober {
+  const path = environment.PATH ?? "";
+  const runner = createCommandRunner({ path, home: environment.HOME ?? "/" });
+  const measure = createReachability();
+  const { poll } = createPoller({ run: runner.run, managerOf, measure, path, clock: systemClock });
+  const interrupted = () => void runner.stop();
+  process.on("SIGINT", interrupted).on("SIGTERM", interrupted);
+  return {
+    poll,
+    end: () => void process.off("SIGINT", interrupted).off("SIGTERM", interrupted),
+  };
 }

@@ -1,30 +1,66 @@
 import { type AddHelpTextContext, Command, CommanderError } from "commander";
-import { registerBackup } from "./backup.ts";
-import { registerCheck } from "./check/check.ts";
-import { withConfigOption } from "./config-option.ts";
-import { registerDemo } from "./demo.ts";
-import { registerExport } from "./export.ts";
-import { registerImport } from "./import.ts";
-import { registerInit } from "./init.ts";
-import { registerInstall } from "./install.ts";
-import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, mayColour } from "./io.ts";
-import { registerKeys } from "./keys.ts";
-import { registerNotify } from "./notify.ts";
-import { registerOpenapi } from "./openapi.ts";
-import { registerParse } from "./parse.ts";
-import { registerProbe } from "./probe.ts";
-import { registerRestore } from "./restore.ts";
-import { registerServe } from "./serve.ts";
-import { simulateCommand } from "./simulate.ts";
-import { registerUninstall } from "./uninstall.ts";
-import { registerUpgrade } from "./upgrade.ts";
-import { registerVersion } from "./version.ts";
+import { messageOf } from "../domain/error-code.ts";
+import {
+  type CommandIo,
+  EXIT_FAILURE,
+  EXIT_USAGE,
+  Failure,
+  fail,
+  mayColour,
+  StdoutError,
+  withConfigOption,
+} from "./io.ts";
+
+/** What each verb does, in the order of the help. */
+const VERBS = {
+  serve: "Runs the daemon in the foreground: polls the license servers, stores, and answers over HTTP.",
+  demo: "Runs the whole daemon on simulated license servers.",
+  init: "Writes a commented config file. It never writes over one that is there.",
+  check:
+    "Checks the config, the tools, the storage directory, the port, and the license servers: names, answers, clocks.",
+  probe: "Asks one license server once, now, and prints what it says. The daemon need not run.",
+  parse: "Reads a tool's output and prints it as the API's records: servers, features, users.",
+  keys: "Makes, lists and revokes API keys, also while the daemon runs.",
+  notify: "Sends a test message to every configured notification target, and says what came of it.",
+  simulate: "Behaves like a license manager's tool on a simulated server.",
+  export: "Writes a whole table of what is stored, as CSV or JSON. Nothing is changed; a daemon may run.",
+  import: "Reads FlexNet debug logs into history: who had what, when, and who was denied.",
+  install: "Installs this binary as a systemd service, with a user of its own and a config to fill in.",
+  upgrade: "Replaces the installed binary, restarts the service, and goes back when that fails.",
+  uninstall: "Stops the service and removes what install laid down. Config, data and user stay.",
+  backup: "Copies the database into a file, as it is at one moment, also while the daemon runs.",
+  restore: "Puts a backup in the place of the database. The daemon must be stopped.",
+  openapi: "Prints the OpenAPI document that a daemon serves at /swagger/json.",
+  version: "Prints version and commit.",
+};
+
+/** The file of each verb: its arguments, its options and its work. */
+const FILES: Record<keyof typeof VERBS, () => Promise<{ define(command: Command, io: CommandIo): void }>> = {
+  serve: () => import("./serve.ts"),
+  demo: () => import("./demo.ts"),
+  init: () => import("./init.ts"),
+  check: () => import("./check/check.ts"),
+  probe: () => import("./probe.ts"),
+  parse: () => import("./parse.ts"),
+  keys: () => import("./keys.ts"),
+  notify: () => import("./notify.ts"),
+  simulate: () => import("./simulate.ts"),
+  export: () => import("./export.ts"),
+  import: () => import("./import.ts"),
+  install: () => import("./install.ts"),
+  upgrade: () => import("./upgrade.ts"),
+  uninstall: () => import("./uninstall.ts"),
+  backup: () => import("./backup.ts"),
+  restore: () => import("./restore.ts"),
+  openapi: () => import("./openapi.ts"),
+  version: () => import("./version.ts"),
+};
 
 /**
- * The command line. Each command is declared in a file of its own, which imports what it works with only when it runs,
- * so that `simulate` (started for every poll of the demo) and `version` load nothing of the daemon.
+ * The command line. Only the verbs that `args` name are loaded, because each imports all that it works with: `simulate`
+ * is started for every poll of the demo. Without `args` all are.
  */
-export function createProgram(io: CommandIo): Command {
+export async function createProgram(io: CommandIo, args?: readonly string[]): Promise<Command> {
   const program = withConfigOption(new Command("licmond"))
     .description("Watches software license servers: who holds the last seat, since when, what expires next.")
     .usage("[options] <command>")
@@ -52,24 +88,11 @@ Start here:
 
 Exit codes: 0 ok, 1 failure, 2 usage.`,
     );
-  registerServe(program, io);
-  registerDemo(program, io);
-  registerInit(program, io);
-  registerCheck(program, io);
-  registerProbe(program, io);
-  registerParse(program, io);
-  registerKeys(program, io);
-  registerNotify(program, io);
-  program.addCommand(simulateCommand(io).copyInheritedSettings(program));
-  registerExport(program, io);
-  registerImport(program, io);
-  registerInstall(program, io);
-  registerUpgrade(program, io);
-  registerUninstall(program, io);
-  registerBackup(program, io);
-  registerRestore(program, io);
-  registerOpenapi(program, io);
-  registerVersion(program, io);
+  for (const [name, does] of Object.entries(VERBS)) {
+    const command = withConfigOption(program.command(name)).summary(does).description(does);
+    if (args === undefined || args.includes(name))
+      (await FILES[name as keyof typeof VERBS]()).define(command, io);
+  }
   return program;
 }
 
@@ -84,16 +107,17 @@ function refuseUnknown({ command }: AddHelpTextContext): string {
 /** Runs a command line (without the program's own name). Never throws; the outcome is in `io.exitCode`. */
 export async function runProgram(args: readonly string[], io: CommandIo): Promise<void> {
   try {
-    const program = createProgram(io);
+    const program = await createProgram(io, args);
     if (args.length === 0) return program.help({ error: true });
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
-    if (error instanceof CommanderError) {
-      // The message has been written.
-      io.exitCode(error.exitCode === 0 ? 0 : EXIT_USAGE);
-      return;
-    }
-    io.err(`licmond: ${error instanceof Error ? error.message : String(error)}\n`);
+    // The message has been written.
+    if (error instanceof CommanderError) return io.exitCode(error.exitCode === 0 ? 0 : EXIT_USAGE);
+    if (error instanceof StdoutError) return io.exitCode(EXIT_FAILURE);
+    if (error instanceof Failure) return fail(io, error.message);
+    const { StoreError } = await import("../store/store-error.ts");
+    if (error instanceof StoreError) return fail(io, `${error.message}. ${error.fix}`);
+    io.err(`licmond: ${messageOf(error)}\n`);
     if (io.env.LICMOND_LOG_LEVEL === "debug" && error instanceof Error) io.err(`${error.stack ?? ""}\n`);
     io.exitCode(EXIT_FAILURE);
   }

@@ -2,14 +2,13 @@ import type { Command } from "commander";
 import { printBytes } from "../domain/bytes.ts";
 import { iso } from "../domain/clock.ts";
 import { escapeControls } from "../domain/plain-text.ts";
-import type { Restored } from "../store/backup/restore.ts";
-import { readConfig, withConfigOption } from "./config-option.ts";
-import type { CommandIo } from "./io.ts";
+import { type Restored, restore } from "../store/backup/restore.ts";
+import { databaseWork, verifyFile } from "./database-work.ts";
+import { type CommandIo, readConfig } from "./io.ts";
 
 /** `licmond restore FILE`: a backup takes the place of the database. */
-export function registerRestore(program: Command, io: CommandIo): void {
-  withConfigOption(program.command("restore"))
-    .description("Puts a backup in the place of the database. The daemon must be stopped.")
+export function define(command: Command, io: CommandIo): void {
+  command
     .argument("<file>", "what `licmond backup` wrote, or any copy of a licmond database")
     .option("--verify", "only read the file and tell what is in it: schema, rows, times, integrity")
     .option("--json", "with --verify: as JSON")
@@ -25,23 +24,19 @@ Example:
   sudo licmond restore /var/backups/licmond-2026-01-31.db
   sudo systemctl start licmond`,
     )
-    .action(async (file: string, { verify, json }: { verify?: true; json?: true }, command: Command) => {
-      const { databaseWork, verify: tellOf } = await import("./database-work.ts");
-      if (verify === true) return tellOf(io, file, json === true);
-      const found = await readConfig(command, io);
-      if (found === null) return;
-      const { restore } = await import("../store/backup/restore.ts");
-      const { directory } = found.config.storage;
+    .action(async (file: string, { verify, json }: { verify?: true; json?: true }) => {
+      if (verify === true) return verifyFile(io, file, json === true);
+      const { directory } = (await readConfig(command, io)).config.storage;
       const restored = await databaseWork(
         io,
         { copy: `Copying ${file}`, check: "Checking it" },
         (onStep, signal) => restore({ directory, file, now: io.now(), onStep, signal }),
       );
-      if (restored !== null) io.err(tell(restored, file));
+      io.err(describe(restored, file));
     });
 }
 
-function tell({ report, aside, unread, leftovers, revoked, lost }: Restored, file: string): string {
+function describe({ report, aside, unread, leftovers, revoked, lost }: Restored, file: string): string {
   const { path, bytes, rows, newestAt } = report;
   const until = newestAt === null ? "" : `, data until ${iso(newestAt)}`;
   const lines = [`${path} is ${file} now: ${printBytes(bytes)}, ${rows} rows${until}`];

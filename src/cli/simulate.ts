@@ -1,34 +1,15 @@
-import { Command } from "commander";
+import type { Command } from "commander";
 import { MANAGERS, type ManagerName } from "../domain/words.ts";
-import { withConfigOption } from "./config-option.ts";
-
-/** What the command leaves behind, and the time at which it does. */
-export interface SimulateIo {
-  out(text: string): void;
-  err(text: string): void;
-  exitCode(code: number): void;
-  /** Epoch ms. */
-  now(): number;
-}
-
-const processIo: SimulateIo = {
-  out: (text) => process.stdout.write(text),
-  err: (text) => process.stderr.write(text),
-  exitCode: (code) => {
-    process.exitCode = code;
-  },
-  now: Date.now,
-};
+import { managerOf } from "../managers/registry.ts";
+import { SimulateUsageError, simulate } from "../simulator/tool.ts";
+import { type CommandIo, refuseUsage } from "./io.ts";
 
 /**
  * `licmond simulate <manager> …`: behaves like the manager's own tool on a make-believe license server.
  * Everything behind the manager is taken as it stands, so the program must have positional options enabled.
- * It is started for every poll of `demo`: nothing is imported before it is needed.
  */
-export function simulateCommand(io: SimulateIo = processIo): Command {
-  // Taken as by every command; no setting changes what is simulated.
-  const command = withConfigOption(new Command("simulate"))
-    .summary("Behaves like a license manager's tool on a simulated server.")
+export function define(command: Command, io: Pick<CommandIo, "out" | "err" | "exitCode" | "now">): void {
+  command
     .description(
       "Prints what the manager's own tool would print now about a simulated license server, and exits as it would.",
     )
@@ -36,28 +17,21 @@ export function simulateCommand(io: SimulateIo = processIo): Command {
     .argument("[arguments...]", "options below, then the tool's own arguments")
     .usage("<manager> [--server ID] [--seed N] [--timezone ZONE] <tool arguments>")
     .passThroughOptions()
-    .addHelpText("after", OPTIONS);
-
-  command.action(async (name: string, args: readonly string[]) => {
-    if (!isManager(name)) {
-      return command.error(`error: there is no manager "${name}"; there are ${MANAGERS.join(", ")}`, {
-        exitCode: 2,
-      });
-    }
-    if (args[0] === "--help") return command.outputHelp();
-    const { managerOf } = await import("../managers/registry.ts");
-    const { simulate, SimulateUsageError } = await import("../simulator/tool.ts");
-    try {
-      const { stdout, stderr, exitCode } = simulate(managerOf(name), args, io.now());
-      if (stdout !== "") io.out(stdout);
-      if (stderr !== "") io.err(stderr);
-      io.exitCode(exitCode);
-    } catch (error) {
-      if (!(error instanceof SimulateUsageError)) throw error;
-      command.error(`error: ${error.message}`, { exitCode: 2 });
-    }
-  });
-  return command;
+    .addHelpText("after", OPTIONS)
+    .action((name: string, args: readonly string[]) => {
+      if (!isManager(name))
+        return refuseUsage(command, `there is no manager "${name}"; there are ${MANAGERS.join(", ")}`);
+      if (args[0] === "--help") return command.outputHelp();
+      try {
+        const { stdout, stderr, exitCode } = simulate(managerOf(name), args, io.now());
+        if (stdout !== "") io.out(stdout);
+        if (stderr !== "") io.err(stderr);
+        io.exitCode(exitCode);
+      } catch (error) {
+        if (!(error instanceof SimulateUsageError)) throw error;
+        refuseUsage(command, error.message);
+      }
+    });
 }
 
 const OPTIONS = `

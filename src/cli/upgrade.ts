@@ -1,10 +1,13 @@
 import { existsSync, realpathSync } from "node:fs";
 import type { Command } from "commander";
-import type { Host } from "../install/host.ts";
+import { messageOf } from "../domain/error-code.ts";
+import { type Host, kindOf } from "../install/host.ts";
+import { LAYOUT } from "../install/layout.ts";
 import type { Pass } from "../install/pass.ts";
-import type { ServiceNow } from "../install/upgrade.ts";
-import { withConfigOption } from "./config-option.ts";
-import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, fail } from "./io.ts";
+import { isSystemdHost, restartService, serviceState } from "../install/service.ts";
+import { goBack, type ServiceNow, STOP, upgrade } from "../install/upgrade.ts";
+import { hostFor, lines, refusePackaged, runVerb, storageOf } from "./install.ts";
+import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, Failure } from "./io.ts";
 
 interface UpgradeOptions {
   readonly allowDowngrade?: true;
@@ -13,9 +16,8 @@ interface UpgradeOptions {
 }
 
 /** `licmond upgrade [FILE]`: another binary in the place of the installed one, and back when it does not start. */
-export function registerUpgrade(program: Command, io: CommandIo): void {
-  withConfigOption(program.command("upgrade"))
-    .description("Replaces the installed binary, restarts the service, and goes back when that fails.")
+export function define(command: Command, io: CommandIo): void {
+  command
     .argument("[file]", "the new binary (default: the one that runs this command)")
     .option(
       "--allow-downgrade",
@@ -36,9 +38,7 @@ Examples:
   sudo licmond upgrade ./licmond-1.2.0
   sudo licmond upgrade --rollback`,
     )
-    .action((file: string | undefined, options: UpgradeOptions, command: Command) =>
-      runUpgrade(file, options, command, io),
-    );
+    .action((file: string | undefined, options: UpgradeOptions) => runUpgrade(file, options, command, io));
 }
 
 async function runUpgrade(
@@ -47,14 +47,6 @@ async function runUpgrade(
   command: Command,
   io: CommandIo,
 ): Promise<void> {
-  const { LAYOUT } = await import("../install/layout.ts");
-  const { hostFor, isPackaged, storageOf } = await import("./install-host.ts");
-  const { kindOf } = await import("../install/host.ts");
-  const { isSystemdHost, serviceState } = await import("../install/service.ts");
-  const { upgrade } = await import("../install/upgrade.ts");
-  const { lockPath } = await import("../install/lock.ts");
-  const { runVerb } = await import("./step-output.ts");
-
   const { allowDowngrade = false, rollback = false, dryRun = false } = options;
   if (rollback && named !== undefined)
     return command.error("licmond: --rollback takes no file: it goes back to the previous one", {
@@ -67,12 +59,11 @@ async function runUpgrade(
     return command.error(`licmond: ${LAYOUT.binary} itself runs this: name the new binary`, {
       exitCode: EXIT_USAGE,
     });
-  const host = await hostFor(null, false, io);
-  if (host === null || isPackaged(host, io)) return;
+  const host = await hostFor(null, false, command, io);
+  refusePackaged(host);
   const file = existsSync(wanted) ? realpathSync(wanted) : null;
   if (file === null || kindOf(file) !== "file")
-    return fail(
-      io,
+    throw new Failure(
       rollback
         ? `there is no ${wanted}: nothing was upgraded yet`
         : `${wanted} is not a file that can be read`,
@@ -87,10 +78,8 @@ async function runUpgrade(
     rollBackIn: rollback ? storage : null,
     service,
   } as const;
-  const verb = (pass: Pass) => upgrade(pass, host, plan);
-  const { outcome, pass } = await runVerb(verb, lockPath(host), dryRun, false, io);
-  if (outcome === "planned") io.out("Nothing was changed.\n");
-  else if (outcome === "unchanged") io.out("Nothing to do: it is installed already.\n");
+  const { outcome, pass } = await runVerb((each) => upgrade(each, host, plan), host, dryRun, false, io);
+  if (outcome === "unchanged") io.out("Nothing to do: it is installed already.\n");
   else if (outcome === "changed")
     io.out(
       `${rollback ? "Went back" : "Upgraded"}${hasService ? "" : "; restart what runs the other one"}.\n`,
@@ -106,10 +95,6 @@ async function undo(
   storage: string | null,
   io: CommandIo,
 ): Promise<void> {
-  const { lines } = await import("./step-output.ts");
-  const { LAYOUT } = await import("../install/layout.ts");
-  const { goBack, STOP } = await import("../install/upgrade.ts");
-  const { restartService } = await import("../install/service.ts");
   try {
     if (pass.changed(LAYOUT.binary)) {
       await goBack(host, service, storage);
@@ -124,7 +109,7 @@ async function undo(
   } catch (error) {
     io.exitCode(EXIT_FAILURE);
     io.err(
-      `licmond: going back failed too: ${lines(error instanceof Error ? error.message : String(error))}
+      `licmond: going back failed too: ${lines(messageOf(error))}
   If the database was migrated meanwhile, the older version refuses it: \`licmond restore\` puts the copy from before the migration, licmond.db.schema-* beside it, in its place.\n`,
     );
   }

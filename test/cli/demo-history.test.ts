@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { demoSite, makeDemoHistory } from "../../src/cli/demo-site.ts";
-import { createProgress } from "../../src/cli/progress.ts";
+import { createProgress } from "../../src/cli/terminal.ts";
 import { coveredMs } from "../../src/domain/rollup.ts";
 import { hostZone } from "../../src/domain/zone.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";

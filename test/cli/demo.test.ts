@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, CommanderError } from "commander";
-import { registerDemo } from "../../src/cli/demo.ts";
+import { define } from "../../src/cli/demo.ts";
 import { demoSite, ownProgram } from "../../src/cli/demo-site.ts";
 import type { Config } from "../../src/config/config.ts";
 import { systemClock } from "../../src/domain/clock.ts";
@@ -46,8 +46,8 @@ async function demo(
   const program = new Command("licmond")
     .exitOverride()
     .configureOutput({ writeErr: () => {}, writeOut: () => {} });
-  registerDemo(
-    program,
+  define(
+    program.command("demo"),
     { out, err: () => {}, terminal: { out: false, err: false } },
     {
       async makeHistory(_, { history }) {
@@ -119,8 +119,8 @@ describe("licmond demo", () => {
       calls.push(what);
       throw new Error("too late");
     };
-    registerDemo(
-      program,
+    define(
+      program.command("demo"),
       { out: note("out"), err: note("err"), terminal: { out: false, err: false } },
       { makeHistory: note("history"), createDaemon: note("daemon"), listenForEnd: note("listen") },
     );
@@ -152,8 +152,8 @@ describe("licmond demo", () => {
     const program = new Command("licmond").exitOverride();
     const listenForEnd = () => ({ wanted: new Promise(() => {}), quit: () => calls.push("quit") });
     let directory = "";
-    registerDemo(
-      program,
+    define(
+      program.command("demo"),
       { out: (text) => calls.push(text), err: () => {}, terminal: { out: false, err: false } },
       {
         listenForEnd,
@@ -179,8 +179,8 @@ describe("licmond demo", () => {
     const calls: string[] = [];
     const { promise: wanted, resolve } = Promise.withResolvers<void>();
     const program = new Command("licmond").exitOverride();
-    registerDemo(
-      program,
+    define(
+      program.command("demo"),
       { out: (text) => calls.push(text), err: () => {}, terminal: { out: false, err: false } },
       {
         listenForEnd: () => ({ wanted, quit: () => calls.push("quit") }),

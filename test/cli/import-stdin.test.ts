@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { gzipSync } from "node:zlib";
-import { keepStdin } from "../../src/cli/import-stdin.ts";
+import { keepStdin } from "../../src/cli/import-sources.ts";
 import { cleanUp, temporaryDirectory } from "../store/place.ts";
 
 afterEach(cleanUp);

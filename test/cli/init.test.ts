@@ -3,7 +3,7 @@ import { chmod, chown, mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { parse } from "smol-toml";
-import { INITIAL_CONFIG } from "../../src/cli/initial-config.ts";
+import { INITIAL_CONFIG } from "../../src/cli/init.ts";
 import { interpretConfig } from "../../src/config/load.ts";
 import { ConfigFile } from "../../src/config/schema.ts";
 import { createPlace, run } from "./rig.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createProgress } from "../../src/cli/progress.ts";
+import { createProgress } from "../../src/cli/terminal.ts";
 
 function painted(terminal: boolean) {
   let text = "";

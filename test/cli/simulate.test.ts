@@ -1,11 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { Command, CommanderError } from "commander";
-import { simulateCommand } from "../../src/cli/simulate.ts";
+import { define } from "../../src/cli/simulate.ts";
 
 /** Runs the command as the program would, and gathers what it leaves behind. */
 async function run(...args: string[]) {
   const left = { stdout: "", stderr: "", exitCode: null as number | null };
-  const command = simulateCommand({
+  const program = new Command("licmond")
+    .enablePositionalOptions()
+    .option("-c, --config <file>")
+    .version("1.2.3");
+  const command = program.command("simulate");
+  define(command, {
     out: (text) => {
       left.stdout += text;
     },
@@ -17,11 +22,6 @@ async function run(...args: string[]) {
     },
     now: () => Date.parse("2026-11-18T10:01:02Z"),
   });
-  const program = new Command("licmond")
-    .enablePositionalOptions()
-    .option("-c, --config <file>")
-    .version("1.2.3");
-  program.addCommand(command);
   for (const each of [program, command]) {
     each.exitOverride().configureOutput({
       writeOut: (text) => {

@@ -55,19 +55,20 @@ describe("commands for who works on the project", () => {
   }
 });
 
+const nothing = () => {};
+const io: CommandIo = {
+  env: {},
+  build: { version: "1.2.3", commit: "abc", bun: Bun.version },
+  stdin: () => Promise.resolve(new Uint8Array()),
+  async *stdinPieces() {},
+  ...{ out: nothing, err: nothing, exitCode: nothing },
+  flushed: () => Promise.resolve(),
+  now: Date.now,
+  terminal: { out: false, err: false },
+};
+const program = await createProgram(io);
+
 describe("commands of licmond in the text", () => {
-  const nothing = () => {};
-  const io: CommandIo = {
-    env: {},
-    build: { version: "1.2.3", commit: "abc", bun: Bun.version },
-    stdin: () => Promise.resolve(new Uint8Array()),
-    async *stdinPieces() {},
-    ...{ out: nothing, err: nothing, exitCode: nothing },
-    flushed: () => Promise.resolve(),
-    now: Date.now,
-    terminal: { out: false, err: false },
-  };
-  const program = createProgram(io);
   let found = 0;
   for (const file of DOCUMENTS)
     test(file, async () => {

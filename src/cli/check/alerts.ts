@@ -16,9 +16,9 @@ import { createReader } from "../../store/history/reader.ts";
 import { openStore } from "../../store/open.ts";
 import { createPictures } from "../../store/pictures.ts";
 import { withDatabase } from "../../store/read-only.ts";
-import { countOf } from "../config-option.ts";
-import type { CommandIo } from "../io.ts";
-import { printTable } from "../table.ts";
+import { type CommandIo, countOf } from "../io.ts";
+
+import { printTable } from "../terminal.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;

@@ -1,14 +1,38 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { configOption, countOf, problemLines, readConfig, withConfigOption } from "../config-option.ts";
-import { type CommandIo, EXIT_FAILURE, fail } from "../io.ts";
-import { createReport } from "../report.ts";
+import type { Config } from "../../config/config.ts";
+import { credentialOfPath } from "../../config/credentials.ts";
+import { DEFAULT_CONFIG_FILE, loadConfig } from "../../config/find.ts";
+import { readTls } from "../../http/tls.ts";
+import {
+  type CommandIo,
+  configOption,
+  countOf,
+  EXIT_FAILURE,
+  Failure,
+  problemLines,
+  readConfig,
+} from "../io.ts";
+import { createReport, type Report } from "../terminal.ts";
+import { checkAlerts } from "./alerts.ts";
+import { checkExposed, checkHost } from "./host.ts";
+import { checkExport } from "./network.ts";
+import { checkPolls } from "./polls.ts";
+import { checkAges, checkNames } from "./stored.ts";
+import { checkUnit } from "./unit.ts";
+import { answerTrial } from "./unit-trial.ts";
+
+interface CheckOptions {
+  readonly configOnly?: true;
+  readonly poll: boolean;
+  readonly unit?: string;
+  readonly trial?: true;
+  readonly alerts?: true;
+  readonly days: number;
+}
 
 /** `licmond check`: everything that would go wrong in the first week, before it does. */
-export function registerCheck(program: Command, io: CommandIo): void {
-  withConfigOption(program.command("check"))
-    .description(
-      "Checks the config, the tools, the storage directory, the port, and the license servers: names, answers, clocks.",
-    )
+export function define(command: Command, io: CommandIo): void {
+  command
     .option("--config-only", "look at nothing but what a reload would refuse; prints problems only")
     .option("--no-poll", "do not ask the license servers")
     .option(
@@ -28,89 +52,62 @@ Examples:
   sudo licmond check
   sudo licmond check --alerts --days 90`,
     )
-    .action(
-      async (
-        options: {
-          configOnly?: true;
-          poll: boolean;
-          unit?: string;
-          trial?: true;
-          alerts?: true;
-          days: number;
-        },
-        command: Command,
-      ) => {
-        if (options.trial === true) return (await import("./unit-trial.ts")).answerTrial(io);
-        if (options.configOnly === true) return checkConfigOnly(command, io);
-        if (options.alerts === true) return tryAlerts(options.days, command, io);
-        const { loadConfig } = await import("../../config/find.ts");
-        const loaded = loadConfig(configOption(command), io.env);
-        const report = createReport(io);
-        for (const warning of loaded.warnings) report.warning("config", warning);
-        if (!loaded.ok) {
-          for (const line of await problemLines(loaded)) report.problem("config", line, null);
-        } else {
-          const { config, file } = loaded;
-          report.fine("config", file ?? "none: the defaults hold (licmond init writes one)");
-          if (config.servers.length === 0) report.warning("config", "no server is configured");
-          const { checkNames } = await import("./names.ts");
-          await checkNames(config, report);
-          const { checkExposed, checkHost } = await import("./host.ts");
-          await checkHost(config, io.env, report);
-          checkExposed(config, file, io.env, report);
-          const { checkExport } = await import("./export.ts");
-          await checkExport(config, report);
-          if (options.poll) {
-            const { checkPolls } = await import("./polls.ts");
-            await checkPolls(config, io.env, io.now(), report);
-          }
-          const { checkAges } = await import("./ages.ts");
-          await checkAges(config, io.now(), report);
-          const { checkUnit } = await import("./unit.ts");
-          await checkUnit(config, file, options.unit, io, report);
-        }
-        const count = report.problems();
-        io.out(count === 0 ? "All is well.\n" : `${countOf(count, "problem")}.\n`);
-        if (count > 0) io.exitCode(EXIT_FAILURE);
-      },
-    );
+    .action((options: CheckOptions) => {
+      if (options.trial === true) return answerTrial(io);
+      if (options.configOnly === true) return checkConfigOnly(command, io);
+      if (options.alerts === true) return tryAlerts(options.days, command, io);
+      return checkAll(options, command, io);
+    });
+}
+
+async function checkAll({ poll, unit }: CheckOptions, command: Command, io: CommandIo): Promise<void> {
+  const loaded = loadConfig(configOption(command), io.env);
+  const report = createReport(io);
+  for (const warning of loaded.warnings) report.warning("config", warning);
+  if (loaded.ok) await checkConfig(loaded.config, loaded.file, poll, unit, report, io);
+  else for (const line of await problemLines(loaded)) report.problem("config", line, null);
+  const count = report.problems();
+  io.out(count === 0 ? "All is well.\n" : `${countOf(count, "problem")}.\n`);
+  if (count > 0) io.exitCode(EXIT_FAILURE);
+}
+
+async function checkConfig(
+  config: Config,
+  file: string | null,
+  polls: boolean,
+  unitFile: string | undefined,
+  report: Report,
+  io: CommandIo,
+): Promise<void> {
+  report.fine("config", file ?? "none: the defaults hold (licmond init writes one)");
+  if (config.servers.length === 0) report.warning("config", "no server is configured");
+  await checkNames(config, report);
+  await checkHost(config, io.env, report);
+  checkExposed(config, file, io.env, report);
+  await checkExport(config, report);
+  if (polls) await checkPolls(config, io.env, io.now(), report);
+  await checkAges(config, io.now(), report);
+  await checkUnit(config, file, unitFile, io, report);
 }
 
 /** `systemctl reload` asks this first: a config that it passes is one that the running daemon takes. */
 async function checkConfigOnly(command: Command, io: CommandIo): Promise<void> {
-  const found = await readConfig(command, io);
-  if (found === null) return;
+  const { config, file } = await readConfig(command, io);
   // systemd tells ExecReload= which daemon is meant: one that has a config would refuse to go on without.
-  if (found.file === null && io.env.MAINPID !== undefined) {
-    const { DEFAULT_CONFIG_FILE } = await import("../../config/find.ts");
-    return fail(io, `there is no config file ${DEFAULT_CONFIG_FILE}: the daemon goes on as it is`);
-  }
-  if (found.config.http.tls === null) return;
-  const { credentialOfPath } = await import("../../config/credentials.ts");
-  const { cert, key } = found.config.http.tls;
+  if (file === null && io.env.MAINPID !== undefined)
+    throw new Failure(`there is no config file ${DEFAULT_CONFIG_FILE}: the daemon goes on as it is`);
+  if (config.http.tls === null) return;
+  const { cert, key } = config.http.tls;
   // What the unit hands over stays what it was when the service started, and is hidden from this command.
   if ([cert, key].some((path) => credentialOfPath(path, io.env) !== null)) return;
-  const { readTls } = await import("../../http/tls.ts");
-  try {
-    readTls({ cert, key });
-  } catch (error) {
-    fail(io, error instanceof Error ? error.message : String(error));
-  }
+  readTls({ cert, key });
 }
 
 async function tryAlerts(days: number, command: Command, io: CommandIo): Promise<void> {
-  const found = await readConfig(command, io);
-  if (found === null) return;
-  if (found.config.servers.length === 0)
-    return fail(io, "the config names no server: there is nothing that a rule could have told of");
-  const { checkAlerts } = await import("./alerts.ts");
-  const { StoreError } = await import("../../store/store-error.ts");
-  try {
-    await checkAlerts(found.config, days, io);
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    fail(io, `${error.message}. ${error.fix}`);
-  }
+  const { config } = await readConfig(command, io);
+  if (config.servers.length === 0)
+    throw new Failure("the config names no server: there is nothing that a rule could have told of");
+  await checkAlerts(config, days, io);
 }
 
 const MAX_DAYS = 3650;

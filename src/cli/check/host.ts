@@ -7,18 +7,16 @@ import type { Environment } from "../../config/environment.ts";
 import { guardedFiles, secretFiles } from "../../config/guarded-files.ts";
 import { codeOf } from "../../domain/error-code.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
-import { certificateWarning, readTls } from "../../http/tls.ts";
 import { managerOf } from "../../managers/registry.ts";
 import { daemonGroups, exposureOf, exposureWords } from "../../system/exposed-file.ts";
-import type { Report } from "../report.ts";
-import { checkPort } from "./port.ts";
+import type { Report } from "../terminal.ts";
+import { checkListening } from "./network.ts";
 import { checkStorage } from "./storage.ts";
 
 /** What the config asks of this host. Changes nothing on it. */
 export async function checkHost(config: Config, environment: Environment, report: Report): Promise<void> {
   checkStorage(config.storage.directory, report);
-  await checkPort(config.http, report);
-  checkCertificate(config.http, environment, report);
+  await checkListening(config.http, environment, report);
   checkFiles(config, environment, report);
   for (const server of config.servers) checkTool(server, environment.PATH ?? "", report);
   await checkHosts(config.servers, report);
@@ -35,24 +33,6 @@ export function checkExposed(
   for (const { setting, file, kind } of guardedFiles(config, configFile, environment)) {
     const exposure = exposureOf(file, kind, groups);
     if (exposure !== null) report.warning(setting, exposureWords(exposure));
-  }
-}
-
-/** That the certificate and its key are what they should be, and good for some time. */
-function checkCertificate({ tls }: Config["http"], environment: Environment, report: Report): void {
-  // What the unit hands over is the service's alone: `checkUnit` looks after it.
-  if (tls === null || [tls.cert, tls.key].some((path) => credentialOfPath(path, environment) !== null))
-    return;
-  try {
-    const warning = certificateWarning(readTls(tls), Date.now());
-    if (warning === null) report.fine("http", "the TLS certificate and its key are good");
-    else report.warning("http", warning);
-  } catch (error) {
-    report.problem(
-      "http",
-      error instanceof Error ? error.message : String(error),
-      "correct http.tls_cert and http.tls_key, or leave both out and put a TLS proxy in front",
-    );
   }
 }
 

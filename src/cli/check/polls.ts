@@ -3,17 +3,16 @@ import { inspectTool } from "../../collector/inspect-tool.ts";
 import type { Config } from "../../config/config.ts";
 import type { Environment } from "../../config/environment.ts";
 import { applyPoll } from "../../domain/apply-poll.ts";
-import { clockSkew } from "../../domain/clock-skew.ts";
+import { type ClockSkew, clockSkew } from "../../domain/clock-skew.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import type { PollError, PollOutcome } from "../../domain/poll.ts";
 import type { Reading } from "../../domain/reading.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
 import { hostZone } from "../../domain/zone.ts";
 import { managerOf } from "../../managers/registry.ts";
-import { countOf } from "../config-option.ts";
-import { createProber } from "../probe-server.ts";
-import type { Report } from "../report.ts";
-import { clockWords } from "./clock-words.ts";
+import { countOf } from "../io.ts";
+import { createProber } from "../probe.ts";
+import type { Report } from "../terminal.ts";
 
 /** Somebody waits: servers that do not answer must not add up. What is under way at the end takes its own timeout. */
 const LIMITS = { atOnce: 32, beginWithinMs: 60_000 } as const;
@@ -104,4 +103,35 @@ function latestStart({ features }: Reading): number | null {
     for (const { startedAt } of checkouts)
       if (startedAt !== null && (latest === null || startedAt > latest)) latest = startedAt;
   return latest;
+}
+
+/** What is wrong with a server's clock, read in the zone that is set for it, and what to do. */
+export function clockWords(skew: ClockSkew, zone: string): [string, string] {
+  const differs = `${duration(skew.ahead)} ${skew.ahead > 0 ? "ahead of" : "behind"}`;
+  switch (skew.kind) {
+    case "zone":
+      return [
+        `read in ${zone}, its clock is ${differs} this host's: \`timezone\` is not the server's zone`,
+        `set the server's timezone to its own, one that is ${skew.utcOffset} now`,
+      ];
+    case "clock":
+      return [
+        `its clock is ${differs} this host's: start times are off by that`,
+        "let both hosts keep time (chrony, systemd-timesyncd): `timedatectl` shows whether they do",
+      ];
+    case "future":
+      return [
+        `read in ${zone}, its latest checkout starts ${duration(skew.ahead)} from now`,
+        "set the server's timezone to its own; if it is, let the server's host keep time (chrony, systemd-timesyncd)",
+      ];
+  }
+}
+
+/** `2 h 5 min` */
+function duration(ms: number): string {
+  const minutes = Math.round(Math.abs(ms) / 60_000);
+  const hours = Math.floor(minutes / 60);
+  return [hours > 0 ? `${hours} h` : "", minutes % 60 > 0 || hours === 0 ? `${minutes % 60} min` : ""]
+    .filter((part) => part !== "")
+    .join(" ");
 }

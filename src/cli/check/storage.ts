@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { diskLevel } from "../../alerts/rules.ts";
 import { inspectDatabase } from "../../store/inspect.ts";
 import { errorCode, StoreError } from "../../store/store-error.ts";
-import type { Report } from "../report.ts";
+import type { Report } from "../terminal.ts";
 
 const WHAT = "storage";
 

@@ -5,7 +5,7 @@ import { UNIT_NAME } from "../../install/layout.ts";
 import { isSystemdHost, systemRun } from "../../install/service.ts";
 import { exposureOf, exposureWords } from "../../system/exposed-file.ts";
 import type { CommandIo } from "../io.ts";
-import type { Report } from "../report.ts";
+import type { Report } from "../terminal.ts";
 import { type Finding, findingsOf } from "./unit-findings.ts";
 import { unitNeeds } from "./unit-needs.ts";
 import { type Question, type Trial, tryUnit } from "./unit-trial.ts";

@@ -1,8 +1,11 @@
 import { globPattern } from "../../alerts/settings.ts";
 import type { AlertOverride, Config } from "../../config/config.ts";
+import { zoneSkewByAges } from "../../domain/clock-skew.ts";
 import { withDatabase } from "../../store/read-only.ts";
+import { sessionAges } from "../../store/session-ages.ts";
 import { StoreError } from "../../store/store-error.ts";
-import type { Report } from "../report.ts";
+import type { Report } from "../terminal.ts";
+import { clockWords } from "./polls.ts";
 
 /** One feature that was seen, by what names it. */
 interface Seen {
@@ -20,7 +23,12 @@ export async function checkNames(
   report: Pick<Report, "warning">,
 ): Promise<void> {
   const ids = servers.map(({ id }) => id);
-  const seen = alerts.overrides.length === 0 ? [] : await featuresSeen(storage.directory);
+  const features = "SELECT server_id AS server, daemon, name AS feature FROM history_features";
+  const seen =
+    alerts.overrides.length === 0
+      ? []
+      : ((await fromDatabase(storage.directory, async (sqlite) => sqlite.query<Seen, []>(features).all())) ??
+        []);
   for (const [index, override] of alerts.overrides.entries()) {
     const { server } = override;
     const path = `alerts.overrides[${index}]`;
@@ -58,16 +66,33 @@ function inWords({ server, daemon, feature }: AlertOverride): string {
     .join(", ");
 }
 
-async function featuresSeen(directory: string): Promise<readonly Seen[]> {
+/**
+ * What the checkouts seen so far tell of each server's zone. A tool that prints this host's clock, as lmstat does,
+ * tells nothing of the server's; how old new checkouts are does.
+ */
+export async function checkAges(
+  { servers, storage }: Config,
+  now: number,
+  report: Pick<Report, "problem">,
+): Promise<void> {
+  await fromDatabase(storage.directory, async (sqlite) => {
+    for (const { id, timezone, intervalMs, enabled } of servers) {
+      const ages = enabled ? sessionAges(sqlite, id) : null;
+      const skew = ages === null ? null : zoneSkewByAges(ages, { intervalMs, zone: timezone, now });
+      if (skew !== null) report.problem(`${id}: checkouts`, ...clockWords(skew, timezone));
+    }
+  });
+}
+
+/** Null where there is no database yet, or the check of the storage directory has said what is wrong with it. */
+async function fromDatabase<T>(
+  directory: string,
+  read: Parameters<typeof withDatabase<T>>[1],
+): Promise<T | null> {
   try {
-    return await withDatabase(directory, async (sqlite) =>
-      sqlite
-        .query<Seen, []>("SELECT server_id AS server, daemon, name AS feature FROM history_features")
-        .all(),
-    );
+    return await withDatabase(directory, read);
   } catch (error) {
-    // There is no database yet, or the check of the storage directory has said what is wrong with it.
-    if (error instanceof StoreError) return [];
+    if (error instanceof StoreError) return null;
     throw error;
   }
 }
