@@ -1,6 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
 import { demoSite, makeDemoHistory } from "../../src/cli/demo-site.ts";
-import { createProgress } from "../../src/cli/terminal.ts";
 import { coveredMs } from "../../src/domain/rollup.ts";
 import { hostZone } from "../../src/domain/zone.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
@@ -104,17 +103,4 @@ test("a directory with history keeps it, and one that is broken off lets go of t
   const directory = temporaryDirectory();
   expect(await make(directory, () => false)).toBe("broken off");
   expect(await make(directory)).toBe("there already");
-});
-
-test("progress is a bar on a terminal, and two lines elsewhere", () => {
-  const written: string[] = [];
-  const err = (text: string) => void written.push(text);
-  const plain = createProgress("Making history", { err, terminal: { err: false } });
-  plain.at(0.5);
-  plain.end("Made");
-  expect(written.splice(0)).toEqual(["Making history …\n", "Made\n"]);
-  const bar = createProgress("Making history", { err, terminal: { err: true } });
-  bar.at(0.5);
-  bar.end("Made");
-  expect(written).toEqual([`\rMaking history  ${"█".repeat(15)}${"░".repeat(15)} 50 %`, "\r\u001b[KMade\n"]);
 });

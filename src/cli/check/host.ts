@@ -1,6 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import { inspectTool } from "../../collector/inspect-tool.ts";
-import { createReachability, type MemberAddress } from "../../collector/reachability.ts";
+import { createReachability } from "../../collector/reachability.ts";
 import type { Config } from "../../config/config.ts";
 import { credentialOfPath } from "../../config/credentials.ts";
 import type { Environment } from "../../config/environment.ts";
@@ -38,39 +38,43 @@ export function checkExposed(
 
 /** Files that the config names and the daemon will read. */
 function checkFiles(config: Config, environment: Environment, report: Report): void {
-  const logs = config.servers.flatMap(({ id, logFile }) =>
-    logFile === null ? [] : [[`${id}: log_file`, logFile] as const],
-  );
-  for (const [what, file] of [...logs, ...secretFiles(config)]) {
+  const allow = "let this user read it, or run `sudo licmond check`";
+  for (const { id, logFile } of config.servers) {
+    if (logFile === null) continue;
+    const fix =
+      "correct log_file, or have the vendor daemon write its debug log there (DEBUGLOG in its options file)";
+    const why = whyUnreadable(logFile);
+    if (why === null) report.fine(`${id}: log_file`, "can be read");
+    else report.problem(`${id}: log_file`, `${logFile} ${why}`, why === MISSING ? fix : allow);
+  }
+  for (const [what, file] of secretFiles(config)) {
     if (credentialOfPath(file, environment) !== null) continue;
-    try {
-      accessSync(file, constants.R_OK);
-      report.fine(what, "can be read");
-    } catch (error) {
-      const isMissing = codeOf(error) === "ENOENT";
-      const why = isMissing ? "does not exist" : "cannot be read by this user";
-      const isLog = what.endsWith("log_file");
-      const setting = what.slice(what.search(/\w+$/));
-      const fix = isLog
-        ? `correct ${setting}, or have the vendor daemon write its debug log there (DEBUGLOG in its options file)`
-        : `correct ${setting}, or write the secret there, on one line`;
-      // Where a secret lies may tell something; that it is the wrong file, too.
-      const message = isLog ? `${file} ${why}` : `the file ${why}`;
-      report.problem(what, message, isMissing ? fix : `let this user read it, or run \`sudo licmond check\``);
-    }
+    const fix = `correct ${what.slice(what.search(/\w+$/))}, or write the secret there, on one line`;
+    const why = whyUnreadable(file);
+    if (why === null) report.fine(what, "can be read");
+    // Where a secret lies may tell something; that it is the wrong file, too.
+    else report.problem(what, `the file ${why}`, why === MISSING ? fix : allow);
+  }
+}
+
+const MISSING = "does not exist";
+
+/** Null when this user can read the file. */
+function whyUnreadable(file: string): string | null {
+  try {
+    accessSync(file, constants.R_OK);
+    return null;
+  } catch (error) {
+    return codeOf(error) === "ENOENT" ? MISSING : "cannot be read by this user";
   }
 }
 
 function checkTool({ id, manager, tool, enabled }: MonitoredServer, path: string, report: Report): void {
   const finding = inspectTool(tool === null ? { names: managerOf(manager).tools } : { argv: tool }, path);
   const what = `${id}: tool`;
-  if (finding.ok) {
-    report.fine(what, finding.path);
-    return;
-  }
-  const { message, fix } = finding.failure;
-  if (enabled) report.problem(what, message, fix);
-  else report.warning(what, `${message} (the server is disabled)`);
+  if (finding.ok) report.fine(what, finding.path);
+  else if (enabled) report.problem(what, finding.failure.message, finding.failure.fix);
+  else report.warning(what, `${finding.failure.message} (the server is disabled)`);
 }
 
 /** Names must resolve; whether anybody answers is the servers' affair, and said as a warning. */
@@ -82,7 +86,7 @@ async function checkHosts(servers: readonly MonitoredServer[], report: Report): 
       if ("problem" in parsed) return;
       if (parsed.members.length === 0) return checkLicenseFile(id, address, report);
       for (const member of enabled ? await measure(parsed.members) : []) {
-        const name = nameOf(member);
+        const name = member.port === null ? member.host : `${member.port}@${member.host}`;
         if (member.addresses.length === 0)
           report.problem(
             `${id}: host`,
@@ -101,18 +105,11 @@ async function checkHosts(servers: readonly MonitoredServer[], report: Report): 
 }
 
 function checkLicenseFile(id: string, file: string, report: Report): void {
-  try {
-    accessSync(file, constants.R_OK);
-    report.fine(`${id}: address`, `${file} can be read`);
-  } catch {
+  if (whyUnreadable(file) === null) report.fine(`${id}: address`, `${file} can be read`);
+  else
     report.problem(
       `${id}: address`,
       `the license file ${file} cannot be read by this user`,
       "correct the address, or its permissions",
     );
-  }
-}
-
-function nameOf({ host, port }: MemberAddress): string {
-  return port === null ? host : `${port}@${host}`;
 }

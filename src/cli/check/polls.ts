@@ -5,7 +5,7 @@ import type { Environment } from "../../config/environment.ts";
 import { applyPoll } from "../../domain/apply-poll.ts";
 import { type ClockSkew, clockSkew } from "../../domain/clock-skew.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
-import type { PollError, PollOutcome } from "../../domain/poll.ts";
+import type { PollOutcome } from "../../domain/poll.ts";
 import type { Reading } from "../../domain/reading.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
 import { hostZone } from "../../domain/zone.ts";
@@ -62,7 +62,8 @@ function isAskable({ enabled, manager, address, tool }: MonitoredServer, path: s
 function tell(server: MonitoredServer, outcome: PollOutcome, inMaintenance: boolean, report: Report): void {
   const { error, reading } = outcome;
   const what = `${server.id}: poll`;
-  const trouble = error === null ? troubleOf(applyPoll(null, server, outcome, null)) : wordsOf(error);
+  const trouble =
+    error === null ? troubleOf(applyPoll(null, server, outcome, null)) : `${error.code}: ${error.message}`;
   if (trouble !== null && inMaintenance)
     report.warning(what, `${trouble} (a maintenance window covers it now)`);
   else if (trouble !== null)
@@ -85,10 +86,6 @@ function tell(server: MonitoredServer, outcome: PollOutcome, inMaintenance: bool
   else if (reading.reportTime !== null) report.fine(`${server.id}: clock`, "agrees with this host's");
 }
 
-function wordsOf({ code, message }: PollError): string {
-  return `${code}: ${message}`;
-}
-
 /** What is wrong with a server whose poll succeeded; null = nothing. */
 function troubleOf({ status, members, daemons }: ServerPicture): string | null {
   if (status === "up") return null;
@@ -98,11 +95,8 @@ function troubleOf({ status, members, daemons }: ServerPicture): string | null {
 }
 
 function latestStart({ features }: Reading): number | null {
-  let latest: number | null = null;
-  for (const { checkouts } of features)
-    for (const { startedAt } of checkouts)
-      if (startedAt !== null && (latest === null || startedAt > latest)) latest = startedAt;
-  return latest;
+  const starts = features.flatMap(({ checkouts }) => checkouts.flatMap(({ startedAt }) => startedAt ?? []));
+  return starts.reduce<number | null>((latest, at) => Math.max(latest ?? at, at), null);
 }
 
 /** What is wrong with a server's clock, read in the zone that is set for it, and what to do. */
