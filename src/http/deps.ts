@@ -11,7 +11,7 @@ import type { PollError, PollRaw } from "../domain/poll.ts";
 import type { Emit } from "../export/family.ts";
 import type { Pseudonyms } from "./anonymous/pseudonyms.ts";
 import type { HistoryPort } from "./history.ts";
-import type { StreamsPort } from "./streams/open-stream.ts";
+import type { StreamsPort } from "./streams/hub.ts";
 
 /**
  * Everything the routes need from the rest of the daemon. The composition root fills it; tests fill it with

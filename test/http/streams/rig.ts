@@ -4,8 +4,8 @@ import { createIds } from "../../../src/events/ids.ts";
 import { createSampler } from "../../../src/events/sampler.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
 import { createEncoder, type EventRow } from "../../../src/http/streams/encode.ts";
+import type { StreamsPort } from "../../../src/http/streams/hub.ts";
 import { createHub, type HubTimers } from "../../../src/http/streams/hub.ts";
-import type { StreamsPort } from "../../../src/http/streams/open-stream.ts";
 
 /** Under a secret that is none, so that tests can say what comes out. */
 export const PSEUDONYMS = createPseudonyms(new Uint8Array(32));
