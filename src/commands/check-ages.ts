@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
 import { zoneSkewByAges } from "../domain/clock-skew.ts";
 import { withDatabase } from "../store/read-only.ts";
-import { sessionAges } from "../store/session-ages.ts";
+import { sessionAges } from "../store/sessions.ts";
 import { StoreError } from "../store/store-error.ts";
 import { clockWords } from "./clock-words.ts";
 import type { Report } from "./report.ts";

@@ -1,14 +1,15 @@
 import { accessSync, constants } from "node:fs";
-import { inspectTool } from "../collector/inspect-tool.ts";
 import { createReachability, type MemberAddress } from "../collector/reachability.ts";
+import { inspectTool } from "../collector/tool.ts";
 import type { Config } from "../config/config.ts";
 import { credentialOfPath } from "../config/credentials.ts";
 import type { Environment } from "../config/environment.ts";
-import { secretFiles } from "../config/guarded-files.ts";
+import { guardedFiles, secretFiles } from "../config/guarded-files.ts";
 import { codeOf } from "../domain/error-code.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { certificateWarning, readTls } from "../http/tls.ts";
 import { managerOf } from "../managers/registry.ts";
+import { daemonGroups, exposureOf, exposureWords } from "../system/exposed-file.ts";
 import { checkPort } from "./check-port.ts";
 import { checkStorage } from "./check-storage.ts";
 import type { Report } from "./report.ts";
@@ -21,6 +22,20 @@ export async function checkHost(config: Config, environment: Environment, report
   checkFiles(config, environment, report);
   for (const server of config.servers) checkTool(server, environment.PATH ?? "", report);
   await checkHosts(config.servers, report);
+}
+
+/** Secrets that others may read, and a config that others may write. */
+export function checkExposed(
+  config: Config,
+  configFile: string | null,
+  environment: Environment,
+  report: Pick<Report, "warning">,
+  groups: readonly number[] = daemonGroups(),
+): void {
+  for (const { setting, file, kind } of guardedFiles(config, configFile, environment)) {
+    const exposure = exposureOf(file, kind, groups);
+    if (exposure !== null) report.warning(setting, exposureWords(exposure));
+  }
 }
 
 /** That the certificate and its key are what they should be, and good for some time. */

@@ -1,6 +1,6 @@
 import { accessSync, constants, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { diskLevel } from "../alerts/rules/disk.ts";
+import { diskLevel } from "../alerts/rules.ts";
 import { inspectDatabase } from "../store/inspect.ts";
 import { errorCode, StoreError } from "../store/store-error.ts";
 import type { Report } from "./report.ts";

@@ -1,214 +1,153 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Config } from "../config/config.ts";
-import type { Environment } from "../config/environment.ts";
 import { DEFAULT_CONFIG_FILE } from "../config/find.ts";
-import type { Run } from "../install/host.ts";
-import { systemRun } from "../install/this-host.ts";
-import { type Confinement, confinementOf } from "../system/unit/confinement.ts";
-import { mannersOf } from "../system/unit/manners.ts";
-import { type Need, obstaclesOf } from "../system/unit/obstacles.ts";
+import { UNIT_NAME } from "../install/layout.ts";
+import { isSystemdHost, systemRun } from "../install/service.ts";
+import { exposureOf, exposureWords } from "../system/exposed-file.ts";
 import type { CommandIo } from "./io.ts";
 import type { Report } from "./report.ts";
-import { type Denied, deniedTo, unitAccount } from "./unit-access.ts";
-import { type UnitNeeds, unitNeeds } from "./unit-needs.ts";
-import { effectiveUnit, type UnitText } from "./unit-text.ts";
+import { type Finding, findingsOf } from "./unit-findings.ts";
+import { unitNeeds } from "./unit-needs.ts";
+import { type Question, type Trial, tryUnit } from "./unit-trial.ts";
 
-export interface CheckedUnit {
-  readonly config: Config;
-  /** The config file; null = the defaults. */
-  readonly file: string | null;
-  /** A unit file to judge by instead of the one installed; undefined = none was named. */
-  readonly unitFile: string | undefined;
+/** What the check needs of the host; tests bring their own. */
+export interface UnitHost {
+  readonly isRoot: boolean;
+  readonly hasSystemd: () => Promise<boolean>;
+  /** The unit with its drop-ins as one text; null = it is not installed. */
+  readonly unit: () => Promise<string | null>;
+  readonly attempt: (unit: string, lines: readonly string[], question: Question) => Promise<Trial>;
+}
+
+function thisHost(): UnitHost {
+  const run = systemRun();
+  return {
+    // Only the binary can be started by systemd.
+    isRoot: process.getuid?.() === 0 && Bun.isStandaloneExecutable,
+    hasSystemd: () => isSystemdHost(run),
+    unit: async () => {
+      const { ok, stdout } = await run(["systemctl", "cat", "--no-pager", UNIT_NAME]);
+      return ok && stdout.includes("[Service]") ? stdout : null;
+    },
+    attempt: (unit, lines, question) => tryUnit(unit, lines, question, run),
+  };
 }
 
 /**
- * What of the unit stands between the service and the files that the config names. Only for the config that the service
- * reads: somebody's own is run by hand, and nothing confines it then.
+ * Whether the service can use the files that the config names: tried in a copy of its unit. Only for the config that
+ * the service reads: any other is run by hand, and nothing confines it then. `unitFile`: a unit to try instead.
  */
 export async function checkUnit(
-  { config, file, unitFile }: CheckedUnit,
+  config: Config,
+  file: string | null,
+  unitFile: string | undefined,
   io: Pick<CommandIo, "env" | "out">,
   report: Report,
-  run: Run = systemRun(),
+  host: UnitHost = thisHost(),
 ): Promise<void> {
-  const unit = unitFile === undefined ? await effectiveUnit(run) : namedUnit(unitFile, report);
-  if (unit === null) {
-    for (const { what, name } of unitNeeds(config, file, io.env, "").credentials)
-      report.problem(
-        what,
-        `names the credential ${name}, and this host has no unit that hands it over`,
-        "name a path",
-      );
-    return;
-  }
-  const confinement = confinementOf(unit.text);
-  const reads = confinement.configFile ?? DEFAULT_CONFIG_FILE;
-  if (unitFile === undefined && file !== null && file !== reads) {
-    // Who names a file of their own knows that it is; the usual one was taken for the service's.
-    if (file === DEFAULT_CONFIG_FILE)
-      report.warning(
+  const isUsual = file === null || file === DEFAULT_CONFIG_FILE;
+  const hasSystemd = await host.hasSystemd();
+  const unit = unitFile !== undefined ? readUnit(unitFile, report) : hasSystemd ? await host.unit() : null;
+  if (unit === undefined) return;
+  const needs = unitNeeds(config, file, io.env);
+  for (const { what, name } of unit === null ? needs.credentials : [])
+    report.problem(
+      what,
+      `names the credential ${name}, and this host has no unit that hands it over`,
+      "name a path",
+    );
+  if (!hasSystemd && (unit !== null || isUsual))
+    return report.fine("unit", "not tried: systemd does not run this host");
+  if (unit === null || (unitFile === undefined && !isUsual && !unit.includes(file))) return;
+  if (!host.isRoot)
+    return report.warning(
+      "unit",
+      "not tried: only root can start a copy of the unit, which tells what the service can reach (fix: `sudo licmond check`)",
+    );
+  if (!checkSources(unit, report)) return;
+
+  const question = { ...needs, port: config.http.port };
+  const findings = new Map<string, Finding>();
+  const lines = new Set<string>();
+  // What one line opens another may close; and a line that opens nothing shows itself when it is tried.
+  for (let round = 0, before = -1; round < ROUNDS && lines.size > before; round++) {
+    before = lines.size;
+    let trial: Trial;
+    try {
+      trial = await host.attempt(unit, [...lines].filter(isTriable), question);
+    } catch (error) {
+      // With what was found so far: only the drop-in could not be tried.
+      if (round > 0) break;
+      const words = error instanceof Error ? error.message : String(error);
+      const makes = words.includes("USER")
+        ? "make the user that User= names; `licmond install` makes licmond"
+        : null;
+      return report.problem("unit", `the service cannot start: ${words}`, makes);
+    }
+    const reads = configArgument(unit) ?? (trial.environment.LICMOND_CONFIG || DEFAULT_CONFIG_FILE);
+    if (unitFile === undefined && file !== null && file !== reads)
+      return report.warning(
         "unit",
         `the service reads ${reads} and not ${file} (fix: \`licmond check --config ${reads}\` checks that)`,
       );
-    return;
+    for (const found of findingsOf(question, trial, io.env)) {
+      const key = `${found.what}: ${found.message}`;
+      const isStronger = findings.has(key) && found.lines.some(isTriable);
+      findings.set(key, isStronger ? { ...found, fix: STRONGER } : (findings.get(key) ?? found));
+      for (const line of found.lines) lines.add(line);
+    }
   }
-  const tell = createTeller(unit, report);
-  const needs = unitNeeds(config, file, io.env, confinement.path);
-  for (const { what, message, dropIn, isBearable } of mannersOf(confinement, config.http.port))
-    tell(what, message, dropIn, isBearable);
-  for (const { need, message, dropIn, isBearable, fix } of obstaclesOf(confinement, needs.files))
-    if (!tellCredential(need, message, tell)) tell(need.what, message, dropIn, isBearable, fix);
-  tellPath(needs, confinement, tell);
-  tellVariables(confinement, io.env, tell);
-  tellCredentials(needs, confinement, tell);
-  await tellAccess(needs, confinement, run, tell);
-  const lines = tell.dropIn();
-  if (lines.length > 0) io.out(dropInText(lines));
-  else if (tell.count() === 0) report.fine("unit", `${unit.source} lets the service reach what it needs`);
-}
-
-type Tell = (
-  what: string,
-  message: string,
-  dropIn: readonly string[],
-  isBearable?: boolean,
-  fix?: string | undefined,
-) => void;
-
-/** Reports each finding, and gathers what they ask of the drop-in. */
-function createTeller(unit: UnitText, report: Report): Tell & { dropIn(): string[]; count(): number } {
-  const lines = new Set<string>();
-  let count = 0;
-  const tell: Tell = (what, message, dropIn, isBearable = false, fix) => {
-    count += 1;
-    for (const line of dropIn) lines.add(line);
-    const how =
-      fix ?? (dropIn.length === 0 ? null : `${dropIn.join(" and ")} in a drop-in of the unit, see below`);
-    if (unit.isInstalled && !isBearable) report.problem(what, message, how);
+  for (const { what, message, lines: own, fix, isWarning } of findings.values()) {
+    const how = fix ?? (own.length > 0 ? `${own.join(" and ")} in a drop-in of the unit, see below` : null);
+    if (isWarning !== true) report.problem(what, message, how);
     else report.warning(what, how === null ? message : `${message} (fix: ${how})`);
-  };
-  return Object.assign(tell, { dropIn: () => [...lines], count: () => count });
+  }
+  if (lines.size > 0) io.out(dropInText([...lines]));
+  const source = unitFile ?? `${UNIT_NAME} as systemd has it`;
+  if (findings.size === 0) report.fine("unit", `${source} lets the service reach what it needs`);
 }
 
-function namedUnit(file: string, report: Report): UnitText | null {
+const ROUNDS = 4;
+const STRONGER =
+  "the line in the drop-in below is not enough: another one of the unit closes it, take it out there";
+
+/** The source of a credential may be yet to be written. */
+function isTriable(line: string): boolean {
+  return !line.startsWith("LoadCredential=");
+}
+
+function configArgument(unit: string): string | undefined {
+  return /^ExecStart=.*--config[= ](\S+)/m.exec(unit)?.[1];
+}
+
+/** The files behind LoadCredential=: only root reads them. False when the service cannot start for want of one. */
+function checkSources(unit: string, report: Report): boolean {
+  let areThere = true;
+  for (const [, name, source = ""] of unit.matchAll(/^LoadCredential(?:Encrypted)?=([^:\s]+):(\/\S+)/gm)) {
+    const exposure = exposureOf(source, "secret", []);
+    if (exposure !== null) report.warning(`LoadCredential=${name}`, exposureWords(exposure));
+    if (existsSync(source)) continue;
+    areThere = false;
+    report.problem(
+      "unit",
+      `LoadCredential=${name}:${source} names a file that does not exist: the service cannot start`,
+      `write the secret into ${source}, or take that line out`,
+    );
+  }
+  return areThere;
+}
+
+/** Undefined when it cannot be read, which has been said. */
+function readUnit(file: string, report: Report): string | undefined {
   try {
-    return { text: readFileSync(file, "utf8"), source: file, isInstalled: true };
+    return readFileSync(file, "utf8");
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     report.problem("unit", `${file} cannot be read: ${why}`, "name a unit file that can");
-    return null;
+    return undefined;
   }
-}
-
-function tellPath({ notInPath }: UnitNeeds, { path }: Confinement, tell: Tell): void {
-  for (const { what, name, found } of notInPath)
-    tell(
-      what,
-      `${name} is ${found} for you, and not in the $PATH of the service (${path})`,
-      [],
-      false,
-      `tool = "${found}" in the config`,
-    );
-}
-
-/** What the service is told by its environment, a command beside it does not know. */
-function tellVariables({ variables }: Confinement, environment: Environment, tell: Tell): void {
-  for (const { name, value } of variables)
-    if (environment[name] !== value)
-      tell(
-        "unit",
-        `Environment= gives the service a ${name} that this command does not have: it may speak of another setting`,
-        [],
-        true,
-        "set it in the config instead, which all read",
-      );
-}
-
-function tellCredentials({ credentials }: UnitNeeds, unit: Confinement, tell: Tell): void {
-  for (const { what, name } of credentials) {
-    const handed = unit.credentials.find((each) => each.name === name);
-    if (handed === undefined && unit.importedCredentials.some((pattern) => new Bun.Glob(pattern).match(name)))
-      continue;
-    if (handed === undefined)
-      tell(what, `the unit hands over no credential named ${name}`, [
-        `LoadCredential=${name}:/etc/licmond/secrets/${name}`,
-      ]);
-  }
-  // One that is missing keeps the service from starting, whether the config names it or not.
-  for (const { name, source } of unit.credentials)
-    if (source !== null && isMissing(source))
-      tell(
-        "unit",
-        `LoadCredential=${name}:${source} names a file that does not exist: the service cannot start`,
-        [],
-        false,
-        `write the secret into ${source}, or take that line out`,
-      );
-}
-
-async function tellAccess(needs: UnitNeeds, unit: Confinement, run: Run, tell: Tell): Promise<void> {
-  // Made when the service starts: nothing can be asked about it before.
-  if (unit.dynamicUser) return;
-  const account = await unitAccount(unit, run);
-  if (account === null)
-    return tell(
-      "unit",
-      `there is no user ${unit.user} on this host`,
-      [],
-      false,
-      "`licmond install` makes it, and so does systemd-sysusers",
-    );
-  // Who asks as that user is told by the files themselves, as far as it has the same groups.
-  if (account.uid === process.getuid?.()) {
-    const own = [process.getgid?.(), ...(process.getgroups?.() ?? [])];
-    if (account.groups.every((gid) => own.includes(gid))) return;
-    const groups = unit.supplementaryGroups.join(", ");
-    const message = `the service has the groups ${groups} besides (SupplementaryGroups=): what cannot be read here, it may read`;
-    return tell("unit", message, [], true, "`sudo licmond check` knows");
-  }
-  // The state directory is made, and given to the user, when the service starts.
-  const files = needs.files.filter(({ access, path }) => access !== "write" || !unit.writable.includes(path));
-  for (const denied of await deniedTo(account, files, run)) tellDenied(denied, unit.user, tell);
-}
-
-const LACKING = { search: "entered", read: "read", run: "run", write: "written" } as const;
-const RIGHTS = { search: "x", read: "r", run: "rx", write: "rwx" } as const;
-
-function tellDenied({ need, refusal, group, isCertain }: Denied, user: string, tell: Tell): void {
-  const { place, lacking } = refusal;
-  const owner = `mode ${(place.mode & 0o777).toString(8).padStart(4, "0")}`;
-  const where = need.mayShow
-    ? place.path
-    : place.path === need.realPath
-      ? "the file"
-      : "a directory above the file";
-  const perhaps = isCertain ? "" : ", unless an access control list says otherwise";
-  const message = `${where} cannot be ${LACKING[lacking]} by the user ${user} (${owner})${perhaps}`;
-  if (tellCredential(need, message, tell, !isCertain)) return;
-  if (group !== null) tell(need.what, message, [`SupplementaryGroups=${group}`], !isCertain);
-  else tell(need.what, message, [], !isCertain, `setfacl -m u:${user}:${RIGHTS[lacking]} ${place.path}`);
-}
-
-/** A file that the unit can hand over needs nobody's permission. False when this is none. */
-function tellCredential(
-  { what, path, mayShow, credential }: Need,
-  message: string,
-  tell: Tell,
-  isBearable = false,
-): boolean {
-  if (credential === undefined) return false;
-  const setting = what.slice(what.lastIndexOf(".") + 1);
-  const line = `LoadCredential=${credential}:${mayShow ? path : "/its/path"}`;
-  const fix = `${line} in a drop-in of the unit, and ${setting} = "credential:${credential}" in the config`;
-  tell(what, message, mayShow ? [line] : [], isBearable, fix);
-  return true;
 }
 
 function dropInText(lines: readonly string[]): string {
   return `\nThe drop-in: sudo systemctl edit licmond\n\n  [Service]\n${lines.map((line) => `  ${line}\n`).join("")}\nthen: sudo systemctl restart licmond\n\n`;
-}
-
-/** True only when it is known: who may not look cannot tell. */
-function isMissing(path: string): boolean {
-  return process.getuid?.() === 0 && !existsSync(path);
 }

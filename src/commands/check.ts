@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { configOption, countOf, problemLines, readConfig, withConfigOption } from "./config-option.ts";
 import { type CommandIo, EXIT_FAILURE, fail } from "./io.ts";
 import { createReport } from "./report.ts";
@@ -11,14 +11,18 @@ export function registerCheck(program: Command, io: CommandIo): void {
     )
     .option("--config-only", "look at nothing but what a reload would refuse; prints problems only")
     .option("--no-poll", "do not ask the license servers")
-    .option("--unit <file>", "judge by this unit file what keeps the service from its files")
+    .option(
+      "--unit <file>",
+      "try in this unit's sandbox, instead of the installed one's, what the service can reach",
+    )
+    .addOption(new Option("--trial", "what a copy of the unit runs").hideHelp())
     .option("--alerts", "say instead what each alert rule would have done over the stored history")
     .option("--days <days>", "with --alerts: how far back", days, 30)
     .addHelpText(
       "after",
       `
-Run it as root where licmond is a service: it then judges for the service's user, with the groups that the unit gives it.
-Elsewhere as the user that runs the daemon. Exit codes: 0 all well, 1 with every problem.
+Run it as root where licmond is a service: it then starts a copy of the unit, which tries as the service's user, inside its
+sandbox, what the config names. Elsewhere as the user that runs the daemon. Exit codes: 0 all well, 1 with every problem.
 
 Examples:
   sudo licmond check
@@ -26,9 +30,17 @@ Examples:
     )
     .action(
       async (
-        options: { configOnly?: true; poll: boolean; unit?: string; alerts?: true; days: number },
+        options: {
+          configOnly?: true;
+          poll: boolean;
+          unit?: string;
+          trial?: true;
+          alerts?: true;
+          days: number;
+        },
         command: Command,
       ) => {
+        if (options.trial === true) return (await import("./unit-trial.ts")).answerTrial(io);
         if (options.configOnly === true) return checkConfigOnly(command, io);
         if (options.alerts === true) return tryAlerts(options.days, command, io);
         const { loadConfig } = await import("../config/find.ts");
@@ -43,10 +55,9 @@ Examples:
           if (config.servers.length === 0) report.warning("config", "no server is configured");
           const { checkNames } = await import("./check-names.ts");
           await checkNames(config, report);
-          const { checkHost } = await import("./check-host.ts");
+          const { checkExposed, checkHost } = await import("./check-host.ts");
           await checkHost(config, io.env, report);
-          const { checkExposed } = await import("./check-exposed.ts");
-          await checkExposed(config, file, io.env, report);
+          checkExposed(config, file, io.env, report);
           const { checkExport } = await import("./check-export.ts");
           await checkExport(config, report);
           if (options.poll) {
@@ -56,7 +67,7 @@ Examples:
           const { checkAges } = await import("./check-ages.ts");
           await checkAges(config, io.now(), report);
           const { checkUnit } = await import("./check-unit.ts");
-          await checkUnit({ config, file, unitFile: options.unit }, io, report);
+          await checkUnit(config, file, options.unit, io, report);
         }
         const count = report.problems();
         io.out(count === 0 ? "All is well.\n" : `${countOf(count, "problem")}.\n`);

@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Config } from "../config/config.ts";
 import { isZone } from "../domain/zone.ts";
+import type { DebugLog } from "../managers/debug-log/debug-log.ts";
+import { managerOf } from "../managers/registry.ts";
 import type { Store } from "../store/open.ts";
 import { readConfig, withConfigOption } from "./config-option.ts";
 import type { ImportReport } from "./import-log.ts";
@@ -42,10 +44,11 @@ Examples:
           `no server "${options.server}" in the config (${ids === "" ? "it has none" : `there are ${ids}`})`,
         );
       }
-      if (server.manager !== "flexnet")
-        return usage(`"${server.id}" is no FlexNet server: only their debug logs can be read`);
+      const { title, debugLog } = managerOf(server.manager);
+      if (debugLog === null)
+        return usage(`"${server.id}" is a server of ${title}, which has no debug log that licmond can read`);
       const logZone = options.timezone ?? server.timezone;
-      const opened = await openSources(files, found.config.storage.directory, io);
+      const opened = await openSources(files, debugLog, found.config.storage.directory, io);
       if (opened === null) return;
       const { sources } = opened;
 
@@ -59,7 +62,7 @@ Examples:
           const now = io.now();
           const keptFrom = now - found.config.retention.sessionsMs;
           const report = await importLogs({
-            ...{ store, server, zone: logZone, sources, now, keptFrom, beside },
+            ...{ store, server, debugLog, zone: logZone, sources, now, keptFrom, beside },
             onProgress: progress.show,
           });
           progress.end();
@@ -85,6 +88,7 @@ Examples:
 /** Every log, checked before the first is stored; null when one cannot be read. */
 async function openSources(
   files: readonly string[],
+  debugLog: DebugLog,
   storage: string,
   io: CommandIo,
 ): Promise<{ readonly sources: readonly LogSource[]; close(): void } | null> {
@@ -105,7 +109,7 @@ async function openSources(
   for (const file of files.length === 0 ? ["-"] : files) {
     try {
       const source = file === "-" ? await ofStdin() : fileSource(file);
-      const problem = await problemOf(source);
+      const problem = await problemOf(source, debugLog);
       if (problem === null) sources.push(source);
       else {
         bad = true;

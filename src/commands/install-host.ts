@@ -1,15 +1,16 @@
 import { statSync } from "node:fs";
+import { loadConfig } from "../config/find.ts";
 import { escapeControls } from "../domain/plain-text.ts";
-import { createHost, type Host } from "../install/host.ts";
-import { packagedBy } from "../install/package-owner.ts";
-import { isSystemdHost } from "../install/service.ts";
-import { systemRun } from "../install/this-host.ts";
+import { createHost, type Host, kindOf } from "../install/host.ts";
+import { LAYOUT } from "../install/layout.ts";
+import { textOf } from "../install/ownership.ts";
+import { isSystemdHost, systemRun } from "../install/service.ts";
 import { type CommandIo, EXIT_USAGE, fail } from "./io.ts";
 
 /** The host to install on, when this user may and it is one; else says why not, fails, and gives null. */
 export async function hostFor(
   root: string | null,
-  { needsSystemd }: { readonly needsSystemd: boolean },
+  needsSystemd: boolean,
   io: CommandIo,
 ): Promise<Host | null> {
   const uid = process.geteuid?.();
@@ -46,15 +47,30 @@ function whyNoRoot(given: string, root: string): string | null {
   return isOther ? `--root ${root} is not a directory` : null;
 }
 
+/** Paragraphs of dpkg's database: a package that was removed keeps one, with another status. */
+function isDpkgs(paragraph: string): boolean {
+  return /^Package: licmond$/m.test(paragraph) && /^Status: \S+ \S+ installed$/m.test(paragraph);
+}
+
 /** True, and said, when a package manager looks after licmond on the host. */
 export function isPackaged(host: Host, io: CommandIo): boolean {
-  const packager = packagedBy(host);
-  if (packager === null) return false;
-  fail(
-    io,
-    packager === "dpkg"
-      ? "licmond is installed as a Debian package; use apt: `apt install ./licmond_VERSION.deb` upgrades it, `apt remove licmond` removes it, `apt purge licmond` with config and data"
-      : "/usr/bin/licmond is there, so a package has installed licmond; use the package manager, or remove the package first",
-  );
+  const isDebian = textOf(host.at("/var/lib/dpkg/status")).split("\n\n").some(isDpkgs);
+  if (isDebian)
+    fail(
+      io,
+      "licmond is installed as a Debian package; use apt: `apt install ./licmond_VERSION.deb` upgrades it, `apt remove licmond` removes it, `apt purge licmond` with config and data",
+    );
+  else if (kindOf(host.at("/usr/bin/licmond")) === "missing") return false;
+  else
+    fail(
+      io,
+      "/usr/bin/licmond is there, so a package has installed licmond; use the package manager, or remove the package first",
+    );
   return true;
+}
+
+/** Where the installed config has the database; null when the config cannot be read. */
+export function storageOf(host: Host): string | null {
+  const loaded = loadConfig(host.at(LAYOUT.config), {});
+  return loaded.ok ? loaded.config.storage.directory : null;
 }

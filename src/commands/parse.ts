@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { MANAGERS, type ManagerName } from "../domain/words.ts";
+import type { ManagerName } from "../domain/words.ts";
 import { isZone } from "../domain/zone.ts";
+import { MANAGERS } from "../managers/registry.ts";
 import { withConfigOption } from "./config-option.ts";
 import { type CommandIo, fail, failPoll, toolWords } from "./io.ts";
 

@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
-import { MANAGERS, type ManagerName } from "../domain/words.ts";
+import type { ManagerName } from "../domain/words.ts";
+import { MANAGERS } from "../managers/registry.ts";
 import { readConfig, withConfigOption } from "./config-option.ts";
 import { type CommandIo, EXIT_USAGE, failPoll, toolWords } from "./io.ts";
 

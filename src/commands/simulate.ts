@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { MANAGERS, type ManagerName } from "../domain/words.ts";
+import { MANAGERS } from "../managers/registry.ts";
 import { withConfigOption } from "./config-option.ts";
 
 /** What the command leaves behind, and the time at which it does. */
@@ -39,7 +39,7 @@ export function simulateCommand(io: SimulateIo = processIo): Command {
     .addHelpText("after", OPTIONS);
 
   command.action(async (name: string, args: readonly string[]) => {
-    if (!isManager(name)) {
+    if (!MANAGERS.includes(name)) {
       return command.error(`error: there is no manager "${name}"; there are ${MANAGERS.join(", ")}`, {
         exitCode: 2,
       });
@@ -73,7 +73,3 @@ Examples:
   licmond simulate rlm rlmstat -a -c 5053@lic-media
   licmond simulate flexnet lmstat -a -i -c 27000@lic-eda | licmond parse --manager flexnet
 `;
-
-function isManager(name: string): name is ManagerName {
-  return MANAGERS.some((known) => known === name);
-}

@@ -2,7 +2,7 @@ import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import { guardedFiles } from "../config/guarded-files.ts";
 import type { LogOf } from "../domain/log.ts";
-import { exposureOf, ownAccount } from "../system/exposed-file.ts";
+import { daemonGroups, exposureOf } from "../system/exposed-file.ts";
 
 interface Start {
   readonly config: Config;
@@ -22,8 +22,9 @@ export function startHints(log: LogOf, { config, file, host, port, activeKeys, e
   } else if (config.servers.length === 0) {
     log("config").warn("The config names no server: nothing is watched", { config: file });
   }
+  const groups = daemonGroups();
   for (const { setting, file: path, kind } of guardedFiles(config, file, environment)) {
-    const exposure = exposureOf(path, kind, ownAccount());
+    const exposure = exposureOf(path, kind, groups);
     if (exposure !== null)
       log("config").warn("Others can get at a file that should be the daemon's alone", {
         setting,

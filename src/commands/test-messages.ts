@@ -1,5 +1,5 @@
-import { createSender } from "../alerts/notify/senders.ts";
-import { createTargets } from "../alerts/notify/targets.ts";
+import { createSender, createTargets } from "../alerts/notify/targets.ts";
+
 import { createCommandRunner } from "../collector/run-command.ts";
 import type { Notification } from "../config/config.ts";
 import type { CommandIo } from "./io.ts";

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Pass } from "../install/pass.ts";
 import { withConfigOption } from "./config-option.ts";
 import { type CommandIo, EXIT_USAGE, fail } from "./io.ts";
 
@@ -29,30 +30,31 @@ Examples:
   sudo licmond uninstall
   sudo licmond uninstall --purge`,
     )
-    .action((options: UninstallOptions) => uninstall(options, io));
+    .action((options: UninstallOptions) => runUninstall(options, io));
 }
 
-async function uninstall(options: UninstallOptions, io: CommandIo): Promise<void> {
-  const { hostFor, isPackaged } = await import("./install-host.ts");
+async function runUninstall(options: UninstallOptions, io: CommandIo): Promise<void> {
+  const { hostFor, isPackaged, storageOf } = await import("./install-host.ts");
   const { kindOf } = await import("../install/host.ts");
   const { LAYOUT } = await import("../install/layout.ts");
   const { isSystemdHost } = await import("../install/service.ts");
-  const { uninstallSteps } = await import("../install/uninstall-steps.ts");
+  const { uninstall } = await import("../install/uninstall.ts");
   const { lockPath } = await import("../install/lock.ts");
-  const { GOES_ON, runSteps } = await import("./step-output.ts");
-  const { storageElsewhere } = await import("./storage-elsewhere.ts");
+  const { GOES_ON, runVerb } = await import("./step-output.ts");
 
   const { dryRun = false, purge = false, force = false, yes = false } = options;
-  const host = await hostFor(options.root ?? null, { needsSystemd: false }, io);
+  const host = await hostFor(options.root ?? null, false, io);
   if (host === null) return;
   // A package looks after its own, config and data with it; what `install` left beside it may go.
   const isInstalled = [LAYOUT.binary, LAYOUT.unit].some((path) => kindOf(host.at(path)) !== "missing");
   if ((purge || !isInstalled) && isPackaged(host, io)) return;
-  const otherData = storageElsewhere(host.at);
+  const storage = storageOf(host);
+  const otherData = storage === LAYOUT.data ? null : storage;
   if (purge && !yes && !dryRun && !(await isConfirmed(host.root, io))) return;
   const withSystemd = host.root === null && (await isSystemdHost(host.run));
-  const steps = uninstallSteps(host, { purge, force, withSystemd, otherData });
-  const { outcome } = await runSteps(steps, { dryRun, brief: true, lock: lockPath(host) }, io);
+  const wanted = { purge, force, withSystemd, otherData };
+  const verb = (pass: Pass) => uninstall(pass, host, wanted);
+  const { outcome } = await runVerb(verb, lockPath(host), dryRun, true, io);
   if (outcome === "planned") io.out("Nothing was changed.\n");
   else if (outcome === "unchanged")
     io.out("Nothing to do: nothing of licmond is left that uninstall removes.\n");

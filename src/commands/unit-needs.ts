@@ -1,104 +1,95 @@
 import { realpathSync, statSync } from "node:fs";
-import { EM_386, readElf } from "../collector/elf.ts";
-import { locate } from "../collector/tool-file.ts";
+import { dirname } from "node:path";
+import { locate } from "../collector/tool.ts";
 import type { Config } from "../config/config.ts";
 import { credentialOfPath } from "../config/credentials.ts";
 import type { Environment } from "../config/environment.ts";
 import { managerOf } from "../managers/registry.ts";
-import type { Need } from "../system/unit/obstacles.ts";
 
-/** A program that the service would not find, because its $PATH is not that of who asks. */
-export interface NotInPath {
+/** A file of this host that a config makes the service need. */
+export interface Need {
+  /** The setting, as reports name it: `eda: tool`. */
   readonly what: string;
-  readonly name: string;
-  /** Where it lies. */
-  readonly found: string;
+  readonly path: string;
+  readonly access: "read" | "run" | "write";
+  /** Of a program that is named without its path: its names, for the service's own $PATH. */
+  readonly names: readonly string[];
+  /** The path and the directories above it, the root first; then the same with every link followed. */
+  readonly places: readonly string[];
+  /** Nothing is there: the service makes it. */
+  readonly isNew: boolean;
+  /** The path may be said in a report: that of a secret may not. */
+  readonly mayShow: boolean;
+  /** Name under which the unit may hand it over instead (LoadCredential=); null where the config takes no credential. */
+  readonly credential: string | null;
 }
 
 export interface UnitNeeds {
   readonly files: readonly Need[];
-  readonly notInPath: readonly NotInPath[];
-  /** What the unit must hand over, by what asks for it. */
+  /** What the unit must hand over, by the setting that asks for it. */
   readonly credentials: readonly { readonly what: string; readonly name: string }[];
 }
 
-/**
- * The files of this host that a config makes the service need. `unitPath` is the service's $PATH, `path` that of who
- * asks: a bare name that only the latter knows is worth telling.
- */
-export function unitNeeds(
-  config: Config,
-  configFile: string | null,
-  environment: Environment,
-  unitPath: string,
-): UnitNeeds {
+/** What the service needs. What is not there, or may be run by no user, is left to the other checks. */
+export function unitNeeds(config: Config, configFile: string | null, environment: Environment): UnitNeeds {
   const files: Need[] = [];
-  const notInPath: NotInPath[] = [];
   const credentials: { what: string; name: string }[] = [];
-  const file = (what: string, path: string, access: Need["access"]) =>
-    void files.push({ what, path, realPath: realPathOf(path), access, mayShow: true });
+  const add = (what: string, path: string, access: Need["access"], more: Partial<Need> = {}) =>
+    void files.push({
+      what,
+      path,
+      access,
+      names: [],
+      mayShow: true,
+      credential: null,
+      places: placesOf(path),
+      isNew: modeOf(path) === null,
+      ...more,
+    });
+  const file = (what: string, path: string, more: Partial<Need> = {}) => {
+    if (modeOf(path) !== null) add(what, path, "read", more);
+  };
   const handed = (what: string, path: string | null, credential: string, mayShow = false) => {
     if (path === null) return;
     const name = credentialOfPath(path, environment);
-    if (name !== null) credentials.push({ what, name });
-    else files.push({ what, path, realPath: realPathOf(path), access: "read", mayShow, credential });
+    if (name === null) file(what, path, { mayShow, credential });
+    else credentials.push({ what, name });
   };
   const program = (what: string, names: readonly string[], args: readonly string[] = []) => {
     // What a program is told to run or to read: `env LM=1 /home/lic/lmutil`. Options and templates are no paths.
-    for (const arg of args) if (arg.startsWith("/") && modeOf(arg) !== null) file(what, arg, "read");
-    const path = first(names, unitPath);
-    if (path !== null) {
-      const mode = modeOf(path);
-      files.push({
-        what,
-        path,
-        realPath: realPathOf(path),
-        access: "run",
-        mayShow: true,
-        is32Bit: is32Bit(path),
-        setsId: mode !== null && (mode & SET_ID) !== 0,
-        runsAnother: args.length > 0,
-      });
-      return;
-    }
-    const found = first(names, environment.PATH ?? "");
-    // Nowhere at all: the check of the tools says so.
-    if (found !== null) notInPath.push({ what, name: names[0] ?? "", found });
+    for (const arg of args) if (arg.startsWith("/")) file(what, arg);
+    const path = names.map((name) => locate(name, environment.PATH ?? "")).find((found) => found !== null);
+    if (path === undefined || ((modeOf(path) ?? 0) & 0o111) === 0) return;
+    add(what, path, "run", { names: names.filter((name) => !name.includes("/")) });
   };
 
-  if (configFile !== null) file("config", configFile, "read");
-  file("storage", config.storage.directory, "write");
-  if (config.http.tls !== null) {
-    handed("http.tls_cert", config.http.tls.cert, "tls-cert", true);
-    handed("http.tls_key", config.http.tls.key, "tls-key", true);
-  }
+  if (configFile !== null) file("config", configFile);
+  add("storage", config.storage.directory, "write");
+  handed("http.tls_cert", config.http.tls?.cert ?? null, "tls-cert", true);
+  handed("http.tls_key", config.http.tls?.key ?? null, "tls-key", true);
   for (const { id, enabled, manager, tool, address, logFile } of config.servers) {
     if (!enabled) continue;
     const { tools, parseAddress } = managerOf(manager);
-    const [name, ...args] = tool ?? [];
-    const names = name === undefined ? tools : [name];
-    // Of one that nobody may run the check of the tools tells.
-    if (!isRunByNobody(first(names, unitPath))) program(`${id}: tool`, names, args);
+    program(`${id}: tool`, tool?.slice(0, 1) ?? tools, tool?.slice(1));
     const parsed = parseAddress(address);
-    if (!("problem" in parsed) && parsed.members.length === 0) file(`${id}: address`, address, "read");
-    if (logFile !== null) file(`${id}: log_file`, logFile, "read");
+    if (!("problem" in parsed) && parsed.members.length === 0) file(`${id}: address`, address);
+    if (logFile !== null) file(`${id}: log_file`, logFile);
   }
   for (const [index, notification] of config.notifications.entries()) {
+    const what = `notifications[${index}]`;
     if (notification.type === "command")
-      program(`notifications[${index}].argv`, notification.argv.slice(0, 1), notification.argv.slice(1));
-    else handed(`notifications[${index}].secret_file`, notification.secretFile, notification.type);
+      program(`${what}.argv`, notification.argv.slice(0, 1), notification.argv.slice(1));
+    else handed(`${what}.secret_file`, notification.secretFile, notification.type);
   }
   if (config.execute.enabled)
     for (const { name, argv } of config.execute.commands)
       program(`execute ${name}`, argv.slice(0, 1), argv.slice(1));
   handed("export.remote_write.token_file", config.remoteWrite?.tokenFile ?? null, "prometheus");
-  return { files, notInPath, credentials };
+  return { files, credentials };
 }
 
-const SET_ID = 0o6000;
-
 /** Of what lies there, links followed; null when nothing does, or it cannot be looked at. */
-function modeOf(path: string): number | null {
+export function modeOf(path: string): number | null {
   try {
     return statSync(path).mode;
   } catch {
@@ -106,32 +97,20 @@ function modeOf(path: string): number | null {
   }
 }
 
-function isRunByNobody(path: string | null): boolean {
-  const mode = path === null ? null : modeOf(path);
-  return mode !== null && (mode & 0o111) === 0;
-}
-
-function first(names: readonly string[], path: string): string | null {
-  for (const name of names) {
-    const found = locate(name, path);
-    if (found !== null) return found;
+function placesOf(path: string): string[] {
+  const places: string[] = [];
+  for (const each of [path, realPathOf(path)]) {
+    const chain = [each];
+    for (let above = dirname(each); above !== chain[0]; above = dirname(above)) chain.unshift(above);
+    places.push(...chain);
   }
-  return null;
+  return places;
 }
 
-function realPathOf(path: string): string | null {
+function realPathOf(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    return null;
-  }
-}
-
-function is32Bit(path: string): boolean {
-  try {
-    return readElf(path)?.machine === EM_386;
-  } catch {
-    // A program that cannot be read may still be run; what it is cannot be told.
-    return false;
+    return path;
   }
 }

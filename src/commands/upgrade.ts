@@ -1,7 +1,8 @@
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import type { Command } from "commander";
 import type { Host } from "../install/host.ts";
-import type { UpgradeWanted } from "../install/upgrade-steps.ts";
+import type { Pass } from "../install/pass.ts";
+import type { ServiceNow } from "../install/upgrade.ts";
 import { withConfigOption } from "./config-option.ts";
 import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, fail } from "./io.ts";
 
@@ -20,14 +21,15 @@ export function registerUpgrade(program: Command, io: CommandIo): void {
       "--allow-downgrade",
       "take an older version too; it refuses a database that a newer one has changed",
     )
-    .option("--rollback", "back to the binary that the last upgrade replaced")
+    .option("--rollback", "back to the binary that the last upgrade replaced, and to its database")
     .option("--dry-run", "print every step and change nothing")
     .addHelpText(
       "after",
       `
 Nothing is fetched: download the new binary first. It must run on this host and take the config before the old one is
 stopped. A service that runs is restarted, and waited for until it answers; if it does not, the old binary comes back.
-The replaced one stays as /usr/local/bin/licmond.previous. Exit codes: 0 upgraded, 1 refused or failed, 2 usage.
+The replaced one stays as /usr/local/bin/licmond.previous. A database that the older one cannot read is exchanged for
+the copy from before its migration; nothing of it is deleted. Exit codes: 0 upgraded, 1 refused or failed, 2 usage.
 
 Examples:
   sudo ./licmond upgrade                 # the one just downloaded
@@ -35,37 +37,39 @@ Examples:
   sudo licmond upgrade --rollback`,
     )
     .action((file: string | undefined, options: UpgradeOptions, command: Command) =>
-      upgrade(file, options, command, io),
+      runUpgrade(file, options, command, io),
     );
 }
 
-async function upgrade(
+async function runUpgrade(
   named: string | undefined,
   options: UpgradeOptions,
   command: Command,
   io: CommandIo,
 ): Promise<void> {
   const { LAYOUT } = await import("../install/layout.ts");
-  const { hostFor, isPackaged } = await import("./install-host.ts");
+  const { hostFor, isPackaged, storageOf } = await import("./install-host.ts");
   const { kindOf } = await import("../install/host.ts");
   const { isSystemdHost, serviceState } = await import("../install/service.ts");
-  const { upgradeSteps } = await import("../install/upgrade-steps.ts");
+  const { upgrade } = await import("../install/upgrade.ts");
   const { lockPath } = await import("../install/lock.ts");
-  const { runSteps } = await import("./step-output.ts");
+  const { runVerb } = await import("./step-output.ts");
 
   const { allowDowngrade = false, rollback = false, dryRun = false } = options;
   if (rollback && named !== undefined)
     return command.error("licmond: --rollback takes no file: it goes back to the previous one", {
       exitCode: EXIT_USAGE,
     });
-  const wanted = rollback ? LAYOUT.previousBinary : (named ?? runningBinary());
+  // Without a file it is the binary of this process, when licmond does not run from its sources.
+  const own = Bun.isStandaloneExecutable ? process.execPath : null;
+  const wanted = rollback ? LAYOUT.previousBinary : (named ?? own);
   if (wanted === null || (named === undefined && wanted === LAYOUT.binary))
     return command.error(`licmond: ${LAYOUT.binary} itself runs this: name the new binary`, {
       exitCode: EXIT_USAGE,
     });
-  const host = await hostFor(null, { needsSystemd: false }, io);
+  const host = await hostFor(null, false, io);
   if (host === null || isPackaged(host, io)) return;
-  const file = found(wanted);
+  const file = existsSync(wanted) ? realpathSync(wanted) : null;
   if (file === null || kindOf(file) !== "file")
     return fail(
       io,
@@ -76,40 +80,47 @@ async function upgrade(
   const hasService = kindOf(host.at(LAYOUT.unit)) === "file" && (await isSystemdHost(host.run));
   const runs = hasService && (await serviceState(host.run)).isActive;
   const service = runs ? "runs" : hasService ? "stopped" : "none";
-  const steps = upgradeSteps(host, { file, allowDowngrade: allowDowngrade || rollback, service });
-  const { outcome, done } = await runSteps(steps, { dryRun, lock: lockPath(host) }, io);
+  const storage = storageOf(host);
+  const plan = {
+    file,
+    allowDowngrade: allowDowngrade || rollback,
+    rollBackIn: rollback ? storage : null,
+    service,
+  } as const;
+  const verb = (pass: Pass) => upgrade(pass, host, plan);
+  const { outcome, pass } = await runVerb(verb, lockPath(host), dryRun, false, io);
   if (outcome === "planned") io.out("Nothing was changed.\n");
   else if (outcome === "unchanged") io.out("Nothing to do: it is installed already.\n");
   else if (outcome === "changed")
     io.out(
       `${rollback ? "Went back" : "Upgraded"}${hasService ? "" : "; restart what runs the other one"}.\n`,
     );
-  else if (outcome === "failed" && done.has(LAYOUT.binary)) await undo(host, service, io);
-  // It fails before anything is in another's place, e.g. for want of room.
-  else if (outcome === "failed") io.err("licmond: the installed version is as it was, and was not stopped\n");
+  else if (outcome === "failed") await undo(host, pass, service, storage, io);
 }
 
-/** The binary of this process; null when licmond runs from its sources. */
-function runningBinary(): string | null {
-  return Bun.isStandaloneExecutable ? process.execPath : null;
-}
-
-function found(file: string): string | null {
-  try {
-    return realpathSync(file);
-  } catch {
-    return null;
-  }
-}
-
-/** After a step that failed: the old binary again. */
-async function undo(host: Host, service: UpgradeWanted["service"], io: CommandIo): Promise<void> {
+/** After a step that failed: what ran before, again. */
+async function undo(
+  host: Host,
+  pass: Pass,
+  service: ServiceNow,
+  storage: string | null,
+  io: CommandIo,
+): Promise<void> {
   const { lines } = await import("./step-output.ts");
-  const { goBack } = await import("../install/upgrade-steps.ts");
+  const { LAYOUT } = await import("../install/layout.ts");
+  const { goBack, STOP } = await import("../install/upgrade.ts");
+  const { restartService } = await import("../install/service.ts");
   try {
-    await goBack(host, service);
-    const running = service === "runs" ? ", which runs again" : "";
-    io.err(`licmond: went back to the version from before${running}\n`);
+    if (pass.changed(LAYOUT.binary)) {
+      await goBack(host, service, storage);
+      const running = service === "runs" ? ", which runs again" : "";
+      io.err(`licmond: went back to the version from before${running}\n`);
+    } else if (pass.changed(STOP.join(" "))) {
+      await restartService(host.run);
+      io.err("licmond: the installed version is as it was, and runs again\n");
+    }
+    // It fails before anything is in another's place, e.g. for want of room.
+    else io.err("licmond: the installed version is as it was, and was not stopped\n");
   } catch (error) {
     io.exitCode(EXIT_FAILURE);
     io.err(

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { ERROR_CODES } from "./errors.ts";
 import { RESERVATION_TYPES } from "./reading.ts";
-import { DATA_STATES, MANAGERS, PART_STATUSES, POOL_KINDS, SERVER_STATUSES, USER_KINDS } from "./words.ts";
+import { DATA_STATES, PART_STATUSES, POOL_KINDS, SERVER_STATUSES, USER_KINDS } from "./words.ts";
 
 /**
  * The records of the API: one schema each, from which the static type, the OpenAPI
@@ -64,7 +64,7 @@ export const ServerRecord = Type.Object(
   {
     id: Type.String(),
     name: Type.String(),
-    manager: words(MANAGERS),
+    manager: Type.String({ description: "Name of the license manager, as the config has it" }),
     address: Type.String(),
     labels: Type.Record(Type.String(), Type.String()),
     enabled: Type.Boolean(),

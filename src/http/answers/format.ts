@@ -1,4 +1,4 @@
-import type { TextFormat } from "../../export/text.ts";
+import type { TextFormat } from "../../export/family.ts";
 
 /** `csv-bom` begins with a byte-order mark: without one, Excel takes UTF-8 for the code page of its host. */
 export type Format = "json" | "csv" | "csv-bom";

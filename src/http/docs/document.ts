@@ -9,7 +9,6 @@ import { END_REASONS } from "../../domain/session.ts";
 import {
   DATA_STATES,
   LOG_LEVELS,
-  MANAGERS,
   PART_STATUSES,
   ROLES,
   SERVER_STATUSES,
@@ -34,7 +33,6 @@ const WORDS = {
   ListFormat: ["json", "csv"],
   LogFrameName: ["log", "error_log", "warning_log"],
   LogLevel: LOG_LEVELS,
-  Manager: MANAGERS,
   MetricsPart: ["system", "licenses", "all"],
   PartStatus: PART_STATUSES,
   Resolution: ["exact", "1h"],

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { MAX_ARGUMENT } from "../../collector/execute/argument.ts";
-import { maskArgv } from "../../collector/execute/mask.ts";
+import { MAX_ARGUMENT, maskArgv } from "../../collector/execute/catalogue.ts";
+
 import { ApiError } from "../../domain/errors.ts";
 import type { LogFields } from "../../domain/log.ts";
 import { knownServer } from "../answers/asked-servers.ts";

@@ -1,5 +1,5 @@
 import type { EventType } from "../../domain/events.ts";
-import type { Published } from "../../events/bus.ts";
+import type { Published } from "../../live/bus.ts";
 import { type Chunk, chunkOf, type EventEncoder, type EventRow } from "./encode.ts";
 import type { StreamFilter } from "./stream-filter.ts";
 

@@ -1,11 +1,12 @@
 import type { CheckoutEvent, EventInput, LogEvent } from "../../../src/domain/events.ts";
-import { createBus } from "../../../src/events/bus.ts";
-import { createIds } from "../../../src/events/ids.ts";
-import { createSampler } from "../../../src/events/sampler.ts";
+import { systemTimers } from "../../../src/domain/timers.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
 import { createEncoder, type EventRow } from "../../../src/http/streams/encode.ts";
 import type { StreamsPort } from "../../../src/http/streams/hub.ts";
 import { createHub, type HubTimers } from "../../../src/http/streams/hub.ts";
+import { createBus } from "../../../src/live/bus.ts";
+import { createIds } from "../../../src/live/ids.ts";
+import { createSampler } from "../../../src/live/sampler.ts";
 
 /** Under a secret that is none, so that tests can say what comes out. */
 export const PSEUDONYMS = createPseudonyms(new Uint8Array(32));
@@ -23,11 +24,6 @@ export interface MemoryStreams extends StreamsPort {
   close(): void;
 }
 
-export const realTimers = {
-  set: (work: () => void, ms: number) => setTimeout(work, ms),
-  clear: (timer: unknown) => clearTimeout(timer as Timer),
-};
-
 export const realIntervals: HubTimers = {
   repeat: (work, ms) => setInterval(work, ms),
   clear: (timer) => clearInterval(timer as Timer),
@@ -43,7 +39,7 @@ export function memoryStreams(
   let deleted = 0;
   const bus = createBus({
     ids: createIds({ clock, start: 0, reserve() {}, onAhead() {} }),
-    timers: realTimers,
+    timers: systemTimers,
     sink: {
       transaction: (work) => work(),
       insert: (id, event, json) =>
@@ -63,7 +59,7 @@ export function memoryStreams(
   const sampler = createSampler({
     bus,
     clock,
-    timers: realTimers,
+    timers: systemTimers,
     read: () => ({
       cpu: 12.5,
       memory: 40,
