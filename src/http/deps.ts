@@ -12,7 +12,7 @@ import type { Emit } from "../export/family.ts";
 import type { KeyCheck } from "../store/keys.ts";
 import type { Pseudonyms } from "./anonymous/pseudonyms.ts";
 import type { HistoryPort } from "./history.ts";
-import type { StreamsPort } from "./streams/open-stream.ts";
+import type { StreamsPort } from "./streams/hub.ts";
 
 /**
  * Everything the routes need from the rest of the daemon. The composition root fills it; tests fill it with

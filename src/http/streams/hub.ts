@@ -1,5 +1,6 @@
+import type { EventType } from "../../domain/events.ts";
 import type { Published } from "../../live/bus.ts";
-import { type Chunk, chunkOf, type EventEncoder } from "./encode.ts";
+import { type Chunk, chunkOf, type EventEncoder, type EventRow } from "./encode.ts";
 import type { StreamFilter } from "./stream-filter.ts";
 
 /** A client of server-sent events or of a WebSocket. */
@@ -52,6 +53,30 @@ export interface Hub {
   ofKey(id: string): number;
   /** Ends every stream and takes no more events. */
   close(): void;
+}
+
+/** What the stream routes need of the daemon. */
+export interface StreamsPort {
+  readonly hub: Hub;
+  readonly history: EventHistory;
+  readonly samples: {
+    /** The sample of this moment, if there is one. */
+    fresh(): Published | null;
+    since(id: number): readonly Published[];
+  };
+  /** Streams at the same time: in all, and of one key. */
+  limits(): { readonly streams: number; readonly perKey: number };
+}
+
+/** What streams ask of the stored events. */
+export interface EventHistory {
+  /** The next events above `after`, at most `limit`, in order. */
+  page(after: number, limit: number, only?: EventType): readonly EventRow[];
+  oldestId(): number | null;
+  /** The newest id that was deleted by retention or a clearing; 0 when none was. */
+  deletedThrough(only?: "log"): number;
+  /** Ranges of ids above `after` that were published while the store could not take them. */
+  holesAbove(after: number): readonly { readonly from: number; readonly to: number }[];
 }
 
 export const HEARTBEAT_MS = 15_000;

@@ -1,27 +1,12 @@
 import { ApiError } from "../../domain/errors.ts";
-import type { EventType } from "../../domain/events.ts";
 import { permits } from "../../domain/keys.ts";
 import type { Log } from "../../domain/log.ts";
 import { LOG_SOURCES } from "../../domain/words.ts";
-import type { Published } from "../../live/bus.ts";
 import type { Exchange } from "../exchange.ts";
 import { shown } from "../shown.ts";
-import { chunkOf, type EncodedEvent, type EventRow } from "./encode.ts";
-import type { Hub, StreamClient } from "./hub.ts";
+import { chunkOf, type EncodedEvent } from "./encode.ts";
+import type { EventHistory, Hub, StreamClient, StreamsPort } from "./hub.ts";
 import { HIDDEN_FROM_VIEWERS, type Sight, type StreamName } from "./stream-filter.ts";
-
-/** What the stream routes need of the daemon. */
-export interface StreamsPort {
-  readonly hub: Hub;
-  readonly history: EventHistory;
-  readonly samples: {
-    /** The sample of this moment, if there is one. */
-    fresh(): Published | null;
-    since(id: number): readonly Published[];
-  };
-  /** Streams at the same time: in all, and of one key. */
-  limits(): { readonly streams: number; readonly perKey: number };
-}
 
 /**
  * The id to resume behind: the header `Last-Event-ID`, else the query's `last_event_id`. Takes `<n>` or `log-<n>`
@@ -45,17 +30,6 @@ function parseEventId(text: string, where: string): number {
 
 /** Events read from the store at a time: a millisecond or two of work. */
 export const PAGE_EVENTS = 200;
-
-/** What streams ask of the stored events. */
-interface EventHistory {
-  /** The next events above `after`, at most `limit`, in order. */
-  page(after: number, limit: number, only?: EventType): readonly EventRow[];
-  oldestId(): number | null;
-  /** The newest id that was deleted by retention or a clearing; 0 when none was. */
-  deletedThrough(only?: "log"): number;
-  /** Ranges of ids above `after` that were published while the store could not take them. */
-  holesAbove(after: number): readonly { readonly from: number; readonly to: number }[];
-}
 
 /** What is missing behind `from`, as far as is known now: sentences for comments. */
 function gapNotes(history: EventHistory, from: number, only?: "log"): string[] {

@@ -2,8 +2,8 @@ import type { CheckoutEvent, EventInput, LogEvent } from "../../../src/domain/ev
 import { systemTimers } from "../../../src/domain/timers.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
 import { createEncoder, type EventRow } from "../../../src/http/streams/encode.ts";
+import type { StreamsPort } from "../../../src/http/streams/hub.ts";
 import { createHub, type HubTimers } from "../../../src/http/streams/hub.ts";
-import type { StreamsPort } from "../../../src/http/streams/open-stream.ts";
 import { createBus } from "../../../src/live/bus.ts";
 import { createIds } from "../../../src/live/ids.ts";
 import { createSampler } from "../../../src/live/sampler.ts";
