@@ -50,23 +50,8 @@ async function measure(size: YearSize, kept: string | null): Promise<Row[]> {
 
 function onDisk({ store: directory, plain }: HistoryFile, size: YearSize): Row[] {
   const store = openStore({ directory, log: SILENT });
-  const sums = [
-    "session_days",
-    "session_sums",
-    "session_days_made",
-    "site_days",
-    "session_names",
-    "session_features",
-  ];
-  const of = [
-    "coverage",
-    "unparsed_counts",
-    "history_features",
-    "sample_days",
-    "rollup_hours",
-    "rollup_days",
-    ...sums,
-  ];
+  const sums = ["session_days", "session_sums", "site_days", "session_names", "session_features"];
+  const of = ["coverage", "history_features", "sample_days", "rollup_hours", "rollup_days", ...sums];
   try {
     return [
       {

@@ -1,4 +1,7 @@
-/** The beginning of a stream, kept up to a cap; what comes after it is read and thrown away. */
+/** Bytes at most that are kept of a stream longer than its cap: enough to see what it was. */
+const HEAD_BYTES = 1024 * 1024;
+
+/** A whole stream up to a cap, and only the head of a longer one; the rest is read and thrown away. */
 export interface CappedReader {
   /** Settles at the end of the stream, or when it was let go. Never rejects. */
   readonly ended: Promise<void>;
@@ -8,6 +11,7 @@ export interface CappedReader {
   readonly chunks: number;
   /** Stops reading; what was read stays. */
   letGo(): void;
+  /** The stream, or its first 1 MiB (or cap, if that is less) when it was longer than the cap. */
   bytes(): Uint8Array;
 }
 
@@ -21,26 +25,21 @@ export function readCapped(
   onOverflow: () => void = () => {},
 ): CappedReader {
   const reader = stream.getReader();
-  const kept: Uint8Array[] = [];
+  let kept: Uint8Array[] = [];
   let length = 0;
   let truncated = false;
   let chunks = 0;
 
   const take = (chunk: Uint8Array) => {
     chunks++;
-    const room = maxBytes - length;
-    if (chunk.length <= room) {
-      kept.push(chunk);
-      length += chunk.length;
-      return;
-    }
-    if (room > 0) {
-      // A copy, so that a small rest does not hold a large chunk.
-      kept.push(chunk.slice(0, room));
-      length += room;
-    }
     if (truncated) return;
+    kept.push(chunk);
+    length += chunk.length;
+    if (length <= maxBytes) return;
     truncated = true;
+    length = Math.min(maxBytes, HEAD_BYTES);
+    // A copy, so that the head does not hold the chunks.
+    kept = [Buffer.concat(kept, length)];
     onOverflow();
   };
 
@@ -70,7 +69,10 @@ export function readCapped(
     bytes() {
       const [only] = kept;
       if (kept.length === 1 && only !== undefined) return only;
-      return Buffer.concat(kept, length);
+      const all = Buffer.concat(kept, length);
+      // Not held twice while the caller works on it.
+      kept = [all];
+      return all;
     },
   };
 }

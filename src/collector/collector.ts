@@ -4,14 +4,19 @@ import type { Log } from "../domain/log.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { failedInside } from "./failed-inside.ts";
+import type { Timers } from "../domain/timers.ts";
 import { createFlights, type FlightControl } from "./flights.ts";
-import { createOutageLog } from "./outage-log.ts";
-import { firstDelayMs, nextPollTime } from "./pace.ts";
-import { createPollCounter, type PollStats } from "./poll-stats.ts";
-import { createRawOutputs, type RawOutput } from "./raw-outputs.ts";
+import {
+  createOutageLog,
+  createPollCounter,
+  createRawOutputs,
+  type PollStats,
+  type RawOutput,
+} from "./outcomes.ts";
+import { firstDelayMs, isInPace, nextPollTime } from "./pace.ts";
+import { failedInside } from "./poll.ts";
+
 import { awaitRescan, type PolledServer, type RescanRow } from "./rescan.ts";
-import type { Timers } from "./timers.ts";
 
 export interface CollectorDeps {
   readonly servers: readonly MonitoredServer[];
@@ -27,11 +32,15 @@ export interface CollectorDeps {
   readonly record: (outcome: PollOutcome, nextPollAt: number) => Promise<ServerPicture>;
   /** A server is gone or is another one now: what was learnt of it is void. */
   readonly forget?: (serverId: string) => void;
+  /** Whether a server's tool ran into its timeout in the last poll before the start; none did when absent. */
+  readonly hungBefore?: (server: MonitoredServer) => boolean;
 }
 
 export interface CollectorStatus extends PollStats {
   readonly servers: number;
   readonly enabled: number;
+  /** Enabled servers whose tool was started in the last interval. */
+  readonly asked: number;
   readonly runningPolls: number;
   /** Ids of the servers that are being polled now, in the config's order. */
   readonly running: readonly string[];
@@ -66,6 +75,10 @@ interface Entry {
   /** Failed polls in a row. */
   failures: number;
   last: { readonly startedAt: number; readonly finishedAt: number } | null;
+  /** Start of the last poll, also of one that runs. */
+  askedAt: number | null;
+  /** The last poll ran into its timeout, whatever its output was good for: the next one may hold its place as long. */
+  hangs: boolean;
   /** Null while it is polled, and when it never will be. */
   nextPollAt: number | null;
   callOffTimer: () => void;
@@ -73,18 +86,28 @@ interface Entry {
 
 /** Polls every enabled server at its interval: one poll a server, `concurrency` in all. */
 export function createCollector(deps: CollectorDeps): Collector {
-  const { concurrency, clock, random, timers, log, poll, record, forget = () => {} } = deps;
+  const {
+    concurrency,
+    clock,
+    random,
+    timers,
+    log,
+    poll,
+    record,
+    forget = () => {},
+    hungBefore = () => false,
+  } = deps;
   const flights = createFlights({ limit: concurrency, work: fly, onLanding: resume });
   const counter = createPollCounter();
   const outages = createOutageLog(log);
   const raws = createRawOutputs();
-  let entries = new Map(deps.servers.map((server) => [server.id, createEntry(server)]));
+  let entries = new Map(deps.servers.map((server) => [server.id, createEntry(server, hungBefore(server))]));
   let state: "idle" | "started" | "stopped" = "idle";
 
   function launch(entry: Entry, urgent: boolean): Promise<PolledServer> {
     // A running poll has set its next time already, or will.
     if (!flights.isRunning(entry.server.id)) unschedule(entry);
-    return flights.launch(entry.server.id, urgent);
+    return flights.launch(entry.server.id, urgent, entry.hangs);
   }
 
   function schedule(entry: Entry, at: number): void {
@@ -106,9 +129,12 @@ export function createCollector(deps: CollectorDeps): Collector {
     unschedule(entry);
     const outcome = await pollAsConfigured(entry, control);
     if (control.calledOff) throw new Error("called off");
+    // The tool has ended: the next one may start while this outcome is stored.
+    control.freePlace();
 
     entry.failures = outcome.error === null ? 0 : entry.failures + 1;
     entry.last = { startedAt: outcome.startedAt, finishedAt: outcome.finishedAt };
+    entry.hangs = outcome.durationMs >= entry.server.timeoutMs;
     entry.nextPollAt = nextPollTime(entry.server, { ...entry.last, failures: entry.failures }, random());
     counter.add(outcome);
     outages.note(outcome);
@@ -126,6 +152,7 @@ export function createCollector(deps: CollectorDeps): Collector {
     for (;;) {
       const { server } = entry;
       const startedAt = clock.now();
+      entry.askedAt = startedAt;
       const outcome = await poll(server, control.attempt()).catch((error: unknown) => {
         log.error("poll failed inside licmond", { server: server.id, error: String(error) });
         return failedInside(server.id, startedAt, clock.now());
@@ -153,6 +180,8 @@ export function createCollector(deps: CollectorDeps): Collector {
       clear(server.id);
       entry.failures = 0;
       entry.last = null;
+      entry.askedAt = null;
+      entry.hangs = false;
     }
     if (!server.enabled) {
       ground(entry, disabledError(server.id));
@@ -195,7 +224,9 @@ export function createCollector(deps: CollectorDeps): Collector {
     },
     setServers(servers) {
       const before = entries;
-      entries = new Map(servers.map((server) => [server.id, before.get(server.id) ?? createEntry(server)]));
+      entries = new Map(
+        servers.map((server) => [server.id, before.get(server.id) ?? createEntry(server, false)]),
+      );
       for (const [id, entry] of before) {
         if (entries.has(id)) continue;
         ground(entry, new ApiError("NOT_FOUND", `The server \`${id}\` was removed from the config.`));
@@ -217,10 +248,13 @@ export function createCollector(deps: CollectorDeps): Collector {
     },
     status() {
       const all = [...entries.values()];
-      const running = all.map(({ server }) => server.id).filter(flights.isRunning);
+      const inPlaces = flights.inPlaces();
+      const running = all.map(({ server }) => server.id).filter((id) => inPlaces.has(id));
       return {
         servers: all.length,
         enabled: all.filter(({ server }) => server.enabled).length,
+        asked: all.filter(({ server, askedAt }) => server.enabled && isInPace(server, askedAt, clock.now()))
+          .length,
         runningPolls: running.length,
         running,
         waiting: flights.waiting,
@@ -242,8 +276,16 @@ export function createCollector(deps: CollectorDeps): Collector {
 
 const NO_TIMER = () => {};
 
-function createEntry(server: MonitoredServer): Entry {
-  return { server, failures: 0, last: null, nextPollAt: null, callOffTimer: NO_TIMER };
+function createEntry(server: MonitoredServer, hangs: boolean): Entry {
+  return {
+    server,
+    failures: 0,
+    last: null,
+    askedAt: null,
+    hangs,
+    nextPollAt: null,
+    callOffTimer: NO_TIMER,
+  };
 }
 
 function unschedule(entry: Entry): void {

@@ -8,13 +8,38 @@ import { createKnownHosts } from "../managers/known-hosts.ts";
 import type { Manager } from "../managers/manager.ts";
 import { readOutput } from "../managers/read-output.ts";
 import { isBusy } from "../store/busy.ts";
-import { findTool } from "./find-tool.ts";
+import { createTurns } from "./pace.ts";
 import { errorsOf, isUsable, mayBeCut, pollErrorOf } from "./poll-error.ts";
 import type { MeasureReachability, MemberAddress } from "./reachability.ts";
 import type { CommandResult, CommandRun, CommandRunner } from "./run-command.ts";
-import { createTurns } from "./turns.ts";
+import { findTool } from "./tool.ts";
 
-export interface Poller {
+/** The outcome of a poll that ended in a fault of our own: the server's numbers go stale, and the schedule goes on. */
+export function failedInside(serverId: string, startedAt: number, finishedAt: number): PollOutcome {
+  return {
+    serverId,
+    startedAt,
+    finishedAt,
+    durationMs: finishedAt - startedAt,
+    reading: null,
+    error: {
+      code: "LICENSE_QUERY_FAILED",
+      message: "The poll failed inside licmond; its log says more.",
+      details: null,
+    },
+    raw: {
+      argv: [],
+      exitCode: null,
+      signal: null,
+      stdout: new Uint8Array(0),
+      stderr: new Uint8Array(0),
+      truncated: false,
+    },
+    reachability: [],
+  };
+}
+
+interface Poller {
   /** Asks one server once. Does not reject for anything that tool or server do. */
   poll(server: MonitoredServer, signal?: AbortSignal): Promise<PollOutcome>;
   /** Drops what was learnt of a server that is gone, or is another one now. */
@@ -30,7 +55,6 @@ export interface PollerDeps {
   /** $PATH in which a manager's tool is looked for. */
   readonly path: string;
   readonly clock: Clock;
-  readonly maxBytes?: number;
   /** Keeps the client hosts learnt over a restart; without it they are learnt anew. */
   readonly hosts?: HostsStore;
   readonly log?: Pick<Log, "warn">;
@@ -39,7 +63,7 @@ export interface PollerDeps {
 }
 
 /** Client hosts by server, oldest first. */
-export interface HostsStore {
+interface HostsStore {
   load(serverId: string): readonly string[];
   save(serverId: string, hosts: readonly string[]): void;
 }
@@ -52,11 +76,12 @@ interface Memory {
 }
 
 /**
- * Polls servers: command, run, parse, judge. A timeout or a cap that still yielded usable numbers is no error:
- * the reading is kept with `cut` set, so that its server is `partial` and missing features go stale instead of away.
+ * Polls servers: command, run, parse, judge. A timeout that still yielded usable numbers is no error: the reading is
+ * kept with `cut` set, so that its server is `partial` and missing features go stale instead of away. Output beyond the
+ * cap is an error and is not parsed: 16 MiB of checkouts would take several times their size as a reading.
  */
 export function createPoller(deps: PollerDeps): Poller {
-  const { run, managerOf, measure, path, clock, maxBytes, hosts, log, othersWant = () => false } = deps;
+  const { run, managerOf, measure, path, clock, hosts, log, othersWant = () => false } = deps;
   const memories = new Map<string, Memory>();
   const turn = createTurns(othersWant);
 
@@ -83,7 +108,8 @@ export function createPoller(deps: PollerDeps): Poller {
 
     const result = problem === null ? await runTool(manager, server, signal) : wrongAddress(server, problem);
     await turn();
-    const reading = result.started ? await read(manager, server, result, memory, startedAt) : null;
+    const reading =
+      result.started && !result.truncated ? await read(manager, server, result, memory, startedAt) : null;
     if (reading !== null && reading.members.length > 0) memory.members = reading.members;
 
     if (reading?.recognised && !signal?.aborted) keepHosts(server.id, memory);
@@ -128,7 +154,7 @@ export function createPoller(deps: PollerDeps): Poller {
       // The banner's clock and the parser's zone are then the same.
       env: { TZ: server.timezone, ...command.env },
       timeoutMs: server.timeoutMs,
-      ...(maxBytes !== undefined && { maxBytes }),
+      endEscaped: true,
       ...(signal !== undefined && { signal }),
     });
   }

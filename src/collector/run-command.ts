@@ -1,9 +1,9 @@
 import { type CappedReader, readCapped } from "./capped-reader.ts";
-import { explainStart } from "./inspect-tool.ts";
-import type { StartFailure } from "./start-failure.ts";
-import { locate } from "./tool-file.ts";
+import { createEnding, createSweeper, type Ending, MARK, signalGroup } from "./process-group.ts";
+import { explainStart, locate, type StartFailure } from "./tool.ts";
 
-export const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
+/** The largest output of a real tool that we have seen is under 1 MB. */
+export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
 const MAX_STDERR_BYTES = 1024 * 1024;
 
 export interface CommandRequest {
@@ -14,17 +14,22 @@ export interface CommandRequest {
   readonly timeoutMs: number;
   /** What it reads on stdin; nothing by default. */
   readonly stdin?: Uint8Array;
-  /** Cap of stdout; default 64 MiB. */
+  /** Cap of stdout; default 16 MiB. */
   readonly maxBytes?: number;
   /** What becomes of a command whose stdout is longer: it is killed (default), or goes on and the rest is thrown away. */
   readonly onOverflow?: "kill" | "discard";
   /** Kills the command. */
   readonly signal?: AbortSignal;
+  /**
+   * Ends processes of the command that left its group (setsid), too. Not for a command that may start a service: that
+   * is to outlive it.
+   */
+  readonly endEscaped?: boolean;
 }
 
 export type CommandResult = CommandRun | CommandNotStarted;
 
-export interface CommandNotStarted {
+interface CommandNotStarted {
   readonly started: false;
   readonly argv: readonly string[];
   readonly failure: StartFailure;
@@ -40,7 +45,7 @@ export interface CommandRun {
   readonly stdout: Uint8Array;
   /** Cut at 1 MiB. */
   readonly stderr: Uint8Array;
-  /** stdout was longer than the cap. */
+  /** stdout was longer than the cap: `stdout` is its first 1 MiB, or the cap if that is less. */
   readonly truncated: boolean;
   readonly stderrTruncated: boolean;
   readonly timedOut: boolean;
@@ -62,7 +67,7 @@ export interface CommandRunner {
   killNow(): void;
 }
 
-export interface CommandRunnerDeps {
+interface CommandRunnerDeps {
   /** $PATH and $HOME of the daemon; nothing else of its environment reaches a tool. */
   readonly path: string;
   readonly home: string;
@@ -76,15 +81,14 @@ export interface CommandRunnerDeps {
 
 type Child = Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">;
 
-type EndCause = "timeout" | "overflow" | "abort";
-
 /**
  * Runs tools that may hang, spam, fork or die: each in a process group of its own, which is killed as a whole.
  * (Bun's own `timeout` and `signal` reach only the direct child, and reading its pipe then waits for the grandchild.)
  */
 export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
   const { path, home, graceMs = 500, quietMs = 500, killWaitMs = 1000 } = deps;
-  const running = new Map<number, { pid: number; abort(): void; done: Promise<unknown> }>();
+  const running = new Map<number, { endNow(): void; abort(): void; done: Promise<unknown> }>();
+  const sweeper = createSweeper();
   let nextId = 0;
   let stopped = false;
 
@@ -96,11 +100,20 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     const program = locate(tool, path);
     if (program === null) return notStarted(argv, explainStart(new Error("not found"), tool, path));
     const startedAt = performance.now();
+    const mark = request.endEscaped ? crypto.randomUUID() : null;
     let child: Child;
     try {
       child = Bun.spawn([program, ...argv.slice(1)], {
         // LC_ALL=C: parsers know the tools' English words only.
-        env: { PATH: path, HOME: home, LC_ALL: "C", LANG: "C", LANGUAGE: "C", ...request.env },
+        env: {
+          PATH: path,
+          HOME: home,
+          LC_ALL: "C",
+          LANG: "C",
+          LANGUAGE: "C",
+          ...request.env,
+          ...(mark && { [MARK]: mark }),
+        },
         stdin: request.stdin ?? "ignore",
         stdout: "pipe",
         stderr: "pipe",
@@ -120,8 +133,12 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     signal?.addEventListener("abort", abort, { once: true });
 
     const id = nextId++;
-    const done = settle(child, stdout, stderr, ending);
-    running.set(id, { pid: child.pid, abort, done });
+    const endNow = () => {
+      signalGroup(child.pid, "SIGKILL");
+      if (mark !== null) sweeper.add(mark);
+    };
+    const done = settle(child, stdout, stderr, ending, endNow);
+    running.set(id, { endNow, abort, done });
     try {
       const abandoned = await done;
       return {
@@ -152,6 +169,7 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     stdout: CappedReader,
     stderr: CappedReader,
     ending: Ending,
+    endNow: () => void,
   ): Promise<boolean> {
     const pipesEnded = Promise.all([stdout.ended, stderr.ended]);
     const exited = child.exited.then(() => true);
@@ -164,7 +182,7 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
       silence.clear();
     }
     // Nothing of the group outlives its command. The number cannot mean another group yet: it was freed just now.
-    signalGroup(child.pid, "SIGKILL");
+    endNow();
     const closed = await within(killWaitMs, pipesEnded);
     if (!closed) {
       // Somebody left the group and keeps the pipe: what was read so far is the output.
@@ -184,10 +202,12 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
       const all = [...running.values()];
       for (const each of all) each.abort();
       await Promise.allSettled(all.map((each) => each.done));
+      sweeper.now();
     },
     killNow() {
       stopped = true;
-      for (const { pid } of running.values()) signalGroup(pid, "SIGKILL");
+      for (const { endNow } of running.values()) endNow();
+      sweeper.now();
     },
   };
 }
@@ -206,49 +226,6 @@ const ABORTED: StartFailure = {
 
 function notStarted(argv: readonly string[], failure: StartFailure): CommandNotStarted {
   return { started: false, argv, failure };
-}
-
-interface Ending {
-  /** Why the command is being ended from here; null while it runs or when it ended by itself. */
-  readonly cause: EndCause | null;
-  /** Settles when even SIGKILL did not help in time. */
-  readonly gaveUp: Promise<void>;
-  begin(cause: EndCause): void;
-  clear(): void;
-}
-
-/** SIGTERM to the group, SIGKILL after the grace, and an end to the waiting after that. */
-function createEnding(pid: number, graceMs: number, killWaitMs: number): Ending {
-  const { promise: gaveUp, resolve: giveUp } = Promise.withResolvers<void>();
-  let cause: EndCause | null = null;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const kill = () => {
-    signalGroup(pid, "SIGKILL");
-    timer = setTimeout(giveUp, killWaitMs);
-  };
-  return {
-    get cause() {
-      return cause;
-    },
-    gaveUp,
-    begin(why) {
-      if (cause !== null) return;
-      cause = why;
-      // Who spams gets no time to go on.
-      if (why === "overflow") return kill();
-      signalGroup(pid, "SIGTERM");
-      timer = setTimeout(kill, graceMs);
-    },
-    clear: () => clearTimeout(timer),
-  };
-}
-
-function signalGroup(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(-pid, signal);
-  } catch {
-    // ESRCH: all gone already. EPERM: a set-uid tool, which the wait for its end will show as abandoned.
-  }
 }
 
 /** Settles once `count` has stood still for `ms`. */

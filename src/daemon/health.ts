@@ -11,7 +11,7 @@ const DISK_FULL_PERCENT = 95;
 
 export interface HealthView {
   readonly database: DatabaseCheck;
-  readonly collector: Pick<CollectorStatus, "nextPollAt" | "enabled" | "runningPolls">;
+  readonly collector: Pick<CollectorStatus, "nextPollAt" | "servers" | "enabled" | "asked" | "runningPolls">;
   readonly snapshot: Snapshot;
   readonly sample: HostSample;
   /** As of `ClockWatch`. */
@@ -46,13 +46,14 @@ function databaseStatus({ ok, degraded }: DatabaseCheck): HealthCheck["status"] 
 }
 
 function collectorHealth(
-  { nextPollAt, enabled, runningPolls }: HealthView["collector"],
+  { nextPollAt, servers: configured, enabled, asked, runningPolls }: HealthView["collector"],
   { servers }: Snapshot,
   now: number,
 ): HealthCheck {
   if (enabled === 0) {
-    const what = servers.length === 0 ? "configured" : "enabled";
-    return { status: "healthy", message: `No server is ${what}` };
+    const message =
+      configured === 0 ? "No server is configured" : `No server is enabled, ${configured} configured`;
+    return { status: "healthy", message };
   }
   if (runningPolls === 0 && nextPollAt !== null && now - nextPollAt > OVERDUE_MS)
     return { status: "unhealthy", message: "Polls are overdue" };
@@ -60,7 +61,7 @@ function collectorHealth(
   const well = polled.filter(
     ({ state, status }) => state !== "stale" && state !== "failed" && status !== "down",
   );
-  const message = `${well.length} of ${enabled} servers answer`;
+  const message = `${well.length} of ${enabled} servers answer; ${configured} configured, ${asked} asked in the last interval`;
   return { status: well.length < polled.length ? "degraded" : "healthy", message };
 }
 

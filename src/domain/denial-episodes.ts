@@ -37,12 +37,17 @@ export interface Episodes {
   take(attempt: Attempt): void;
   /** Takes up an episode that an earlier process stored. */
   resume(denial: Denial, told: boolean): void;
-  /** Episodes that changed since the last call, and those whose outcome is settled by `now` and that are to be told. */
-  /** These could not be stored: the next call to `drain` yields them again. */
-  again(changed: readonly Episode[]): void;
+  /** What `drain` yielded could not be stored and was not told: its next call yields it again. */
+  again(drained: Drained): void;
   /** Something waits to be stored or told. */
   readonly isWaiting: boolean;
-  drain(now: number): { readonly changed: readonly Episode[]; readonly settled: readonly Episode[] };
+  /** Episodes that changed since the last call, and those whose outcome is settled by `now` and that are to be told. */
+  drain(now: number): Drained;
+}
+
+export interface Drained {
+  readonly changed: readonly Episode[];
+  readonly settled: readonly Episode[];
 }
 
 interface OpenEpisode {
@@ -149,8 +154,12 @@ export function createEpisodes(): Episodes {
       open.set(key, [...(open.get(key) ?? []), episode]);
       if (!told) untold.add(episode);
     },
-    again(changed) {
+    again({ changed, settled }) {
       for (const episode of changed) dirty.add(episode as OpenEpisode);
+      for (const episode of settled as OpenEpisode[]) {
+        episode.told = false;
+        untold.add(episode);
+      }
     },
     get isWaiting() {
       return dirty.size + untold.size > 0;

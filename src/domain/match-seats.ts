@@ -8,10 +8,14 @@ interface Seated {
   readonly session: Session;
 }
 
-/** Lays lines over open sessions: by seat first, then by start for those whose handles changed. */
+/**
+ * Lays lines over open sessions: by seat first, then by start for those whose handles changed. `zone` is that of the
+ * server's clocks.
+ */
 export function* matchSeats<S extends Seated>(
   open: readonly S[],
   rows: readonly CheckoutReading[],
+  zone: string,
 ): Generator<void, { held: { row: CheckoutReading; held: S | null }[]; missing: readonly S[] }> {
   const bySeat = group(open, ({ session }) => seatKey(session));
   const held: { row: CheckoutReading; held: S | null }[] = [];
@@ -25,10 +29,10 @@ export function* matchSeats<S extends Seated>(
   }
   if (left.size === 0) return { held, missing: [] };
 
-  const byStart = group([...left], ({ session }) => restartKey(session));
+  const byStart = group([...left], ({ session }) => restartKey(session, zone));
   for (const entry of held) {
     if (entry.held !== null) continue;
-    const key = restartKey(entry.row);
+    const key = restartKey(entry.row, zone);
     const found = key === null ? null : take(byStart.get(key), () => true);
     if (found === null) continue;
     entry.held = found;

@@ -18,7 +18,7 @@ export interface PollRaw {
   readonly signal: string | null;
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
-  /** The output was longer than the cap and was cut there. */
+  /** The output was longer than the cap: `stdout` is only its beginning. */
   readonly truncated: boolean;
 }
 

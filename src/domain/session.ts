@@ -1,4 +1,5 @@
 import type { CheckoutReading } from "./reading.ts";
+import { secondOccurrence, wallClock } from "./zone.ts";
 
 export const END_REASONS = ["checkin", "server_restart", "unobserved"] as const;
 /**
@@ -57,6 +58,21 @@ export function beginOf(
 }
 
 /**
+ * When a session started. Of a start in the hour that occurs twice at the end of summer time the parsers take the first:
+ * a reading after that which lacks the seat shows that it is the second.
+ */
+export function startOf(
+  startedAt: number | null,
+  firstSeenAt: number,
+  absentAt: number | null,
+  zone: string,
+): number | null {
+  if (startedAt === null || absentAt === null || startedAt + START_RESOLUTION_MS > absentAt) return startedAt;
+  const second = secondOccurrence(zone, startedAt);
+  return second !== null && second <= firstSeenAt ? second : startedAt;
+}
+
+/**
  * From when people count how long it lasts: its reported start where that agrees with when it was first seen, to within two
  * intervals; else {@link Session.beganAt}.
  */
@@ -68,16 +84,34 @@ export function shownBegin(
   return beganAt - startedAt <= 2 * intervalMs + START_RESOLUTION_MS ? startedAt : beganAt;
 }
 
+/** A clock that was ahead by more than this was wrong, and so are the times that were taken by it. */
+const WRONG_CLOCK_MS = 86_400_000;
+
+/** A session by the clock of a reading at `at`, which may have been set back since: nothing of it ends before it begins. */
+function byClock(session: Session, at: number): Session {
+  const { beganAt, firstSeenAt, lastSeenAt } = session;
+  if (at >= lastSeenAt) return session;
+  if (firstSeenAt - at <= WRONG_CLOCK_MS) return { ...session, lastSeenAt: Math.max(at, firstSeenAt) };
+  return { ...session, beganAt: Math.min(beganAt, at), firstSeenAt: at, lastSeenAt: at };
+}
+
+/** A session that a good reading has. */
+export function seenAgain(session: Session, at: number): Session {
+  const known = byClock(session, at);
+  return { ...known, lastSeenAt: Math.max(at, known.firstSeenAt) };
+}
+
 /** Ends a session at the first good reading without it. */
 export function endSession(
-  session: Session,
+  before: Session,
   at: number,
   seen: { readonly down: boolean; readonly intervalMs: number },
 ): Session {
+  const session = byClock(before, at);
   const gap = at - session.lastSeenAt > 2 * seen.intervalMs;
   return {
     ...session,
-    endedAt: at,
+    endedAt: Math.max(at, session.firstSeenAt),
     endReason: seen.down ? "server_restart" : gap ? "unobserved" : "checkin",
   };
 }
@@ -100,12 +134,16 @@ export function seatKey(row: Pick<CheckoutReading, "user" | "host" | "version" |
   return `${row.handle ?? ""}\0${row.user}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
 }
 
-/** The same without the handle, with the start: a server that restarts gives new handles to old seats. */
+/**
+ * The same without the handle, with the start: a server that restarts gives new handles to old seats. The start is what
+ * the server's clocks showed, see {@link startOf}.
+ */
 export function restartKey(
   row: Pick<CheckoutReading, "user" | "host" | "version" | "startedAt">,
+  zone: string,
 ): string | null {
   if (row.startedAt === null) return null;
-  return `${row.startedAt}\0${row.user}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
+  return `${wallClock(zone, row.startedAt)}\0${row.user}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
 }
 
 /** True when a line under a known key is a seat taken anew: it started after its forerunner was last seen. */

@@ -3,7 +3,8 @@ import { featureKey } from "./merge-blocks.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "./picture.ts";
 import type { CheckoutReading } from "./reading.ts";
 import type { MonitoredServer } from "./server.ts";
-import { beginOf, endSession, type Session, shownBegin } from "./session.ts";
+import { beginOf, endSession, type Session, seenAgain, shownBegin, startOf } from "./session.ts";
+import { secondOccurrence } from "./zone.ts";
 
 /** Readings of a partial feature after which a seat that most of them lack is taken for gone. */
 const PARTIAL_READINGS = 3;
@@ -37,7 +38,7 @@ interface OpenSession {
 export interface SessionChanges {
   readonly opened: readonly Session[];
   readonly closed: readonly Session[];
-  /** Open sessions whose stored row says something else now: another handle or count, or missing for the first time. */
+  /** Open sessions whose stored row says something else now: another handle, count or begin, or missing for the first time. */
   readonly changed: readonly Session[];
   /** Whether `opened` are to be announced. */
   readonly announce: boolean;
@@ -166,7 +167,7 @@ export function* trackSessions(
     const missing = tracked.open.slice(feature.checkouts.length).map(({ session }) => session);
     seen.push({
       ...feature,
-      checkouts: withTimes(feature.checkouts, tracked.open, server.intervalMs),
+      checkouts: withTimes(feature.checkouts, tracked.open, server),
       ...(missing.length > 0 && { alsoHeldBy: missing.map(({ user, host }) => ({ user, host })) }),
     });
   }
@@ -199,13 +200,23 @@ export function* trackSessions(
 function withTimes(
   rows: readonly CheckoutReading[],
   open: readonly OpenSession[],
-  intervalMs: number,
+  { intervalMs, timezone }: MonitoredServer,
 ): CheckoutPicture[] {
   return rows.map((row, index) => {
     const session = open[index]?.session;
-    return session === undefined
-      ? row
-      : { ...row, firstSeenAt: session.firstSeenAt, beganAt: shownBegin(session, intervalMs) };
+    if (session === undefined) return row;
+    const { startedAt } = session;
+    const isSecond =
+      startedAt !== null &&
+      row.startedAt !== null &&
+      startedAt !== row.startedAt &&
+      startedAt === secondOccurrence(timezone, row.startedAt);
+    return {
+      ...row,
+      startedAt: isSecond ? startedAt : row.startedAt,
+      firstSeenAt: session.firstSeenAt,
+      beganAt: shownBegin(session, intervalMs),
+    };
   });
 }
 
@@ -217,7 +228,7 @@ function* trackFeature(
   nextIds: NextIds,
   changes: { opened: Session[]; closed: Session[]; changed: Session[] },
 ): Generator<void, FeatureTracking> {
-  const matched = yield* matchSeats(known?.open ?? [], feature.checkouts);
+  const matched = yield* matchSeats(known?.open ?? [], feature.checkouts, picture.server.timezone);
   const partial = feature.state === "partial";
   const whole = partial && !picture.cut;
   const open: OpenSession[] = [];
@@ -231,8 +242,11 @@ function* trackFeature(
       open.push({ session, misses: [] });
       continue;
     }
-    const session = { ...held.session, count: row.count, handle: row.handle, lastSeenAt: readAt };
-    const differs = held.session.count !== row.count || held.session.handle !== row.handle;
+    const session = { ...seenAgain(held.session, readAt), count: row.count, handle: row.handle };
+    const differs =
+      held.session.count !== row.count ||
+      held.session.handle !== row.handle ||
+      held.session.firstSeenAt !== session.firstSeenAt;
     const wasMissing = held.misses.at(-1) === true;
     if (differs || wasMissing) changes.changed.push(session);
     open.push({ session, misses: whole ? pushMiss(held.misses, false) : partial ? held.misses : [] });
@@ -255,13 +269,14 @@ function* trackFeature(
 
 function openSession(
   id: number,
-  { id: server, intervalMs }: MonitoredServer,
+  { id: server, intervalMs, timezone }: MonitoredServer,
   feature: FeaturePicture,
   row: CheckoutReading,
   readAt: number,
   absentAt: number | null,
 ): Session {
-  const { user, host, display, qualifier, version, count, handle, startedAt } = row;
+  const { user, host, display, qualifier, version, count, handle } = row;
+  const startedAt = startOf(row.startedAt, readAt, absentAt, timezone);
   return {
     id,
     server,

@@ -94,7 +94,17 @@ export function fromWallClock(zone: string, wall: number): number {
 }
 
 /**
- * The same for a wall-clock time in its parts. `month` is 1–12. The caller has checked that the date exists.
+ * The second instant at which the clocks of the zone show what they show at `first`; null when there is none, which is so
+ * but for the hour that occurs twice.
+ */
+export function secondOccurrence(zone: string, first: number): number | null {
+  const wall = wallClock(zone, first);
+  const second = wall - offsetAt(zone, wall + DAY_MS);
+  return second > first && wallClock(zone, second) === wall ? second : null;
+}
+
+/**
+ * The same as {@link fromWallClock} for a wall-clock time in its parts. `month` is 1–12. The caller has checked that the date exists.
  */
 export function localToUtc(
   zone: string,

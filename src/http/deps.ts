@@ -1,20 +1,18 @@
 import type { Handled } from "../alerts/engine.ts";
 import type { Executor } from "../collector/execute/executor.ts";
 import type { DenialLogging } from "../collector/log-tail/denial-watch.ts";
-import type { Alert, AlertCounts } from "../domain/alerts.ts";
+import type { AlertCounts } from "../domain/alerts.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import type { KeyRecord, NewKey } from "../domain/keys.ts";
 import type { LogOf } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import type { PollError, PollRaw } from "../domain/poll.ts";
-import type { LogSource } from "../domain/words.ts";
 import type { Emit } from "../export/family.ts";
-import type { AlertFilter } from "../store/alerts.ts";
-import type { FoundLogs, LogFilter, LogStats } from "../store/logs.ts";
+import type { KeyCheck } from "../store/keys.ts";
 import type { Pseudonyms } from "./anonymous/pseudonyms.ts";
 import type { HistoryPort } from "./history.ts";
-import type { StreamsPort } from "./streams/port.ts";
+import type { StreamsPort } from "./streams/hub.ts";
 
 /**
  * Everything the routes need from the rest of the daemon. The composition root fills it; tests fill it with
@@ -132,10 +130,6 @@ export interface KeysPort {
   /** Ends a key; `gone` when it was revoked before. */
   revoke(id: string): "revoked" | "gone" | "unknown";
 }
-
-export type KeyCheck =
-  | { readonly outcome: "valid" | "expired" | "revoked"; readonly key: KeyRecord }
-  | { readonly outcome: "invalid" };
 
 export type CreateKeyResult =
   | {
@@ -256,14 +250,8 @@ export interface DaemonCounters {
   readonly eventLoopLagMs: number | null;
 }
 
-/** Alerts: the stored ones, and what people do about those that fire. */
+/** Alerts that fire, and what people do about them; stored ones are read from history. */
 export interface AlertsPort {
-  /** Newest first. */
-  list(
-    filter: AlertFilter,
-    limit: number,
-    offset: number,
-  ): { readonly rows: readonly Alert[]; readonly total: number };
   /** Those that fire now, about these servers; null = all there are. */
   counts(servers: readonly string[] | null): AlertCounts;
   /** `by` is the name of the key. Rejects with StoreError when it could not be stored. */
@@ -278,11 +266,8 @@ export interface DenialsPort {
   logging(): readonly DenialLogging[];
 }
 
-/** The stored log lines. Rows are log events as JSON texts. */
+/** What is done to the stored log lines; they are read from history. */
 export interface LogsPort {
-  recent(filter: LogFilter, lines: number): FoundLogs;
-  search(filter: LogFilter, limit: number, offset: number): FoundLogs;
-  stats(hiddenSources: readonly LogSource[]): LogStats;
   /** Deletes what was logged before `before` (null = until now), audit lines spared, in small steps; answers how many. */
   clear(before: number | null): Promise<number>;
 }

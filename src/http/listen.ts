@@ -9,6 +9,8 @@ import type { TlsMaterial } from "./tls.ts";
  * (tried: 300 MB at an unread route, memory flat), so the cap that counts is the soft one, with its error body.
  */
 const HARD_CAP_BYTES = Number.MAX_SAFE_INTEGER;
+/** TLS 1.2 with forward secrecy and authenticated encryption alone; Bun offers CBC and RSA key exchange too. TLS 1.3 has no other. */
+const CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20";
 /** A silent connection is cut after this; requests that wait for polls and streams lift it for themselves. */
 const IDLE_TIMEOUT_SECONDS = 30;
 
@@ -72,7 +74,7 @@ function open(app: App, { host, port, tls }: Required<ListenSettings>): Server<u
       development: false,
       idleTimeout: IDLE_TIMEOUT_SECONDS,
       maxRequestBodySize: HARD_CAP_BYTES,
-      ...(tls !== null && { tls: { cert: tls.cert, key: tls.key } }),
+      ...(tls !== null && { tls: { cert: tls.cert, key: tls.key, ciphers: CIPHERS } }),
     });
   } catch (error) {
     throw new Error(whyNot(error, host, port), { cause: error });

@@ -1,8 +1,11 @@
 import { counter, type Emit, histogram, type Labels } from "../export/family.ts";
-import { createHistogram, type Histogram } from "../export/histogram.ts";
+import { createHistogram, type Histogram } from "../export/meters.ts";
 
 export const REQUESTS = {
-  requests: counter("licmond_http_requests_total", "Requests answered, by method, route and status code."),
+  requests: counter(
+    "licmond_http_requests_total",
+    "Requests answered, by method, route and status code (499: the client went away before).",
+  ),
   durations: histogram(
     "licmond_http_request_duration_seconds",
     "Time from a request to its answer; of streams to their begin.",

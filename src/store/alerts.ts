@@ -1,19 +1,10 @@
-import { and, asc, count, desc, eq, gt, inArray, isNotNull, isNull, lt, type SQL, sql } from "drizzle-orm";
-import type { Alert, AlertRule, AlertState, AlertSubject, Severity } from "../domain/alerts.ts";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, sql } from "drizzle-orm";
+import type { Alert, AlertSubject } from "../domain/alerts.ts";
 import type { Store } from "./open.ts";
 import { alertBaselines, alerts, alertWatches } from "./schema.ts";
 
 /** Alerts deleted in one transaction. */
 const STEP_ROWS = 500;
-
-/** Null = any. */
-export interface AlertFilter {
-  readonly severities: readonly Severity[] | null;
-  readonly acknowledged: boolean | null;
-  readonly state: AlertState | null;
-  readonly servers: readonly string[] | null;
-  readonly rules: readonly AlertRule[] | null;
-}
 
 export interface Alerts {
   /** Ids for new alerts: above everything stored. */
@@ -21,12 +12,6 @@ export interface Alerts {
   /** Alerts that fire, in the order of their ids. */
   firing(): Alert[];
   get(id: number): Alert | null;
-  /** Newest first. */
-  list(
-    filter: AlertFilter,
-    limit: number,
-    offset: number,
-  ): { readonly rows: readonly Alert[]; readonly total: number };
   /** Resolved alerts whose silence goes on at `now`. */
   silencedPast(now: number): Alert[];
   /** Inserts or replaces; runs in the caller's transaction, as the writes below do. */
@@ -60,21 +45,6 @@ export function createAlerts(store: Store): Alerts {
     get(id) {
       const row = read(() => db.select().from(alerts).where(eq(alerts.id, id)).get());
       return row === undefined ? null : alertOf(row);
-    },
-    list(filter, limit, offset) {
-      const where = and(...conditions(filter));
-      return read(() => ({
-        rows: db
-          .select()
-          .from(alerts)
-          .where(where)
-          .orderBy(desc(alerts.id))
-          .limit(limit)
-          .offset(offset)
-          .all()
-          .map(alertOf),
-        total: db.select({ total: count() }).from(alerts).where(where).get()?.total ?? 0,
-      }));
     },
     silencedPast: (now) =>
       read(() =>
@@ -132,20 +102,6 @@ export function createAlerts(store: Store): Alerts {
         return doomed.length;
       }),
   };
-}
-
-function conditions({ severities, acknowledged, state, servers, rules }: AlertFilter): SQL[] {
-  return [
-    ...(severities === null ? [] : [inArray(alerts.severity, [...severities])]),
-    ...(acknowledged === null
-      ? []
-      : [acknowledged ? isNotNull(alerts.acknowledgedAt) : isNull(alerts.acknowledgedAt)]),
-    ...(state === null
-      ? []
-      : [state === "firing" ? isNull(alerts.resolvedAt) : isNotNull(alerts.resolvedAt)]),
-    ...(servers === null ? [] : [inArray(alerts.server, [...servers])]),
-    ...(rules === null ? [] : [inArray(alerts.rule, [...rules])]),
-  ];
 }
 
 function alertOf({ told, ...row }: typeof alerts.$inferSelect): Alert {

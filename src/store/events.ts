@@ -1,11 +1,12 @@
+import type { Database } from "bun:sqlite";
 import { and, asc, eq, gt, gte, inArray, sql } from "drizzle-orm";
-import type { EventType, StoredEvent } from "../domain/events.ts";
+import { EVENT_SCHEMAS, type EventType, type StoredEvent } from "../domain/events.ts";
 import { createMarks } from "./event-marks.ts";
 import { createLogCounts } from "./log-counts.ts";
-import { indexLogWords } from "./log-words.ts";
 import type { Store } from "./open.ts";
+import { placeholdersOf } from "./placeholders.ts";
 import { eventHoles, events } from "./schema.ts";
-import { createToldBefore } from "./told-before.ts";
+import { createToldBefore, type EventCondition } from "./told-before.ts";
 
 /** A stored event as it is read back: encoded, with what streams filter by. */
 export interface EventRow {
@@ -35,23 +36,13 @@ export interface Events {
   reserve(highest: number): void;
 }
 
+const DOMAIN_EVENTS = Object.keys(EVENT_SCHEMAS).filter((type) => type !== "log");
+
 export function createEvents(store: Store): Events {
   const { db } = store;
   const marks = createMarks(store);
-  const words = indexLogWords(store);
   const counts = createLogCounts(store);
-  const insertRow = db
-    .insert(events)
-    .values({
-      id: sql.placeholder("id"),
-      at: sql.placeholder("at"),
-      type: sql.placeholder("type"),
-      level: sql.placeholder("level"),
-      source: sql.placeholder("source"),
-      server: sql.placeholder("server"),
-      body: sql.placeholder("body"),
-    })
-    .prepare();
+  const insertRow = db.insert(events).values(placeholdersOf(events)).prepare();
   const columns = {
     id: events.id,
     type: events.type,
@@ -90,7 +81,6 @@ export function createEvents(store: Store): Events {
         body: json,
       });
       if (!isLog) return;
-      words.add(id, event);
       counts.add(at, event.level, event.source, 1);
       marks.add("log_bytes", json.length);
     },
@@ -130,28 +120,38 @@ export function createEventRetention(
   store: Store,
   limit: number,
 ): { step(before: number, now: number): number } {
-  const { db } = store;
+  const { db, sqlite } = store;
   const marks = createMarks(store);
-  const isNoLog = sql`${events.type} <> 'log'`;
   const told = createToldBefore(store, "type <> 'log'");
   return {
     step: (before, now) =>
       store.transaction(() => {
-        const doomed = db
-          .select({ id: events.id })
-          .from(events)
-          .where(and(told(before, now), isNoLog))
-          .orderBy(asc(events.id))
-          .limit(limit)
-          .all()
-          .map(({ id }) => id);
-        const last = doomed.at(-1);
+        const ids = oldestIds(sqlite, "type", DOMAIN_EVENTS, told(before, now), limit);
+        const last = ids.at(-1);
         if (last === undefined) return 0;
-        db.delete(events).where(inArray(events.id, doomed)).run();
+        db.delete(events).where(inArray(events.id, ids)).run();
         marks.raise("deleted_events", last);
-        return doomed.length;
+        return ids.length;
       }),
   };
+}
+
+/**
+ * Ids of the oldest events of some types or some sources, ascending: each is looked up in its own part of an index, so
+ * that no step of deleting passes by what stays.
+ */
+export function oldestIds(
+  sqlite: Database,
+  column: "type" | "source",
+  values: readonly string[],
+  condition: EventCondition,
+  limit: number,
+): number[] {
+  const each = sqlite.query<{ id: number }, (string | number)[]>(
+    `SELECT id FROM events WHERE ${column} = ? AND ${condition.where} ORDER BY id LIMIT ?`,
+  );
+  const ids = values.flatMap((value) => each.all(value, ...condition.values, limit).map(({ id }) => id));
+  return ids.sort((a, b) => a - b).slice(0, limit);
 }
 
 function textOrNull(value: unknown): string | null {

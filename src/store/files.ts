@@ -19,14 +19,7 @@ export function ensureDirectory(directory: string): void {
     mkdirSync(directory, { mode: 0o700 });
   } catch (error) {
     const code = errorCode(error);
-    if (code === "ENOENT") {
-      throw new StoreError(
-        "NOT_WRITABLE",
-        `The storage directory ${directory} cannot be made: ${dirname(directory)} does not exist`,
-        `Make it (mkdir -p ${dirname(directory)}), or set storage.directory to another place.`,
-        error,
-      );
-    }
+    if (code === "ENOENT" || code === "ENOTDIR") throw noPlaceFor(directory, code, error);
     if (code !== "EEXIST") throw asStoreError(error, directory) ?? notWritable(directory, error);
   }
   if (!statSync(directory).isDirectory()) {
@@ -41,6 +34,24 @@ export function ensureDirectory(directory: string): void {
   } catch (error) {
     throw notWritable(directory, error);
   }
+}
+
+/** Why a directory cannot be made where something is missing. /proc answers ENOENT although it is there. */
+function noPlaceFor(directory: string, code: string, cause: unknown): StoreError {
+  const parent = dirname(directory);
+  const stats = statSync(parent, { throwIfNoEntry: false });
+  const [why, fix] =
+    stats === undefined
+      ? [`${parent} does not exist`, `Make it (mkdir -p ${parent}), or set`]
+      : stats.isDirectory()
+        ? [`the file system of ${parent} takes no new directory (${code})`, "Set"]
+        : [`${parent} is not a directory`, "Set"];
+  return new StoreError(
+    "NOT_WRITABLE",
+    `The storage directory ${directory} cannot be made: ${why}`,
+    `${fix} storage.directory to another place.`,
+    cause,
+  );
 }
 
 /**

@@ -1,33 +1,20 @@
-import { notInArray, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import type { Store } from "./open.ts";
+import { placeholdersOf } from "./placeholders.ts";
 import { logCounts } from "./schema.ts";
 
 const HOUR_MS = 3_600_000;
-
-export interface LogCount {
-  /** Start of the hour, epoch ms. */
-  readonly hour: number;
-  readonly level: string;
-  readonly source: string;
-  readonly count: number;
-}
 
 /** Stored log lines by hour, level and source: kept with every change, so that statistics cost no scan. */
 export interface LogCounts {
   /** `by` may be negative; runs in the caller's transaction. */
   add(at: number, level: string, source: string, by: number): void;
-  list(hiddenSources: readonly string[]): LogCount[];
 }
 
-export function createLogCounts({ db, read }: Store): LogCounts {
+export function createLogCounts({ db }: Store): LogCounts {
   const add = db
     .insert(logCounts)
-    .values({
-      hour: sql.placeholder("hour"),
-      level: sql.placeholder("level"),
-      source: sql.placeholder("source"),
-      count: sql.placeholder("by"),
-    })
+    .values(placeholdersOf(logCounts))
     .onConflictDoUpdate({
       target: [logCounts.hour, logCounts.level, logCounts.source],
       set: { count: sql`${logCounts.count} + excluded.count` },
@@ -35,15 +22,6 @@ export function createLogCounts({ db, read }: Store): LogCounts {
     .prepare();
   return {
     add: (at, level, source, by) =>
-      void add.run({ hour: Math.floor(at / HOUR_MS) * HOUR_MS, level, source, by }),
-    list: (hiddenSources) =>
-      read(() =>
-        db
-          .select()
-          .from(logCounts)
-          .where(notInArray(logCounts.source, [...hiddenSources]))
-          .orderBy(logCounts.hour)
-          .all(),
-      ).filter(({ count }) => count > 0),
+      void add.run({ hour: Math.floor(at / HOUR_MS) * HOUR_MS, level, source, count: by }),
   };
 }

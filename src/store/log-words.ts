@@ -1,55 +1,93 @@
-import { sql } from "drizzle-orm";
-import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { LogEvent } from "../domain/events.ts";
-import { searchedText } from "./log-text.ts";
 import type { Store } from "./open.ts";
 
-/** The index is a virtual table, so it stands beside the schema: only its rowid and its words are written. */
-const logWords = sqliteTable("log_words", { rowid: integer().primaryKey(), words: text().notNull() });
+/** Lines of one row of the index: their words take a few milliseconds to collect, and a few tens of kB. */
+const RUN_LINES = 500;
 
-/** Fills the index of words. Message and the values of the metadata are searched, nothing else of an event. */
-export function indexLogWords({ db }: Store) {
-  const insert = db
-    .insert(logWords)
-    .values({ rowid: sql.placeholder("rowid"), words: sql.placeholder("words") })
-    .prepare();
-  return {
-    add(id: number, event: Pick<LogEvent, "message" | "metadata">) {
-      insert.run({ rowid: id, words: searchedText(event) });
-    },
+/** What parts words. */
+const BLANKS = /[\s\0]+/;
+
+/** The different words of a search, folded. Every character counts but blanks. */
+export function wordsOf(q: string): string[] {
+  return [...new Set(folded(q).split(BLANKS))].filter((word) => word !== "");
+}
+
+/** Whether the index row with these words can have a line in which each word occurs. */
+export function mayHave(indexed: string, words: readonly string[]): boolean {
+  return words.every((word) => indexed.includes(word));
+}
+
+/**
+ * Tells of log lines (JSON) whether every word occurs in the message or in a value of the metadata, whatever the case
+ * and the accents. A word that begins or ends with a letter or digit begins or ends a word there too.
+ */
+export function lineMatcher(words: readonly string[]): (json: string) => boolean {
+  const letter = "[\\p{L}\\p{N}]";
+  const whole = words.map((word) => {
+    const before = new RegExp(`^${letter}`, "u").test(word) ? `(?<!${letter})` : "";
+    const after = new RegExp(`${letter}$`, "u").test(word) ? `(?!${letter})` : "";
+    return { word, pattern: new RegExp(before + RegExp.escape(word) + after, "u") };
+  });
+  // Without quotes, backslashes and what is not ASCII, a word stands in the JSON as it is: parsing costs twice the rest.
+  const literal = words.filter((word) => /^[!#-[\]-~]+$/.test(word));
+  return (json) => {
+    if (isAscii(json)) {
+      const upper = json.toUpperCase();
+      if (!literal.every((word) => upper.includes(word))) return false;
+    }
+    const text = folded(searchedText(json));
+    return whole.every(({ word, pattern }) => text.includes(word) && pattern.test(text));
   };
 }
 
-/**
- * Letters and digits that the index surely knows: its Unicode is 6.1, which lacks letters that JavaScript has. What is
- * left out here is looked for in the texts themselves, which is slower and finds the same.
- */
-const INDEXED =
-  /[0-9]|[\p{L}&&[A-Za-z\u00c0-\u024f\u0386-\u03ce\u0400-\u04ff\u3041-\u30ff\u4e00-\u9fa5\uac00-\ud7a3]]/v;
-
-/**
- * Condition on `events` that every word of `q` occurs. Words are data, never FTS5 syntax: each is quoted
- * (https://sqlite.org/fts5.html#fts5_strings), and one without a letter or digit that the index surely knows is
- * looked for in the texts themselves. Null when there is no word in it.
- */
-export function allWordsOccur(q: string) {
-  // SQLite reads the question as a C string: at NUL it would end, within quotes even.
-  const words = q.split(/[\s\0]+/).filter((word) => word !== "");
-  if (words.length === 0) return null;
-  const indexed = words.filter((word) => INDEXED.test(word));
-  const plain = words.filter((word) => !indexed.includes(word));
-  const conditions = plain.map(
-    (word) => sql`(instr(json_extract(events.body, '$.message'), ${word}) > 0 OR EXISTS (
-      SELECT 1 FROM json_each(events.body, '$.metadata') AS meta WHERE instr(meta.value, ${word}) > 0))`,
+/** Writes the index of words behind the lines, so that a line costs no more than itself when it is stored. */
+export function createLogIndex({ sqlite, transaction }: Pick<Store, "sqlite" | "transaction">) {
+  const indexedThrough = sqlite.query<{ id: number | null }, []>(
+    "SELECT max(through_id) AS id FROM log_words",
   );
-  if (indexed.length > 0) {
-    const match = indexed.map((word) => `"${word.replaceAll('"', '""')}"`).join(" AND ");
-    conditions.push(sql`events.id IN (SELECT rowid FROM log_words WHERE words MATCH ${match})`);
-  }
-  return sql.join(conditions, sql` AND `);
+  const next = sqlite.query<{ id: number; body: string }, [number]>(
+    `SELECT id, body FROM events WHERE type = 'log' AND id > ? ORDER BY id LIMIT ${RUN_LINES}`,
+  );
+  const insert = sqlite.query<null, [number, number, string]>("INSERT INTO log_words VALUES (?, ?, ?)");
+  const forget = sqlite.query<null, [number]>("DELETE FROM log_words WHERE through_id <= ?");
+  return {
+    /** Indexes the next run of lines when it is full; answers how many. */
+    step: (): number =>
+      transaction(() => {
+        const lines = next.all(indexedThrough.get()?.id ?? 0);
+        const [first, last] = [lines[0], lines.at(-1)];
+        if (first === undefined || last === undefined || lines.length < RUN_LINES) return 0;
+        const words = new Set<string>();
+        for (const { body } of lines)
+          for (const word of folded(searchedText(body)).split(BLANKS)) words.add(word);
+        insert.run(first.id, last.id, [...words].join("\n"));
+        return lines.length;
+      }),
+    /** Lines up to an id were deleted. What is left of them is little, and needs no index. */
+    deleted: (through: number) => void forget.run(through),
+  };
 }
 
-/** Removes the words of log lines: call before the lines are deleted. */
-export function deleteLogWords({ db }: Store, ids: readonly number[]): void {
-  for (const id of ids) db.run(sql`DELETE FROM log_words WHERE rowid = ${id}`);
+/** What of a line is searched: its message and the values of its metadata, a line each. */
+function searchedText(json: string): string {
+  // Only our own lines are stored.
+  const { message, metadata } = JSON.parse(json) as Pick<LogEvent, "message" | "metadata">;
+  const values = Object.values(metadata).filter(
+    (value) => typeof value === "string" || typeof value === "number",
+  );
+  return [message, ...values].join("\n");
+}
+
+/** Texts that differ in case or accents alone fold to the same. Upper case, because it does not depend on what follows. */
+function folded(text: string): string {
+  // Nearly all is ASCII, which has no accents.
+  if (isAscii(text)) return text.toUpperCase();
+  return text
+    .normalize("NFD")
+    .replaceAll(/[\u0300-\u036f]/g, "")
+    .toUpperCase();
+}
+
+function isAscii(text: string): boolean {
+  return /^[\0-\x7f]*$/.test(text);
 }

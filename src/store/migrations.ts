@@ -15,7 +15,10 @@ import sumsOfDays from "./migrations/0014-sums-of-days.sql" with { type: "text" 
 import importedFeatures from "./migrations/0015-imported-features.sql" with { type: "text" };
 import eventsBehind from "./migrations/0016-events-behind-their-ids.sql" with { type: "text" };
 import daemonsInUsage from "./migrations/0017-daemons-in-usage.sql" with { type: "text" };
-import sumsInTables from "./migrations/0020-sums-of-days-in-tables.sql" with { type: "text" };
+import indexOfLogWords from "./migrations/0018-index-of-log-words.sql" with { type: "text" };
+import noReplayTables from "./migrations/0019-no-replay-tables.sql" with { type: "text" };
+import picturesInOneRow from "./migrations/0020-pictures-in-one-row.sql" with { type: "text" };
+import sumsInTables from "./migrations/0021-sums-of-days-in-tables.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
 export interface Migration {
@@ -43,5 +46,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0015-imported-features", sql: importedFeatures },
   { name: "0016-events-behind-their-ids", sql: eventsBehind },
   { name: "0017-daemons-in-usage", sql: daemonsInUsage },
-  { name: "0020-sums-of-days-in-tables", sql: sumsInTables },
+  { name: "0018-index-of-log-words", sql: indexOfLogWords },
+  { name: "0019-no-replay-tables", sql: noReplayTables },
+  { name: "0020-pictures-in-one-row", sql: picturesInOneRow },
+  { name: "0021-sums-of-days-in-tables", sql: sumsInTables },
 ];

@@ -73,7 +73,8 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
       sessions.retainStep(now - sessionsMs) ||
       denials.retainStep(now - sessionsMs) ||
       alerts.retainStep(now - sessionsMs) ||
-      history.step(now, { samplesMs, rollupsMs })
+      history.step(now, { samplesMs, rollupsMs }) ||
+      logs.indexStep()
     );
   };
 

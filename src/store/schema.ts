@@ -24,13 +24,8 @@ export const pictures = sqliteTable("pictures", {
   serverId: ofServer().primaryKey(),
   savedAt: integer("saved_at").notNull(),
   head: text().notNull(),
+  features: blob({ mode: "buffer" }),
 });
-
-export const pictureParts = sqliteTable(
-  "picture_parts",
-  { serverId: ofServer(), hash: text().notNull(), body: text().notNull() },
-  (table) => [primaryKey({ columns: [table.serverId, table.hash] })],
-);
 
 export const knownHosts = sqliteTable("known_hosts", {
   serverId: ofServer().primaryKey(),
@@ -72,8 +67,15 @@ export const events = sqliteTable(
     index("events_by_source").on(table.source, table.id).where(isNotNull(table.source)),
     index("events_behind").on(table.at).where(sql`${table.at} < ${table.id}`),
     index("events_by_server").on(table.server, table.id).where(isNotNull(table.server)),
+    index("events_by_type").on(table.type, table.id),
   ],
 );
+
+export const logWords = sqliteTable("log_words", {
+  fromId: integer("from_id").primaryKey(),
+  throughId: integer("through_id").notNull(),
+  words: text().notNull(),
+});
 
 export const logCounts = sqliteTable(
   "log_counts",
@@ -206,10 +208,10 @@ export const notifications = sqliteTable("notifications", {
 export const tables = {
   servers,
   pictures,
-  pictureParts,
   knownHosts,
   apiKeys,
   events,
+  logWords,
   logCounts,
   eventMarks,
   eventHoles,

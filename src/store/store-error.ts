@@ -1,3 +1,6 @@
+import { accessSync, constants } from "node:fs";
+import { dirname } from "node:path";
+
 /**
  * What can keep the store from working, in words for an administrator:
  * `NOT_WRITABLE` directory or file cannot be made or written · `NEWER` the file was written by a newer licmond ·
@@ -89,6 +92,14 @@ export function corrupt(message: string, cause?: unknown): StoreError {
 }
 
 export function notWritable(path: string, cause?: unknown): StoreError {
+  if (isOnReadOnlyMount(path, cause)) {
+    return new StoreError(
+      "NOT_WRITABLE",
+      `${path} lies on a file system that is mounted read-only (EROFS)`,
+      "Mount it writable (mount -o remount,rw), or use another file system; for a systemd service, ReadWritePaths= opens a path.",
+      cause,
+    );
+  }
   const user = typeof process.getuid === "function" ? ` by uid ${process.getuid()}` : "";
   return new StoreError(
     "NOT_WRITABLE",
@@ -96,4 +107,17 @@ export function notWritable(path: string, cause?: unknown): StoreError {
     "Run as the user that owns the storage directory (or as root), or set storage.directory to one that is writable.",
     cause,
   );
+}
+
+/** SQLite does not say so itself: its code is that of a file which it may not open or write, whatever the reason. */
+function isOnReadOnlyMount(path: string, cause: unknown): boolean {
+  if (errorCode(cause) === "EROFS") return true;
+  return [path, dirname(path)].some((each) => {
+    try {
+      accessSync(each, constants.W_OK);
+      return false;
+    } catch (error) {
+      return errorCode(error) === "EROFS";
+    }
+  });
 }

@@ -47,12 +47,14 @@ interface SiteOptions {
   readonly concurrency?: number;
   readonly random?: () => number;
   readonly abortTakesMs?: number;
+  /** Ids of servers whose tool hung before the start. */
+  readonly hungBefore?: readonly string[];
 }
 
 /** A collector with virtual time and make-believe polls that takes its aborts as a real one does: after a while. */
 export function createSite(
   servers: readonly (MonitoredServer | string)[],
-  { concurrency = 8, random = () => 0.5, abortTakesMs = 100 }: SiteOptions = {},
+  { concurrency = 8, random = () => 0.5, abortTakesMs = 100, hungBefore = [] }: SiteOptions = {},
 ): Site {
   const time = createVirtualTime();
   const begun = time.clock.now();
@@ -113,6 +115,7 @@ export function createSite(
       return picture(server(done.serverId), done, behaviourOf(done.serverId).state);
     },
     forget: (id) => void forgotten.push(id),
+    hungBefore: ({ id }) => hungBefore.includes(id),
   });
 
   return {

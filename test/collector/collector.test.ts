@@ -337,6 +337,7 @@ describe("what it tells of itself", () => {
     expect(site.collector.status()).toEqual({
       servers: 3,
       enabled: 3,
+      asked: 3,
       runningPolls: 1,
       running: ["b"],
       waiting: 0,

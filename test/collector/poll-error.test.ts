@@ -92,14 +92,13 @@ describe("the parse decides: a usable reading is no error, however the tool ende
     { exitCode: 241 },
     { exitCode: null, signal: "SIGSEGV" },
     { exitCode: null, signal: "SIGKILL", timedOut: true },
-    { truncated: true, exitCode: null, signal: "SIGKILL" },
   ]) {
     test(JSON.stringify(end), () => expect(judge(run(end), up)).toBeNull());
   }
 
   test("but all of these may lack the end of the text, and a bad exit code alone does not", () => {
     expect(mayBeCut(run({ exitCode: 241 }))).toBe(false);
-    for (const end of [{ signal: "SIGSEGV" }, { timedOut: true }, { truncated: true }, { abandoned: true }]) {
+    for (const end of [{ signal: "SIGSEGV" }, { timedOut: true }, { abandoned: true }]) {
       expect(mayBeCut(run(end))).toBe(true);
     }
   });
@@ -114,6 +113,14 @@ describe("what a failure is called", () => {
       "TIMEOUT",
       "within 30 s",
       null,
+    ],
+    [
+      "printed more than the cap, and was killed for that",
+      run({ truncated: true, exitCode: null, signal: "SIGKILL" }),
+      unknown,
+      "LICENSE_QUERY_FAILED",
+      "lmutil printed more than 16 MiB, and licmond ended it for that.",
+      "the tool's words",
     ],
     [
       "timed out after a dead member",

@@ -118,11 +118,19 @@ describe("a poll with a real tool and the real parser", () => {
     expect(error?.message).toContain("no data could be read from it (-16,287)");
   });
 
-  test("output beyond the cap is cut, and what was read is used", async () => {
-    const outcome = await poller({ maxBytes: UP.indexOf("    ann") }).poll(serverSaying(UP));
-    expect(outcome.error).toBeNull();
+  test("output beyond the cap is no reading, and the error says that licmond ended the tool for its size", async () => {
+    const text =
+      UP + "    ann ws1 /dev/pts/1 (v2026.0) (lic1/27000 101), start Mon 1/5 8:00\n".repeat(250_000);
+    const outcome = await poller().poll(serverSaying(text));
+    expect(outcome.reading).toBeNull();
+    expect(outcome.error).toMatchObject({ code: "LICENSE_QUERY_FAILED" });
+    expect(outcome.error?.message).toStartWith(
+      "lmstat printed more than 16 MiB, and licmond ended it for that.",
+    );
     expect(outcome.raw.truncated).toBe(true);
-    expect(outcome.reading).toMatchObject({ cut: true, features: [{ name: "router", total: 4 }] });
+    // The first 1 MiB is kept to be looked at, and nothing more.
+    expect(new TextDecoder().decode(outcome.raw.stdout)).toBe(text.slice(0, 2 ** 20));
+    expect(outcome.raw.stdout.buffer.byteLength).toBe(2 ** 20);
   });
 
   test("a signal ends it", async () => {

@@ -122,7 +122,7 @@ describe("a command that does not end", () => {
     expect(await processesLeft(text_)).toEqual([]);
   });
 
-  test("a grandchild that left the group cannot be killed, and is not waited for either", async () => {
+  test("a grandchild that left the group is not waited for, and lives on: it may be a service", async () => {
     const impatient = createCommandRunner({ path: "/usr/bin:/bin", home: "/", quietMs: 50, killWaitMs: 100 });
     const text_ = mark();
     const result = await impatient.run(request("leave-group", { args: ["60"], mark: text_ }));
@@ -134,6 +134,39 @@ describe("a command that does not end", () => {
     for (const pid of left) process.kill(pid, "SIGKILL");
     expect(left).toHaveLength(1);
   });
+
+  test("a grandchild that left the group ends with a command that must leave nothing, and no other's does", async () => {
+    const [text_, other] = [mark(), mark()];
+    const running = ran(request("leave-group", { args: ["60", "wait"], endEscaped: true, mark: other }));
+    while (processesWith(other).length < 2) await Bun.sleep(5);
+    const result = await ran(request("leave-group", { args: ["60"], endEscaped: true, mark: text_ }));
+    expect(result).toMatchObject({ exitCode: 0, timedOut: false, abandoned: false });
+    expect(text(result.stdout)).toBe("parent done\n");
+    expect(await processesLeft(text_)).toEqual([]);
+    expect(processesWith(other)).toHaveLength(2);
+    for (const pid of processesWith(other)) process.kill(pid, "SIGTERM");
+    await running;
+  });
+
+  test.each(["timeout", "abort", "killNow"] as const)(
+    "%s ends a grandchild that left the group",
+    async (how) => {
+      const own = createCommandRunner({ path: "/usr/bin:/bin", home: "/", graceMs: 100 });
+      const text_ = mark();
+      const controller = new AbortController();
+      const running = own.run(
+        request("leave-group", {
+          ...{ args: ["60", "wait"], endEscaped: true, mark: text_, signal: controller.signal },
+          timeoutMs: how === "timeout" ? 500 : 60_000,
+        }),
+      );
+      while (processesWith(text_).length < 2) await Bun.sleep(5);
+      if (how === "abort") controller.abort();
+      if (how === "killNow") own.killNow();
+      await running;
+      expect(await processesLeft(text_)).toEqual([]);
+    },
+  );
 
   test("its AbortSignal kills it", async () => {
     const text_ = mark();
@@ -177,7 +210,7 @@ describe("a command that does not end", () => {
 });
 
 describe("a command that says too much", () => {
-  test("is cut at exactly the cap and killed", async () => {
+  test("is killed, and cut at exactly a cap below 1 MiB", async () => {
     const text_ = mark();
     const result = await ran(request("spam", { maxBytes: 1_000_001, mark: text_ }));
     expect(result).toMatchObject({ truncated: true, timedOut: false });
@@ -185,10 +218,17 @@ describe("a command that says too much", () => {
     expect(await processesLeft(text_)).toEqual([]);
   });
 
-  test("100 MB hit the cap of 64 MiB", async () => {
-    const result = await ran(request("spam", { timeoutMs: 20_000 }));
-    expect(result.truncated).toBe(true);
-    expect(result.stdout.length).toBe(64 * 1024 * 1024);
+  test("100 MB hit the cap of 16 MiB, and their first 1 MiB is kept", async () => {
+    const result = await ran(request("spam"));
+    expect(result).toMatchObject({ truncated: true, signal: "SIGKILL" });
+    expect(result.stdout.length).toBe(1024 * 1024);
+    expect(result.stdout.buffer.byteLength).toBe(1024 * 1024);
+  });
+
+  test("output of exactly 16 MiB is whole", async () => {
+    const result = await ran(request("spam-zeros", { args: [String(16 * 1024 * 1024)] }));
+    expect(result).toMatchObject({ truncated: false, exitCode: 0 });
+    expect(result.stdout.length).toBe(16 * 1024 * 1024);
   });
 
   test("output of exactly the cap is whole", async () => {

@@ -16,7 +16,7 @@ const picture = (change: Partial<ServerPicture>): ServerPicture => ({
 });
 const well: HealthView = {
   database: { ok: true, message: "The database works", code: null },
-  collector: { enabled: 1, runningPolls: 0, nextPollAt: NOW + 1 },
+  collector: { servers: 1, enabled: 1, asked: 1, runningPolls: 0, nextPollAt: NOW + 1 },
   snapshot: { version: 1, servers: [picture({ status: "up", state: "ok" })] },
   sample: { cpu: 1, memory: 2, disk: 50 },
   clockDoubtMs: null,
@@ -38,7 +38,7 @@ test.each<[string, Partial<HealthView>, string]>([
   ["overdue", { collector: { ...well.collector, nextPollAt: NOW - 3e5 - 1 } }, "healthy unhealthy healthy"],
   [
     "overdue, and one runs",
-    { collector: { enabled: 1, runningPolls: 1, nextPollAt: NOW - 3e5 - 1 } },
+    { collector: { ...well.collector, runningPolls: 1, nextPollAt: NOW - 3e5 - 1 } },
     "healthy healthy healthy",
   ],
   [
@@ -67,10 +67,16 @@ test("a clock that is doubted", () => {
 });
 
 test("a server that is disabled is not a config without servers", () => {
-  const none = { ...well.collector, enabled: 0, nextPollAt: null };
-  const disabled = { version: 1, servers: [picture({ server: { ...server, enabled: false } })] };
-  const message = (snapshot: HealthView["snapshot"]) =>
-    healthOf({ ...well, collector: none, snapshot }).collector.message;
-  expect(message({ version: 1, servers: [] })).toBe("No server is configured");
-  expect(message(disabled)).toBe("No server is enabled");
+  const none = { ...well.collector, enabled: 0, asked: 0, nextPollAt: null };
+  const message = (servers: number) =>
+    healthOf({ ...well, collector: { ...none, servers } }).collector.message;
+  expect(message(0)).toBe("No server is configured");
+  expect(message(1)).toBe("No server is enabled, 1 configured");
+});
+
+test("the collector's message counts the servers that are configured, that were asked and that answer", () => {
+  const collector = { ...well.collector, servers: 4, enabled: 3, asked: 2 };
+  expect(healthOf({ ...well, collector }).collector.message).toBe(
+    "1 of 3 servers answer; 4 configured, 2 asked in the last interval",
+  );
 });

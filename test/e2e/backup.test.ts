@@ -3,7 +3,7 @@ import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
 import { openStore } from "../../src/store/open.ts";
-import { type Daemon, until, untilPrinted } from "./harness.ts";
+import { BINARY, type Daemon, until, untilPrinted } from "./harness.ts";
 import { lmstat } from "./lmstat.ts";
 import { createSite, type Site } from "./site.ts";
 import { npmEventSource } from "./stream-clients.ts";
@@ -217,3 +217,43 @@ test("a database of every earlier schema is copied before it is upgraded", async
     await untilPrinted(daemon, "The database is copied before the upgrade of its schema");
   }
 });
+
+const canMount = process.getuid?.() === 0 && Bun.spawnSync(["unshare", "-m", "true"]).exitCode === 0;
+
+describe.skipIf(!canMount)(
+  `a read-only file system${canMount ? "" : " (skipped: mounting is not allowed here)"}`,
+  () => {
+    /** Runs the binary where this folder is mounted read-only. */
+    function runBeside(readOnly: string, ...args: readonly string[]) {
+      const script = `mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"`;
+      const { exitCode, stderr } = Bun.spawnSync([
+        ...["unshare", "-m", "sh", "-c", script, readOnly, BINARY, ...args],
+      ]);
+      return { exitCode, stderr: stderr.toString() };
+    }
+
+    test("is named as the reason, for where a copy goes and for where the daemon is to work", async () => {
+      await using site = await createSite();
+      await site.configure("");
+      await site.key("admin");
+      const target = join(site.folder, "backups");
+      await mkdir(target);
+      const config = ["--config", site.config];
+      const storage = join(site.folder, "storage");
+      for (const [readOnly, ...args] of [
+        [target, "backup", join(target, "copy.db")],
+        [target, "export", "sessions", "--output", join(target, "sessions.csv")],
+        [storage, "keys", "list"],
+        [storage, "serve"],
+      ] as const) {
+        const { exitCode, stderr } = runBeside(readOnly, ...args, ...config);
+        expect({ args, exitCode, stderr }).toEqual({
+          args,
+          exitCode: 1,
+          stderr: expect.stringContaining("EROFS"),
+        });
+        expect(stderr).not.toContain("uid");
+      }
+    });
+  },
+);

@@ -1,17 +1,9 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { until } from "./harness.ts";
+import { holdLock } from "./hold-lock.ts";
 import { lmstat } from "./lmstat.ts";
-import { createSite } from "./site.ts";
-
-/** Takes the write lock of a database, says so, and holds it until its input ends. */
-const HOLDER = `
-  const sqlite = new (require("bun:sqlite").Database)(process.argv[1]);
-  sqlite.run("PRAGMA busy_timeout = 30000");
-  sqlite.run("BEGIN IMMEDIATE");
-  console.log("held");
-  await Bun.stdin.text();
-  sqlite.run("ROLLBACK");`;
+import { createSite, serverToml } from "./site.ts";
 
 const READS = ["/api/licenses", "/api/status", "/api/licenses/sessions", "/api/logs/recent", "/api/keys"];
 /** A write that waits in the event loop waits 5 s; one that does not, a tenth of a second. */
@@ -21,9 +13,7 @@ test("while another program has the database locked reads are answered, and what
   await using site = await createSite();
   const tool = await site.tool("lmutil");
   await tool.says(lmstat({ solver: { total: 4, holders: [{ user: "ada", host: "ws01" }] } }));
-  await site.configure(
-    `[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@localhost"\ntool = "${tool.path}"\n`,
-  );
+  await site.configure(serverToml("eda", tool.path));
   await using daemon = await site.serve();
   const key = await site.key("admin");
   const post = (path: string, body?: object) =>
@@ -34,9 +24,7 @@ test("while another program has the database locked reads are answered, and what
   expect((await post("/api/licenses/rescan")).status).toBe(200);
 
   const database = join(site.folder, "storage", "licmond.db");
-  const holder = Bun.spawn([process.execPath, "-e", HOLDER, database], { stdin: "pipe", stdout: "pipe" });
-  const { value: said } = await holder.stdout.getReader().read();
-  expect(new TextDecoder().decode(said)).toBe("held\n");
+  const release = await holdLock(database);
   await tool.says(lmstat({ solver: { total: 4, holders: [{ user: "grace", host: "ws02" }] } }));
   let isDone = false;
   const rescan = post("/api/licenses/rescan").finally(() => {
@@ -65,8 +53,7 @@ test("while another program has the database locked reads are answered, and what
   const creation = post("/api/keys", { name: "made under the lock", role: "viewer" });
   creation.catch(() => {});
   expect((await daemon.get("/api/licenses", key)).status).toBe(200);
-  holder.stdin.end();
-  await holder.exited;
+  await release();
   const created = await creation;
   expect([(await rescan).status, created.status]).toEqual([200, 201]);
   const { key: made } = (await created.json()) as { key: string };
@@ -76,4 +63,4 @@ test("while another program has the database locked reads are answered, and what
     return body.total === 2 || undefined;
   });
   expect(daemon.output()).not.toMatch(/cannot be stored|could not be/);
-}, 120_000);
+});

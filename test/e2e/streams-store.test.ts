@@ -1,36 +1,11 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Daemon, until, untilPrinted } from "./harness.ts";
 import { secretOf } from "./site.ts";
+import { fill, mayMount, smallDisk } from "./small-disk.ts";
 import { npmEventSource } from "./stream-clients.ts";
 import { createStreamSite, framesOf, publish, replay, requestIdOf, untilSeen } from "./stream-site.ts";
-
-/** A small file system of its own. */
-async function smallDisk(folder: string, megabytes: number): Promise<AsyncDisposable> {
-  await mkdir(folder, { recursive: true });
-  const mounted = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", folder]);
-  if (!mounted.success) throw new Error(`mount: ${mounted.stderr}`);
-  return {
-    [Symbol.asyncDispose]: async () => void Bun.spawnSync(["umount", "-l", folder]),
-  };
-}
-
-/** Root in a container may be refused it. */
-async function mayMount(): Promise<boolean> {
-  const folder = await mkdtemp(join(tmpdir(), "licmond-mount-"));
-  try {
-    await (await smallDisk(folder, 1))[Symbol.asyncDispose]();
-    return true;
-  } catch (error) {
-    console.error(`the test on a full disk is skipped: ${String(error)}`);
-    return false;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
 
 /** The comments with which a resume begins. */
 async function resumeComments(daemon: Daemon, key: string, from: number): Promise<string[]> {
@@ -46,7 +21,7 @@ async function resumeComments(daemon: Daemon, key: string, from: number): Promis
   return comments;
 }
 
-const MAY_MOUNT = await mayMount();
+const MAY_MOUNT = await mayMount("the test on a full disk");
 
 test.skipIf(!MAY_MOUNT)(
   "on a full disk events are told all the same, the terminal says so once, and a later resume tells of the hole",
@@ -62,8 +37,7 @@ test.skipIf(!MAY_MOUNT)(
     await untilSeen(client.seen, "before-9");
 
     // Not a byte is left.
-    const ballast = join(storage, "ballast");
-    Bun.spawnSync(["dd", "if=/dev/zero", `of=${ballast}`, "bs=4k"], { stderr: "ignore" });
+    const free = fill(storage);
     await publish(daemon, { tag: "full", count: 3_000, length: 500 });
     await untilSeen(client.seen, "full-2999");
     const said = () => daemon.output().split("Events cannot be stored").length - 1;
@@ -73,7 +47,7 @@ test.skipIf(!MAY_MOUNT)(
     const from = client.seen.find((each) => requestIdOf(each) === "before-9")?.id ?? 0;
     expect((await resumeComments(daemon, key, from)).join("\n")).toContain("could not be stored");
 
-    Bun.spawnSync(["rm", ballast]);
+    free();
     await publish(daemon, { tag: "again", count: 10 });
     await untilSeen(client.seen, "again-9");
     expect(said()).toBe(1);

@@ -69,6 +69,24 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     expect(await daemon.stop()).toBe(0);
   });
 
+  test("TLS 1.2 has forward secrecy and authenticated encryption alone, TLS 1.3 is there", async () => {
+    await using site = await createSite();
+    const pair = await pairIn(site, "one");
+    await using _daemon = await serveOverTls(site, pair);
+    /** The cipher that is agreed on; null when there is none. */
+    const agreed = (...offer: string[]) =>
+      /^New, TLSv1\.[23], Cipher is (\S+)$/m.exec(
+        Bun.spawnSync(["openssl", "s_client", "-connect", `127.0.0.1:${site.port}`, ...offer], {
+          stdin: null,
+        }).stdout.toString(),
+      )?.[1] ?? null;
+    const twelve = (ciphers: string) => agreed("-tls1_2", "-cipher", `${ciphers}:@SECLEVEL=0`);
+    expect(twelve("ECDHE-ECDSA-AES128-GCM-SHA256")).toBe("ECDHE-ECDSA-AES128-GCM-SHA256");
+    expect(twelve("ECDHE-ECDSA-CHACHA20-POLY1305")).toBe("ECDHE-ECDSA-CHACHA20-POLY1305");
+    expect(twelve("ALL:!AESGCM:!CHACHA20")).toBeNull();
+    expect(agreed("-tls1_3")).toStartWith("TLS_");
+  });
+
   test("SIGHUP takes a new certificate, and nothing that is open breaks", async () => {
     await using site = await createSite();
     const files = { cert: join(site.folder, "live.crt"), key: join(site.folder, "live.key") };
@@ -199,16 +217,6 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     expect(failures.filter((code) => code !== "ECONNRESET")).toEqual([]);
     expect(failures.length).toBeLessThanOrEqual(askers.length * 6);
     console.log(`${served} requests served over 6 changes of the certificate, ${failures.length} reset`);
-  });
-
-  test("a port that is taken ends serve with the reason, also where the other one listens over TLS", async () => {
-    await using site = await createSite();
-    await using other = await createSite();
-    await using _first = await serveOverTls(site, await pairIn(site, "one"));
-    await other.configure("", lines(await pairIn(other, "two")));
-    const second = await other.run(["serve"], { env: { LICMOND_HTTP_PORT: String(site.port) } });
-    expect(second.exitCode).toBe(1);
-    expect(second.stderr + second.stdout).toContain(`Another program listens on 127.0.0.1:${site.port}`);
   });
 
   test("files that are no good end serve with the reason, and check says it too", async () => {

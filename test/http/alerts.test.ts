@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { AlertEvent } from "../../src/domain/events.ts";
-import { anonymousEvent } from "../../src/http/anonymous/event.ts";
+import { anonymousEvent } from "../../src/http/anonymous/picture.ts";
 import { createAlerts } from "../../src/store/alerts.ts";
+import { createReader } from "../../src/store/history/reader.ts";
 import { createRig, type Rig } from "../alerts/rig.ts";
 import { checkout, feature, NOON, reading } from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";
+import { historyPort } from "./history-port.ts";
 import { type Ask, type Bench, bench, memoryKeys, picture } from "./make.ts";
 import { PSEUDONYMS } from "./streams/rig.ts";
 
@@ -21,8 +23,8 @@ beforeEach(() => {
   const made = bench({
     keys,
     clock: { now: () => rig.now },
+    history: historyPort(() => createReader(rig.store.sqlite, { now: rig.now })),
     alerts: {
-      list: (filter, limit, offset) => rig.alerts.list(filter, limit, offset),
       counts: (servers) => rig.engine.counts(servers),
       acknowledge: (id, by, comment) => rig.engine.acknowledge(id, by, comment),
       silence: (id, until, comment) => rig.engine.silence(id, until, comment),

@@ -1,6 +1,11 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { takesGzip } from "../../src/http/answers/accept-encoding.ts";
-import { LEAST_BYTES } from "../../src/http/answers/gzip.ts";
+import { LEAST_BYTES } from "../../src/http/answers/answer.ts";
+import { takesGzip } from "../../src/http/answers/format.ts";
+import { createReader } from "../../src/store/history/reader.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import { MIGRATIONS } from "../../src/store/migrations.ts";
+import { historyPort } from "./history-port.ts";
 import { bench, feature, picture } from "./make.ts";
 
 describe("what Accept-Encoding takes", () => {
@@ -46,14 +51,17 @@ const many = (count: number, used = 1) =>
   picture("eda", { features: Array.from({ length: count }, (_, n) => feature(`feature ${n}`, { used })) });
 
 function site() {
-  const at = bench({
-    logs: {
-      ...bench().deps.logs,
-      search: () => ({ rows: Array.from({ length: 50 }, () => LINE), total: 50 }),
-    },
-  });
+  const at = bench({ history: historyPort(linesStored) });
   at.show(many(40));
   return at;
+}
+
+function linesStored() {
+  const sqlite = new Database(":memory:", { strict: true });
+  migrate(sqlite, "x.db", MIGRATIONS);
+  const insert = sqlite.query("INSERT INTO events VALUES (?1, ?1, 'log', 'info', 'system', NULL, ?2)");
+  for (let id = 1; id <= 50; id++) insert.run(id, LINE);
+  return createReader(sqlite, { now: 0 });
 }
 const LINE = JSON.stringify({
   type: "log",

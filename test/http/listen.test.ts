@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Listening, listen } from "../../src/http/listen.ts";
+import { until } from "../until.ts";
 import { type Bench, bench, picture, REFUSED } from "./make.ts";
 
 let at: Bench;
@@ -14,16 +15,16 @@ beforeAll(() => {
 afterAll(() => listening.stop(1000));
 
 /** What comes back for these bytes, as they are: for requests that no client would send. */
-async function raw(text: string): Promise<string> {
+async function raw(text: string, whole = /\r\n\r\n.*\}$/s, port = listening.port): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let got = "";
   const socket = await Bun.connect({
     hostname: "127.0.0.1",
-    port: listening.port,
+    port,
     socket: {
       data(_, data) {
         got += new TextDecoder().decode(data);
-        if (/\r\n\r\n.*\}$/s.test(got)) resolve(got);
+        if (whole.test(got)) resolve(got);
       },
       close: () => resolve(got),
       end: () => resolve(got),
@@ -159,11 +160,54 @@ describe("over a real port", () => {
     else expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^{]*\r\n\r\n$`));
   });
 
+  test("requests behind one that is answered at once are answered in order", async () => {
+    const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    const answer = await raw(ask("/api/ping") + ask("/api/licenses") + ask("/api/nowhere"), /404.*\}$/s);
+    const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+    expect(statuses).toEqual(["200", "401", "404"]);
+  });
+
+  /** Bun does it; the head of the OpenAPI document tells of it. */
+  test("a request behind one whose answer is still made closes the connection", async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const { collector } = bench().deps;
+    const site = bench({ collector: { ...collector, rescan: () => held.then(() => []) } });
+    const door = listen(site.app, { host: "127.0.0.1", port: 0 });
+    const slow = `POST /api/licenses/rescan HTTP/1.1\r\nHost: x\r\nX-API-Key: ${site.keys.admin}\r\nContent-Length: 0\r\n\r\n`;
+    expect(await raw(`${slow}GET /api/ping HTTP/1.1\r\nHost: x\r\n\r\n`, undefined, door.port)).toBe("");
+    release();
+    await door.stop(1000);
+  });
+
   test("up to that, headers and URLs may be long", async () => {
     const many = "A: b\r\n".repeat(190);
     expect(await raw(`GET /api/ping HTTP/1.1\r\nHost: x\r\n${many}\r\n`)).toStartWith("HTTP/1.1 200");
     const long = "a".repeat(15_000);
     expect(await raw(`GET /api/ping?x=${long} HTTP/1.1\r\nHost: x\r\n\r\n`)).toStartWith("HTTP/1.1 200");
+  });
+
+  test.each([
+    ["a length", "Content-Length: 500\r\n\r\n{"],
+    ["chunks", 'Transfer-Encoding: chunked\r\n\r\n5\r\n{"nam'],
+  ])("a client that goes away in the middle of a body with %s is no error of ours", async (_, rest) => {
+    at.logged.length = 0;
+    const usedBefore = at.deps.keys.list().find(({ role }) => role === "admin")?.lastUsedAt;
+    at.now++;
+    const socket = await Bun.connect({ hostname: "127.0.0.1", port: listening.port, socket: { data() {} } });
+    socket.write(
+      `POST /api/keys HTTP/1.1\r\nHost: x\r\nX-API-Key: ${at.keys.admin}\r\nContent-Type: application/json\r\n${rest}`,
+    );
+    const began = () => at.deps.keys.list().find(({ role }) => role === "admin")?.lastUsedAt !== usedBefore;
+    await until("the key is looked at", () => began() || undefined);
+    socket.terminate();
+    await until(
+      "the end is logged",
+      () => at.logged.some(({ message }) => message === "Request") || undefined,
+    );
+    expect(at.logged.map(({ level, message, fields }) => [level, message, fields.status])).toEqual([
+      ["debug", "The client went away before its answer", undefined],
+      ["debug", "Request", 499],
+    ]);
   });
 
   test("a short Host is as good as any", async () => {

@@ -9,9 +9,10 @@ import type { CheckoutReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import type { Role } from "../../src/domain/words.ts";
 import { type App, apiDocument, createApp } from "../../src/http/app.ts";
-import type { HttpDeps, HttpSettings, KeyCheck, RescanRow } from "../../src/http/deps.ts";
+import type { HttpDeps, HttpSettings, RescanRow } from "../../src/http/deps.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
 import { managerOf } from "../../src/managers/registry.ts";
+import type { KeyCheck } from "../../src/store/keys.ts";
 import { type ApiDocument, type Conformance, createConformance } from "./document.ts";
 import { emptyHistory } from "./history-port.ts";
 import { memoryStreams, PSEUDONYMS } from "./streams/rig.ts";
@@ -232,23 +233,9 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
     }),
     streams: memoryStreams((id) => keys.get(id)?.state === "active"),
     denials: { logging: () => [] },
-    logs: {
-      recent: () => ({ rows: [], total: 0 }),
-      search: () => ({ rows: [], total: 0 }),
-      stats: () => ({
-        total: 0,
-        byLevel: {},
-        bySource: {},
-        byHour: [],
-        oldestAt: null,
-        newestAt: null,
-        sizeBytes: 0,
-      }),
-      clear: () => Promise.resolve(0),
-    },
+    logs: { clear: () => Promise.resolve(0) },
     history: emptyHistory(() => NOW),
     alerts: {
-      list: () => ({ rows: [], total: 0 }),
       counts: () => ({ info: 0, warning: 1, critical: 2 }),
       acknowledge: () => Promise.resolve({ outcome: "unknown" }),
       silence: () => Promise.resolve({ outcome: "unknown" }),

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { createLogsPort } from "../../src/daemon/ports.ts";
 import type { LogEvent } from "../../src/domain/events.ts";
 import { createEvents } from "../../src/store/events.ts";
+import { createReader } from "../../src/store/history/reader.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
+import { historyPort } from "./history-port.ts";
 import { type Ask, type Bench, bench } from "./make.ts";
 
 const T = Date.parse("2026-03-02T12:00:00.000Z");
@@ -58,7 +60,10 @@ beforeEach(() => {
       newest = id;
     }
   });
-  site = bench({ logs: createLogsPort(store, { commit: async () => {}, lastPublished: () => newest }) });
+  site = bench({
+    logs: createLogsPort(store, { commit: async () => {}, lastPublished: () => newest }),
+    history: historyPort(() => createReader(store.sqlite, { now: newest })),
+  });
 });
 afterEach(() => {
   store.close();
@@ -128,13 +133,34 @@ describe("GET /api/logs/search", () => {
     ["q=SERVER", [7, 2, 1]],
     ["q=x-1", [3]],
     [`q=${encodeURIComponent("o'neil")}`, [3]],
-    [`q=${encodeURIComponent("(not)")}`, [3, 1]],
+    [`q=${encodeURIComponent("(not)")}`, [3]],
     [`q=${encodeURIComponent('"odd"')}`, [7]],
     ["q=server+OR+refused", []],
     ["q=NEAR(server)", []],
     ["q=eda&levels=info", [2]],
   ])("?%s finds %p", async (query, expected) => {
     expect(indexes(await list(`/api/logs/search?${query}`))).toEqual(expected);
+  });
+});
+
+describe("words of a search", () => {
+  const twenty = Array.from({ length: 20 }, (_, n) => `w${n}`).join("+");
+
+  test.each([`${twenty}+w20`, `${twenty}+.`])("q=%s is INVALID_QUERY: 20 are the most", async (q) => {
+    for (const path of ["search", "recent"]) {
+      const response = await as("viewer", `/api/logs/${path}?q=${q}`);
+      const { code, message } = (await response.json()) as { code: string; message: string };
+      expect([response.status, code]).toEqual([400, "INVALID_QUERY"]);
+      expect(message).toContain("at most 20 different words");
+    }
+  });
+
+  test("only different ones count", async () => {
+    expect(indexes(await list(`/api/logs/search?q=${twenty}`))).toEqual([]);
+    expect(indexes(await list(`/api/logs/search?q=${Array(500).fill("(+Server").join("+")}`))).toEqual([]);
+    expect(indexes(await list(`/api/logs/search?q=${Array(1000).fill("server+SERVER").join("+")}`))).toEqual([
+      7, 2, 1,
+    ]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -5,8 +6,14 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { LogEvent, ServerStatusEvent } from "../../src/domain/events.ts";
 import { createEventRetention, createEvents, type Events } from "../../src/store/events.ts";
-import { createLogs, type LogFilter, type Logs } from "../../src/store/logs.ts";
+import { createReader } from "../../src/store/history/reader.ts";
+import { type LogFilter, logStats, searchLogs } from "../../src/store/log-queries.ts";
+import { createLogIndex, wordsOf } from "../../src/store/log-words.ts";
+import { createLogs, type Logs } from "../../src/store/logs.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import { MIGRATIONS } from "../../src/store/migrations.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
+import { lineWriter } from "../../src/store/vital/give-back.ts";
 
 const T = Date.parse("2026-03-02T12:00:00.000Z");
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
@@ -41,6 +48,26 @@ function put(...lines: LogEvent[]) {
   events.transaction(() => {
     for (const each of lines) events.insert(Number(each.id.slice(4)), each, JSON.stringify(each));
   });
+}
+
+const reader = () => createReader(store.sqlite, { now: T });
+const search = (asked: LogFilter, limit = 1000, offset = 0) => searchLogs(reader(), asked, limit, offset);
+const stats = (hidden: LogFilter["hiddenSources"] = []) => logStats(reader(), hidden);
+
+/** Clears in steps, as the daemon does. */
+function clear(before: number | null, through: number): number {
+  let cleared = 0;
+  for (let after = 0; ; ) {
+    const step = logs.clearStep(before, after, through);
+    if (step.last === null) return cleared;
+    cleared += step.cleared;
+    after = step.last;
+  }
+}
+
+/** Many lines of equal words. */
+function fill(from: number, count: number, source: LogEvent["source"] = "http") {
+  put(...Array.from({ length: count }, (_, n) => line(from + n, { source })));
 }
 
 const filter = (change: Partial<LogFilter> = {}): LogFilter => ({
@@ -78,13 +105,12 @@ describe("the filters", () => {
     ["by the time told, not by the id", { start: T + 5 }, []],
     ["sources that the caller may not see", { hiddenSources: ["auth", "store"] }, [2, 9_000]],
   ] as [string, Partial<LogFilter>, number[]][])("%s", (_, change, found) => {
-    expect(idsOf(logs.recent(filter(change), 100).rows)).toEqual(found);
-    expect(logs.search(filter(change), 100, 0)).toMatchObject({ total: found.length });
+    expect(idsOf(search(filter(change)).rows)).toEqual(found.toReversed());
+    expect(search(filter(change), 1)).toMatchObject({ total: found.length });
   });
 
-  test("recent is the tail, oldest first; search is newest first with offset", () => {
-    expect(idsOf(logs.recent(filter(), 2).rows)).toEqual([3, 9_000]);
-    const { rows, total } = logs.search(filter(), 2, 1);
+  test("the newest come first, from an offset", () => {
+    const { rows, total } = search(filter(), 2, 1);
     expect([idsOf(rows), total]).toEqual([[3, 2], 4]);
   });
 });
@@ -103,12 +129,17 @@ describe("words", () => {
     ["x-1", [1]],
     ["o'neil", [1]],
     ["(", [1]],
+    ["(o'neil)", [1]],
+    ["(tool", []],
+    ["oo", []],
+    ["name 50%_\\", [1]],
     ["( failed", [1]],
     ["( seat", []],
     ['"quoted"', [1]],
     ["%", [1]],
     ["42", [1]],
     ["muller", [2]],
+    ["MÜLLER", [2]],
     ["NEAR", [2]],
     ["tool AND", []],
     ["tool  failed", [1]],
@@ -116,38 +147,131 @@ describe("words", () => {
     ["message", []],
     ["", [1, 2]],
     ["* ^ :", []],
-  ] as [string, number[]][])("%p", (q, found) => {
-    expect(idsOf(logs.recent(filter({ q }), 10).rows)).toEqual(found);
+  ] as [string, number[]][])("%p, before the lines are indexed and after", (q, found) => {
+    expect(idsOf(search(filter({ q })).rows)).toEqual(found.toReversed());
+    fill(T + 100, 500);
+    expect(logs.indexStep()).toBe(500);
+    expect(idsOf(search(filter({ q, end: T + 100 })).rows)).toEqual(found.toReversed());
   });
 
-  test("NUL, at which FTS5 would stop reading the question, parts words", () => {
-    expect(idsOf(logs.recent(filter({ q: "x-1\0failed" }), 10).rows)).toEqual([1]);
-    expect(logs.recent(filter({ q: "x-1\0nowhere" }), 10).rows).toEqual([]);
-    expect(() => logs.recent(filter({ q: "\0" }), 10)).not.toThrow();
-  });
-
-  test("letters younger than the index's Unicode are found all the same", () => {
-    put(line(T + 90, { message: "\u19b0" }));
-    expect(idsOf(logs.recent(filter({ q: "\u19b0" }), 10).rows)).toEqual([90]);
+  test("NUL parts words", () => {
+    expect(idsOf(search(filter({ q: "x-1\0failed" })).rows)).toEqual([1]);
+    expect(search(filter({ q: "x-1\0nowhere" })).rows).toEqual([]);
+    expect(() => search(filter({ q: "\0" }))).not.toThrow();
   });
 
   test("no text is syntax, and every line is found by its own words", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", minLength: 1 }), (text) => {
-        logs.recent(filter({ q: text }), 1);
         const id = (events.highestReserved() || T) + 1;
         put(line(id, { message: text }));
-        expect(idsOf(logs.recent(filter({ q: text }), 1000).rows)).toContain(id - T);
+        expect(idsOf(search(filter({ q: text })).rows)).toContain(id - T);
       }),
       { numRuns: 150 },
     );
+  });
+
+  test("different words count once", () => {
+    expect(wordsOf("Tool tool TOOL tóol . . (").sort()).toEqual(["(", ".", "TOOL"]);
+  });
+});
+
+describe("the index of words", () => {
+  /** Bodies that a search read. */
+  function looked(q: string): number {
+    let bodies = 0;
+    const { all, checkpoint } = reader();
+    const counting: typeof all = (sql, ...values) => {
+      const rows = all<never>(sql, ...values);
+      if (sql.includes("body")) bodies += rows.length;
+      return rows;
+    };
+    searchLogs({ all: counting, checkpoint }, filter({ q }), 10, 0);
+    return bodies;
+  }
+
+  test("spares a search the runs of lines that lack a word, also one of punctuation", () => {
+    fill(T + 100, 1_000);
+    put(line(T + 5_000, { message: "tool -> (seat)" }));
+    fill(T + 6_000, 500);
+    while (logs.indexStep() > 0);
+    expect(store.sqlite.query("SELECT count(*) AS n FROM log_words").get()).toEqual({ n: 3 });
+    // One line is not indexed: a run is not full with it.
+    expect([looked("->"), looked("( ) % ->"), looked("nowhere"), looked(".")]).toEqual([501, 1, 1, 1]);
+    expect(idsOf(search(filter({ q: "-> (seat)" })).rows)).toEqual([5_000]);
+    expect(search(filter({ q: "server AGAIN" }), 2, 700)).toMatchObject({ total: 1_500 });
+  });
+
+  test("follows what is deleted, and audit lines that are left are found", () => {
+    fill(T + 100, 400, "audit");
+    fill(T + 1_000, 1_600);
+    while (logs.indexStep() > 0);
+    clear(T + 1_700, T + 10_000);
+    expect(search(filter({ q: "server" }), 1)).toMatchObject({ total: 400 + 900 });
+    expect(logs.indexStep()).toBe(0);
+    clear(null, T + 10_000);
+    expect(search(filter({ q: "server" }), 1)).toMatchObject({ total: 400 });
+    fill(T + 20_000, 500);
+    while (logs.indexStep() > 0);
+    expect(search(filter({ q: "server" }), 1)).toMatchObject({ total: 900 });
+    expect(looked("nowhere")).toBeLessThan(500);
+  });
+
+  test("hides no line that comes back from the side copy among lines that are indexed", () => {
+    fill(T + 100, 300);
+    fill(T + 1_000, 300);
+    expect(logs.indexStep()).toBe(500);
+    const lost = line(T + 700, { source: "audit", message: "API key revoked" });
+    const row = { id: T + 700, at: T + 700, type: "log", level: "info", source: "audit", server: null };
+    expect(lineWriter(store.sqlite)({ ...row, body: JSON.stringify(lost) })).toBe(true);
+    expect(idsOf(search(filter({ q: "revoked" })).rows)).toEqual([700]);
+  });
+
+  test("stops a search whose time is up between two looks", () => {
+    fill(T + 100, 5_000);
+    let looks = 0;
+    const read = createReader(store.sqlite, {
+      now: T,
+      checkpoint() {
+        if (++looks === 2) throw new Error("the time is up");
+      },
+    });
+    expect(() => searchLogs(read, filter({ q: "server" }), 10, 0)).toThrow("the time is up");
+  });
+
+  test("is made anew over the lines of a database of before", () => {
+    const before = new Database(":memory:", { strict: true });
+    migrate(
+      before,
+      "x.db",
+      MIGRATIONS.slice(
+        0,
+        MIGRATIONS.findIndex(({ name }) => name.endsWith("index-of-log-words")),
+      ),
+    );
+    for (let id = 1; id <= 600; id++) {
+      const event = line(id, { message: `line ${id} (of before)` });
+      before.run("INSERT INTO events VALUES (?, ?, 'log', 'info', 'collector', NULL, ?)", [
+        id,
+        id,
+        JSON.stringify(event),
+      ]);
+      before.run("INSERT INTO log_words (rowid, words) VALUES (?, ?)", [id, event.message]);
+    }
+    migrate(before, "x.db", MIGRATIONS);
+    const read = createReader(before, { now: T });
+    const found = () => searchLogs(read, filter({ q: "(of 77" }), 10, 0).total;
+    expect(found()).toBe(1);
+    const { step } = createLogIndex({ sqlite: before, transaction: store.transaction });
+    expect([step(), step(), found()]).toEqual([500, 0, 1]);
+    before.close();
   });
 });
 
 describe("statistics", () => {
   test("follow every insert and delete", () => {
     put(line(T), line(T + 1, { level: "error" }), line(T + 3_600_000, { source: "audit" }));
-    expect(logs.stats([])).toMatchObject({
+    expect(stats([])).toMatchObject({
       total: 3,
       byLevel: { info: 2, error: 1 },
       bySource: { collector: 2, audit: 1 },
@@ -158,16 +282,16 @@ describe("statistics", () => {
       oldestAt: T,
       newestAt: T + 3_600_000,
     });
-    expect(logs.stats(["audit"])).toMatchObject({ total: 2, newestAt: T + 1 });
-    expect(logs.clearStep(null, T + 1)).toBe(2);
-    expect(logs.stats([])).toMatchObject({ total: 1, byLevel: { info: 1 }, oldestAt: T + 3_600_000 });
+    expect(stats(["audit"])).toMatchObject({ total: 2, newestAt: T + 1 });
+    expect(clear(null, T + 1)).toBe(2);
+    expect(stats([])).toMatchObject({ total: 1, byLevel: { info: 1 }, oldestAt: T + 3_600_000 });
   });
 
   test("tell the size of what is stored", () => {
-    const size = () => logs.stats([]).sizeBytes;
+    const size = () => stats().sizeBytes;
     put(line(T));
     expect(size()).toBe(JSON.stringify(line(T)).length);
-    while (logs.clearStep(null, T) > 0);
+    clear(null, T);
     expect(size()).toBe(0);
   });
 });
@@ -181,9 +305,9 @@ describe("deleting", () => {
 
   test("clearing spares the audit trail, what came later, and leaves a mark for those who resume", () => {
     put(line(T), line(T + 1, { source: "audit" }), line(T + 2), line(T + 3));
-    expect(drain(() => logs.clearStep(T + 3, T + 10))).toBe(2);
-    expect(idsOf(logs.recent(filter(), 10).rows)).toEqual([1, 3]);
-    expect(logs.recent(filter({ q: "again" }), 10).rows).toHaveLength(2);
+    expect(clear(T + 3, T + 10)).toBe(2);
+    expect(idsOf(search(filter()).rows)).toEqual([3, 1]);
+    expect(search(filter({ q: "again" })).rows).toHaveLength(2);
     expect(events.deletedThrough("log")).toBe(T + 2);
     expect(events.deletedThrough()).toBe(T + 2);
   });
@@ -202,9 +326,9 @@ describe("deleting", () => {
       return count;
     });
     expect(Math.max(...steps)).toBeLessThanOrEqual(500);
-    expect(logs.stats([])).toMatchObject({ bySource: { http: 100, audit: 550 } });
+    expect(stats([])).toMatchObject({ bySource: { http: 100, audit: 550 } });
     drain(() => logs.retainStep({ ...keep, maxBytes: 0 }));
-    expect(logs.stats([])).toMatchObject({ bySource: { audit: 550 } });
+    expect(stats([])).toMatchObject({ bySource: { audit: 550 } });
   });
 });
 
@@ -224,7 +348,7 @@ describe("after a clock that was ahead", () => {
       ...[behind(AHEAD + 2, T + 1), behind(AHEAD + 3, T + 2, { source: "audit" })],
       behind(AHEAD + 4, T + 3 * DAY),
     );
-    const left = () => idsOf(logs.recent(filter(), 10).rows);
+    const left = () => idsOf(search(filter()).rows).toReversed();
     const keepSince = (before: number, auditBefore: number) =>
       drain(() =>
         logs.retainStep({ now: before + DAY, logsBefore: before, auditBefore, maxBytes: Infinity }),
@@ -240,7 +364,7 @@ describe("after a clock that was ahead", () => {
   test("lines that a clock set far back told take no others with them", () => {
     put(line(T), behind(T + 1, T - 9_000 * DAY), line(T + 2));
     drain(() => logs.retainStep({ now: T + DAY, logsBefore: T - DAY, auditBefore: 0, maxBytes: Infinity }));
-    expect(idsOf(logs.recent(filter(), 10).rows)).toEqual([0, 2]);
+    expect(idsOf(search(filter()).rows).toReversed()).toEqual([0, 2]);
   });
 
   test("so do events", () => {

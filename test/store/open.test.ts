@@ -243,13 +243,24 @@ describe("a store that cannot be opened says what is wrong and what would be rig
     console.warn("Mounting is not allowed here: the tests of full and read-only disks are skipped");
 
   test.if(canMount).each([
-    ["tmpfs", "size=64k,nr_inodes=100", "FULL"],
-    ["tmpfs", "ro", "NOT_WRITABLE"],
-  ])("a %s with %s: %s", async (type, options, code) => {
+    ["tmpfs", "size=64k,nr_inodes=100", "FULL", "no space"],
+    ["tmpfs", "ro", "NOT_WRITABLE", "mounted read-only (EROFS)"],
+  ])("a %s with %s: %s", async (type, options, code, words) => {
     const directory = temporaryDirectory();
     const script = `mount -t ${type} -o "${options}" none "$0" && exec "$@"`;
     const child = spawnScript("holder.ts", [directory], ["unshare", "-m", "sh", "-c", script, directory]);
-    expect(await saying(child)).toMatchObject({ code });
+    expect(await saying(child)).toMatchObject({ code, message: expect.stringContaining(words) });
+  });
+
+  test.each([
+    ["/proc/licmond", "the file system of /proc takes no new directory (ENOENT)"],
+    ["/no/such/place/licmond", "/no/such/place does not exist"],
+    ["/etc/passwd/licmond", "/etc/passwd is not a directory"],
+  ])("%s cannot be made, and the right directory is named", (directory, why) => {
+    expect(failure(() => open(directory))).toMatchObject({
+      code: "NOT_WRITABLE",
+      message: `The storage directory ${directory} cannot be made: ${why}`,
+    });
   });
 });
 

@@ -3,13 +3,16 @@ import { countDenials, type DenialCounters } from "../../domain/denial-counters.
 import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../../domain/denial-episodes.ts";
 import { denialEvent } from "../../domain/denial-events.ts";
 import { countedDenials } from "../../domain/denials.ts";
+import { messageOf } from "../../domain/error-code.ts";
 import type { EventInput } from "../../domain/events.ts";
 import type { Log } from "../../domain/log.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
+import { nextTurn } from "../../domain/slices.ts";
+import type { Timers } from "../../domain/timers.ts";
+import { managerOf } from "../../managers/registry.ts";
 import type { DenialSources } from "../../store/denial-sources.ts";
 import type { Denials } from "../../store/denials.ts";
-import type { Timers } from "../timers.ts";
 import { createLogTail, type LogTail, type TailCursor } from "./log-tail.ts";
 
 export const DENIAL_STATES = ["on", "off", "unreadable"] as const;
@@ -58,10 +61,14 @@ const SAVE_MS = 30_000;
 interface Watched {
   readonly server: MonitoredServer;
   readonly tail: LogTail | null;
+  /** As the store knows it. */
   since: number | null;
+  /** When the stored span ended; null = the store knows it. */
+  endedAt: number | null;
   problem: string | null;
   cursor: TailCursor | null;
   savedAt: number;
+  /** The store does not know `cursor`. */
   unsaved: boolean;
   atEnd: boolean;
 }
@@ -69,47 +76,82 @@ interface Watched {
 export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
   const { denials, sources, commit, clock, timers, log } = deps;
   const episodes = createEpisodes();
+  /** As they are stored. */
   const counters = new Map<string, DenialCounters>();
   let watched = new Map<string, Watched>();
   let cancel = () => {};
   let stopped = true;
   let running: Promise<void> = Promise.resolve();
+  /** Polls are compared one after the other, each with what is stored by then. */
+  let counted: Promise<void> = Promise.resolve();
   let storeFails = false;
+  /** Since when servers are not watched whose end could not be stored yet; null = there are none. */
+  let goneAt: number | null = null;
 
   function watch(server: MonitoredServer): Watched {
     const since = sources.spans(server.id).findLast(({ to }) => to === null)?.from ?? null;
     const cursor = cursorOf(sources.cursor(server.id));
-    const follows = server.manager === "flexnet" && server.logFile !== null && server.enabled;
+    const { debugLog } = managerOf(server.manager);
     const tail =
-      follows && server.logFile !== null
-        ? createLogTail({ ...server, logFile: server.logFile }, cursor?.kind === "log" ? cursor : null)
+      debugLog !== null && server.logFile !== null && server.enabled
+        ? createLogTail(
+            debugLog,
+            { ...server, logFile: server.logFile },
+            cursor?.kind === "log" ? cursor : null,
+          )
         : null;
     if (cursor?.kind === "counters" && !counters.has(server.id)) counters.set(server.id, cursor.counters);
     const isSource = tail !== null || counters.has(server.id);
     return {
-      ...{ server, tail, since: isSource ? since : null, problem: null },
-      ...{ cursor: null, savedAt: 0, unsaved: false, atEnd: true },
+      server,
+      tail,
+      since: isSource ? since : null,
+      endedAt: null,
+      problem: null,
+
+      cursor: null,
+      savedAt: 0,
+      unsaved: false,
+      atEnd: true,
     };
   }
 
-  /** Stores what changed, and tells what is settled by `settledBy`. Whatever the store says, nothing is thrown. */
+  /**
+   * Stores what changed, with how far each log was read for it: after a crash nothing is read that is stored. Tells what
+   * is settled by `settledBy`. Whatever the store says, nothing is thrown.
+   */
   async function store(settledBy: number, facts: () => void): Promise<boolean> {
-    const { changed, settled } = episodes.drain(settledBy);
+    const drained = episodes.drain(settledBy);
+    const rows = drained.changed.map(stored);
+    const read = [...watched.values()].flatMap((one) =>
+      one.unsaved && one.cursor !== null ? { one, cursor: one.cursor } : [],
+    );
+    const done = await committed(
+      () => {
+        facts();
+        for (const { one, cursor } of read) sources.saveCursor(one.server.id, cursor);
+        denials.write(rows);
+      },
+      drained.settled.map(({ denial }) => denialEvent(denial)),
+    );
+    if (!done) episodes.again(drained);
+    for (const { one, cursor } of done ? read : []) {
+      one.unsaved = one.cursor !== cursor;
+      one.savedAt = clock.now();
+    }
+    return done;
+  }
+
+  /** That the store fails is said once, until it works again. */
+  async function committed(work: () => void, events: readonly EventInput[]): Promise<boolean> {
     try {
-      await commit(
-        () => {
-          facts();
-          denials.write(changed.map(stored));
-        },
-        settled.map(({ denial }) => denialEvent(denial)),
-      );
+      await commit(work, events);
       if (storeFails) log.info("Denials are stored again");
       storeFails = false;
       return true;
     } catch (error) {
       if (!storeFails) log.error("Denials cannot be stored", { error: String(error) });
       storeFails = true;
-      episodes.again(changed);
       return false;
     }
   }
@@ -122,7 +164,7 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
       try {
         step = await tail.step(now);
       } catch (error) {
-        return fails(one, error instanceof Error ? error.message : String(error), now);
+        return fails(one, messageOf(error), now);
       }
       const { attempts, cursor, atEnd, lost, lastAt } = step;
       for (const attempt of attempts) episodes.take(attempt);
@@ -130,26 +172,23 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
       one.cursor = cursor;
       one.atEnd = atEnd;
       one.unsaved ||= moved;
-      const began = one.since === null || lost;
+      if (lost) one.endedAt ??= now;
+      const { endedAt } = one;
+      const begins = one.since === null || endedAt !== null;
       const due = one.unsaved && now - one.savedAt >= SAVE_MS;
       if (lost) log.warn("A part of a debug log was moved away before it was read", { server: id });
       if (one.problem !== null) log.info("The debug log is read again", { server: id });
       one.problem = null;
-      if (began) one.since = now;
       const denied = attempts.some(({ kind }) => kind !== "granted");
-      if (began || due || denied) {
+      if (begins || due || denied) {
         const done = await store(atEnd ? now : (lastAt ?? now), () => {
-          if (lost) sources.end(id, now);
-          if (began) sources.begin(id, now);
-          if (cursor !== null) sources.saveCursor(id, cursor);
+          if (endedAt !== null) sources.end(id, endedAt);
+          if (begins) sources.begin(id, now);
         });
-        if (done) {
-          one.unsaved = false;
-          one.savedAt = now;
-        }
+        if (done && begins) Object.assign(one, { since: now, endedAt: null });
       }
       if (atEnd) return;
-      await new Promise<void>((resume) => setImmediate(resume));
+      await nextTurn();
     }
   }
 
@@ -157,9 +196,28 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
     const { id } = one.server;
     if (one.problem !== problem) log.warn("Denials of a server cannot be seen", { server: id, problem });
     one.problem = problem;
-    if (one.since === null) return;
+    if (one.since !== null) one.endedAt ??= now;
     one.since = null;
-    await store(now, () => sources.end(id, now));
+    const { endedAt } = one;
+    if (endedAt === null) return;
+    if (await store(now, () => sources.end(id, endedAt))) one.endedAt = null;
+  }
+
+  async function count({ server, daemons, collectedAt, lastPollAt, error }: ServerPicture): Promise<void> {
+    if (collectedAt === null || collectedAt !== lastPollAt || error !== null) return;
+    const one = watched.get(server.id);
+    if (one === undefined || one.tail !== null) return;
+    const { counters: next, denied, changed } = countDenials(counters.get(server.id) ?? {}, daemons);
+    if (!changed) return;
+    const rows = denied.map(({ daemon, count }) => countedDenials(server.id, daemon, count, collectedAt));
+    const done = await committed(() => {
+      if (one.since === null) sources.begin(server.id, collectedAt);
+      sources.saveCursor(server.id, { kind: "counters", counters: next });
+      denials.write(rows.map((denial) => ({ denial, told: true })));
+    }, rows.map(denialEvent));
+    if (!done) return;
+    counters.set(server.id, next);
+    one.since ??= collectedAt;
   }
 
   async function tick(): Promise<void> {
@@ -167,6 +225,7 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
       if (stopped) return;
       if (one.tail !== null) await read(one, one.tail);
     }
+    if (goneAt !== null) await endGone(goneAt);
     // Outcomes settle as time passes, whether or not a log grows.
     const behind = [...watched.values()].some(({ atEnd }) => !atEnd);
     if (!behind && episodes.isWaiting) await store(clock.now(), () => {});
@@ -190,14 +249,17 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
         return [server.id, same ? known : watch(server)];
       }),
     );
-    // Of a server that is watched no longer nobody knows what it denies.
+    goneAt ??= clock.now();
+    void endGone(goneAt);
+  }
+
+  /** Of a server that is watched no longer nobody knows what it denies. */
+  async function endGone(at: number): Promise<void> {
     const gone = sources.seen().filter((id) => (watched.get(id)?.since ?? null) === null);
-    const now = clock.now();
-    if (gone.length > 0) {
-      void store(now, () => {
-        for (const id of gone) sources.end(id, now);
-      });
-    }
+    const end = () => {
+      for (const id of gone) sources.end(id, at);
+    };
+    if (gone.length === 0 || (await store(clock.now(), end))) goneAt = null;
   }
 
   const begin = () => {
@@ -215,35 +277,18 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
         .finally(arm);
     },
     setServers: follow,
-    polled({ server, daemons, collectedAt, lastPollAt, error }) {
-      if (collectedAt === null || collectedAt !== lastPollAt || error !== null) return;
-      const one = watched.get(server.id);
-      if (one === undefined || one.tail !== null) return;
-      const { counters: next, denied, changed } = countDenials(counters.get(server.id) ?? {}, daemons);
-      if (!changed) return;
-      counters.set(server.id, next);
-      const began = one.since === null;
-      if (began) one.since = collectedAt;
-      const rows = denied.map(({ daemon, count }) => countedDenials(server.id, daemon, count, collectedAt));
-      const facts = () => {
-        if (began) sources.begin(server.id, collectedAt);
-        sources.saveCursor(server.id, { kind: "counters", counters: next });
-        denials.write(rows.map((denial) => ({ denial, told: true })));
-      };
-      commit(facts, rows.map(denialEvent)).catch((cause: unknown) =>
-        log.error("Denials cannot be stored", { server: server.id, error: String(cause) }),
-      );
+    polled(picture) {
+      counted = counted.then(() => count(picture));
     },
     logging: () => [...watched.values()].map(loggingOf),
-    idle: () => running,
+    async idle() {
+      await Promise.all([running, counted]);
+    },
     async stop() {
       stopped = true;
       cancel();
-      await running;
-      const unsaved = [...watched.values()].filter((one) => one.unsaved && one.cursor !== null);
-      await store(clock.now(), () => {
-        for (const { server, cursor } of unsaved) sources.saveCursor(server.id, cursor);
-      });
+      await Promise.all([running, counted]);
+      await store(clock.now(), () => {});
     },
   };
 }
@@ -257,7 +302,7 @@ function loggingOf({ server, tail, since, problem }: Watched): DenialLogging {
   }
   if (since !== null) return { server: id, state: "on", source: "counters", since, message: null };
   const message =
-    server.manager === "flexnet"
+    managerOf(server.manager).debugLog !== null
       ? "log_file is not set: denials stand in the vendor daemon's debug log alone"
       : "No poll has yielded counters of denials yet";
   return { server: id, state: "off", source: null, since: null, message };

@@ -28,4 +28,7 @@ ${errorTable()}
 **What is not HTTP** is refused before the daemon sees it, with a bare status and neither body nor request id: 400 for a
 malformed request line or header, HTTP/1.1 without \`Host\`, contradictory lengths or broken chunks; 431 for headers of
 more than 16 KiB or 200 fields (a URL counts as one); 505 for another version than HTTP/1.0 and 1.1. At a method that
-no RFC knows the connection is closed.`;
+no RFC knows (\`get\` is one: methods are upper case) the connection is closed without an answer.
+
+**Pipelining.** Send a request when the answer to the one before is there. A request that comes earlier on the same
+connection may close it with neither answered; whether the first was carried out is then unknown.`;

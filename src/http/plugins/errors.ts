@@ -31,6 +31,9 @@ export function reasonOf(status: number): string {
 const DATABASE_TROUBLE =
   /^SQLITE_(BUSY|LOCKED|FULL|READONLY|CORRUPT|NOTADB|IOERR|CANTOPEN|NOMEM|PROTOCOL|SCHEMA|ERROR)/;
 
+/** As proxies count a request whose client went away before its answer; it is never sent. */
+const CLIENT_GONE = 499;
+
 /**
  * Turns whatever was thrown into the one error body. Only an {@link ApiError} speaks for itself; anything else
  * is logged with the request's id and told as DATABASE_ERROR or INTERNAL_ERROR, without its words.
@@ -38,6 +41,14 @@ const DATABASE_TROUBLE =
 export function errors(exchanges: Exchanges, clock: Clock, log: Log) {
   return new Elysia({ name: "errors" }).onError({ as: "global" }, ({ code, error, request }) => {
     const exchange = exchanges.find(request);
+    if (request.signal.aborted && error instanceof DOMException && error.name === "AbortError") {
+      log.debug("The client went away before its answer", {
+        requestId: exchange?.id,
+        method: request.method,
+        path: exchange?.route?.path ?? null,
+      });
+      return new Response(null, { status: CLIENT_GONE });
+    }
     const known = asApiError(code, error);
     if (known.status >= 500 && known.cause !== undefined) {
       log.error("Request failed", {

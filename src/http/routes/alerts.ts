@@ -11,20 +11,17 @@ import {
 } from "../../domain/alerts.ts";
 import { iso } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
-import { encode, jsonAnswer } from "../answers/answer.ts";
-import { columnsOf, toCsv } from "../answers/csv.ts";
+import { knownServer } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { send } from "../answers/gzip.ts";
-import { knownServer } from "../answers/known-servers.ts";
 import { listDoc } from "../answers/list.ts";
 import type { Audit } from "../audit.ts";
 import { jsonBody } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchange, Exchanges } from "../exchange.ts";
+import { answerOf } from "../history.ts";
 import { FORMAT, flag, names, STORED_PAGE, word, wordList } from "../parameters.ts";
 import { queryOf } from "../query.ts";
-import type { Schema } from "../schema-check.ts";
 import { shown } from "../shown.ts";
 
 const QUERY = queryOf({
@@ -51,11 +48,17 @@ const SILENCE = jsonBody(
   }),
   { durationSeconds: 14_400, comment: "New seats are ordered" },
 );
-const ID = { id: { description: "Id of the alert", example: "17" } };
+const ID = { id: { description: "Id of the alert", example: "1" } };
 
 /** Alerts: what is wrong and was wrong, and that somebody knows. */
 export function alertRoutes(
-  { alerts, clock, live, settings }: Pick<HttpDeps, "alerts" | "clock" | "live" | "settings">,
+  {
+    alerts,
+    clock,
+    history,
+    live,
+    settings,
+  }: Pick<HttpDeps, "alerts" | "clock" | "history" | "live" | "settings">,
   exchanges: Exchanges,
   audit: Audit,
 ) {
@@ -97,37 +100,16 @@ export function alertRoutes(
   return new Elysia({ name: "routes/alerts" })
     .get(
       "/api/licenses/alerts",
-      ({ request }) => {
+      async ({ request }) => {
         const exchange = exchanges.of(request);
+        const { caller } = exchange;
         const query = QUERY.parse(exchange.query);
-        const {
-          severity: severities,
-          acknowledged,
-          state,
-          server: servers,
-          rule: rules,
-          limit,
-          offset,
-        } = query;
-        for (const id of servers ?? []) knownServer(live.snapshot(), id);
-        const { rows, total } = alerts.list(
-          { severities, acknowledged, state, servers, rules },
-          limit,
-          offset,
-        );
-        const records = rows.map((alert) => shownTo(exchange, alert));
-        const format = chooseFormat(query, request.headers.get("accept"));
-        if (format === "json") {
-          return send(request, jsonAnswer(encode(JSON.stringify({ alerts: records, total, limit, offset }))));
-        }
-        const schema: Schema = AlertRecord;
-        return send(request, {
-          body: encode(toCsv(records, columnsOf(schema), format)),
-          headers: {
-            "content-type": "text/csv; charset=utf-8",
-            "content-disposition": 'attachment; filename="licmond-alerts.csv"',
-            "x-total-count": String(total),
-          },
+        const { severity, acknowledged, state, server, rule, limit, offset } = query;
+        for (const id of server ?? []) knownServer(live.snapshot(), id);
+        return answerOf(history, { request, caller }, "alerts", {
+          ...{ severities: severity, acknowledged, state, servers: server, rules: rule, limit, offset },
+          format: chooseFormat(query, request.headers.get("accept")),
+          anonymize: caller?.anonymize === true,
         });
       },
       documented({

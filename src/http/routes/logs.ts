@@ -6,21 +6,32 @@ import { LogEvent } from "../../domain/events.ts";
 import { permits } from "../../domain/keys.ts";
 import { nullable, Timestamp } from "../../domain/records.ts";
 import { LOG_LEVELS } from "../../domain/words.ts";
-import { encode, jsonAnswer } from "../answers/answer.ts";
-import { columnsOf, toCsv } from "../answers/csv.ts";
-import { chooseFormat, type Format } from "../answers/format.ts";
-import { send } from "../answers/gzip.ts";
+import { wordsOf } from "../../store/log-words.ts";
+import { chooseFormat } from "../answers/format.ts";
 import { listDoc } from "../answers/list.ts";
 import type { Audit } from "../audit.ts";
 import { jsonBody } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchange, Exchanges } from "../exchange.ts";
+import { answerOf } from "../history.ts";
 import { FORMAT, integer, names, STORED_PAGE, text, wordList } from "../parameters.ts";
-import { type QueryOf, queryOf } from "../query.ts";
+import { type Parameter, type QueryOf, queryOf, REFUSED } from "../query.ts";
 import { checkRange, endTime, parseTime, startTime, TIME_FORM } from "../query-time.ts";
-import type { Schema } from "../schema-check.ts";
 import { HIDDEN_FROM_VIEWERS } from "../streams/stream-filter.ts";
+
+/** Different words of one search: each of them costs a look at every line. */
+const MAX_WORDS = 20;
+
+/** `q`; absent = null. */
+const searchWords: Parameter<string | null> = {
+  ...text(
+    `At most ${MAX_WORDS} different words that must all occur, in the message or in values of the metadata.`,
+    "connection refused",
+  ),
+  takes: `at most ${MAX_WORDS} different words`,
+  read: ([value = ""]) => (wordsOf(value).length > MAX_WORDS ? REFUSED : value),
+};
 
 const FILTER = {
   levels: wordList(LOG_LEVELS, "Levels."),
@@ -28,7 +39,7 @@ const FILTER = {
   server_ids: names("Ids of license servers that the lines are about.", "eda"),
   start_time: startTime("Lines from this time on."),
   end_time: endTime("Lines before this time."),
-  q: text("Words that must all occur, in the message or in values of the metadata.", "connection refused"),
+  q: searchWords,
 };
 const RECENT = queryOf({
   lines: integer("How many of the last matching lines to answer.", {
@@ -51,31 +62,38 @@ const CLEAR = jsonBody(
 );
 
 const Count = Type.Integer({ minimum: 0 });
-const Stats = Type.Object({
-  total: Count,
-  byLevel: Type.Record(Type.String(), Count),
-  bySource: Type.Record(Type.String(), Count),
-  byHour: Type.Array(Type.Object({ hour: Timestamp, count: Count })),
-  oldest: nullable(Timestamp),
-  newest: nullable(Timestamp),
-  sizeBytes: Count,
-});
+const Stats = Type.Object(
+  {
+    total: Count,
+    byLevel: Type.Record(Type.String(), Count),
+    bySource: Type.Record(Type.String(), Count),
+    byHour: Type.Array(Type.Object({ hour: Timestamp, count: Count })),
+    oldest: nullable(Timestamp),
+    newest: nullable(Timestamp),
+    sizeBytes: Count,
+  },
+  { title: "LogStats" },
+);
 
 /** Reading and clearing the service's own log. */
 export function logRoutes(
-  { logs, settings, clock }: Pick<HttpDeps, "logs" | "settings" | "clock">,
+  { clock, history, logs, settings }: Pick<HttpDeps, "clock" | "history" | "logs" | "settings">,
   exchanges: Exchanges,
   audit: Audit,
 ) {
   return new Elysia({ name: "routes/logs" })
     .get(
       "/api/logs/recent",
-      ({ request }) => {
+      async ({ request }) => {
         const exchange = exchanges.of(request);
         const query = RECENT.parse(exchange.query, clock.now());
-        const { rows, total } = logs.recent(filterOf(query, exchange), query.lines);
-        const format = chooseFormat(query, request.headers.get("accept"));
-        return answer(request, rows, total, { limit: query.lines, offset: 0 }, format);
+        return answerOf(history, { request, caller: exchange.caller }, "logs", {
+          ...filterOf(query, exchange),
+          limit: query.lines,
+          offset: 0,
+          oldestFirst: true,
+          format: chooseFormat(query, request.headers.get("accept")),
+        });
       },
       documented({
         access: "logs",
@@ -83,49 +101,45 @@ export function logRoutes(
         summary: "The last lines, oldest first",
         query: RECENT,
         answers: { 200: listDoc("logs", LogEvent, "Log events") },
+        errors: ["TIMEOUT"],
       }),
     )
     .get(
       "/api/logs/search",
-      ({ request }) => {
+      async ({ request }) => {
         const exchange = exchanges.of(request);
         const query = SEARCH.parse(exchange.query, clock.now());
-        const { limit, offset } = query;
-        const { rows, total } = logs.search(filterOf(query, exchange), limit, offset);
-        return answer(
-          request,
-          rows,
-          total,
-          { limit, offset },
-          chooseFormat(query, request.headers.get("accept")),
-        );
+        return answerOf(history, { request, caller: exchange.caller }, "logs", {
+          ...filterOf(query, exchange),
+          limit: query.limit,
+          offset: query.offset,
+          oldestFirst: false,
+          format: chooseFormat(query, request.headers.get("accept")),
+        });
       },
       documented({
         access: "logs",
         tag: "Logs",
         summary: "Search the stored lines, newest first",
         description:
-          "`q` is words, never a query language: quotes, operators and brackets are looked for as they stand.",
+          "`q` is words, never a query language: quotes, operators and brackets are looked for as they stand. Case and accents do not count, and a word that begins or ends with a letter or digit does so in the line too.",
         query: SEARCH,
         answers: { 200: listDoc("logs", LogEvent, "Log events") },
+        errors: ["TIMEOUT"],
       }),
     )
     .get(
       "/api/logs/stats",
-      ({ request }) => {
-        const { byHour, oldestAt, newestAt, ...stats } = logs.stats(hiddenFrom(exchanges.of(request)));
-        return Response.json({
-          ...stats,
-          byHour: byHour.map(({ hour, count }) => ({ hour: iso(hour), count })),
-          oldest: iso(oldestAt),
-          newest: iso(newestAt),
-        });
+      async ({ request }) => {
+        const exchange = exchanges.of(request);
+        return answerOf(history, { request, caller: exchange.caller }, "logStats", hiddenFrom(exchange));
       },
       documented({
         access: "logs",
         tag: "Logs",
         summary: "How many lines are stored, by level, source and hour",
         answers: { 200: { description: "Counts", schema: Stats } },
+        errors: ["TIMEOUT"],
       }),
     )
     .post(
@@ -167,30 +181,6 @@ function filterOf(query: Filter, exchange: Exchange) {
 
 function hiddenFrom({ caller }: Exchange) {
   return caller !== null && permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
-}
-
-/** The rows are JSON texts already: they are joined, not parsed and written again. */
-function answer(
-  request: Request,
-  rows: readonly string[],
-  total: number,
-  { limit, offset }: { limit: number; offset: number },
-  format: Format,
-): Response | Promise<Response> {
-  if (format === "json") {
-    const body = `{"logs":[${rows.join(",")}],"total":${total},"limit":${limit},"offset":${offset}}`;
-    return send(request, jsonAnswer(encode(body)));
-  }
-  const schema: Schema = LogEvent;
-  const events = rows.map((row) => JSON.parse(row) as LogEvent);
-  return send(request, {
-    body: encode(toCsv(events, columnsOf(schema), format)),
-    headers: {
-      "content-type": "text/csv; charset=utf-8",
-      "content-disposition": 'attachment; filename="licmond-logs.csv"',
-      "x-total-count": String(total),
-    },
-  });
 }
 
 function timeOf(text: string, now: number): number {

@@ -12,8 +12,8 @@ import type {
 } from "./protocol.ts";
 import { createTurns } from "./turns.ts";
 
-/** A query that is not answered by then is given up. */
-const DEFAULT_TIMEOUT_MS = 30_000;
+/** A query that is not answered by then is given up: before the HTTP side cuts the silent connection, after 30 s. */
+const DEFAULT_TIMEOUT_MS = 25_000;
 /** Queries that wait for the worker: more than this is refused at once. */
 const MAX_WAITING = 500;
 /** A worker that goes on with what nobody wants for longer than this is stuck in one statement. */

@@ -1,5 +1,4 @@
 import type { Database } from "bun:sqlite";
-import { searchedText } from "../log-text.ts";
 import type { Vital } from "./file.ts";
 import { insertRow } from "./insert-row.ts";
 import { mergeKeys } from "./keys.ts";
@@ -51,7 +50,8 @@ function bytesEqual(a: Uint8Array, b: Uint8Array): boolean {
 
 /** Stores log lines with all that is kept of them: see `createEvents`, which does it for the running daemon. */
 export function lineWriter(into: Database): (row: VitalRow) => boolean {
-  const words = into.query("INSERT INTO log_words (rowid, words) VALUES (?, ?)");
+  // An index row over lines of which one comes later would hide it from searches.
+  const unindex = into.query("DELETE FROM log_words WHERE from_id <= ?1 AND through_id >= ?1");
   const counts = into.query(
     "INSERT INTO log_counts (hour, level, source, count) VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1",
   );
@@ -61,7 +61,7 @@ export function lineWriter(into: Database): (row: VitalRow) => boolean {
   return (row) => {
     const line = readLine(row);
     if (line === null || !insertRow(into, "events", row, "IGNORE")) return false;
-    words.run(line.id, searchedText(line));
+    unindex.run(line.id);
     counts.run(Math.floor(line.at / 3_600_000) * 3_600_000, line.level, line.source);
     bytes.run(line.body.length);
     return true;
@@ -82,5 +82,5 @@ function readLine({ id, at, level, source, body }: VitalRow) {
     return null;
   const { message, metadata } = event;
   if (typeof message !== "string" || typeof metadata !== "object" || metadata === null) return null;
-  return { id, at, level, source, body, message, metadata: { ...metadata } };
+  return { id, at, level, source, body };
 }

@@ -198,6 +198,54 @@ describe("a debug log", () => {
     await watch.stop();
   });
 
+  test("while the store fails nothing is told, and after it each denial is told and stored once, over a crash too", async () => {
+    begin();
+    await pass(2);
+    failing = true;
+    appendFileSync(logFile, denied("12:00:03"));
+    await pass(30);
+    expect(told).toEqual([]);
+    failing = false;
+    await pass(2);
+    expect(told).toMatchObject([{ user: "ada" }]);
+    // No stop: another process over the same store reads on behind what is stored.
+    begin();
+    appendFileSync(logFile, denied("12:00:40", "bob"));
+    await pass(60);
+    expect(rows()).toEqual(["ada 1 denied", "bob 1 denied"]);
+    expect(told).toMatchObject([{ user: "ada" }, { user: "bob" }]);
+    await watch.stop();
+  });
+
+  test("what the store could not take of when it was read is made up for", async () => {
+    failing = true;
+    begin();
+    await pass(2);
+    expect(watch.logging()).toMatchObject([{ state: "off", since: null }]);
+    failing = false;
+    await pass(2);
+    expect(watch.logging()).toMatchObject([{ state: "on", since: T + 4_000 }]);
+    failing = true;
+    rmSync(logFile);
+    await pass(4);
+    writeFileSync(logFile, "");
+    await pass(4);
+    failing = false;
+    await pass(4);
+    const spans = createDenialSources(store).spans("eda");
+    expect(spans).toEqual([
+      { from: T + 4_000, to: T + 6_000 },
+      { from: T + 14_000, to: null },
+    ]);
+    failing = true;
+    watch.setServers([]);
+    await pass(2);
+    failing = false;
+    await pass(2);
+    expect(createDenialSources(store).spans("eda").at(-1)?.to).toBe(T + 16_000);
+    await watch.stop();
+  });
+
   test("a long absence is made up for piece by piece, and the loop is given back after each", async () => {
     begin();
     await pass(2);
@@ -233,6 +281,23 @@ describe("counters", () => {
         },
       ],
     });
+
+  test("are compared with what is stored: while the store fails none is lost, and none is counted twice", async () => {
+    begin([monitored("vfx", { manager: "rlm" })]);
+    watch.polled(read(5, T));
+    await watch.idle();
+    failing = true;
+    watch.polled(read(8, T + 60_000));
+    watch.polled(read(9, T + 120_000));
+    await watch.idle();
+    expect(told).toEqual([]);
+    failing = false;
+    watch.polled(read(9, T + 180_000));
+    watch.polled(read(9, T + 240_000));
+    await watch.idle();
+    expect(told).toMatchObject([{ daemon: "isv", count: 4 }]);
+    await watch.stop();
+  });
 
   test("are told as differences of polls, over restarts of either side", async () => {
     const servers = [monitored("vfx", { manager: "rlm" })];

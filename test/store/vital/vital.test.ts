@@ -3,8 +3,9 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, wr
 import { join } from "node:path";
 import type { LogEvent } from "../../../src/domain/events.ts";
 import { createEvents } from "../../../src/store/events.ts";
+import { createReader } from "../../../src/store/history/reader.ts";
 import { createKeys } from "../../../src/store/keys.ts";
-import { createLogs } from "../../../src/store/logs.ts";
+import { logStats, searchLogs } from "../../../src/store/log-queries.ts";
 import type { Store } from "../../../src/store/open.ts";
 import { installationSecret } from "../../../src/store/secrets.ts";
 import { createVitalFile } from "../../../src/store/vital/file.ts";
@@ -102,10 +103,11 @@ describe("the side copy", () => {
     expect(createKeys({ store, clock }).find("key-3")?.lastUsedAt).toBe(5);
     expect(store.sqlite.query("SELECT id FROM alerts").all()).toEqual([{ id: 7 }]);
     expect(store.sqlite.query("SELECT key_id AS key FROM quota_counts").all()).toEqual([{ key: "k" }]);
+    const read = createReader(store.sqlite, { now: Date.now() });
     const filter = { levels: null, sources: null, serverIds: null, start: null, end: null };
-    const found = createLogs(store).search({ ...filter, q: "revoked", hiddenSources: [] }, 10, 0);
+    const found = searchLogs(read, { ...filter, q: "revoked", hiddenSources: [] }, 10, 0);
     expect(found.total).toBe(1);
-    expect(createLogs(store).stats([])).toMatchObject({ total: 1, bySource: { audit: 1 } });
+    expect(logStats(read, [])).toMatchObject({ total: 1, bySource: { audit: 1 } });
     expect(createEvents(store).highestReserved()).toBeGreaterThan(filled.newestId);
     expect(log.lines.at(-1)?.fields).toMatchObject({
       rescued: "nothing",

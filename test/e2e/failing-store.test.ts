@@ -1,0 +1,192 @@
+import { describe, expect, test } from "bun:test";
+import { chmod, rename } from "node:fs/promises";
+import { join } from "node:path";
+import type { SessionRecord } from "../../src/domain/history-records.ts";
+import { type Daemon, until } from "./harness.ts";
+import { holdLock } from "./hold-lock.ts";
+import { type Asked, SEATS, type Taking, takings } from "./seat-schedule.ts";
+import { createSite, type Site } from "./site.ts";
+import { SLOW } from "./slow.ts";
+import { fill, mayMount, smallDisk } from "./small-disk.ts";
+import { npmEventSource } from "./stream-clients.ts";
+
+const SERVERS = Array.from({ length: 10 }, (_, index) => index);
+const BEFORE_MS = 25_000;
+const AFTER_MS = 25_000;
+/** What was read so shortly before a fault may still be on its way into the store. */
+const LATE_MS = 5_000;
+
+/** An interval in which the store failed, epoch ms. */
+interface Hole {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Answers `daemon`, or the one that it was exchanged for. */
+type Fault = (site: Site, daemon: Daemon) => Promise<Daemon>;
+
+/**
+ * Ten servers whose seats go from hand to hand, a store that fails for a while, and what licmond knows afterwards. The
+ * tool notes when it was asked, so what each reading had is known without licmond.
+ */
+async function liveThrough(site: Site, fault: Fault): Promise<void> {
+  const begin = Date.now() - 60_000;
+  const tool = join(site.folder, "lmutil");
+  const asked = join(site.folder, "asked");
+  const frozen = join(site.folder, "frozen");
+  const schedule = join(import.meta.dir, "seat-schedule.ts");
+  await Bun.write(
+    tool,
+    `#!${process.execPath}
+import { answer } from "${schedule}";
+answer(process.argv.join(" "), ${begin}, "${asked}", "${frozen}");
+`,
+  );
+  await chmod(tool, 0o755);
+  const servers = SERVERS.map(
+    (server) => `[[servers]]
+id = "s${server}"
+manager = "flexnet"
+address = "27000@srv${server}"
+tool = "${tool}"
+timezone = "UTC"
+interval = "5s"
+timeout = "15s"
+`,
+  );
+  await site.configure(`${servers.join("")}[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n`);
+  let daemon = await site.serve();
+  try {
+    const key = await site.key("admin");
+    const json = async <T>(path: string) => (await (await daemon.get(path, key)).json()) as T;
+    const client = npmEventSource(`${daemon.url}/stream/combined?events=checkout,checkin&api_key=${key}`, [
+      "checkout",
+      "checkin",
+    ]);
+    await until("the client is connected", () => client.opened() === 1 || undefined);
+    await Bun.sleep(BEFORE_MS);
+    const from = Date.now();
+    daemon = await fault(site, daemon);
+    const hole = { from, to: Date.now() };
+    await Bun.sleep(AFTER_MS);
+
+    // From soon on all readings are equal: what is known comes to rest.
+    const end = Date.now() + LATE_MS;
+    await Bun.write(`${frozen}.new`, String(end));
+    await rename(`${frozen}.new`, frozen);
+    const readings = async () =>
+      (await Bun.file(asked).text())
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as Asked);
+    await until("each server was read again and again", async () => {
+      const last = (await readings()).filter(({ at }) => at === end);
+      return SERVERS.every((server) => last.filter((one) => one.server === server).length > 2) || undefined;
+    });
+    const { sessions } = await json<{ sessions: SessionRecord[] }>("/api/licenses/sessions?limit=10000");
+    const usage = `/api/licenses/usage?group_by=feature&start=${new Date(begin - 60_000).toISOString()}`;
+    const { groups } = await json<{ groups: { feature: string; peakHeld: number }[] }>(usage);
+    const inner = [from + 3 * LATE_MS, hole.to - LATE_MS].map((at) => new Date(at).toISOString());
+    const { features } = await json<{ features: { coverage: number }[] }>(
+      `/api/licenses/stats?start=${inner[0]}&end=${inner[1]}`,
+    );
+    const events = client.seen.map(({ name, data }) => `${name} ${String(data.user)}`);
+    client.close();
+
+    const all = await readings();
+    for (const server of SERVERS) {
+      const times = new Set(all.filter((reading) => reading.server === server).map(({ at }) => at));
+      compare(
+        takings(server, begin, Math.min(...times), end + 1),
+        [...times].sort((one, other) => one - other),
+        hole,
+        sessions.filter((session) => session.server === `s${server}`),
+        events.filter((event) => event.includes(` u${server}_`)),
+      );
+    }
+    expect(groups).toHaveLength(SERVERS.length);
+    expect(groups.filter(({ peakHeld }) => !(peakHeld > 0 && peakHeld <= SEATS))).toEqual([]);
+    // Nobody could store a look: the hole is no time that is known.
+    expect(features.filter(({ coverage }) => coverage > 0)).toEqual([]);
+  } finally {
+    await daemon[Symbol.asyncDispose]();
+  }
+}
+
+/** Holds the sessions of one server against what the tool knows: equal, but for what was not stored in the hole. */
+function compare(
+  truth: readonly Taking[],
+  readings: readonly number[],
+  hole: Hole,
+  sessions: readonly SessionRecord[],
+  events: readonly string[],
+): void {
+  const wasStored = (at: number) => at < hole.from - LATE_MS || at >= hole.to;
+  /** The time that licmond gives a reading lies before the next one; those of the frozen tool come at any time. */
+  const behind = (at: number) => readings.slice(0, -1).find((time) => time > at) ?? Number.POSITIVE_INFINITY;
+  const wrong: string[] = [];
+  const expected: string[] = [];
+  for (const { user, from, to } of truth) {
+    const rows = sessions.filter((session) => session.user === user);
+    const having = readings.filter((at) => at >= from && at < to);
+    const [first, firstStored] = [having[0], having.find(wasStored)];
+    const [gone, goneStored] = [
+      readings.find((at) => at >= to),
+      readings.find((at) => at >= to && wasStored(at)),
+    ];
+    const [row] = rows;
+    if (rows.length > 1) wrong.push(`${user} has ${rows.length} sessions`);
+    if (row === undefined) {
+      if (firstStored !== undefined) wrong.push(`${user} has no session`);
+      continue;
+    }
+    const within = (time: string, after: number | undefined, before: number | undefined) => {
+      const at = Date.parse(time);
+      return after !== undefined && at >= after && (before === undefined || at < behind(before));
+    };
+    const after = (at: number | undefined) => (at === undefined ? "never" : `${(at - hole.from) / 1000} s`);
+    const times = `${user} ${JSON.stringify(row)}, by the tool at ${after(from)}`;
+    if (!within(row.firstSeenAt, first, firstStored))
+      wrong.push(`first seen: ${times}, read at ${after(first)}, stored at ${after(firstStored)}`);
+    if (row.endedAt === null ? goneStored !== undefined : !within(row.endedAt, gone, goneStored))
+      wrong.push(`ended: ${times} to ${after(to)}, read at ${after(gone)}, stored at ${after(goneStored)}`);
+    // Those of the first reading are not announced.
+    if (Date.parse(row.firstSeenAt) >= (readings[1] ?? 0)) expected.push(`checkout ${user}`);
+    if (row.endedAt !== null) expected.push(`checkin ${user}`);
+  }
+  expect({ hole: [hole.from, hole.to].map((at) => new Date(at).toISOString()), wrong }).toMatchObject({
+    wrong: [],
+  });
+  const known = new Set(truth.map(({ user }) => user));
+  expect(sessions.filter(({ user }) => !known.has(user))).toEqual([]);
+  expect([...events].sort()).toEqual(expected.sort());
+}
+
+const MAY_MOUNT = SLOW && (await mayMount("the disk that is full"));
+
+describe.if(SLOW)("what is known of seats follows what is stored", () => {
+  test.each([45, 70])("while another program has the database locked for %d s", async (seconds) => {
+    await using site = await createSite();
+    await liveThrough(site, async (_, daemon) => {
+      const release = await holdLock(join(site.folder, "storage", "licmond.db"));
+      await Bun.sleep(seconds * 1000);
+      await release();
+      return daemon;
+    });
+  });
+
+  test.skipIf(!MAY_MOUNT)("while the disk is full for 54 s, and the daemon is killed meanwhile", async () => {
+    await using site = await createSite();
+    const storage = join(site.folder, "storage");
+    await using _disk = await smallDisk(storage, 24);
+    await liveThrough(site, async (_, daemon) => {
+      const free = fill(storage);
+      await Bun.sleep(27_000);
+      await daemon.kill();
+      const next = await site.serve();
+      await Bun.sleep(27_000);
+      free();
+      return next;
+    });
+  });
+});

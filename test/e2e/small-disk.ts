@@ -1,0 +1,35 @@
+import { rmSync } from "node:fs";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A small file system of its own. */
+export async function smallDisk(folder: string, megabytes: number): Promise<AsyncDisposable> {
+  await mkdir(folder, { recursive: true });
+  const mounted = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", folder]);
+  if (!mounted.success) throw new Error(`mount: ${mounted.stderr}`);
+  return {
+    [Symbol.asyncDispose]: async () => void Bun.spawnSync(["umount", "-l", folder]),
+  };
+}
+
+/** Root in a container may be refused it: then it says that `what` is skipped. */
+export async function mayMount(what: string): Promise<boolean> {
+  const folder = await mkdtemp(join(tmpdir(), "licmond-mount-"));
+  try {
+    await (await smallDisk(folder, 1))[Symbol.asyncDispose]();
+    return true;
+  } catch (error) {
+    console.error(`${what} is skipped: ${String(error)}`);
+    return false;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Leaves not a byte of the file system of a folder; the answer makes room again. */
+export function fill(folder: string): () => void {
+  const ballast = join(folder, "ballast");
+  Bun.spawnSync(["dd", "if=/dev/zero", `of=${ballast}`, "bs=4k"], { stderr: "ignore" });
+  return () => rmSync(ballast);
+}
