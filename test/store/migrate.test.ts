@@ -49,7 +49,7 @@ describe("migrations", () => {
       expect(schemaVersion(stepwise)).toBe(version);
       if (version >= 1) {
         stepwise.run("INSERT INTO servers VALUES ('eda', 'flexnet', '27000@lic1', 'EDA', 1, 2)");
-        stepwise.run("INSERT INTO pictures VALUES ('eda', 3, '{}')");
+        stepwise.run("INSERT INTO pictures (server_id, saved_at, head) VALUES ('eda', 3, '{}')");
       }
       if (version >= 2) {
         stepwise.run(
