@@ -9,13 +9,7 @@ import type { Session } from "../domain/session.ts";
 import { type DenialRow, denialOf } from "./denial-queries.ts";
 import type { ExportTable } from "./export-tables.ts";
 import { createReader } from "./history/reader.ts";
-import {
-  allOf,
-  type Condition,
-  featureFilter,
-  overlapCondition,
-  sessionCondition,
-} from "./statistics/filters.ts";
+import { allOf, type Condition, overlapCondition, sessionCondition } from "./statistics/filters.ts";
 import { type Asked, holdingsAt } from "./statistics/open-sessions.ts";
 import { listed, SESSION_COLUMNS, sessionRecord } from "./statistics/session-list.ts";
 
@@ -150,7 +144,7 @@ function* sampleSlices(sqlite: Database, query: ExportQuery): Generator<Slice> {
   const read = reader();
   const start = query.start ?? read.reach().samplesFrom ?? query.now;
   const end = Math.min(query.end ?? query.now, query.now);
-  const features = read.features(featureFilter(query));
+  const features = read.features(query);
   for (const [index, known] of features.entries()) {
     const { server, daemon, feature } = known;
     let before = "";

@@ -4,16 +4,14 @@ import { createUsage, type UsageNames } from "../../domain/stats/usage.ts";
 import type { Store } from "../open.ts";
 import { holdings } from "../statistics/open-sessions.ts";
 import type { HistoryClient } from "./client.ts";
-import type { HistoryTimers } from "./history.ts";
+import { createLoop, type HistoryTimers, type Loop } from "./loop.ts";
 import type { Reader } from "./reader.ts";
 import { createSessionDays, type DaySum, type Intervals } from "./session-days.ts";
 import { makeSiteDay } from "./site-days.ts";
 import { DAY_MS, dayOf } from "./spans.ts";
 
 /** Keeps what answers over long ranges are made of: the sums of days that are over. */
-export interface DayKeeper {
-  start(): void;
-  stop(): void;
+export interface DayKeeper extends Loop {
   /** Does a slice of what is due; false when nothing is. Rejects when the store or the worker fails. */
   step(): Promise<boolean>;
 }
@@ -72,8 +70,6 @@ async function sumsOfDay(read: Reader, { day, ...asked }: DayAsked): Promise<Day
 /** A day is made this long after its end. */
 const GRACE_MS = 120_000;
 const IDLE_MS = 60_000;
-/** Between two slices others get the event loop. */
-const PAUSE_MS = 20;
 const SLICE_MS = 5;
 
 interface Due {
@@ -106,9 +102,6 @@ export function createDayKeeper({ store, worker, clock, timers, log, intervals }
     "UPDATE site_days SET data = ? WHERE day = ? AND data IS NULL",
   );
   let work: AsyncGenerator<void> | null = null;
-  let timer: unknown = null;
-  let stopped = true;
-  let failing = false;
 
   /** The newest day that can be made and is not: of the newest people ask the most. */
   function nextDue(): Due | null {
@@ -170,30 +163,5 @@ export function createDayKeeper({ store, worker, clock, timers, log, intervals }
     return true;
   }
 
-  async function run(): Promise<void> {
-    let wait = IDLE_MS;
-    try {
-      if (await step()) wait = PAUSE_MS;
-      failing = false;
-    } catch (error) {
-      if (!failing && !stopped)
-        log.warn("The sums of a day could not be made, it is tried again", {
-          error: error instanceof Error ? error.message : String(error),
-        });
-      failing = true;
-    }
-    if (!stopped) timer = timers.set(() => void run(), wait);
-  }
-
-  return {
-    step,
-    start() {
-      stopped = false;
-      timer = timers.set(() => void run(), PAUSE_MS);
-    },
-    stop() {
-      stopped = true;
-      if (timer !== null) timers.clear(timer);
-    },
-  };
+  return { ...createLoop(step, IDLE_MS, "The sums of a day could not be made", timers, log), step };
 }

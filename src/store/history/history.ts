@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Log } from "../../domain/log.ts";
 import type { Store } from "../open.ts";
-import { StoreError } from "../store-error.ts";
+import { createLoop, type HistoryTimers } from "./loop.ts";
 import { createOpenBuckets } from "./open-buckets.ts";
 import { createPacker } from "./packer.ts";
 import { createReader } from "./reader.ts";
@@ -22,11 +22,6 @@ export interface History {
   reopen(from: number, until: number): void;
 }
 
-export interface HistoryTimers {
-  set(work: () => void, ms: number): unknown;
-  clear(timer: unknown): void;
-}
-
 export interface HistoryDeps {
   readonly store: Store;
   readonly clock: Clock;
@@ -36,46 +31,15 @@ export interface HistoryDeps {
 
 /** Whether an hour ended is looked at this often. */
 const IDLE_MS = 30_000;
-/** Between two slices of 5 ms others get the event loop. */
-const PAUSE_MS = 20;
-
 export function createHistory({ store, clock, timers, log }: HistoryDeps): History {
   const open = createOpenBuckets(store);
   const packer = createPacker({ store, open, clock });
-  let timer: unknown = null;
-  let failing = false;
-  let stopped = true;
-
-  const run = () => {
-    timer = null;
-    if (stopped) return;
-    let wait = IDLE_MS;
-    try {
-      if (packer.step()) wait = PAUSE_MS;
-      failing = false;
-    } catch (error) {
-      if (!failing) {
-        log.warn("History could not be packed, it is tried again", {
-          error: error instanceof Error ? error.message : String(error),
-          fix: error instanceof StoreError ? error.fix : null,
-        });
-      }
-      failing = true;
-    }
-    timer = timers.set(run, wait);
-  };
+  const loop = createLoop(() => packer.step(), IDLE_MS, "History could not be packed", timers, log);
 
   return {
     recorder: createRecorder(store, open),
-    start() {
-      stopped = false;
-      timer = timers.set(run, PAUSE_MS);
-    },
-    stop() {
-      stopped = true;
-      if (timer !== null) timers.clear(timer);
-      timer = null;
-    },
+    start: loop.start,
+    stop: loop.stop,
     packAll(between) {
       while (packer.step(20)) between?.();
     },

@@ -1,5 +1,6 @@
 import type { UsageNames, UsageSum } from "../../domain/stats/usage.ts";
 import type { Store } from "../open.ts";
+import { IS_LONG } from "../statistics/filters.ts";
 import { DAY_MS, MINUTE_MS } from "./spans.ts";
 
 /** Interval of the polls of a server by its id, ms. */
@@ -16,9 +17,6 @@ export interface DaySum extends UsageSum {
 /** Sessions that begin, or end, within so long are summed up at once. */
 const SLICE_MS = 5 * MINUTE_MS;
 const ROWS_AT_ONCE = 300;
-
-/** As `IS_LONG` has it, word for word: else the index is not used. */
-const IS_LONG = "ended_at - began_at > 86400000";
 
 /**
  * The sessions that held seats on a day ([$from, $to)), in parts that exclude each other: each is found by an index, in

@@ -4,7 +4,7 @@ import { levelsAtBegin } from "../../domain/stats/concurrency.ts";
 import { type Demand, demandOf, UNKNOWN_DEMAND } from "../../domain/stats/demand.ts";
 import { type Efficiency, efficiencyOf } from "../../domain/stats/efficiency.ts";
 import type { HistorySource } from "../history/source.ts";
-import { featureFilter, type Named } from "./filters.ts";
+import type { Named } from "./filters.ts";
 import { type Asked, holdings } from "./open-sessions.ts";
 import { type Range, type ResolvedRange, resolveRange, rollupsOver } from "./range.ts";
 
@@ -35,7 +35,7 @@ export async function efficiencyQuery(
   const { holdingOf } = await holdings(source, query);
   // Of what is no longer kept nobody knows whom fewer seats would have kept out.
   const kept = start >= (await source.sessionsFrom());
-  const known = await source.features(featureFilter(filter));
+  const known = await source.features(filter);
   const rollups = await rollupsOver(source, known, range, false);
   const found = known
     .map((feature, index) => ({ feature, rollup: rollups[index] ?? NO_ROLLUP }))

@@ -2,10 +2,6 @@ import type { SessionFilter } from "../history/source.ts";
 
 export type Named = Pick<SessionFilter, "servers" | "daemons" | "features">;
 
-export function featureFilter({ servers, daemons, features }: Named): Named {
-  return { servers, daemons, features };
-}
-
 /** A condition of SQL with what is bound in it. */
 export interface Condition {
   readonly sql: string;
@@ -48,32 +44,12 @@ export function overlapCondition(start: number | null, end: number | null): Cond
 export const IS_LONG = "ended_at - began_at > 86400000";
 export const LONG_MS = 86_400_000;
 
-/** Some of the sessions that overlap a range. */
-export interface Part extends Condition {
-  /** The table, with the index where SQLite would choose another. */
-  readonly from: string;
-}
-
-/**
- * Sessions that ended and overlap a range, in parts that exclude each other: each has an index of its own. What began
- * before the end and ended more than a day after it is a long one: of those, the second part, there are as many as there
- * are seats, at most, for all were held at one moment. The rest ended by then.
- */
-export function closedParts(start: number, end: number | null): readonly Part[] {
-  if (end === null) return [{ from: "sessions", sql: "ended_at > ?", values: [start] }];
-  const soon = end + LONG_MS;
-  const sql = "ended_at > ? AND ended_at <= ? AND began_at < ?";
-  const long = `ended_at > ? AND began_at < ? AND ${IS_LONG}`;
-  return [
-    { from: "sessions", sql, values: [start, soon, end] },
-    { from: "sessions INDEXED BY sessions_long", sql: long, values: [Math.max(start, soon), end] },
-  ];
-}
-
 /**
  * Rows of sessions that overlap a range, by what is stored of them: an open one has no end yet. As a table in
- * parentheses with the columns asked for. Several SELECTs where there is a start, because each has an index of its own;
- * an OR of them would read every session there is. What is open at `now` says nothing of what is still to come.
+ * parentheses with the columns asked for. Several SELECTs that exclude each other where there is a start, because each
+ * has an index of its own; an OR of them would read every session there is. What began before the end and ended more than
+ * a day after it is a long one, and there are as many of these as there are seats, at most, for all were held at one
+ * moment; the rest ended by then. What is open at `now` says nothing of what is still to come.
  */
 export function overlapping(
   columns: string,
@@ -82,17 +58,20 @@ export function overlapping(
   end: number | null,
   now: number,
 ): Condition {
-  const began = end === null ? null : { sql: "began_at < ?", values: [end] };
-  const select = (ended: Condition | null, from = "sessions"): Condition => {
-    const { sql, values } = allOf([filter, began, ended]);
-    return { sql: `SELECT ${columns} FROM ${from} WHERE ${sql}`, values };
+  const parts: Condition[] = [];
+  const select = (sql: string, values: readonly number[], from = "sessions") => {
+    const began = end === null ? null : { sql: "began_at < ?", values: [end] };
+    const where = allOf([filter, began, { sql, values }]);
+    parts.push({ sql: `SELECT ${columns} FROM ${from} WHERE ${where.sql}`, values: where.values });
   };
-  if (start === null) {
-    const { sql, values } = select(null);
-    return { sql: `(${sql})`, values };
+  if (start === null) select("TRUE", []);
+  else if (end === null) select("ended_at > ?", [start]);
+  else {
+    const soon = end + LONG_MS;
+    select("ended_at > ? AND ended_at <= ?", [start, soon]);
+    select(`ended_at > ? AND ${IS_LONG}`, [Math.max(start, soon)], "sessions INDEXED BY sessions_long");
   }
-  const closed = closedParts(start, end).map((part) => select(part, part.from));
-  const parts = start < now ? [...closed, select({ sql: "ended_at IS NULL", values: [] })] : closed;
+  if (start !== null && start < now) select("ended_at IS NULL", []);
   return {
     sql: `(${parts.map(({ sql }) => sql).join(" UNION ALL ")})`,
     values: parts.flatMap(({ values }) => values),

@@ -6,7 +6,7 @@ import { together } from "../../domain/stats/together.ts";
 import { eachQuarter, QUARTER_MS } from "../history/site-days.ts";
 import type { HistorySource } from "../history/source.ts";
 import { DAY_MS, dayOf, HOUR_MS } from "../history/spans.ts";
-import { featureFilter, type Named } from "./filters.ts";
+import type { Named } from "./filters.ts";
 import { type Range, type ResolvedRange, resolveRange } from "./range.ts";
 import { feed } from "./series.ts";
 
@@ -32,7 +32,7 @@ export interface HeatmapResult extends ResolvedRange {
 export async function heatmapQuery(source: HistorySource, query: HeatmapQuery): Promise<HeatmapResult> {
   const range = resolveRange(query, await source.reach());
   const { start, end } = range;
-  const features = await source.features(featureFilter(query.filter));
+  const features = await source.features(query.filter);
   const heatmap = createHeatmap(query.timezone, start, end);
   const [only] = features;
   if (features.length === 1 && only !== undefined) {

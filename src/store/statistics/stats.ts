@@ -4,7 +4,7 @@ import type { Point } from "../../domain/stats/bucketed.ts";
 import { autoInterval, bucketEdges, type Interval } from "../../domain/stats/buckets.ts";
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
 import type { HistorySource, KnownFeature } from "../history/source.ts";
-import { featureFilter, type Named } from "./filters.ts";
+import type { Named } from "./filters.ts";
 import type { Asked } from "./open-sessions.ts";
 import { historyBegins, type Range, type ResolvedRange, resolveRange, rollupsOver } from "./range.ts";
 import { pointsFor } from "./series.ts";
@@ -53,7 +53,7 @@ export async function statsQuery(source: HistorySource, query: StatsQuery): Prom
   const chosen = query.interval ?? autoInterval(start, end);
   const interval = range.resolution === "1h" && chosen === "5m" ? "1h" : chosen;
 
-  const counted = await source.features(featureFilter(filter));
+  const counted = await source.features(filter);
   const rollups = await rollupsOver(source, counted, range, true);
   const found = withUncounted(counted, query.uncounted ?? [])
     .map((one, index) => ({ ...one, rollup: rollups[index] ?? NO_ROLLUP }))
