@@ -11,7 +11,7 @@ import type { ExportTable } from "./export-tables.ts";
 import { createReader } from "./history/reader.ts";
 import { allOf, type Condition, overlapCondition, sessionCondition } from "./statistics/filters.ts";
 import { type Asked, holdingsAt } from "./statistics/open-sessions.ts";
-import { listed, SESSION_COLUMNS, sessionRecord } from "./statistics/session-list.ts";
+import { SESSION_COLUMNS, sessionRecord } from "./statistics/session-list.ts";
 
 export interface ExportQuery extends Asked {
   /** [start, end), epoch ms; null = from ever, for ever. */
@@ -73,9 +73,7 @@ function sessionExport(sqlite: Database, query: ExportQuery): Export {
   return {
     record: SessionRecord,
     slices: () =>
-      byId<Session>(sqlite, "sessions", SESSION_COLUMNS, wanted, (session) =>
-        sessionRecord(listed(session, held)),
-      ),
+      byId<Session>(sqlite, "sessions", SESSION_COLUMNS, wanted, (session) => sessionRecord(session, held)),
   };
 }
 

@@ -8,12 +8,7 @@ import { type AlertFilter, alertPage } from "../../store/alert-queries.ts";
 import { type DenialPage, type DenialQuery, denialPage, deniedPeople } from "../../store/denial-queries.ts";
 import type { Reader } from "../../store/history/reader.ts";
 import { type LogFilter, logStats, searchLogs } from "../../store/log-queries.ts";
-import {
-  namesOf,
-  type SessionsQuery,
-  sessionRecord,
-  sessionsQuery,
-} from "../../store/statistics/session-list.ts";
+import { namesOf, type SessionsQuery, sessionsQuery } from "../../store/statistics/session-list.ts";
 import { namesFor, type Pseudonyms } from "../anonymous/pseudonyms.ts";
 import { type Answer, encode, jsonAnswer } from "../answers/answer.ts";
 import type { Formatted } from "../answers/format.ts";
@@ -21,15 +16,15 @@ import { ordered, rowsAnswer } from "../answers/list.ts";
 
 /** What was stored, listed: sessions, denials, alerts and log lines. */
 
-export async function sessionsAnswer(
+export function sessionsAnswer(
   read: Reader,
   asked: SessionsQuery & Formatted,
   pseudonyms: Pseudonyms | null,
-): Promise<Answer> {
+): Answer {
   const { filter, start, end, limit, offset, format } = asked;
   const people = namesFor(pseudonyms, () => namesOf(read, filter, { start, end }));
-  const { rows, total } = await sessionsQuery(read, { ...asked, filter: people.wanted(filter) });
-  const records = rows.map(sessionRecord).map((record) => ({
+  const { rows, total } = sessionsQuery(read, { ...asked, filter: people.wanted(filter) });
+  const records = rows.map((record) => ({
     ...record,
     id: people.session(record.id),
     user: people.user(record.user),

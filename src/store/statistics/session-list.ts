@@ -1,10 +1,10 @@
 import { iso } from "../../domain/clock.ts";
 import type { SessionRecord } from "../../domain/history-records.ts";
 import type { Session } from "../../domain/session.ts";
-import type { Rows } from "../denial-queries.ts";
-import type { HistorySource, SessionFilter } from "../history/source.ts";
+import type { Reader } from "../history/reader.ts";
+import type { SessionFilter } from "../history/source.ts";
 import { overlapping, sessionCondition } from "./filters.ts";
-import { type Asked, type Holdings, holdings } from "./open-sessions.ts";
+import { type Asked, type Holdings, holdingsAt } from "./open-sessions.ts";
 
 /** What sessions can be sorted by, as their columns are called when read: nothing that tells of a name. */
 export const SESSION_ORDERS = ["firstSeenAt", "lastSeenAt", "endedAt", "startedAt", "count"] as const;
@@ -20,17 +20,8 @@ export interface SessionsQuery extends Asked {
   readonly offset: number;
 }
 
-export interface ListedSession extends Session {
-  /** When its seats were held, at the latest, by our evidence; epoch ms. */
-  readonly heldUntil: number;
-  /** From when people count how long it lasts, epoch ms. */
-  readonly shownFrom: number;
-  /** Of an open one the last reading of its server; its row does not follow each poll. */
-  readonly seenAt: number;
-}
-
 export interface SessionsResult {
-  readonly rows: readonly ListedSession[];
+  readonly rows: readonly SessionRecord[];
   readonly total: number;
 }
 
@@ -38,11 +29,11 @@ export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, 
   started_at AS startedAt, began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt,
   ended_at AS endedAt, end_reason AS endReason`;
 
-/** The list is read by SQL: it sorts, cuts and counts. */
-export type SessionRows = Rows & Pick<HistorySource, "now" | "checkpoint" | "lastReadings">;
-
-/** Who had what, when. Nulls last whichever way it goes, ties by id. */
-export async function sessionsQuery(read: SessionRows, query: SessionsQuery): Promise<SessionsResult> {
+/** Who had what, when. Nulls last whichever way it goes, ties by id. The list is SQL: it is sorted, cut and counted there. */
+export function sessionsQuery(
+  read: Pick<Reader, "all" | "checkpoint" | "lastReadings">,
+  query: SessionsQuery,
+): SessionsResult {
   const { sort, limit, offset } = query;
   const { start, end } = query;
   const filter = sessionCondition(query.filter);
@@ -62,8 +53,8 @@ export async function sessionsQuery(read: SessionRows, query: SessionsQuery): Pr
     `SELECT count(*) AS total FROM ${counted.sql}`,
     ...counted.values,
   );
-  const held = await holdings(read, query);
-  return { rows: rows.map((session) => listed(session, held)), total: count?.total ?? 0 };
+  const held = holdingsAt(read.lastReadings(), query);
+  return { rows: rows.map((session) => sessionRecord(session, held)), total: count?.total ?? 0 };
 }
 
 /**
@@ -71,7 +62,7 @@ export async function sessionsQuery(read: SessionRows, query: SessionsQuery): Pr
  * filter is looked up in.
  */
 export function namesOf(
-  read: Rows & Pick<HistorySource, "now">,
+  read: Pick<Reader, "all" | "now">,
   filter: SessionFilter,
   { start, end }: { readonly start: number | null; readonly end: number | null },
 ): { readonly users: readonly string[]; readonly hosts: readonly string[] } {
@@ -85,29 +76,21 @@ export function namesOf(
   return { users: distinct("user"), hosts: distinct("host") };
 }
 
-/** A session with what its row does not say. */
-export function listed(session: Session, { holdingOf, lastReading, shownBegin }: Holdings): ListedSession {
-  return {
-    ...session,
-    heldUntil: holdingOf(session).to,
-    shownFrom: shownBegin(session),
-    seenAt:
-      session.endedAt === null
-        ? Math.max(session.lastSeenAt, lastReading(session.server) ?? 0)
-        : session.lastSeenAt,
-  };
-}
-
 /** The API's record, with the names as they are. */
-export function sessionRecord(session: ListedSession): SessionRecord {
+export function sessionRecord(
+  session: Session,
+  { holdingOf, lastReading, shownBegin }: Holdings,
+): SessionRecord {
   const { id, server, daemon, feature, user, host, display, version, count, handle, endReason } = session;
+  // An open one's row does not follow each poll.
+  const lastSeenAt = Math.max(session.lastSeenAt, session.endedAt === null ? (lastReading(server) ?? 0) : 0);
   return {
     ...{ id, server, daemon, feature, user, host, display, version, count, handle },
     startedAt: iso(session.startedAt),
     firstSeenAt: iso(session.firstSeenAt),
-    lastSeenAt: iso(session.seenAt),
+    lastSeenAt: iso(lastSeenAt),
     endedAt: iso(session.endedAt),
     endReason,
-    durationSeconds: Math.floor((session.heldUntil - session.shownFrom) / 1000),
+    durationSeconds: Math.floor((holdingOf(session).to - shownBegin(session)) / 1000),
   };
 }

@@ -1,10 +1,12 @@
 import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { Session } from "../../../src/domain/session.ts";
 import { bucketEdges, INTERVALS } from "../../../src/domain/stats/buckets.ts";
 import type { UsageGroup } from "../../../src/domain/stats/usage.ts";
 import { efficiencyQuery } from "../../../src/store/statistics/efficiency.ts";
 import { heatmapQuery } from "../../../src/store/statistics/heatmap.ts";
-import { sessionsQuery } from "../../../src/store/statistics/session-list.ts";
+import { holdingsAt } from "../../../src/store/statistics/open-sessions.ts";
+import { SESSION_COLUMNS, sessionsQuery } from "../../../src/store/statistics/session-list.ts";
 import { statsQuery } from "../../../src/store/statistics/stats.ts";
 import { usageQuery } from "../../../src/store/statistics/usage.ts";
 import * as a from "../../domain/make.ts";
@@ -297,26 +299,17 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
       const plain = sessionsOf(raws, now);
       const nobody = { servers: null, daemons: null, features: null, users: null, hosts: null };
 
-      const listed = await sessionsQuery(read, {
+      const listed = sessionsQuery(read, {
         ...{ ...asked(now), start: null, end: null, filter: nobody, limit: 1000, offset: 0 },
         sort: { field: "firstSeenAt", descending: false },
       });
-      const shown = listed.rows.map(
-        ({
-          user,
-          beganAt: from,
-          firstSeenAt: firstSeen,
-          seenAt: lastSeen,
-          endedAt: ended,
-          heldUntil: to,
-        }) => ({
-          ...{ user, from, firstSeen, ended, to },
-          lastSeen:
-            ended === null
-              ? Math.max(...raws.filter((poll) => poll.users?.includes(user)).map((poll) => poll.at))
-              : lastSeen,
-        }),
-      );
+      const { holdingOf } = holdingsAt(read.lastReadings(), asked(now));
+      const shown = read.all<Session>(`SELECT ${SESSION_COLUMNS} FROM sessions`).map((session) => {
+        const { user, beganAt: from, firstSeenAt: firstSeen, lastSeenAt, endedAt: ended } = session;
+        const seen = raws.filter((poll) => poll.users?.includes(user)).map((poll) => poll.at);
+        const lastSeen = ended === null ? Math.max(...seen) : lastSeenAt;
+        return { user, from, firstSeen, ended, to: holdingOf(session).to, lastSeen };
+      });
       const order = (x: PlainSession, y: PlainSession) => x.from - y.from || (x.user < y.user ? -1 : 1);
       expect(shown.toSorted(order)).toEqual(plain.toSorted(order));
       expect(listed.total).toBe(plain.length);
