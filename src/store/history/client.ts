@@ -81,8 +81,8 @@ export function createHistoryClient<Queries extends QueryTable>({
   const waiting = new Map<number, Waiting>();
   /** What nobody has asked the worker yet. */
   const turns = createTurns<Waiting>();
-  /** What the worker has not answered yet, wanted or not: one at a time. */
-  const posted = new Set<number>();
+  /** The query that the worker has not answered yet, wanted or not; 0 = none. */
+  let posted = 0;
   const ending = new Set<Worker>();
   let worker: Worker | null = null;
   let stuck: Timer | null = null;
@@ -102,7 +102,7 @@ export function createHistoryClient<Queries extends QueryTable>({
     };
     fresh.onmessage = ({ data }: MessageEvent<FromWorker>) => {
       if (worker !== fresh) return;
-      posted.delete(data.id);
+      posted = 0;
       const error = data.type === "failed" ? asError(data.failure) : null;
       if (error instanceof StoreError && error.code === "CORRUPT") onDamage(error);
       waiting.get(data.id)?.settle(data.type === "result" ? { value: data.value } : { error });
@@ -127,7 +127,7 @@ export function createHistoryClient<Queries extends QueryTable>({
 
   function forget(): void {
     worker = null;
-    posted.clear();
+    posted = 0;
     watch();
   }
 
@@ -135,8 +135,7 @@ export function createHistoryClient<Queries extends QueryTable>({
   function watch(): void {
     if (stuck !== null) clearTimeout(stuck);
     stuck = null;
-    const [first] = posted;
-    if (first === undefined || waiting.has(first) || ending.size >= MAX_STUCK) return;
+    if (posted === 0 || waiting.has(posted) || ending.size >= MAX_STUCK) return;
     stuck = setTimeout(replace, stuckMs);
     stuck.unref();
   }
@@ -153,21 +152,17 @@ export function createHistoryClient<Queries extends QueryTable>({
   }
 
   function postNext(): void {
-    while (posted.size === 0) {
-      const entry = turns.next();
-      if (entry === undefined) return;
-      post(entry);
-    }
-  }
-
-  function post({ ask, settle }: Waiting): void {
-    try {
-      const to = running();
-      posted.add(ask.id);
-      to.postMessage(ask);
-    } catch (error) {
-      posted.delete(ask.id);
-      settle({ error });
+    while (posted === 0) {
+      const next = turns.next();
+      if (next === undefined) return;
+      try {
+        const to = running();
+        posted = next.ask.id;
+        to.postMessage(next.ask);
+      } catch (error) {
+        posted = 0;
+        next.settle({ error });
+      }
     }
   }
 
@@ -223,16 +218,9 @@ export function createHistoryClient<Queries extends QueryTable>({
   };
 }
 
-function asError(failure: Failure): Error {
-  switch (failure.kind) {
-    case "store":
-      return new StoreError(failure.code, failure.message, failure.fix);
-    case "timeout":
-      return new HistoryTimeout(failure.message);
-    case "cancelled":
-    case "bug":
-      return new Error(failure.message);
-  }
+function asError({ store, timeout, message }: Failure): Error {
+  if (store !== null) return new StoreError(store.code, message, store.fix);
+  return timeout ? new HistoryTimeout(message) : new Error(message);
 }
 
 function late(timeoutMs: number): HistoryTimeout {

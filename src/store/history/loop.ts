@@ -1,3 +1,4 @@
+import { messageOf } from "../../domain/error-code.ts";
 import type { Log } from "../../domain/log.ts";
 import { StoreError } from "../store-error.ts";
 
@@ -35,7 +36,7 @@ export function createLoop(
     } catch (error) {
       if (!failing && !stopped)
         log.warn(`${failed}, it is tried again`, {
-          error: error instanceof Error ? error.message : String(error),
+          error: messageOf(error),
           fix: error instanceof StoreError ? error.fix : null,
         });
       failing = true;

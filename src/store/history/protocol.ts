@@ -34,8 +34,9 @@ export type FromWorker =
   | { readonly type: "result"; readonly id: number; readonly value: unknown }
   | { readonly type: "failed"; readonly id: number; readonly failure: Failure };
 
-export type Failure =
-  | { readonly kind: "store"; readonly code: StoreErrorCode; readonly message: string; readonly fix: string }
-  | { readonly kind: "timeout"; readonly message: string }
-  | { readonly kind: "cancelled"; readonly message: string }
-  | { readonly kind: "bug"; readonly message: string };
+/** What went wrong; neither of the store's nor of time: nobody wants the answer, or a bug. */
+export interface Failure {
+  readonly message: string;
+  readonly timeout: boolean;
+  readonly store: { readonly code: StoreErrorCode; readonly fix: string } | null;
+}

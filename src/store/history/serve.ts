@@ -1,10 +1,9 @@
 import { Database } from "bun:sqlite";
+import { messageOf } from "../../domain/error-code.ts";
 import { asStoreError } from "../store-error.ts";
 import type { Failure, FromWorker, QueryTable, ToWorker } from "./protocol.ts";
 import { createReader, type Reader } from "./reader.ts";
 
-/** The asker has gone. */
-class Cancelled extends Error {}
 /** The time is up. */
 class TooLate extends Error {}
 
@@ -36,17 +35,12 @@ export function createHistoryServer(
     return opened;
   }
 
-  async function answer({
-    name,
-    params,
-    now,
-    timeoutMs,
-    cancelled,
-  }: Extract<ToWorker, { type: "query" }>): Promise<unknown> {
+  async function answer(asked: Extract<ToWorker, { type: "query" }>): Promise<unknown> {
+    const { name, params, now, timeoutMs, cancelled } = asked;
     const flag = new Int32Array(cancelled);
     const deadline = performance.now() + timeoutMs;
     const checkpoint = () => {
-      if (Atomics.load(flag, 0) !== 0) throw new Cancelled("nobody waits for the answer");
+      if (Atomics.load(flag, 0) !== 0) throw new Error("nobody waits for the answer");
       if (performance.now() > deadline)
         throw new TooLate(`The query of history took longer than ${timeoutMs / 1000} s`);
     };
@@ -64,14 +58,12 @@ export function createHistoryServer(
   }
 
   function failureOf(error: unknown): Failure {
-    if (error instanceof Cancelled) return { kind: "cancelled", message: error.message };
-    if (error instanceof TooLate) return { kind: "timeout", message: error.message };
     const store = asStoreError(error, path);
-    if (store === null) return { kind: "bug", message: String(error) };
+    if (store === null) return { message: messageOf(error), timeout: error instanceof TooLate, store };
     database?.close();
     database = null;
     const { code, message, fix } = store;
-    return { kind: "store", code, message, fix };
+    return { message, timeout: false, store: { code, fix } };
   }
 
   return {
