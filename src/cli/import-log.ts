@@ -6,8 +6,8 @@ import { createLineCutter } from "../managers/debug-log/lines.ts";
 import { createPairing, type PairedSession, type PairingCounts } from "../managers/debug-log/pairing.ts";
 import { createDenialSources } from "../store/denial-sources.ts";
 import { createDenials } from "../store/denials.ts";
-import { createSessionImport } from "../store/import-sessions.ts";
-import { createImportedFeatures } from "../store/imported-features.ts";
+import { createImportedFeatures, createSessionImport } from "../store/import-sessions.ts";
+
 import type { Store } from "../store/open.ts";
 import { createServers } from "../store/servers.ts";
 import { firstDay, inOrder, type LogSource } from "./import-sources.ts";

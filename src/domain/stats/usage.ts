@@ -1,5 +1,5 @@
 import { wallClock } from "../zone.ts";
-import { dayEdges } from "./buckets.ts";
+import { dayEdges } from "./bucketed.ts";
 import { clip, type HeldSession, type Holding } from "./holding.ts";
 import { seatHours } from "./rounding.ts";
 

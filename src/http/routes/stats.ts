@@ -4,7 +4,7 @@ import type { FeatureId } from "../../domain/history.ts";
 import { RangeFields, StatsRecord } from "../../domain/history-records.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { words } from "../../domain/records.ts";
-import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/buckets.ts";
+import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/bucketed.ts";
 import { MAX_POINTS, type StatsOrder } from "../../store/statistics/stats.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { askedServers } from "../answers/asked-servers.ts";

@@ -2,9 +2,31 @@ import { NO_ROLLUP, type Rollup } from "../../domain/rollup.ts";
 import type { HistorySource, KnownFeature, Reach } from "../history/source.ts";
 import { hourEnd, hourStart } from "../history/spans.ts";
 
+/** How rows are sorted where they are made: a field of theirs. */
+export interface SortBy<Field extends string> {
+  readonly field: Field;
+  readonly descending: boolean;
+}
+
+/** A sorted copy: nulls last whichever way it goes, equal ones as they came. */
+export function sortedBy<Field extends string, Row extends Readonly<Record<Field, string | number | null>>>(
+  rows: readonly Row[],
+  { field, descending }: SortBy<Field>,
+): Row[] {
+  const sign = descending ? -1 : 1;
+  return rows.toSorted((one, other) => {
+    const a: string | number | null = one[field];
+    const b: string | number | null = other[field];
+    if (a === b) return 0;
+    if (a === null) return 1;
+    if (b === null) return -1;
+    return a < b ? -sign : sign;
+  });
+}
+
 /** How fine the history of a range is: to the reading (`exact`), or by whole hours where samples are gone (`1h`). */
-export const RESOLUTIONS = ["exact", "1h"] as const;
-export type Resolution = (typeof RESOLUTIONS)[number];
+const RESOLUTIONS = ["exact", "1h"] as const;
+type Resolution = (typeof RESOLUTIONS)[number];
 
 /** [start, end), epoch ms. */
 export interface Range {

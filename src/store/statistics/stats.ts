@@ -1,14 +1,22 @@
 import type { FeatureId } from "../../domain/history.ts";
 import { coveredMs, NO_ROLLUP } from "../../domain/rollup.ts";
-import type { Point } from "../../domain/stats/bucketed.ts";
-import { autoInterval, bucketEdges, type Interval } from "../../domain/stats/buckets.ts";
+import { autoInterval, bucketEdges, type Interval, type Point } from "../../domain/stats/bucketed.ts";
+
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
 import type { HistorySource, KnownFeature } from "../history/source.ts";
 import type { Named } from "./filters.ts";
 import type { Asked } from "./open-sessions.ts";
-import { historyBegins, type Range, type ResolvedRange, resolveRange, rollupsOver } from "./range.ts";
+import {
+  historyBegins,
+  type Range,
+  type ResolvedRange,
+  resolveRange,
+  rollupsOver,
+  type SortBy,
+  sortedBy,
+} from "./range.ts";
 import { pointsFor } from "./series.ts";
-import { type SortBy, sortedBy } from "./sorted.ts";
+
 import { heldHours } from "./usage.ts";
 
 /** Points of all series of one answer. */

@@ -10,8 +10,7 @@ import {
 import type { HistorySource, SessionFilter } from "../history/source.ts";
 import { DAY_MS, dayOf } from "../history/spans.ts";
 import { type Asked, holdings } from "./open-sessions.ts";
-import type { Range } from "./range.ts";
-import { type SortBy, sortedBy } from "./sorted.ts";
+import { type Range, type SortBy, sortedBy } from "./range.ts";
 
 export interface UsageQuery extends Range, Asked {
   readonly filter: SessionFilter;

@@ -1,14 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Series } from "../../../src/domain/history.ts";
-import { createBucketed } from "../../../src/domain/stats/bucketed.ts";
 import {
   autoInterval,
   bucketCount,
   bucketEdges,
+  createBucketed,
   INTERVALS,
   type Interval,
-} from "../../../src/domain/stats/buckets.ts";
+} from "../../../src/domain/stats/bucketed.ts";
+
 import { eachSpan } from "../../../src/domain/stats/spans.ts";
 import { DAYS, type Poll, randomPolls, seconds, seriesOf, wallClock, ZONES } from "./histories.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createTurns } from "../../../src/store/history/turns.ts";
+import { createTurns } from "../../../src/store/history/client.ts";
 
 function all<Item>(turns: { next(): Item | undefined }): Item[] {
   const items: Item[] = [];

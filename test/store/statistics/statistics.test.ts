@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Session } from "../../../src/domain/session.ts";
-import { bucketEdges, INTERVALS } from "../../../src/domain/stats/buckets.ts";
+import { bucketEdges, INTERVALS } from "../../../src/domain/stats/bucketed.ts";
 import type { UsageGroup } from "../../../src/domain/stats/usage.ts";
 import { efficiencyQuery } from "../../../src/store/statistics/efficiency.ts";
 import { heatmapQuery } from "../../../src/store/statistics/heatmap.ts";
