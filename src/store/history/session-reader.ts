@@ -24,7 +24,7 @@ export type SessionReader = Pick<HistorySource, "now" | "checkpoint"> & {
   sessions(...asked: Parameters<HistorySource["sessions"]>): Generator<readonly HeldSession[]>;
   sessionCount(feature: FeatureId, start: number, end: number): number;
   daysMade(first: number, behind: number): ReadonlySet<number>;
-  daySums(first: number, behind: number, key: keyof UsageNames): Generator<readonly UsageSum[]>;
+  daySums(...asked: Parameters<HistorySource["daySums"]>): Generator<readonly UsageSum[]>;
   dayUsers(first: number, behind: number): Generator<readonly UsageNames[]>;
 };
 
@@ -163,19 +163,28 @@ export function createSessionReader(
           ...[first, behind],
         ).map(({ day }) => day),
       ),
-    *daySums(first, behind, key) {
-      const { names, features } = ids();
-      const select = sqlite.query<null, [number, string]>(
-        "SELECT name, seat_ms, sessions, begun, peak, last_at FROM session_sums WHERE day = ? AND key = ?",
-      );
+    *daySums(first, behind, key, of) {
+      const { names, features } = of === undefined ? ids() : { names: [], features: [] };
+      const columns =
+        "name, seat_ms, sessions, begun, peak, last_at FROM session_sums WHERE day = ? AND key = ?";
+      const select = sqlite.query<null, [number, string]>(`SELECT ${columns}`);
+      const selectOne = sqlite.query<null, [number, string, number]>(`SELECT ${columns} AND name = ?`);
+      const wanted = of?.flatMap((names) => {
+        const [row] = all<{ id: number }>(
+          "SELECT id FROM session_features WHERE server_id = ? AND daemon = ? AND name = ?",
+          ...[names.server, names.daemon, names.feature],
+        );
+        return row === undefined ? [] : [{ id: row.id, names }];
+      });
+      const namesOf = (name: number): Partial<UsageNames> =>
+        key === "feature" ? (features[name] ?? {}) : { [key]: names[name] ?? null };
       for (let day = first; day < behind; day++) {
         checkpoint();
-        yield numbers(select.values(day, key)).map(
-          ([name = 0, seatMs = 0, sessions = 0, begun = 0, peak = 0, lastAt = 0]) => ({
-            names: key === "feature" ? (features[name] ?? {}) : { [key]: names[name] ?? null },
-            ...{ seatMs, sessions, begun, peak, lastAt },
-          }),
-        );
+        yield wanted === undefined
+          ? numbers(select.values(day, key)).map(([name = 0, ...sum]) => sumOf(namesOf(name), sum))
+          : wanted.flatMap(({ id, names }) =>
+              numbers(selectOne.values(day, key, id)).map(([, ...sum]) => sumOf(names, sum)),
+            );
       }
     },
     *dayUsers(first, behind) {
@@ -198,6 +207,13 @@ export function createSessionReader(
 function numbers(rows: unknown[][]): number[][] {
   // Which columns there are stands in the SELECT beside it.
   return rows as number[][];
+}
+
+function sumOf(
+  names: Partial<UsageNames>,
+  [seatMs = 0, sessions = 0, begun = 0, peak = 0, lastAt = 0]: readonly number[],
+): UsageSum {
+  return { names, seatMs, sessions, begun, peak, lastAt };
 }
 
 function keyOf({ server, daemon, feature }: FeatureId): string {

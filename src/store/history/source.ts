@@ -88,8 +88,8 @@ export interface HistorySource {
   sessionCount(feature: FeatureId, start: number, end: number): Awaitable<number>;
   /** Which of the days in [first, behind) have their sums and peaks. Days are counted from 1970-01-01 UTC. */
   daysMade(first: number, behind: number): Awaitable<ReadonlySet<number>>;
-  /** The sums of such days by one key, and who held seats on them: a batch a day. */
-  daySums(first: number, behind: number, key: keyof UsageNames): Batches<UsageSum>;
+  /** The sums of such days by one key, and who held seats on them: a batch a day. `of` names features exactly. */
+  daySums(first: number, behind: number, key: keyof UsageNames, of?: readonly FeatureId[]): Batches<UsageSum>;
   dayUsers(first: number, behind: number): Batches<UsageNames>;
 
   /** Denials in a range as they are stored; null where nobody could see them. Rollups know them for longer. */

@@ -116,7 +116,7 @@ async function usageOf(
   for (const { from, to, isMade } of partsOf(start, end, made)) {
     if (isMade && key !== null) {
       let day = dayOf(from);
-      for await (const sums of source.daySums(day, dayOf(to), key)) {
+      for await (const sums of source.daySums(day, dayOf(to), key, of)) {
         for (const sum of sums) if (isWanted(sum.names)) usage.addDay(day * DAY_MS, sum);
         day++;
       }
