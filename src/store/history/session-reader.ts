@@ -51,11 +51,13 @@ export function createSessionReader(
   /** The sessions of one feature that overlap a range, by its index. */
   function ofFeature({ server, daemon, feature }: FeatureId, start: number, end: number): SessionRow[] {
     checkpoint();
-    const select = (ended: string) =>
-      `SELECT ${HELD_COLUMNS} FROM sessions
+    const select = (ended: string, index = "") =>
+      `SELECT ${HELD_COLUMNS} FROM sessions ${index}
        WHERE server_id = ?1 AND daemon = ?2 AND feature = ?3 AND ${ended} AND began_at < ?5`;
+    const soon = select(`ended_at >= ?4 AND ended_at <= ?5 + ${LONG_MS}`);
+    const late = select(`ended_at > max(?4, ?5 + ${LONG_MS}) AND ${IS_LONG}`, "INDEXED BY sessions_long");
     return all<SessionRow>(
-      `${select("ended_at >= ?4")} UNION ALL ${select("ended_at IS NULL AND ?4 IS NOT NULL")}`,
+      `${soon} UNION ALL ${late} UNION ALL ${select("ended_at IS NULL AND ?4 IS NOT NULL")}`,
       ...[server, daemon, feature, start, end],
     ).sort((a, b) => a.firstSeenAt - b.firstSeenAt);
   }

@@ -33,6 +33,10 @@ export function holdingsAt(lastReadings: ReadonlyMap<string, number>, { now, int
   return {
     lastReading,
     shownBegin: (session) => shownBegin(session, intervalOf(session.server)),
-    holdingOf: (session) => holdingOf(session, lastReading(session.server), now, intervalOf(session.server)),
+    holdingOf: (session) =>
+      // Of a checkin neither counts: looking them up takes longer than all the rest.
+      session.endReason === "checkin"
+        ? holdingOf(session, null, now, 0)
+        : holdingOf(session, lastReading(session.server), now, intervalOf(session.server)),
   };
 }
