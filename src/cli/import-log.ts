@@ -1,14 +1,9 @@
 import { attemptOf } from "../collector/log-tail/log-tail.ts";
 import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../domain/denial-episodes.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { type DebugLogCounts, noCounts } from "../managers/flexnet/debug-log/event.ts";
-import { createLineCutter } from "../managers/flexnet/debug-log/lines.ts";
-import {
-  createPairing,
-  type PairedSession,
-  type PairingCounts,
-} from "../managers/flexnet/debug-log/pairing.ts";
-import { createDebugLogReader } from "../managers/flexnet/debug-log/reader.ts";
+import { type DebugLog, type DebugLogCounts, noCounts } from "../managers/debug-log/debug-log.ts";
+import { createLineCutter } from "../managers/debug-log/lines.ts";
+import { createPairing, type PairedSession, type PairingCounts } from "../managers/debug-log/pairing.ts";
 import { createDenialSources } from "../store/denial-sources.ts";
 import { createDenials } from "../store/denials.ts";
 import { createSessionImport } from "../store/import-sessions.ts";
@@ -30,6 +25,7 @@ export interface ImportReport {
 export interface ImportOptions {
   readonly store: Store;
   readonly server: MonitoredServer;
+  readonly debugLog: DebugLog;
   readonly zone: string;
   readonly sources: readonly LogSource[];
   readonly now: number;
@@ -54,7 +50,7 @@ const GAP_MS = 13 * 3_600_000;
  * Rejects with StoreError and LogReadError; what was read before stays stored.
  */
 export async function importLogs(options: ImportOptions): Promise<ImportReport> {
-  const { store, server, zone, now, keptFrom, beside, onProgress } = options;
+  const { store, server, debugLog, zone, now, keptFrom, beside, onProgress } = options;
   const sessions = createSessionImport(store);
   if (beside) sessions.beside();
   else sessions.alone();
@@ -110,12 +106,12 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
   const total = options.sources.reduce((sum, { size }) => sum + size, 0);
   let done = 0;
   let lastAt: number | null = null;
-  for (const { source, firstAt } of await inOrder(options.sources, zone)) {
+  for (const { source, firstAt } of await inOrder(options.sources, zone, debugLog)) {
     // Before the new log's own seats are taken.
     if (lastAt !== null && firstAt !== null && (firstAt - lastAt > GAP_MS || firstAt < lastAt))
       pairing.gap(lastAt);
-    const { day, inferred } = await firstDay(source, zone);
-    const reader = createDebugLogReader({
+    const { day, inferred } = await firstDay(source, zone, debugLog);
+    const reader = debugLog.createReader({
       ...{ zone, inferred, hold: true, start: { day, second: -1, daemons: [] } },
       onEvent: (event) => {
         pairing.take(event);

@@ -2,10 +2,8 @@ import { randomUUID } from "node:crypto";
 import { closeSync, createReadStream, fstatSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createGunzip } from "node:zlib";
-import { createFirstDay } from "../managers/flexnet/debug-log/first-day.ts";
-import { createHeadReader } from "../managers/flexnet/debug-log/head.ts";
-import { createLineCutter, natureOf } from "../managers/flexnet/debug-log/lines.ts";
-import { createDebugLogReader } from "../managers/flexnet/debug-log/reader.ts";
+import type { DebugLog, DebugLogReader } from "../managers/debug-log/debug-log.ts";
+import { createLineCutter, natureOf } from "../managers/debug-log/lines.ts";
 import { ensureDirectory, makePrivateFile } from "../store/files.ts";
 import { errorCode } from "../store/store-error.ts";
 
@@ -79,34 +77,31 @@ async function* unpacked(path: string, onRead?: (bytes: number) => void): AsyncG
 }
 
 /** What is wrong with a log, in words for an administrator; null when it can be read. Reads to the first time in it. */
-export async function problemOf(source: LogSource): Promise<string | null> {
+export async function problemOf(source: LogSource, debugLog: DebugLog): Promise<string | null> {
   const cutter = createLineCutter();
-  const head = createHeadReader();
-  let recognised = false;
-  const line = (text: string) => {
-    recognised ||= head.read(text);
-  };
+  const reader = readerFrom(0, "UTC", debugLog);
   for await (const piece of source.pieces()) {
     const nature = natureOf(piece);
     if (nature === "binary")
       return `${source.name} is no text: it may be packed (only gzip is read), or an encrypted report log, which only the vendor's tools can read. Give the debug log`;
     if (nature === "utf-16")
       return `${source.name} is UTF-16 text: convert it first (iconv -f utf-16 -t utf-8)`;
-    cutter.feed(piece, line);
-    if (recognised) return null;
+    cutter.feed(piece, reader.line);
+    if (reader.recognised) return null;
   }
-  cutter.finish(line);
-  return recognised
+  cutter.finish(reader.line);
+  return reader.recognised
     ? null
-    : `${source.name} is no FlexNet debug log: no line of it begins with a time and a daemon`;
+    : `${source.name} is no ${debugLog.title}: no line of it begins with a time and a daemon`;
 }
 
 /** The day of a log's first line, in days since 1970-01-01; `inferred` when no line prints a date. */
 export async function firstDay(
   source: LogSource,
   zone: string,
+  debugLog: DebugLog,
 ): Promise<{ readonly day: number; readonly inferred: boolean }> {
-  const finder = createFirstDay(zone);
+  const finder = debugLog.createFirstDay(zone);
   const cutter = createLineCutter();
   let found = false;
   const line = (text: string) => {
@@ -124,19 +119,17 @@ export async function firstDay(
 export async function inOrder(
   sources: readonly LogSource[],
   zone: string,
+  debugLog: DebugLog,
 ): Promise<readonly { readonly source: LogSource; readonly firstAt: number | null }[]> {
   const timed: { source: LogSource; firstAt: number | null }[] = [];
-  for (const source of sources) timed.push({ source, firstAt: await firstTime(source, zone) });
+  for (const source of sources) timed.push({ source, firstAt: await firstTime(source, zone, debugLog) });
   return timed.sort((a, b) => (a.firstAt ?? 0) - (b.firstAt ?? 0));
 }
 
 /** Time of the first line with a time, epoch ms; null when there is none. */
-async function firstTime(source: LogSource, zone: string): Promise<number | null> {
-  const { day } = await firstDay(source, zone);
-  const reader = createDebugLogReader({
-    ...{ zone, hold: false, start: { day, second: -1, daemons: [] } },
-    onEvent: () => {},
-  });
+async function firstTime(source: LogSource, zone: string, debugLog: DebugLog): Promise<number | null> {
+  const { day } = await firstDay(source, zone, debugLog);
+  const reader = readerFrom(day, zone, debugLog);
   const cutter = createLineCutter();
   for await (const piece of source.pieces()) {
     cutter.feed(piece, reader.line);
@@ -144,6 +137,12 @@ async function firstTime(source: LogSource, zone: string): Promise<number | null
   }
   cutter.finish(reader.line);
   return reader.firstAt;
+}
+
+/** A reader for its times alone. */
+function readerFrom(day: number, zone: string, debugLog: DebugLog): DebugLogReader {
+  const start = { day, second: -1, daemons: [] };
+  return debugLog.createReader({ zone, start, hold: false, onEvent: () => {} });
 }
 
 /** From so many bytes on it is worth a word where they are kept. */

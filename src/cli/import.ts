@@ -3,6 +3,8 @@ import type { Config } from "../config/config.ts";
 import { messageOf } from "../domain/error-code.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { isZone } from "../domain/zone.ts";
+import type { DebugLog } from "../managers/debug-log/debug-log.ts";
+import { managerOf } from "../managers/registry.ts";
 import { openStore, type Store } from "../store/open.ts";
 import { StoreError } from "../store/store-error.ts";
 import { type ImportReport, importLogs } from "./import-log.ts";
@@ -40,12 +42,13 @@ Examples:
         const known = ids === "" ? "it has none" : `there are ${ids}`;
         return refuseUsage(command, `no server "${id}" in the config (${known})`);
       }
-      if (server.manager !== "flexnet")
-        return refuseUsage(command, `"${server.id}" is no FlexNet server: only their debug logs can be read`);
-      const opened = await openSources(files, config.storage.directory, io);
+      const { title, debugLog } = managerOf(server.manager);
+      const unreadable = `"${server.id}" is a server of ${title}, which has no debug log that licmond can read`;
+      if (debugLog === null) return refuseUsage(command, unreadable);
+      const opened = await openSources(files, debugLog, config.storage.directory, io);
       if (opened === null) return;
       try {
-        await importInto(config, server, timezone ?? server.timezone, opened.sources, io);
+        await importInto(config, server, debugLog, timezone ?? server.timezone, opened.sources, io);
       } catch (error) {
         const afterwards = "What was read so far is stored; import the logs again afterwards.";
         if (error instanceof StoreError) throw new Failure(`${error.message}. ${error.fix} ${afterwards}`);
@@ -60,6 +63,7 @@ Examples:
 async function importInto(
   { storage, retention }: Config,
   server: MonitoredServer,
+  debugLog: DebugLog,
   timezone: string,
   sources: readonly LogSource[],
   io: CommandIo,
@@ -70,7 +74,14 @@ async function importInto(
   const keptFrom = now - retention.sessionsMs;
   try {
     const report = await importLogs({
-      ...{ store, server, zone: timezone, sources, now, keptFrom, beside },
+      store,
+      server,
+      debugLog,
+      zone: timezone,
+      sources,
+      now,
+      keptFrom,
+      beside,
       onProgress: counter.show,
     });
     counter.end();
@@ -86,6 +97,7 @@ async function importInto(
 /** Every log, checked before the first is stored; null when one cannot be read. */
 async function openSources(
   files: readonly string[],
+  debugLog: DebugLog,
   storage: string,
   io: CommandIo,
 ): Promise<{ readonly sources: readonly LogSource[]; close(): void } | null> {
@@ -107,7 +119,7 @@ async function openSources(
     try {
       const source = file === "-" ? await ofStdin() : fileSource(file);
       sources.push(source);
-      problem = await problemOf(source);
+      problem = await problemOf(source, debugLog);
     } catch (error) {
       const name = file === "-" ? "stdin" : file;
       problem = error instanceof LogReadError ? error.message : `${name} cannot be read: ${messageOf(error)}`;

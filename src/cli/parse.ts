@@ -7,12 +7,12 @@ import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import type { Reading } from "../domain/reading.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { MANAGERS, type ManagerName } from "../domain/words.ts";
+import type { ManagerName } from "../domain/words.ts";
 import { hostZone, isZone } from "../domain/zone.ts";
 import { featureRecord, serverRecord, userRecords } from "../http/records/to-records.ts";
 import { createKnownHosts } from "../managers/known-hosts.ts";
 import { readOutputSync } from "../managers/read-output.ts";
-import { managerOf } from "../managers/registry.ts";
+import { MANAGERS, managerOf } from "../managers/registry.ts";
 import { type CommandIo, Failure, failPoll, toolWords } from "./io.ts";
 import { printTable } from "./terminal.ts";
 

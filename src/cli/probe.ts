@@ -8,10 +8,9 @@ import { applyPoll } from "../domain/apply-poll.ts";
 import { systemClock } from "../domain/clock.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { MANAGERS } from "../domain/words.ts";
 import { hostZone } from "../domain/zone.ts";
 import { decodeOutput } from "../managers/read-output.ts";
-import { managerOf } from "../managers/registry.ts";
+import { MANAGERS, managerOf } from "../managers/registry.ts";
 import { type CommandIo, failPoll, readConfig, refuseUsage, toolWords } from "./io.ts";
 import { printPicture, printRecords, serverOf } from "./parse.ts";
 

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { MANAGERS, type ManagerName } from "../domain/words.ts";
-import { managerOf } from "../managers/registry.ts";
+import { MANAGERS, managerOf } from "../managers/registry.ts";
 import { SimulateUsageError, simulate } from "../simulator/tool.ts";
 import { type CommandIo, refuseUsage } from "./io.ts";
 
@@ -19,7 +18,7 @@ export function define(command: Command, io: Pick<CommandIo, "out" | "err" | "ex
     .passThroughOptions()
     .addHelpText("after", OPTIONS)
     .action((name: string, args: readonly string[]) => {
-      if (!isManager(name))
+      if (!MANAGERS.includes(name))
         return refuseUsage(command, `there is no manager "${name}"; there are ${MANAGERS.join(", ")}`);
       if (args[0] === "--help") return command.outputHelp();
       try {
@@ -47,7 +46,3 @@ Examples:
   licmond simulate rlm rlmstat -a -c 5053@lic-media
   licmond simulate flexnet lmstat -a -i -c 27000@lic-eda | licmond parse --manager flexnet
 `;
-
-function isManager(name: string): name is ManagerName {
-  return MANAGERS.some((known) => known === name);
-}

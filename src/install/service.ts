@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { createCommandRunner } from "../collector/run-command.ts";
-import { locate } from "../collector/tool-file.ts";
+import { locate } from "../collector/tool.ts";
 import type { Run } from "./host.ts";
 import { UNIT_NAME } from "./layout.ts";
 

@@ -1,6 +1,6 @@
 import { realpathSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { readSystemFile } from "./host-files.ts";
+import { readSystemFile } from "./host-metrics.ts";
 
 /** A file that users other than its owner, root and the daemon can get at. */
 export interface Exposure {

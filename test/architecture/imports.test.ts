@@ -20,24 +20,24 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   managers: ["domain"],
   store: ["domain"],
-  events: ["domain"],
   system: ["domain"],
 
+  live: ["domain", "store"],
   config: ["domain", "managers"],
   simulator: ["domain", "managers"],
 
   export: ["domain", "system", "config"],
 
-  collector: ["domain", "managers", "store", "events", "system", "config"],
-  alerts: ["domain", "managers", "store", "events", "system", "config"],
+  collector: ["domain", "managers", "store", "live", "system", "config"],
+  alerts: ["domain", "managers", "store", "live", "system", "config"],
 
-  http: ["domain", "managers", "store", "events", "system", "config", "export", "collector", "alerts"],
+  http: ["domain", "managers", "store", "live", "system", "config", "export", "collector", "alerts"],
 
   daemon: [
     "domain",
     "managers",
     "store",
-    "events",
+    "live",
     "system",
     "config",
     "simulator",
@@ -53,7 +53,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "domain",
     "managers",
     "store",
-    "events",
+    "live",
     "system",
     "config",
     "simulator",

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { inOrder, keepStdin, type LogSource, problemOf } from "../../src/cli/import-sources.ts";
+import { debugLog } from "../../src/managers/flexnet/debug-log/reader.ts";
 import { cleanUp, temporaryDirectory } from "../store/place.ts";
 
 afterEach(cleanUp);
@@ -32,15 +33,15 @@ describe.each([
 ])("a log that begins with %s", (_, piece) => {
   test("is read once to see that nothing else comes", async () => {
     const source = counted(piece, "");
-    expect(await problemOf(source)).toContain("no FlexNet debug log");
+    expect(await problemOf(source, debugLog)).toContain("no FlexNet debug log");
     expect(source.read).toBe(PIECES);
   });
 
   test("is a log when a time comes at last, and has its time from there", async () => {
     const source = counted(piece, LINES);
-    expect(await problemOf(source)).toBeNull();
+    expect(await problemOf(source, debugLog)).toBeNull();
     expect(source.read).toBe(PIECES);
-    expect(await inOrder([source], "UTC")).toMatchObject([{ firstAt: Date.UTC(2026, 0, 30, 8) }]);
+    expect(await inOrder([source], "UTC", debugLog)).toMatchObject([{ firstAt: Date.UTC(2026, 0, 30, 8) }]);
     expect(source.read).toBe(3 * PIECES);
   });
 });

@@ -165,7 +165,7 @@ test("what cannot be imported is said, and nothing of the rest is stored", async
   ];
   for (const [given, exitCode, message] of [
     [args("nobody", good), 2, "there are eda, vfx"],
-    [args("vfx", good), 2, "no FlexNet server"],
+    [args("vfx", good), 2, "no debug log that licmond can read"],
     [args("eda", good, binary), 1, "encrypted report log"],
     [args("eda", good, join(place.folder, "none.log")), 1, "cannot be read"],
     [args("eda", place.config), 1, "no FlexNet debug log"],

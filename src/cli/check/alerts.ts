@@ -64,7 +64,7 @@ function lastPictures(config: Config, now: number): ReadonlyMap<string, ServerPi
   const quiet = { debug() {}, info() {}, warn() {}, error() {} };
   const store = openStore({ directory: config.storage.directory, log: quiet, mode: "cli" });
   try {
-    return createPictures({ store, clock: { now: () => now }, log: quiet }).load();
+    return createPictures(store, { now: () => now }, quiet).load();
   } finally {
     store.close();
   }

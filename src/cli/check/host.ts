@@ -1,6 +1,6 @@
 import { accessSync, constants } from "node:fs";
-import { inspectTool } from "../../collector/inspect-tool.ts";
 import { createReachability } from "../../collector/reachability.ts";
+import { inspectTool } from "../../collector/tool.ts";
 import type { Config } from "../../config/config.ts";
 import { credentialOfPath } from "../../config/credentials.ts";
 import type { Environment } from "../../config/environment.ts";

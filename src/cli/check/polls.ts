@@ -1,5 +1,5 @@
 import { createMaintenance } from "../../alerts/maintenance.ts";
-import { inspectTool } from "../../collector/inspect-tool.ts";
+import { inspectTool } from "../../collector/tool.ts";
 import type { Config } from "../../config/config.ts";
 import type { Environment } from "../../config/environment.ts";
 import { applyPoll } from "../../domain/apply-poll.ts";

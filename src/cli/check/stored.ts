@@ -2,7 +2,7 @@ import { globPattern } from "../../alerts/settings.ts";
 import type { AlertOverride, Config } from "../../config/config.ts";
 import { zoneSkewByAges } from "../../domain/clock-skew.ts";
 import { withDatabase } from "../../store/read-only.ts";
-import { sessionAges } from "../../store/session-ages.ts";
+import { sessionAges } from "../../store/sessions.ts";
 import { StoreError } from "../../store/store-error.ts";
 import type { Report } from "../terminal.ts";
 import { clockWords } from "./polls.ts";

@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { locate } from "../../collector/tool-file.ts";
+import { locate } from "../../collector/tool.ts";
 import type { Config } from "../../config/config.ts";
 import { credentialOfPath } from "../../config/credentials.ts";
 import type { Environment } from "../../config/environment.ts";

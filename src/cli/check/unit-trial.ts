@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, statSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { locate } from "../../collector/tool-file.ts";
+import { locate } from "../../collector/tool.ts";
 import { codeOf } from "../../domain/error-code.ts";
 import type { Run } from "../../install/host.ts";
 import { lastWords } from "../../install/service.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { createLive } from "../../../src/live/live.ts";
 import { createHistory } from "../../../src/store/history/history.ts";
-import { createLive } from "../../../src/store/live.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { feature, outcome, reading, server } from "../../domain/make.ts";
 import { recordingLog } from "../../store/recording-log.ts";
