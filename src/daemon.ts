@@ -30,8 +30,8 @@ import { type App, createApp } from "./http/app.ts";
 import type { HistoryAnswers } from "./http/history-answers/answers.ts";
 import { listen } from "./http/listen.ts";
 import { createRequestCounters } from "./http/request-counters.ts";
+import { createEncoder } from "./http/streams/encode.ts";
 import { createHub, type Hub } from "./http/streams/hub.ts";
-import { createTeller } from "./http/streams/telling.ts";
 import type { Bus } from "./live/bus.ts";
 import { createLive, type Live } from "./live/live.ts";
 import { createSampler, type Sampler } from "./live/sampler.ts";
@@ -270,7 +270,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
 
   function openStreams(bus: Bus, sampler: Sampler, keys: Keys, pseudonyms: Pseudonyms): Hub {
     const hub = createHub({
-      teller: createTeller(pseudonyms),
+      encoder: createEncoder(pseudonyms),
       bus,
       requestSample: sampler.request,
       keyHolds: (id) => keys.get(id)?.state === "active",

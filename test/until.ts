@@ -1,4 +1,4 @@
-const UNTIL_DEADLINE_MS = 30_000;
+const UNTIL_DEADLINE_MS = 60_000;
 
 /** Asks again and again until there is an answer other than undefined; throws when that takes too long. */
 export async function until<T>(

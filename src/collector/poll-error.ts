@@ -4,6 +4,7 @@ import type { PollError } from "../domain/poll.ts";
 import type { Reading, ToolError } from "../domain/reading.ts";
 import { isUnreadable } from "../domain/server-status.ts";
 import { decodeOutput } from "../managers/read-output.ts";
+import { managerOf } from "../managers/registry.ts";
 import { type CommandResult, type CommandRun, DEFAULT_MAX_BYTES } from "./run-command.ts";
 import type { StartFailure, StartReason } from "./tool.ts";
 
@@ -73,8 +74,9 @@ export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidenc
     const said = reading.daemons.map(({ name, error }) => `${name}: ${error?.message}`).join("\n");
     return error("LICENSE_QUERY_FAILED", `No daemon could be read. ${quoteWords(said)}`, words);
   }
-  if (errors.some(isNoDataRead)) {
-    return error("LICENSE_QUERY_FAILED", `The license server${at} ${UNREADABLE}`, words);
+  const explained = errors.map((each) => explain(reading, each)).find((meaning) => meaning !== null);
+  if (explained !== undefined) {
+    return error("LICENSE_QUERY_FAILED", `The license server${at} ${explained}`, words);
   }
   if (errors.some(({ kind }) => kind === "query")) {
     return error("LICENSE_QUERY_FAILED", `The license server${at} answered with an error.`, words);
@@ -134,18 +136,8 @@ export function errorsOf(reading: Reading): ToolError[] {
   return [...reading.members, ...reading.daemons].flatMap(({ error }) => (error === null ? [] : [error]));
 }
 
-/**
- * The causes that users report of it: a server that is busy, hangs or was started a moment ago, where the next query
- * succeeds; firewalls; and FlexNet Embedded, to which nothing but a REST interface answers.
- */
-const UNREADABLE =
-  "accepted the connection, and no data could be read from it (-16,287). Possible causes, the likeliest first: " +
-  "it was busy or had just started (the next poll then succeeds); it hangs; a firewall rejects the connection; " +
-  "it is no lmgrd but FlexNet Embedded, which lmstat cannot query.";
-
-/** `Cannot read data from license server system. (-16,287)`. */
-function isNoDataRead({ major, minor }: ToolError): boolean {
-  return major === -16 && minor === 287;
+function explain(reading: Reading | null, error: ToolError): string | null {
+  return reading === null ? null : managerOf(reading.manager).explain(error);
 }
 
 /** Longest `details` of a poll's error, in characters. */

@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { ALERT_RULES, SEVERITIES } from "../domain/alerts.ts";
-import { LOG_LEVELS, MANAGERS } from "../domain/words.ts";
+import { LOG_LEVELS } from "../domain/words.ts";
+import { MANAGERS } from "../managers/registry.ts";
 import type { Bounds, Form } from "./forms.ts";
 
 /**
@@ -67,7 +68,7 @@ export const ConfigFile = table({
         'an id of 1 to 64 of the characters a-z 0-9 . _ - that starts with a letter or digit, e.g. "eda"',
     }),
     name: optional(form("text")),
-    manager: Type.Unsafe<(typeof MANAGERS)[number]>({
+    manager: Type.Unsafe<string>({
       type: "string",
       enum: [...MANAGERS],
       takes: `a license manager that is built in: ${MANAGERS.join(", ")}`,

@@ -66,7 +66,10 @@ export const AlertFields = {
   silencedUntil: nullable(Timestamp),
 };
 
-export const AlertRecord = Type.Object({ id: Type.Integer({ minimum: 1 }), ...AlertFields });
+export const AlertRecord = Type.Object(
+  { id: Type.Integer({ minimum: 1 }), ...AlertFields },
+  { title: "Alert" },
+);
 export type AlertRecord = Static<typeof AlertRecord>;
 
 /** A stored alert: its record with times as epoch ms, and what is never shown. */

@@ -9,9 +9,10 @@ import type { LogOf } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import type { PollError, PollRaw } from "../domain/poll.ts";
 import type { Emit } from "../export/family.ts";
+import type { KeyCheck } from "../store/keys.ts";
 import type { Pseudonyms } from "./anonymous/pseudonyms.ts";
 import type { HistoryPort } from "./history.ts";
-import type { StreamsPort } from "./streams/port.ts";
+import type { StreamsPort } from "./streams/hub.ts";
 
 /**
  * Everything the routes need from the rest of the daemon. The composition root fills it; tests fill it with
@@ -129,10 +130,6 @@ export interface KeysPort {
   /** Ends a key; `gone` when it was revoked before. */
   revoke(id: string): "revoked" | "gone" | "unknown";
 }
-
-export type KeyCheck =
-  | { readonly outcome: "valid" | "expired" | "revoked"; readonly key: KeyRecord }
-  | { readonly outcome: "invalid" };
 
 export type CreateKeyResult =
   | {

@@ -84,6 +84,7 @@ function securityOf(keyInQuery: boolean) {
   return [{ apiKey: [] }, { bearer: [] }, ...(keyInQuery ? [{ apiKeyQuery: [] }] : [])];
 }
 
+const TAG = { ETag: "Tag of the snapshot and the query" };
 const CONDITION = {
   "If-None-Match": { description: "ETag of an earlier answer: 304 while it is right", example: '"a1b2c3"' },
 };
@@ -133,10 +134,9 @@ function answersOf(answers: RouteDoc["answers"], secured: boolean) {
         ...COMMON,
         ...(secured && RATES),
         ...Object.fromEntries(
-          Object.entries(headers ?? {}).map(([name, told]) => [
-            name,
-            { description: told, schema: { type: "string" } },
-          ]),
+          Object.entries({ ...(status === "200" && 304 in answers && TAG), ...headers }).map(
+            ([name, told]) => [name, { description: told, schema: { type: "string" } }],
+          ),
         ),
       },
       ...(Object.keys(bodies).length > 0 && { content: bodies }),

@@ -1,5 +1,5 @@
 import type { KeyRecord } from "../domain/keys.ts";
-import type { KeyCheck } from "./deps.ts";
+import type { KeyCheck } from "../store/keys.ts";
 import type { KnownRoute } from "./route-table.ts";
 
 /** What the gate learns of one request on its way to the route: filled step by step, read by routes and errors. */

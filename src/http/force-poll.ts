@@ -1,5 +1,5 @@
 import { ApiError } from "../domain/errors.ts";
-import { knownServer } from "./answers/known-servers.ts";
+import { knownServer } from "./answers/asked-servers.ts";
 import type { Audit } from "./audit.ts";
 import type { HttpDeps, RescanRow } from "./deps.ts";
 import { shown } from "./shown.ts";

@@ -5,8 +5,8 @@ import { isZone } from "../domain/zone.ts";
 import { type HistoryClient, HistoryTimeout } from "../store/history/client.ts";
 import type { QueryName, QueryParams } from "../store/history/queries.ts";
 import type { Asked } from "../store/statistics/open-sessions.ts";
-import type { Answer } from "./answers/answer.ts";
-import { send } from "./answers/gzip.ts";
+import { type Answer, send } from "./answers/answer.ts";
+
 import type { HistoryAnswers } from "./history-answers/answers.ts";
 import { type Parameter, REFUSED } from "./query.ts";
 import { checkRange } from "./query-time.ts";

@@ -18,12 +18,12 @@ export const TIME_FORM =
 
 /** Start of a range: epoch ms, absent = null. */
 export function startTime(description: string): Parameter<number | null> {
-  return time(description, (found) => found.at);
+  return time(description, "-7d", (found) => found.at);
 }
 
 /** End of a range, itself not in it; a bare date takes in its whole day. Absent = null. */
 export function endTime(description: string): Parameter<number | null> {
-  return time(description, (found) => (found.bareDate ? found.at + DAY_MS : found.at));
+  return time(description, "now", (found) => (found.bareDate ? found.at + DAY_MS : found.at));
 }
 
 /** Throws INVALID_QUERY unless start lies before end (where both are known). */
@@ -73,12 +73,13 @@ function offsetMs(zone: string): number | null {
 
 function time(
   description: string,
+  example: string,
   pick: (found: { at: number; bareDate: boolean }) => number,
 ): Parameter<number | null> {
   return {
     description,
     schema: { type: "string" },
-    example: "2026-01-31T08:15:00Z",
+    example,
     repeatable: false,
     absent: null,
     takes: TIME_FORM,

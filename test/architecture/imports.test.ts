@@ -49,7 +49,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   install: ["domain", "store", "system", "config", "collector"],
 
-  commands: [
+  cli: [
     "domain",
     "managers",
     "store",
@@ -65,7 +65,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "install",
   ],
 
-  main: ["commands", "system", "domain"],
+  main: ["cli", "system", "domain"],
 };
 
 /** Packages that one concern brought in, and the rooms in which it lives. */
@@ -75,12 +75,12 @@ const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
   elysia: ["http"],
   "@elysiajs/swagger": ["http"],
   "swagger-ui-dist": ["http"],
-  commander: ["commands", "main"],
+  commander: ["cli", "main"],
   "smol-toml": ["config"],
   "@logtape/logtape": ["system"],
   "bun:ffi": ["system"],
   nodemailer: ["alerts"],
-  snappyjs: ["export", "commands"],
+  snappyjs: ["export", "cli"],
 };
 
 /** Folders that hold no code of a room: declarations of file imports, the page, the entry files of workers. */

@@ -2,9 +2,8 @@ import { expect, test } from "bun:test";
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createAlertSite } from "./alert-site.ts";
-import { type FlexnetState, flexnetSays } from "./flexnet-says.ts";
 import { until } from "./harness.ts";
-import { REFUSED } from "./lmstat.ts";
+import { type FlexnetState, flexnetSays, REFUSED } from "./lmstat.ts";
 
 const UP = ["up", "up", "up"] as const;
 const IN_FIVE_DAYS = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 10);
@@ -70,4 +69,4 @@ test("check --alerts says of a history what the daemon made of it", async () => 
   expect(stdout).toContain(
     "\nNot told: unparsed, disk, clock. History keeps nothing of what they look at.\n",
   );
-}, 180_000);
+});

@@ -23,6 +23,8 @@ const CRASHES = new Set(["SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGTRAP", "S
 const BROKEN_WAIT_MS = 200;
 
 export interface RunOptions {
+  /** What is run instead of the binary. */
+  readonly program?: readonly string[];
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
@@ -39,7 +41,7 @@ export interface Ended {
 
 /** Runs one command of the binary to its end. */
 export async function run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-  const child = Bun.spawn([BINARY, ...args], {
+  const child = Bun.spawn([...(options.program ?? [BINARY]), ...args], {
     cwd: options.cwd ?? "/",
     env: { ...BASE_ENVIRONMENT, ...options.env },
     stdin: options.stdin === undefined ? "ignore" : new Blob([options.stdin]),
@@ -73,6 +75,8 @@ export interface Daemon extends AsyncDisposable {
 }
 
 export interface StartOptions {
+  /** What is run instead of the binary. */
+  readonly program?: readonly string[];
   readonly args: readonly string[];
   /** The port that the arguments or the environment give it. */
   readonly port: number;
@@ -84,7 +88,7 @@ export interface StartOptions {
 
 /** Starts the binary and waits until it answers on its port. What it printed is in the error when it does not. */
 export async function start(options: StartOptions): Promise<Daemon> {
-  const child = Bun.spawn([BINARY, ...options.args], {
+  const child = Bun.spawn([...(options.program ?? [BINARY]), ...options.args], {
     cwd: options.cwd ?? "/",
     env: { ...BASE_ENVIRONMENT, ...options.env },
     stdin: "ignore",

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { bootedMachine, LONG } from "./booted.ts";
+import { bootedMachine } from "./booted.ts";
 import { BASE, until } from "./machine.ts";
 import {
   allRead,
@@ -23,7 +23,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
   beforeAll(async () => {
     await machine.sh("systemctl enable --now licmond");
     admin = await createKey(machine, "admin");
-  }, LONG);
+  });
 
   /** What `check` finds, and the drop-in that it advises. */
   const check = async () => {

@@ -10,6 +10,7 @@ import type { ServerPicture } from "../../domain/picture.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
 import { nextTurn } from "../../domain/slices.ts";
 import type { Timers } from "../../domain/timers.ts";
+import { managerOf } from "../../managers/registry.ts";
 import type { DenialSources } from "../../store/denial-sources.ts";
 import type { Denials } from "../../store/denials.ts";
 import { createLogTail, type LogTail, type TailCursor } from "./log-tail.ts";
@@ -90,10 +91,14 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
   function watch(server: MonitoredServer): Watched {
     const since = sources.spans(server.id).findLast(({ to }) => to === null)?.from ?? null;
     const cursor = cursorOf(sources.cursor(server.id));
-    const follows = server.manager === "flexnet" && server.logFile !== null && server.enabled;
+    const { debugLog } = managerOf(server.manager);
     const tail =
-      follows && server.logFile !== null
-        ? createLogTail({ ...server, logFile: server.logFile }, cursor?.kind === "log" ? cursor : null)
+      debugLog !== null && server.logFile !== null && server.enabled
+        ? createLogTail(
+            debugLog,
+            { ...server, logFile: server.logFile },
+            cursor?.kind === "log" ? cursor : null,
+          )
         : null;
     if (cursor?.kind === "counters" && !counters.has(server.id)) counters.set(server.id, cursor.counters);
     const isSource = tail !== null || counters.has(server.id);
@@ -297,7 +302,7 @@ function loggingOf({ server, tail, since, problem }: Watched): DenialLogging {
   }
   if (since !== null) return { server: id, state: "on", source: "counters", since, message: null };
   const message =
-    server.manager === "flexnet"
+    managerOf(server.manager).debugLog !== null
       ? "log_file is not set: denials stand in the vendor daemon's debug log alone"
       : "No poll has yielded counters of denials yet";
   return { server: id, state: "off", source: null, since: null, message };

@@ -1,8 +1,7 @@
 import type { Attempt } from "../../domain/denial-episodes.ts";
 import { messageOf } from "../../domain/error-code.ts";
-import type { DebugLogEvent } from "../../managers/flexnet/debug-log/event.ts";
-import { createLineCutter, natureOf } from "../../managers/flexnet/debug-log/lines.ts";
-import { createDebugLogReader, type ReaderState } from "../../managers/flexnet/debug-log/reader.ts";
+import type { DebugLog, DebugLogEvent, ReaderState } from "../../managers/debug-log/debug-log.ts";
+import { createLineCutter, natureOf } from "../../managers/debug-log/lines.ts";
 import { createFileFollower, type FilePlace, type Piece } from "./follow-file.ts";
 
 /** Where the tail of one log stands, as the store keeps it. */
@@ -34,6 +33,7 @@ export const PIECE_BYTES = 128 * 1024;
 const SNIFFED_BYTES = 4096;
 
 export function createLogTail(
+  debugLog: DebugLog,
   { id, timezone, logFile }: { readonly id: string; readonly timezone: string; readonly logFile: string },
   cursor: TailCursor | null,
 ): LogTail {
@@ -44,7 +44,7 @@ export function createLogTail(
   /** Lines come as they are written: they are of now. */
   let caughtUp = known === null;
   let sniffed = false;
-  const reader = createDebugLogReader({
+  const reader = debugLog.createReader({
     zone: timezone,
     start: known?.reader ?? { day: 0, second: -1, daemons: [] },
     hold: false,

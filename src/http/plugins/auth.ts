@@ -4,8 +4,9 @@ import { ApiError } from "../../domain/errors.ts";
 import { type KeyRecord, type Permission, permits } from "../../domain/keys.ts";
 import type { Log } from "../../domain/log.ts";
 import { ROLES } from "../../domain/words.ts";
+import type { KeyCheck } from "../../store/keys.ts";
 import type { Audit } from "../audit.ts";
-import type { KeyCheck, KeysPort } from "../deps.ts";
+import type { KeysPort } from "../deps.ts";
 import type { Exchange, Exchanges } from "../exchange.ts";
 import type { ClientAddress } from "../limits/client-address.ts";
 

@@ -11,8 +11,8 @@ import {
 } from "../../domain/alerts.ts";
 import { iso } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
+import { knownServer } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { knownServer } from "../answers/known-servers.ts";
 import { listDoc } from "../answers/list.ts";
 import type { Audit } from "../audit.ts";
 import { jsonBody } from "../body.ts";
@@ -48,7 +48,7 @@ const SILENCE = jsonBody(
   }),
   { durationSeconds: 14_400, comment: "New seats are ordered" },
 );
-const ID = { id: { description: "Id of the alert", example: "17" } };
+const ID = { id: { description: "Id of the alert", example: "1" } };
 
 /** Alerts: what is wrong and was wrong, and that somebody knows. */
 export function alertRoutes(

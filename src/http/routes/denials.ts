@@ -27,15 +27,16 @@ const QUERY = queryOf({
   ...FORMAT,
 });
 
-const LIST = listDoc("denials", DenialRecord, "Denials");
-
-const Logging = Type.Object({
-  server: Type.String(),
-  state: words(DENIAL_STATES),
-  source: nullable(words(["debug_log", "counters"])),
-  since: nullable({ ...Timestamp, description: "Since when without a break" } as typeof Timestamp),
-  message: nullable(Type.String({ description: "Why not, and what would help" })),
-});
+const Logging = Type.Object(
+  {
+    server: Type.String(),
+    state: words(DENIAL_STATES),
+    source: nullable(words(["debug_log", "counters"])),
+    since: nullable({ ...Timestamp, description: "Since when without a break" } as typeof Timestamp),
+    message: nullable(Type.String({ description: "Why not, and what would help" })),
+  },
+  { title: "DenialLogging" },
+);
 
 /** Who was denied what, and whether denials can be seen at all. */
 export function denialRoutes(
@@ -72,20 +73,7 @@ export function denialRoutes(
         "One row for a user who tries again and again. `logging` says of each server whether denials can be seen and since when: no rows of a server whose logging is off mean nothing.",
       query: QUERY,
       answers: {
-        200: {
-          ...LIST,
-          headers: {
-            "X-Total-Count": LIST.headers["X-Total-Count"],
-            "Content-Disposition": LIST.headers["Content-Disposition"],
-          },
-          schema: Type.Object({
-            denials: Type.Array(DenialRecord),
-            total: Type.Integer({ minimum: 0 }),
-            limit: Type.Integer(),
-            offset: Type.Integer(),
-            logging: Type.Array(Logging),
-          }),
-        },
+        200: listDoc("denials", DenialRecord, "Denials", { logging: Type.Array(Logging) }),
       },
       errors: ["NOT_FOUND", "TIMEOUT"],
     }),

@@ -1,10 +1,10 @@
 import { Elysia } from "elysia";
-import { EfficiencyRecord, listBeside, RangeFields } from "../../domain/history-records.ts";
+import { EfficiencyRecord, RangeFields } from "../../domain/history-records.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { listDoc } from "../answers/list.ts";
-import { withoutTag } from "../answers/rows.ts";
+
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
@@ -59,10 +59,7 @@ export function efficiencyRoutes(
         "number of seats that was tried, told apart by `part`; X-Total-Count is that of the features.",
       query: QUERY,
       answers: {
-        200: {
-          ...withoutTag(listDoc("features", EfficiencyRecord, "Seats of features")),
-          schema: listBeside("features", EfficiencyRecord, RangeFields),
-        },
+        200: listDoc("features", EfficiencyRecord, "Seats of features", RangeFields),
       },
       errors: ["NOT_FOUND", "TIMEOUT"],
     }),

@@ -4,7 +4,7 @@ import { MAX_ARGUMENT, maskArgv } from "../../collector/execute/catalogue.ts";
 
 import { ApiError } from "../../domain/errors.ts";
 import type { LogFields } from "../../domain/log.ts";
-import { knownServer } from "../answers/known-servers.ts";
+import { knownServer } from "../answers/asked-servers.ts";
 import type { Audit } from "../audit.ts";
 import { jsonBody } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -31,16 +31,19 @@ const Body = Type.Object({
 });
 const BODY = jsonBody(Body, { command: "remove", server: "eda", args: { handle: "1201" }, dryRun: true });
 
-const Answer = Type.Object({
-  command: Type.String(),
-  argv: Type.Array(Type.String(), { description: "What is run: program and arguments, secrets masked" }),
-  dryRun: Type.Optional(Type.Boolean({ description: "Dry runs only" })),
-  exitCode: Type.Optional(Type.Integer()),
-  stdout: Type.Optional(Type.String()),
-  stderr: Type.Optional(Type.String()),
-  truncated: Type.Optional(Type.Boolean({ description: "stdout or stderr was cut at 1 MiB" })),
-  durationMs: Type.Optional(Type.Integer({ minimum: 0 })),
-});
+const Answer = Type.Object(
+  {
+    command: Type.String(),
+    argv: Type.Array(Type.String(), { description: "What is run: program and arguments, secrets masked" }),
+    dryRun: Type.Optional(Type.Boolean({ description: "Dry runs only" })),
+    exitCode: Type.Optional(Type.Integer()),
+    stdout: Type.Optional(Type.String()),
+    stderr: Type.Optional(Type.String()),
+    truncated: Type.Optional(Type.Boolean({ description: "stdout or stderr was cut at 1 MiB" })),
+    durationMs: Type.Optional(Type.Integer({ minimum: 0 })),
+  },
+  { title: "CommandResult" },
+);
 
 type Deps = Pick<HttpDeps, "execute" | "live" | "settings">;
 

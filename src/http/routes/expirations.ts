@@ -4,20 +4,19 @@ import type { ServerPicture } from "../../domain/picture.ts";
 import { ExpirationRecord } from "../../domain/records.ts";
 import { type PoolExpiry, poolExpiries } from "../../domain/summary.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
-import { encode } from "../answers/answer.ts";
+import { encode, send } from "../answers/answer.ts";
 import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { send } from "../answers/gzip.ts";
-import { type ListKind, listAnswer, listDoc } from "../answers/list.ts";
-import { sortable } from "../answers/order.ts";
-import { withoutTag } from "../answers/rows.ts";
+
+import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
+
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
 import { FORMAT, flag, integer, NAMED, STORED_PAGE, sortBy } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
 import { checkRange, endTime, startTime } from "../query-time.ts";
-import { expirationRecord } from "../records/summary-record.ts";
+import { expirationRecord } from "../records/to-records.ts";
 
 const EXPIRATIONS: ListKind<ExpirationRecord> = {
   plural: "expirations",
@@ -73,7 +72,7 @@ export function expirationRoutes(
         description:
           "Every pool that has a date, and with `permanent=true` those that never expire, the soonest first unless told otherwise. Days are counted in the server's zone.",
         query: QUERY,
-        answers: { 200: withoutTag(listDoc("expirations", ExpirationRecord, "Expirations")) },
+        answers: { 200: listDoc("expirations", ExpirationRecord, "Expirations") },
         errors: ["NOT_FOUND"],
       }),
     )

@@ -10,17 +10,23 @@ import { documented } from "../documented.ts";
 const CHECK_MS = 1000;
 const RETRY_AFTER_SECONDS = 5;
 
-const Check = Type.Object({
-  status: words(["healthy", "degraded", "unhealthy"]),
-  message: Type.String(),
-});
-const Health = Type.Object({
-  status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check says so"),
-  version: Type.String(),
-  uptimeSeconds: Type.Integer({ minimum: 0 }),
-  timestamp: Timestamp,
-  checks: Type.Object({ database: Check, collector: Check, disk: Check, clock: Check }),
-});
+const Check = Type.Object(
+  {
+    status: words(["healthy", "degraded", "unhealthy"]),
+    message: Type.String(),
+  },
+  { title: "HealthCheck" },
+);
+const Health = Type.Object(
+  {
+    status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check says so"),
+    version: Type.String(),
+    uptimeSeconds: Type.Integer({ minimum: 0 }),
+    timestamp: Timestamp,
+    checks: Type.Object({ database: Check, collector: Check, disk: Check, clock: Check }),
+  },
+  { title: "Health" },
+);
 
 /** For load balancers and probes: needs no key, so it names no server. */
 export function healthRoutes({

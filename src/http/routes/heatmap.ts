@@ -4,8 +4,8 @@ import { HeatCellRecord, RangeFields } from "../../domain/history-records.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { listDoc } from "../answers/list.ts";
-import { withoutTag } from "../answers/rows.ts";
+import { csvToo } from "../answers/list.ts";
+
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
@@ -24,12 +24,15 @@ const QUERY = queryOf({
   ...FORMAT,
 });
 
-const Heatmap = Type.Object({
-  timezone: Type.String(),
-  features: Type.Integer({ minimum: 0, description: "Features laid together" }),
-  cells: Type.Array(HeatCellRecord, { description: "Every hour of the week, Monday first" }),
-  ...RangeFields,
-});
+const Heatmap = Type.Object(
+  {
+    timezone: Type.String(),
+    features: Type.Integer({ minimum: 0, description: "Features laid together" }),
+    cells: Type.Array(HeatCellRecord, { description: "Every hour of the week, Monday first" }),
+    ...RangeFields,
+  },
+  { title: "Heatmap" },
+);
 
 /** When seats are in use: by hour and weekday. */
 export function heatmapRoutes(
@@ -62,7 +65,7 @@ export function heatmapRoutes(
         "Several features are laid together: at any moment the sum of those known then. Where samples are gone, " +
         "only a single feature has a heat map.",
       query: QUERY,
-      answers: { 200: { ...withoutTag(listDoc("cells", HeatCellRecord, "Heat map")), schema: Heatmap } },
+      answers: { 200: csvToo({ description: "Heat map", schema: Heatmap }) },
       errors: ["NOT_FOUND", "TIMEOUT"],
     }),
   );

@@ -6,8 +6,8 @@ import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { ROLES } from "../../domain/words.ts";
 import { whenFree } from "../../store/busy.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { type ListKind, listAnswer, listDoc } from "../answers/list.ts";
-import { sortable } from "../answers/order.ts";
+import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
+
 import type { Audit } from "../audit.ts";
 import { jsonBody } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -21,10 +21,13 @@ import { shown } from "../shown.ts";
 /** So long a request waits for another program's lock on the database. */
 const PATIENCE = { patienceMs: () => 5_000 };
 
-const CreatedKey = Type.Object({
-  ...KEY_FIELDS,
-  key: Type.String({ description: "lmk_<id>_<secret>: shown here, once, and stored nowhere" }),
-});
+const CreatedKey = Type.Object(
+  {
+    ...KEY_FIELDS,
+    key: Type.String({ description: "lmk_<id>_<secret>: shown here, once, and stored nowhere" }),
+  },
+  { title: "CreatedKey" },
+);
 
 const BODY = jsonBody(
   Type.Object({
@@ -36,7 +39,7 @@ const BODY = jsonBody(
     monthlyQuota: Type.Optional(Quota),
     requestsPerMinute: Type.Optional(Quota),
   }),
-  { name: "wall display", role: "viewer", expiresAt: "2027-01-01T00:00:00Z" },
+  { name: "wall display", role: "viewer", expiresAt: "2099-12-31T00:00:00Z" },
 );
 
 const KEYS: ListKind<Key> = { plural: "keys", record: Key, identity: ["id"] };

@@ -6,8 +6,8 @@ import { FeatureRecord, ServerRecord, SummaryRecord } from "../../domain/records
 import { perAudience, type SnapshotFor } from "../anonymous/view.ts";
 import { type Answer, encode, jsonAnswer } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
+import { namedServers } from "../answers/asked-servers.ts";
 import { createJoiner, perPicture } from "../answers/fragments.ts";
-import { namedServers } from "../answers/known-servers.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
@@ -16,18 +16,24 @@ import type { ForcePoll } from "../force-poll.ts";
 import { flag, names } from "../parameters.ts";
 import { requirePermission } from "../plugins/auth.ts";
 import { queryOf } from "../query.ts";
-import { summaryRecord } from "../records/summary-record.ts";
-import { featureRecord, serverRecord } from "../records/to-records.ts";
+import { featureRecord, serverRecord, summaryRecord } from "../records/to-records.ts";
 
 const QUERY = queryOf({
   refresh: flag("true polls first and waits, as POST /api/licenses/rescan does; needs the role operator."),
   server: names("Ids of servers to show (and to refresh). An unknown one is 404.", "eda"),
 });
 
-const Licenses = Type.Object({
-  servers: Type.Array(Type.Composite([ServerRecord, Type.Object({ features: Type.Array(FeatureRecord) })])),
-  summary: SummaryRecord,
-});
+const Licenses = Type.Object(
+  {
+    servers: Type.Array(
+      Type.Composite([ServerRecord, Type.Object({ features: Type.Array(FeatureRecord) })], {
+        title: "ServerWithFeatures",
+      }),
+    ),
+    summary: SummaryRecord,
+  },
+  { title: "Licenses" },
+);
 
 /** The whole snapshot: servers with their features, and the totals of those shown. */
 export function licenseRoutes(
@@ -94,7 +100,6 @@ export function licenseRoutes(
         200: {
           description: "The snapshot",
           schema: Licenses,
-          headers: { ETag: "Tag of the snapshot and the query" },
         },
         304: NOT_MODIFIED,
       },

@@ -62,15 +62,18 @@ const CLEAR = jsonBody(
 );
 
 const Count = Type.Integer({ minimum: 0 });
-const Stats = Type.Object({
-  total: Count,
-  byLevel: Type.Record(Type.String(), Count),
-  bySource: Type.Record(Type.String(), Count),
-  byHour: Type.Array(Type.Object({ hour: Timestamp, count: Count })),
-  oldest: nullable(Timestamp),
-  newest: nullable(Timestamp),
-  sizeBytes: Count,
-});
+const Stats = Type.Object(
+  {
+    total: Count,
+    byLevel: Type.Record(Type.String(), Count),
+    bySource: Type.Record(Type.String(), Count),
+    byHour: Type.Array(Type.Object({ hour: Timestamp, count: Count })),
+    oldest: nullable(Timestamp),
+    newest: nullable(Timestamp),
+    sizeBytes: Count,
+  },
+  { title: "LogStats" },
+);
 
 /** Reading and clearing the service's own log. */
 export function logRoutes(

@@ -4,7 +4,7 @@ import { iso } from "../../domain/clock.ts";
 import type { Snapshot } from "../../domain/picture.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { type Summary, summarise } from "../../domain/summary.ts";
-import { metricsFormat } from "../answers/metrics-format.ts";
+import { metricsFormat } from "../answers/format.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { RequestCounters } from "../request-counters.ts";
@@ -13,26 +13,29 @@ import { type Scrape, TEXT_CONTENT } from "./prometheus.ts";
 const Count = Type.Integer({ minimum: 0 });
 const Percent = nullable(Type.Number({ minimum: 0 }));
 
-const Metrics = Type.Object({
-  type: words(["metrics"]),
-  timestamp: Timestamp,
-  cpu: Percent,
-  memory: Percent,
-  system: Type.Object({ cpu: Percent, memory: Percent, disk: Percent }),
-  licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Percent }),
-  requests: Type.Object({
-    total: Count,
-    byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
-  }),
-  polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
-  parseProblems: Type.Integer({ minimum: 0, description: "Lines that no rule knew" }),
-  streamClients: Count,
-  process: Type.Object({
-    memoryBytes: Count,
-    cpuSeconds: Type.Number({ minimum: 0 }),
-    eventLoopLagMs: nullable(Type.Number({ minimum: 0 })),
-  }),
-});
+const Metrics = Type.Object(
+  {
+    type: words(["metrics"]),
+    timestamp: Timestamp,
+    cpu: Percent,
+    memory: Percent,
+    system: Type.Object({ cpu: Percent, memory: Percent, disk: Percent }),
+    licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Percent }),
+    requests: Type.Object({
+      total: Count,
+      byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
+    }),
+    polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
+    parseProblems: Type.Integer({ minimum: 0, description: "Lines that no rule knew" }),
+    streamClients: Count,
+    process: Type.Object({
+      memoryBytes: Count,
+      cpuSeconds: Type.Number({ minimum: 0 }),
+      eventLoopLagMs: nullable(Type.Number({ minimum: 0 })),
+    }),
+  },
+  { title: "Metrics" },
+);
 
 /** The metrics event of the streams, plus the daemon's own counters; or what Prometheus is told, by `Accept`. */
 export function metricsRoutes(

@@ -1,8 +1,8 @@
 import { Elysia } from "elysia";
 import { createExposition } from "../../export/exposition.ts";
 import { CONTENT_TYPES, type TextFormat } from "../../export/family.ts";
-import { send } from "../answers/gzip.ts";
-import { scrapeFormat } from "../answers/metrics-format.ts";
+import { send } from "../answers/answer.ts";
+import { scrapeFormat } from "../answers/format.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 

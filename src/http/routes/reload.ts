@@ -5,12 +5,15 @@ import type { Audit } from "../audit.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 
-const Reloaded = Type.Object({
-  outcome: Type.String({ enum: ["applied"] }),
-  needRestart: Type.Array(Type.String(), {
-    description: "Settings that differ from the running ones and hold only after a restart",
-  }),
-});
+const Reloaded = Type.Object(
+  {
+    outcome: Type.String({ enum: ["applied"] }),
+    needRestart: Type.Array(Type.String(), {
+      description: "Settings that differ from the running ones and hold only after a restart",
+    }),
+  },
+  { title: "Reloaded" },
+);
 
 /** Reads the config again, as SIGHUP does. */
 export function reloadRoutes({ daemon }: Pick<HttpDeps, "daemon">, audit: Audit) {

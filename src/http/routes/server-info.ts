@@ -4,18 +4,21 @@ import { nullable } from "../../domain/records.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 
-const ServerInfo = Type.Object({
-  hostname: Type.String(),
-  os: Type.String(),
-  kernel: Type.String(),
-  arch: Type.String(),
-  cpu: Type.Object({ model: nullable(Type.String()), count: Type.Integer({ minimum: 1 }) }),
-  memoryBytes: Type.Integer({ minimum: 0 }),
-  timezone: Type.String({ description: "IANA zone", examples: ["Europe/Berlin"] }),
-  bun: Type.String({ description: "Version of Bun inside" }),
-  version: Type.String(),
-  build: nullable(Type.String({ description: "Commit; null when run from source" })),
-});
+const ServerInfo = Type.Object(
+  {
+    hostname: Type.String(),
+    os: Type.String(),
+    kernel: Type.String(),
+    arch: Type.String(),
+    cpu: Type.Object({ model: nullable(Type.String()), count: Type.Integer({ minimum: 1 }) }),
+    memoryBytes: Type.Integer({ minimum: 0 }),
+    timezone: Type.String({ description: "IANA zone", examples: ["Europe/Berlin"] }),
+    bun: Type.String({ description: "Version of Bun inside" }),
+    version: Type.String(),
+    build: nullable(Type.String({ description: "Commit; null when run from source" })),
+  },
+  { title: "ServerInfo" },
+);
 
 /** The machine licmond runs on. */
 export function serverInfoRoutes({ host, build, settings }: Pick<HttpDeps, "host" | "build" | "settings">) {

@@ -5,7 +5,7 @@ import type { SnapshotFor } from "../anonymous/view.ts";
 import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { listDoc } from "../answers/list.ts";
-import { withoutTag } from "../answers/rows.ts";
+
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
@@ -60,7 +60,7 @@ export function sessionRoutes(
       summary: "Checkouts over their lifetime, open ones included",
       description: "Those that overlap the range, the newest first unless told otherwise.",
       query: QUERY,
-      answers: { 200: withoutTag(listDoc("sessions", SessionRecord, "Sessions")) },
+      answers: { 200: listDoc("sessions", SessionRecord, "Sessions") },
       errors: ["NOT_FOUND", "TIMEOUT"],
     }),
   );

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import type { FeatureId } from "../../domain/history.ts";
-import { listBeside, RangeFields, StatsRecord } from "../../domain/history-records.ts";
+import { RangeFields, StatsRecord } from "../../domain/history-records.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { words } from "../../domain/records.ts";
 import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/buckets.ts";
@@ -9,9 +9,8 @@ import { MAX_POINTS, type StatsOrder } from "../../store/statistics/stats.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
-import { listDoc } from "../answers/list.ts";
-import { sortable } from "../answers/order.ts";
-import { withoutTag } from "../answers/rows.ts";
+import { listDoc, sortable } from "../answers/list.ts";
+
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
@@ -77,10 +76,10 @@ export function statsRoutes(
         `${MAX_POINTS.toLocaleString("en")} points is refused.`,
       query: QUERY,
       answers: {
-        200: {
-          ...withoutTag(listDoc("features", StatsRecord, "Figures of features")),
-          schema: listBeside("features", StatsRecord, { ...RangeFields, interval: words(INTERVALS) }),
-        },
+        200: listDoc("features", StatsRecord, "Figures of features", {
+          ...RangeFields,
+          interval: words(INTERVALS),
+        }),
       },
       errors: ["NOT_FOUND", "TIMEOUT"],
     }),

@@ -8,36 +8,39 @@ import { documented } from "../documented.ts";
 const Count = Type.Integer({ minimum: 0 });
 const Milliseconds = nullable(Type.Number({ minimum: 0 }));
 
-const Status = Type.Object({
-  version: Type.String(),
-  timestamp: Timestamp,
-  startedAt: Timestamp,
-  uptimeSeconds: Count,
-  configFile: nullable(Type.String({ description: "null when the defaults run" })),
-  lastReload: nullable(
-    Type.Object({
-      at: Timestamp,
-      outcome: words(["applied", "refused"]),
-      message: nullable(Type.String()),
+const Status = Type.Object(
+  {
+    version: Type.String(),
+    timestamp: Timestamp,
+    startedAt: Timestamp,
+    uptimeSeconds: Count,
+    configFile: nullable(Type.String({ description: "null when the defaults run" })),
+    lastReload: nullable(
+      Type.Object({
+        at: Timestamp,
+        outcome: words(["applied", "refused"]),
+        message: nullable(Type.String()),
+      }),
+    ),
+    keys: Count,
+    collector: Type.Object({
+      servers: Count,
+      enabled: Count,
+      runningPolls: Count,
+      lastPollAt: nullable(Timestamp),
+      nextPollAt: nullable(Timestamp),
+      durationMs: Type.Object({ p50: Milliseconds, p95: Milliseconds }),
     }),
-  ),
-  keys: Count,
-  collector: Type.Object({
-    servers: Count,
-    enabled: Count,
-    runningPolls: Count,
-    lastPollAt: nullable(Timestamp),
-    nextPollAt: nullable(Timestamp),
-    durationMs: Type.Object({ p50: Milliseconds, p95: Milliseconds }),
-  }),
-  streams: Type.Object({ sse: Count, websocket: Count }),
-  database: Type.Object({
-    sizeBytes: nullable(Count),
-    schemaVersion: nullable(Count),
-    oldestSampleAt: nullable(Timestamp),
-  }),
-  eventLoopLagMs: Milliseconds,
-});
+    streams: Type.Object({ sse: Count, websocket: Count }),
+    database: Type.Object({
+      sizeBytes: nullable(Count),
+      schemaVersion: nullable(Count),
+      oldestSampleAt: nullable(Timestamp),
+    }),
+    eventLoopLagMs: Milliseconds,
+  },
+  { title: "Status" },
+);
 
 export function statusRoutes({
   clock,

@@ -7,7 +7,7 @@ import { NOT_MODIFIED } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
-import { summaryRecord } from "../records/summary-record.ts";
+import { summaryRecord } from "../records/to-records.ts";
 
 export function summaryRoutes(
   { alerts }: Pick<HttpDeps, "alerts">,
@@ -29,7 +29,7 @@ export function summaryRoutes(
       tag: "Licenses",
       summary: "Totals over all servers",
       answers: {
-        200: { description: "Totals", schema: SummaryRecord, headers: { ETag: "Tag of the snapshot" } },
+        200: { description: "Totals", schema: SummaryRecord },
         304: NOT_MODIFIED,
       },
     }),

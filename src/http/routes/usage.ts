@@ -1,18 +1,18 @@
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
-import { listBeside, RangeFields, UsageRecord } from "../../domain/history-records.ts";
+import { RangeFields, UsageRecord } from "../../domain/history-records.ts";
 import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
 import { USAGE_ORDERS, type UsageOrder } from "../../store/statistics/usage.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { listDoc } from "../answers/list.ts";
-import { withoutTag } from "../answers/rows.ts";
+
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchanges } from "../exchange.ts";
 import { answerOf, askedNow, rangeOf, timezone } from "../history.ts";
-import { FIGURES, keyColumns } from "../history-answers/usage.ts";
+import { FIGURES, keyColumns } from "../history-answers/statistics.ts";
 import { FORMAT, NAMED, names, STORED_PAGE, sortBy, wordList } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { endTime, startTime } from "../query-time.ts";
@@ -80,10 +80,7 @@ export function usageRoutes(
         "from when on they were counted. Sorted by seat-hours, the most first, unless told otherwise.",
       query: QUERY,
       answers: {
-        200: {
-          ...withoutTag(listDoc("groups", UsageRecord, "Groups")),
-          schema: listBeside("groups", UsageRecord, RangeFields),
-        },
+        200: listDoc("groups", UsageRecord, "Groups", RangeFields),
       },
       errors: ["NOT_FOUND", "TIMEOUT"],
     }),

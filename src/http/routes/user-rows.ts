@@ -1,8 +1,8 @@
 import type { ServerPicture } from "../../domain/picture.ts";
 import { UserRecord } from "../../domain/records.ts";
 import { perPicture, type TextPiece, textPiece } from "../answers/fragments.ts";
-import type { ListKind } from "../answers/list.ts";
-import { ordered } from "../answers/order.ts";
+import { type ListKind, ordered } from "../answers/list.ts";
+
 import type { Sort } from "../parameters.ts";
 import { userRecords } from "../records/to-records.ts";
 

@@ -8,8 +8,8 @@ import type { Answers } from "../answers/answers.ts";
 import { askedServers } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { createJoiner } from "../answers/fragments.ts";
-import { listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
-import { sortable } from "../answers/order.ts";
+import { listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
+
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { Exchange, Exchanges } from "../exchange.ts";

@@ -1,9 +1,9 @@
 import type { CheckoutEvent, EventInput, LogEvent } from "../../../src/domain/events.ts";
 import { systemTimers } from "../../../src/domain/timers.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
+import { createEncoder, type EventRow } from "../../../src/http/streams/encode.ts";
+import type { StreamsPort } from "../../../src/http/streams/hub.ts";
 import { createHub, type HubTimers } from "../../../src/http/streams/hub.ts";
-import type { StreamsPort } from "../../../src/http/streams/port.ts";
-import { createTeller, type Told } from "../../../src/http/streams/telling.ts";
 import { createBus } from "../../../src/live/bus.ts";
 import { createIds } from "../../../src/live/ids.ts";
 import { createSampler } from "../../../src/live/sampler.ts";
@@ -19,7 +19,7 @@ export interface MemoryStreams extends StreamsPort {
   /** Forgets events up to an id, as retention does. */
   forget(through: number): void;
   readonly holes: { from: number; to: number }[];
-  readonly stored: readonly Told[];
+  readonly stored: readonly EventRow[];
   limit: { streams: number; perKey: number };
   close(): void;
 }
@@ -34,7 +34,7 @@ export function memoryStreams(
   timers: HubTimers = realIntervals,
 ): MemoryStreams {
   const clock = { now: () => Date.now() };
-  const stored: Told[] = [];
+  const stored: EventRow[] = [];
   const holes: { from: number; to: number }[] = [];
   let deleted = 0;
   const bus = createBus({
@@ -54,7 +54,7 @@ export function memoryStreams(
     },
     onStore() {},
   });
-  const teller = createTeller(PSEUDONYMS);
+  const encoder = createEncoder(PSEUDONYMS);
   let reads = 0;
   const sampler = createSampler({
     bus,
@@ -68,7 +68,7 @@ export function memoryStreams(
     }),
   });
   const streams: MemoryStreams = {
-    hub: createHub({ bus, requestSample: sampler.request, keyHolds, timers, teller }),
+    hub: createHub({ bus, requestSample: sampler.request, keyHolds, timers, encoder }),
     samples: sampler,
     history: {
       page: (after, limit, only) =>
