@@ -1,6 +1,5 @@
 import type { Static, TObject } from "@sinclair/typebox";
 import { ApiError } from "../domain/errors.ts";
-import { readBytes } from "./plugins/body-limit.ts";
 import { fieldName, findProblem, type Schema } from "./schema-check.ts";
 
 /** A JSON body: one TypeBox schema gives the check, the document and the static type. */
@@ -53,4 +52,24 @@ async function readJson(request: Request, maxBytes: number): Promise<unknown> {
     // The parser's own words quote the body.
     throw new ApiError("INVALID_JSON", "The body is not valid JSON in UTF-8.");
   }
+}
+
+/** The bytes of a body, at most `maxBytes`; empty when there is none. */
+async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
+  if (request.body === null) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of request.body) {
+    length += chunk.byteLength;
+    if (length > maxBytes) throw tooLarge(maxBytes);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+export function tooLarge(maxBytes: number): ApiError {
+  return new ApiError("BODY_TOO_LARGE", `A request body may have ${maxBytes} bytes at most.`, {
+    // What is left of the body is not read: the connection cannot be used again.
+    headers: { connection: "close" },
+  });
 }

@@ -2,10 +2,14 @@ import { ApiError } from "../domain/errors.ts";
 import { knownServer } from "./answers/known-servers.ts";
 import type { Audit } from "./audit.ts";
 import type { HttpDeps, RescanRow } from "./deps.ts";
+import type { Exchange } from "./exchange.ts";
 import { shown } from "./shown.ts";
 
 /** Polls now and waits; null = every enabled server. For `rescan` and `refresh=true` alike. */
-export type ForcePoll = (request: Request, named: readonly string[] | null) => Promise<readonly RescanRow[]>;
+export type ForcePoll = (
+  exchange: Exchange,
+  named: readonly string[] | null,
+) => Promise<readonly RescanRow[]>;
 
 /**
  * Throws NOT_FOUND for an unknown id, CONFLICT for a disabled one, the poll's own error when the one server that
@@ -15,16 +19,16 @@ export function createForcePoll(
   { live, collector, settings }: Pick<HttpDeps, "live" | "collector" | "settings">,
   audit: Audit,
 ): ForcePoll {
-  return async (request, named) => {
+  return async (exchange, named) => {
     const ids = named === null ? null : [...new Set(named)];
     const servers = ids?.join(", ").slice(0, 500) ?? "all";
     try {
       const rows = await forced(ids);
       const failed = rows.filter(({ error }) => error !== null).length;
-      audit.done(request, "Rescan", { servers, polled: rows.length, failed });
+      audit.done(exchange, "Rescan", { servers, polled: rows.length, failed });
       return rows;
     } catch (error) {
-      audit.refused(request, "Rescan", error, { servers });
+      audit.refused(exchange, "Rescan", error, { servers });
       throw error;
     }
   };

@@ -22,7 +22,7 @@ import {
   UserRecord,
 } from "../../domain/records.ts";
 import { TAGS } from "../documented.ts";
-import { reasonOf } from "../plugins/errors.ts";
+import { reasonOf } from "../errors.ts";
 import { DESCRIPTION } from "./description.ts";
 import { errorExamples } from "./error-notes.ts";
 import { HEADERS } from "./headers.ts";

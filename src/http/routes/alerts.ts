@@ -18,7 +18,7 @@ import type { Audit } from "../audit.ts";
 import { jsonBody } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchange, Exchanges } from "../exchange.ts";
+import { type Exchange, gated } from "../exchange.ts";
 import { answerOf } from "../history.ts";
 import { FORMAT, flag, names, STORED_PAGE, word, wordList } from "../parameters.ts";
 import { queryOf } from "../query.ts";
@@ -59,7 +59,6 @@ export function alertRoutes(
     live,
     settings,
   }: Pick<HttpDeps, "alerts" | "clock" | "history" | "live" | "settings">,
-  exchanges: Exchanges,
   audit: Audit,
 ) {
   const shownTo = (exchange: Exchange, alert: Alert): AlertRecord =>
@@ -67,13 +66,12 @@ export function alertRoutes(
 
   /** Does it, and says who did what in the trail. */
   async function handle(
-    request: Request,
+    exchange: Exchange,
     id: string,
     what: string,
     fields: { readonly comment: string | null; readonly until?: string },
     work: (id: number, by: string) => ReturnType<HttpDeps["alerts"]["acknowledge"]>,
   ): Promise<Response> {
-    const exchange = exchanges.of(request);
     const number = /^[1-9]\d{0,14}$/.test(id) ? Number(id) : 0;
     const of = { alert: number, ...fields };
     try {
@@ -89,19 +87,19 @@ export function alertRoutes(
         );
       }
       const { rule, server, feature } = handled.alert;
-      audit.done(request, what, { ...of, rule, server, feature });
+      audit.done(exchange, what, { ...of, rule, server, feature });
       return Response.json(shownTo(exchange, handled.alert));
     } catch (error) {
-      audit.refused(request, what, error, of);
+      audit.refused(exchange, what, error, of);
       throw error;
     }
   }
 
   return new Elysia({ name: "routes/alerts" })
+    .use(gated)
     .get(
       "/api/licenses/alerts",
-      async ({ request }) => {
-        const exchange = exchanges.of(request);
+      async ({ request, exchange }) => {
         const { caller } = exchange;
         const query = QUERY.parse(exchange.query);
         const { severity, acknowledged, state, server, rule, limit, offset } = query;
@@ -123,9 +121,9 @@ export function alertRoutes(
     )
     .post(
       "/api/licenses/alerts/:id/acknowledge",
-      async ({ request, params }) => {
+      async ({ request, exchange, params }) => {
         const { comment = null } = await ACKNOWLEDGE.read(request, settings().maxBodyBytes);
-        return handle(request, params.id, "Alert acknowledged", { comment }, (id, by) =>
+        return handle(exchange, params.id, "Alert acknowledged", { comment }, (id, by) =>
           alerts.acknowledge(id, by, comment),
         );
       },
@@ -142,14 +140,14 @@ export function alertRoutes(
     )
     .post(
       "/api/licenses/alerts/:id/silence",
-      async ({ request, params }) => {
+      async ({ request, exchange, params }) => {
         const {
           until,
           durationSeconds,
           comment = null,
         } = await SILENCE.read(request, settings().maxBodyBytes);
         const end = endOf(until, durationSeconds, clock.now());
-        return handle(request, params.id, "Alert silenced", { comment, until: iso(end) }, (id) =>
+        return handle(exchange, params.id, "Alert silenced", { comment, until: iso(end) }, (id) =>
           alerts.silence(id, end, comment),
         );
       },

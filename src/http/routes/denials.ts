@@ -10,7 +10,7 @@ import { chooseFormat } from "../answers/format.ts";
 import { listDoc } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import { gated } from "../exchange.ts";
 import { answerOf } from "../history.ts";
 import { FORMAT, NAMED, names, STORED_PAGE, sortBy } from "../parameters.ts";
 import { queryOf } from "../query.ts";
@@ -38,14 +38,15 @@ const Logging = Type.Object({
 });
 
 /** Who was denied what, and whether denials can be seen at all. */
-export function denialRoutes(
-  { denials, history, live, clock }: Pick<HttpDeps, "denials" | "history" | "live" | "clock">,
-  exchanges: Exchanges,
-) {
-  return new Elysia({ name: "routes/denials" }).get(
+export function denialRoutes({
+  denials,
+  history,
+  live,
+  clock,
+}: Pick<HttpDeps, "denials" | "history" | "live" | "clock">) {
+  return new Elysia({ name: "routes/denials" }).use(gated).get(
     "/api/licenses/denials",
-    async ({ request }) => {
-      const exchange = exchanges.of(request);
+    async ({ request, exchange }) => {
       const query = QUERY.parse(exchange.query, clock.now());
       checkRange(query.start, query.end);
       const asker = { request, caller: exchange.caller };

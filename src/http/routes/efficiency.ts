@@ -7,7 +7,7 @@ import { listDoc } from "../answers/list.ts";
 import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import { gated } from "../exchange.ts";
 import { answerOf, askedNow, rangeOf } from "../history.ts";
 import { FORMAT, NAMED, STORED_PAGE } from "../parameters.ts";
 import { queryOf } from "../query.ts";
@@ -27,12 +27,10 @@ const QUERY = queryOf({
 export function efficiencyRoutes(
   { history, clock, live }: Pick<HttpDeps, "history" | "clock" | "live">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
 ) {
-  return new Elysia({ name: "routes/efficiency" }).get(
+  return new Elysia({ name: "routes/efficiency" }).use(gated).get(
     "/api/licenses/efficiency",
-    async ({ request }) => {
-      const exchange = exchanges.of(request);
+    async ({ request, exchange }) => {
       const asked = askedNow(clock, live.snapshot());
       const query = QUERY.parse(exchange.query, asked.now);
       const format = chooseFormat(query, request.headers.get("accept"));

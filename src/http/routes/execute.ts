@@ -6,11 +6,11 @@ import { ApiError } from "../../domain/errors.ts";
 import type { LogFields } from "../../domain/log.ts";
 import { knownServer } from "../answers/known-servers.ts";
 import type { Audit } from "../audit.ts";
+import { requirePermission } from "../auth.ts";
 import { jsonBody } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
-import { requirePermission } from "../plugins/auth.ts";
+import { gated } from "../exchange.ts";
 
 const Argument = Type.Optional(Type.String({ minLength: 1, maxLength: MAX_ARGUMENT }));
 const Body = Type.Object({
@@ -45,12 +45,11 @@ const Answer = Type.Object({
 type Deps = Pick<HttpDeps, "execute" | "live" | "settings">;
 
 /** Runs a command of the catalogue. Every call leaves its lines in the audit trail, refused ones too. */
-export function executeRoutes({ execute, live, settings }: Deps, exchanges: Exchanges, audit: Audit) {
-  return new Elysia({ name: "routes/execute" }).post(
+export function executeRoutes({ execute, live, settings }: Deps, audit: Audit) {
+  return new Elysia({ name: "routes/execute" }).use(gated).post(
     "/api/execute",
-    async ({ request, server: http }) => {
+    async ({ request, exchange, server: http }) => {
       const begunAt = performance.now();
-      const exchange = exchanges.of(request);
       let said: LogFields = {};
       try {
         if (!execute.enabled) {
@@ -73,19 +72,19 @@ export function executeRoutes({ execute, live, settings }: Deps, exchanges: Exch
         const argv = maskArgv(plan.argv);
         said = { ...said, argv: JSON.stringify(argv) };
         if (dryRun) {
-          audit.done(request, "Command", { ...said, outcome: "dry run" });
+          audit.done(exchange, "Command", { ...said, outcome: "dry run" });
           return Response.json({ command: entry.name, argv, dryRun });
         }
         // A command may take longer than the time after which Bun cuts a silent connection.
         http?.timeout(request, 0);
         // Before it runs: a daemon that dies meanwhile must leave a trace of it.
-        audit.done(request, "Command", { ...said, outcome: "started" });
+        audit.done(exchange, "Command", { ...said, outcome: "started" });
         const { durationMs, ...outcome } = await execute.run(plan);
-        audit.done(request, "Command", { ...said, exitCode: outcome.exitCode, durationMs });
+        audit.done(exchange, "Command", { ...said, exitCode: outcome.exitCode, durationMs });
         return Response.json({ command: entry.name, argv, ...outcome, durationMs });
       } catch (error) {
         const durationMs = Math.round(performance.now() - begunAt);
-        audit.refused(request, "Command", error, { ...said, durationMs });
+        audit.refused(exchange, "Command", error, { ...said, durationMs });
         throw error;
       }
     },

@@ -13,7 +13,7 @@ import { sortable } from "../answers/order.ts";
 import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import { gated } from "../exchange.ts";
 import { FORMAT, flag, integer, NAMED, STORED_PAGE, sortBy } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
 import { checkRange, endTime, startTime } from "../query-time.ts";
@@ -47,13 +47,12 @@ type Filter = QueryOf<typeof CALENDAR>;
 export function expirationRoutes(
   { clock, history }: Pick<HttpDeps, "clock" | "history">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
 ) {
   return new Elysia({ name: "routes/expirations" })
+    .use(gated)
     .get(
       "/api/licenses/expirations",
-      async ({ request }) => {
-        const exchange = exchanges.of(request);
+      async ({ request, exchange }) => {
         const query = QUERY.parse(exchange.query, clock.now());
         checkRange(query.start, query.end);
         const format = chooseFormat(query, request.headers.get("accept"));
@@ -79,8 +78,7 @@ export function expirationRoutes(
     )
     .get(
       "/api/licenses/expirations.ics",
-      async ({ request }) => {
-        const exchange = exchanges.of(request);
+      async ({ request, exchange }) => {
         const query = CALENDAR.parse(exchange.query, clock.now());
         checkRange(query.start, query.end);
         const asker = { request, caller: exchange.caller };

@@ -12,7 +12,7 @@ import { type ListKind, listAnswer, listDoc, NOT_MODIFIED } from "../answers/lis
 import { sortable } from "../answers/order.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchange, Exchanges } from "../exchange.ts";
+import { type Exchange, gated } from "../exchange.ts";
 import { decimal, FORMAT, LIVE_PAGE, NAMED, sortBy, text, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
 import { featureRecord } from "../records/to-records.ts";
@@ -38,7 +38,6 @@ type Query = QueryOf<typeof QUERY>;
 export function featureRoutes(
   { history }: Pick<HttpDeps, "history">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
   answers: Answers,
 ) {
   const recordsOf = ({ server, features }: ServerPicture) =>
@@ -57,10 +56,9 @@ export function featureRoutes(
     );
   }
 
-  return new Elysia({ name: "routes/features" }).get(
+  return new Elysia({ name: "routes/features" }).use(gated).get(
     "/api/licenses/features",
-    async ({ request }) => {
-      const exchange = exchanges.of(request);
+    async ({ request, exchange }) => {
       const query = QUERY.parse(exchange.query);
       const format = chooseFormat(query, request.headers.get("accept"));
       const snapshot = snapshotFor(exchange);

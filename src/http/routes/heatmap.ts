@@ -8,7 +8,7 @@ import { listDoc } from "../answers/list.ts";
 import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import { gated } from "../exchange.ts";
 import { answerOf, rangeOf, timezone } from "../history.ts";
 import { FORMAT, NAMED } from "../parameters.ts";
 import { queryOf } from "../query.ts";
@@ -35,12 +35,10 @@ const Heatmap = Type.Object({
 export function heatmapRoutes(
   { history, clock, settings }: Pick<HttpDeps, "history" | "clock" | "settings">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
 ) {
-  return new Elysia({ name: "routes/heatmap" }).get(
+  return new Elysia({ name: "routes/heatmap" }).use(gated).get(
     "/api/licenses/heatmap",
-    async ({ request }) => {
-      const exchange = exchanges.of(request);
+    async ({ request, exchange }) => {
       const now = clock.now();
       const query = QUERY.parse(exchange.query, now);
       const format = chooseFormat(query, request.headers.get("accept"));

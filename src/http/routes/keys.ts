@@ -12,7 +12,7 @@ import type { Audit } from "../audit.ts";
 import { jsonBody } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import { gated } from "../exchange.ts";
 import { FORMAT, STORED_PAGE, sortBy } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { KEY_FIELDS, Key, keyRecord, Quota } from "../records/key-record.ts";
@@ -48,14 +48,14 @@ const ID = {
 /** Who may ask: making, listing and ending keys. */
 export function keyRoutes(
   { keys, clock, settings }: Pick<HttpDeps, "keys" | "clock" | "settings">,
-  exchanges: Exchanges,
   audit: Audit,
 ) {
   return new Elysia({ name: "routes/keys" })
+    .use(gated)
     .get(
       "/api/keys",
-      ({ request }) => {
-        const query = QUERY.parse(exchanges.of(request).query);
+      ({ request, exchange }) => {
+        const query = QUERY.parse(exchange.query);
         const format = chooseFormat(query, request.headers.get("accept"));
         const { body, headers } = listAnswer(KEYS, keys.list().map(keyRecord), query, format);
         return new Response(body, { headers });
@@ -71,7 +71,7 @@ export function keyRoutes(
     )
     .post(
       "/api/keys",
-      async ({ request }) => {
+      async ({ request, exchange }) => {
         const body = await BODY.read(request, settings().maxBodyBytes);
         const wanted: NewKey = {
           name: body.name,
@@ -94,7 +94,7 @@ export function keyRoutes(
         }
         const { key, presented } = result;
         const { id: keyId, name, role, anonymize } = key;
-        audit.done(request, "API key created", { keyId, name, role, anonymize });
+        audit.done(exchange, "API key created", { keyId, name, role, anonymize });
         return Response.json(
           { ...keyRecord(key), key: presented },
           {
@@ -134,11 +134,11 @@ export function keyRoutes(
     )
     .delete(
       "/api/keys/:id",
-      async ({ request, params }) => {
+      async ({ exchange, params }) => {
         const outcome = await whenFree(() => keys.revoke(params.id), PATIENCE);
         if (outcome === "unknown") throw unknownKey(params.id);
         if (outcome === "gone") throw gone(params.id);
-        audit.done(request, "API key revoked", { keyId: params.id });
+        audit.done(exchange, "API key revoked", { keyId: params.id });
         return new Response(null, { status: 204 });
       },
       documented({

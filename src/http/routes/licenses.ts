@@ -9,12 +9,12 @@ import type { Answers } from "../answers/answers.ts";
 import { createJoiner, perPicture } from "../answers/fragments.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
+import { requirePermission } from "../auth.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchange, Exchanges } from "../exchange.ts";
+import { type Exchange, gated } from "../exchange.ts";
 import type { ForcePoll } from "../force-poll.ts";
 import { flag, names } from "../parameters.ts";
-import { requirePermission } from "../plugins/auth.ts";
 import { queryOf } from "../query.ts";
 import { summaryRecord } from "../records/summary-record.ts";
 import { featureRecord, serverRecord } from "../records/to-records.ts";
@@ -33,7 +33,6 @@ const Licenses = Type.Object({
 export function licenseRoutes(
   { alerts }: Pick<HttpDeps, "alerts">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
   answers: Answers,
   forcePoll: ForcePoll,
 ) {
@@ -69,15 +68,14 @@ export function licenseRoutes(
     );
   }
 
-  return new Elysia({ name: "routes/licenses" }).get(
+  return new Elysia({ name: "routes/licenses" }).use(gated).get(
     "/api/licenses",
-    async ({ request, server }) => {
-      const exchange = exchanges.of(request);
+    async ({ request, exchange, server }) => {
       const query = QUERY.parse(exchange.query);
       if (query.refresh === true) {
         requirePermission(exchange, "refresh", "refresh=true");
         server?.timeout(request, 0);
-        await forcePoll(request, query.server);
+        await forcePoll(exchange, query.server);
       }
       const snapshot = snapshotFor(exchange);
       const servers = namedServers(snapshot, query.server);

@@ -13,7 +13,7 @@ import type { Audit } from "../audit.ts";
 import { jsonBody } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchange, Exchanges } from "../exchange.ts";
+import { type Exchange, gated } from "../exchange.ts";
 import { answerOf } from "../history.ts";
 import { FORMAT, integer, names, STORED_PAGE, text, wordList } from "../parameters.ts";
 import { type Parameter, type QueryOf, queryOf, REFUSED } from "../query.ts";
@@ -75,14 +75,13 @@ const Stats = Type.Object({
 /** Reading and clearing the service's own log. */
 export function logRoutes(
   { clock, history, logs, settings }: Pick<HttpDeps, "clock" | "history" | "logs" | "settings">,
-  exchanges: Exchanges,
   audit: Audit,
 ) {
   return new Elysia({ name: "routes/logs" })
+    .use(gated)
     .get(
       "/api/logs/recent",
-      async ({ request }) => {
-        const exchange = exchanges.of(request);
+      async ({ request, exchange }) => {
         const query = RECENT.parse(exchange.query, clock.now());
         return answerOf(history, { request, caller: exchange.caller }, "logs", {
           ...filterOf(query, exchange),
@@ -103,8 +102,7 @@ export function logRoutes(
     )
     .get(
       "/api/logs/search",
-      async ({ request }) => {
-        const exchange = exchanges.of(request);
+      async ({ request, exchange }) => {
         const query = SEARCH.parse(exchange.query, clock.now());
         return answerOf(history, { request, caller: exchange.caller }, "logs", {
           ...filterOf(query, exchange),
@@ -127,8 +125,7 @@ export function logRoutes(
     )
     .get(
       "/api/logs/stats",
-      async ({ request }) => {
-        const exchange = exchanges.of(request);
+      async ({ request, exchange }) => {
         return answerOf(history, { request, caller: exchange.caller }, "logStats", hiddenFrom(exchange));
       },
       documented({
@@ -141,7 +138,7 @@ export function logRoutes(
     )
     .post(
       "/api/logs/clear",
-      async ({ request, server }) => {
+      async ({ request, exchange, server }) => {
         const { before } = await CLEAR.read(request, settings().maxBodyBytes);
         const at = before === undefined ? null : timeOf(before, clock.now());
         // Many lines take many small steps, so that nobody waits for them.
@@ -149,11 +146,11 @@ export function logRoutes(
         const of = { before: iso(at) };
         try {
           const cleared = await logs.clear(at);
-          audit.done(request, "Logs were cleared", { ...of, cleared });
+          audit.done(exchange, "Logs were cleared", { ...of, cleared });
           return Response.json({ cleared });
         } catch (error) {
           // Some may be gone all the same.
-          audit.refused(request, "Logs were cleared", error, of);
+          audit.refused(exchange, "Logs were cleared", error, of);
           throw error;
         }
       },

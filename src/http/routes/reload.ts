@@ -4,6 +4,7 @@ import { ApiError } from "../../domain/errors.ts";
 import type { Audit } from "../audit.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
+import { gated } from "../exchange.ts";
 
 const Reloaded = Type.Object({
   outcome: Type.String({ enum: ["applied"] }),
@@ -14,9 +15,9 @@ const Reloaded = Type.Object({
 
 /** Reads the config again, as SIGHUP does. */
 export function reloadRoutes({ daemon }: Pick<HttpDeps, "daemon">, audit: Audit) {
-  return new Elysia({ name: "routes/reload" }).post(
+  return new Elysia({ name: "routes/reload" }).use(gated).post(
     "/api/reload",
-    ({ request }) => {
+    ({ exchange }) => {
       try {
         const { outcome, problems, needRestart } = daemon.reload();
         if (outcome === "refused") {
@@ -24,10 +25,10 @@ export function reloadRoutes({ daemon }: Pick<HttpDeps, "daemon">, audit: Audit)
             details: problems.join("\n"),
           });
         }
-        audit.done(request, "Config reload", { needRestart: needRestart.join(", ") });
+        audit.done(exchange, "Config reload", { needRestart: needRestart.join(", ") });
         return Response.json({ outcome, needRestart });
       } catch (error) {
-        audit.refused(request, "Config reload", error);
+        audit.refused(exchange, "Config reload", error);
         throw error;
       }
     },

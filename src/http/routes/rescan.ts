@@ -4,6 +4,7 @@ import { RescanResult } from "../../domain/records.ts";
 import { jsonBody } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
+import { gated } from "../exchange.ts";
 import type { ForcePoll } from "../force-poll.ts";
 
 const BODY = jsonBody(
@@ -19,13 +20,13 @@ const Results = Type.Object({ results: Type.Array(RescanResult) });
 
 /** Polls now and waits for the outcome; a poll that already runs is joined. */
 export function rescanRoutes({ settings }: Pick<HttpDeps, "settings">, forcePoll: ForcePoll) {
-  return new Elysia({ name: "routes/rescan" }).post(
+  return new Elysia({ name: "routes/rescan" }).use(gated).post(
     "/api/licenses/rescan",
-    async ({ request, server }) => {
+    async ({ request, exchange, server }) => {
       const { servers = null } = await BODY.read(request, settings().maxBodyBytes);
       // A poll may take longer than the time after which Bun cuts a silent connection.
       server?.timeout(request, 0);
-      const rows = await forcePoll(request, servers);
+      const rows = await forcePoll(exchange, servers);
       return Response.json({
         results: rows.map(({ server: id, status, durationMs, error }) => ({
           server: id,

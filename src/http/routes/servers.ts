@@ -15,7 +15,7 @@ import { type ListKind, listAnswer, listDoc, NOT_MODIFIED } from "../answers/lis
 import { sortable } from "../answers/order.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import { gated } from "../exchange.ts";
 import { FORMAT, LIVE_PAGE, names, sortBy, wordList } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { serverRecord } from "../records/to-records.ts";
@@ -55,16 +55,15 @@ const ID = { id: { description: "Id of the server", example: "eda" } };
 export function serverRoutes(
   { live, collector }: Pick<HttpDeps, "live" | "collector">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
   answers: Answers,
 ) {
   const recordOf = perPicture(serverRecord);
 
   return new Elysia({ name: "routes/servers" })
+    .use(gated)
     .get(
       "/api/licenses/servers",
-      ({ request }) => {
-        const exchange = exchanges.of(request);
+      ({ request, exchange }) => {
         const query = QUERY.parse(exchange.query);
         const format = chooseFormat(query, request.headers.get("accept"));
         const snapshot = snapshotFor(exchange);
@@ -92,8 +91,7 @@ export function serverRoutes(
     )
     .get(
       "/api/licenses/servers/:id",
-      ({ request, params }) => {
-        const exchange = exchanges.of(request);
+      ({ request, exchange, params }) => {
         const snapshot = snapshotFor(exchange);
         const picture = knownServer(snapshot, params.id);
         return answers.respond(request, exchange, snapshot, "json", () =>

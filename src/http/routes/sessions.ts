@@ -8,7 +8,7 @@ import { listDoc } from "../answers/list.ts";
 import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import { gated } from "../exchange.ts";
 import { answerOf, askedNow } from "../history.ts";
 import { FORMAT, NAMED, names, STORED_PAGE, sortBy } from "../parameters.ts";
 import { queryOf } from "../query.ts";
@@ -29,12 +29,10 @@ const QUERY = queryOf({
 export function sessionRoutes(
   { history, clock, live }: Pick<HttpDeps, "history" | "clock" | "live">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
 ) {
-  return new Elysia({ name: "routes/sessions" }).get(
+  return new Elysia({ name: "routes/sessions" }).use(gated).get(
     "/api/licenses/sessions",
-    async ({ request }) => {
-      const exchange = exchanges.of(request);
+    async ({ request, exchange }) => {
       const query = QUERY.parse(exchange.query, clock.now());
       const { start, end, limit, offset } = query;
       checkRange(start, end);

@@ -14,7 +14,7 @@ import { sortable } from "../answers/order.ts";
 import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import { gated } from "../exchange.ts";
 import { answerOf, askedNow, rangeOf, timezone } from "../history.ts";
 import { FORMAT, flag, LIVE_PAGE, NAMED, sortBy, word } from "../parameters.ts";
 import { queryOf } from "../query.ts";
@@ -41,12 +41,10 @@ const QUERY = queryOf({
 export function statsRoutes(
   { history, clock, settings, live }: Pick<HttpDeps, "history" | "clock" | "settings" | "live">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
 ) {
-  return new Elysia({ name: "routes/stats" }).get(
+  return new Elysia({ name: "routes/stats" }).use(gated).get(
     "/api/licenses/stats",
-    async ({ request }) => {
-      const exchange = exchanges.of(request);
+    async ({ request, exchange }) => {
       const now = askedNow(clock, live.snapshot());
       const query = QUERY.parse(exchange.query, now.now);
       const format = chooseFormat(query, request.headers.get("accept"));

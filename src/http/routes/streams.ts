@@ -6,7 +6,7 @@ import type { Permission } from "../../domain/keys.ts";
 import { namedServers } from "../answers/known-servers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented, type RouteDoc } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import { type Exchange, gated } from "../exchange.ts";
 import { openStream } from "../streams/open-stream.ts";
 import { createSseStream, SSE_HEADERS } from "../streams/sse.ts";
 import {
@@ -35,11 +35,10 @@ interface IdleTimes {
 }
 
 /** Server-sent events. `/api/logs/stream` is the older name of `/stream/logs`. */
-export function sseRoutes({ log, streams, live }: Deps, exchanges: Exchanges) {
+export function sseRoutes({ log, streams, live }: Deps) {
   const http = log("http");
 
-  const serve = (stream: StreamName, request: Request, server: IdleTimes | null) => {
-    const exchange = exchanges.of(request);
+  const serve = (stream: StreamName, request: Request, exchange: Exchange, server: IdleTimes | null) => {
     const query: Wanted = STREAM_QUERIES[stream].parse(exchange.query);
     namedServers(live.snapshot(), query.server ?? null);
     const opening = openStream(streams, http, stream, request, exchange, query.last_event_id ?? null);
@@ -54,10 +53,27 @@ export function sseRoutes({ log, streams, live }: Deps, exchanges: Exchanges) {
 
   const route = (stream: StreamName) => documented({ ...docOf(stream), answers: { 200: sseAnswer(stream) } });
   return new Elysia({ name: "routes/sse" })
-    .get("/stream/logs", ({ request, server }) => serve("logs", request, server), route("logs"))
-    .get("/api/logs/stream", ({ request, server }) => serve("logs", request, server), route("logs"))
-    .get("/stream/metrics", ({ request, server }) => serve("metrics", request, server), route("metrics"))
-    .get("/stream/combined", ({ request, server }) => serve("combined", request, server), route("combined"));
+    .use(gated)
+    .get(
+      "/stream/logs",
+      ({ request, exchange, server }) => serve("logs", request, exchange, server),
+      route("logs"),
+    )
+    .get(
+      "/api/logs/stream",
+      ({ request, exchange, server }) => serve("logs", request, exchange, server),
+      route("logs"),
+    )
+    .get(
+      "/stream/metrics",
+      ({ request, exchange, server }) => serve("metrics", request, exchange, server),
+      route("metrics"),
+    )
+    .get(
+      "/stream/combined",
+      ({ request, exchange, server }) => serve("combined", request, exchange, server),
+      route("combined"),
+    );
 }
 
 /** What a route gives to the upgrade; the server is Elysia's. */
@@ -66,11 +82,10 @@ interface Upgrader {
 }
 
 /** WebSockets: the same parameters and the same objects, each log event once. */
-export function socketRoutes({ log, streams, live }: Deps, exchanges: Exchanges) {
+export function socketRoutes({ log, streams, live }: Deps) {
   const http = log("http");
 
-  const serve = (stream: StreamName, request: Request, upgrader: Upgrader | null) => {
-    const exchange = exchanges.of(request);
+  const serve = (stream: StreamName, request: Request, exchange: Exchange, upgrader: Upgrader | null) => {
     const query: Wanted = STREAM_QUERIES[stream].parse(exchange.query);
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new ApiError(
@@ -108,9 +123,22 @@ export function socketRoutes({ log, streams, live }: Deps, exchanges: Exchanges)
       errors: ["INVALID_FIELD", ...(docOf(stream).errors ?? [])],
     });
   return new Elysia({ name: "routes/sockets" })
-    .get("/ws/logs", ({ request, server }) => serve("logs", request, server), route("logs"))
-    .get("/ws/metrics", ({ request, server }) => serve("metrics", request, server), route("metrics"))
-    .get("/ws/combined", ({ request, server }) => serve("combined", request, server), route("combined"));
+    .use(gated)
+    .get(
+      "/ws/logs",
+      ({ request, exchange, server }) => serve("logs", request, exchange, server),
+      route("logs"),
+    )
+    .get(
+      "/ws/metrics",
+      ({ request, exchange, server }) => serve("metrics", request, exchange, server),
+      route("metrics"),
+    )
+    .get(
+      "/ws/combined",
+      ({ request, exchange, server }) => serve("combined", request, exchange, server),
+      route("combined"),
+    );
 }
 
 function docOf(stream: StreamName): Omit<RouteDoc, "answers"> {

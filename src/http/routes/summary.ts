@@ -6,19 +6,17 @@ import type { Answers } from "../answers/answers.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import { gated } from "../exchange.ts";
 import { summaryRecord } from "../records/summary-record.ts";
 
 export function summaryRoutes(
   { alerts }: Pick<HttpDeps, "alerts">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
   answers: Answers,
 ) {
-  return new Elysia({ name: "routes/summary" }).get(
+  return new Elysia({ name: "routes/summary" }).use(gated).get(
     "/api/licenses/summary",
-    ({ request }) => {
-      const exchange = exchanges.of(request);
+    ({ request, exchange }) => {
       const snapshot = snapshotFor(exchange);
       const counts = alerts.counts(null);
       const make = () => jsonAnswer(encode(JSON.stringify(summaryRecord(snapshot, counts))));

@@ -10,7 +10,7 @@ import { listDoc } from "../answers/list.ts";
 import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import { gated } from "../exchange.ts";
 import { answerOf, askedNow, rangeOf, timezone } from "../history.ts";
 import { FIGURES, keyColumns } from "../history-answers/usage.ts";
 import { FORMAT, NAMED, names, STORED_PAGE, sortBy, wordList } from "../parameters.ts";
@@ -40,13 +40,11 @@ const QUERY = queryOf({
 export function usageRoutes(
   deps: Pick<HttpDeps, "history" | "clock" | "settings" | "live">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
 ) {
   const { history, clock, settings, live } = deps;
-  return new Elysia({ name: "routes/usage" }).get(
+  return new Elysia({ name: "routes/usage" }).use(gated).get(
     "/api/licenses/usage",
-    async ({ request }) => {
-      const exchange = exchanges.of(request);
+    async ({ request, exchange }) => {
       const asked = askedNow(clock, live.snapshot());
       const query = QUERY.parse(exchange.query, asked.now);
       const groupBy = checkedKeys(query.group_by ?? ["user"]);

@@ -12,7 +12,7 @@ import { listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
 import { sortable } from "../answers/order.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchange, Exchanges } from "../exchange.ts";
+import { type Exchange, gated } from "../exchange.ts";
 import { FORMAT, LIVE_PAGE, NAMED, names, sortBy, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
 import { userRecords } from "../records/to-records.ts";
@@ -33,7 +33,6 @@ type Query = QueryOf<typeof QUERY>;
 export function userRoutes(
   { history }: Pick<HttpDeps, "history">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
   answers: Answers,
 ) {
   const makers = perAudience(() => ({ rowsOf: createUserRows(), join: createJoiner() }));
@@ -44,10 +43,9 @@ export function userRoutes(
     return jsonAnswer(join('{"users":[', rows, `],"total":${rows.length},"limit":null,"offset":0}`));
   }
 
-  return new Elysia({ name: "routes/users" }).get(
+  return new Elysia({ name: "routes/users" }).use(gated).get(
     "/api/licenses/users",
-    async ({ request }) => {
-      const exchange = exchanges.of(request);
+    async ({ request, exchange }) => {
       const query = QUERY.parse(exchange.query);
       const format = chooseFormat(query, request.headers.get("accept"));
       const snapshot = snapshotFor(exchange);

@@ -1,10 +1,9 @@
-import { Elysia } from "elysia";
-import { type Clock, iso } from "../../domain/clock.ts";
-import { ApiError, type ErrorCode } from "../../domain/errors.ts";
-import type { Log } from "../../domain/log.ts";
-import type { ErrorBody } from "../../domain/records.ts";
-import { StoreError } from "../../store/store-error.ts";
-import type { Exchanges } from "../exchange.ts";
+import { iso } from "../domain/clock.ts";
+import { ApiError, type ErrorCode } from "../domain/errors.ts";
+import type { Log } from "../domain/log.ts";
+import type { ErrorBody } from "../domain/records.ts";
+import { StoreError } from "../store/store-error.ts";
+import type { Exchange } from "./exchange.ts";
 
 const REASONS: Readonly<Record<number, string>> = {
   400: "Bad Request",
@@ -35,37 +34,32 @@ const DATABASE_TROUBLE =
 const CLIENT_GONE = 499;
 
 /**
- * Turns whatever was thrown into the one error body. Only an {@link ApiError} speaks for itself; anything else
- * is logged with the request's id and told as DATABASE_ERROR or INTERNAL_ERROR, without its words.
+ * The one error body of whatever was thrown. Only an {@link ApiError} speaks for itself; anything else is logged with
+ * the request's id and becomes DATABASE_ERROR or INTERNAL_ERROR, without its words.
  */
-export function errors(exchanges: Exchanges, clock: Clock, log: Log) {
-  return new Elysia({ name: "errors" }).onError({ as: "global" }, ({ code, error, request }) => {
-    const exchange = exchanges.find(request);
-    if (request.signal.aborted && error instanceof DOMException && error.name === "AbortError") {
-      log.debug("The client went away before its answer", {
-        requestId: exchange?.id,
-        method: request.method,
-        path: exchange?.route?.path ?? null,
-      });
-      return new Response(null, { status: CLIENT_GONE });
-    }
-    const known = asApiError(code, error);
-    if (known.status >= 500 && known.cause !== undefined) {
-      log.error("Request failed", {
-        requestId: exchange?.id,
-        method: request.method,
-        path: exchange?.route?.path ?? null,
-        code: known.code,
-        cause: describe(known.cause),
-      });
-    }
-    const told = exchange?.caller?.anonymize === true ? withoutToolWords(known) : known;
-    return errorResponse(told, exchange?.id ?? Bun.randomUUIDv7(), clock.now());
-  });
+export function errorAnswer(
+  code: unknown,
+  error: unknown,
+  request: Request,
+  exchange: Exchange | null,
+  now: number,
+  log: Log,
+): Response {
+  const of = { requestId: exchange?.id, method: request.method, path: exchange?.route?.path ?? null };
+  if (request.signal.aborted && error instanceof DOMException && error.name === "AbortError") {
+    log.debug("The client went away before its answer", of);
+    return new Response(null, { status: CLIENT_GONE });
+  }
+  const known = asApiError(code, error);
+  if (known.status >= 500 && known.cause !== undefined) {
+    log.error("Request failed", { ...of, code: known.code, cause: describe(known.cause) });
+  }
+  const told = exchange?.caller?.anonymize === true ? withoutToolWords(known) : known;
+  return errorResponse(told, exchange?.id ?? Bun.randomUUIDv7(), now);
 }
 
 /** The answer to an error: body and headers. */
-export function errorResponse(error: ApiError, requestId: string, now: number): Response {
+function errorResponse(error: ApiError, requestId: string, now: number): Response {
   const body: ErrorBody = {
     error: reasonOf(error.status),
     code: error.code,
