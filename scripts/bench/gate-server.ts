@@ -6,7 +6,7 @@ import { createAnswers } from "../../src/http/answers/answers.ts";
 import { type Exchange, gated } from "../../src/http/exchange.ts";
 import { listen } from "../../src/http/listen.ts";
 import { featureRoutes } from "../../src/http/routes/features.ts";
-import { summaryRoutes } from "../../src/http/routes/summary.ts";
+import { licenseRoutes } from "../../src/http/routes/licenses.ts";
 import { bench } from "../../test/http/make.ts";
 import { createGate, SNAPSHOT } from "./gate-app.ts";
 
@@ -27,6 +27,7 @@ if (form === "gate") {
     route: null,
     address: "",
     caller: null,
+    acting: null,
     headers: {},
     answered: true,
   };
@@ -38,7 +39,7 @@ if (form === "gate") {
       const { pathname: path } = new URL(context.request.url);
       context.exchange = { ...exchange, path };
     })
-    .use(summaryRoutes({ alerts }, snapshot, createAnswers()))
+    .use(licenseRoutes({ alerts }, snapshot, createAnswers(), () => Promise.resolve([])))
     .use(featureRoutes({ history }, snapshot, createAnswers()))
     .listen({ hostname: door.host, port: door.port, reusePort: false, development: false });
   console.log("none");

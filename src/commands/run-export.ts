@@ -1,5 +1,5 @@
+import type { Schema } from "../domain/text-types.ts";
 import { columnsOf, csvHeading, csvRows } from "../http/answers/csv.ts";
-import type { Schema } from "../http/schema-check.ts";
 import { createExport, type ExportQuery } from "../store/export-rows.ts";
 import type { ExportTable } from "../store/export-tables.ts";
 import { withDatabase } from "../store/read-only.ts";

@@ -1,12 +1,12 @@
-import { ApiError } from "../domain/errors.ts";
+import type { ErrorCode } from "../domain/errors.ts";
 import type { Log, LogFields } from "../domain/log.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** The trail of who did what, when and from where: log lines of source `audit`, which no clearing deletes. */
 export interface Audit {
   done(exchange: Exchange, message: string, fields?: LogFields): void;
-  /** It was asked for and not done, or failed; `outcome` is the error's code. */
-  refused(exchange: Exchange, message: string, error: unknown, fields?: LogFields): void;
+  /** It was asked for and not done, or failed. */
+  refused(exchange: Exchange, acting: NonNullable<Exchange["acting"]>, outcome: ErrorCode): void;
 }
 
 export function createAudit(log: Log): Audit {
@@ -14,9 +14,9 @@ export function createAudit(log: Log): Audit {
   return {
     done: (exchange, message, fields = {}) =>
       log.info(message, { outcome: "ok", ...fields, ...from(exchange) }),
-    refused(exchange, message, error, fields = {}) {
-      const outcome = error instanceof ApiError ? error.code : "INTERNAL_ERROR";
-      log.warn(message, { ...fields, outcome, ...from(exchange) });
+    refused(exchange, { message, fields }, outcome) {
+      const durationMs = Math.round(performance.now() - exchange.startedAt);
+      log.warn(message, { ...fields, durationMs, outcome, ...from(exchange) });
     },
   };
 }

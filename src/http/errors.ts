@@ -1,9 +1,14 @@
+import type { TObject } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { ValidationError } from "elysia";
 import { iso } from "../domain/clock.ts";
 import { ApiError, type ErrorCode } from "../domain/errors.ts";
 import type { Log } from "../domain/log.ts";
 import type { ErrorBody } from "../domain/records.ts";
 import { StoreError } from "../store/store-error.ts";
+import { invalidBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
+import { invalidQuery } from "./query.ts";
 
 const REASONS: Readonly<Record<number, string>> = {
   400: "Bad Request",
@@ -38,19 +43,18 @@ const CLIENT_GONE = 499;
  * the request's id and becomes DATABASE_ERROR or INTERNAL_ERROR, without its words.
  */
 export function errorAnswer(
-  code: unknown,
-  error: unknown,
+  known: ApiError,
+  thrown: unknown,
   request: Request,
   exchange: Exchange | null,
   now: number,
   log: Log,
 ): Response {
   const of = { requestId: exchange?.id, method: request.method, path: exchange?.route?.path ?? null };
-  if (request.signal.aborted && error instanceof DOMException && error.name === "AbortError") {
+  if (request.signal.aborted && thrown instanceof DOMException && thrown.name === "AbortError") {
     log.debug("The client went away before its answer", of);
     return new Response(null, { status: CLIENT_GONE });
   }
-  const known = asApiError(code, error);
   if (known.status >= 500 && known.cause !== undefined) {
     log.error("Request failed", { ...of, code: known.code, cause: describe(known.cause) });
   }
@@ -82,8 +86,10 @@ function withoutToolWords(error: ApiError): ApiError {
   return new ApiError(code, message, { retryAfterSeconds, headers });
 }
 
-function asApiError(code: unknown, error: unknown): ApiError {
+export function apiErrorOf(code: unknown, error: unknown): ApiError {
   if (error instanceof ApiError) return error;
+  // Its own message holds every value that was sent, keys too.
+  if (error instanceof ValidationError) return invalidRequest(error);
   // The gate answers unknown paths; this is a path that only the router refuses, e.g. by its encoding.
   if (code === "NOT_FOUND")
     return new ApiError("NOT_FOUND", "There is no such path; /swagger lists what there is.");
@@ -94,6 +100,15 @@ function asApiError(code: unknown, error: unknown): ApiError {
         "Something went wrong inside licmond. The log has the reason under this request id.",
       ];
   return new ApiError(told, message, { cause: error });
+}
+
+/** What TypeBox found wrong with a query or a body, in the contract's words. */
+function invalidRequest({ type, validator, value }: ValidationError): ApiError {
+  const { schema } = validator as { readonly schema: TObject };
+  const errors = Value.Errors(schema, value);
+  return type === "query"
+    ? invalidQuery(errors, value, Object.keys(schema.properties))
+    : invalidBody(errors, value);
 }
 
 const TRY_AGAIN = "The database could not do this now. Try again shortly; the log has the reason.";

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import type { KeyRecord } from "../domain/keys.ts";
+import type { LogFields } from "../domain/log.ts";
 import type { KnownRoute } from "./route-table.ts";
 
 /** What the gate knows of one request. It makes this before anything else, and hands it to the route. */
@@ -18,6 +19,8 @@ export interface Exchange {
   readonly address: string;
   /** The key that holds; null on open routes. */
   caller: KeyRecord | null;
+  /** What the route is about to do: should it fail, the gate writes that into the audit trail. */
+  acting: { readonly message: string; readonly fields: LogFields } | null;
   /** Headers of the answer, whatever it becomes; names in lower case. */
   readonly headers: Record<string, string>;
   /** True once the answer has its headers and is counted. */

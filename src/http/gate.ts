@@ -1,16 +1,17 @@
-import { Elysia } from "elysia";
+import { Elysia, ParseError } from "elysia";
 import { iso } from "../domain/clock.ts";
 import { ApiError } from "../domain/errors.ts";
 import type { Audit } from "./audit.ts";
 import { presentedKey, requirePermission, validKey } from "./auth.ts";
-import { tooLarge } from "./body.ts";
+import { readJson, tooLarge } from "./body.ts";
 import { answerCors, checkSocketOrigin } from "./cors.ts";
 import type { HttpDeps } from "./deps.ts";
-import { errorAnswer } from "./errors.ts";
+import { apiErrorOf, errorAnswer } from "./errors.ts";
 import { type Exchange, gated, splitUrl } from "./exchange.ts";
 import { createBuckets } from "./limits/buckets.ts";
 import { createClientAddress } from "./limits/client-address.ts";
 import { settle } from "./limits/rate-headers.ts";
+import { sentValues } from "./query.ts";
 import type { RequestCounters } from "./request-counters.ts";
 import { type Access, allowOf, type KnownRoute } from "./route-table.ts";
 import { shown } from "./shown.ts";
@@ -36,13 +37,13 @@ export interface Connection {
  * below, before a byte of its body is read. What it must know of a route is declared by the route.
  */
 export function createGate(
-  deps: Pick<HttpDeps, "clock" | "keys" | "log" | "quotas" | "settings">,
+  deps: Pick<HttpDeps, "clock" | "execute" | "keys" | "log" | "quotas" | "settings">,
   findRoute: (path: string) => KnownRoute | null,
   connection: Connection,
   audit: Audit,
   counters: RequestCounters,
 ) {
-  const { clock, keys, quotas, settings } = deps;
+  const { clock, execute, keys, quotas, settings } = deps;
   const log = deps.log("http");
   const authLog = deps.log("auth");
   const address = createClientAddress(connection.peer, () => settings().trustedProxies);
@@ -52,7 +53,11 @@ export function createGate(
   return new Elysia({ name: "gate" })
     .use(gated)
     .onError({ as: "global" }, ({ code, error, request, exchange }) => {
-      return finish(request, exchange, errorAnswer(code, error, request, exchange, clock.now(), log));
+      // What reading a body throws comes wrapped.
+      const thrown = error instanceof ParseError ? error.cause : error;
+      const known = apiErrorOf(code, thrown);
+      if (exchange?.acting) audit.refused(exchange, exchange.acting, known.code);
+      return finish(request, exchange, errorAnswer(known, thrown, request, exchange, clock.now(), log));
     })
     .onRequest((context) => {
       const { request } = context;
@@ -61,10 +66,18 @@ export function createGate(
       const answer = answerCors(request, exchange, settings().corsOrigins) ?? admit(request, exchange);
       return answer === undefined ? undefined : finish(request, exchange, answer);
     })
-    .onBeforeHandle({ as: "global" }, ({ exchange, route }) => {
+    .onParse({ as: "global" }, ({ request, exchange }) => {
+      // Not even the body of a route that takes none is left to Elysia's parsers.
+      return exchange.route?.takesBody === true ? readJson(request, settings().maxBodyBytes) : null;
+    })
+    .onTransform({ as: "global" }, ({ exchange, route }) => {
       // The key was checked for the route found here; should the router ever read a path otherwise, nothing runs.
-      if (exchange.route?.path === route) return;
-      throw new ApiError("NOT_FOUND", "There is no such path; /swagger lists what there is.");
+      if (exchange.route?.path !== route) {
+        throw new ApiError("NOT_FOUND", "There is no such path; /swagger lists what there is.");
+      }
+      // Every value that was sent: of a repeated parameter Elysia hands over the last one alone. It merges what this
+      // returns into the context, though its types do not say so.
+      return { query: sentValues(exchange.query, exchange.route.keyInQuery ? ["api_key"] : []) } as never;
     })
     .mapResponse({ as: "global" }, ({ request, exchange, responseValue }) => {
       const value: unknown = responseValue;
@@ -94,6 +107,7 @@ export function createGate(
         return address.of(request);
       },
       caller: null,
+      acting: null,
       headers: answerHeaders(id, path),
       answered: false,
     };
@@ -168,13 +182,19 @@ export function createGate(
     keys.touch(caller.id, clock.now());
     // 5: its bucket and quotas
     drawOfKey(exchange, caller);
-    // 6: its role
+    // 6: its role. The trail has every command that was asked for.
+    if (access === "execute_operator") exchange.acting = { message: "Command", fields: {} };
     try {
       requirePermission(exchange, access);
     } catch (error) {
       authLog.warn("API key lacks a permission", { keyId: caller.id, needed: access, ...who() });
-      if (access === "execute_operator") audit.refused(exchange, "Command", error);
       throw error;
+    }
+    if (access === "execute_operator" && !execute.enabled) {
+      throw new ApiError(
+        "AUTH_INSUFFICIENT",
+        "Commands are off: execute.enabled = true in the config turns them on.",
+      );
     }
     if (route.path.startsWith("/ws/")) {
       checkSocketOrigin(request, () => isHttps(request), settings().corsOrigins);

@@ -1,66 +1,79 @@
+import { type TObject, type TOptional, Type } from "@sinclair/typebox";
+import { Value, type ValueError } from "@sinclair/typebox/value";
+import { closestNames } from "../config/closest-word.ts";
 import { ApiError } from "../domain/errors.ts";
+import { problemsOf } from "../domain/schema-problems.ts";
+import { ABSENT, type Parameter } from "./parameters.ts";
 import { shown } from "./shown.ts";
 
-/**
- * Query parameters, declared once: the definition parses, refuses, describes itself to the OpenAPI document and
- * gives the static type. Every route reads its query by these rules; unknown parameters are ignored.
- */
-export interface Parameter<T> {
-  readonly description: string;
-  /** OpenAPI schema of one value, or of the list. */
-  readonly schema: Readonly<Record<string, unknown>>;
-  /** A value that is taken, for the OpenAPI document; a list's is a list. */
-  readonly example: unknown;
-  /** False: `a=1&a=2` is refused. */
-  readonly repeatable: boolean;
-  /** Value when the parameter is absent. */
-  readonly absent: T;
-  /** What it takes, for the message. */
-  readonly takes: string;
-  /** The value, or {@link REFUSED}. `values` has at least one element; `now` is epoch ms. */
-  read(values: readonly string[], now: number): T | typeof REFUSED;
+type Parameters = Readonly<Record<string, Parameter<unknown, unknown>>>;
+
+/** A query, declared once: Elysia validates with its schema, which the OpenAPI document shows too. */
+export interface QueryDefinition<P extends Parameters> {
+  readonly parameters: P;
+  readonly schema: TObject<{ [K in keyof P]: TOptional<P[K]> }>;
+  /** Reads a query as sent, without `?`, where no route does. Throws INVALID_QUERY. */
+  parse(query: string): QueryValues<P>;
 }
 
-export const REFUSED = Symbol("refused");
+type QueryValues<P extends Parameters> = {
+  readonly [K in keyof P]: P[K] extends Parameter<infer T, infer Absent> ? T | Absent : never;
+};
+export type QueryOf<D> = D extends QueryDefinition<infer P> ? QueryValues<P> : never;
 
-type Parameters = Readonly<Record<string, Parameter<unknown>>>;
-type Values<P extends Parameters> = { readonly [K in keyof P]: P[K] extends Parameter<infer T> ? T : never };
-
-export interface QueryDefinition<T> {
-  readonly parameters: Parameters;
-  /** Takes the query as sent, without `?`; times like `-7d` count from `now` (epoch ms). Throws INVALID_QUERY. */
-  parse(query: string, now?: number): T;
-}
-
-export type QueryOf<D> = D extends QueryDefinition<infer T> ? T : never;
-
-export function queryOf<const P extends Parameters>(parameters: P): QueryDefinition<Values<P>> {
-  const names = Object.keys(parameters);
+export function queryOf<const P extends Parameters>(parameters: P): QueryDefinition<P> {
+  const properties = Object.fromEntries(
+    Object.entries(parameters).map(([name, parameter]) => [name, Type.Optional(parameter)]),
+  );
+  const schema: TObject = Type.Object(properties, { additionalProperties: false });
+  const absent = Object.fromEntries(
+    Object.entries(parameters).map(([name, { [ABSENT]: value }]) => [name, value]),
+  );
   return {
     parameters,
-    parse(query, now = Date.now()) {
-      const sent = new URLSearchParams(query);
-      const values: Record<string, unknown> = {};
-      for (const name of names) {
-        const parameter = parameters[name];
-        if (parameter !== undefined) values[name] = readOne(name, parameter, sent.getAll(name), now);
-      }
-      return values as Values<P>;
+    schema: schema as QueryDefinition<P>["schema"],
+    parse(query) {
+      const sent = sentValues(query, ["api_key"]);
+      if (!Value.Check(schema, sent))
+        throw invalidQuery(Value.Errors(schema, sent), sent, Object.keys(parameters));
+      return { ...absent, ...Value.Decode(schema, sent) } as QueryValues<P>;
     },
   };
 }
 
-function readOne(name: string, parameter: Parameter<unknown>, sent: readonly string[], now: number): unknown {
-  if (sent.length === 0) return parameter.absent;
-  if (sent.length > 1 && !parameter.repeatable) {
-    throw new ApiError(
+/** Every value that was sent, by name: a text, or a list where a name was repeated. `_` only defeats caches. */
+export function sentValues(query: string, ignored: readonly string[]): Record<string, string | string[]> {
+  const values: Record<string, string | string[]> = Object.create(null);
+  if (query === "") return values;
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (name === "_" || ignored.includes(name)) continue;
+    const before = values[name];
+    values[name] = before === undefined ? value : [before, value].flat();
+  }
+  return values;
+}
+
+/** The error for a query: the parameter, what it got and what it takes. */
+export function invalidQuery(
+  errors: Iterable<ValueError>,
+  sent: unknown,
+  known: readonly string[],
+): ApiError {
+  const [problem] = problemsOf(errors, sent, "object");
+  const name = String(problem?.path[0]);
+  const { value, takes = "", kind } = problem ?? {};
+  if (kind === "unknown") {
+    const [closest] = closestNames(name, known);
+    const meant = closest === undefined ? "This path takes none." : `The closest one is ${shown(closest)}.`;
+    return new ApiError("INVALID_QUERY", `Query parameter ${shown(name)} is not known here. ${meant}`);
+  }
+  if (Array.isArray(value) && problem?.schema.type !== "array") {
+    return new ApiError(
       "INVALID_QUERY",
-      `Query parameter "${name}" is given ${sent.length} times; it takes ${parameter.takes}, once.`,
+      `Query parameter "${name}" is given ${value.length} times; it takes ${takes}, once.`,
     );
   }
-  const value = parameter.read(sent, now);
-  if (value === REFUSED) throw refusal(name, sent.join(","), parameter.takes);
-  return value;
+  return refusal(name, [value].flat().join(","), takes);
 }
 
 /** The error for a parameter that was not understood. */

@@ -11,13 +11,15 @@ export interface KnownRoute {
   readonly access: Map<string, Access>;
   /** Takes the key as `?api_key=` too: streams, sockets and the calendar, whose clients cannot set headers. */
   keyInQuery: boolean;
+  /** Some method of it takes a body. */
+  takesBody: boolean;
 }
 
 /** What the table reads of the app's own routes. */
 interface DeclaredRoute {
   readonly method: string;
   readonly path: string;
-  readonly hooks: { readonly detail?: Readonly<Record<string, unknown>> };
+  readonly hooks: { readonly body?: unknown; readonly detail?: Readonly<Record<string, unknown>> };
 }
 
 /**
@@ -37,10 +39,11 @@ export function createRouteTable(declared: () => readonly unknown[]): (path: str
       const { "x-permission": declaredAccess, "x-key-in-query": keyInQuery } = hooks.detail ?? {};
       const access = (["open", ...PERMISSIONS] as const).find((each) => each === declaredAccess);
       if (access === undefined) throw new Error(`${method} ${path} declares no permission`);
-      const known = routes.get(path) ?? { path, access: new Map(), keyInQuery: false };
+      const known = routes.get(path) ?? { path, access: new Map(), keyInQuery: false, takesBody: false };
       known.access.set(method, access);
       if (method === "GET") known.access.set("HEAD", access);
       known.keyInQuery ||= keyInQuery === true;
+      known.takesBody ||= hooks.body !== undefined;
       if (!routes.has(path)) made.add("", path, known);
       routes.set(path, known);
     }

@@ -1,4 +1,6 @@
-import { findProblem, type Schema } from "../../src/http/schema-check.ts";
+import { Ajv, type ValidateFunction } from "ajv";
+import addFormats from "ajv-formats";
+import type { Schema } from "../../src/domain/text-types.ts";
 
 /** The served OpenAPI document, read without trust in the code that made it. */
 export interface ApiDocument {
@@ -77,8 +79,8 @@ export function createConformance(document: ApiDocument): Conformance {
 
   const checkError = ({ text, headers, status }: Seen, codes: readonly string[]): string[] => {
     const body = parse(text ?? "");
-    const problem = findProblem(resolve(document, error), body);
-    if (problem !== null) return [`the error body: ${problem.field} must be ${problem.takes}`];
+    const problem = problemOf(document, error, body);
+    if (problem !== null) return [`the error body: ${problem}`];
     const { code, requestId } = body as { code: string; requestId: string };
     return [
       ...(codes.includes(code) ? [] : [`the code ${code} of a ${status} is not documented`]),
@@ -126,8 +128,8 @@ function contentProblems(document: ApiDocument, { content }: DocumentedResponse,
   const media = content[type];
   if (media === undefined) return [`the content type "${type}" is not documented`];
   if (type !== "application/json" || answer.text === null) return [];
-  const problem = findProblem(resolve(document, media.schema), parse(answer.text));
-  return problem === null ? [] : [`the body: ${problem.kind} ${problem.field}: takes ${problem.takes}`];
+  const problem = problemOf(document, media.schema, parse(answer.text));
+  return problem === null ? [] : [`the body: ${problem}`];
 }
 
 function integerHeader(headers: Headers, name: string, least: number): string[] {
@@ -143,7 +145,20 @@ function parse(text: string): unknown {
   }
 }
 
-/** References followed, and `additionalProperties` in the spelling of the check. */
+const ajv = new Ajv({ strict: false });
+addFormats.default(ajv);
+const compiled = new WeakMap<Schema, ValidateFunction>();
+
+function problemOf(document: ApiDocument, schema: Schema, body: unknown): string | null {
+  let validate = compiled.get(schema);
+  if (validate === undefined) {
+    validate = ajv.compile(resolve(document, schema));
+    compiled.set(schema, validate);
+  }
+  return validate(body) ? null : ajv.errorsText(validate.errors);
+}
+
+/** References followed; a field that is not documented is a problem. */
 export function resolve(document: ApiDocument, schema: Schema): Schema {
   const reference = schema.$ref;
   if (typeof reference === "string") {
@@ -155,6 +170,7 @@ export function resolve(document: ApiDocument, schema: Schema): Schema {
   return {
     ...schema,
     ...(properties && {
+      additionalProperties: false,
       properties: Object.fromEntries(
         Object.entries(properties).map(([name, one]) => [name, resolve(document, one)]),
       ),
@@ -162,7 +178,7 @@ export function resolve(document: ApiDocument, schema: Schema): Schema {
     ...(items && { items: resolve(document, items) }),
     ...(typeof additionalProperties === "object" &&
       additionalProperties !== null && {
-        patternProperties: { "": resolve(document, additionalProperties as Schema) },
+        additionalProperties: resolve(document, additionalProperties as Schema),
       }),
   };
 }

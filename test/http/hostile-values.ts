@@ -1,4 +1,4 @@
-import type { Schema } from "../../src/http/schema-check.ts";
+import type { Schema } from "../../src/domain/text-types.ts";
 
 /** Where chance comes from: the same seed, the same requests. */
 export interface Chance {

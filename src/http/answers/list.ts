@@ -1,8 +1,8 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Type } from "@sinclair/typebox";
 import { nullable } from "../../domain/records.ts";
+import type { Schema } from "../../domain/text-types.ts";
 import type { Sort } from "../parameters.ts";
-import type { Schema } from "../schema-check.ts";
 import { type Answer, encode, jsonAnswer } from "./answer.ts";
 import { columnsOf, toCsv } from "./csv.ts";
 import type { Format } from "./format.ts";

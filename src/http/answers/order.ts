@@ -1,5 +1,5 @@
+import type { Schema } from "../../domain/text-types.ts";
 import type { Sort } from "../parameters.ts";
-import type { Schema } from "../schema-check.ts";
 
 /** Fields of a record that can be sorted by: those with one plain value. */
 export function sortable<R extends object>(schema: Schema): readonly (keyof R & string)[] {

@@ -1,5 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
-import type { Schema } from "../schema-check.ts";
+import type { Schema } from "../../domain/text-types.ts";
 import { type Answer, encode, jsonAnswer } from "./answer.ts";
 import { columnsOf, toCsv } from "./csv.ts";
 import type { Format } from "./format.ts";

@@ -29,7 +29,14 @@ function pathItem(item: unknown): Json {
 }
 
 function operationOf(operation: Json): Json {
-  const { parameters, requestBody, responses, operationId, ...rest } = operation;
+  const {
+    parameters,
+    requestBody: _,
+    "x-request-body": requestBody,
+    responses,
+    operationId,
+    ...rest
+  } = operation;
   return {
     ...rest,
     // Made of the path, dashes and all: generators of clients want names.

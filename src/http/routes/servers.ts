@@ -7,7 +7,6 @@ import { decodeOutput } from "../../managers/read-output.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { encode, jsonAnswer } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
-import { chooseFormat } from "../answers/format.ts";
 import { perPicture } from "../answers/fragments.ts";
 import { send } from "../answers/gzip.ts";
 import { knownServer, namedServers } from "../answers/known-servers.ts";
@@ -16,7 +15,8 @@ import { sortable } from "../answers/order.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { gated } from "../exchange.ts";
-import { FORMAT, LIVE_PAGE, names, sortBy, wordList } from "../parameters.ts";
+import { formatOf } from "../history.ts";
+import { FORMAT, LIVE_PAGE, livePage, names, sortBy, wordList } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { serverRecord } from "../records/to-records.ts";
 
@@ -49,7 +49,7 @@ const Raw = Type.Object({
   unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
 });
 
-const ID = { id: { description: "Id of the server", example: "eda" } };
+const ID = Type.Object({ id: Type.String({ description: "Id of the server", example: "eda" }) });
 
 /** The license servers, one by one, and what their tools last said. */
 export function serverRoutes(
@@ -63,21 +63,20 @@ export function serverRoutes(
     .use(gated)
     .get(
       "/api/licenses/servers",
-      ({ request, exchange }) => {
-        const query = QUERY.parse(exchange.query);
-        const format = chooseFormat(query, request.headers.get("accept"));
+      ({ request, exchange, query }) => {
+        const format = formatOf(query, request);
         const snapshot = snapshotFor(exchange);
-        const servers = namedServers(snapshot, query.server);
+        const servers = namedServers(snapshot, query.server ?? null);
         return answers.respond(request, exchange, snapshot, format, () => {
           const matched = servers
             .map(recordOf)
             .filter(
               ({ manager, status, state }) =>
-                (query.manager === null || query.manager.includes(manager)) &&
-                (query.status === null || query.status.includes(status)) &&
-                (query.state === null || query.state.includes(state)),
+                (query.manager === undefined || query.manager.includes(manager)) &&
+                (query.status === undefined || query.status.includes(status)) &&
+                (query.state === undefined || query.state.includes(state)),
             );
-          return listAnswer(SERVERS, matched, query, format);
+          return listAnswer(SERVERS, matched, livePage(query), format);
         });
       },
       documented({
@@ -102,7 +101,7 @@ export function serverRoutes(
         access: "read",
         tag: "Licenses",
         summary: "One license server",
-        parameters: ID,
+        params: ID,
         answers: {
           200: { description: "Server", schema: ServerRecord, headers: { ETag: "Tag of the snapshot" } },
           304: NOT_MODIFIED,
@@ -135,7 +134,7 @@ export function serverRoutes(
         summary: "The words of a server's last poll",
         description:
           "What was run and what it said, and the lines that no rule knew. Null before the first poll since the start.",
-        parameters: ID,
+        params: ID,
         answers: { 200: { description: "Raw output", schema: Raw } },
         errors: ["NOT_FOUND"],
       }),
