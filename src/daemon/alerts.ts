@@ -17,7 +17,7 @@ import type { DenialEvent } from "../domain/events.ts";
 import type { Log } from "../domain/log.ts";
 import { hostZone } from "../domain/zone.ts";
 import type { Bus } from "../events/bus.ts";
-import type { AlertsPort } from "../http/deps.ts";
+import type { HttpDeps } from "../http/deps.ts";
 import { createAlerts } from "../store/alerts.ts";
 import { createMarks } from "../store/event-marks.ts";
 import type { Events } from "../store/events.ts";
@@ -30,7 +30,7 @@ const PAGE_EVENTS = 500;
 
 /** Alerts with their notifications. */
 export interface AlertRoom {
-  readonly port: AlertsPort;
+  readonly port: HttpDeps["alerts"];
   /** Alerts that fire now. */
   firing(): readonly Alert[];
   start(): void;

@@ -1,4 +1,11 @@
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import {
+  type Static,
+  type TArray,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  Type,
+} from "@sinclair/typebox";
 import { CalendarDay, nullable, Timestamp, words } from "./records.ts";
 import { END_REASONS } from "./session.ts";
 import { DEMAND_SOURCES } from "./stats/demand.ts";
@@ -216,17 +223,19 @@ export const UsageRecord = Type.Object({
 });
 export type UsageRecord = Static<typeof UsageRecord>;
 
+const PAGE = {
+  total: Type.Integer({ minimum: 0, description: "Matches before limit and offset" }),
+  limit: nullable(Type.Integer({ minimum: 1 })),
+  offset: Count,
+};
+
 /** A list with what stands beside its rows. */
-export function listBeside(
-  plural: string,
-  record: TSchema,
-  beside: Readonly<Record<string, TSchema>>,
-): TSchema {
-  return Type.Object({
-    [plural]: Type.Array(record),
-    total: Count,
-    limit: nullable(Type.Integer({ minimum: 1 })),
-    offset: Count,
-    ...beside,
-  });
+export function listBeside<P extends string, R extends TSchema, B extends TProperties>(
+  plural: P,
+  record: R,
+  beside: B,
+) {
+  const properties = { [plural]: Type.Array(record), ...PAGE, ...beside };
+  // A computed name is any text to the compiler.
+  return Type.Object(properties) as unknown as TObject<{ [K in P]: TArray<R> } & typeof PAGE & B>;
 }

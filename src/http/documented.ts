@@ -65,11 +65,27 @@ export const TAGS = {
 } as const;
 export type Tag = keyof typeof TAGS;
 
-/** The schemas of answers, for types alone: at run time nothing validates an answer. */
+/**
+ * The schemas of answers, for types alone: at run time nothing validates an answer. Elysia adds a 422 of its own to
+ * the types of every route that validates; no answer has it.
+ */
 type AnswerSchemas<A extends Answers> = {
   readonly [S in keyof A]: A[S] extends { readonly schema: infer T extends TSchema } ? T : TUnknown;
 } & {
-  readonly [S in 400 | 401 | 403 | 404 | 409 | 410 | 413 | 429 | 500 | 502 | 503 | 504]: typeof ErrorBody;
+  readonly [S in
+    | 400
+    | 401
+    | 403
+    | 404
+    | 409
+    | 410
+    | 413
+    | 422
+    | 429
+    | 500
+    | 502
+    | 503
+    | 504]: typeof ErrorBody;
 };
 
 /**

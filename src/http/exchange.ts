@@ -27,8 +27,10 @@ export interface Exchange {
   answered: boolean;
 }
 
-/** Routes `.use` this and get the typed `exchange`. The gate sets it before a route runs. */
-export const gated = new Elysia({ name: "gated" }).decorate("exchange", null as unknown as Exchange);
+// The gate sets it before a route runs.
+const unset = null as unknown as Exchange;
+/** Routes `.use` this and get the typed `exchange`. */
+export const gated = new Elysia({ name: "gated" }).decorate("exchange", unset);
 
 /**
  * Path and query of a request's URL, as sent: no decoding, no normalising, so that the gate and the router see the

@@ -1,4 +1,4 @@
-import { Elysia, ParseError } from "elysia";
+import { Elysia, ElysiaStatus, ParseError } from "elysia";
 import { iso } from "../domain/clock.ts";
 import { ApiError } from "../domain/errors.ts";
 import type { Audit } from "./audit.ts";
@@ -75,9 +75,10 @@ export function createGate(
       if (exchange.route?.path !== route) {
         throw new ApiError("NOT_FOUND", "There is no such path; /swagger lists what there is.");
       }
-      // Every value that was sent: of a repeated parameter Elysia hands over the last one alone. It merges what this
-      // returns into the context, though its types do not say so.
-      return { query: sentValues(exchange.query, exchange.route.keyInQuery ? ["api_key"] : []) } as never;
+      // Every value that was sent: of a repeated parameter Elysia hands over the last one alone.
+      const query = sentValues(exchange.query, exchange.route.keyInQuery ? ["api_key"] : []);
+      // Elysia merges what a transform returns into the context; its types say that it returns nothing.
+      return { query } as unknown as undefined;
     })
     .mapResponse({ as: "global" }, ({ request, exchange, responseValue }) => {
       const value: unknown = responseValue;
@@ -88,7 +89,9 @@ export function createGate(
   /** A socket that was opened has no answer. */
   function respond(request: Request, exchange: Exchange, value: unknown): Response | undefined {
     if (value === undefined) return undefined;
-    return finish(request, exchange, value instanceof Response ? value : Response.json(value));
+    if (value instanceof Response) return finish(request, exchange, value);
+    const [body, status] = value instanceof ElysiaStatus ? [value.response, value.code] : [value, 200];
+    return finish(request, exchange, Response.json(body, { status }));
   }
 
   /** 1: the request's id, its client's own when it is harmless. */

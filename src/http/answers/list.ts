@@ -1,6 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
-import { Type } from "@sinclair/typebox";
-import { nullable } from "../../domain/records.ts";
+import { listBeside } from "../../domain/history-records.ts";
 import type { Schema } from "../../domain/text-types.ts";
 import type { Sort } from "../parameters.ts";
 import { type Answer, encode, jsonAnswer } from "./answer.ts";
@@ -50,21 +49,11 @@ export function listAnswer<R extends object>(
   };
 }
 
-/** Schema of a list's JSON. */
-export function listSchema(plural: string, record: TSchema): TSchema {
-  return Type.Object({
-    [plural]: Type.Array(record),
-    total: Type.Integer({ minimum: 0, description: "Matches before limit and offset" }),
-    limit: nullable(Type.Integer({ minimum: 1 })),
-    offset: Type.Integer({ minimum: 0 }),
-  });
-}
-
 /** The 200 of a list, for the document. */
-export function listDoc(plural: string, record: TSchema, description: string) {
+export function listDoc<P extends string, R extends TSchema>(plural: P, record: R, description: string) {
   return {
     description,
-    schema: listSchema(plural, record),
+    schema: listBeside(plural, record, {}),
     content: {
       "text/csv": {
         schema: { type: "string", description: "RFC 4180 with a heading line; nested lists are left out" },

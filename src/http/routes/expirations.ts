@@ -12,7 +12,7 @@ import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { gated } from "../exchange.ts";
-import { createHistoryReader } from "../history.ts";
+import { createHistoryReader } from "../history-query.ts";
 import { FORMAT, flag, integer, NAMED, STORED_PAGE, sortBy, sortOf } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { openRange, time } from "../query-time.ts";

@@ -13,7 +13,7 @@ import { sortable } from "../answers/order.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
-import { formatOf } from "../history.ts";
+import { formatOf } from "../history-query.ts";
 import {
   decimal,
   FORMAT,

@@ -14,7 +14,7 @@ import { fields } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { gated } from "../exchange.ts";
-import { formatOf } from "../history.ts";
+import { formatOf } from "../history-query.ts";
 import { FORMAT, STORED_PAGE, sortBy, sortOf } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { KEY_FIELDS, Key, keyRecord, Quota } from "../records/key-record.ts";
@@ -69,7 +69,7 @@ export function keyRoutes({ keys, clock }: Pick<HttpDeps, "keys" | "clock">, aud
     )
     .post(
       "/api/keys",
-      async ({ exchange, body }) => {
+      async ({ exchange, body, status }) => {
         const wanted: NewKey = {
           name: body.name,
           role: body.role,
@@ -92,13 +92,8 @@ export function keyRoutes({ keys, clock }: Pick<HttpDeps, "keys" | "clock">, aud
         const { key, presented } = result;
         const { id: keyId, name, role, anonymize } = key;
         audit.done(exchange, "API key created", { keyId, name, role, anonymize });
-        return Response.json(
-          { ...keyRecord(key), key: presented },
-          {
-            status: 201,
-            headers: { location: `/api/keys/${key.id}` },
-          },
-        );
+        exchange.headers.location = `/api/keys/${keyId}`;
+        return status(201, { ...keyRecord(key), key: presented });
       },
       documented({
         access: "keys",

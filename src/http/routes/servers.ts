@@ -15,7 +15,7 @@ import { sortable } from "../answers/order.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { gated } from "../exchange.ts";
-import { formatOf } from "../history.ts";
+import { formatOf } from "../history-query.ts";
 import { FORMAT, LIVE_PAGE, livePage, names, sortBy, wordList } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { serverRecord } from "../records/to-records.ts";

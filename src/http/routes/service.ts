@@ -1,4 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { iso } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
@@ -8,23 +8,11 @@ import type { Audit } from "../audit.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { gated } from "../exchange.ts";
+import { HealthChecks } from "../records/health-record.ts";
 
 const CHECK_MS = 1000;
 const RETRY_AFTER_SECONDS = 5;
 
-/** What a check says is for everyone: no names of servers, no paths. */
-const HealthCheck = Type.Object({
-  status: words(["healthy", "degraded", "unhealthy"]),
-  message: Type.String(),
-});
-export type HealthCheck = Static<typeof HealthCheck>;
-const HealthChecks = Type.Object({
-  database: HealthCheck,
-  collector: HealthCheck,
-  disk: HealthCheck,
-  clock: HealthCheck,
-});
-export type HealthChecks = Static<typeof HealthChecks>;
 const Health = Type.Object({
   status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check says so"),
   version: Type.String(),

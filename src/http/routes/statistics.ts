@@ -23,8 +23,9 @@ import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { gated } from "../exchange.ts";
-import { answerOf, createHistoryReader, formatOf, rangeOfDays, timezone } from "../history.ts";
+import { answerOf } from "../history.ts";
 import { FIGURES, keyColumns } from "../history-answers/usage.ts";
+import { createHistoryReader, formatOf, rangeOfDays, timezone } from "../history-query.ts";
 import {
   FORMAT,
   flag,
