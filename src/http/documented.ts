@@ -4,12 +4,12 @@ import {
   type TProperties,
   type TSchema,
   type TUnknown,
-  Type,
 } from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
 import { ERROR_STATUS, type ErrorCode } from "../domain/errors.ts";
 import { ErrorBody } from "../domain/records.ts";
 import { ERROR_NOTES } from "./docs/error-notes.ts";
+import { queryOf } from "./query.ts";
 import type { Access } from "./route-table.ts";
 
 /** What a route says of itself, once: Elysia validates with its schemas, the gate reads the access, the document all. */
@@ -132,7 +132,7 @@ export function documented<
   };
 }
 
-const NOTHING = Type.Object({}, { additionalProperties: false });
+const NOTHING = queryOf({}).schema;
 
 function securityOf(keyInQuery: boolean) {
   return [{ apiKey: [] }, { bearer: [] }, ...(keyInQuery ? [{ apiKeyQuery: [] }] : [])];

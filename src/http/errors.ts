@@ -8,7 +8,7 @@ import type { ErrorBody } from "../domain/records.ts";
 import { StoreError } from "../store/store-error.ts";
 import { invalidBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
-import { invalidQuery } from "./query.ts";
+import { invalidQuery, type QueryDefinition, type Sent } from "./query.ts";
 
 const REASONS: Readonly<Record<number, string>> = {
   400: "Bad Request",
@@ -105,10 +105,9 @@ export function apiErrorOf(code: unknown, error: unknown): ApiError {
 /** What TypeBox found wrong with a query or a body, in the contract's words. */
 function invalidRequest({ type, validator, value }: ValidationError): ApiError {
   const { schema } = validator as { readonly schema: TObject };
-  const errors = Value.Errors(schema, value);
   return type === "query"
-    ? invalidQuery(errors, value, Object.keys(schema.properties))
-    : invalidBody(errors, value);
+    ? invalidQuery(schema.properties as QueryDefinition["parameters"], value as Sent)
+    : invalidBody(Value.Errors(schema, value), value);
 }
 
 const TRY_AGAIN = "The database could not do this now. Try again shortly; the log has the reason.";

@@ -1,37 +1,30 @@
-import { Kind, type SchemaOptions, type TUnsafe, Type, TypeRegistry } from "@sinclair/typebox";
+import { type SchemaOptions, type TUnsafe, Type } from "@sinclair/typebox";
 import { RULE, type TextRule, textRule } from "../domain/text-types.ts";
 
 /**
- * The kinds of query parameters that the API has, as TypeBox types. The gate hands over what was sent: a text, or a
- * list of texts where a parameter was repeated. The check reads it, the decoding gives its value.
+ * The kinds of query parameters that the API has, as TypeBox types: `query.ts` puts them together. The static type is
+ * that of the value, for the route as for a typed client.
  */
-export type Parameter<T, Absent = null> = TUnsafe<T> & { readonly [ABSENT]: Absent };
+export type Parameter<T, Absent = null> = TUnsafe<T> & {
+  readonly [RULE]: ParameterRule<T>;
+  readonly [ABSENT]: Absent;
+};
 
 /** Value of an absent parameter, where a query is read without Elysia. */
 export const ABSENT = Symbol("absent");
 
 interface ParameterRule<T> {
   readonly takes: string;
-  /** Whatever is no text has been read before: Elysia decodes queries twice. */
-  read(sent: unknown): T | undefined;
+  /** The value of what was sent: a text, or texts where the parameter was repeated. Undefined when it is none. */
+  read(sent: string | readonly string[]): T | undefined;
 }
-
-TypeRegistry.Set<{ [RULE]: ParameterRule<unknown> }>(
-  "Parameter",
-  (schema, sent) => schema[RULE].read(sent) !== undefined,
-);
 
 function parameter<T, Absent>(
   options: SchemaOptions,
   absent: Absent,
   rule: ParameterRule<T>,
 ): Parameter<T, Absent> {
-  const schema = Type.Unsafe<T>({ [Kind]: "Parameter", ...options, [RULE]: rule, [ABSENT]: absent });
-  const transform = Type.Transform(schema)
-    .Decode((sent) => rule.read(sent) as T)
-    .Encode((value) => value);
-  // Its static type is that of its value, for the route as for a typed client.
-  return transform as unknown as Parameter<T, Absent>;
+  return Object.assign(Type.Unsafe<T>(options), { [RULE]: rule, [ABSENT]: absent });
 }
 
 /** A parameter that may be given once. */
@@ -44,7 +37,7 @@ export function single<T, Absent>(
 export function single<T>({ takes, read }: TextRule<T>, options: SchemaOptions, absent: T | null = null) {
   return parameter(options, absent, {
     takes,
-    read: (sent) => (typeof sent === "string" ? read(sent) : Array.isArray(sent) ? undefined : (sent as T)),
+    read: (sent) => (typeof sent === "string" ? read(sent) : undefined),
   });
 }
 
@@ -55,7 +48,7 @@ function list<T>({ takes, read }: TextRule<T>, items: SchemaOptions, options: Sc
   return parameter<readonly T[], null>({ type: "array", items, maxItems: MAX_ITEMS, ...options }, null, {
     takes,
     read(sent) {
-      const texts = [sent].flat().flatMap((text) => (split ? String(text).split(",") : [String(text)]));
+      const texts = [sent].flat().flatMap((text) => (split ? text.split(",") : [text]));
       const values = texts.length > MAX_ITEMS ? [undefined] : texts.map(read);
       return values.includes(undefined) ? undefined : (values as T[]);
     },
