@@ -1,39 +1,40 @@
+import type { RunCommand } from "./alerts/notify/command.ts";
 import { createDenialWatch } from "./collector/log-tail/denial-watch.ts";
-import { systemTimers } from "./collector/timers.ts";
+import type { CommandRunner } from "./collector/run-command.ts";
 import type { Config } from "./config/config.ts";
 import type { Environment } from "./config/environment.ts";
 import type { LoadedConfig } from "./config/find.ts";
 import type { Problem } from "./config/problem.ts";
-import { createAlertRoom } from "./daemon/alerts.ts";
-import { createCertificateRoom } from "./daemon/certificate.ts";
-import { createCollectorRoom, createToolRunner } from "./daemon/collector.ts";
+import { createAlertService } from "./daemon/alerts.ts";
+import { type CertificateDeps, createCertificate } from "./daemon/certificate.ts";
+import { createPolling, createToolRunner } from "./daemon/collector.ts";
 import { createDamageReport } from "./daemon/damage-report.ts";
-import { busTimers, createEventRoom } from "./daemon/events.ts";
+import { createEventBus, createStatusLog } from "./daemon/events.ts";
 import { httpDepsOf } from "./daemon/http-deps.ts";
-import { createKeyRoom } from "./daemon/keys.ts";
-import { processLogging } from "./daemon/logging.ts";
-import { createLoopLag } from "./daemon/loop-lag.ts";
-import { createMeters } from "./daemon/meters.ts";
-import type { ServiceManager } from "./daemon/notify.ts";
-import { createHostRoom, sampleReader } from "./daemon/ports.ts";
-import { createRemoteWriteRoom } from "./daemon/remote-write.ts";
+import { createKeyService } from "./daemon/keys.ts";
+import { createMeters, type Meters } from "./daemon/meters.ts";
+import { createHostService, createLoopLag, type HostService, sampleReader } from "./daemon/ports.ts";
+import { createRemoteWrite } from "./daemon/remote-write.ts";
 import { createRunningConfig, type Reloaded } from "./daemon/running-config.ts";
-import { serviceStatus } from "./daemon/service-status.ts";
-import { createStatusLog } from "./daemon/status-log.ts";
-import { openStoreRoom, startDespiteDamage } from "./daemon/store.ts";
+import { connectServiceManager, type ServiceManager, serviceStatus } from "./daemon/service-manager.ts";
+import { openStoreRoom, type StoreRoom, startDespiteDamage } from "./daemon/store.ts";
 import { createTeardown } from "./daemon/teardown.ts";
 import { keepVitalCopy } from "./daemon/vital.ts";
 import { type Clock, systemClock } from "./domain/clock.ts";
 import type { LogOf } from "./domain/log.ts";
+import type { PollOutcome } from "./domain/poll.ts";
+import { handleTimers, systemTimers } from "./domain/timers.ts";
 import { shuffle } from "./domain/track-sessions.ts";
-import { createSampler } from "./events/sampler.ts";
-import { createPseudonyms } from "./http/anonymous/pseudonyms.ts";
-import { createApp } from "./http/app.ts";
+import { createPseudonyms, type Pseudonyms } from "./http/anonymous/pseudonyms.ts";
+import { type App, createApp } from "./http/app.ts";
 import type { HistoryAnswers } from "./http/history-answers/answers.ts";
 import { listen } from "./http/listen.ts";
 import { createRequestCounters } from "./http/request-counters.ts";
-import { createHub } from "./http/streams/hub.ts";
-import { createTeller } from "./http/streams/telling.ts";
+import { createEncoder } from "./http/streams/encode.ts";
+import { createHub, type Hub } from "./http/streams/hub.ts";
+import type { Bus } from "./live/bus.ts";
+import { createLive, type Live } from "./live/live.ts";
+import { createSampler, type Sampler } from "./live/sampler.ts";
 import { createClockWatch } from "./store/clock-watch.ts";
 import { createDayKeeper } from "./store/days/keeper.ts";
 import type { DayQueries } from "./store/days/queries.ts";
@@ -41,16 +42,18 @@ import { createDenialSources } from "./store/denial-sources.ts";
 import { createDenials } from "./store/denials.ts";
 import { createHistoryClient } from "./store/history/client.ts";
 import { createHistory } from "./store/history/history.ts";
-import { createLive } from "./store/live.ts";
+import type { Keys } from "./store/keys.ts";
+import type { Store } from "./store/open.ts";
 import { createRetention } from "./store/retention.ts";
 import { installationSecret } from "./store/secrets.ts";
 import type { StoreError } from "./store/store-error.ts";
 import { type BuildInfo, buildInfo } from "./system/build-info.ts";
-import type { Logging } from "./system/log.ts";
+import { type Logging, processLogging } from "./system/log.ts";
 import { isClockSynchronised } from "./system/time-service.ts";
 
 /** How long requests that run may take to finish at the end. */
 const HTTP_GRACE_MS = 4_000;
+
 export interface Daemon {
   readonly log: LogOf;
   /** Throws when it cannot start (StoreError, or an Error that names the fix); nothing of it is left behind then. */
@@ -80,19 +83,17 @@ export interface DaemonDeps {
   readonly loadConfig: (() => LoadedConfig) | null;
 }
 
-/** The composition root: which part gets which. */
+/** The composition root: which part gets which. `start` makes the parts in their order, `stop` ends them in reverse. */
 export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}): Daemon {
   const environment = overrides.environment ?? process.env;
   const clock = overrides.clock ?? systemClock;
   const build = overrides.build ?? buildInfo();
   const logging = overrides.logging ?? processLogging(config.log, environment);
   const log = logging.logOf;
-  const teardown = createTeardown((what, error) =>
-    log("system").error("A part did not end well", { part: what, error: String(error) }),
-  );
-  const running = createRunningConfig({
-    ...{ config, clock, log, file: overrides.configFile ?? null, load: overrides.loadConfig ?? null },
-  });
+  const teardown = createTeardown(log("system"));
+  const { part } = teardown;
+  const { configFile: file = null, loadConfig: load = null } = overrides;
+  const running = createRunningConfig({ config, clock, log, file, load });
   let ending: Promise<void> | null = null;
   let manager: ServiceManager | null = null;
   let toEnd = () => {};
@@ -100,91 +101,176 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   async function start(damage: StoreError | null): Promise<Started> {
     const startedAt = clock.now();
     const begun = performance.now();
-    if (environment.NOTIFY_SOCKET) {
-      const { connectServiceManager } = await import("./daemon/notify.ts");
-      manager = await connectServiceManager(environment, log("system"));
-      teardown.add("service manager", () => manager?.close());
-      manager?.says("Opening the database");
-    }
+    manager = await connectServiceManager(environment, log("system"));
+    if (manager !== null) part("service manager", manager);
+    manager?.says("Opening the database");
     const { store, retell } = openStoreRoom(config.storage, logging, { damage, manager });
-    teardown.add("store", () => store.close());
+    teardown.add("store", store.close);
     teardown.add("side copy", keepVitalCopy(store));
     toEnd = store.busy.ending;
 
+    const records = keepRecords(store, retell);
+    const { live, bus } = records;
+    const people = part("keys", createKeyService(store, clock, log));
+    const denials = watchDenials(records);
+    const { run } = part("commands", createToolRunner(environment));
+    const requests = createRequestCounters();
+    const polling = poll(records, run, requests.unaskedMs, (outcome) => meters.polled(outcome));
+    const host = createHostService(store.directory, clock);
+    const alerts = watchAlerts(records, host, run);
+    const lag = part("event loop", createLoopLag());
+    const read = sampleReader(host, live.snapshot);
+    const sampler = part("sampler", createSampler({ bus, clock, timers: systemTimers, read }));
+    const pseudonyms = createPseudonyms(installationSecret(store, "pseudonyms"));
+    const hub = openStreams(bus, sampler, people.keys, pseudonyms);
+    const view = () => ({
+      build,
+      startedAt,
+      lastReload: running.lastReload(),
+      streams: hub.counts(),
+      eventLoopLagMs: lag.longestMs(),
+      databaseBytes: store.sizeBytes(),
+      disk: host.sample().disk,
+      runningPolls: polling.collector.status().runningPolls,
+    });
+    const meters = part(
+      "meters",
+      createMeters({ bus, snapshot: live.snapshot, firing: alerts.firing, view }),
+    );
+    meters.add(requests.emit);
+    const answers = { ...records, ...people, ...polling, pseudonyms, host, hub, sampler, lag, denials };
+    const served = { clock, log, build, running, reload, startedAt, begun, meters: meters.emit };
+    const httpDeps = httpDepsOf({ ...answers, ...served, alerts: alerts.port });
+    const { listening, certificate } = openPort(createApp(httpDeps, requests), hub.close);
+
+    denials.start();
+    part("alerts", alerts).start();
+    const push = pushMetrics(live, meters, `${host.info().hostname}:${listening.port}`);
+    part("collector", polling.collector).start();
+    running.connect((next, afterRestart) => {
+      const takeUpCertificate = certificate.prepare(next.http.tls, afterRestart.http.tls);
+      return () => {
+        logging.setLevel(next.log.level);
+        for (const each of [live, denials, polling.collector]) each.setServers(next.servers);
+        takeUpCertificate();
+        for (const each of [alerts, push]) each.configured();
+      };
+    });
+    const address = urlOf(config, listening);
+    const state = () => ({ address, servers: live.snapshot().servers, lastReload: running.lastReload() });
+    manager?.ready(() => serviceStatus(state()));
+    const settings = { servers: config.servers.length, config: running.file(), storage: store.directory };
+    log("system").info("licmond started", { version: build.version, address, ...settings });
+    return { host: listening.host, port: listening.port, activeKeys: people.keys.count() };
+  }
+
+  /** What is stored of polls and events: the bus, the live pictures, history and its ends. */
+  function keepRecords(store: Store, retell: StoreRoom["retell"]) {
+    const storeLog = log("store");
     // Before this process stores anything: it goes by what was stored last.
     const watch = createClockWatch({
-      ...{ store, clock, elapsed: () => performance.now(), log: log("store") },
+      store,
+      clock,
+      elapsed: () => performance.now(),
       isSynchronised: () => isClockSynchronised(environment.PATH),
+      log: storeLog,
     });
-
-    const { bus, events, logSink } = createEventRoom(store, clock, log("store"));
+    const { bus, events, logSink } = createEventBus(store, clock, storeLog);
     const removeSink = logging.addSink(logSink);
     retell(logSink);
     teardown.add("events", () => {
       removeSink();
       bus.flush();
     });
-
-    const people = createKeyRoom(store, clock, log);
-    const { keys, quotas } = people;
-    teardown.add("keys", () => people.stop());
-
-    const { servers } = config;
-    const memory = createHistory({ store, clock, timers: busTimers, log: log("store") });
-    memory.start();
-    teardown.add("packing of history", () => memory.stop());
+    const kept = createHistory({ store, clock, timers: handleTimers, log: storeLog });
+    part("packing of history", kept).start();
     const live = createLive({
-      ...{ store, servers, clock, commit: bus.commit, timers: systemTimers, log: log("store") },
-      recorder: memory.recorder,
+      store,
+      commit: bus.commit,
+      servers: config.servers,
+      recorder: kept.recorder,
       orderIds: (ids) => shuffle(ids, Math.random),
+      clock,
+      timers: systemTimers,
+      log: storeLog,
     });
-    live.subscribe(createStatusLog(log("collector")));
-    teardown.add("live", () => live.stop());
+    part("live", live).subscribe(createStatusLog(log("collector")));
+    const onDamage = createDamageReport({ store, clock, log: storeLog });
+    const client = createHistoryClient<HistoryAnswers & DayQueries>({
+      path: store.path,
+      clock,
+      onDamage,
+      log: storeLog,
+    });
+    const history = part("history", client);
+    const days = createDayKeeper({ store, history, clock, timers: handleTimers, log: storeLog });
+    part("sums of days", days).start();
+    const keep = () => running.current().retention;
+    const retention = createRetention({ store, watch, timers: handleTimers, keep, log: storeLog });
+    part("retention", retention).start();
+    const { oldestSampleAt } = kept;
+    return { store, bus, events, live, history, oldestSampleAt, clockDoubtMs: watch.doubtMs };
+  }
 
-    const denials = createDenials(store);
-    const denialWatch = createDenialWatch({
-      ...{ denials, sources: createDenialSources(store), servers, clock, commit: bus.commit },
-      ...{ timers: systemTimers, log: log("collector") },
-    });
-    const forgetPolls = live.subscribe(({ after }) => denialWatch.polled(after));
-    teardown.add("denials", async () => {
-      forgetPolls();
-      await denialWatch.stop();
-    });
+  type Records = ReturnType<typeof keepRecords>;
 
-    const runner = createToolRunner(environment);
-    teardown.add("commands", () => runner.stop());
-    const { collector, execute } = createCollectorRoom({
-      ...{ config: running.current, environment, store, clock, log, run: runner.run },
-      record: (outcome, nextPollAt) => {
-        meters.polled(outcome);
+  function poll(
+    { store, live }: Records,
+    run: CommandRunner["run"],
+    unaskedMs: () => number,
+    polled: (outcome: PollOutcome) => void,
+  ) {
+    return createPolling({
+      config: running.current,
+      environment,
+      store,
+      clock,
+      run,
+      snapshot: live.snapshot,
+      record(outcome, nextPollAt) {
+        polled(outcome);
         return live.record(outcome, nextPollAt);
       },
-      snapshot: live.snapshot,
-      unaskedMs: () => requests.unaskedMs(),
+      unaskedMs,
+      log,
     });
+  }
 
-    const retention = createRetention({
-      ...{ store, watch, timers: busTimers, log: log("store") },
-      keep: () => running.current().retention,
-    });
-    retention.start();
-    teardown.add("retention", () => retention.stop());
+  function watchAlerts(records: Records, { sample }: HostService, run: RunCommand) {
+    const host = () => ({ disk: sample().disk, clockDoubtMs: records.clockDoubtMs() });
+    const from = { config: running.current, host, clock, timers: systemTimers, run, log: log("alerts") };
+    return createAlertService({ ...records, ...from });
+  }
 
-    const host = createHostRoom(store.directory, clock);
-    const alerts = createAlertRoom({
-      ...{ store, events, bus, live, clock, timers: systemTimers, log: log("alerts"), run: runner.run },
-      config: running.current,
-      disk: () => host.sample().disk,
-      clockDoubtMs: watch.doubtMs,
+  function pushMetrics({ snapshot }: Live, meters: Meters, instance: string) {
+    const settings = () => running.current().remoteWrite;
+    const from = { meters, snapshot, clock, timers: systemTimers, log: log("system") };
+    const push = createRemoteWrite({ ...from, config: settings, instance });
+    push.configured();
+    return part("remote write", push);
+  }
+
+  function watchDenials({ store, bus, live }: Records) {
+    const watch = createDenialWatch({
+      denials: createDenials(store),
+      sources: createDenialSources(store),
+      commit: bus.commit,
+      servers: config.servers,
+      clock,
+      timers: systemTimers,
+      log: log("collector"),
     });
-    const lag = createLoopLag();
-    teardown.add("event loop", () => lag.stop());
-    const sampler = createSampler({ bus, clock, timers: busTimers, read: sampleReader(host, live.snapshot) });
-    teardown.add("sampler", () => sampler.stop());
-    const pseudonyms = createPseudonyms(installationSecret(store, "pseudonyms"));
+    part("denials", watch);
+    teardown.add(
+      "denials of polls",
+      live.subscribe(({ after }) => watch.polled(after)),
+    );
+    return watch;
+  }
+
+  function openStreams(bus: Bus, sampler: Sampler, keys: Keys, pseudonyms: Pseudonyms): Hub {
     const hub = createHub({
-      teller: createTeller(pseudonyms),
+      encoder: createEncoder(pseudonyms),
       bus,
       requestSample: sampler.request,
       keyHolds: (id) => keys.get(id)?.state === "active",
@@ -194,89 +280,22 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       },
     });
     teardown.add("streams", () => hub.close());
+    return hub;
+  }
 
-    const history = createHistoryClient<HistoryAnswers & DayQueries>({
-      ...{ path: store.path, clock, log: log("store") },
-      onDamage: createDamageReport({ store, clock, log: log("store") }),
-    });
-    teardown.add("history", () => history.stop());
-    const days = createDayKeeper({ store, history, clock, timers: busTimers, log: log("store") });
-    days.start();
-    teardown.add("sums of days", () => days.stop());
-
-    const requests = createRequestCounters();
-    const meters = createMeters({
-      ...{ bus, snapshot: live.snapshot, firing: alerts.firing },
-      view: () => ({
-        ...{ build, startedAt, lastReload: running.lastReload() },
-        ...{ streams: hub.counts(), eventLoopLagMs: lag.longestMs() },
-        ...{ databaseBytes: store.sizeBytes(), disk: host.sample().disk },
-        runningPolls: collector.status().runningPolls,
-      }),
-    });
-    meters.add(requests.emit);
-    teardown.add("meters", () => meters.stop());
-
-    const httpDeps = httpDepsOf({
-      ...{ clock, log, build, live, pseudonyms, execute, keys, quotas, host, collector, history, running },
-      ...{ store, bus, events, sampler, hub, lag, startedAt, begun, reload, meters: meters.emit },
-      ...{
-        alerts: alerts.port,
-        denials: denialWatch,
-        oldestSampleAt: memory.oldestSampleAt,
-        clockDoubtMs: watch.doubtMs,
-      },
-    });
-    const app = createApp(httpDeps, requests);
-    const certificate = createCertificateRoom(config.http.tls, {
-      ...{ clock, log: log("http"), serve: (material) => listening.renew(material) },
-    });
-    teardown.add("certificate", () => certificate.stop());
-    const { host: address, port } = config.http;
-    const listening = listen(app, { host: address, port, tls: certificate.current() });
+  function openPort(app: App, endStreams: () => void) {
+    const serve: CertificateDeps["serve"] = (material) => listening.renew(material);
+    const deps = { clock, log: log("http"), serve };
+    const certificate = part("certificate", createCertificate(config.http.tls, deps));
+    const { host, port } = config.http;
+    const listening = listen(app, { host, port, tls: certificate.current() });
     teardown.add("http", async () => {
       const closed = listening.stop(HTTP_GRACE_MS);
-      // No new connection can come now: whoever streams is told goodbye.
-      hub.close();
+      // No new connection can come now: open streams get their goodbye.
+      endStreams();
       await closed;
     });
-
-    denialWatch.start();
-    alerts.start();
-    teardown.add("alerts", () => alerts.stop());
-    const remoteWrite = createRemoteWriteRoom({
-      ...{ meters, snapshot: live.snapshot, clock, timers: systemTimers, log: log("system") },
-      config: () => running.current().remoteWrite,
-      instance: `${host.info().hostname}:${listening.port}`,
-    });
-    remoteWrite.configured();
-    teardown.add("remote write", () => remoteWrite.stop());
-    collector.start();
-    teardown.add("collector", () => collector.stop());
-    running.connect((next, afterRestart) => {
-      const takeUpCertificate = certificate.prepare(next.http.tls, afterRestart.http.tls);
-      return () => {
-        logging.setLevel(next.log.level);
-        live.setServers(next.servers);
-        denialWatch.setServers(next.servers);
-        collector.setServers(next.servers);
-        takeUpCertificate();
-        alerts.configured();
-        remoteWrite.configured();
-      };
-    });
-    const url = `${config.http.tls === null ? "http" : "https"}://${bracketed(listening.host)}:${listening.port}`;
-    manager?.ready(() =>
-      serviceStatus({ address: url, servers: live.snapshot().servers, lastReload: running.lastReload() }),
-    );
-    log("system").info("licmond started", {
-      version: build.version,
-      address: url,
-      servers: servers.length,
-      config: running.file(),
-      storage: store.directory,
-    });
-    return { host: listening.host, port: listening.port, activeKeys: keys.count() };
+    return { listening, certificate };
   }
 
   function reload(print?: (problem: Problem) => string): Reloaded {
@@ -309,7 +328,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   };
 }
 
-/** An IPv6 address as a URL has it. */
-function bracketed(host: string): string {
-  return host.includes(":") ? `[${host}]` : host;
+/** An IPv6 address stands in brackets. */
+function urlOf({ http }: Config, { host, port }: { readonly host: string; readonly port: number }): string {
+  return `${http.tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

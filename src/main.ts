@@ -7,8 +7,8 @@ if (first === "--version" || first === "-V") {
   // Answered before anything else is loaded.
   console.log(versionLine(buildInfo()));
 } else {
-  const { runProgram } = await import("./commands/program.ts");
-  const { processIo } = await import("./commands/io.ts");
+  const { runProgram } = await import("./cli/program.ts");
+  const { processIo } = await import("./cli/io.ts");
   const io = processIo();
   await runProgram(args, io);
   await io.end();

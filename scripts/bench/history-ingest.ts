@@ -1,9 +1,9 @@
 import type { FeatureReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
+import { createLive } from "../../src/live/live.ts";
 import { MINUTE } from "../../src/simulator/calendar.ts";
 import { wholeReading } from "../../src/simulator/reading.ts";
 import { createHistory } from "../../src/store/history/history.ts";
-import { createLive } from "../../src/store/live.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
 import { SILENT, serversOf } from "./history-file.ts";
 import { nameOf, type Year, type YearSize } from "./history-year.ts";
@@ -48,9 +48,8 @@ function forgetPolls({ sqlite, transaction }: Store, { end }: YearSize): void {
     sqlite.run("DELETE FROM sessions WHERE ended_at > ? AND first_seen_at >= ?", [end, end]);
     sqlite.run("DELETE FROM samples WHERE at >= ?", [end]);
     sqlite.run("DELETE FROM coverage WHERE from_at >= ?", [end]);
-    sqlite.run("DELETE FROM unparsed_counts WHERE at >= ?", [end]);
     sqlite.run("UPDATE coverage SET read_at = ?, until_at = ?, running = 1", [end - MINUTE, end]);
-    for (const table of ["history_open", "picture_parts", "pictures"]) sqlite.run(`DELETE FROM ${table}`);
+    for (const table of ["history_open", "pictures"]) sqlite.run(`DELETE FROM ${table}`);
   });
 }
 

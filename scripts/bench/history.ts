@@ -51,15 +51,7 @@ async function measure(size: YearSize, kept: string | null): Promise<Row[]> {
 function onDisk({ store: directory, plain }: HistoryFile, size: YearSize): Row[] {
   const store = openStore({ directory, log: SILENT });
   const sums = ["session_days", "site_days", "session_names", "session_features"];
-  const of = [
-    "coverage",
-    "unparsed_counts",
-    "history_features",
-    "sample_days",
-    "rollup_hours",
-    "rollup_days",
-    ...sums,
-  ];
+  const of = ["coverage", "history_features", "sample_days", "rollup_hours", "rollup_days", ...sums];
   try {
     return [
       {

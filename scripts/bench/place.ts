@@ -2,7 +2,8 @@ import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-export const BINARY = join(import.meta.dir, "../../dist/licmond");
+/** `LICMOND_BINARY`: another one than was built last, e.g. to compare the two. */
+export const BINARY = process.env.LICMOND_BINARY ?? join(import.meta.dir, "../../dist/licmond");
 
 /** A daemon over make-believe servers, in a folder of its own. */
 export interface Place extends AsyncDisposable {

@@ -3,37 +3,18 @@
  * Figures, not tests: they need a quiet machine, and the built binary (`bun run build`).
  */
 import { existsSync } from "node:fs";
-import { day } from "./day.ts";
 import { featuresHttp } from "./features-http.ts";
 import { gate } from "./gate.ts";
 import { history } from "./history.ts";
-import { importLog } from "./import.ts";
-import { importBeside } from "./import-beside.ts";
 import { parse } from "./parse.ts";
 import { BINARY } from "./place.ts";
 import { prometheus } from "./prometheus.ts";
 import { spawns } from "./spawns.ts";
 import { startup } from "./startup.ts";
-import { streamResume } from "./stream-resume.ts";
 import { streams } from "./streams.ts";
 import { type Bench, holds, type Row, tableOf } from "./table.ts";
-import { yearOnDisk } from "./year-on-disk.ts";
 
-const BENCHES: readonly Bench[] = [
-  startup,
-  parse,
-  importLog,
-  importBeside,
-  featuresHttp,
-  prometheus,
-  gate,
-  spawns,
-  streams,
-  streamResume,
-  history,
-  day,
-  yearOnDisk,
-];
+const BENCHES: readonly Bench[] = [startup, parse, featuresHttp, prometheus, gate, spawns, streams, history];
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !BENCHES.some((bench) => bench.name === name));
@@ -47,7 +28,7 @@ if (unknown.length > 0 || !existsSync(BINARY)) {
 
 const rows: Row[] = [];
 for (const bench of BENCHES) {
-  if (names.length > 0 ? !names.includes(bench.name) : bench.byNameOnly) continue;
+  if (names.length > 0 && !names.includes(bench.name)) continue;
   console.error(`${bench.name}: ${bench.what} …`);
   rows.push(...(await bench.run()));
 }

@@ -25,8 +25,6 @@ export interface Bench {
   readonly name: string;
   /** One line for the list of benches. */
   readonly what: string;
-  /** It takes too long to run with all the others. */
-  readonly byNameOnly?: true;
   run(): Promise<readonly Row[]>;
 }
 

@@ -68,7 +68,7 @@ function withLicenses(contents: string): Bun.BunPlugin {
   return {
     name: "licenses",
     setup(build) {
-      build.onLoad({ filter: /\/src\/commands\/third-party-licenses\.txt$/ }, () => ({
+      build.onLoad({ filter: /\/src\/cli\/third-party-licenses\.txt$/ }, () => ({
         contents,
         loader: "file",
       }));

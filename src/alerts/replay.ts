@@ -1,127 +1,102 @@
-import type { AlertRule, AlertSubject, Severity } from "../domain/alerts.ts";
-import { percent } from "../domain/feature-picture.ts";
-import type { Series, Step } from "../domain/history.ts";
-import { createLooks, type Firing } from "./replay-looks.ts";
-import { TOTALS_LAST_MS } from "./rules/baseline.ts";
-import { isExhausted, usageLevel } from "./rules/feature-rules.ts";
-import type { SubjectSettings } from "./settings.ts";
-import type { Needs } from "./watch.ts";
+import { type Alert, type AlertSubject, isAtLeast } from "../domain/alerts.ts";
+import type { ServerPicture } from "../domain/picture.ts";
+import { type Conditions, type Evaluation, evaluateDenial, evaluatePoll, evaluateTime } from "./evaluator.ts";
+import type { Denial, HostLook } from "./rules.ts";
+import { applyChange, type MutableState } from "./store.ts";
+import { UNWATCHED } from "./watch.ts";
 
-/** A thing looked at over time: 0 is well, null is not known. */
-interface Replayed {
-  readonly rule: AlertRule;
-  readonly levelOf: (at: Step) => number | null;
+/** A time for which an alert would have fired. */
+export interface Firing {
+  readonly subject: AlertSubject;
+  /** The worst of it. */
+  readonly severity: Alert["severity"];
+  readonly from: number;
+  /** Null when it would fire still. */
+  readonly until: number | null;
 }
 
-export interface ReplayOptions {
-  /** Of the server: looks come so often. */
-  readonly intervalMs: number;
-  readonly timeoutMs: number;
-  readonly settings: SubjectSettings;
-  readonly inMaintenance: (at: number) => boolean;
+/** What the polls in [from, until) saw. */
+export interface Span {
+  readonly from: number;
+  readonly until: number;
+  readonly picture: ServerPicture;
 }
 
-/** What usage, exhausted seats and queues would have done over a feature's history, by the same rules and patience. */
-export function replayFeature(series: Series, options: ReplayOptions): Firing[] {
-  const { usageWarning, usageCritical, enabled } = options.settings;
-  if (!enabled) return [];
-  const known = (levelOf: (at: Step) => number): Replayed["levelOf"] => {
-    return (at) => (at.used === null ? null : levelOf(at));
-  };
-  const rules: readonly Replayed[] = [
-    {
-      rule: "usage",
-      levelOf: known(({ used, total }) =>
-        usageLevel(percent(used ?? 0, total ?? 0), usageWarning, usageCritical),
-      ),
-    },
-    { rule: "seats_exhausted", levelOf: known(({ used, total }) => (isExhausted(used, total) ? 1 : 0)) },
-    {
-      rule: "queue",
-      levelOf: ({ used, queued }) => (used === null || queued === null ? null : queued > 0 ? 1 : 0),
-    },
-  ];
-  return [...rules.flatMap((rule) => replay(series, rule, options)), ...totalChanges(series, options)];
+/** The daemon's evaluator over the past of one server, or of a part of it: nothing is stored, nobody is notified. */
+export interface Replay {
+  /** Polls at the server's interval. Spans are ascending; polls between them failed. */
+  polls(spans: readonly Span[]): void;
+  denial(denial: Denial): void;
+  /** Time passes: dates come near, and what happened counts as over. */
+  pass(until: number): void;
+  firings(): readonly Firing[];
 }
 
-function replay(
-  { feature, steps, end }: Series,
-  { rule, levelOf }: Replayed,
-  options: ReplayOptions,
-): Firing[] {
-  const { settings, intervalMs, timeoutMs, inMaintenance } = options;
-  const { featureFailures: failures, recoveries, forMs } = settings;
-  const needs: Needs = { failures, recoveries, forMs };
-  const subject: AlertSubject = { rule, ...feature, detail: null };
-  const looks = createLooks({
-    ...{ subject, needs, inMaintenance },
-    severityOf: (level) => (rule === "usage" && level === 2 ? "critical" : "warning"),
-  });
-  let lastLook: number | null = null;
+const NO_HOST: HostLook = { disk: null, clockDoubtMs: null };
 
-  steps.forEach((current, index) => {
-    const level = levelOf(current);
-    if (level === null) return;
-    const until = steps[index + 1]?.at ?? end;
-    for (let at = current.at; at < until; at += intervalMs) {
-      const gap: boolean = lastLook !== null && at - lastLook > 2 * intervalMs + timeoutMs;
-      lastLook = at;
-      // The same numbers again change nothing more.
-      if (looks.look(level, at, gap) && at - current.at >= forMs) break;
+/** `picture` is of the server; its expiry dates are those that `pass` looks at. */
+export function createReplay(conditions: Conditions, { server, ...picture }: ServerPicture): Replay {
+  const state: MutableState = { firing: new Map(), watched: new Map(), baselines: new Map() };
+  const idle: ServerPicture = { ...picture, server: { ...server, enabled: true } };
+  const firings = new Map<number, Firing>();
+
+  /** Answers whether nothing changed. */
+  function take({ at, changes, baselines }: Evaluation): boolean {
+    let isStill = true;
+    for (const [key, change] of changes) {
+      if (change.watch !== (state.watched.get(key)?.watch ?? UNWATCHED)) isStill = false;
+      const id = firings.size + 1;
+      const alert = applyChange(state, key, change, at, () => ({ id, silencedUntil: null }));
+      if (alert === null) continue;
+      const worst = firings.get(alert.id)?.severity ?? alert.severity;
+      firings.set(alert.id, {
+        subject: change.subject,
+        severity: isAtLeast(alert.severity, worst) ? alert.severity : worst,
+        from: alert.startedAt,
+        until: alert.resolvedAt,
+      });
     }
-    lastLook = current.at + Math.floor((until - 1 - current.at) / intervalMs) * intervalMs;
-  });
-  return looks.firings();
-}
-
-/** Totals that became others: each change is news for a day, until another one, or until it is taken back. */
-function totalChanges({ feature, steps, end }: Series, { inMaintenance }: ReplayOptions): Firing[] {
-  const changes: { readonly from: number; until: number; was: number | null }[] = [];
-  let before: Step | null = null;
-  for (const current of steps) {
-    if (current.used === null) continue;
-    const { at } = current;
-    const [was, is] = [before === null ? undefined : seatsOf(before), seatsOf(current)];
-    before = current;
-    if (was === undefined || was === is || inMaintenance(at)) continue;
-    const last = changes.at(-1);
-    if (last === undefined || at >= last.until) changes.push({ from: at, until: at + TOTALS_LAST_MS, was });
-    else if (last.was === is) last.until = at;
-    else Object.assign(last, { until: at + TOTALS_LAST_MS, was });
+    for (const [id, baseline] of baselines) state.baselines.set(id, baseline);
+    return isStill;
   }
-  const subject: AlertSubject = { rule: "totals_changed", ...feature, detail: null };
-  return changes.map(({ from, until }) => ({
-    ...{ subject, severity: "warning", from },
-    until: until > end ? null : until,
-  }));
-}
 
-/** Null = without limit. */
-function seatsOf({ total, unlimited }: Step): number | null {
-  return unlimited ? null : total;
-}
+  const look = (at: number) =>
+    take(evaluateTime(state, conditions, [idle], NO_HOST, Number.POSITIVE_INFINITY, at));
 
-/** Things that are bad from one moment to another, e.g. a server that is down: told when they lasted for enough polls. */
-export function replaySpans(
-  subject: AlertSubject,
-  severity: Severity,
-  spans: readonly { readonly from: number; readonly until: number | null }[],
-  { intervalMs, settings, inMaintenance }: Omit<ReplayOptions, "timeoutMs">,
-  end: number,
-): Firing[] {
-  if (!settings.enabled) return [];
-  const patienceMs = (settings.failures - 1) * intervalMs;
-  const recoveryMs = (settings.recoveries - 1) * intervalMs;
-  const firings: Firing[] = [];
-  for (const { from, until } of spans) {
-    let at = from + patienceMs;
-    while (at < (until ?? end) && inMaintenance(at)) at += intervalMs;
-    if (at >= (until ?? end)) continue;
-    const last = firings.at(-1);
-    // It was not well for long enough to count as over.
-    if (last?.until != null && from <= last.until) firings.pop();
-    const start = last?.until != null && from <= last.until ? last.from : at;
-    firings.push({ subject, severity, from: start, until: until === null ? null : until + recoveryMs });
+  /** Something is bad, and has not lasted for long enough. */
+  const isWaiting = () =>
+    state.watched.values().some(({ watch }) => watch.runs.slice(watch.level).some(({ above }) => above > 0));
+
+  /** Ends what counts as over by then, each at its own time. */
+  function endUntil(until: number): void {
+    const ends = [...state.watched.values()].flatMap(({ watch }) => watch.until ?? []);
+    for (const at of ends.sort((a, b) => a - b)) if (at <= until) look(at);
   }
-  return firings;
+
+  return {
+    polls(spans) {
+      let last: number | null = null;
+      for (const { from, until, picture } of spans) {
+        for (let at = from; at < until; at += server.intervalMs) {
+          endUntil(at);
+          const after = { ...picture, lastPollAt: at, collectedAt: at };
+          const isStill = take(evaluatePoll(state, conditions, last, after, at));
+          last = at;
+          // The same numbers again change nothing more.
+          if (isStill && !isWaiting() && !conditions.inMaintenance(server.id, at)) break;
+        }
+        last = from + Math.floor((until - 1 - from) / server.intervalMs) * server.intervalMs;
+      }
+    },
+    denial(denial) {
+      // One that comes in the very moment in which the last was over goes on with it.
+      endUntil(denial.at - 1);
+      take(evaluateDenial(state, conditions, denial, denial.at));
+    },
+    pass(until) {
+      endUntil(until);
+      look(until);
+    },
+    firings: () => [...firings.values()],
+  };
 }

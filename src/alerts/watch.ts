@@ -1,3 +1,6 @@
+import type { Patience } from "./rules.ts";
+import type { SubjectSettings } from "./settings.ts";
+
 /**
  * The patience between what a look sees and what is told: an alert stands at a level (0 = none, higher = worse), rises
  * when enough looks in a row were at least that bad, and falls when enough in a row were less. Pure.
@@ -7,7 +10,7 @@
 export interface Watch {
   /** The level that is told. */
   readonly level: number;
-  /** Of level 1, 2, …: how the looks have stood to it. */
+  /** Of level 1, 2, …: how the looks compared to it. */
   readonly runs: readonly Run[];
   /** When what happened once counts as over, epoch ms; null where looks decide. */
   readonly until: number | null;
@@ -34,11 +37,19 @@ export interface Needs {
 export const UNWATCHED: Watch = { level: 0, runs: [], until: null };
 const NO_RUN: Run = { above: 0, since: 0, below: 0 };
 
+export function needsOf(settings: SubjectSettings, patience: Patience): Needs {
+  const { failures, featureFailures, recoveries, forMs } = settings;
+  if (patience === "none") return { failures: 1, recoveries: 1, forMs: 0 };
+  return patience === "poll"
+    ? { failures, recoveries, forMs: 0 }
+    : { failures: featureFailures, recoveries, forMs };
+}
+
 /**
- * One look at `at` that saw `seen`. `gap`: nobody looked for so long before it that nothing is known of the time
- * between; what must last for a time then starts to last anew.
+ * One look at `at` that saw `seen`; a watch that it does not change comes back itself. `isGap`: before it there was no
+ * look for so long that nothing is known of the time between, so what must last for a time begins again.
  */
-export function step(watch: Watch, seen: number, at: number, gap: boolean, needs: Needs): Watch {
+export function step(watch: Watch, seen: number, at: number, isGap: boolean, needs: Needs): Watch {
   const runs: Run[] = [];
   for (let level = 1; level <= Math.max(watch.runs.length, watch.level, seen); level++) {
     const run = watch.runs[level - 1] ?? NO_RUN;
@@ -46,7 +57,7 @@ export function step(watch: Watch, seen: number, at: number, gap: boolean, needs
       runs.push({ above: 0, since: 0, below: Math.min(run.below + 1, needs.recoveries) });
       continue;
     }
-    const begins = run.above === 0 || (gap && needs.forMs > 0 && level > watch.level);
+    const begins = run.above === 0 || (isGap && needs.forMs > 0 && level > watch.level);
     runs.push({
       above: Math.min(begins ? 1 : run.above + 1, needs.failures),
       // Not later than now: the clock may have been ahead when it began.
@@ -58,9 +69,17 @@ export function step(watch: Watch, seen: number, at: number, gap: boolean, needs
     ({ above, since }) => above >= needs.failures && at - since >= needs.forMs,
   );
   let level = Math.max(watch.level, reached + 1);
-  // Whoever is below a level is below those above it: this ends at the worst of the last looks.
+  // What is below a level is below those above it: this ends at the worst of the last looks.
   while (level > 0 && (runs[level - 1]?.below ?? 0) >= needs.recoveries) level--;
-  return { level, runs, until: watch.until };
+  const isSame =
+    level === watch.level &&
+    runs.length === watch.runs.length &&
+    runs.every((run, index) => isSameRun(run, watch.runs[index]));
+  return isSame ? watch : { level, runs, until: watch.until };
+}
+
+function isSameRun(a: Run, b: Run | undefined): boolean {
+  return a.above === b?.above && a.since === b.since && a.below === b.below;
 }
 
 /** True when nothing of it need be remembered. */
@@ -68,17 +87,11 @@ export function isIdle({ level, runs, until }: Watch): boolean {
   return level === 0 && until === null && runs.every(({ above }) => above === 0);
 }
 
-export function isSame(a: Watch, b: Watch): boolean {
-  return a === b || JSON.stringify(a) === JSON.stringify(b);
-}
-
 /** A watch as it was stored; null when the text is none. */
 export function readWatch(text: string): Watch | null {
   try {
-    const value = JSON.parse(text) as Partial<Watch> | null;
-    const { level, runs, until } = value ?? {};
-    if (typeof level !== "number" || !Array.isArray(runs)) return null;
-    return { level, runs, until: until ?? null };
+    const { level, runs, until = null } = (JSON.parse(text) ?? {}) as Partial<Watch>;
+    return typeof level === "number" && Array.isArray(runs) ? { level, runs, until } : null;
   } catch {
     return null;
   }

@@ -1,5 +1,5 @@
 /** Bytes at most that are kept of a stream longer than its cap: enough to see what it was. */
-export const HEAD_BYTES = 1024 * 1024;
+const HEAD_BYTES = 1024 * 1024;
 
 /** A whole stream up to a cap, and only the head of a longer one; the rest is read and thrown away. */
 export interface CappedReader {

@@ -4,14 +4,19 @@ import type { Log } from "../domain/log.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { failedInside } from "./failed-inside.ts";
+import type { Timers } from "../domain/timers.ts";
 import { createFlights, type FlightControl } from "./flights.ts";
-import { createOutageLog } from "./outage-log.ts";
+import {
+  createOutageLog,
+  createPollCounter,
+  createRawOutputs,
+  type PollStats,
+  type RawOutput,
+} from "./outcomes.ts";
 import { firstDelayMs, isInPace, nextPollTime } from "./pace.ts";
-import { createPollCounter, type PollStats } from "./poll-stats.ts";
-import { createRawOutputs, type RawOutput } from "./raw-outputs.ts";
+import { failedInside } from "./poll.ts";
+
 import { awaitRescan, type PolledServer, type RescanRow } from "./rescan.ts";
-import type { Timers } from "./timers.ts";
 
 export interface CollectorDeps {
   readonly servers: readonly MonitoredServer[];
@@ -124,6 +129,8 @@ export function createCollector(deps: CollectorDeps): Collector {
     unschedule(entry);
     const outcome = await pollAsConfigured(entry, control);
     if (control.calledOff) throw new Error("called off");
+    // The tool has ended: the next one may start while this outcome is stored.
+    control.freePlace();
 
     entry.failures = outcome.error === null ? 0 : entry.failures + 1;
     entry.last = { startedAt: outcome.startedAt, finishedAt: outcome.finishedAt };
@@ -241,7 +248,8 @@ export function createCollector(deps: CollectorDeps): Collector {
     },
     status() {
       const all = [...entries.values()];
-      const running = all.map(({ server }) => server.id).filter(flights.isRunning);
+      const inPlaces = flights.inPlaces();
+      const running = all.map(({ server }) => server.id).filter((id) => inPlaces.has(id));
       return {
         servers: all.length,
         enabled: all.filter(({ server }) => server.enabled).length,

@@ -1,10 +1,10 @@
-import { createFlightQueue, type Job } from "./flight-queue.ts";
-
 /** What a piece of work sees of its flight. */
 export interface FlightControl {
   /** A signal for the next attempt: aborted by `interrupt` and when the flight is called off. */
   attempt(): AbortSignal;
   readonly calledOff: boolean;
+  /** Lets the next flight begin: what is left of this one needs no place. */
+  freePlace(): void;
 }
 
 export interface FlightsDeps<T> {
@@ -17,7 +17,10 @@ export interface FlightsDeps<T> {
 
 /** Work by key: one flight a key, which everybody joins who asks meanwhile, and `limit` in all. */
 export interface Flights<T> {
-  /** Joins the key's flight, waiting or running, or queues one. An urgent one goes ahead, slow ones share few places. */
+  /**
+   * Joins the key's flight, waiting or running, or queues one. Urgent ones go ahead of all others, equals in the order in
+   * which they came. A slow one waits while slow flights have their share of the places.
+   */
   launch(key: string, urgent: boolean, slow: boolean): Promise<T>;
   has(key: string): boolean;
   isRunning(key: string): boolean;
@@ -28,59 +31,76 @@ export interface Flights<T> {
   /** Settles when nothing called off runs any more. */
   allGrounded(): Promise<unknown>;
   readonly waiting: number;
+  /** Keys of the flights that hold a place. */
+  inPlaces(): ReadonlySet<string>;
 }
 
+/**
+ * Share of the places that slow flights have together. The other three quarters always turn over quickly: 30 hanging
+ * tools of 50 would otherwise hold all 8 places for two minutes at a time.
+ */
+const SLOW_SHARE = 0.25;
+
 interface Flight<T> {
-  readonly job: Job;
-  readonly done: Promise<T>;
-  readonly reject: (error: unknown) => void;
+  readonly key: string;
+  readonly slow: boolean;
+  readonly done: PromiseWithResolvers<T>;
   /** Settles when nothing of it runs any more. Never rejects. */
-  readonly landed: Promise<void>;
+  readonly landed: PromiseWithResolvers<void>;
   running: boolean;
   calledOff: boolean;
   abort: AbortController;
 }
 
 export function createFlights<T>({ limit, work, onLanding }: FlightsDeps<T>): Flights<T> {
-  const queue = createFlightQueue(limit);
+  const slowLimit = Math.max(1, Math.floor(limit * SLOW_SHARE));
   const flights = new Map<string, Flight<T>>();
+  const urgentLane = new Set<Flight<T>>();
+  const lane = new Set<Flight<T>>();
+  const places = new Set<Flight<T>>();
   /** Called-off flights that are not down yet. */
   const landing = new Map<string, Promise<void>>();
 
-  function takeOff(key: string): Flight<T> {
-    const { promise: done, resolve, reject } = Promise.withResolvers<T>();
-    const { promise: landed, resolve: land } = Promise.withResolvers<void>();
-    // Scheduled work has nobody to tell: its failures stand in the log.
-    done.catch(() => {});
-    const flight: Flight<T> = {
-      job: async () => {
-        flight.running = true;
-        await landing.get(key);
-        const tell = await perform(key, flight).then(
-          (value) => () => resolve(value),
-          (error: unknown) => () => reject(error),
-        );
-        if (!flight.calledOff) {
-          flights.delete(key);
-          onLanding(key);
-        }
-        tell();
-        land();
-      },
-      done,
-      reject,
-      landed,
-      running: false,
-      calledOff: false,
-      abort: new AbortController(),
-    };
-    flights.set(key, flight);
-    return flight;
+  function next(): Flight<T> | undefined {
+    const isSlowFull = [...places].filter(({ slow }) => slow).length >= slowLimit;
+    return [...urgentLane, ...lane].find(({ slow }) => !(slow && isSlowFull));
   }
 
-  async function perform(key: string, flight: Flight<T>): Promise<T> {
+  function fill(): void {
+    while (places.size < limit) {
+      const flight = next();
+      if (flight === undefined) return;
+      urgentLane.delete(flight);
+      lane.delete(flight);
+      places.add(flight);
+      void fly(flight);
+    }
+  }
+
+  function freePlace(flight: Flight<T>): void {
+    if (places.delete(flight)) fill();
+  }
+
+  async function fly(flight: Flight<T>): Promise<void> {
+    const { key, done, landed } = flight;
+    flight.running = true;
+    await landing.get(key);
+    const settle = await perform(flight).then(
+      (value) => () => done.resolve(value),
+      (error: unknown) => () => done.reject(error),
+    );
+    if (!flight.calledOff) {
+      flights.delete(key);
+      onLanding(key);
+    }
+    settle();
+    landed.resolve();
+    freePlace(flight);
+  }
+
+  async function perform(flight: Flight<T>): Promise<T> {
     if (flight.calledOff) throw new Error("called off");
-    return work(key, {
+    return work(flight.key, {
       attempt() {
         flight.abort = new AbortController();
         if (flight.calledOff) flight.abort.abort();
@@ -89,6 +109,7 @@ export function createFlights<T>({ limit, work, onLanding }: FlightsDeps<T>): Fl
       get calledOff() {
         return flight.calledOff;
       },
+      freePlace: () => freePlace(flight),
     });
   }
 
@@ -96,12 +117,24 @@ export function createFlights<T>({ limit, work, onLanding }: FlightsDeps<T>): Fl
     launch(key, urgent, slow) {
       const known = flights.get(key);
       if (known !== undefined) {
-        if (urgent) queue.hasten(known.job);
-        return known.done;
+        if (urgent && lane.delete(known)) urgentLane.add(known);
+        return known.done.promise;
       }
-      const flight = takeOff(key);
-      queue.add(flight.job, urgent, slow);
-      return flight.done;
+      const flight: Flight<T> = {
+        key,
+        slow,
+        done: Promise.withResolvers<T>(),
+        landed: Promise.withResolvers<void>(),
+        running: false,
+        calledOff: false,
+        abort: new AbortController(),
+      };
+      // Scheduled work has nobody to tell: its failures stand in the log.
+      flight.done.promise.catch(() => {});
+      flights.set(key, flight);
+      (urgent ? urgentLane : lane).add(flight);
+      fill();
+      return flight.done.promise;
     },
     has: (key) => flights.has(key),
     isRunning: (key) => flights.get(key)?.running ?? false,
@@ -111,9 +144,9 @@ export function createFlights<T>({ limit, work, onLanding }: FlightsDeps<T>): Fl
       if (flight === undefined) return;
       flights.delete(key);
       flight.calledOff = true;
-      flight.reject(why);
-      if (queue.remove(flight.job)) return;
-      const landed = Promise.all([landing.get(key), flight.landed]).then(() => {
+      flight.done.reject(why);
+      if (lane.delete(flight) || urgentLane.delete(flight)) return;
+      const landed = Promise.all([landing.get(key), flight.landed.promise]).then(() => {
         if (landing.get(key) === landed) landing.delete(key);
       });
       landing.set(key, landed);
@@ -121,7 +154,8 @@ export function createFlights<T>({ limit, work, onLanding }: FlightsDeps<T>): Fl
     },
     allGrounded: () => Promise.all(landing.values()),
     get waiting() {
-      return queue.waiting;
+      return lane.size + urgentLane.size;
     },
+    inPlaces: () => new Set([...places].map(({ key }) => key)),
   };
 }

@@ -3,11 +3,12 @@ import type { PollErrorCode } from "../domain/errors.ts";
 import type { PollError } from "../domain/poll.ts";
 import type { Reading, ToolError } from "../domain/reading.ts";
 import { isUnreadable } from "../domain/server-status.ts";
+import { decodeOutput } from "../managers/read-output.ts";
+import { managerOf } from "../managers/registry.ts";
 import { type CommandResult, type CommandRun, DEFAULT_MAX_BYTES } from "./run-command.ts";
-import type { StartFailure, StartReason } from "./start-failure.ts";
-import { quoteOutput, quoteWords } from "./tool-words.ts";
+import type { StartFailure, StartReason } from "./tool.ts";
 
-export interface PollEvidence {
+interface PollEvidence {
   readonly result: CommandResult;
   /** Null when the tool did not run, or its output is not worth parsing. */
   readonly reading: Reading | null;
@@ -73,8 +74,9 @@ export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidenc
     const said = reading.daemons.map(({ name, error }) => `${name}: ${error?.message}`).join("\n");
     return error("LICENSE_QUERY_FAILED", `No daemon could be read. ${quoteWords(said)}`, words);
   }
-  if (errors.some(isNoDataRead)) {
-    return error("LICENSE_QUERY_FAILED", `The license server${at} ${UNREADABLE}`, words);
+  const explained = errors.map((each) => explain(reading, each)).find((meaning) => meaning !== null);
+  if (explained !== undefined) {
+    return error("LICENSE_QUERY_FAILED", `The license server${at} ${explained}`, words);
   }
   if (errors.some(({ kind }) => kind === "query")) {
     return error("LICENSE_QUERY_FAILED", `The license server${at} answered with an error.`, words);
@@ -134,16 +136,44 @@ export function errorsOf(reading: Reading): ToolError[] {
   return [...reading.members, ...reading.daemons].flatMap(({ error }) => (error === null ? [] : [error]));
 }
 
-/**
- * The causes that users report of it: a server that is busy, hangs or was started a moment ago, where the next query
- * succeeds; firewalls; and FlexNet Embedded, to which nothing but a REST interface answers.
- */
-const UNREADABLE =
-  "accepted the connection, and no data could be read from it (-16,287). Possible causes, the likeliest first: " +
-  "it was busy or had just started (the next poll then succeeds); it hangs; a firewall rejects the connection; " +
-  "it is no lmgrd but FlexNet Embedded, which lmstat cannot query.";
+function explain(reading: Reading | null, error: ToolError): string | null {
+  return reading === null ? null : managerOf(reading.manager).explain(error);
+}
 
-/** `Cannot read data from license server system. (-16,287)`. */
-function isNoDataRead({ major, minor }: ToolError): boolean {
-  return major === -16 && minor === 287;
+/** Longest `details` of a poll's error, in characters. */
+export const MAX_DETAILS = 2000;
+
+/** Control characters but LF, line separators, and the marks that turn the direction of text. */
+const UNPRINTABLE =
+  /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/**
+ * A tool's own words, fit for a JSON answer, a log and a terminal: control characters escaped, cut at 2,000 characters.
+ * Null when there is nothing but blanks.
+ */
+export function quoteWords(text: string): string | null {
+  // Cut first as well, so that the work does not grow with the output.
+  const plain = text
+    .slice(0, MAX_DETAILS * 2)
+    .replaceAll("\r\n", "\n")
+    .trim();
+  if (plain === "") return null;
+  const escaped = plain.replace(UNPRINTABLE, escapeCharacter);
+  if (escaped.length <= MAX_DETAILS) return escaped.toWellFormed();
+  return `${escaped.slice(0, MAX_DETAILS - 1)}…`.toWellFormed();
+}
+
+/** What a tool said on both streams, what it complained of first. */
+export function quoteOutput(stdout: Uint8Array, stderr: Uint8Array): string | null {
+  const head = (bytes: Uint8Array) => decodeOutput(bytes.subarray(0, MAX_DETAILS * 4)).trim();
+  return quoteWords([head(stderr), head(stdout)].filter((words) => words !== "").join("\n"));
+}
+
+function escapeCharacter(character: string): string {
+  if (character === "\t") return "\\t";
+  if (character === "\r") return "\\r";
+  const code = character.charCodeAt(0);
+  return code < 0x100
+    ? `\\x${code.toString(16).padStart(2, "0")}`
+    : `\\u${code.toString(16).padStart(4, "0")}`;
 }

@@ -8,13 +8,38 @@ import { createKnownHosts } from "../managers/known-hosts.ts";
 import type { Manager } from "../managers/manager.ts";
 import { readOutput } from "../managers/read-output.ts";
 import { isBusy } from "../store/busy.ts";
-import { findTool } from "./find-tool.ts";
+import { createTurns } from "./pace.ts";
 import { errorsOf, isUsable, mayBeCut, pollErrorOf } from "./poll-error.ts";
 import type { MeasureReachability, MemberAddress } from "./reachability.ts";
 import type { CommandResult, CommandRun, CommandRunner } from "./run-command.ts";
-import { createTurns } from "./turns.ts";
+import { findTool } from "./tool.ts";
 
-export interface Poller {
+/** The outcome of a poll that ended in a fault of our own: the server's numbers go stale, and the schedule goes on. */
+export function failedInside(serverId: string, startedAt: number, finishedAt: number): PollOutcome {
+  return {
+    serverId,
+    startedAt,
+    finishedAt,
+    durationMs: finishedAt - startedAt,
+    reading: null,
+    error: {
+      code: "LICENSE_QUERY_FAILED",
+      message: "The poll failed inside licmond; its log says more.",
+      details: null,
+    },
+    raw: {
+      argv: [],
+      exitCode: null,
+      signal: null,
+      stdout: new Uint8Array(0),
+      stderr: new Uint8Array(0),
+      truncated: false,
+    },
+    reachability: [],
+  };
+}
+
+interface Poller {
   /** Asks one server once. Does not reject for anything that tool or server do. */
   poll(server: MonitoredServer, signal?: AbortSignal): Promise<PollOutcome>;
   /** Drops what was learnt of a server that is gone, or is another one now. */
@@ -38,7 +63,7 @@ export interface PollerDeps {
 }
 
 /** Client hosts by server, oldest first. */
-export interface HostsStore {
+interface HostsStore {
   load(serverId: string): readonly string[];
   save(serverId: string, hosts: readonly string[]): void;
 }

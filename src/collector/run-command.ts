@@ -1,8 +1,6 @@
 import { type CappedReader, readCapped } from "./capped-reader.ts";
-import { explainStart } from "./inspect-tool.ts";
-import { killMarked, MARK } from "./marked-processes.ts";
-import type { StartFailure } from "./start-failure.ts";
-import { locate } from "./tool-file.ts";
+import { createEnding, createSweeper, type Ending, MARK, signalGroup } from "./process-group.ts";
+import { explainStart, locate, type StartFailure } from "./tool.ts";
 
 /** The largest output of a real tool that we have seen is under 1 MB. */
 export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
@@ -31,7 +29,7 @@ export interface CommandRequest {
 
 export type CommandResult = CommandRun | CommandNotStarted;
 
-export interface CommandNotStarted {
+interface CommandNotStarted {
   readonly started: false;
   readonly argv: readonly string[];
   readonly failure: StartFailure;
@@ -69,7 +67,7 @@ export interface CommandRunner {
   killNow(): void;
 }
 
-export interface CommandRunnerDeps {
+interface CommandRunnerDeps {
   /** $PATH and $HOME of the daemon; nothing else of its environment reaches a tool. */
   readonly path: string;
   readonly home: string;
@@ -83,8 +81,6 @@ export interface CommandRunnerDeps {
 
 type Child = Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">;
 
-type EndCause = "timeout" | "overflow" | "abort";
-
 /**
  * Runs tools that may hang, spam, fork or die: each in a process group of its own, which is killed as a whole.
  * (Bun's own `timeout` and `signal` reach only the direct child, and reading its pipe then waits for the grandchild.)
@@ -92,6 +88,7 @@ type EndCause = "timeout" | "overflow" | "abort";
 export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
   const { path, home, graceMs = 500, quietMs = 500, killWaitMs = 1000 } = deps;
   const running = new Map<number, { endNow(): void; abort(): void; done: Promise<unknown> }>();
+  const sweeper = createSweeper();
   let nextId = 0;
   let stopped = false;
 
@@ -138,7 +135,7 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     const id = nextId++;
     const endNow = () => {
       signalGroup(child.pid, "SIGKILL");
-      if (mark !== null) killMarked(mark);
+      if (mark !== null) sweeper.add(mark);
     };
     const done = settle(child, stdout, stderr, ending, endNow);
     running.set(id, { endNow, abort, done });
@@ -205,10 +202,12 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
       const all = [...running.values()];
       for (const each of all) each.abort();
       await Promise.allSettled(all.map((each) => each.done));
+      sweeper.now();
     },
     killNow() {
       stopped = true;
       for (const { endNow } of running.values()) endNow();
+      sweeper.now();
     },
   };
 }
@@ -227,49 +226,6 @@ const ABORTED: StartFailure = {
 
 function notStarted(argv: readonly string[], failure: StartFailure): CommandNotStarted {
   return { started: false, argv, failure };
-}
-
-interface Ending {
-  /** Why the command is being ended from here; null while it runs or when it ended by itself. */
-  readonly cause: EndCause | null;
-  /** Settles when even SIGKILL did not help in time. */
-  readonly gaveUp: Promise<void>;
-  begin(cause: EndCause): void;
-  clear(): void;
-}
-
-/** SIGTERM to the group, SIGKILL after the grace, and an end to the waiting after that. */
-function createEnding(pid: number, graceMs: number, killWaitMs: number): Ending {
-  const { promise: gaveUp, resolve: giveUp } = Promise.withResolvers<void>();
-  let cause: EndCause | null = null;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const kill = () => {
-    signalGroup(pid, "SIGKILL");
-    timer = setTimeout(giveUp, killWaitMs);
-  };
-  return {
-    get cause() {
-      return cause;
-    },
-    gaveUp,
-    begin(why) {
-      if (cause !== null) return;
-      cause = why;
-      // Who spams gets no time to go on.
-      if (why === "overflow") return kill();
-      signalGroup(pid, "SIGTERM");
-      timer = setTimeout(kill, graceMs);
-    },
-    clear: () => clearTimeout(timer),
-  };
-}
-
-function signalGroup(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(-pid, signal);
-  } catch {
-    // ESRCH: all gone already. EPERM: a set-uid tool, which the wait for its end will show as abandoned.
-  }
 }
 
 /** Settles once `count` has stood still for `ms`. */

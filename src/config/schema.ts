@@ -2,7 +2,8 @@ import { Kind, type Static, type TSchema, Type, TypeRegistry } from "@sinclair/t
 import { ALERT_RULES, SEVERITIES } from "../domain/alerts.ts";
 import { words } from "../domain/records.ts";
 import { RULE, text, textRule } from "../domain/text-types.ts";
-import { LOG_LEVELS, MANAGERS } from "../domain/words.ts";
+import { LOG_LEVELS } from "../domain/words.ts";
+import { MANAGERS } from "../managers/registry.ts";
 import {
   absolutePath,
   durationFrom,

@@ -1,12 +1,14 @@
 import { type Clock, iso } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
+import { HOUR_MS } from "../domain/time.ts";
+import { repeat } from "../domain/timers.ts";
 import { certificateWarning, readTls, type TlsFiles, type TlsMaterial } from "../http/tls.ts";
 
 /** Looked at this often: a daemon runs longer than a certificate may be good for. */
-const LOOK_MS = 12 * 3_600_000;
+const LOOK_MS = 12 * HOUR_MS;
 
 /** The certificate that is served, and an eye on its end. */
-export interface CertificateRoom {
+export interface Certificate {
   /** Null = plain HTTP. */
   current(): TlsMaterial | null;
   /**
@@ -26,7 +28,7 @@ export interface CertificateDeps {
 }
 
 /** Throws an Error that names the file when the first certificate is not good. */
-export function createCertificateRoom(files: TlsFiles | null, deps: CertificateDeps): CertificateRoom {
+export function createCertificate(files: TlsFiles | null, deps: CertificateDeps): Certificate {
   const { clock, log, serve } = deps;
   let served = files === null ? null : readTls(files);
   const warn = () => {
@@ -34,8 +36,6 @@ export function createCertificateRoom(files: TlsFiles | null, deps: CertificateD
     if (warning !== null) log.warn("The TLS certificate needs care", { why: warning });
   };
   warn();
-  const timer = files === null ? null : setInterval(warn, LOOK_MS);
-  timer?.unref();
   return {
     current: () => served,
     prepare(next, afterRestart) {
@@ -51,6 +51,6 @@ export function createCertificateRoom(files: TlsFiles | null, deps: CertificateD
         });
       };
     },
-    stop: () => void (timer !== null && clearInterval(timer)),
+    stop: files === null ? () => {} : repeat(LOOK_MS, warn),
   };
 }

@@ -1,31 +1,31 @@
 import { createCollector } from "../collector/collector.ts";
 import { createExecutor } from "../collector/execute/executor.ts";
-import { findTool } from "../collector/find-tool.ts";
 import { createPoller } from "../collector/poll.ts";
 import { createReachability } from "../collector/reachability.ts";
 import { type CommandRunner, createCommandRunner } from "../collector/run-command.ts";
-import { systemTimers } from "../collector/timers.ts";
+import { findTool } from "../collector/tool.ts";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { LogOf } from "../domain/log.ts";
+import { systemTimers } from "../domain/timers.ts";
+import type { Live } from "../live/live.ts";
 import { managerOf } from "../managers/registry.ts";
 import { createKnownHostsStore } from "../store/known-hosts.ts";
-import type { Live } from "../store/live.ts";
 import type { Store } from "../store/open.ts";
 
 /**
- * What runs the vendors' tools with the daemon's $PATH and $HOME, and nothing else of its environment. A daemon that
- * ends at once (a second signal, a stop that takes too long) takes them with it.
+ * Runs the vendors' tools with the daemon's $PATH and $HOME, and nothing else of its environment. A daemon that ends at
+ * once (a second signal, a stop that takes too long) takes them with it.
  */
-export function createToolRunner({ PATH = "", HOME = "/" }: Environment): CommandRunner {
+export function createToolRunner({
+  PATH = "",
+  HOME = "/",
+}: Environment): Pick<CommandRunner, "run" | "stop"> {
   const runner = createCommandRunner({ path: PATH, home: HOME });
   process.on("exit", runner.killNow);
   return {
-    ...{ run: runner.run, killNow: runner.killNow },
-    get running() {
-      return runner.running;
-    },
+    run: runner.run,
     async stop() {
       await runner.stop();
       process.off("exit", runner.killNow);
@@ -33,7 +33,7 @@ export function createToolRunner({ PATH = "", HOME = "/" }: Environment): Comman
   };
 }
 
-export interface CollectorRoomDeps {
+export interface PollingDeps {
   readonly config: () => Config;
   readonly environment: Environment;
   readonly store: Store;
@@ -42,7 +42,7 @@ export interface CollectorRoomDeps {
   readonly run: CommandRunner["run"];
   readonly record: Live["record"];
   readonly snapshot: Live["snapshot"];
-  /** Milliseconds since somebody asked the daemon for something over HTTP. */
+  /** Milliseconds since the last HTTP request. */
   readonly unaskedMs: () => number;
 }
 
@@ -50,28 +50,35 @@ export interface CollectorRoomDeps {
 const ASKED_LATELY_MS = 100;
 
 /** Polls on a schedule, and commands that people ask for. */
-export function createCollectorRoom(deps: CollectorRoomDeps) {
-  const { config, environment, store, clock, log, run, record, snapshot, unaskedMs } = deps;
-  const path = environment.PATH ?? "";
+export function createPolling(deps: PollingDeps) {
+  const { config, store, clock, log, run, record } = deps;
+  const path = deps.environment.PATH ?? "";
   const poller = createPoller({
-    ...{ run, managerOf, path, clock, log: log("collector") },
+    run,
+    managerOf,
+    path,
+    clock,
     measure: createReachability(),
-    hosts: createKnownHostsStore({ store, log: log("store") }),
-    othersWant: () => unaskedMs() < ASKED_LATELY_MS,
+    hosts: createKnownHostsStore(store, log("store")),
+    othersWant: () => deps.unaskedMs() < ASKED_LATELY_MS,
+    log: log("collector"),
   });
-  const before = new Map(snapshot().servers.map((picture) => [picture.server.id, picture.pollDurationMs]));
+  const before = new Map(
+    deps.snapshot().servers.map((picture) => [picture.server.id, picture.pollDurationMs]),
+  );
   const collector = createCollector({
-    ...{ servers: config().servers, clock, timers: systemTimers, log: log("collector") },
-    random: Math.random,
+    servers: config().servers,
     concurrency: config().collector.concurrency,
+    clock,
+    timers: systemTimers,
+    random: Math.random,
     poll: poller.poll,
     record,
     forget: poller.forget,
     hungBefore: ({ id, timeoutMs }) => (before.get(id) ?? 0) >= timeoutMs,
+    log: log("collector"),
   });
-  const execute = createExecutor({
-    ...{ managerOf, run, findTool: (names) => findTool(names, path) },
-    settings: () => config().execute,
-  });
+  const settings = () => config().execute;
+  const execute = createExecutor({ managerOf, run, findTool: (names) => findTool(names, path), settings });
   return { collector, execute };
 }

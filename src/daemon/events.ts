@@ -1,17 +1,16 @@
 import type { Clock } from "../domain/clock.ts";
+import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
-import { type Bus, createBus, type Timers } from "../events/bus.ts";
-import { createIds } from "../events/ids.ts";
+import { statusChanges } from "../domain/poll-events.ts";
+import { systemTimers } from "../domain/timers.ts";
+import { type Bus, createBus } from "../live/bus.ts";
+import { createIds } from "../live/ids.ts";
+import type { Change } from "../live/live.ts";
 import { createEvents, type Events } from "../store/events.ts";
 import type { Store } from "../store/open.ts";
 import type { LogSink } from "../system/log.ts";
 
-export const busTimers: Timers = {
-  set: (work, ms) => setTimeout(work, ms),
-  clear: (timer) => clearTimeout(timer as Timer),
-};
-
-export interface EventRoom {
+export interface EventBus {
   readonly bus: Bus;
   /** What is stored; its holes are also those that the store could not take a note of yet. */
   readonly events: Events;
@@ -20,7 +19,7 @@ export interface EventRoom {
 }
 
 /** The bus over the store: events are committed, then told. */
-export function createEventRoom(store: Store, clock: Clock, log: Log): EventRoom {
+export function createEventBus(store: Store, clock: Clock, log: Log): EventBus {
   const events = createEvents(store);
   /** Highest id of which the store could take no note yet; 0 = none. */
   let owed = 0;
@@ -32,7 +31,7 @@ export function createEventRoom(store: Store, clock: Clock, log: Log): EventRoom
         events.reserve(highest);
         owed = 0;
       } catch {
-        // The store fails: the note is taken with the next commit that it takes, and that none is told below.
+        // The store fails, which the bus reports: the note is taken with the next commit.
         owed = highest;
       }
     },
@@ -57,17 +56,12 @@ export function createEventRoom(store: Store, clock: Clock, log: Log): EventRoom
         if (owed === reserved) owed = 0;
       },
     },
-    timers: busTimers,
+    timers: systemTimers,
     isWorthWaiting: store.busy.isWorthWaiting,
     onStore(state, cause) {
-      if (state === "working") log.info("Events are stored again");
-      else
-        log.error(
-          "Events cannot be stored: they go out and cannot be read again; checkouts and denials wait",
-          {
-            error: cause instanceof Error ? cause.message : String(cause),
-          },
-        );
+      if (state === "working") return log.info("Events are stored again");
+      const consequence = "they go out and cannot be read again; checkouts and denials wait";
+      log.error(`Events cannot be stored: ${consequence}`, { error: messageOf(cause) });
     },
   });
   return {
@@ -78,5 +72,25 @@ export function createEventRoom(store: Store, clock: Clock, log: Log): EventRoom
     },
     logSink: ({ level, source, message, fields }) =>
       bus.emit({ type: "log", level, message, source, metadata: fields }),
+  };
+}
+
+/**
+ * Writes a line when a server is degraded or whole again, and when one of its daemons goes down or is back. That a
+ * server does not answer and that it answers again is the collector's line: once each, not twice.
+ */
+export function createStatusLog(log: Log): (change: Change) => void {
+  return ({ before, after }) => {
+    for (const { server, daemon, from, to, reason } of statusChanges(before, after)) {
+      const fields = { server, daemon: daemon ?? undefined, from, to, reason: reason ?? undefined };
+      if (daemon !== null) {
+        if (to === "up") log.info("license daemon is up again", fields);
+        else log.warn("license daemon is down", fields);
+      } else if (to === "degraded") log.warn("server is degraded", fields);
+      else if (to === "down" && after.error === null) log.warn("server is down", fields);
+      else if (to === "up" && from !== "unknown" && before?.error === null) {
+        log.info("server is up again", fields);
+      }
+    }
   };
 }

@@ -1,15 +1,15 @@
 import type { Collector } from "../collector/collector.ts";
 import { type Problem, printProblem } from "../config/problem.ts";
 import { hostZone } from "../domain/zone.ts";
-import type { Bus } from "../events/bus.ts";
-import type { Sampler } from "../events/sampler.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import type { Hub } from "../http/streams/hub.ts";
+import type { Bus } from "../live/bus.ts";
+import type { Sampler } from "../live/sampler.ts";
 import type { Events } from "../store/events.ts";
 import type { Store } from "../store/open.ts";
 import { healthOf } from "./health.ts";
-import type { LoopLag } from "./loop-lag.ts";
-import { countersOf, createLogsPort } from "./ports.ts";
+import { countersOf, createLogsPort, type LoopLag } from "./ports.ts";
+
 import type { Reloaded, RunningConfig } from "./running-config.ts";
 
 /** The parts of the daemon that answer requests. What a route can have as it is, stands in `HttpDeps` already. */

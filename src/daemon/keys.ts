@@ -1,59 +1,149 @@
-import { systemTimers } from "../collector/timers.ts";
 import type { Clock } from "../domain/clock.ts";
-import type { LogOf } from "../domain/log.ts";
+import { messageOf } from "../domain/error-code.ts";
+import type { KeyRecord } from "../domain/keys.ts";
+import type { Log, LogOf } from "../domain/log.ts";
+import { repeat, systemTimers, type Timers } from "../domain/timers.ts";
+import { createMarks } from "../store/event-marks.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
 import type { Store } from "../store/open.ts";
 import { createQuotas, type Quotas } from "../store/quotas.ts";
-import { createKeyWatch } from "./key-watch.ts";
 
+/** Looks this often whether another process wrote: what it did to keys is told within 5 s. */
+export const KEY_WATCH_MS = 2_000;
 /** Uses of keys are written this often; a kill may forget the last ones. */
 const KEY_FLUSH_MS = 10_000;
 /** Requests counted for quotas are written this often: what `kill -9` may forget. */
 const QUOTA_FLUSH_MS = 1_000;
 
 /** Keys, what the command line does to them, and what they have used. */
-export interface KeyRoom {
+export interface KeyService {
   readonly keys: Keys;
   readonly quotas: Quotas;
   /** Writes what is not written yet; throws when the store does not take it. */
   stop(): void;
 }
 
-export function createKeyRoom(store: Store, clock: Clock, log: LogOf): KeyRoom {
-  const watch = createKeyWatch({
-    ...{ store, keys: createKeys({ store, clock }), log: log("audit"), timers: systemTimers },
-  });
+export function createKeyService(store: Store, clock: Clock, log: LogOf): KeyService {
+  const watch = createKeyWatch(store, createKeys({ store, clock }), log("audit"), systemTimers);
   const { keys } = watch;
   const quotas = createQuotas({ store, clock });
-  const attempt = (message: string, work: () => void) => {
-    let failing = false;
-    return () => {
-      try {
-        work();
-        failing = false;
-      } catch (error) {
-        // They stay noted, and the next time they are written: once is enough to say so.
-        if (!failing)
-          log("store").warn(message, { error: error instanceof Error ? error.message : String(error) });
-        failing = true;
-      }
-    };
-  };
-  const timers = [
-    setInterval(attempt("Uses of keys were not written", keys.flush), KEY_FLUSH_MS),
-    setInterval(attempt("Requests counted for quotas were not written", quotas.flush), QUOTA_FLUSH_MS),
+  // What could not be written stays noted, and the next time it is written.
+  const flushKeys = sayingOnce(log("store"), "Uses of keys were not written");
+  const flushQuotas = sayingOnce(log("store"), "Requests counted for quotas were not written");
+  const ends = [
+    repeat(KEY_FLUSH_MS, () => flushKeys(keys.flush)),
+    repeat(QUOTA_FLUSH_MS, () => flushQuotas(quotas.flush)),
   ];
   return {
     keys,
     quotas,
     stop() {
       watch.stop();
-      for (const timer of timers) clearInterval(timer);
+      for (const end of ends) end();
       try {
         quotas.flush();
       } finally {
         keys.flush();
       }
     },
+  };
+}
+
+export interface KeyWatch {
+  /** The same keys; what is done through these is known here, and is the caller's to tell. */
+  readonly keys: Keys;
+  stop(): void;
+}
+
+/**
+ * The audit trail (`log`) of what the command line does to keys beside the daemon, and did while none ran: a command has
+ * no event ids to give, so the daemon finds it in the database. How far it has told is kept there too.
+ */
+export function createKeyWatch(store: Store, keys: Keys, log: Log, timers: Timers): KeyWatch {
+  const marks = createMarks(store);
+  /** Keys whose making was told, and which of them were told to be revoked. */
+  const told = new Map<string, { readonly revoked: boolean }>();
+  const attempt = sayingOnce(log, "Changes to API keys cannot be looked for");
+  let version: number | null = null;
+  let cancel = () => {};
+
+  const note = ({ id, revokedAt }: Pick<KeyRecord, "id" | "revokedAt">) =>
+    told.set(id, { revoked: revokedAt !== null });
+  const raise = (at: number) => {
+    if (at > marks.get("keys_told")) store.transaction(() => marks.raise("keys_told", at));
+  };
+
+  function look(): void {
+    const current = store.dataVersion();
+    if (current === version) return;
+    let last = 0;
+    for (const key of keys.list()) {
+      const before = told.get(key.id);
+      if (before === undefined) tell("API key created", key);
+      if (key.revokedAt !== null && before?.revoked !== true) tell("API key revoked", key);
+      note(key);
+      last = Math.max(last, key.createdAt, key.revokedAt ?? 0);
+    }
+    raise(last);
+    version = current;
+  }
+
+  function tell(message: string, { id, name, role, anonymize }: KeyRecord): void {
+    log.info(message, { outcome: "ok", keyId: id, name, role, anonymize, by: null, via: "command line" });
+  }
+
+  /** What was told before this start. */
+  function recall(): void {
+    const through = marks.get("keys_told");
+    for (const { id, createdAt, revokedAt } of keys.list()) {
+      if (createdAt <= through) told.set(id, { revoked: revokedAt !== null && revokedAt <= through });
+    }
+  }
+
+  function wait(): void {
+    cancel = timers.after(KEY_WATCH_MS, () => {
+      attempt(look);
+      wait();
+    });
+  }
+
+  attempt(recall);
+  attempt(look);
+  wait();
+  return {
+    keys: {
+      ...keys,
+      create(wanted) {
+        const made = keys.create(wanted);
+        if (made.outcome === "created") {
+          note(made.key);
+          attempt(() => raise(made.key.createdAt));
+        }
+        return made;
+      },
+      revoke(id) {
+        const outcome = keys.revoke(id);
+        if (outcome === "revoked") {
+          told.set(id, { revoked: true });
+          attempt(() => raise(keys.get(id)?.revokedAt ?? 0));
+        }
+        return outcome;
+      },
+    },
+    stop: () => cancel(),
+  };
+}
+
+/** Runs work that is done again later: that it fails is said once, until it works again. */
+function sayingOnce(log: Log, message: string): (work: () => void) => void {
+  let failing = false;
+  return (work) => {
+    try {
+      work();
+      failing = false;
+    } catch (error) {
+      if (!failing) log.warn(message, { error: messageOf(error) });
+      failing = true;
+    }
   };
 }

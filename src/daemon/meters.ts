@@ -1,12 +1,12 @@
 import type { AlertRule, Severity } from "../domain/alerts.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
-import type { Bus } from "../events/bus.ts";
-import { createDenialMeter } from "../export/denial-meter.ts";
 import type { Emit } from "../export/family.ts";
-import { createPollMeter } from "../export/poll-meter.ts";
+import { createDenialMeter, createPollMeter } from "../export/meters.ts";
+
 import { emitService, type ServiceView } from "../export/service-metrics.ts";
-import { readProcessMetrics } from "../system/process-metrics.ts";
+import type { Bus } from "../live/bus.ts";
+import { readProcessMetrics } from "../system/host-metrics.ts";
 
 /** The daemon's own metrics, for whoever writes them down. */
 export interface Meters {

@@ -2,23 +2,24 @@ import type { Collector } from "../collector/collector.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { MetricsEvent } from "../domain/events.ts";
 import type { Snapshot } from "../domain/picture.ts";
+import { nextTurn } from "../domain/slices.ts";
 import { summarise } from "../domain/summary.ts";
-import type { Bus } from "../events/bus.ts";
+import { repeat } from "../domain/timers.ts";
 import type { DaemonCounters, HostPort, LogsPort } from "../http/deps.ts";
 import type { Hub } from "../http/streams/hub.ts";
+import type { Bus } from "../live/bus.ts";
 import { whenFree } from "../store/busy.ts";
 import { createLogs } from "../store/logs.ts";
 import type { Store } from "../store/open.ts";
 import { hostInfo, networkInterfaces } from "../system/host-info.ts";
 import { createHostMetrics, type HostSample } from "../system/host-metrics.ts";
-import type { LoopLag } from "./loop-lag.ts";
 
 /** The host as the routes see it: the last sample, which the sampler renews every ten seconds. */
-export interface HostRoom extends HostPort {
+export interface HostService extends HostPort {
   renew(): HostSample;
 }
 
-export function createHostRoom(directory: string, clock: Clock): HostRoom {
+export function createHostService(directory: string, clock: Clock): HostService {
   const metrics = createHostMetrics({ directory, clock });
   const info = hostInfo();
   let last = metrics.sample();
@@ -32,7 +33,7 @@ export function createHostRoom(directory: string, clock: Clock): HostRoom {
 
 /** Reads a metrics sample; totals are counted once a snapshot. */
 export function sampleReader(
-  host: HostRoom,
+  host: HostService,
   snapshot: () => Snapshot,
 ): () => Omit<MetricsEvent, "type" | "id" | "timestamp"> {
   let version = -1;
@@ -63,7 +64,7 @@ export function createLogsPort(store: Store, bus: Pick<Bus, "commit" | "lastPubl
         if (step.last === null) return cleared;
         cleared += step.cleared;
         after = step.last;
-        await new Promise<void>((resume) => setImmediate(resume));
+        await nextTurn();
       }
     },
   };
@@ -81,5 +82,32 @@ export function countersOf(collector: Collector, hub: Hub, lag: LoopLag): Daemon
     memoryBytes: process.memoryUsage.rss(),
     cpuSeconds: (user + system) / 1e6,
     eventLoopLagMs: lag.longestMs(),
+  };
+}
+
+/** How late the event loop is. */
+export interface LoopLag {
+  /** The longest delay of the last ten seconds or so, ms; null before the first look. */
+  longestMs(): number | null;
+  stop(): void;
+}
+
+const LOOK_MS = 250;
+const LOOKS = 40;
+
+/** Looks four times a second how much later than asked for its timer runs. */
+export function createLoopLag(): LoopLag {
+  const seen: number[] = [];
+  let position = 0;
+  let expected = performance.now() + LOOK_MS;
+  const stop = repeat(LOOK_MS, () => {
+    const now = performance.now();
+    seen[position] = Math.max(0, now - expected);
+    position = (position + 1) % LOOKS;
+    expected = now + LOOK_MS;
+  });
+  return {
+    longestMs: () => (seen.length === 0 ? null : Math.round(Math.max(...seen) * 100) / 100),
+    stop,
   };
 }

@@ -2,11 +2,12 @@ import type { Config } from "../config/config.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
+import type { Timers } from "../domain/timers.ts";
 import type { Writer } from "../export/remote-write/writer.ts";
 import type { Meters } from "./meters.ts";
 
 /** The push of metrics, while the config has one. */
-export interface RemoteWriteRoom {
+export interface RemoteWrite {
   /** Takes up what the config says now: at the start, and after each reload. */
   configured(): void;
   stop(): Promise<void>;
@@ -19,12 +20,12 @@ export interface RemoteWriteDeps {
   /** `host:port` of this daemon, as a scraper would call it. */
   readonly instance: string;
   readonly clock: Clock;
-  readonly timers: { after(ms: number, run: () => void): () => void };
+  readonly timers: Timers;
   readonly log: Log;
 }
 
 /** What is needed for writing is loaded when the config asks for it: most daemons are scraped. */
-export function createRemoteWriteRoom(deps: RemoteWriteDeps): RemoteWriteRoom {
+export function createRemoteWrite(deps: RemoteWriteDeps): RemoteWrite {
   const { config, meters, instance, log } = deps;
   let writer: Writer | null = null;
   let takeAway = () => {};
@@ -69,8 +70,5 @@ export function createRemoteWriteRoom(deps: RemoteWriteDeps): RemoteWriteRoom {
 async function makeWriter({ snapshot, meters, clock, timers, log }: RemoteWriteDeps): Promise<Writer> {
   const { createWriter } = await import("../export/remote-write/writer.ts");
   const { post } = await import("../export/remote-write/post.ts");
-  return createWriter({
-    ...{ snapshot, service: meters.emit, post, clock, timers, log },
-    random: Math.random,
-  });
+  return createWriter({ snapshot, service: meters.emit, post, clock, timers, random: Math.random, log });
 }

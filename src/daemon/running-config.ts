@@ -2,9 +2,9 @@ import type { Config } from "../config/config.ts";
 import type { LoadedConfig } from "../config/find.ts";
 import { type Problem, printProblem } from "../config/problem.ts";
 import type { Clock } from "../domain/clock.ts";
+import { messageOf } from "../domain/error-code.ts";
 import type { LogOf } from "../domain/log.ts";
 import type { DaemonStatus } from "../http/deps.ts";
-import { configChanges, effectiveConfig } from "./changes.ts";
 
 export interface Reloaded {
   readonly outcome: "applied" | "refused";
@@ -19,7 +19,7 @@ export interface Reloaded {
  * is the file's own, with what only a restart changes. Throws an Error that says why it cannot be taken: nothing has
  * changed then.
  */
-export type Prepare = (next: Config, afterRestart: Config) => () => void;
+type Prepare = (next: Config, afterRestart: Config) => () => void;
 
 /** The config that holds now. */
 export interface RunningConfig {
@@ -35,7 +35,7 @@ export interface RunningConfig {
   end(): void;
 }
 
-export interface RunningConfigDeps {
+interface RunningConfigDeps {
   readonly config: Config;
   readonly file: string | null;
   /** Null = it comes from no file and stays. */
@@ -79,14 +79,17 @@ export function createRunningConfig({ config, file, load, clock, log }: RunningC
       takeUp = prepare(next, loaded.config);
     } catch (error) {
       // What is answered over HTTP names no paths of the host.
-      return refuse([error instanceof Error ? error.message : String(error)], [NOT_TAKEN_UP]);
+      return refuse([messageOf(error)], [NOT_TAKEN_UP]);
     }
     running = next;
     runningFile = loaded.file;
     takeUp();
     const { added, removed, changed, sections, needRestart } = changes;
     log("config").info("The config was read again", {
-      ...{ added: list(added), removed: list(removed), changed: list(changed), settings: list(sections) },
+      added: list(added),
+      removed: list(removed),
+      changed: list(changed),
+      settings: list(sections),
     });
     const message = needRestart.length === 0 ? null : `A restart is needed for ${needRestart.join(", ")}`;
     if (message !== null) log("config").warn("Some settings need a restart", { settings: list(needRestart) });
@@ -110,4 +113,80 @@ export function createRunningConfig({ config, file, load, clock, log }: RunningC
 
 function list(words: readonly string[]): string | undefined {
   return words.length === 0 ? undefined : words.join(", ");
+}
+
+/** What a reload means. */
+interface ConfigChanges {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly string[];
+  /** Sections of the file, but for the servers', in which something differs that takes effect at once. */
+  readonly sections: readonly string[];
+  /** Settings that differ and hold only after a restart. */
+  readonly needRestart: readonly string[];
+}
+
+/** Settings read once, at the start. */
+const AT_START = {
+  http: ["host", "port"],
+  storage: ["directory"],
+  log: ["format"],
+  collector: ["concurrency"],
+} as const satisfies { [Section in keyof Config]?: readonly (keyof Config[Section])[] };
+
+/** Compares the running config with a new one. */
+export function configChanges(running: Config, next: Config): ConfigChanges {
+  const before = new Map(running.servers.map((server) => [server.id, JSON.stringify(server)]));
+  const after = new Map(next.servers.map((server) => [server.id, JSON.stringify(server)]));
+  return {
+    added: [...after.keys()].filter((id) => !before.has(id)),
+    removed: [...before.keys()].filter((id) => !after.has(id)),
+    changed: [...after].filter(([id, text]) => before.has(id) && before.get(id) !== text).map(([id]) => id),
+    sections: differingSections(running, effectiveConfig(running, next)),
+    needRestart: [
+      ...differing("http", AT_START.http, running.http, next.http),
+      // Another certificate is taken while running; to begin or to end with TLS is another kind of port.
+      ...((running.http.tls === null) === (next.http.tls === null) ? [] : ["http.tls_cert", "http.tls_key"]),
+      ...differing("storage", AT_START.storage, running.storage, next.storage),
+      ...differing("log", AT_START.log, running.log, next.log),
+      ...differing("collector", AT_START.collector, running.collector, next.collector),
+    ],
+  };
+}
+
+/** The new config, with those of the running one's settings that only a restart can change. */
+export function effectiveConfig(running: Config, next: Config): Config {
+  return Object.freeze({
+    ...next,
+    http: Object.freeze({
+      ...next.http,
+      host: running.http.host,
+      port: running.http.port,
+      tls: running.http.tls === null || next.http.tls === null ? running.http.tls : next.http.tls,
+    }),
+    storage: running.storage,
+    log: Object.freeze({ ...next.log, format: running.log.format }),
+    collector: Object.freeze({ ...next.collector, concurrency: running.collector.concurrency }),
+  });
+}
+
+/** Sections by the names that they have in the file. */
+function differingSections(running: Config, next: Config): string[] {
+  const sections = Object.keys(next).filter(
+    (key): key is keyof Config => key in running && key !== "servers",
+  );
+  return sections
+    .filter((key) => JSON.stringify(running[key]) !== JSON.stringify(next[key]))
+    .map((key) => (key === "remoteWrite" ? "export" : key));
+}
+
+function differing<Section extends object>(
+  section: string,
+  keys: readonly (keyof Section & string)[],
+  running: Section,
+  next: Section,
+): string[] {
+  return keys
+    .filter((key) => JSON.stringify(running[key]) !== JSON.stringify(next[key]))
+    .map((key) => `${section}.${key}`);
 }

@@ -3,7 +3,7 @@ import { printBytes } from "../domain/bytes.ts";
 import { type OpeningStep, openStore, type Store, type StoreOptions } from "../store/open.ts";
 import { StoreError } from "../store/store-error.ts";
 import type { Logging, LogSink } from "../system/log.ts";
-import type { ServiceManager } from "./notify.ts";
+import type { ServiceManager } from "./service-manager.ts";
 
 export interface StoreRoom {
   readonly store: Store;

@@ -1,26 +1,32 @@
-/** A step that takes longer is left behind: the others must have their turn before somebody loses patience. */
+import { messageOf } from "../domain/error-code.ts";
+import type { Log } from "../domain/log.ts";
+
+/** A step that takes longer is left behind, so that the others are done before the service manager kills the process. */
 const STEP_MS = 6_000;
 
 /** What must be undone, noted as it is done: the end mirrors the start, also of a start that failed half way. */
 export interface Teardown {
   add(what: string, undo: () => void | Promise<void>): void;
-  /** Undoes everything, the last first. A step that fails or hangs is told and does not keep the others from their turn. */
+  /** Notes that a part has to be stopped, and answers the part. */
+  part<T extends { stop(): void | Promise<void> }>(what: string, part: T): T;
+  /** Undoes everything, the last first. A step that fails or hangs is logged and does not keep the others from theirs. */
   run(): Promise<void>;
 }
 
-export function createTeardown(
-  onError: (what: string, error: unknown) => void,
-  stepMs: number = STEP_MS,
-): Teardown {
+export function createTeardown(log: Pick<Log, "error">, stepMs: number = STEP_MS): Teardown {
   const steps: { readonly what: string; readonly undo: () => void | Promise<void> }[] = [];
   return {
     add: (what, undo) => void steps.push({ what, undo }),
+    part(what, part) {
+      steps.push({ what, undo: () => part.stop() });
+      return part;
+    },
     async run() {
       for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
         try {
           await inTime(step.undo(), stepMs);
         } catch (error) {
-          onError(step.what, error);
+          log.error("A part did not end well", { part: step.what, error: messageOf(error) });
         }
       }
     },

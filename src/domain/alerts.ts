@@ -47,25 +47,6 @@ export function subjectKey({ rule, server, daemon, feature, detail }: AlertSubje
   return [rule, server, daemon, feature, detail].map((part) => part ?? "").join("\0");
 }
 
-/** A stored alert. Times are epoch ms. */
-export interface Alert extends AlertSubject {
-  readonly id: number;
-  readonly severity: Severity;
-  readonly message: string;
-  /** What was seen, and the limit that it passed, in the rule's own unit; null where there is none. */
-  readonly value: number | null;
-  readonly threshold: number | null;
-  readonly startedAt: number;
-  readonly resolvedAt: number | null;
-  readonly acknowledgedAt: number | null;
-  /** Name of the key. */
-  readonly acknowledgedBy: string | null;
-  readonly comment: string | null;
-  readonly silencedUntil: number | null;
-  /** When each notification target was last told of it, by the target's id. */
-  readonly told: Readonly<Record<string, number>>;
-}
-
 export const AlertFields = {
   rule: words(ALERT_RULES),
   severity: words(SEVERITIES),
@@ -85,21 +66,37 @@ export const AlertFields = {
   silencedUntil: nullable(Timestamp),
 };
 
-export const AlertRecord = Type.Object({ id: Type.Integer({ minimum: 1 }), ...AlertFields });
+export const AlertRecord = Type.Object(
+  { id: Type.Integer({ minimum: 1 }), ...AlertFields },
+  { title: "Alert" },
+);
 export type AlertRecord = Static<typeof AlertRecord>;
 
+/** A stored alert: its record with times as epoch ms, and what is never shown. */
+export interface Alert
+  extends AlertSubject,
+    Pick<AlertRecord, "id" | "severity" | "message" | "value" | "threshold" | "acknowledgedBy" | "comment"> {
+  readonly startedAt: number;
+  readonly resolvedAt: number | null;
+  readonly acknowledgedAt: number | null;
+  readonly silencedUntil: number | null;
+  /** When each notification target last got a note about it, by the target's id. */
+  readonly told: Readonly<Record<string, number>>;
+}
+
 export function alertRecord(alert: Omit<Alert, "detail" | "told">): AlertRecord {
+  const { id, rule, severity, server, daemon, feature, message, value, threshold } = alert;
   return {
-    id: alert.id,
-    rule: alert.rule,
-    severity: alert.severity,
+    id,
+    rule,
+    severity,
     state: alert.resolvedAt === null ? "firing" : "resolved",
-    server: alert.server,
-    daemon: alert.daemon,
-    feature: alert.feature,
-    message: alert.message,
-    value: alert.value,
-    threshold: alert.threshold,
+    server,
+    daemon,
+    feature,
+    message,
+    value,
+    threshold,
     startedAt: iso(alert.startedAt),
     resolvedAt: iso(alert.resolvedAt),
     acknowledged: alert.acknowledgedAt !== null,
@@ -116,12 +113,7 @@ export function anonymousAlert<Fields extends Omit<AlertRecord, "id">>(alert: Fi
   let { message } = alert;
   if (rule === "held_too_long") message = heldMessage(null, feature, value, threshold);
   if (rule === "daemon_down") message = daemonDownMessage(server, daemon);
-  return {
-    ...alert,
-    message,
-    acknowledgedBy: null,
-    comment: null,
-  };
+  return { ...alert, message, acknowledgedBy: null, comment: null };
 }
 
 /** `hours` were seen, `limit` are allowed. */

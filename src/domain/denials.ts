@@ -60,7 +60,7 @@ const fields = {
   ),
 };
 
-export const DenialRecord = Type.Object({ timestamp: Timestamp, ...fields });
+export const DenialRecord = Type.Object({ timestamp: Timestamp, ...fields }, { title: "Denial" });
 export type DenialRecord = Static<typeof DenialRecord>;
 
 /** Fields of a `denial` event; its `timestamp` is the event's, so the time of the denial is `deniedAt`. */

@@ -23,7 +23,7 @@ export const LogEvent = Type.Object(
     source: words(LOG_SOURCES),
     metadata: Type.Record(Type.String(), Type.Unknown()),
   },
-  { description: "A line of the service's own log" },
+  { title: "LogEvent", description: "A line of the service's own log" },
 );
 export type LogEvent = Static<typeof LogEvent>;
 
@@ -45,7 +45,7 @@ export const MetricsEvent = Type.Object(
       }),
     ),
   },
-  { description: "Load of the host in percent, and seats of all servers" },
+  { title: "MetricsEvent", description: "Load of the host in percent, and seats of all servers" },
 );
 export type MetricsEvent = Static<typeof MetricsEvent>;
 
@@ -76,7 +76,7 @@ export const CheckoutEvent = Type.Object(
     session: Type.Integer({ description: "Id of the session" }),
     ...SessionFields,
   },
-  { description: "Seats were taken" },
+  { title: "CheckoutEvent", description: "Seats were taken" },
 );
 export type CheckoutEvent = Static<typeof CheckoutEvent>;
 
@@ -88,7 +88,7 @@ export const CheckinEvent = Type.Object(
     session: Type.Integer({ description: "Id of the session" }),
     ...SessionFields,
   },
-  { description: "Seats were given back, or were last seen before `endedAt`" },
+  { title: "CheckinEvent", description: "Seats were given back, or were last seen before `endedAt`" },
 );
 export type CheckinEvent = Static<typeof CheckinEvent>;
 
@@ -103,13 +103,13 @@ export const ServerStatusEvent = Type.Object(
     to: words([...new Set([...SERVER_STATUSES, ...PART_STATUSES])]),
     reason: nullable(Type.String()),
   },
-  { description: "A server or one of its daemons changed its status" },
+  { title: "ServerStatusEvent", description: "A server or one of its daemons changed its status" },
 );
 export type ServerStatusEvent = Static<typeof ServerStatusEvent>;
 
 export const DenialEvent = Type.Object(
   { type: Type.Literal("denial"), id: eventId("denial"), timestamp: Timestamp, ...DenialFields },
-  { description: "A request for seats was denied" },
+  { title: "DenialEvent", description: "A request for seats was denied" },
 );
 export type DenialEvent = Static<typeof DenialEvent>;
 
@@ -122,7 +122,7 @@ export const AlertEvent = Type.Object(
     change: words(ALERT_CHANGES),
     ...AlertFields,
   },
-  { description: "An alert fired, ended, or was changed" },
+  { title: "AlertEvent", description: "An alert fired, ended, or was changed" },
 );
 export type AlertEvent = Static<typeof AlertEvent>;
 

@@ -3,7 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { ERROR_CODES } from "./errors.ts";
 import { RESERVATION_TYPES } from "./reading.ts";
 import { text, textRule } from "./text-types.ts";
-import { DATA_STATES, MANAGERS, PART_STATUSES, POOL_KINDS, SERVER_STATUSES, USER_KINDS } from "./words.ts";
+import { DATA_STATES, PART_STATUSES, POOL_KINDS, SERVER_STATUSES, USER_KINDS } from "./words.ts";
 import { beginsWithDate } from "./zone.ts";
 
 /**
@@ -44,159 +44,196 @@ export const CalendarDay = Type.String({ format: "date", examples: ["2026-12-31"
 const Count = Type.Integer({ minimum: 0 });
 const Percent = Type.Number({ minimum: 0, description: "Percent, two decimals" });
 
-export const ErrorBody = Type.Object({
-  error: Type.String({ description: "HTTP reason phrase" }),
-  code: words(ERROR_CODES),
-  message: Type.String(),
-  details: Type.Optional(Type.String()),
-  requestId: Type.String(),
-  timestamp: Timestamp,
-});
+export const ErrorBody = Type.Object(
+  {
+    error: Type.String({ description: "HTTP reason phrase" }),
+    code: words(ERROR_CODES),
+    message: Type.String(),
+    details: Type.Optional(Type.String()),
+    requestId: Type.String(),
+    timestamp: Timestamp,
+  },
+  { title: "Error" },
+);
 export type ErrorBody = Static<typeof ErrorBody>;
 
-export const PollErrorRecord = Type.Object({ code: words(ERROR_CODES), message: Type.String() });
+export const PollErrorRecord = Type.Object(
+  { code: words(ERROR_CODES), message: Type.String() },
+  { title: "PollError" },
+);
 
-export const MemberRecord = Type.Object({
-  host: Type.String(),
-  port: nullable(Type.Integer()),
-  status: words(PART_STATUSES),
-  master: Type.Boolean(),
-  version: nullable(Type.String()),
-  error: nullable(Type.String({ description: "The tool's own words" })),
-});
+export const MemberRecord = Type.Object(
+  {
+    host: Type.String(),
+    port: nullable(Type.Integer()),
+    status: words(PART_STATUSES),
+    master: Type.Boolean(),
+    version: nullable(Type.String()),
+    error: nullable(Type.String({ description: "The tool's own words" })),
+  },
+  { title: "Member" },
+);
 
-export const DaemonRecord = Type.Object({
-  name: Type.String(),
-  status: words(PART_STATUSES),
-  version: nullable(Type.String()),
-  error: nullable(Type.String()),
-});
+export const DaemonRecord = Type.Object(
+  {
+    name: Type.String(),
+    status: words(PART_STATUSES),
+    version: nullable(Type.String()),
+    error: nullable(Type.String()),
+  },
+  { title: "Daemon" },
+);
 
-export const ServerRecord = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  manager: words(MANAGERS),
-  address: Type.String(),
-  labels: Type.Record(Type.String(), Type.String()),
-  enabled: Type.Boolean(),
-  status: words(SERVER_STATUSES),
-  members: Type.Array(MemberRecord),
-  daemons: Type.Array(DaemonRecord),
-  state: words(DATA_STATES, "Outcome of the last poll"),
-  collectedAt: nullable(Timestamp),
-  lastPollAt: nullable(Timestamp),
-  nextPollAt: nullable(Timestamp),
-  pollDurationMs: nullable(Type.Integer({ minimum: 0 })),
-  error: nullable(PollErrorRecord),
-  counts: Type.Object(
-    {
-      features: nullable(Count),
-      checkouts: nullable(Count),
-      total: nullable(Count),
-      used: nullable(Count),
-    },
-    { description: "Null until the server was read once" },
-  ),
-  unparsedLines: Count,
-});
+export const ServerRecord = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    manager: Type.String({ description: "Name of the license manager, as the config has it" }),
+    address: Type.String(),
+    labels: Type.Record(Type.String(), Type.String()),
+    enabled: Type.Boolean(),
+    status: words(SERVER_STATUSES),
+    members: Type.Array(MemberRecord),
+    daemons: Type.Array(DaemonRecord),
+    state: words(DATA_STATES, "Outcome of the last poll"),
+    collectedAt: nullable(Timestamp),
+    lastPollAt: nullable(Timestamp),
+    nextPollAt: nullable(Timestamp),
+    pollDurationMs: nullable(Type.Integer({ minimum: 0 })),
+    error: nullable(PollErrorRecord),
+    counts: Type.Object(
+      {
+        features: nullable(Count),
+        checkouts: nullable(Count),
+        total: nullable(Count),
+        used: nullable(Count),
+      },
+      { description: "Null until the server was read once" },
+    ),
+    unparsedLines: Count,
+  },
+  { title: "Server" },
+);
 export type ServerRecord = Static<typeof ServerRecord>;
 
-export const PoolRecord = Type.Object({
-  id: Type.String(),
-  version: nullable(Type.String()),
-  vendorString: nullable(Type.String()),
-  kind: words(POOL_KINDS),
-  total: nullable(Count),
-  used: nullable(Count),
-  unlimited: Type.Boolean(),
-  expiresOn: nullable(CalendarDay),
-  expiresAt: nullable(Timestamp),
-  permanent: Type.Boolean(),
-});
+export const PoolRecord = Type.Object(
+  {
+    id: Type.String(),
+    version: nullable(Type.String()),
+    vendorString: nullable(Type.String()),
+    kind: words(POOL_KINDS),
+    total: nullable(Count),
+    used: nullable(Count),
+    unlimited: Type.Boolean(),
+    expiresOn: nullable(CalendarDay),
+    expiresAt: nullable(Timestamp),
+    permanent: Type.Boolean(),
+  },
+  { title: "Pool" },
+);
 export type PoolRecord = Static<typeof PoolRecord>;
 
-export const FeatureRecord = Type.Object({
-  server: Type.String(),
-  daemon: Type.String(),
-  name: Type.String(),
-  total: nullable(Count),
-  used: nullable(Count),
-  available: nullable(Type.Integer({ description: "Negative when more seats are in use than issued" })),
-  reserved: nullable(Count),
-  queued: nullable(Count),
-  unlimited: Type.Boolean(),
-  utilization: nullable(Percent),
-  shared: Type.Boolean({
-    description: "Grouped duplicates: more checkouts are listed than seats are in use",
-  }),
-  expiresOn: nullable(CalendarDay),
-  expiresAt: nullable(Timestamp),
-  permanent: Type.Boolean(),
-  pools: Type.Array(PoolRecord),
-  state: words(DATA_STATES),
-  error: nullable(Type.String()),
-  collectedAt: nullable(Timestamp),
-});
+export const FeatureRecord = Type.Object(
+  {
+    server: Type.String(),
+    daemon: Type.String(),
+    name: Type.String(),
+    total: nullable(Count),
+    used: nullable(Count),
+    available: nullable(Type.Integer({ description: "Negative when more seats are in use than issued" })),
+    reserved: nullable(Count),
+    queued: nullable(Count),
+    unlimited: Type.Boolean(),
+    utilization: nullable(Percent),
+    shared: Type.Boolean({
+      description: "Grouped duplicates: more checkouts are listed than seats are in use",
+    }),
+    expiresOn: nullable(CalendarDay),
+    expiresAt: nullable(Timestamp),
+    permanent: Type.Boolean(),
+    pools: Type.Array(PoolRecord),
+    state: words(DATA_STATES),
+    error: nullable(Type.String()),
+    collectedAt: nullable(Timestamp),
+  },
+  { title: "Feature" },
+);
 export type FeatureRecord = Static<typeof FeatureRecord>;
 
-export const UserRecord = Type.Object({
-  kind: words(USER_KINDS),
-  server: Type.String(),
-  daemon: Type.String(),
-  feature: Type.String(),
-  user: nullable(Type.String()),
-  host: nullable(Type.String()),
-  display: nullable(Type.String()),
-  qualifier: nullable(Type.String()),
-  version: nullable(Type.String()),
-  count: Count,
-  handle: nullable(Type.String()),
-  pid: nullable(Type.Integer()),
-  startedAt: nullable(Timestamp),
-  firstSeenAt: nullable(Timestamp),
-  durationSeconds: nullable(Type.Integer({ minimum: 0 })),
-  lingerSeconds: nullable(Type.Integer({ minimum: 0 })),
-  borrowed: Type.Boolean(),
-  reservedFor: nullable(Type.Object({ type: words([...RESERVATION_TYPES, "other"]), name: Type.String() })),
-  state: words(DATA_STATES),
-  collectedAt: nullable(Timestamp),
-});
+export const UserRecord = Type.Object(
+  {
+    kind: words(USER_KINDS),
+    server: Type.String(),
+    daemon: Type.String(),
+    feature: Type.String(),
+    user: nullable(Type.String()),
+    host: nullable(Type.String()),
+    display: nullable(Type.String()),
+    qualifier: nullable(Type.String()),
+    version: nullable(Type.String()),
+    count: Count,
+    handle: nullable(Type.String()),
+    pid: nullable(Type.Integer()),
+    startedAt: nullable(Timestamp),
+    firstSeenAt: nullable(Timestamp),
+    durationSeconds: nullable(Type.Integer({ minimum: 0 })),
+    lingerSeconds: nullable(Type.Integer({ minimum: 0 })),
+    borrowed: Type.Boolean(),
+    reservedFor: nullable(Type.Object({ type: words([...RESERVATION_TYPES, "other"]), name: Type.String() })),
+    state: words(DATA_STATES),
+    collectedAt: nullable(Timestamp),
+  },
+  { title: "User" },
+);
 export type UserRecord = Static<typeof UserRecord>;
 
-export const ExpirationRecord = Type.Object({
-  server: Type.String(),
-  daemon: Type.String(),
-  feature: Type.String(),
-  pool: nullable(Type.String()),
-  total: nullable(Count),
-  expiresOn: nullable(CalendarDay),
-  expiresAt: nullable(Timestamp),
-  daysLeft: nullable(Type.Integer({ description: "Negative = expired" })),
-  permanent: Type.Boolean(),
-});
+export const ExpirationRecord = Type.Object(
+  {
+    server: Type.String(),
+    daemon: Type.String(),
+    feature: Type.String(),
+    pool: nullable(Type.String()),
+    total: nullable(Count),
+    expiresOn: nullable(CalendarDay),
+    expiresAt: nullable(Timestamp),
+    daysLeft: nullable(Type.Integer({ description: "Negative = expired" })),
+    permanent: Type.Boolean(),
+  },
+  { title: "Expiration" },
+);
 export type ExpirationRecord = Static<typeof ExpirationRecord>;
 
-export const SummaryRecord = Type.Object({
-  servers: Type.Object({ up: Count, degraded: Count, down: Count, unknown: Count }),
-  features: Count,
-  staleFeatures: Count,
-  seats: Type.Object({ total: nullable(Count), used: nullable(Count), available: nullable(Type.Integer()) }),
-  unlimitedFeatures: Count,
-  utilization: nullable(Percent),
-  users: Count,
-  hosts: Count,
-  queued: Count,
-  reserved: Count,
-  alerts: Type.Object({ info: nullable(Count), warning: nullable(Count), critical: nullable(Count) }),
-  expiries: Type.Array(ExpirationRecord),
-  collectedAt: nullable(Timestamp),
-});
+export const SummaryRecord = Type.Object(
+  {
+    servers: Type.Object({ up: Count, degraded: Count, down: Count, unknown: Count }),
+    features: Count,
+    staleFeatures: Count,
+    seats: Type.Object({
+      total: nullable(Count),
+      used: nullable(Count),
+      available: nullable(Type.Integer()),
+    }),
+    unlimitedFeatures: Count,
+    utilization: nullable(Percent),
+    users: Count,
+    hosts: Count,
+    queued: Count,
+    reserved: Count,
+    alerts: Type.Object({ info: nullable(Count), warning: nullable(Count), critical: nullable(Count) }),
+    expiries: Type.Array(ExpirationRecord),
+    collectedAt: nullable(Timestamp),
+  },
+  { title: "Summary" },
+);
 export type SummaryRecord = Static<typeof SummaryRecord>;
 
-export const RescanResult = Type.Object({
-  server: Type.String(),
-  status: words(["ok", "partial", "failed"]),
-  durationMs: Type.Integer({ minimum: 0 }),
-  error: nullable(PollErrorRecord),
-});
+export const RescanResult = Type.Object(
+  {
+    server: Type.String(),
+    status: words(["ok", "partial", "failed"]),
+    durationMs: Type.Integer({ minimum: 0 }),
+    error: nullable(PollErrorRecord),
+  },
+  { title: "RescanResult" },
+);
 export type RescanResult = Static<typeof RescanResult>;

@@ -1,8 +1,7 @@
 /** The closed vocabularies of API and config: one list each, from which types, schemas and messages are made. */
 
-/** License managers that are built in; a folder in `managers/` and a line in its registry each. */
-export const MANAGERS = ["flexnet", "rlm"] as const;
-export type ManagerName = (typeof MANAGERS)[number];
+/** Name of a license manager, as config and records have it; `managers/registry.ts` lists those that are built in. */
+export type ManagerName = string;
 
 /** Reachability of a server: `degraded` = some members or daemons up, its data is valid. */
 export const SERVER_STATUSES = ["up", "degraded", "down", "unknown"] as const;

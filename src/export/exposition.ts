@@ -1,8 +1,7 @@
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
-import type { Emit, Family, Labels } from "./family.ts";
+import { createSlices } from "../domain/slices.ts";
+import { braces, type Emit, end, type Family, head, type Labels, line, type TextFormat } from "./family.ts";
 import { emitServer } from "./server-metrics.ts";
-import { createSlices } from "./slices.ts";
-import { braces, end, head, line, type TextFormat } from "./text.ts";
 
 /** The metrics of a snapshot and of the daemon as text. */
 export interface Exposition {

@@ -1,6 +1,7 @@
 import type { AlertRule, Severity } from "../domain/alerts.ts";
 import { ALERT_RULES, SEVERITIES } from "../domain/alerts.ts";
-import { counter, type Emit, emitKnown, gauge, NO_LABELS, seconds } from "./family.ts";
+import type { ProcessMetrics } from "../system/host-metrics.ts";
+import { counter, type Emit, emitKnown, type Family, gauge, labelsOf, NO_LABELS, seconds } from "./family.ts";
 
 /** Families about licmond itself. */
 export const SERVICE = {
@@ -41,53 +42,32 @@ export interface ServiceView {
   readonly lastReload: { readonly at: number; readonly outcome: "applied" | "refused" } | null;
   /** Epoch ms. */
   readonly startedAt: number;
-  readonly process: {
-    readonly cpuSeconds: number;
-    readonly memoryBytes: number;
-    readonly virtualBytes: number | null;
-    readonly openFds: number | null;
-    readonly maxFds: number | null;
-  };
+  readonly process: ProcessMetrics;
 }
 
 export function emitService(view: ServiceView, emit: Emit): void {
   const { build, streams, lastReload, process } = view;
-  emit(
-    SERVICE.build,
-    [
-      ["version", build.version],
-      ["commit", build.commit ?? ""],
-      ["bun", build.bun],
-    ],
-    1,
-  );
+  const { version, commit, bun } = build;
+  const known = (family: Family, value: number | null) => emitKnown(emit, family, NO_LABELS, value);
+  emit(SERVICE.build, labelsOf({ version, commit: commit ?? "", bun }), 1);
   for (const rule of ALERT_RULES) {
     for (const severity of SEVERITIES) {
       const firing = view.firing.filter((alert) => alert.rule === rule && alert.severity === severity);
-      emit(
-        SERVICE.alerts,
-        [
-          ["rule", rule],
-          ["severity", severity],
-        ],
-        firing.length,
-      );
+      emit(SERVICE.alerts, labelsOf({ rule, severity }), firing.length);
     }
   }
-  emit(SERVICE.polling, NO_LABELS, view.runningPolls);
+  known(SERVICE.polling, view.runningPolls);
   emit(SERVICE.streams, [["kind", "sse"]], streams.sse);
   emit(SERVICE.streams, [["kind", "websocket"]], streams.websocket);
-  emitKnown(emit, SERVICE.lag, NO_LABELS, seconds(view.eventLoopLagMs));
-  emitKnown(emit, SERVICE.database, NO_LABELS, view.databaseBytes);
-  emitKnown(emit, SERVICE.disk, NO_LABELS, view.disk === null ? null : view.disk / 100);
-  if (lastReload !== null) {
-    emit(SERVICE.reloaded, NO_LABELS, lastReload.outcome === "applied" ? 1 : 0);
-    emit(SERVICE.reloadedAt, NO_LABELS, seconds(lastReload.at));
-  }
-  emit(PROCESS.cpu, NO_LABELS, process.cpuSeconds);
-  emit(PROCESS.memory, NO_LABELS, process.memoryBytes);
-  emitKnown(emit, PROCESS.virtual, NO_LABELS, process.virtualBytes);
-  emitKnown(emit, PROCESS.fds, NO_LABELS, process.openFds);
-  emitKnown(emit, PROCESS.maxFds, NO_LABELS, process.maxFds);
-  emit(PROCESS.started, NO_LABELS, seconds(view.startedAt));
+  known(SERVICE.lag, seconds(view.eventLoopLagMs));
+  known(SERVICE.database, view.databaseBytes);
+  known(SERVICE.disk, view.disk === null ? null : view.disk / 100);
+  known(SERVICE.reloaded, lastReload === null ? null : Number(lastReload.outcome === "applied"));
+  known(SERVICE.reloadedAt, lastReload === null ? null : seconds(lastReload.at));
+  known(PROCESS.cpu, process.cpuSeconds);
+  known(PROCESS.memory, process.memoryBytes);
+  known(PROCESS.virtual, process.virtualBytes);
+  known(PROCESS.fds, process.openFds);
+  known(PROCESS.maxFds, process.maxFds);
+  known(PROCESS.started, seconds(view.startedAt));
 }

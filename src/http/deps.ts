@@ -15,7 +15,7 @@ import type { HostSample } from "../system/host-metrics.ts";
 import type { Pseudonyms } from "./anonymous/pseudonyms.ts";
 import type { HistoryPort } from "./history.ts";
 import type { HealthChecks } from "./records/health-record.ts";
-import type { StreamsPort } from "./streams/port.ts";
+import type { StreamsPort } from "./streams/hub.ts";
 
 /**
  * Everything the routes need from the rest of the daemon. The composition root fills it; tests fill it with

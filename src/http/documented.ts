@@ -1,10 +1,4 @@
-import {
-  type Static,
-  type TObject,
-  type TProperties,
-  type TSchema,
-  type TUnknown,
-} from "@sinclair/typebox";
+import type { Static, TObject, TProperties, TSchema, TUnknown } from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
 import { ERROR_STATUS, type ErrorCode } from "../domain/errors.ts";
 import { ErrorBody } from "../domain/records.ts";
@@ -111,7 +105,6 @@ export function documented<
       ...parametersOf("query", query?.properties),
     ],
     ...(doc.body !== undefined && {
-      // The plugin overwrites `requestBody` with one that has neither the example nor the one content type.
       "x-request-body": {
         required: (doc.body.required ?? []).length > 0,
         content: { "application/json": { schema: doc.body, example: doc.example } },
@@ -138,6 +131,7 @@ function securityOf(keyInQuery: boolean) {
   return [{ apiKey: [] }, { bearer: [] }, ...(keyInQuery ? [{ apiKeyQuery: [] }] : [])];
 }
 
+const TAG = { ETag: "Tag of the snapshot and the query" };
 const CONDITION = {
   "If-None-Match": { description: "ETag of an earlier answer: 304 while it is right", example: '"a1b2c3"' },
 };
@@ -187,10 +181,9 @@ function answersOf(answers: RouteDoc["answers"], secured: boolean) {
         ...COMMON,
         ...(secured && RATES),
         ...Object.fromEntries(
-          Object.entries(headers ?? {}).map(([name, told]) => [
-            name,
-            { description: told, schema: { type: "string" } },
-          ]),
+          Object.entries({ ...(status === "200" && 304 in answers && TAG), ...headers }).map(
+            ([name, told]) => [name, { description: told, schema: { type: "string" } }],
+          ),
         ),
       },
       ...(Object.keys(bodies).length > 0 && { content: bodies }),

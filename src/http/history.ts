@@ -1,8 +1,7 @@
 import { ApiError } from "../domain/errors.ts";
 import { type HistoryClient, HistoryTimeout } from "../store/history/client.ts";
 import type { QueryName, QueryParams } from "../store/history/queries.ts";
-import type { Answer } from "./answers/answer.ts";
-import { send } from "./answers/gzip.ts";
+import { type Answer, send } from "./answers/answer.ts";
 import type { HistoryAnswers } from "./history-answers/answers.ts";
 
 /** History as the routes ask it: a worker makes the answers, the event loop never waits for the database. */

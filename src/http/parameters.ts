@@ -158,8 +158,8 @@ export function sortOf<F extends string>(sort: F | `-${F}` | undefined): Sort<F>
 
 /** `server`, `daemon` and `feature`: what of the license servers a list or a statistic is about. */
 export const NAMED = {
-  feature: wholeNames("Exact name of the feature; may be repeated. An unknown one is 404.", "solver"),
-  daemon: names("Names of daemons. An unknown one is 404.", "acmed"),
+  feature: wholeNames("Exact name of the feature; may be repeated. An unknown one is 404.", "Schema_Editor"),
+  daemon: names("Names of daemons. An unknown one is 404.", "siliqd"),
   server: names("Ids of servers. An unknown one is 404.", "eda"),
 };
 

@@ -17,12 +17,15 @@ export const TIME_FORM =
   "a time: now, a duration back from now (-7d, -90m), ISO 8601 (2026-01-31, 2026-01-31T08:15:00Z; UTC without a zone) or epoch milliseconds";
 
 /** A time. It stays a text, because only the route knows from when `-7d` counts. */
-export function time(description: string) {
+function time(description: string, example: string) {
   return single(
     { takes: TIME_FORM, read: (text) => (parseTime(text, Date.now()) === null ? undefined : text) },
-    { type: "string", description, example: "2026-01-31T08:15:00Z" },
+    { type: "string", description, example },
   );
 }
+
+export const startTime = (description: string) => time(description, "-7d");
+export const endTime = (description: string) => time(description, "now");
 
 /**
  * A range of a query, epoch ms; null where it is open. The end is not in it, but a bare date takes in its whole day.

@@ -1,5 +1,5 @@
 import { counter, type Emit, histogram, type Labels } from "../export/family.ts";
-import { createHistogram, type Histogram } from "../export/histogram.ts";
+import { createHistogram, type Histogram } from "../export/meters.ts";
 
 export const REQUESTS = {
   requests: counter(

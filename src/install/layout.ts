@@ -1,3 +1,7 @@
+import unit from "../../systemd/licmond.service" with { type: "text" };
+import sysusers from "../../systemd/licmond.sysusers.conf" with { type: "text" };
+import tmpfiles from "../../systemd/licmond.tmpfiles.conf" with { type: "text" };
+
 /**
  * Where an installation by the administrator lies (file-hierarchy(7), sysusers.d(5), tmpfiles.d(5)): /usr/lib belongs to
  * packages, and /usr/local/lib/sysusers.d is not read by the systemd of every distribution in use; /etc is.
@@ -20,5 +24,62 @@ export const LAYOUT = {
 export const SERVICE_NAME = "licmond";
 export const UNIT_NAME = "licmond.service";
 
-/** What a package would install. */
-export const PACKAGED_BINARY = "/usr/bin/licmond";
+/** A text that is installed under a mark. */
+export interface InstalledText {
+  readonly path: string;
+  readonly text: string;
+  /** How an administrator changes it without changing the file. */
+  readonly changeBy: string;
+}
+
+export const UNIT: InstalledText = {
+  path: LAYOUT.unit,
+  text: unit,
+  changeBy: "put changes into a drop-in: systemctl edit licmond",
+};
+export const SYSUSERS: InstalledText = {
+  path: LAYOUT.sysusers,
+  text: sysusers,
+  changeBy: "put lines of your own into another file of /etc/sysusers.d",
+};
+export const TMPFILES: InstalledText = {
+  path: LAYOUT.tmpfiles,
+  text: tmpfiles,
+  changeBy: "put lines of your own into another file of /etc/tmpfiles.d",
+};
+
+/**
+ * The first line of a text that licmond installed. By its hash of everything below an administrator's change is known
+ * later, whichever version wrote the file.
+ */
+const MARK = /^# Installed by licmond (\S+); sha256 of the lines below: ([0-9a-f]{64})\.\n/;
+
+export function withMark(text: string, version: string): string {
+  return `# Installed by licmond ${version}; sha256 of the lines below: ${hashOf(text)}.\n${text}`;
+}
+
+/**
+ * Where a file's content comes from: `same` = it says what we would write (with any mark, or with none), `ours` = an
+ * earlier version's, untouched; `changed` = ours, edited since; `foreign` = not from us.
+ * `outdated`: what we would write now differs from what we wrote then.
+ */
+export type Origin =
+  | { readonly kind: "same" }
+  | { readonly kind: "ours"; readonly version: string }
+  | { readonly kind: "changed"; readonly version: string; readonly outdated: boolean }
+  | { readonly kind: "foreign" };
+
+/** Compares a file's content with the text that we would install. */
+export function originOf(content: string, text: string): Origin {
+  const mark = MARK.exec(content);
+  const [head = "", version = "", hash = ""] = mark ?? [];
+  const body = content.slice(head.length);
+  if (body === text) return { kind: "same" };
+  if (mark === null) return { kind: "foreign" };
+  if (hashOf(body) === hash) return { kind: "ours", version };
+  return { kind: "changed", version, outdated: hashOf(text) !== hash };
+}
+
+function hashOf(text: string): string {
+  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
+}

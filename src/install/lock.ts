@@ -1,8 +1,8 @@
-import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { codeOf } from "../domain/error-code.ts";
 import { isRunning } from "../store/process-running.ts";
 import type { Host } from "./host.ts";
-import { makeAbove } from "./write.ts";
 
 /** On the host it is gone with the next boot; below a root it lies where nothing is looked for. */
 export function lockPath(host: Host): string {
@@ -18,7 +18,7 @@ export type Locked = { readonly release: () => void } | { readonly holder: numbe
  * Throws the system's error when the file cannot be written.
  */
 export function lockInstallation(path: string, pid = process.pid, parent = process.ppid): Locked {
-  makeAbove(path);
+  mkdirSync(dirname(path), { recursive: true });
   // Appears with its content: an empty one could not be told from what a killed process left.
   const own = `${path}.${pid}`;
   rmSync(own, { force: true });

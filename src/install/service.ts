@@ -1,4 +1,6 @@
 import { existsSync } from "node:fs";
+import { createCommandRunner } from "../collector/run-command.ts";
+import { locate } from "../collector/tool.ts";
 import type { Run } from "./host.ts";
 import { UNIT_NAME } from "./layout.ts";
 
@@ -40,17 +42,40 @@ export async function must(run: Run, argv: readonly string[], timeoutMs?: number
   if (!ok) throw new Error(words === "" ? "it failed" : words);
 }
 
-/** The journal's last lines of the service, for a message; empty when there are none. */
-export async function lastWords(run: Run, lines = 15): Promise<string> {
-  const { stdout } = await run([
-    "journalctl",
-    "--no-pager",
-    "-o",
-    "cat",
-    "-n",
-    String(lines),
-    "-u",
-    UNIT_NAME,
-  ]);
+/** The journal's last lines of a unit, for a message; empty when there are none. */
+export async function lastWords(run: Run, unit: string): Promise<string> {
+  const { stdout } = await run(["journalctl", "--no-pager", "-o", "cat", "-n", "15", "-u", unit]);
   return stdout.trimEnd();
+}
+
+/** Starts the service, or starts it again. Throws with what systemd and the service said. */
+export async function restartService(run: Run): Promise<void> {
+  // Attempts from before must not count against this one; it fails when there is nothing to reset.
+  await run(["systemctl", "reset-failed", UNIT_NAME]);
+  const { ok, words } = await run(["systemctl", "restart", UNIT_NAME], SERVICE_TIMEOUT_MS);
+  if (!ok) throw new Error(`${words}\nits last words:\n${await lastWords(run, UNIT_NAME)}`);
+}
+
+/** Where the system's own programs lie, whatever the caller's $PATH says: they are run as root. */
+const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const RUN_TIMEOUT_MS = 30_000;
+
+/** Runs programs of this host, with nothing of the caller's environment. */
+export function systemRun(): Run {
+  const runner = createCommandRunner({ path: SYSTEM_PATH, home: "/" });
+  return async (argv, timeoutMs = RUN_TIMEOUT_MS) => {
+    const result = await runner.run({ argv, env: {}, timeoutMs });
+    if (!result.started) return { ok: false, exitCode: null, stdout: "", words: result.failure.message };
+    const decoder = new TextDecoder();
+    const [stdout, stderr] = [decoder.decode(result.stdout), decoder.decode(result.stderr)];
+    if (result.timedOut)
+      return { ok: false, exitCode: null, stdout, words: `it took longer than ${timeoutMs / 1000} s` };
+    const words = (stderr.trim() || stdout.trim()).slice(-2000);
+    return { ok: result.exitCode === 0, exitCode: result.exitCode, stdout, words };
+  };
+}
+
+/** Whether the system has a program. */
+export function hasProgram(program: string): boolean {
+  return locate(program, SYSTEM_PATH) !== null;
 }

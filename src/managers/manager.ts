@@ -1,9 +1,10 @@
-import type { Reading } from "../domain/reading.ts";
+import type { Reading, ToolError } from "../domain/reading.ts";
 import type { ManagerName } from "../domain/words.ts";
+import type { DebugLog } from "./debug-log/debug-log.ts";
 
 /**
- * A license manager: what to run, text → Reading, Reading → text. Everything that differs between
- * FlexNet and RLM stands behind this interface; to add one is to add a folder and a line in `registry.ts`.
+ * A license manager: what to run, text → Reading, Reading → text. Everything that differs between license managers
+ * stands behind this interface; to add one is to add a folder and a line in `registry.ts`.
  */
 export interface Manager {
   readonly name: ManagerName;
@@ -21,6 +22,13 @@ export interface Manager {
   utility(tool: readonly string[], name: string): readonly string[];
   /** A fresh parser for one output. */
   createParser(context: ParseContext): ReadingParser;
+  /**
+   * What an error of this manager's tool means, in words that go on behind `The license server at 27000@lic1`; null
+   * when the tool's own words say enough.
+   */
+  explain(error: ToolError): string | null;
+  /** The daemons' debug log; null when the manager has none that licmond can read. */
+  readonly debugLog: DebugLog | null;
   /** Text that the manager's tool would print for this reading: `parse(render(reading))` equals the reading. */
   render(reading: Reading, options: RenderOptions): string;
 }

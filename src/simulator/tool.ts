@@ -135,12 +135,13 @@ Copyright (C) 2006-2017, Reprise Software, Inc. All rights reserved.
   allOptions: ["-a", "-avail", "-i", "-l", "-p", "-u"],
 };
 
-const DIALECTS: Readonly<Record<ManagerName, Dialect>> = { flexnet: LMSTAT, rlm: RLMSTAT };
+const DIALECTS: Readonly<Record<ManagerName, Dialect | undefined>> = { flexnet: LMSTAT, rlm: RLMSTAT };
 
 /** Answers a command line as the manager's tool would. `args` begin behind the tool's path. */
 export function runTool(args: readonly string[], server: AskedServer): ToolRun {
   const { manager } = server;
   const dialect = DIALECTS[manager.name];
+  if (dialect === undefined) return failed(`no tool of ${manager.title} is simulated\n`);
   const words = [...args];
   while (words[0] !== undefined && dialect.names.includes(words[0])) words.shift();
   const options = takeOptions(words, dialect.options);

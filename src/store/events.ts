@@ -4,6 +4,7 @@ import { EVENT_SCHEMAS, type EventType, type StoredEvent } from "../domain/event
 import { createMarks } from "./event-marks.ts";
 import { createLogCounts } from "./log-counts.ts";
 import type { Store } from "./open.ts";
+import { placeholdersOf } from "./placeholders.ts";
 import { eventHoles, events } from "./schema.ts";
 import { createToldBefore, type EventCondition } from "./told-before.ts";
 
@@ -41,18 +42,7 @@ export function createEvents(store: Store): Events {
   const { db } = store;
   const marks = createMarks(store);
   const counts = createLogCounts(store);
-  const insertRow = db
-    .insert(events)
-    .values({
-      id: sql.placeholder("id"),
-      at: sql.placeholder("at"),
-      type: sql.placeholder("type"),
-      level: sql.placeholder("level"),
-      source: sql.placeholder("source"),
-      server: sql.placeholder("server"),
-      body: sql.placeholder("body"),
-    })
-    .prepare();
+  const insertRow = db.insert(events).values(placeholdersOf(events)).prepare();
   const columns = {
     id: events.id,
     type: events.type,

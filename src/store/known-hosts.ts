@@ -1,6 +1,8 @@
 import { eq, sql } from "drizzle-orm";
+import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import type { Store } from "./open.ts";
+import { placeholdersOf } from "./placeholders.ts";
 import { knownHosts } from "./schema.ts";
 
 /** As many as the parsers keep in memory: the newest of a longer list are stored. */
@@ -14,18 +16,12 @@ export interface KnownHostsStore {
   load(serverId: string): readonly string[];
 }
 
-export function createKnownHostsStore({
-  store,
-  log,
-}: {
-  readonly store: Store;
-  readonly log: Log;
-}): KnownHostsStore {
+export function createKnownHostsStore(store: Store, log: Log): KnownHostsStore {
   const { db } = store;
   const saved = new Map<string, string>();
   const write = db
     .insert(knownHosts)
-    .values({ serverId: sql.placeholder("serverId"), hosts: sql.placeholder("hosts") })
+    .values(placeholdersOf(knownHosts))
     .onConflictDoUpdate({ target: knownHosts.serverId, set: { hosts: sql`excluded.hosts` } })
     .prepare();
   return {
@@ -49,7 +45,7 @@ export function createKnownHostsStore({
       } catch (error) {
         log.warn("The known hosts of a server cannot be read and will be learnt anew", {
           server: serverId,
-          error: error instanceof Error ? error.message : String(error),
+          error: messageOf(error),
         });
         return [];
       }

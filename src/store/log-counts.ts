@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Store } from "./open.ts";
+import { placeholdersOf } from "./placeholders.ts";
 import { logCounts } from "./schema.ts";
 
 const HOUR_MS = 3_600_000;
@@ -13,12 +14,7 @@ export interface LogCounts {
 export function createLogCounts({ db }: Store): LogCounts {
   const add = db
     .insert(logCounts)
-    .values({
-      hour: sql.placeholder("hour"),
-      level: sql.placeholder("level"),
-      source: sql.placeholder("source"),
-      count: sql.placeholder("by"),
-    })
+    .values(placeholdersOf(logCounts))
     .onConflictDoUpdate({
       target: [logCounts.hour, logCounts.level, logCounts.source],
       set: { count: sql`${logCounts.count} + excluded.count` },
@@ -26,6 +22,6 @@ export function createLogCounts({ db }: Store): LogCounts {
     .prepare();
   return {
     add: (at, level, source, by) =>
-      void add.run({ hour: Math.floor(at / HOUR_MS) * HOUR_MS, level, source, by }),
+      void add.run({ hour: Math.floor(at / HOUR_MS) * HOUR_MS, level, source, count: by }),
   };
 }

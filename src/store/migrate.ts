@@ -3,7 +3,7 @@ import type { Migration } from "./migrations.ts";
 import { asStoreError, StoreError } from "./store-error.ts";
 
 /** Marks a file as licmond's (`LMON`), so that another program's database is not taken over. */
-const APPLICATION_ID = 0x4c4d4f4e;
+export const APPLICATION_ID = 0x4c4d4f4e;
 
 /** Number of migrations that the database has taken. */
 export function schemaVersion(sqlite: Database): number {

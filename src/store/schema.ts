@@ -24,13 +24,8 @@ export const pictures = sqliteTable("pictures", {
   serverId: ofServer().primaryKey(),
   savedAt: integer("saved_at").notNull(),
   head: text().notNull(),
+  features: blob({ mode: "buffer" }),
 });
-
-export const pictureParts = sqliteTable(
-  "picture_parts",
-  { serverId: ofServer(), hash: text().notNull(), body: text().notNull() },
-  (table) => [primaryKey({ columns: [table.serverId, table.hash] })],
-);
 
 export const knownHosts = sqliteTable("known_hosts", {
   serverId: ofServer().primaryKey(),
@@ -213,7 +208,6 @@ export const notifications = sqliteTable("notifications", {
 export const tables = {
   servers,
   pictures,
-  pictureParts,
   knownHosts,
   apiKeys,
   events,

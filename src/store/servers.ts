@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { Store } from "./open.ts";
+import { placeholdersOf } from "./placeholders.ts";
 import { servers } from "./server-table.ts";
 
 /** A license server as the store remembers it, configured now or once. Times are epoch ms. */
@@ -18,14 +19,7 @@ export function createServers({ store, clock }: { readonly store: Store; readonl
   const { db } = store;
   const note = db
     .insert(servers)
-    .values({
-      id: sql.placeholder("id"),
-      manager: sql.placeholder("manager"),
-      address: sql.placeholder("address"),
-      name: sql.placeholder("name"),
-      firstSeen: sql.placeholder("now"),
-      lastConfigured: sql.placeholder("now"),
-    })
+    .values(placeholdersOf(servers))
     .onConflictDoUpdate({
       target: servers.id,
       set: {
@@ -40,7 +34,8 @@ export function createServers({ store, clock }: { readonly store: Store; readonl
     configured(list) {
       const now = clock.now();
       store.transaction(() => {
-        for (const { id, manager, address, name } of list) note.run({ id, manager, address, name, now });
+        for (const { id, manager, address, name } of list)
+          note.run({ id, manager, address, name, firstSeen: now, lastConfigured: now });
       });
     },
     list: () => store.read(() => db.select().from(servers).orderBy(servers.id).all()),

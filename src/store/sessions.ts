@@ -1,3 +1,4 @@
+import type { Database } from "bun:sqlite";
 import { and, asc, eq, isNull, sql } from "drizzle-orm";
 import type { Session } from "../domain/session.ts";
 import type { Released, SessionChanges } from "../domain/track-sessions.ts";
@@ -5,9 +6,10 @@ import { createSessionDayDrop } from "./days/drop.ts";
 import { deleteStep } from "./delete-step.ts";
 import { createMarks } from "./event-marks.ts";
 import type { Store } from "./open.ts";
+import { placeholdersOf } from "./placeholders.ts";
 import { sessions } from "./schema.ts";
 
-export interface Sessions {
+interface Sessions {
   /** Ids for new sessions: one counter for all, above everything stored. */
   nextId(): number;
   /** What an earlier process left open, in the order of their ids. */
@@ -35,26 +37,7 @@ export function createSessions(store: Store): Sessions {
   // Rows of imported logs have numbers below zero.
   let last = Math.max(0, newest?.id ?? 0);
 
-  const placeholders = {
-    id: sql.placeholder("id"),
-    serverId: sql.placeholder("server"),
-    daemon: sql.placeholder("daemon"),
-    feature: sql.placeholder("feature"),
-    user: sql.placeholder("user"),
-    host: sql.placeholder("host"),
-    display: sql.placeholder("display"),
-    qualifier: sql.placeholder("qualifier"),
-    version: sql.placeholder("version"),
-    count: sql.placeholder("count"),
-    handle: sql.placeholder("handle"),
-    startedAt: sql.placeholder("startedAt"),
-    beganAt: sql.placeholder("beganAt"),
-    firstSeenAt: sql.placeholder("firstSeenAt"),
-    lastSeenAt: sql.placeholder("lastSeenAt"),
-    endedAt: sql.placeholder("endedAt"),
-    endReason: sql.placeholder("endReason"),
-  };
-  const insert = db.insert(sessions).values(placeholders).prepare();
+  const insert = db.insert(sessions).values(placeholdersOf(sessions)).prepare();
   const update = db
     .update(sessions)
     .set({
@@ -108,7 +91,7 @@ export function createSessions(store: Store): Sessions {
           id > 0 && endReason === "unobserved" && endedAt === lastSeenAt,
       ),
     write({ opened, closed, changed }) {
-      for (const session of opened) insert.run({ ...session });
+      for (const { server: serverId, ...session } of opened) insert.run({ ...session, serverId });
       for (const session of [...changed, ...closed]) {
         const { id, count, handle, beganAt, firstSeenAt, lastSeenAt, endedAt, endReason } = session;
         update.run({ id, count, handle, beganAt, firstSeenAt, lastSeenAt, endedAt, endReason });
@@ -127,4 +110,32 @@ interface LastEnd extends Released {
   readonly id: number;
   readonly endReason: string | null;
   readonly lastSeenAt: number;
+}
+
+/** How old checkouts were, by the server's clock, when a poll first saw them. */
+interface SessionAges {
+  /** The youngest, in ms; negative = it began later than it was seen. */
+  readonly least: number;
+  /** Polls that saw new ones. */
+  readonly polls: number;
+}
+
+/** Open sessions that are looked at, the newest. */
+const MOST = 500;
+
+/**
+ * Ages of a server's open sessions when they were first seen. The first poll's are left out: they may have begun at any
+ * time. Null = none was seen since.
+ */
+export function sessionAges(sqlite: Database, serverId: string): SessionAges | null {
+  const found = sqlite
+    .query<{ least: number | null; polls: number }, [string, string, number]>(
+      `SELECT MIN(first_seen_at - started_at) AS least, COUNT(DISTINCT first_seen_at) AS polls FROM (
+         SELECT first_seen_at, started_at FROM sessions
+         WHERE server_id = ? AND ended_at IS NULL AND started_at IS NOT NULL AND first_seen_at >
+           (SELECT MIN(first_seen_at) FROM sessions WHERE server_id = ? AND ended_at IS NULL)
+         ORDER BY id DESC LIMIT ?)`,
+    )
+    .get(serverId, serverId, MOST);
+  return found === null || found.least === null ? null : { least: found.least, polls: found.polls };
 }

@@ -28,8 +28,6 @@ export function createTakeBack(store: Store): TakeBack {
   const byTime = [
     deletes("samples", "feature_id, at", "at"),
     deletes("coverage", "server_id, from_at", "from_at"),
-    deletes("unparsed_counts", "server_id, at", "at"),
-    deletes("disk_fill", "from_at", "from_at"),
     deletes("history_open", "span, at", "at"),
     deletes("denials", "id", "at"),
     sqlite.query<null, [number, number]>(

@@ -1,6 +1,8 @@
 import type { Store } from "./open.ts";
 
 const DAY_MS = 86_400_000;
+/** Rows behind their ids that one look takes, oldest first: a look at 100,000 of them held the event loop for 83 ms. */
+const LOOKED_AT = 1_000;
 
 /**
  * The condition that an event of a kind was told before an instant. The id says so while ids are times. After a clock
@@ -18,7 +20,9 @@ export interface EventCondition {
 /** `kind`: a condition on the columns of `events`. */
 export function createToldBefore({ sqlite, read }: Store, kind: string): ToldBefore {
   const newestBehind = sqlite.query<{ id: number | null }, [number]>(
-    `SELECT max(id) AS id FROM events INDEXED BY events_behind WHERE at < id AND at < ? AND ${kind}`,
+    `SELECT max(id) AS id FROM (
+       SELECT id FROM events INDEXED BY events_behind
+       WHERE at < id AND at < ? AND ${kind} ORDER BY at LIMIT ${LOOKED_AT})`,
   );
   return (before, now) => {
     const through = read(() => newestBehind.get(before))?.id ?? null;

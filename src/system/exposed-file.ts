@@ -1,7 +1,6 @@
-import { realpathSync, statSync } from "node:fs";
+import { realpathSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { readSystemFile } from "./host-files.ts";
-import type { Account, Place } from "./unit/access.ts";
+import { readSystemFile } from "./host-metrics.ts";
 
 /** A file that users other than its owner, root and the daemon can get at. */
 export interface Exposure {
@@ -20,65 +19,72 @@ const WRITE = 2;
 const SEARCH = 1;
 
 /**
- * Whether others can read or write a secret, or write a config. `reader` is whom the daemon runs as: its groups are let
- * in, as are root's, and a user's own group, which has the user's number and no other member. Null when nothing is
- * wrong, and of a file that is not there. Access control lists are not known here.
+ * Whether others can read or write a secret, or write a config. `groups`: the daemon's own, whose members may; so may
+ * root's, and a user's own group, which has the user's number and no other member. Null when nothing is wrong, and for a
+ * file that is not there. Access control lists are not known here.
  */
-export function exposureOf(file: string, kind: "secret" | "config", reader: Account): Exposure | null {
-  const place = placeOf(file);
-  if (place === null) return null;
-  const { uid, gid, mode } = place;
+export function exposureOf(
+  file: string,
+  kind: "secret" | "config",
+  groups: readonly number[],
+): Exposure | null {
+  const stats = statOf(file);
+  if (stats === null) return null;
+  const { uid, gid } = stats;
+  const mode = stats.mode & 0o7777;
   const wanted = kind === "secret" ? READ | WRITE : WRITE;
-  const isTrusted = gid === 0 || gid === uid || reader.groups.includes(gid);
+  const isTrusted = [0, uid, ...groups].includes(gid);
   const byAll = reaches(file, null) ? mode & wanted : 0;
   const byGroup = !isTrusted && reaches(file, gid) ? (mode >> 3) & wanted : 0;
   if ((byAll | byGroup) === 0) return null;
   const mended = mode & ~wanted & ~(isTrusted ? 0 : wanted << 3);
-  const chmod = `chmod ${octal(mended)} ${file}`;
-  const isOwn = reader.uid === 0 || reader.uid === uid || (isTrusted && reader.groups.includes(gid));
-  // The daemon, too, can read the secret as one of all only.
-  const [group] = reader.groups;
-  const fix =
-    kind === "config" || isOwn || group === undefined
-      ? chmod
-      : `chgrp ${groupName(group)} ${file} && chmod ${octal((mended & ~0o70) | (READ << 3))} ${file}`;
-  const may = ({ [READ]: "read", [WRITE]: "written" } as const)[byAll | byGroup] ?? "read and written";
+  // A daemon that could read the secret only because all can goes on by its group.
+  const [own] = groups;
+  const isReadable = kind === "config" || own === undefined || groups.includes(gid) || uid === ownUser();
+  const fix = isReadable
+    ? `chmod ${octal(mended)} ${file}`
+    : `chgrp ${groupName(own)} ${file} && chmod ${octal((mended & ~0o70) | (READ << 3))} ${file}`;
   return {
     file,
     mode: octal(mode),
-    may,
+    may: ({ [READ]: "read", [WRITE]: "written" } as const)[byAll | byGroup] ?? "read and written",
     who: byAll === 0 ? `the group ${groupName(gid)}` : "every user",
     fix,
   };
 }
 
 /** In words that go on from the setting's name. */
-export function exposureWords({ file, mode, may, who }: Exposure): string {
-  return `${file} (mode ${mode}) can be ${may} by ${who}`;
+export function exposureWords({ file, mode, may, who, fix }: Exposure): string {
+  return `${file} (mode ${mode}) can be ${may} by ${who} (fix: ${fix})`;
 }
 
-/** The account that this process has. */
-export function ownAccount(): Account {
-  const uid = process.getuid?.() ?? 0;
-  const groups = [process.getegid?.() ?? 0, ...(process.getgroups?.() ?? [])];
-  return { uid, groups: [...new Set(groups)] };
+/** The groups of the daemon: those of this process; root stands for the user licmond, if there is one. */
+export function daemonGroups(): readonly number[] {
+  if (process.getuid?.() !== 0) return [process.getegid?.() ?? 0, ...(process.getgroups?.() ?? [])];
+  return groupLines().flatMap(([name, , gid, members]) =>
+    name === "licmond" || members?.split(",").includes("licmond") ? [Number(gid)] : [],
+  );
+}
+
+/** Null for root, who is not the daemon. */
+function ownUser(): number | null {
+  return process.getuid?.() || null;
 }
 
 /** Whether a user without more than this group gets as far as the file: through every directory above it. */
 function reaches(file: string, group: number | null): boolean {
   const path = realpathSync(file);
   for (let above = dirname(path), last = path; above !== last; last = above, above = dirname(above)) {
-    const place = placeOf(above);
-    const bits = place === null ? 0 : place.gid === group ? place.mode >> 3 : place.mode;
+    const stats = statOf(above);
+    const bits = stats === null ? 0 : stats.gid === group ? stats.mode >> 3 : stats.mode;
     if ((bits & SEARCH) === 0) return false;
   }
   return true;
 }
 
-function placeOf(path: string): Place | null {
+function statOf(path: string): Stats | null {
   try {
-    const { uid, gid, mode } = statSync(path);
-    return { path, uid, gid, mode: mode & 0o7777 };
+    return statSync(path);
   } catch {
     return null;
   }
@@ -89,7 +95,11 @@ function octal(mode: number): string {
 }
 
 /** By the host's own list; a number serves as well. */
-function groupName(gid: number): string {
-  const lines = readSystemFile("/etc/group")?.split("\n") ?? [];
-  return lines.find((line) => line.split(":")[2] === String(gid))?.split(":")[0] ?? String(gid);
+export function groupName(gid: number): string {
+  return groupLines().find(([, , number]) => number === String(gid))?.[0] ?? String(gid);
+}
+
+/** `flexlm:x:1005:anna,ben` */
+function groupLines(): string[][] {
+  return (readSystemFile("/etc/group") ?? "").split("\n").map((line) => line.split(":"));
 }

@@ -9,7 +9,7 @@ import {
   type,
 } from "node:os";
 import { hostZone } from "../domain/zone.ts";
-import { type ReadFile, readSystemFile } from "./host-files.ts";
+import { type ReadFile, readSystemFile } from "./host-metrics.ts";
 
 /** What does not change while licmond runs. */
 export interface HostInfo {

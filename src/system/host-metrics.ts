@@ -1,9 +1,16 @@
-import { statfsSync } from "node:fs";
-import { freemem, totalmem } from "node:os";
+import { readdirSync, readFileSync, statfsSync } from "node:fs";
 import { type Clock, systemClock } from "../domain/clock.ts";
-import { type ContainerLimits, createContainerLimits } from "./host-cgroup.ts";
-import { createCpuMeter, type PortableCpuTime } from "./host-cpu.ts";
-import { fieldIn, type ReadFile, readSystemFile } from "./host-files.ts";
+
+/** A small text file of /proc, /sys or /etc; null when it is not there or may not be read. */
+export type ReadFile = (path: string) => string | null;
+
+export const readSystemFile: ReadFile = (path) => {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+};
 
 /** Percentages 0–100 with two decimals; null where the host does not tell. */
 export interface HostSample {
@@ -33,59 +40,85 @@ export interface HostMetricsDeps {
   readonly clock?: Clock;
   readonly readFile?: ReadFile;
   readonly statFs?: StatFs;
-  /** For systems without /proc. */
-  readonly portable?: {
-    readonly cpu: PortableCpuTime;
-    memory(): { readonly total: number; readonly free: number };
-  };
 }
 
 /**
- * CPU, memory and disk of the host, or of the container where it is limited to less than the host has.
- * Linux tells it in /proc and /sys; elsewhere `node:os` does.
+ * CPU, memory and disk of the host, or of the container where it is limited to less than the host has: /proc, and the
+ * root of the cgroup tree (kernel: admin-guide/cgroup-v2), which is the container's own in a container and without
+ * limits on a host. A limit that systemd sets for our unit says nothing about the host.
  */
 export function createHostMetrics(deps: HostMetricsDeps): HostMetrics {
-  const readFile = deps.readFile ?? readSystemFile;
-  const statFs = deps.statFs ?? statfsSync;
-  const container = createContainerLimits(readFile);
-  const portableMemory = deps.portable?.memory ?? (() => ({ total: totalmem(), free: freemem() }));
-  const cpu = createCpuMeter({
-    readFile,
-    container,
-    clock: deps.clock ?? systemClock,
-    ...(deps.portable !== undefined && { portable: deps.portable.cpu }),
-  });
+  const { directory, clock = systemClock, readFile = readSystemFile, statFs = statfsSync } = deps;
+  const cpu = createCpuMeter(readFile, clock);
   return {
-    sample: () => ({
-      cpu: cpu(),
-      memory: readMemory(readFile, container, portableMemory),
-      disk: readDisk(statFs, deps.directory),
-    }),
+    sample: () => ({ cpu: cpu(), memory: readMemory(readFile), disk: readDisk(statFs, directory) }),
   };
 }
 
-function readMemory(
-  readFile: ReadFile,
-  container: ContainerLimits,
-  portable: () => { readonly total: number; readonly free: number },
-): number | null {
-  const host = readHostMemory(readFile) ?? portable();
-  const limited = container.memory();
-  if (limited !== null && limited.limit < host.total) return percent(limited.used, limited.limit);
-  return percent(host.total - host.free, host.total);
+const CGROUP = "/sys/fs/cgroup";
+
+/** Time since some beginning in any one unit: all of it, and the part in which a CPU worked. */
+interface CpuTime {
+  readonly all: number;
+  readonly busy: number;
+  readonly ofContainer: boolean;
 }
 
-/** Bytes, from /proc/meminfo (proc(5)); kernels before 3.14 have no MemAvailable. */
-function readHostMemory(readFile: ReadFile): { total: number; free: number } | null {
-  const text = readFile("/proc/meminfo");
-  if (text === null) return null;
-  const total = fieldIn(text, "MemTotal");
-  const old = () => {
-    const parts = ["MemFree", "Buffers", "Cached"].map((name) => fieldIn(text, name));
-    return parts.includes(null) ? null : parts.reduce<number>((sum, part) => sum + (part ?? 0), 0);
+/**
+ * Share of CPU time in use over the time since the last call (the first: since creation). A call so soon that no tick of
+ * the clock lies between repeats the last answer; when there is none yet, it is the average since boot. In a container
+ * that may use fewer CPUs than the host has, it is the share of those.
+ */
+function createCpuMeter(readFile: ReadFile, clock: Clock): () => number | null {
+  let before = readCpu(readFile, clock);
+  let last: number | null = null;
+  return () => {
+    const now = readCpu(readFile, clock);
+    if (now === null) return null;
+    const all = before?.ofContainer === now.ofContainer ? now.all - before.all : null;
+    if (all !== null && before !== null && all > 0) {
+      last = percent(now.busy - before.busy, all);
+      before = now;
+    } else if (all === null || all < 0) {
+      // A clock set back or counters that begin anew give no share; the next call has a fresh beginning.
+      last = null;
+      before = now;
+    } else if (last === null && !now.ofContainer) {
+      return percent(now.busy, now.all);
+    }
+    return last;
   };
-  const free = fieldIn(text, "MemAvailable") ?? old();
-  return total === null || free === null ? null : { total: total * 1024, free: free * 1024 };
+}
+
+function readCpu(readFile: ReadFile, clock: Clock): CpuTime | null {
+  const stat = readFile("/proc/stat") ?? "";
+  const [quota, period] = (readFile(`${CGROUP}/cpu.max`) ?? "").trim().split(/\s+/).map(Number);
+  const usedMicros = fieldIn(readFile(`${CGROUP}/cpu.stat`), "usage_usec");
+  const hostCpus = stat.match(/^cpu\d+ /gm)?.length ?? Number.POSITIVE_INFINITY;
+  if (quota && period && usedMicros !== null && quota / period < hostCpus) {
+    return { ofContainer: true, busy: usedMicros, all: (clock.now() * 1000 * quota) / period };
+  }
+  // The first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice` (proc(5)).
+  const [name, ...fields] = (stat.split("\n", 1)[0] ?? "").trim().split(/\s+/);
+  // guest and guest_nice are part of user and nice already.
+  const times = fields.slice(0, 8).map(Number);
+  if (name !== "cpu" || times.length < 4 || times.some((time) => !Number.isFinite(time))) return null;
+  const all = times.reduce((sum, time) => sum + time, 0);
+  return { ofContainer: false, all, busy: all - (times[3] ?? 0) - (times[4] ?? 0) };
+}
+
+/** Of a container: without the file cache that the kernel can drop at once (`inactive_file`). */
+function readMemory(readFile: ReadFile): number | null {
+  const meminfo = readFile("/proc/meminfo");
+  const kilobytes = fieldIn(meminfo, "MemTotal");
+  const free = fieldIn(meminfo, "MemAvailable");
+  const limit = Number(readFile(`${CGROUP}/memory.max`)?.trim() || Number.NaN);
+  const used = Number(readFile(`${CGROUP}/memory.current`)?.trim() || Number.NaN);
+  if (used >= 0 && limit < (kilobytes ?? Number.POSITIVE_INFINITY) * 1024) {
+    const cache = fieldIn(readFile(`${CGROUP}/memory.stat`), "inactive_file") ?? 0;
+    return percent(used - cache, limit);
+  }
+  return kilobytes === null || free === null ? null : percent(kilobytes - free, kilobytes);
 }
 
 function readDisk(statFs: StatFs, directory: string): number | null {
@@ -102,4 +135,43 @@ function readDisk(statFs: StatFs, directory: string): number | null {
 function percent(part: number, whole: number): number | null {
   if (!(whole > 0) || !Number.isFinite(part)) return null;
   return Math.round(Math.min(1, Math.max(0, part / whole)) * 10_000) / 100;
+}
+
+/** The number behind a name in lines of `name value` or `Name:  value kB`; null when it is not there. */
+function fieldIn(text: string | null, name: string): number | null {
+  const found = new RegExp(`^${name}:?\\s+(\\d+)`, "m").exec(text ?? "");
+  return found === null ? null : Number(found[1]);
+}
+
+/** What the system tells of this process; null where it does not (no /proc). */
+export interface ProcessMetrics {
+  /** User and system time since the start. */
+  readonly cpuSeconds: number;
+  readonly memoryBytes: number;
+  readonly virtualBytes: number | null;
+  readonly openFds: number | null;
+  readonly maxFds: number | null;
+}
+
+/** Reads three small things of /proc/self (proc(5)): below a millisecond. `list` throws when it cannot read a directory. */
+export function readProcessMetrics(
+  readFile: ReadFile = readSystemFile,
+  list: (path: string) => readonly string[] = readdirSync,
+): ProcessMetrics {
+  const { user, system } = process.cpuUsage();
+  const virtualKilobytes = fieldIn(readFile("/proc/self/status"), "VmSize");
+  let openFds: number | null = null;
+  try {
+    // Without the one that reading the directory takes.
+    openFds = list("/proc/self/fd").length - 1;
+  } catch {
+    // No /proc: unknown.
+  }
+  return {
+    cpuSeconds: (user + system) / 1e6,
+    memoryBytes: process.memoryUsage.rss(),
+    virtualBytes: virtualKilobytes === null ? null : virtualKilobytes * 1024,
+    openFds,
+    maxFds: fieldIn(readFile("/proc/self/limits"), "Max open files"),
+  };
 }

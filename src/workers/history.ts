@@ -1,5 +1,4 @@
-import { historyAnswers } from "../http/history-answers/answers.ts";
-import { storedPseudonyms } from "../http/history-answers/stored-pseudonyms.ts";
+import { historyAnswers, storedPseudonyms } from "../http/history-answers/answers.ts";
 import { DAY_QUERIES } from "../store/days/queries.ts";
 import type { ToWorker } from "../store/history/protocol.ts";
 import { QUERIES } from "../store/history/queries.ts";

@@ -1,77 +1,95 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { replayFeature, replaySpans } from "../../src/alerts/replay.ts";
+import type { Conditions } from "../../src/alerts/evaluator.ts";
+import { createReplay, type Span } from "../../src/alerts/replay.ts";
 import { createSettings } from "../../src/alerts/settings.ts";
-import { step, UNWATCHED, type Watch } from "../../src/alerts/watch.ts";
-import type { Series, Step } from "../../src/domain/history.ts";
-import { MINUTE, override, SETTINGS } from "./rig.ts";
+import { initialPicture } from "../../src/domain/apply-poll.ts";
+import { failedFeature } from "../../src/domain/feature-picture.ts";
+import type { ServerPicture } from "../../src/domain/picture.ts";
+import { NOON, server } from "../domain/make.ts";
+import { cleanUp } from "../store/place.ts";
+import { createRig, MINUTE, override, SETTINGS } from "./rig.ts";
 
-const feature = { server: "eda", daemon: "snpslmd", feature: "compiler" };
+afterEach(cleanUp);
 
-/** One poll a minute; null = it failed. Ten seats unless told otherwise. */
-function seriesOf(polls: readonly (number | null)[], totals: (index: number) => number = () => 10): Series {
-  const steps: Step[] = [];
-  polls.forEach((used, index) => {
-    const total = used === null ? null : totals(index);
-    const last = steps.at(-1);
-    if (last !== undefined && last.used === used && last.total === total) return;
-    steps.push({
-      at: index * MINUTE,
-      total,
-      used,
-      reserved: 0,
-      queued: used === null ? null : 0,
-      unlimited: false,
-    });
-  });
-  return { feature, start: 0, end: polls.length * MINUTE, steps };
-}
+const EDA = server({ intervalMs: MINUTE, timeoutMs: MINUTE / 2 });
+const BLANK = initialPicture(EDA);
+const UP: ServerPicture = { ...BLANK, status: "up", state: "ok" };
 
-const options = (change: Partial<Parameters<typeof replayFeature>[1]> = {}) => ({
-  ...{ intervalMs: MINUTE, timeoutMs: MINUTE / 2, inMaintenance: () => false },
-  settings: createSettings({ ...SETTINGS, overrides: [] })("eda", "snpslmd", "compiler"),
+const conditions = (change: Partial<Conditions> = {}): Conditions => ({
+  settingsOf: createSettings({ ...SETTINGS, overrides: [] }),
+  inMaintenance: () => false,
   ...change,
 });
 
-const shown = (polls: readonly (number | null)[], change = {}) =>
-  replayFeature(seriesOf(polls), options(change)).map(({ subject, severity, from, until }) => [
-    ...[subject.rule, severity, from / MINUTE, until === null ? null : until / MINUTE],
-  ]);
+interface Look {
+  readonly at: number;
+  /** Null = the poll failed. */
+  readonly used: number | null;
+  readonly total?: number;
+}
+
+/** Equal numbers one after the other are one span, as in history. Ten seats unless told otherwise. */
+function spansOf(looks: readonly Look[], end: number): Span[] {
+  const steps = looks.filter(({ used, total }, index) => {
+    const before = looks[index - 1];
+    return before?.used !== used || before?.total !== total;
+  });
+  return steps.flatMap(({ at, used, total = 10 }, index) => {
+    if (used === null) return [];
+    const counts = { used, total, queued: 0, utilization: (used / total) * 100 };
+    const feature = { ...failedFeature("snpslmd", "compiler", null), ...counts, state: "ok" as const };
+    return [{ from: at, until: steps[index + 1]?.at ?? end, picture: { ...UP, features: [feature] } }];
+  });
+}
+
+/** Rule, worst severity, begin and end in minutes of what fires over one poll a minute. */
+function shown(used: readonly (number | null)[], change: Partial<Conditions> = {}) {
+  const looks = used.map((each, index) => ({ at: index * MINUTE, used: each }));
+  return fired(spansOf(looks, used.length * MINUTE), used.length * MINUTE, change);
+}
+
+function fired(spans: readonly Span[], end: number, change: Partial<Conditions> = {}) {
+  const replay = createReplay(conditions(change), BLANK);
+  replay.polls(spans);
+  replay.pass(end);
+  return replay
+    .firings()
+    .map(({ subject, severity, from, until }): (string | number | null)[] => [
+      subject.rule,
+      severity,
+      from / MINUTE,
+      until === null ? null : until / MINUTE,
+    ]);
+}
 
 test("usage and exhausted seats, with their patience, over steps", () => {
   expect(shown([1, 8, 8, 10, 10, 1, 1, 1, 9])).toEqual([
     ["usage", "critical", 1, 6],
-    ["usage", "warning", 8, null],
     ["seats_exhausted", "warning", 3, 6],
+    ["usage", "warning", 8, null],
   ]);
   expect(shown([8, 1, null, null, 1, 1])).toEqual([["usage", "warning", 0, 4]]);
   expect(shown([10, 10, 10], { inMaintenance: () => true })).toEqual([]);
-  expect(shown([1, 9, 9, 9], { inMaintenance: (at: number) => at < 2 * MINUTE })).toEqual([
+  expect(shown([1, 9, 9, 9], { inMaintenance: (_, at) => at < 2 * MINUTE })).toEqual([
     ["usage", "warning", 2, null],
   ]);
 });
 
-test("totals that changed, over a gap too", () => {
-  const series = seriesOf([1, 1, null, 1], (index) => (index < 2 ? 10 : 8));
-  expect(replayFeature(series, options()).map(({ subject, from }) => [subject.rule, from / MINUTE])).toEqual([
-    ["totals_changed", 3],
-  ]);
-});
-
-test("totals that were changed back, changed again, and changed a day later", () => {
-  const changes = (totals: readonly number[], minutes = 1) => {
-    const steps = totals.map((total, index) => ({
-      ...{ at: index * minutes * MINUTE, total, used: 1, reserved: 0, queued: 0, unlimited: false },
+test("totals that were changed back, changed again, changed over a gap, and changed a day later", () => {
+  const changes = (totals: readonly (number | null)[], minutes = 1) => {
+    const looks = totals.map((total, index) => ({
+      at: index * minutes * MINUTE,
+      used: total === null ? null : 1,
+      ...(total !== null && { total }),
     }));
     const end = totals.length * minutes * MINUTE;
-    return replayFeature({ feature, start: 0, end, steps }, options()).map(({ from, until }) => [
-      from / MINUTE,
-      until === null ? null : until / MINUTE,
-    ]);
+    return fired(spansOf(looks, end), end).map(([, , from, until]) => [from, until]);
   };
   expect(changes([10, 8])).toEqual([[1, null]]);
   expect(changes([10, 8, 10])).toEqual([[1, 2]]);
   expect(changes([10, 8, 6])).toEqual([[1, null]]);
+  expect(changes([10, null, 8])).toEqual([[2, null]]);
   expect(changes([10, 8, 10, 12])).toEqual([
     [1, 2],
     [3, null],
@@ -83,59 +101,64 @@ test("totals that were changed back, changed again, and changed a day later", ()
   ]);
 });
 
-test("is what looking at each poll would have told", () => {
+test("is what the engine made of the same polls", () => {
+  let count = 0;
   fc.assert(
     fc.property(
-      fc.array(fc.oneof(fc.constantFrom(1, 8, 10), fc.constant(null)), { maxLength: 60 }),
-      fc.record({ failures: fc.integer({ min: 1, max: 4 }), recoveries: fc.integer({ min: 1, max: 4 }) }),
-      fc.integer({ min: 0, max: 4 }),
-      (polls, own, minutes) => {
-        const forMs = minutes * MINUTE;
-        const settings = createSettings({
-          ...SETTINGS,
-          overrides: [override({ feature: "*", settings: own, forMs })],
-        })("eda", "snpslmd", "compiler");
-        let watch: Watch = UNWATCHED;
-        let last: number | null = null;
-        const levels: number[] = [];
-        polls.forEach((used, index) => {
-          const at = index * MINUTE;
-          if (used !== null) {
-            const gap = last !== null && at - last > 2.5 * MINUTE;
-            watch = step(watch, used === 10 ? 2 : used === 8 ? 1 : 0, at, gap, { ...own, forMs });
-            last = at;
-          }
-          levels.push(watch.level);
+      fc.array(fc.constantFrom(1, 1, 8, 8, 10, 10, null), { minLength: 10, maxLength: 40 }),
+      fc.record({ failures: fc.integer({ min: 1, max: 3 }), recoveries: fc.integer({ min: 1, max: 3 }) }),
+      fc.constantFrom(0, 0, 1, 3),
+      fc.record({ first: fc.nat(30), minutes: fc.nat(8) }),
+      (polls, own, minutes, quiet) => {
+        const overrides = [override({ feature: "*", settings: own, forMs: minutes * MINUTE })];
+        const startAt = NOON + quiet.first * MINUTE;
+        const durationMs = quiet.minutes * MINUTE;
+        const rig = createRig(
+          { overrides, maintenance: [{ servers: ["*"], startAt, durationMs, every: null }] },
+          [EDA],
+        );
+        const looks = polls.map((used): Look => {
+          if (used === null) rig.down();
+          else rig.usage(used);
+          return { at: rig.now, used };
         });
-        const fired = replayFeature(seriesOf(polls), options({ settings })).filter(
-          ({ subject }) => subject.rule === "usage",
-        );
-        const firing = levels.map((_, index) =>
-          fired.some(({ from, until }) => from <= index * MINUTE && index * MINUTE < (until ?? Infinity)),
-        );
-        expect(firing).toEqual(levels.map((level) => level > 0));
+        const told = new Map<number, (string | number | null)[]>();
+        for (const event of rig.events()) {
+          if (event.rule !== "usage") continue;
+          const worst = told.get(event.alert)?.includes("critical") ? "critical" : event.severity;
+          const end = event.resolvedAt === null ? null : Date.parse(event.resolvedAt) / MINUTE;
+          told.set(event.alert, ["usage", worst, Date.parse(event.startedAt) / MINUTE, end]);
+        }
+        count += told.size;
+        const replayed = fired(spansOf(looks, rig.now + 1), rig.now + 1, {
+          settingsOf: createSettings({ ...SETTINGS, overrides }),
+          inMaintenance: (_, at) => at >= startAt && at < startAt + durationMs,
+        });
+        expect(replayed.filter(([rule]) => rule === "usage")).toEqual([...told.values()]);
+        rig.close();
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 60 },
   );
-});
+  expect(count).toBeGreaterThan(20);
+}, 60_000);
 
-describe("times in which something was down", () => {
-  const subject = { rule: "server_down" as const, server: "eda", daemon: null, feature: null, detail: null };
-  const spans = (list: readonly [number, number | null][]) =>
-    replaySpans(
-      subject,
-      "critical",
-      list.map(([from, until]) => ({ from: from * MINUTE, until: until === null ? null : until * MINUTE })),
-      options(),
-      100 * MINUTE,
-    ).map(({ from, until }) => [from / MINUTE, until === null ? null : until / MINUTE]);
+describe("times in which a server was down", () => {
+  const downs = (list: readonly [number, number | null][]) => {
+    const spans = list.flatMap(([from, until], index): Span[] => [
+      { from: from * MINUTE, until: (until ?? 100) * MINUTE, picture: { ...BLANK, status: "down" } },
+      ...(until === null
+        ? []
+        : [{ from: until * MINUTE, until: (list[index + 1]?.[0] ?? 100) * MINUTE, picture: UP }]),
+    ]);
+    return fired(spans, 100 * MINUTE).map(([, , from, until]) => [from, until]);
+  };
 
   test("too short ones are none, and those with too little between them are one", () => {
-    expect(spans([[0, 2]])).toEqual([]);
-    expect(spans([[0, 3]])).toEqual([[2, 4]]);
+    expect(downs([[0, 2]])).toEqual([]);
+    expect(downs([[0, 3]])).toEqual([[2, 4]]);
     expect(
-      spans([
+      downs([
         [0, 5],
         [6, 20],
         [40, null],
@@ -145,4 +168,16 @@ describe("times in which something was down", () => {
       [42, null],
     ]);
   });
+});
+
+test("denials within an hour of each other are one alert", () => {
+  const HOUR = 60 * MINUTE;
+  const replay = createReplay(conditions(), BLANK);
+  for (const at of [0, HOUR, 2 * HOUR, 3 * HOUR + 1])
+    replay.denial({ server: "eda", daemon: "snpslmd", feature: "compiler", count: 1, at });
+  replay.pass(10 * HOUR);
+  expect(replay.firings().map(({ from, until }) => [from, until])).toEqual([
+    [0, 3 * HOUR],
+    [3 * HOUR + 1, 4 * HOUR + 1],
+  ]);
 });

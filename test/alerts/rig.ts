@@ -10,7 +10,6 @@ import type { ServerPicture } from "../../src/domain/picture.ts";
 import type { PollOutcome } from "../../src/domain/poll.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { type Alerts, createAlerts } from "../../src/store/alerts.ts";
-import { createDiskFill } from "../../src/store/history/disk-fill.ts";
 import { createNotifications, type Notifications } from "../../src/store/notifications.ts";
 import type { Store } from "../../src/store/open.ts";
 import { failedPoll, feature, NOON, outcome, reading, server } from "../domain/make.ts";
@@ -136,9 +135,7 @@ export function createRig(first: Partial<Knobs> = {}, servers: readonly Monitore
         },
       },
       settings: () => current,
-      disk: () => rig.disk,
-      clockDoubtMs: () => rig.clockDoubtMs,
-      diskFill: createDiskFill({ store, commit: async (work) => store.transaction(() => work()) }),
+      host: () => ({ disk: rig.disk, clockDoubtMs: rig.clockDoubtMs }),
       clock: { now: () => rig.now },
       timers: {
         after(_, run) {

@@ -20,24 +20,24 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   managers: ["domain"],
   store: ["domain"],
-  events: ["domain"],
   system: ["domain"],
 
+  live: ["domain", "store"],
   config: ["domain", "managers"],
   simulator: ["domain", "managers"],
 
   export: ["domain", "system", "config"],
 
-  collector: ["domain", "managers", "store", "events", "system", "config"],
-  alerts: ["domain", "managers", "store", "events", "system", "config"],
+  collector: ["domain", "managers", "store", "live", "system", "config"],
+  alerts: ["domain", "managers", "store", "live", "system", "config"],
 
-  http: ["domain", "managers", "store", "events", "system", "config", "export", "collector", "alerts"],
+  http: ["domain", "managers", "store", "live", "system", "config", "export", "collector", "alerts"],
 
   daemon: [
     "domain",
     "managers",
     "store",
-    "events",
+    "live",
     "system",
     "config",
     "simulator",
@@ -49,11 +49,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   install: ["domain", "store", "system", "config", "collector"],
 
-  commands: [
+  cli: [
     "domain",
     "managers",
     "store",
-    "events",
+    "live",
     "system",
     "config",
     "simulator",
@@ -65,7 +65,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "install",
   ],
 
-  main: ["commands", "system", "domain"],
+  main: ["cli", "system", "domain"],
 };
 
 /** Packages that one concern brought in, and the rooms in which it lives. */
@@ -75,12 +75,12 @@ const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
   elysia: ["http"],
   "@elysiajs/swagger": ["http"],
   "swagger-ui-dist": ["http"],
-  commander: ["commands", "main"],
+  commander: ["cli", "main"],
   "smol-toml": ["config"],
   "@logtape/logtape": ["system"],
   "bun:ffi": ["system"],
   nodemailer: ["alerts"],
-  snappyjs: ["export", "commands"],
+  snappyjs: ["export", "cli"],
 };
 
 /** Folders that hold no code of a room: declarations of file imports, the page, the entry files of workers. */

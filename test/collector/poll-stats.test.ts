@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createPollCounter, percentile } from "../../src/collector/poll-stats.ts";
+import { createPollCounter, percentile } from "../../src/collector/outcomes.ts";
 import { outcome } from "./sample-poll.ts";
 
 test("percentiles are values that occurred, by nearest rank", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createRawOutputs } from "../../src/collector/raw-outputs.ts";
+import { createRawOutputs } from "../../src/collector/outcomes.ts";
 import { outcome, reading } from "./sample-poll.ts";
 
 const EMPTY = new Uint8Array(0);

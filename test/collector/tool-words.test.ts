@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { MAX_DETAILS, quoteOutput, quoteWords } from "../../src/collector/tool-words.ts";
+import { MAX_DETAILS, quoteOutput, quoteWords } from "../../src/collector/poll-error.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

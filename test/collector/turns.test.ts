@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { createTurns } from "../../src/collector/turns.ts";
+import { createTurns } from "../../src/collector/pace.ts";
 
 const wanted = () => true;
 

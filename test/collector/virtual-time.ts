@@ -1,5 +1,5 @@
-import type { Timers } from "../../src/collector/timers.ts";
 import type { Clock } from "../../src/domain/clock.ts";
+import type { Timers } from "../../src/domain/timers.ts";
 
 export interface VirtualTime {
   readonly clock: Clock;

@@ -199,107 +199,84 @@ describe("every section is read", () => {
   });
 });
 
+const S = SERVER.replaceAll("\n", "|");
+
+/** A config with `|` for its line ends, and below it the problem that it has. */
+const MISTAKES = `
+[export.remote_write]|url = "https://me:it@p.example/write"
+2: export.remote_write.url takes a URL without credentials: username and token_file are for these
+[export.remote_write]|url = "https://p.example/write"|username = "12345"
+1: export.remote_write.token_file is missing: username goes with it
+[export.remote_write]|url = "https://p.example/write"|labels = { __name__ = "x" }
+3: export.remote_write.labels.__name__ is no name: it takes letters, digits and _, no digit first
+[http]|port = 99999
+2: http.port takes a whole number from 0 to 65535, not 99999
+[http]|port = "8080"
+2: http.port takes a whole number from 0 to 65535, not "8080"
+http = 5
+1: http takes a table, not 5
+[http]|host = "http://x"
+2: http.host takes an address or host name without scheme and port, e.g. "0.0.0.0", "::" or "127.0.0.1", not "http://x"
+[http]|tls_cert = "/a"
+1: http.tls_key is missing: it goes with tls_cert
+[storage]|directory = "data"
+2: storage.directory takes an absolute path, not "data"
+[log]|level = "warning"
+2: log.level takes one of debug, info, warn, error (did you mean "warn"?), not "warning"
+[collector]|interval = "4s"
+2: collector.interval takes a duration from 5s to 24h: a whole number and one of the units s m h d y, e.g. "60s", not "4s"
+[colector]|
+1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, servers, retention, alerts, maintenance, notifications, limits, execute, export)
+[servers]|id = "a"|${S}
+1: servers takes a list of tables: write [[servers]]
+[[servers]]|${S}
+1: servers[0].id is missing: it takes an id of 1 to 64 of the characters a-z 0-9 . _ - that starts with a letter or digit, e.g. "eda"
+[[servers]]|id = "a"|manager = "lmx"|address = "x"
+3: servers[0].manager takes a license manager that is built in: flexnet, rlm, not "lmx"
+[[servers]]|id = "a"|${S}[[servers]]|id = "a"|${S}
+6: servers[1].id takes an id of its own: "a" is that of servers[0], line 2
+[[servers]]|id = "a"|${S}timezone = "Mars"
+5: servers[0].timezone takes an IANA time zone, e.g. "Europe/Berlin" or "UTC", not "Mars"
+[[servers]]|id = "a"|${S}tool = 5
+5: servers[0].tool takes a text or a list, not 5
+[[servers]]|id = "a"|${S}tool = "bin/rlmutil"
+5: servers[0].tool takes an absolute path, or a bare name that is looked for in $PATH, not "bin/rlmutil"
+[[servers]]|id = "a"|${S}tool = ["./rlmutil", "-z"]
+5: servers[0].tool[0] takes an absolute path, or a bare name that is looked for in $PATH, not "./rlmutil"
+[retention]|log_size = "1kB"
+2: retention.log_size takes a size of 1 MB or more: a whole number with kB, MB, GB, TB, KiB, MiB, GiB or TiB, e.g. "256MB", not "1kB"
+[alerts]|expiry_days = [1, 1]
+2: alerts.expiry_days takes a list in which nothing occurs twice
+[alerts]|usage_warning = 96
+2: alerts.usage_warning takes usage_warning (96) up to usage_critical (95)
+[[maintenance]]|servers = ["b"]|start = 2026-01-01T00:00:00Z|duration = "1h"
+2: maintenance[0].servers[0] takes ids of servers, in which * stands for any characters; no server is "b"
+[[maintenance]]|servers = ["*"]|duration = "1h"|start = 2027-02-30T22:00:00Z
+4: maintenance[0].start takes a day that the calendar has, not 2027-02-30
+[[maintenance]]|servers = ["*"]|duration = "1h"|start = "2027-02-30T22:00:00Z"
+4: maintenance[0].start takes a date with a time, e.g. 2026-01-31T22:00:00 or "2026-01-31T22:00:00Z", not "2027-02-30T22:00:00Z"
+[[notifications]]|type = "sms"
+2: notifications[0].type takes one of webhook, email, command, not "sms"
+[[notifications]]|type = "webhook"
+1: notifications[0].url is missing: type webhook needs it
+[[notifications]]|type = "command"|argv = ["x"]|url = "https://a.example"
+4: notifications[0].url does not go with type command, which takes argv
+[[execute.commands]]|name = "remove"|argv = ["/bin/true"]
+2: execute.commands[0].name takes a name of its own: "remove" is built in
+[limits]|daily_quota = 0
+2: limits.daily_quota takes a whole number of 1 or more, not 0
+[http]|port = 1|port = 2
+3: is no TOML: trying to redefine an already defined table or value (column 1)
+`
+  .trim()
+  .split("\n");
+
 describe("each mistake has its words", () => {
-  test.each<[string, string]>([
-    [
-      '[export.remote_write]\nurl = "https://me:it@p.example/write"',
-      "2: export.remote_write.url takes a URL without credentials: username and token_file are for these",
-    ],
-    [
-      '[export.remote_write]\nurl = "https://p.example/write"\nusername = "12345"',
-      "1: export.remote_write.token_file is missing: username goes with it",
-    ],
-    [
-      '[export.remote_write]\nurl = "https://p.example/write"\nlabels = { __name__ = "x" }',
-      "3: export.remote_write.labels.__name__ is no name: it takes letters, digits and _, no digit first",
-    ],
-    ["[http]\nport = 99999", "2: http.port takes a whole number from 0 to 65535, not 99999"],
-    ['[http]\nport = "8080"', '2: http.port takes a whole number from 0 to 65535, not "8080"'],
-    ["http = 5", "1: http takes a table, not 5"],
-    [
-      '[http]\nhost = "http://x"',
-      '2: http.host takes an address or host name without scheme and port, e.g. "0.0.0.0", "::" or "127.0.0.1", not "http://x"',
-    ],
-    ['[http]\ntls_cert = "/a"', "1: http.tls_key is missing: it goes with tls_cert"],
-    ['[storage]\ndirectory = "data"', '2: storage.directory takes an absolute path, not "data"'],
-    [
-      '[log]\nlevel = "warning"',
-      '2: log.level takes one of debug, info, warn, error (did you mean "warn"?), not "warning"',
-    ],
-    [
-      '[collector]\ninterval = "4s"',
-      '2: collector.interval takes a duration from 5s to 24h: a whole number and one of the units s m h d y, e.g. "60s", not "4s"',
-    ],
-    [
-      "[colector]\n",
-      "1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, servers, retention, alerts, maintenance, notifications, limits, execute, export)",
-    ],
-    [`[servers]\nid = "a"\n${SERVER}`, "1: servers takes a list of tables: write [[servers]]"],
-    [
-      `[[servers]]\n${SERVER}`,
-      '1: servers[0].id is missing: it takes an id of 1 to 64 of the characters a-z 0-9 . _ - that starts with a letter or digit, e.g. "eda"',
-    ],
-    [
-      '[[servers]]\nid = "a"\nmanager = "lmx"\naddress = "x"',
-      '3: servers[0].manager takes a license manager that is built in: flexnet, rlm, not "lmx"',
-    ],
-    [
-      `[[servers]]\nid = "a"\n${SERVER}[[servers]]\nid = "a"\n${SERVER}`,
-      '6: servers[1].id takes an id of its own: "a" is that of servers[0], line 2',
-    ],
-    [
-      `[[servers]]\nid = "a"\n${SERVER}timezone = "Mars"`,
-      '5: servers[0].timezone takes an IANA time zone, e.g. "Europe/Berlin" or "UTC", not "Mars"',
-    ],
-    [`[[servers]]\nid = "a"\n${SERVER}tool = 5`, "5: servers[0].tool takes a text or a list, not 5"],
-    [
-      `[[servers]]\nid = "a"\n${SERVER}tool = "bin/rlmutil"`,
-      '5: servers[0].tool takes an absolute path, or a bare name that is looked for in $PATH, not "bin/rlmutil"',
-    ],
-    [
-      `[[servers]]\nid = "a"\n${SERVER}tool = ["./rlmutil", "-z"]`,
-      '5: servers[0].tool[0] takes an absolute path, or a bare name that is looked for in $PATH, not "./rlmutil"',
-    ],
-    [
-      '[retention]\nlog_size = "1kB"',
-      '2: retention.log_size takes a size of 1 MB or more: a whole number with kB, MB, GB, TB, KiB, MiB, GiB or TiB, e.g. "256MB", not "1kB"',
-    ],
-    ["[alerts]\nexpiry_days = [1, 1]", "2: alerts.expiry_days takes a list in which nothing occurs twice"],
-    [
-      "[alerts]\nusage_warning = 96",
-      "2: alerts.usage_warning takes usage_warning (96) up to usage_critical (95)",
-    ],
-    [
-      '[[maintenance]]\nservers = ["b"]\nstart = 2026-01-01T00:00:00Z\nduration = "1h"',
-      '2: maintenance[0].servers[0] takes ids of servers, in which * stands for any characters; no server is "b"',
-    ],
-    [
-      '[[maintenance]]\nservers = ["*"]\nduration = "1h"\nstart = 2027-02-30T22:00:00Z',
-      "4: maintenance[0].start takes a day that the calendar has, not 2027-02-30",
-    ],
-    [
-      '[[maintenance]]\nservers = ["*"]\nduration = "1h"\nstart = "2027-02-30T22:00:00Z"',
-      '4: maintenance[0].start takes a date with a time, e.g. 2026-01-31T22:00:00 or "2026-01-31T22:00:00Z", not "2027-02-30T22:00:00Z"',
-    ],
-    [
-      '[[notifications]]\ntype = "sms"',
-      '2: notifications[0].type takes one of webhook, email, command, not "sms"',
-    ],
-    ['[[notifications]]\ntype = "webhook"', "1: notifications[0].url is missing: type webhook needs it"],
-    [
-      '[[notifications]]\ntype = "command"\nargv = ["x"]\nurl = "https://a.example"',
-      "4: notifications[0].url does not go with type command, which takes argv",
-    ],
-    [
-      '[[execute.commands]]\nname = "remove"\nargv = ["/bin/true"]',
-      '2: execute.commands[0].name takes a name of its own: "remove" is built in',
-    ],
-    ["[limits]\ndaily_quota = 0", "2: limits.daily_quota takes a whole number of 1 or more, not 0"],
-    [
-      "[http]\nport = 1\nport = 2",
-      "3: is no TOML: trying to redefine an already defined table or value (column 1)",
-    ],
-  ])("%j", (toml, problem) => {
+  const pairs = MISTAKES.flatMap((toml, at) =>
+    at % 2 === 0 ? [[toml, MISTAKES[at + 1] ?? ""] as const] : [],
+  );
+  test.each(pairs)("%j", (config, problem) => {
+    const toml = config.replaceAll("|", "\n");
     const [first, ...others] = problemsOf(toml);
     expect(first).toBe(problem);
     expect(others.filter((other) => !other.includes("is missing"))).toEqual([]);
@@ -312,49 +289,27 @@ describe("each mistake has its words", () => {
     expect(problem).toStartWith("4: servers[0].address ");
   });
 
-  test("five mistakes are five problems, in the order of the file", () => {
-    const toml = `
-[collector]
-interval = "1s"
-timout = "30s"
-[[servers]]
-id = "UPPER"
-manager = "flexnet"
-address = "27000@lic1.example"
-[[servers]]
-id = "b"
-manager = "flexlmm"
-address = "27000@lic1.example"
-[[servers]]
-id = "c"
-manager = "rlm"
-address = 5053
-`;
-    expect(problemsOf(toml).map((problem) => problem.split(" ").slice(0, 2).join(" "))).toEqual([
-      "3: collector.interval",
-      "4: collector.timout",
-      "6: servers[0].id",
-      "11: servers[1].manager",
-      "16: servers[2].address",
-    ]);
+  test("several mistakes are several problems, in the order of the file", () => {
+    const toml = `[collector]\ninterval = "1s"\ntimout = "30s"\n[[servers]]\nid = "UPPER"\n${SERVER}[[servers]]\nid = "b"\nmanager = "x"`;
+    const keys = problemsOf(toml).map((problem) => problem.split(" ")[1]);
+    const first = "collector.interval collector.timout servers[0].id";
+    expect(keys.join(" ")).toBe(`${first} servers[1].address servers[1].manager`);
   });
 });
 
 describe("secrets", () => {
   test.each([
-    ['[[notifications]]\ntype = "webhook"\nurl = "HUSH"'],
-    ['[[notifications]]\ntype = "webhook"\nurl = "https://a.example"\nsecret_file = "HUSH"'],
-    [
-      '[[notifications]]\ntype = "email"\nsmtp = "smtp://me:HUSH@mail.example"\nfrom = "a@b.example"\nto = "a@b.example"',
-    ],
-    ['[[notifications]]\ntype = "command"\nargv = [["HUSH"]]'],
-    ['[export.remote_write]\nurl = "ftp://HUSH"\ntoken_file = "HUSH"'],
-    ['[export.remote_write]\nurl = "https://me:HUSH@prometheus.example/write"\nusername = "HUSH"'],
-    ['[execute]\npassword = "HUSH"'],
-    ['[http]\nport = "lmk_abcdefghijkl_HUSH"'],
-    ['[http]\nhost = "https://me:HUSH@a.example"'],
-    ['token = """\nHUSH'],
-    ['[[servers]]\nid = "a"\nlabels = "HUSH'],
+    '[[notifications]]\ntype = "webhook"\nurl = "HUSH"',
+    '[[notifications]]\ntype = "webhook"\nurl = "https://a.example"\nsecret_file = "HUSH"',
+    '[[notifications]]\ntype = "email"\nsmtp = "smtp://me:HUSH@mail.example"\nfrom = "a@b.example"\nto = "a@b.example"',
+    '[[notifications]]\ntype = "command"\nargv = [["HUSH"]]',
+    '[export.remote_write]\nurl = "ftp://HUSH"\ntoken_file = "HUSH"',
+    '[export.remote_write]\nurl = "https://me:HUSH@prometheus.example/write"\nusername = "HUSH"',
+    '[execute]\npassword = "HUSH"',
+    '[http]\nport = "lmk_abcdefghijkl_HUSH"',
+    '[http]\nhost = "https://me:HUSH@a.example"',
+    'token = """\nHUSH',
+    '[[servers]]\nid = "a"\nlabels = "HUSH',
   ])("are not repeated: %j", (toml) => {
     const problems = problemsOf(toml);
     expect(problems.length).toBeGreaterThan(0);
@@ -415,15 +370,12 @@ describe("whatever the text", () => {
     fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 200 }), never), { numRuns: 300 });
   });
 
-  const word = fc.constantFrom(
-    ..."http servers port id manager address tool alerts overrides __proto__ constructor labels toString a.b".split(
-      " ",
-    ),
+  const wordsOf = (text: string) => fc.constantFrom(...text.split(" "));
+  const word = wordsOf(
+    "http servers port id manager address tool alerts overrides __proto__ constructor labels toString a.b",
   );
-  const scalar = fc.constantFrom(
-    ...'1 -1 1.5 nan inf true "" "x" "flexnet" 2026-01-01 22:00:00 1979-05-27T07:32:00Z [] [1] [[]] [{}] {} {id=1} \'\'\'\n\'\'\' """\n[x]\n"""'.split(
-      " ",
-    ),
+  const scalar = wordsOf(
+    '1 -1 1.5 nan inf true "" "x" "flexnet" 2026-01-01 22:00:00 1979-05-27T07:32:00Z [] [1] [[]] [{}] {} {id=1} \'\'\'\n\'\'\' """\n[x]\n"""',
   );
   const line = fc.oneof(
     word.map((name) => `[${name}]`),

@@ -7,7 +7,7 @@ import { systemClock } from "../../src/domain/clock.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/open.ts";
 import { createLogging } from "../../src/system/log.ts";
-import { createPlace } from "../commands/rig.ts";
+import { createPlace } from "../cli/rig.ts";
 import { lmstat } from "../e2e/lmstat.ts";
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Config } from "../../src/config/config.ts";
 import { interpretConfig } from "../../src/config/load.ts";
-import { configChanges, effectiveConfig } from "../../src/daemon/changes.ts";
+import { configChanges, effectiveConfig } from "../../src/daemon/running-config.ts";
 
 function config(toml: string): Config {
   const result = interpretConfig(toml, null, {});

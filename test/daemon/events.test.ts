@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createEventRoom } from "../../src/daemon/events.ts";
+import { createEventBus } from "../../src/daemon/events.ts";
 import { openStore } from "../../src/store/open.ts";
 import { createLogging } from "../../src/system/log.ts";
 
@@ -14,7 +14,7 @@ test("the word that ids run ahead of the clock keeps its place, and no event is 
   try {
     const clock = { now: () => Date.parse("2026-03-02T12:00:00.000Z") };
     const logging = createLogging({ level: "debug", clock, sinks: [] });
-    const { bus, events, logSink } = createEventRoom(store, clock, logging.logOf("store"));
+    const { bus, events, logSink } = createEventBus(store, clock, logging.logOf("store"));
     logging.addSink(logSink);
     const log = logging.logOf("system");
     const told: number[] = [];

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { createKeyWatch, KEY_WATCH_MS } from "../../src/daemon/key-watch.ts";
+import { createKeyWatch, KEY_WATCH_MS } from "../../src/daemon/keys.ts";
 import type { Log, LogFields } from "../../src/domain/log.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import type { Store } from "../../src/store/open.ts";
@@ -21,16 +21,11 @@ function watched(
   const log: Log = { debug: write, info: write, warn: write, error: write };
   const waiting: { ms: number; run: () => void }[] = [];
   const store = open(directory);
-  const watch = createKeyWatch({
-    store: wrap(store),
-    keys: createKeys({ store, clock }),
-    log,
-    timers: {
-      after(ms, run) {
-        const timer = { ms, run };
-        waiting.push(timer);
-        return () => void waiting.splice(waiting.indexOf(timer), 1);
-      },
+  const watch = createKeyWatch(wrap(store), createKeys({ store, clock }), log, {
+    after(ms, run) {
+      const timer = { ms, run };
+      waiting.push(timer);
+      return () => void waiting.splice(waiting.indexOf(timer), 1);
     },
   });
   return {

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { createMeters } from "../../src/daemon/meters.ts";
 import type { AnyEvent } from "../../src/domain/events.ts";
-import type { Published } from "../../src/events/bus.ts";
 import { createExposition } from "../../src/export/exposition.ts";
 import { gauge } from "../../src/export/family.ts";
+import type { Published } from "../../src/live/bus.ts";
 import { parseText, sampleOf } from "../export/parse-text.ts";
 import { picture } from "../http/make.ts";
 

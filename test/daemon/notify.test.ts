@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { connectServiceManager, createServiceManager, watchdogOf } from "../../src/daemon/notify.ts";
-import { oneLine, serviceStatus } from "../../src/daemon/service-status.ts";
+import {
+  connectServiceManager,
+  createServiceManager,
+  oneLine,
+  serviceStatus,
+  watchdogOf,
+} from "../../src/daemon/service-manager.ts";
+
 import { initialPicture } from "../../src/domain/apply-poll.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import { server } from "../domain/make.ts";
@@ -18,13 +24,12 @@ function rig(watchdogMs: number | null = null) {
       monotonicMicroseconds: () => 42n,
       close: () => void sent.push("closed"),
     },
-    ...{ watchdogMs, log },
-    timers: {
-      repeat(work, ms) {
-        const timer = { work, ms };
-        timers.push(timer);
-        return () => void timers.splice(timers.indexOf(timer), 1);
-      },
+    watchdogMs,
+    log,
+    repeat(ms, work) {
+      const timer = { work, ms };
+      timers.push(timer);
+      return () => void timers.splice(timers.indexOf(timer), 1);
     },
   });
   return {
@@ -53,7 +58,7 @@ test("from the start to the end", () => {
   manager.reloaded();
   manager.stopping();
   tick();
-  manager.close();
+  manager.stop();
   tick();
   expect(sent).toEqual([
     "STATUS=Opening the database",

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from "bun:test";
 import { uncompress } from "snappyjs";
-import { systemTimers } from "../../src/collector/timers.ts";
 import type { Config } from "../../src/config/config.ts";
-import { createRemoteWriteRoom } from "../../src/daemon/remote-write.ts";
+import { createRemoteWrite } from "../../src/daemon/remote-write.ts";
 import { systemClock } from "../../src/domain/clock.ts";
+import { systemTimers } from "../../src/domain/timers.ts";
 import { type Emit, gauge } from "../../src/export/family.ts";
 import { nameOf, readRequest } from "../export/remote-write/read-request.ts";
 
@@ -37,7 +37,7 @@ test("writes while the config says so, to where it says, under the labels that i
   const [one, two] = [receiver(), receiver()];
   const sources = new Set<(emit: Emit) => void>();
   let config: Config["remoteWrite"] = null;
-  const room = createRemoteWriteRoom({
+  const room = createRemoteWrite({
     config: () => config,
     snapshot: () => ({ version: 1, servers: [] }),
     meters: {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { createStatusLog } from "../../src/daemon/status-log.ts";
+import { createStatusLog } from "../../src/daemon/events.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
-import type { Change } from "../../src/store/live.ts";
+import type { Change } from "../../src/live/live.ts";
 import { picture } from "../http/make.ts";
 
 type Daemon = ServerPicture["daemons"][number];

@@ -25,6 +25,8 @@ const good = () => applyPoll(null, server(), outcome(), LATER);
 const next = (before: ServerPicture | null, change: Partial<Reading>, at = LATER) =>
   applyPoll(before, server(), outcome({ reading: reading(change), finishedAt: at }), at + 60_000);
 
+const states = ({ features }: ServerPicture) => features.map(({ name, state }) => `${name} ${state}`);
+
 const only = (picture: ServerPicture) => {
   const [first] = picture.features;
   if (first === undefined || picture.features.length > 1) throw new Error("expected exactly one feature");
@@ -40,99 +42,51 @@ test("a line outside any block that no rule knew: the server is partial, its fea
 
 describe("state of a feature after a poll", () => {
   const gone = { daemons: [daemon({ status: "down", error: toolError({ message: "down. (-97,121)" }) })] };
-  const rows: {
-    what: string;
-    known: boolean;
-    poll: Partial<Reading> | "failed";
-    state: string;
-    used: number | null;
-    shared?: boolean;
-  }[] = [
-    { what: "lines add up", known: false, poll: {}, state: "ok", used: 1 },
-    {
-      what: "more lines than seats in use",
-      known: false,
-      poll: { features: [feature({ consistency: "shared" })] },
-      state: "ok",
-      used: 1,
-      shared: true,
-    },
-    {
-      what: "lines are missing",
-      known: true,
-      poll: { features: [feature({ used: 3, consistency: "short" })] },
-      state: "partial",
-      used: 3,
-    },
-    {
-      what: "the text ends inside the block",
-      known: true,
-      poll: { features: [feature({ used: 2, cut: true })], cut: true },
-      state: "partial",
-      used: 2,
-    },
-    {
-      what: "the tool reports an error for the feature",
-      known: true,
-      poll: { features: [feature({ total: null, used: null, error: toolError(), checkouts: [] })] },
-      state: "failed",
-      used: null,
-    },
-    {
-      what: "its daemon is down and it is reported as not existing",
-      known: true,
-      poll: {
-        ...gone,
-        features: [feature({ total: null, used: null, error: toolError(), checkouts: [] })],
-      },
-      state: "stale",
-      used: 1,
-    },
-    {
-      what: "its daemon is down and it is not printed",
-      known: true,
-      poll: { ...gone, features: [] },
-      state: "stale",
-      used: 1,
-    },
-    {
-      what: "its daemon is down and it was never read",
-      known: false,
-      poll: { ...gone, features: [feature({ total: null, used: null, error: toolError(), checkouts: [] })] },
-      state: "failed",
-      used: null,
-    },
-    {
-      what: "it is missing from a whole-looking text",
-      known: true,
-      poll: { features: [] },
-      state: "stale",
-      used: 1,
-    },
-    {
-      what: "it is missing from a cut text",
-      known: true,
-      poll: { features: [], cut: true },
-      state: "stale",
-      used: 1,
-    },
-    { what: "the poll failed", known: true, poll: "failed", state: "stale", used: 1 },
-  ];
-  test.each(rows)("$what (known before: $known) is $state", ({ known, poll, state, used, shared }) => {
+  const failed = feature({ total: null, used: null, error: toolError(), checkouts: [] });
+  const shared = feature({ consistency: "shared" });
+  test.each<
+    [
+      string,
+      known: boolean,
+      Partial<Reading> | "failed",
+      state: string,
+      used: number | null,
+      shared?: boolean,
+    ]
+  >([
+    ["lines add up", false, {}, "ok", 1],
+    ["more lines than seats in use", false, { features: [shared] }, "ok", 1, true],
+    ["lines are missing", true, { features: [feature({ used: 3, consistency: "short" })] }, "partial", 3],
+    [
+      "the text ends in the block",
+      true,
+      { features: [feature({ used: 2, cut: true })], cut: true },
+      "partial",
+      2,
+    ],
+    ["the tool reports an error for the feature", true, { features: [failed] }, "failed", null],
+    [
+      "its daemon is down and says there is no such feature",
+      true,
+      { ...gone, features: [failed] },
+      "stale",
+      1,
+    ],
+    ["its daemon is down and it is not printed", true, { ...gone, features: [] }, "stale", 1],
+    ["its daemon is down and it was never read", false, { ...gone, features: [failed] }, "failed", null],
+    ["it is missing from a whole-looking text", true, { features: [] }, "stale", 1],
+    ["it is missing from a cut text", true, { features: [], cut: true }, "stale", 1],
+    ["the poll failed", true, "failed", "stale", 1],
+  ])("%s (known before: %p)", (_, known, poll, state, used, isShared = false) => {
     const before = known ? good() : null;
     const after = poll === "failed" ? applyPoll(before, server(), failedPoll(), LATER) : next(before, poll);
     const found = only(after);
-    expect({ state: found.state, used: found.used, shared: found.shared }).toEqual({
-      state: state as typeof found.state,
-      used,
-      shared: shared ?? false,
-    });
+    expect([found.state, found.used, found.shared]).toEqual([state as typeof found.state, used, isShared]);
     expect(found.collectedAt).toBe(state === "failed" ? null : state === "stale" ? NOON : after.collectedAt);
   });
 
   test("error of the tool is told in its own words", () => {
-    const block = feature({ total: null, used: null, error: toolError(), checkouts: [] });
-    expect(only(next(null, { features: [block] })).error).toBe("No such feature exists. (-5,222)");
+    expect(only(next(null, { features: [failed] })).error).toBe("No such feature exists. (-5,222)");
   });
 });
 
@@ -168,12 +122,8 @@ describe("a feature whose use was not asked for: only the license file's table h
     const once = next(good(), { features: [fromFile] });
     expect(only(once)).toMatchObject({ state: "stale", total: 10, used: 1, collectedAt: NOON });
     expect(only(once).checkouts).toHaveLength(1);
-    expect(only(next(once, { features: [fromFile] }))).toMatchObject({
-      state: "ok",
-      total: 10,
-      used: null,
-      checkouts: [],
-    });
+    const twice = only(next(once, { features: [fromFile] }));
+    expect(twice).toMatchObject({ state: "ok", total: 10, used: null, checkouts: [] });
     expect(only(next(once, {}))).toMatchObject({ state: "ok", used: 1 });
   });
 
@@ -198,13 +148,8 @@ describe("a feature whose use was not asked for: only the license file's table h
 
 describe("the server", () => {
   test("is initially unknown and failed, with null for every number", () => {
-    expect(initialPicture(server())).toMatchObject({
-      status: "unknown",
-      state: "failed",
-      collectedAt: null,
-      lastPollAt: null,
-      features: [],
-    });
+    const nothing = { collectedAt: null, lastPollAt: null, features: [] };
+    expect(initialPicture(server())).toMatchObject({ status: "unknown", state: "failed", ...nothing });
   });
 
   test("keeps its last good time and becomes stale when a poll fails", () => {
@@ -233,15 +178,11 @@ describe("the server", () => {
 
     const after = applyPoll(good(), server(), poll({}), LATER);
     expect(after).toMatchObject({ status: "degraded", state: "stale", error, daemons });
-    expect(after.features.map(({ name, state, used }) => [name, state, used])).toEqual([
-      ["compiler", "stale", 1],
-      ["new", "failed", null],
-    ]);
+    const seen = after.features.map(({ name, state, used }) => `${name} ${state} ${used}`);
+    expect(seen).toEqual(["compiler stale 1", "new failed null"]);
     expect(applyPoll(null, server(), poll({}), LATER)).toMatchObject({ status: "degraded", state: "failed" });
-    expect(applyPoll(good(), server(), poll({ members: [] }), LATER)).toMatchObject({
-      status: "degraded",
-      daemons,
-    });
+    const memberless = applyPoll(good(), server(), poll({ members: [] }), LATER);
+    expect(memberless).toMatchObject({ status: "degraded", daemons });
     const down = poll({ members: [member({ status: "down" })] });
     expect(applyPoll(good(), server(), down, LATER).status).toBe("down");
   });
@@ -254,10 +195,7 @@ describe("the server", () => {
     let picture = good();
     for (let polls = 0; polls < 3; polls++)
       picture = applyPoll(picture, server(), outcome({ error, reading: poll, finishedAt: LATER }), LATER);
-    expect(picture.features.map(({ name, state }) => [name, state])).toEqual([
-      ["other", "failed"],
-      ["compiler", "stale"],
-    ]);
+    expect(states(picture)).toEqual(["other failed", "compiler stale"]);
   });
 
   test("that outlasts its timeout is down only when no member takes a connection", () => {
@@ -296,18 +234,13 @@ describe("daemons of one name behind several license servers", () => {
     const known = next(null, poll([feature(), feature({ name: "second" })]));
     const later = next(next(known, poll([feature()])), poll([feature()]));
     expect(later.status).toBe("degraded");
-    expect(later.features.map(({ name, state }) => [name, state])).toEqual([
-      ["compiler", "ok"],
-      ["second", "stale"],
-    ]);
+    expect(states(later)).toEqual(["compiler ok", "second stale"]);
   });
 
   test("its being down is told once", () => {
     const known = next(null, poll([]));
-    const told = statusChanges(
-      next(null, { daemons: [daemon({ status: "up" }), daemon({ status: "up" })] }),
-      known,
-    );
+    const up = next(null, { daemons: [daemon({ status: "up" }), daemon({ status: "up" })] });
+    const told = statusChanges(up, known);
     expect(told).toMatchObject([
       { daemon: null, to: "degraded" },
       { daemon: "snpslmd", from: "up", to: "down" },
@@ -328,9 +261,9 @@ describe("blocks of one identity", () => {
   test("differing blocks become pools and add up", () => {
     const found = blocks([feature(), feature({ total: 5, used: 2, checkouts: [checkout({ count: 2 })] })]);
     expect(found).toMatchObject({ total: 15, used: 3, available: 12 });
-    expect(found.pools.map((each) => [each.total, each.used])).toEqual([
-      [10, 1],
-      [5, 2],
+    expect(found.pools).toMatchObject([
+      { total: 10, used: 1 },
+      { total: 5, used: 2 },
     ]);
     expect(found.checkouts.map((row) => row.pool)).toEqual([0, 1]);
   });
@@ -357,16 +290,11 @@ describe("pools", () => {
   });
 
   test("the earliest expiry is the feature's", () => {
-    const dated = (expiresOn: string) => ({
-      expiresOn,
-      expiresAt: Date.parse(`${expiresOn}T23:59:59.999Z`),
-      permanent: false,
-    });
-    const pools = [
-      pool({ expiry: PERMANENT }),
-      pool({ expiry: dated("2027-01-01") }),
-      pool({ expiry: dated("2026-05-01") }),
-    ];
+    const dated = (expiresOn: string) => {
+      const expiresAt = Date.parse(`${expiresOn}T23:59:59.999Z`);
+      return pool({ expiry: { expiresOn, expiresAt, permanent: false } });
+    };
+    const pools = [pool({ expiry: PERMANENT }), dated("2027-01-01"), dated("2026-05-01")];
     expect(only(next(null, { features: [feature({ pools })] })).expiry.expiresOn).toBe("2026-05-01");
   });
 
@@ -394,34 +322,30 @@ describe("counts", () => {
   test("queued and reserved count seats, and never add to used", () => {
     const queue = [{ ...checkout(), count: 3 }];
     const reservations = [{ type: "group" as const, name: "lab-1", count: 4, pool: null }];
-    expect(only(next(null, { features: [feature({ queue, reservations, used: 5 })] }))).toMatchObject({
-      used: 5,
-      queued: 3,
-      reserved: 4,
-    });
+    const found = only(next(null, { features: [feature({ queue, reservations, used: 5 })] }));
+    expect(found).toMatchObject({ used: 5, queued: 3, reserved: 4 });
   });
 });
 
 describe("status of a server from its parts", () => {
-  const up = "up" as const;
-  const down = "down" as const;
+  const of = (list: string) => list.split(" ").filter((each) => each !== "") as ("up" | "down")[];
   test.each([
-    { members: [up], daemons: [up], status: "up" },
-    { members: [up, up, up], daemons: [up], status: "up" },
-    { members: [up, up, down], daemons: [up], status: "degraded" },
-    { members: [up, down, down], daemons: [up], status: "down" },
-    { members: [up, down], daemons: [up], status: "degraded" },
-    { members: [up], daemons: [up, down], status: "degraded" },
-    { members: [up], daemons: [down], status: "down" },
-    { members: [down], daemons: [], status: "down" },
-    { members: [up, up, down], daemons: [up, down], status: "degraded" },
-  ])("members $members, daemons $daemons: $status", ({ members, daemons, status }) => {
+    ["up", "up", "up"],
+    ["up up up", "up", "up"],
+    ["up up down", "up", "degraded"],
+    ["up down down", "up", "down"],
+    ["up down", "up", "degraded"],
+    ["up", "up down", "degraded"],
+    ["up", "down", "down"],
+    ["down", "", "down"],
+    ["up up down", "up down", "degraded"],
+  ])("members %s, daemons %s: %s", (members, daemons, status) => {
     const picture = next(null, {
-      members: members.map((each, index) => member({ host: `lic${index}`, status: each })),
-      daemons: daemons.map((each, index) => daemon({ name: `d${index}`, status: each })),
+      members: of(members).map((each, index) => member({ host: `lic${index}`, status: each })),
+      daemons: of(daemons).map((each, index) => daemon({ name: `d${index}`, status: each })),
       features: [],
     });
-    expect(picture.status).toBe(status as typeof picture.status);
+    expect<string>(picture.status).toBe(status);
   });
 
   test("features without any member or daemon line prove that somebody answered", () => {
@@ -430,34 +354,33 @@ describe("status of a server from its parts", () => {
 });
 
 describe("who waits, since when", () => {
+  const place = { host: "ws1", display: ":0", qualifier: null, version: "v1", pool: null };
   const waiting = (user: string, handle: string | null = null, count = 1): QueueReading => ({
-    ...{ user, host: "ws1", display: ":0", qualifier: null, version: "v1", pool: null },
-    ...{ handle, count },
+    ...place,
+    user,
+    handle,
+    count,
   });
   const seen = (picture: ServerPicture) =>
-    only(picture).queue.map(({ user, handle, firstSeenAt }) => [user, handle, firstSeenAt]);
+    only(picture).queue.map(({ user, handle, firstSeenAt }) =>
+      [user, handle, (firstSeenAt ?? 0) - NOON].join(" "),
+    );
   const queue = (...entries: QueueReading[]) => ({ features: [feature({ queue: entries })] });
 
   test("an entry keeps the time at which it was first seen while it waits", () => {
     const first = next(null, queue(waiting("ada"), waiting("eve")), NOON);
-    expect(seen(first).map(([, , at]) => at)).toEqual([NOON, NOON]);
+    expect(seen(first)).toEqual(["ada  0", "eve  0"]);
     const second = next(first, queue(waiting("bob"), waiting("eve", null, 2)), LATER);
-    expect(seen(second)).toEqual([
-      ["bob", null, LATER],
-      ["eve", null, NOON],
-    ]);
+    expect(seen(second)).toEqual(["bob  60000", "eve  0"]);
     const failed = applyPoll(second, server(), failedPoll(), LATER);
     const third = next(failed, queue(waiting("eve"), waiting("ada")), LATER + 1);
-    expect(seen(third)).toEqual([
-      ["eve", null, NOON],
-      ["ada", null, LATER + 1],
-    ]);
+    expect(seen(third)).toEqual(["eve  0", "ada  60001"]);
   });
 
   test("equal entries are as many as they are, the longest waiting first", () => {
     const first = next(null, queue(waiting("ada")), NOON);
     const second = next(first, queue(waiting("ada"), waiting("ada")), LATER);
-    expect(seen(second).map(([, , at]) => at)).toEqual([NOON, LATER]);
-    expect(seen(next(first, queue(waiting("ada", "1f")), LATER))).toEqual([["ada", "1f", LATER]]);
+    expect(seen(second)).toEqual(["ada  0", "ada  60000"]);
+    expect(seen(next(first, queue(waiting("ada", "1f")), LATER))).toEqual(["ada 1f 60000"]);
   });
 });

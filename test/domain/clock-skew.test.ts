@@ -11,6 +11,7 @@ const poll = {
   answeredAt: NOW + 2_000,
   zone: "Europe/Berlin",
 };
+const zone = (minutes: number, utcOffset: string) => ({ kind: "zone", ahead: minutes * MINUTE, utcOffset });
 const minute = (time: number) => Math.floor(time / MINUTE) * MINUTE;
 
 test.each([
@@ -19,17 +20,9 @@ test.each([
   ["the next minute, when the poll ends in it", minute(NOW + 59_000), null],
   ["two minutes off", minute(NOW - 2 * MINUTE), null],
   ["seven minutes behind", minute(NOW - 7 * MINUTE), { kind: "clock", ahead: -7 * MINUTE }],
-  ["an hour ahead", minute(NOW + 60 * MINUTE), { kind: "zone", ahead: 60 * MINUTE, utcOffset: "UTC+02:00" }],
-  [
-    "six hours behind",
-    minute(NOW - 360 * MINUTE),
-    { kind: "zone", ahead: -360 * MINUTE, utcOffset: "UTC-05:00" },
-  ],
-  [
-    "India from Berlin",
-    minute(NOW + 270 * MINUTE),
-    { kind: "zone", ahead: 270 * MINUTE, utcOffset: "UTC+05:30" },
-  ],
+  ["an hour ahead", minute(NOW + 60 * MINUTE), zone(60, "UTC+02:00")],
+  ["six hours behind", minute(NOW - 360 * MINUTE), zone(-360, "UTC-05:00")],
+  ["India from Berlin", minute(NOW + 270 * MINUTE), zone(270, "UTC+05:30")],
   // No zone is at UTC+00:45.
   ["a quarter of an hour behind", minute(NOW - 15 * MINUTE), { kind: "clock", ahead: -15 * MINUTE }],
   ["an hour and five minutes", minute(NOW + 66 * MINUTE), { kind: "clock", ahead: expect.any(Number) }],

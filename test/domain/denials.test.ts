@@ -4,19 +4,18 @@ import { type Attempt, createEpisodes } from "../../src/domain/denial-episodes.t
 import type { DaemonReading } from "../../src/domain/reading.ts";
 
 const T = Date.UTC(2026, 0, 30, 12);
+const own = { server: "eda", daemon: "acmed", feature: "solver", user: "ada", host: "ws01" };
 const attempt = (kind: Attempt["kind"], seconds: number, more: Partial<Attempt> = {}): Attempt => ({
-  ...{
-    kind,
-    at: T + seconds * 1000,
-    server: "eda",
-    daemon: "acmed",
-    feature: "solver",
-    user: "ada",
-    host: "ws01",
-  },
-  ...{ count: 1, reason: null, code: null },
+  ...own,
+  kind,
+  at: T + seconds * 1000,
+  count: 1,
+  reason: null,
+  code: null,
   ...more,
 });
+const denied = (seconds: number, more?: Partial<Attempt>) => attempt("denied", seconds, more);
+const granted = (seconds: number, more?: Partial<Attempt>) => attempt("granted", seconds, more);
 
 function episodesOf(...attempts: Attempt[]) {
   const episodes = createEpisodes();
@@ -34,91 +33,65 @@ function episodesOf(...attempts: Attempt[]) {
 const other = { server: "cad", daemon: "otherd" };
 
 describe("episodes", () => {
+  const wasDenied = [{ outcome: "denied" }];
+  const wasGranted = [{ outcome: "granted_later" }];
   test.each<[string, Attempt[], object[]]>([
-    ["one denial", [attempt("denied", 0)], [{ at: 0, until: 0, attempts: 1, outcome: "denied" }]],
+    ["one denial", [denied(0)], [{ at: 0, until: 0, attempts: 1, outcome: "denied" }]],
     [
       "retries are one row",
-      [0, 30, 90, 380].map((second) => attempt("denied", second)),
-      [{ at: 0, until: 380, attempts: 4, outcome: "denied" }],
+      [0, 30, 90, 380].map((at) => denied(at)),
+      [{ at: 0, until: 380, attempts: 4, ...wasDenied[0] }],
     ],
     [
       "after a pause it is another one",
-      [attempt("denied", 0), attempt("denied", 301)],
+      [denied(0), denied(301)],
       [{ attempts: 1 }, { at: 301, attempts: 1 }],
     ],
-    [
-      "granted within ten seconds",
-      [attempt("denied", 0), attempt("granted", 10)],
-      [{ outcome: "granted_later" }],
-    ],
-    ["granted after that", [attempt("denied", 0), attempt("granted", 11)], [{ outcome: "denied" }]],
-    [
-      "granted two seconds before",
-      [attempt("granted", 0), attempt("denied", 2)],
-      [{ outcome: "granted_later" }],
-    ],
-    ["granted three seconds before", [attempt("granted", 0), attempt("denied", 3)], [{ outcome: "denied" }]],
-    [
-      "granted by another server",
-      [attempt("denied", 0), attempt("granted", 4, other)],
-      [{ outcome: "granted_later" }],
-    ],
-    [
-      "granted to somebody else",
-      [attempt("denied", 0), attempt("granted", 4, { user: "bob" })],
-      [{ outcome: "denied" }],
-    ],
-    [
-      "another feature",
-      [attempt("denied", 0), attempt("granted", 4, { feature: "x" })],
-      [{ outcome: "denied" }],
-    ],
+    ["granted within ten seconds", [denied(0), granted(10)], wasGranted],
+    ["granted after that", [denied(0), granted(11)], wasDenied],
+    ["granted two seconds before", [granted(0), denied(2)], wasGranted],
+    ["granted three seconds before", [granted(0), denied(3)], wasDenied],
+    ["granted by another server", [denied(0), granted(4, other)], wasGranted],
+    ["granted to another user", [denied(0), granted(4, { user: "bob" })], wasDenied],
+    ["another feature", [denied(0), granted(4, { feature: "x" })], wasDenied],
     [
       "denied again after the grant: another one",
-      [attempt("denied", 0), attempt("granted", 5), attempt("denied", 60)],
+      [denied(0), granted(5), denied(60)],
       [
-        { at: 0, outcome: "granted_later" },
-        { at: 60, outcome: "denied", attempts: 1 },
+        { at: 0, ...wasGranted[0] },
+        { at: 60, attempts: 1, ...wasDenied[0] },
       ],
     ],
     [
       "the grant between two attempts explains both",
-      [attempt("denied", 0), attempt("granted", 0), attempt("denied", 1)],
-      [{ at: 0, until: 1, attempts: 2, outcome: "granted_later" }],
+      [denied(0), granted(0), denied(1)],
+      [{ at: 0, until: 1, attempts: 2, ...wasGranted[0] }],
     ],
-    ["queued", [attempt("denied", 0), attempt("queued", 1)], [{ attempts: 1, outcome: "queued" }]],
-    [
-      "two servers, two rows",
-      [attempt("denied", 0), attempt("denied", 1, other)],
-      [{ attempts: 1 }, { attempts: 1 }],
-    ],
-    [
-      "logs a few seconds apart",
-      [attempt("granted", 8, other), attempt("denied", 1)],
-      [{ at: 1, outcome: "granted_later" }],
-    ],
+    ["queued", [denied(0), attempt("queued", 1)], [{ attempts: 1, outcome: "queued" }]],
+    ["two servers, two rows", [denied(0), denied(1, other)], [{ attempts: 1 }, { attempts: 1 }]],
+    ["logs a few seconds apart", [granted(8, other), denied(1)], [{ at: 1, ...wasGranted[0] }]],
   ])("%s", (_name, attempts, expected) => {
     expect(episodesOf(...attempts)).toMatchObject(expected);
   });
 
   test("are told once, when the outcome is settled", () => {
     const episodes = createEpisodes();
-    episodes.take(attempt("denied", 0));
+    episodes.take(denied(0));
     expect(episodes.drain(T + 10_000)).toMatchObject({ changed: [{ told: false }], settled: [] });
     expect(episodes.drain(T + 10_000)).toEqual({ changed: [], settled: [] });
     const { settled } = episodes.drain(T + 10_001);
     expect(settled).toMatchObject([{ told: true, denial: { outcome: "denied" } }]);
-    episodes.take(attempt("denied", 30));
+    episodes.take(denied(30));
     expect(episodes.drain(T + 60_000)).toMatchObject({ changed: [{ denial: { attempts: 2 } }], settled: [] });
   });
 
   test("go on where an earlier process was", () => {
     const first = createEpisodes();
-    first.take(attempt("denied", 0));
+    first.take(denied(0));
     const [stored] = first.drain(T).changed;
     const next = createEpisodes();
     if (stored !== undefined) next.resume(stored.denial, stored.told);
-    next.take(attempt("denied", 40));
+    next.take(denied(40));
     expect(next.drain(T + 60_000)).toMatchObject({
       changed: [{ denial: { at: T, attempts: 2 } }],
       settled: [{ denial: { at: T } }],
@@ -127,7 +100,7 @@ describe("episodes", () => {
 
   test("are forgotten once nothing can be added", () => {
     const episodes = createEpisodes();
-    for (let index = 0; index < 1000; index++) episodes.take(attempt("denied", 0, { user: `u${index}` }));
+    for (let index = 0; index < 1000; index++) episodes.take(denied(0, { user: `u${index}` }));
     episodes.drain(T + 3_600_000);
     expect(episodes.isWaiting).toBe(false);
     expect(episodes.drain(T + 7_200_000)).toEqual({ changed: [], settled: [] });
@@ -143,12 +116,10 @@ test.each<[string, Record<string, number>, (number | null)[], number | null, num
   ["nothing printed", { isv: 9 }, [null], null, 9],
   ["daemon not printed", { isv: 9 }, [], null, 9],
 ])("counters: %s", (_name, before, printed, count, after) => {
-  const daemons = printed.map(
-    (denials): DaemonReading => ({
-      ...{ name: "isv", status: "up", version: null, error: null },
-      totals: { checkouts: 0, denials, removals: 0 },
-    }),
-  );
+  const daemons = printed.map((denials): DaemonReading => {
+    const totals = { checkouts: 0, denials, removals: 0 };
+    return { name: "isv", status: "up", version: null, error: null, totals };
+  });
   const step = countDenials(before, daemons);
   expect(step.denied).toEqual(count === null ? [] : [{ daemon: "isv", count }]);
   expect(step.counters.isv ?? null).toBe(after);

@@ -50,18 +50,15 @@ test("users are distinct as written, hosts whatever their case", () => {
     checkout({ user: "ann", host: "ws1" }),
     checkout({ user: "Ann", host: null }),
   ];
-  expect(summarise({ version: 1, servers: [picture("a", [feature({ checkouts: rows })])] })).toMatchObject({
-    users: 2,
-    hosts: 1,
-  });
+  const summary = summarise({ version: 1, servers: [picture("a", [feature({ checkouts: rows })])] });
+  expect(summary).toMatchObject({ users: 2, hosts: 1 });
 });
 
 test("expiries are the next ones, soonest first", () => {
   const day = (n: number) => {
     const expiresOn = `2026-06-${String(n).padStart(2, "0")}`;
-    return pool({
-      expiry: { expiresOn, expiresAt: Date.parse(`${expiresOn}T23:59:59.999Z`), permanent: false },
-    });
+    const expiresAt = Date.parse(`${expiresOn}T23:59:59.999Z`);
+    return pool({ expiry: { expiresOn, expiresAt, permanent: false } });
   };
   const pools = [14, 3, 9, 1, 5, 7, 11, 13, 2, 4, 6, 8].map(day);
   const { expiries } = summarise({ version: 1, servers: [picture("a", [feature({ pools })])] });

@@ -1,5 +1,5 @@
-import { type FlexnetState, flexnetSays } from "./flexnet-says.ts";
 import { type Daemon, type StartOptions, until } from "./harness.ts";
+import { type FlexnetState, flexnetSays } from "./lmstat.ts";
 import { createSite, type FakeTool, type Site } from "./site.ts";
 
 /** An alert as the API shows it. */
@@ -42,9 +42,8 @@ export interface Watching extends AsyncDisposable {
   post(path: string, body?: object): Promise<Response>;
 }
 
-/** `within` is where the folder is made. */
-export async function createAlertSite(within?: string): Promise<AlertSite> {
-  const site = await createSite(within);
+export async function createAlertSite(): Promise<AlertSite> {
+  const site = await createSite();
   const lmutil = await site.tool("lmutil");
   let key: string | null = null;
 

@@ -254,6 +254,6 @@ describe.skipIf(!canMount)(
         });
         expect(stderr).not.toContain("uid");
       }
-    }, 60_000);
+    });
   },
 );

@@ -88,51 +88,43 @@ describe.skipIf(process.platform !== "linux")("connections that want to hurt", (
     expect(await daemon.stop()).toBe(0);
   });
 
-  test.skipIf(!SLOW)(
-    "requests that drip in are cut off, however steadily they drip",
-    async () => {
-      await using site = await createSite();
-      await using daemon = await site.serve();
-      const [key, slow] = [await site.key("viewer"), await site.key("admin")];
-      const post = `POST /api/keys HTTP/1.1\r\nHost: lic\r\nX-API-Key: ${slow}\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n`;
-      using heads = await crowd(site.port, 500, `${HEAD}A: `);
-      using bodies = await crowd(site.port, 100, post);
-      const dripping = setInterval(() => {
-        for (const socket of [...heads.sockets, ...bodies.sockets]) if (socket.writable) socket.write(" ");
-      }, 500);
-      try {
-        await othersAreServed(daemon, key);
-        await until("heads are cut off", () => heads.closed() === 500 || undefined, CUT_OFF_DEADLINE_MS);
-        await until("bodies are cut off", () => bodies.closed() === 100 || undefined, CUT_OFF_DEADLINE_MS);
-      } finally {
-        clearInterval(dripping);
-      }
-      expect(await daemon.stop()).toBe(0);
-    },
-    300_000,
-  );
+  test.skipIf(!SLOW)("requests that drip in are cut off, however steadily they drip", async () => {
+    await using site = await createSite();
+    await using daemon = await site.serve();
+    const [key, slow] = [await site.key("viewer"), await site.key("admin")];
+    const post = `POST /api/keys HTTP/1.1\r\nHost: lic\r\nX-API-Key: ${slow}\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n`;
+    using heads = await crowd(site.port, 500, `${HEAD}A: `);
+    using bodies = await crowd(site.port, 100, post);
+    const dripping = setInterval(() => {
+      for (const socket of [...heads.sockets, ...bodies.sockets]) if (socket.writable) socket.write(" ");
+    }, 500);
+    try {
+      await othersAreServed(daemon, key);
+      await until("heads are cut off", () => heads.closed() === 500 || undefined, CUT_OFF_DEADLINE_MS);
+      await until("bodies are cut off", () => bodies.closed() === 100 || undefined, CUT_OFF_DEADLINE_MS);
+    } finally {
+      clearInterval(dripping);
+    }
+    expect(await daemon.stop()).toBe(0);
+  });
 
   const hasRoom = DESCRIPTORS > MANY + 1_000;
   if (SLOW && !hasRoom)
     console.error(`the test with ${MANY} connections is skipped: ulimit -n is ${DESCRIPTORS}`);
-  test.skipIf(!SLOW || !hasRoom)(
-    `${MANY} idle connections cost little, and others are served`,
-    async () => {
-      await using site = await createSite();
-      await using daemon = await site.serve();
-      const key = await site.key("viewer");
-      await othersAreServed(daemon, key);
-      const before = residentKb(daemon.pid);
-      using idle = await crowd(site.port, MANY, "GET /api/ping HTTP/1.1\r\nHost: lic\r\n\r\n");
-      const grown = residentKb(daemon.pid) - before;
-      await othersAreServed(daemon, key);
-      console.log(
-        `${MANY} idle connections: ${(grown / MANY).toFixed(2)} KB each (${grown} KB); ${idle.closed()} closed meanwhile`,
-      );
-      expect(grown / MANY).toBeLessThan(10);
-      await until("the idle ones are closed", () => idle.closed() === MANY || undefined, CUT_OFF_DEADLINE_MS);
-      expect(await daemon.stop()).toBe(0);
-    },
-    300_000,
-  );
+  test.skipIf(!SLOW || !hasRoom)(`${MANY} idle connections cost little, and others are served`, async () => {
+    await using site = await createSite();
+    await using daemon = await site.serve();
+    const key = await site.key("viewer");
+    await othersAreServed(daemon, key);
+    const before = residentKb(daemon.pid);
+    using idle = await crowd(site.port, MANY, "GET /api/ping HTTP/1.1\r\nHost: lic\r\n\r\n");
+    const grown = residentKb(daemon.pid) - before;
+    await othersAreServed(daemon, key);
+    console.log(
+      `${MANY} idle connections: ${(grown / MANY).toFixed(2)} KB each (${grown} KB); ${idle.closed()} closed meanwhile`,
+    );
+    expect(grown / MANY).toBeLessThan(10);
+    await until("the idle ones are closed", () => idle.closed() === MANY || undefined, CUT_OFF_DEADLINE_MS);
+    expect(await daemon.stop()).toBe(0);
+  });
 });

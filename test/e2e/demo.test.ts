@@ -58,4 +58,4 @@ test("demo: six servers or more, polled through real tool output, an address and
   expect(page.logging).toMatchObject([{ state: "on", source: "debug_log" }]);
 
   expect(await daemon.stop()).toBe(0);
-}, 120_000);
+});

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type ApiDocument, type Conformance, createConformance } from "../http/document.ts";
 import type { Daemon } from "./harness.ts";
 import { lmstat, REFUSED } from "./lmstat.ts";
-import { createSite, type Site } from "./site.ts";
+import { createSite, type Site, serverToml } from "./site.ts";
 
 /** A word that stands in bodies, keys and names that the tests send, and in no answer. */
 export const CANARY = "canary-7c1d";
@@ -21,8 +21,8 @@ const LEAKS = [
 const MAY_NAME_PATHS = /^(LICENSE|COMMAND)_/;
 
 /** Servers that end a poll in every way there is, each with a tool that behaves so. */
-export async function createErrorSite(more = "", within?: string): Promise<Site> {
-  const site = await createSite(within);
+export async function createErrorSite(more = ""): Promise<Site> {
+  const site = await createSite();
   const script = async (name: string, text: string) => {
     const path = join(site.folder, name);
     await Bun.write(path, `#!/bin/sh\n${text}\n`);
@@ -37,8 +37,7 @@ export async function createErrorSite(more = "", within?: string): Promise<Site>
   await odd.says("Segmentation of the annual report\n");
   const hang = await script("hang", "sleep 600");
   const fails = await script("fails", `echo '${site.folder}: it did not work' >&2; exit 3`);
-  const server = (id: string, tool: string, rest = "") =>
-    `[[servers]]\nid = "${id}"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "${tool}"\ninterval = "24h"\n${rest}\n`;
+  const server = (id: string, tool: string, rest = "") => serverToml(id, tool, `interval = "24h"\n${rest}`);
   await site.configure(
     [
       server("good", good.path),

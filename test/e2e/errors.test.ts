@@ -1,12 +1,12 @@
-import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ERROR_CODES, ERROR_STATUS, type ErrorCode } from "../../src/domain/errors.ts";
 import { CANARY, createAsker, createErrorSite } from "./error-site.ts";
 import { until } from "./harness.ts";
+import { holdLock } from "./hold-lock.ts";
 import type { Site } from "./site.ts";
+import { fill, mayMount, smallDisk } from "./small-disk.ts";
 
 const json = (body: unknown, more: BunFetchRequestInit = {}): BunFetchRequestInit => ({
   method: "POST",
@@ -28,6 +28,8 @@ const inPieces = () =>
       controller.enqueue(new Uint8Array(8192).fill(32));
     },
   });
+
+const MAY_MOUNT = await mayMount("the test with a full disk");
 
 /** Codes that a running daemon cannot be brought to; errors-real.test.ts has them. */
 const ELSEWHERE: readonly ErrorCode[] = ["INTERNAL_ERROR"];
@@ -113,7 +115,7 @@ describe("every error of the catalogue, by its real condition, from the built bi
     expect(await ask("/api/reload", admin, { method: "POST" })).toEqual({ status: 409, code: "CONFLICT" });
 
     // The database is taken away under the daemon: unhealthy, which needs no key to see.
-    await rm(await databaseOf(site));
+    await rm(databaseOf(site));
     await until("it is unhealthy", async () => (await ask("/api/health")).status === 503 || undefined);
 
     const missing = ERROR_CODES.filter(
@@ -121,60 +123,44 @@ describe("every error of the catalogue, by its real condition, from the built bi
     );
     expect(missing).toEqual([]);
     expect(daemon.output()).not.toContain(CANARY);
-  }, 120_000);
+  });
 
   test("DATABASE_ERROR: another process holds the write lock past the timeout", async () => {
     await using site = await createErrorSite();
     await using daemon = await site.serve();
     const admin = await site.key("admin");
     const { ask } = await createAsker(site, daemon);
-    const other = new Database(await databaseOf(site));
-    other.run("PRAGMA busy_timeout = 5000");
-    other.run("BEGIN IMMEDIATE");
-    try {
-      const made = await ask("/api/keys", admin, json({ name: "while locked", role: "viewer" }));
-      expect(made).toEqual({ status: 500, code: "DATABASE_ERROR" });
-    } finally {
-      other.run("ROLLBACK");
-      other.close();
-    }
+    const release = await holdLock(databaseOf(site));
+    const made = await ask("/api/keys", admin, json({ name: "while locked", role: "viewer" }));
+    expect(made).toEqual({ status: 500, code: "DATABASE_ERROR" });
+    await release();
     const after = await ask("/api/keys", admin, json({ name: "while locked", role: "viewer" }));
     expect(after.status).toBe(201);
-  }, 120_000);
+  });
 
-  test.skipIf(!canMount())(
-    "DATABASE_ERROR: the disk is full",
-    async () => {
-      const disk = await mkdtemp(join(tmpdir(), "licmond-disk-"));
-      mount("-t", "tmpfs", "-o", "size=4m", "none", disk);
-      try {
-        await using site = await createErrorSite("", disk);
-        await using daemon = await site.serve();
-        const admin = await site.key("admin");
-        const { ask } = await createAsker(site, daemon);
-        const filler = join(disk, "filler");
-        fill(filler);
-        let n = 0;
-        const got = await until("a write fails", async () => {
-          const made = await ask("/api/keys", admin, json({ name: `key ${n++}`, role: "viewer" }));
-          return made.status === 201 ? undefined : made;
-        });
-        expect(got).toEqual({ status: 500, code: "DATABASE_ERROR" });
-        // Reading goes on, and so does writing when there is room again.
-        expect((await ask("/api/licenses/features", admin)).status).toBe(200);
-        await rm(filler);
-        await until("there is room", async () => {
-          const made = await ask("/api/keys", admin, json({ name: `later ${n++}`, role: "viewer" }));
-          return made.status === 201 || undefined;
-        });
-        expect(await daemon.stop()).toBe(0);
-      } finally {
-        Bun.spawnSync(["umount", "-l", disk]);
-        await rm(disk, { recursive: true, force: true });
-      }
-    },
-    120_000,
-  );
+  test.skipIf(!MAY_MOUNT)("DATABASE_ERROR: the disk is full", async () => {
+    await using site = await createErrorSite();
+    const storage = join(site.folder, "storage");
+    await using _disk = await smallDisk(storage, 4);
+    await using daemon = await site.serve();
+    const admin = await site.key("admin");
+    const { ask } = await createAsker(site, daemon);
+    const free = fill(storage);
+    let n = 0;
+    const got = await until("a write fails", async () => {
+      const made = await ask("/api/keys", admin, json({ name: `key ${n++}`, role: "viewer" }));
+      return made.status === 201 ? undefined : made;
+    });
+    expect(got).toEqual({ status: 500, code: "DATABASE_ERROR" });
+    // Reading goes on, and so does writing when there is room again.
+    expect((await ask("/api/licenses/features", admin)).status).toBe(200);
+    free();
+    await until("there is room", async () => {
+      const made = await ask("/api/keys", admin, json({ name: `later ${n++}`, role: "viewer" }));
+      return made.status === 201 || undefined;
+    });
+    expect(await daemon.stop()).toBe(0);
+  });
 });
 
 /** Asks until something other than 200 comes. */
@@ -186,31 +172,4 @@ async function drain<T extends { status: number }>(ask: () => Promise<T>): Promi
   throw new Error("200 requests at once and no limit");
 }
 
-async function databaseOf(site: Site): Promise<string> {
-  for await (const path of new Bun.Glob("*.{db,sqlite}").scan({
-    cwd: join(site.folder, "storage"),
-    absolute: true,
-  })) {
-    return path;
-  }
-  throw new Error("no database");
-}
-
-function mount(...args: string[]): void {
-  const { success, stderr } = Bun.spawnSync(["mount", ...args], { stderr: "pipe" });
-  if (!success) throw new Error(`mount: ${stderr}`);
-}
-
-function canMount(): boolean {
-  if (process.platform === "linux" && process.getuid?.() === 0) {
-    // A container's root may not: ask for a name space of its own, which is undone by itself.
-    if (Bun.spawnSync(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"]).success) return true;
-  }
-  console.error("the test with a full disk is skipped: no small file system can be mounted here");
-  return false;
-}
-
-/** Takes what room there is. */
-function fill(path: string): void {
-  Bun.spawnSync(["dd", "if=/dev/zero", `of=${path}`, "bs=4k"], { stderr: "ignore" });
-}
+const databaseOf = (site: Site) => join(site.folder, "storage", "licmond.db");

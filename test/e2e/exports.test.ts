@@ -100,7 +100,7 @@ test("every list and export as CSV: whole, counted, and nothing in it that a spr
     const json = await site.run(["export", table, "--format", "json"]);
     expect((JSON.parse(json.stdout) as unknown[]).length).toBe(cellsOf(stdout).length - 1);
   }
-}, 120_000);
+});
 
 test("what stdout cannot take is a failure that is told: never a whole export in a cut file", async () => {
   await using site = await createAlertSite();
@@ -120,7 +120,7 @@ test("what stdout cannot take is a failure that is told: never a whole export in
       expect.stringMatching(/^(Exporting \w+ …\n)?licmond: stdout cannot be written: .*ENOSPC.*\n$/),
     ]);
   }
-}, 120_000);
+});
 
 describe("on a terminal", () => {
   /** What a terminal shows of a command. */
@@ -155,7 +155,7 @@ describe("on a terminal", () => {
     const shown = await onTerminal(`${BINARY} export denials --config ${site.config}`);
     expect(shown.text).not.toContain("Exporting");
     expect(shown.text).toContain("'=eve()");
-  }, 120_000);
+  });
 
   test("notify --test tells each target, and what came of it", async () => {
     await using site = await createAlertSite();
@@ -172,5 +172,5 @@ describe("on a terminal", () => {
     expect(text).toMatch(/webhook 127\.0\.0\.1:1 \(notifications\[1\]\).*It cannot be reached/);
     expect(text).not.toContain("HUSH");
     expect(await Bun.file(paged).json()).toMatchObject({ type: "test", alerts: [] });
-  }, 120_000);
+  });
 });

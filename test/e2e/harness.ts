@@ -1,8 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { until } from "../until.ts";
 
 /** The built binary: `bun run build` makes it. */
 export const BINARY = join(import.meta.dir, "../../dist/licmond");
+
+export { until };
 
 if (!existsSync(BINARY)) throw new Error(`${BINARY} is not there: \`bun run build\`, or run scripts/test`);
 
@@ -13,7 +16,6 @@ const BASE_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8"
 const RUN_DEADLINE_MS = 60_000;
 const START_DEADLINE_MS = 60_000;
 const STOP_DEADLINE_MS = 60_000;
-const UNTIL_DEADLINE_MS = 30_000;
 
 /** By which a program ends that nobody told to. */
 const CRASHES = new Set(["SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGTRAP", "SIGFPE"]);
@@ -21,6 +23,8 @@ const CRASHES = new Set(["SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGTRAP", "S
 const BROKEN_WAIT_MS = 200;
 
 export interface RunOptions {
+  /** What is run instead of the binary. */
+  readonly program?: readonly string[];
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
@@ -37,7 +41,7 @@ export interface Ended {
 
 /** Runs one command of the binary to its end. */
 export async function run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-  const child = Bun.spawn([BINARY, ...args], {
+  const child = Bun.spawn([...(options.program ?? [BINARY]), ...args], {
     cwd: options.cwd ?? "/",
     env: { ...BASE_ENVIRONMENT, ...options.env },
     stdin: options.stdin === undefined ? "ignore" : new Blob([options.stdin]),
@@ -71,6 +75,8 @@ export interface Daemon extends AsyncDisposable {
 }
 
 export interface StartOptions {
+  /** What is run instead of the binary. */
+  readonly program?: readonly string[];
   readonly args: readonly string[];
   /** The port that the arguments or the environment give it. */
   readonly port: number;
@@ -82,7 +88,7 @@ export interface StartOptions {
 
 /** Starts the binary and waits until it answers on its port. What it printed is in the error when it does not. */
 export async function start(options: StartOptions): Promise<Daemon> {
-  const child = Bun.spawn([BINARY, ...options.args], {
+  const child = Bun.spawn([...(options.program ?? [BINARY]), ...options.args], {
     cwd: options.cwd ?? "/",
     env: { ...BASE_ENVIRONMENT, ...options.env },
     stdin: "ignore",
@@ -158,21 +164,6 @@ async function answers(url: string, init: BunFetchRequestInit): Promise<boolean>
     return (await fetch(url, init)).ok;
   } catch {
     return false;
-  }
-}
-
-/** Asks again and again until there is an answer other than undefined; throws when that takes too long. */
-export async function until<T>(
-  what: string,
-  ask: () => T | undefined | Promise<T | undefined>,
-  deadlineMs = UNTIL_DEADLINE_MS,
-): Promise<T> {
-  const deadline = performance.now() + deadlineMs;
-  for (;;) {
-    const answer = await ask();
-    if (answer !== undefined) return answer;
-    if (performance.now() > deadline) throw new Error(`waited ${deadlineMs} ms in vain: ${what}`);
-    await Bun.sleep(20);
   }
 }
 

@@ -2,7 +2,6 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createAlertSite } from "./alert-site.ts";
-import { debugLog } from "./debug-log-text.ts";
 import { BINARY, until } from "./harness.ts";
 import { createSite, type Site } from "./site.ts";
 
@@ -40,6 +39,41 @@ async function site(log: string): Promise<Site & { readonly log: string }> {
   const path = join(made.folder, "debug.log");
   await Bun.write(path, log);
   return { ...made, log: path, [Symbol.asyncDispose]: () => made[Symbol.asyncDispose]() };
+}
+
+/** The debug log of a busy daemon `acmed`: seats that come and go, denials, and a date every six hours, in UTC. */
+function debugLog(start: number, events: number): string {
+  let seed = 7;
+  const random = (below: number) => {
+    seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((seed / 2 ** 32) * below);
+  };
+  const held: string[] = [];
+  const lines: string[] = [];
+  let at = start;
+  let stampedAt = 0;
+  for (let index = 0; index < events; index++) {
+    at += random(60) * 1000;
+    const date = new Date(at);
+    const head = `${date.toISOString().slice(11, 19)} (acmed) `;
+    if (at - stampedAt > 6 * 3_600_000) {
+      lines.push(`${head}TIMESTAMP ${date.getUTCMonth() + 1}/${date.getUTCDate()}/${date.getUTCFullYear()}`);
+      stampedAt = at;
+    }
+    const seat = () => `"feature_${random(20)}" user${random(200)}@ws${random(300)}  `;
+    const kind = random(100);
+    if (kind < 48 || held.length === 0) {
+      const taken = seat();
+      held.push(taken);
+      lines.push(`${head}OUT: ${taken}`);
+    } else if (kind < 96) {
+      const [given = ""] = held.splice(random(held.length), 1);
+      lines.push(`${head}IN: ${given}`);
+    } else {
+      lines.push(`${head}DENIED: ${seat()}(Licensed number of users already reached. (-4,342:10054 ""))`);
+    }
+  }
+  return `${lines.join("\n")}\n`;
 }
 
 const LOG = debugLog(START, 60_000);
@@ -91,7 +125,7 @@ describe("licmond import", () => {
     const again = await parts.run(["import", "--server", "eda"], { stdin: LOG });
     expect(again.stdout).toMatch(new RegExp(`0 added, ${sessions.length} known before`));
     expect(stored(parts)).toEqual({ sessions, denials, problems });
-  }, 120_000);
+  });
 
   test.each(["SIGKILL", "SIGINT"] as const)(
     "ended by %s half-way, it goes on where it was without doubles",
@@ -112,7 +146,6 @@ describe("licmond import", () => {
         return;
       }
     },
-    300_000,
   );
 
   test("what is no log, packed badly, or of which lines are broken is told", async () => {
@@ -131,7 +164,7 @@ describe("licmond import", () => {
     expect(broken.stderr).toContain(`${cut} cannot be unpacked to its end: `);
     expect(broken.stderr).toContain("What was read so far is stored; import the logs again afterwards.");
     expect(broken.stderr).not.toMatch(/\n\s+at /);
-  }, 120_000);
+  });
 
   test("what retention would delete is left out, counted and told; with a longer one it is there", async () => {
     await using at = await site(LOG);
@@ -160,22 +193,7 @@ describe("licmond import", () => {
       start: "2024-12-01T00:00:00.000Z",
       groups: [{ server: "eda", sessions: rows.length }],
     });
-  }, 120_000);
-
-  test("a bar on a terminal counts up to the whole", async () => {
-    await using at = await site(LOG);
-    const command = `${BINARY} import --server eda ${at.log} --config ${at.config}`;
-    const child = Bun.spawn(["script", "-qec", command, "/dev/null"], {
-      stdin: "ignore",
-      stdout: "pipe",
-      env: { ...process.env, TERM: "xterm" },
-    });
-    const text = await child.stdout.text();
-    expect(await child.exited).toBe(0);
-    const size = (LOG.length / 1e6).toFixed(0);
-    expect(text).toMatch(new RegExp(`\\r100 %, ${size} of ${size} MB, \\d+ MB/s`));
-    expect(text).toContain("added, 0 known before");
-  }, 120_000);
+  });
 });
 
 test("an import beside a daemon that answers and polls: each goes on with its work", async () => {
@@ -208,8 +226,7 @@ test("an import beside a daemon that answers and polls: each goes on with its wo
       if (importing) polled++;
     }
   })();
-  // How long anybody waits for it is measured by scripts/bench (`import-beside`): here an import may be over before this
-  // process got its turns, and then it is done again.
+  // An import may be over before this process got its turns, and then it is done again.
   for (let times = 0; answered < 20 || polled < 2; times++) {
     const { exitCode, stdout, stderr } = await alone.run(["import", "--server", "eda", log]);
     expect([exitCode, stderr]).toEqual([0, ""]);
@@ -221,4 +238,4 @@ test("an import beside a daemon that answers and polls: each goes on with its wo
   importing = false;
   await Promise.all([pings, polls]);
   expect(stored(alone).problems).toEqual([{ integrity_check: "ok" }]);
-}, 240_000);
+});

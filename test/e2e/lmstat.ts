@@ -1,4 +1,30 @@
-/** Text in the shape of `lmutil lmstat -a`, written without licmond's own renderer. */
+/** What `lmutil lmstat -a -i` prints of a FlexNet server in some state, written without licmond's own renderer. */
+export interface FlexnetState {
+  /** `127.0.0.1`, `127.0.0.2`, … by default: addresses, so that no name has to be looked up. */
+  readonly hosts?: readonly string[];
+  /** Of the hosts; one that is up by default. */
+  readonly members?: readonly ("up" | "down")[];
+  readonly daemon?: "up" | "down";
+  readonly features?: Readonly<Record<string, FeatureState>>;
+  /** Lines that no rule knows. */
+  readonly unknown?: readonly string[];
+}
+
+export interface FeatureState {
+  readonly total: number;
+  /** Seats in use, one user each: 0 by default. */
+  readonly used?: number;
+  /** Who holds them, instead. */
+  readonly holders?: readonly Holder[];
+  readonly queued?: number;
+  /** `YYYY-MM-DD`; by default some hundred days ahead. */
+  readonly expires?: string;
+  /** Hours between the taking of the seats and the start of the test. */
+  readonly heldHours?: number;
+  /** Of the users, without their number. */
+  readonly user?: string;
+}
+
 export interface Holder {
   readonly user: string;
   readonly host: string;
@@ -10,48 +36,73 @@ export interface Holder {
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const DAY_MS = 86_400_000;
 /** Since when people hold what they hold: a seat is known again by its start, so it stays the same from poll to poll. */
-const HELD_SINCE = new Date();
+const HELD_SINCE = Date.now();
 
 /** A FlexNet server `lic1` with the daemon `acmed`; each feature with the people who hold one seat each. */
-export function lmstat(
-  features: Readonly<Record<string, { total: number; holders: readonly Holder[] }>>,
-): string {
+export function lmstat(features: Readonly<Record<string, FeatureState>>): string {
+  return flexnetSays({ hosts: ["lic1"], features });
+}
+
+export function flexnetSays(state: FlexnetState): string {
+  const { members = ["up"], daemon = "up", features = {}, unknown = [] } = state;
   const now = new Date();
-  const start = (at: Date) => `${weekday(at)} ${date(at)} ${clock(at)}`;
-  const expiry = `31-${MONTHS[11]}-${now.getUTCFullYear() + 1}`;
-  const blocks = Object.entries(features).map(([name, { total, holders }]) => {
-    const seats = (count: number) => `Total of ${count} license${count === 1 ? "" : "s"}`;
-    const lines = holders.map(
-      ({ user, host, handle, since }, index) =>
-        `    ${user} ${host} ${host}:0 (v2.0) (lic1/27000 ${handle ?? 101 + index}), start ${start(since ?? HELD_SINCE)}`,
-    );
-    const pool =
-      holders.length === 0
-        ? ""
-        : `\n  "${name}" v2.0, vendor: acmed, expiry: ${expiry}\n  floating license\n\n${lines.join("\n")}\n`;
-    return `Users of ${name}:  (${seats(total)} issued;  ${seats(holders.length)} in use)\n${pool}`;
-  });
+  const hosts = state.hosts ?? members.map((_, index) => `127.0.0.${index + 1}`);
+  const master = members.indexOf("up");
+  const memberLine = (host: string, index: number) =>
+    members[index] === "down"
+      ? `${host}: Cannot connect to license server system. (-15,570:115 "Operation now in progress")`
+      : `${host}: license server UP${index === master ? " (MASTER)" : ""} v11.18.2`;
+  const blocks = Object.entries(features).map(([name, state]) =>
+    daemon === "down"
+      ? `Users of ${name}: Cannot get users of ${name}: No such feature exists. (-5,222)\n`
+      : block(name, state, hosts[0] ?? "", now),
+  );
   return `lmutil - Copyright (c) 1989-2022 Flexera. All Rights Reserved.
-Flexible License Manager status on ${weekday(now)} ${date(now)}/${now.getUTCFullYear()} ${clock(now)}
+Flexible License Manager status on ${DAYS[now.getUTCDay()]} ${date(now)}/${now.getUTCFullYear()} ${time(now)}
 
-License server status: 27000@lic1
-    License file(s) on lic1: /opt/acme/license.dat:
+License server status: ${hosts.map((host) => `27000@${host}`).join(",")}
+    License file(s) on ${hosts[0]}: /opt/acme/license.dat:
 
-lic1: license server UP (MASTER) v11.18.2
+${hosts.map(memberLine).join("\n")}
 
-Vendor daemon status (on lic1):
+Vendor daemon status (on ${hosts[0]}):
 
-     acmed: UP v11.18.2
+     acmed: ${daemon === "up" ? "UP v11.18.2" : "The desired vendor daemon is down. (-97,121)"}
 Feature usage info:
 
-${blocks.join("\n")}
+${blocks.join("\n")}${unknown.map((line) => `${line}\n`).join("")}`;
+}
+
+function block(name: string, state: FeatureState, server: string, now: Date): string {
+  const { total, used = 0, queued = 0, heldHours = 0, user = "user" } = state;
+  const expires = new Date(state.expires ?? now.getTime() + 400 * DAY_MS);
+  const expiry = `${expires.getUTCDate()}-${MONTHS[expires.getUTCMonth()]}-${expires.getUTCFullYear()}`;
+  const since = new Date(HELD_SINCE - heldHours * 3_600_000);
+  const somebody = (number: number): Holder => ({ user: `${user}${number}`, host: `ws${number}` });
+  const holders = state.holders ?? Array.from({ length: used }, (_, index) => somebody(index + 1));
+  const line = ({ user, host, handle }: Holder, index: number, tail: string) =>
+    `    ${user} ${host} ${host}:0 (v2.0) (${server}/27000 ${handle ?? 101 + index})${tail}`;
+  const held = holders.map((holder, index) => {
+    const start = holder.since ?? since;
+    return line(holder, index, `, start ${DAYS[start.getUTCDay()]} ${date(start)} ${time(start)}`);
+  });
+  const waiting = Array.from({ length: queued }, (_, index) =>
+    line(somebody(500 + index), 499 + index, " queued for 1 license"),
+  );
+  return `Users of ${name}:  (${seats(total)} issued;  ${seats(holders.length)} in use)
+
+  "${name}" v2.0, vendor: acmed, expiry: ${expiry}
+  floating license
+
+${[...held, ...waiting].join("\n")}
 `;
 }
 
-const weekday = (at: Date) => DAYS[at.getUTCDay()];
+const seats = (count: number) => `Total of ${count} license${count === 1 ? "" : "s"}`;
 const date = (at: Date) => `${at.getUTCMonth() + 1}/${at.getUTCDate()}`;
-const clock = (at: Date) => `${at.getUTCHours()}:${String(at.getUTCMinutes()).padStart(2, "0")}`;
+const time = (at: Date) => `${at.getUTCHours()}:${String(at.getUTCMinutes()).padStart(2, "0")}`;
 
 /** What lmstat prints when nothing listens at the address. */
 export const REFUSED = `lmutil - Copyright (c) 1989-2022 Flexera. All Rights Reserved.

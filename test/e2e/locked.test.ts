@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { until } from "./harness.ts";
 import { holdLock } from "./hold-lock.ts";
 import { lmstat } from "./lmstat.ts";
-import { createSite } from "./site.ts";
+import { createSite, serverToml } from "./site.ts";
 
 const READS = ["/api/licenses", "/api/status", "/api/licenses/sessions", "/api/logs/recent", "/api/keys"];
 /** A write that waits in the event loop waits 5 s; one that does not, a tenth of a second. */
@@ -13,9 +13,7 @@ test("while another program has the database locked reads are answered, and what
   await using site = await createSite();
   const tool = await site.tool("lmutil");
   await tool.says(lmstat({ solver: { total: 4, holders: [{ user: "ada", host: "ws01" }] } }));
-  await site.configure(
-    `[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@localhost"\ntool = "${tool.path}"\n`,
-  );
+  await site.configure(serverToml("eda", tool.path));
   await using daemon = await site.serve();
   const key = await site.key("admin");
   const post = (path: string, body?: object) =>
@@ -65,4 +63,4 @@ test("while another program has the database locked reads are answered, and what
     return body.total === 2 || undefined;
   });
   expect(daemon.output()).not.toMatch(/cannot be stored|could not be/);
-}, 120_000);
+});

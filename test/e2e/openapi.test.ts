@@ -1,5 +1,13 @@
-import { expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ApiDocument, Operation } from "../http/document.ts";
+import { finished, listsOf, modelGenerator, writePythonClient, writeTypeScriptClient } from "./api-client.ts";
+import { type Daemon, freePort, start, until } from "./harness.ts";
 import { createSite } from "./site.ts";
+
+const ROOT = join(import.meta.dir, "../..");
 
 test("`licmond openapi` prints the document that the daemon serves", async () => {
   await using site = await createSite();
@@ -8,4 +16,110 @@ test("`licmond openapi` prints the document that the daemon serves", async () =>
   const printed = await site.run(["openapi"]);
   expect(printed.stderr).toBe("");
   expect(JSON.parse(printed.stdout)).toEqual(served);
+});
+
+describe("on the demo's site", () => {
+  let folder: string;
+  let daemon: Daemon;
+  let key: string;
+  let document: ApiDocument;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "licmond-clients-"));
+    const port = await freePort();
+    daemon = await start({ args: ["demo", "--port", String(port), "--history", "1"], port });
+    key = await until(
+      "the admin key is printed",
+      () => /lmk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}/.exec(daemon.output())?.[0],
+    );
+    document = (await (await daemon.get("/swagger/json")).json()) as ApiDocument;
+    await until("an alert fires", async () => {
+      const { total } = (await (await daemon.get("/api/licenses/alerts", key)).json()) as { total: number };
+      return total > 0 || undefined;
+    });
+  }, 120_000);
+  afterAll(async () => {
+    await daemon.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  /** The demo runs no commands, and ids of keys are random. */
+  const NOT_HERE = new Map([
+    ["POST /api/execute", "AUTH_INSUFFICIENT"],
+    ["GET /api/keys/{id}", "NOT_FOUND"],
+    ["DELETE /api/keys/{id}", "NOT_FOUND"],
+  ]);
+
+  test("every example, sent as it is, is answered with 2xx", async () => {
+    const answers: unknown[] = [];
+    for (const [path, item] of Object.entries(document.paths)) {
+      for (const [method, operation] of Object.entries(item)) {
+        if (path.startsWith("/ws/")) continue;
+        const name = `${method.toUpperCase()} ${path}`;
+        const stop = new AbortController();
+        const response = await ask(method, path, operation, stop.signal);
+        const text = response.status === 200 && path.includes("stream") ? "" : await response.text();
+        stop.abort();
+        const refusal = NOT_HERE.get(name);
+        if (refusal === undefined ? !response.ok : !text.includes(`"${refusal}"`))
+          answers.push([name, response.status, text]);
+      }
+    }
+    expect(answers).toEqual([]);
+  }, 120_000);
+
+  /** Sends all examples of an operation at once. */
+  function ask(method: string, path: string, operation: Operation, signal: AbortSignal): Promise<Response> {
+    const { parameters = [], requestBody } = operation;
+    const query = new URLSearchParams();
+    const headers = new Headers(requestBody && { "content-type": "application/json" });
+    let target = path;
+    for (const { name, in: where, example } of parameters) {
+      if (where === "path") target = target.replace(`{${name}}`, encodeURIComponent(String(example)));
+      else if (where === "header") headers.set(name, String(example));
+      else for (const value of [example].flat()) query.append(name, String(value));
+    }
+    const body = requestBody && JSON.stringify(requestBody.content["application/json"]?.example);
+    return daemon.get(`${target}?${query}`, key, {
+      method: method.toUpperCase(),
+      headers,
+      signal,
+      ...(body !== undefined && { body }),
+    });
+  }
+
+  const RICH = ["servers", "features", "users", "stats", "sessions", "expirations", "alerts"];
+
+  /** Rows by path, as a client printed them: every list was read, and those that a site never has empty are not. */
+  function checkSeen(output: string): void {
+    const seen = JSON.parse(output.slice(output.indexOf("{"))) as Record<string, number>;
+    expect(Object.keys(seen).toSorted()).toEqual(
+      listsOf(document)
+        .map(({ path }) => path)
+        .toSorted(),
+    );
+    expect(Object.keys(seen).length).toBeGreaterThan(12);
+    for (const list of RICH) expect([list, seen[`/api/licenses/${list}`]]).not.toEqual([list, 0]);
+  }
+
+  test("a client of openapi-typescript and openapi-fetch compiles and reads every list", async () => {
+    const program = await writeTypeScriptClient(folder, document);
+    const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+    expect(await finished([process.execPath, tsc, "-p", folder])).toEqual({ exitCode: 0, output: "" });
+    const { exitCode, output } = await finished([process.execPath, program, daemon.url, key]);
+    expect([exitCode, exitCode === 0 ? "" : output]).toEqual([0, ""]);
+    checkSeen(output);
+  }, 120_000);
+
+  test("models of datamodel-code-generator take every list, and know every field", async () => {
+    const tools = await modelGenerator(folder);
+    if (tools === null) {
+      console.warn("SKIPPED: datamodel-code-generator is not here and could not be fetched");
+      return;
+    }
+    const program = await writePythonClient(folder, document, tools.generator);
+    const { exitCode, output } = await finished([tools.python, program, daemon.url, key]);
+    expect([exitCode, exitCode === 0 ? "" : output]).toEqual([0, ""]);
+    checkSeen(output);
+  }, 240_000);
 });

@@ -65,7 +65,7 @@ describe("the demo, as the documents show it", () => {
     });
     key = KEY.exec(running.output())?.[0] ?? "";
     expect(running.output()).toContain(`http://127.0.0.1:${port}\n`);
-  }, 180_000);
+  });
 
   for (const block of tour) test(titleOf(block), () => administrator.follow(block));
 

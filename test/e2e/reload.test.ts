@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type Daemon, until, untilPrinted } from "./harness.ts";
 import { lmstat } from "./lmstat.ts";
-import { createSite } from "./site.ts";
+import { createSite, serverToml } from "./site.ts";
 import { npmEventSource, npmWebSocket } from "./stream-clients.ts";
 
 const EVENTS = ["log", "checkout", "checkin", "server_status", "alert"];
@@ -17,10 +17,8 @@ test("streams stay open over a good and a bad reload, and tell of the new server
   const [eda, cad] = [await site.tool("eda"), await site.tool("cad")];
   await eda.says(lmstat({ solver: { total: 4, holders: holders("ada") } }));
   await cad.says(lmstat({ mesher: { total: 4, holders: holders("bob") } }));
-  const server = (id: string, tool: string) =>
-    `[[servers]]\nid = "${id}"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "${tool}"\n`;
-  const one = server("eda", eda.path);
-  const both = one + server("cad", cad.path);
+  const one = serverToml("eda", eda.path);
+  const both = one + serverToml("cad", cad.path);
 
   await site.configure(one);
   await using daemon = await site.serve();
@@ -89,7 +87,7 @@ test("limits, alerts, CORS, execute, the body cap and the log level hold at once
   await using site = await createSite();
   const tool = await site.tool("lmutil");
   await tool.says(lmstat({ solver: { total: 2, holders: holders("ada") } }));
-  const server = `[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "${tool.path}"\n`;
+  const server = serverToml("eda", tool.path);
   await site.configure(server);
   await using daemon = await site.serve();
   const admin = await site.key("admin");

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { chmod, mkdir, readFile } from "node:fs/promises";
+import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type NotifyReceiver, receiveNotifications } from "../system/notify-receiver.ts";
 import { BINARY, until } from "./harness.ts";
@@ -110,59 +110,6 @@ test("a reload over a credential that the unit did not hand over is refused, and
   expect(await reload()).toMatch(/the config was refused \S+ \S+ UTC, the one before holds/);
   await Bun.write(join(handed, "hook"), "secret");
   expect(await reload()).not.toContain("refused");
-});
-
-test("a loop that has its turns feeds the watchdog, a process that has none does not", async () => {
-  await site.configure("");
-  const periodMs = 1500;
-  await using service = startService(`@licmond-test-${site.port}`, {
-    WATCHDOG_USEC: String(periodMs * 1000),
-  });
-  await service.message(/^READY=1$/m);
-  const pings = () => service.told().filter((text) => text === "WATCHDOG=1").length;
-  // Again and again; test/daemon holds how often.
-  for (let round = 0; round < 4; round++) {
-    const before = pings();
-    await until("another ping", () => (pings() > before ? true : undefined));
-  }
-  service.signal("SIGSTOP");
-  await until("it stands still", async () =>
-    / T /.test(await readFile(`/proc/${service.pid}/stat`, "utf8")) ? true : undefined,
-  );
-  const before = pings();
-  await Bun.sleep(periodMs);
-  expect(pings()).toBe(before);
-  service.signal("SIGCONT");
-  await until("it pings again", () => (pings() > before ? true : undefined));
-});
-
-test("a start that fails is never ready, and says why, with the system's number of it", async () => {
-  await site.configure("");
-  const taken = Bun.listen({ hostname: "127.0.0.1", port: site.port, socket: { data() {} } });
-  try {
-    await using service = startService(join(site.folder, "failing"));
-    expect(await service.exited).toBe(1);
-    const told = service.told().join("\n");
-    expect(told).toContain(`STATUS=Could not start: Another program listens on 127.0.0.1:${site.port}`);
-    expect(told).toMatch(/^ERRNO=98$/m);
-    expect(told).not.toContain("READY");
-  } finally {
-    taken.stop(true);
-  }
-});
-
-test("a storage directory that cannot be written has its number too", async () => {
-  await site.configure("");
-  const directory = join(site.folder, "read-only");
-  await mkdir(directory, { mode: 0o555 });
-  // Root may write everywhere but here: nobody makes a file in sysfs, which is read-only in some containers.
-  const isRoot = process.getuid?.() === 0;
-  const storage = isRoot ? "/sys/kernel" : directory;
-  await using service = startService(join(site.folder, "unwritable"), { LICMOND_STORAGE_DIRECTORY: storage });
-  expect(await service.exited).toBe(1);
-  const told = service.told().join("\n");
-  expect(told).toMatch(/^STATUS=Could not start: \S+ cannot be written by uid \d+$/m);
-  expect(told).toMatch(isRoot ? /^ERRNO=(13|30)$/m : /^ERRNO=13$/m);
 });
 
 test("the manager's variables reach no tool; one that does not listen keeps nobody from work", async () => {

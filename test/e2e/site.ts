@@ -16,6 +16,10 @@ export function secretOf(key: string): string {
   return key.split("_").slice(2).join("_");
 }
 
+/** A FlexNet server of the config, with more of its keys. */
+export const serverToml = (id: string, tool: string, more = "") =>
+  `[[servers]]\nid = "${id}"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "${tool}"\n${more}\n`;
+
 /** A folder of its own for one daemon: config, storage and the tools it runs. Removed at the end of an `await using`. */
 export interface Site extends AsyncDisposable {
   readonly folder: string;
@@ -37,9 +41,8 @@ export interface FakeTool {
   says(output: string, exitCode?: number): Promise<void>;
 }
 
-/** `within` is where the folder is made. */
-export async function createSite(within: string = tmpdir()): Promise<Site> {
-  const folder = await mkdtemp(join(within, "licmond-e2e-"));
+export async function createSite(): Promise<Site> {
+  const folder = await mkdtemp(join(tmpdir(), "licmond-e2e-"));
   const config = join(folder, "licmond.toml");
   const storage = join(folder, "storage");
   const port = await freePort();

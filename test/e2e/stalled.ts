@@ -1,3 +1,10 @@
+/** Requests for the log as server-sent events and as a WebSocket. */
+export const sse = (key: string, path = "/stream/logs?events=log") =>
+  `GET ${path} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\n\r\n`;
+export const ws = (key: string, path = "/ws/logs") =>
+  `GET ${path} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+  "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
 /** A client that asks and then reads nothing, until it is told to: bytes pile up where the other side keeps them. */
 export interface Stalled {
   /** Bytes read so far, as text. */

@@ -24,7 +24,6 @@ const untilPageSaw = (page: Page, requestId: string) =>
   until(
     `the page gets ${requestId}`,
     async () => (await seenBy(page)).some((each) => requestIdOf(each) === requestId) || undefined,
-    60_000,
   );
 
 const listen = (path: string, names: readonly string[]) => `

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { type Daemon, until } from "./harness.ts";
-import { REFUSED } from "./lmstat.ts";
 import type { Site } from "./site.ts";
 import { npmEventSource, npmWebSocket } from "./stream-clients.ts";
 import { createStreamSite, publish, replay, requestIdOf, type Seen, untilSeen } from "./stream-site.ts";
@@ -52,54 +51,6 @@ describe("the npm package eventsource", () => {
     expect(published(seen)).toHaveLength(200 + 100 + 1);
     expect(new Set(ids(seen)).size).toBe(seen.length);
     expect(await daemon.stop()).toBe(0);
-  });
-
-  test("gets errors and warnings under their names too, and metrics", async () => {
-    await using site = await createStreamSite();
-    const tool = await site.tool("lmutil");
-    await tool.says(REFUSED);
-    await site.configure(
-      `[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@lic1.example"\ntool = "${tool.path}"\n`,
-    );
-    await using daemon = await site.serve();
-    const key = await site.key("admin");
-    const logs = npmEventSource(`${daemon.url}/stream/logs?last_event_id=1&api_key=${key}`, [
-      "log",
-      "error_log",
-      "warning_log",
-    ]);
-    const metrics = npmEventSource(`${daemon.url}/stream/metrics?interval=250&api_key=${key}`, ["metrics"]);
-    const combined = npmEventSource(`${daemon.url}/stream/combined?last_event_id=1&api_key=${key}`, [
-      "log",
-      "metrics",
-      "server_status",
-    ]);
-    await site.configure("[log]\nlevel = 'loud'\n");
-    expect((await daemon.get("/api/licenses", "lmk_aaaaaaaaaaaa_wrong")).status).toBe(401);
-    process.kill(daemon.pid, "SIGHUP");
-    await until("all names came", () => {
-      const names = new Set([...logs.seen, ...metrics.seen, ...combined.seen].map(({ name }) => name));
-      return names.size >= 5 && metrics.seen.length >= 3 ? true : undefined;
-    });
-    for (const client of [logs, metrics, combined]) client.close();
-    for (const [twin, level] of [
-      ["error_log", "error"],
-      ["warning_log", "warn"],
-    ] as const) {
-      const twins = logs.seen.filter(({ name }) => name === twin);
-      expect(twins.length).toBeGreaterThan(0);
-      for (const each of twins) {
-        const index = logs.seen.indexOf(each);
-        expect(logs.seen[index - 1]).toEqual({ ...each, name: "log" });
-        expect(each.data).toMatchObject({ type: "log", id: `log-${each.id}`, level });
-      }
-    }
-    expect(metrics.seen[0]?.data).toMatchObject({ type: "metrics", system: { disk: expect.any(Number) } });
-    expect(combined.seen.find(({ name }) => name === "server_status")?.data).toMatchObject({
-      server: "eda",
-      from: "unknown",
-      to: "down",
-    });
   });
 });
 
@@ -176,43 +127,5 @@ describe("the npm package ws", () => {
     expect(await answer({ type: "ping" })).toEqual({ type: "pong" });
     socket.send("x".repeat(65 * 1024));
     expect((await closed).code).toBe(1009);
-  });
-});
-
-describe("curl -N", () => {
-  test("resumes: the resume line first, then what followed, frame by frame", async () => {
-    if (Bun.which("curl") === null) throw new Error("this test needs curl: apt-get install curl");
-    await using site = await createStreamSite();
-    await using daemon = await site.serve();
-    const key = await site.key("admin");
-    await publish(daemon, { tag: "before", count: 3 });
-    const all = await replay(daemon, key, 1, "before-2");
-    const from = all.find((each) => requestIdOf(each)?.startsWith("before-"))?.id;
-    const curl = Bun.spawn(
-      [
-        ...["curl", "-sSN", "-H", "Accept: text/event-stream", "-H", `Last-Event-ID: ${from}`],
-        `${daemon.url}/stream/logs?events=log&api_key=${key}`,
-      ],
-      { stdout: "pipe", stderr: "pipe" },
-    );
-    let printed = "";
-    const reading = (async () => {
-      const decoder = new TextDecoder();
-      for await (const bytes of curl.stdout) printed += decoder.decode(bytes, { stream: true });
-    })();
-    await until("curl shows the replay", () => printed.includes('"before-2"') || undefined);
-    // The goodbye at shutdown is a comment, and curl ends well.
-    expect(await daemon.stop()).toBe(0);
-    await reading;
-    expect(await curl.exited).toBe(0);
-    const lines = printed.split("\n");
-    expect(lines.slice(0, 4)).toEqual([`:resume from ${from}`, "", "retry: 3000", ""]);
-    const frames = printed.split("\n\n").slice(2, -2);
-    expect(frames.length).toBeGreaterThanOrEqual(2);
-    for (const frame of frames) expect(frame).toMatch(/^event: log\nid: \d{13}\ndata: \{"type":"log".*\}$/);
-    expect(frames.map((frame) => Number(/^id: (\d+)$/m.exec(frame)?.[1]))).toEqual(
-      frames.map((frame) => Number(/"id":"log-(\d+)"/.exec(frame)?.[1])),
-    );
-    expect(printed.endsWith(":licmond is shutting down\n\n")).toBe(true);
   });
 });

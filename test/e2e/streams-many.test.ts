@@ -1,36 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { type Daemon, until } from "./harness.ts";
+import { connectStalled, type Stalled, sse, ws } from "./stalled.ts";
 import { createStreamSite } from "./stream-site.ts";
 
-/** A stream as bytes: what it said so far, and when the other side ended it. */
-interface Reader {
-  text(): string;
-  readonly ended: Promise<void>;
-}
-
-async function open(port: number, path: string, key: string): Promise<Reader> {
-  const { promise: ended, resolve } = Promise.withResolvers<void>();
-  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
-  let text = "";
-  const upgrade = path.startsWith("/ws/")
-    ? "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-    : "";
-  await Bun.connect({
-    hostname: "127.0.0.1",
-    port,
-    socket: {
-      open: (socket) =>
-        void socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\n${upgrade}\r\n`),
-      data(_, bytes) {
-        text += bytes.toString("latin1");
-        answer();
-      },
-      close: () => resolve(),
-      error: () => resolve(),
-    },
-  });
-  await answered;
-  return { text: () => text, ended };
+async function open(port: number, request: string): Promise<Stalled> {
+  const reader = await connectStalled(port, request);
+  reader.resume();
+  return reader;
 }
 
 async function refusal(daemon: Daemon, path: string, key: string) {
@@ -45,13 +21,13 @@ const GOODBYE = ":licmond is shutting down\n\n";
 
 describe("many streams", () => {
   test("2,000 are the most, and all are told goodbye at the end, which comes by itself", async () => {
-    await using site = await createStreamSite("", "streams_per_key = 5000\n");
+    await using site = await createStreamSite("streams_per_key = 5000\n");
     await using daemon = await site.serve();
     const key = await site.key("viewer");
-    const readers: Reader[] = [];
+    const readers: Stalled[] = [];
     while (readers.length < 2_000) {
       const more = Array.from({ length: 100 }, (_, index) =>
-        open(site.port, index % 2 === 0 ? "/stream/combined" : "/ws/combined", key),
+        open(site.port, index % 2 === 0 ? sse(key, "/stream/combined") : ws(key, "/ws/combined")),
       );
       readers.push(...(await Promise.all(more)));
     }
@@ -63,11 +39,11 @@ describe("many streams", () => {
         body: { code: "SERVICE_UNAVAILABLE", error: "Service Unavailable" },
       });
     }
-    expect((await open(site.port, "/ws/logs", key)).text()).toStartWith("HTTP/1.1 503 ");
+    expect((await open(site.port, ws(key))).text()).toStartWith("HTTP/1.1 503 ");
 
     // Who does not end by itself is killed, and has no exit code.
     expect(await daemon.stop()).toBe(0);
-    await Promise.all(readers.map(({ ended }) => ended));
+    await Promise.all(readers.map(({ closed }) => closed));
     const unsaid = readers.filter(
       (each) => !each.text().includes(GOODBYE) && !each.text().endsWith(GOING_AWAY),
     );
@@ -80,7 +56,7 @@ describe("many streams", () => {
     await using daemon = await site.serve();
     const key = await site.key("viewer");
     const stop = new AbortController();
-    for (let index = 0; index < 49; index++) await open(site.port, "/stream/logs", key);
+    for (let index = 0; index < 49; index++) await open(site.port, sse(key));
     await daemon.get("/stream/metrics", key, { signal: stop.signal });
     const full = await refusal(daemon, "/stream/logs", key);
     expect(full).toMatchObject({ status: 503, retryAfter: "5", body: { code: "SERVICE_UNAVAILABLE" } });

@@ -219,16 +219,6 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     console.log(`${served} requests served over 6 changes of the certificate, ${failures.length} reset`);
   });
 
-  test("a port that is taken ends serve with the reason, also where the other one listens over TLS", async () => {
-    await using site = await createSite();
-    await using other = await createSite();
-    await using _first = await serveOverTls(site, await pairIn(site, "one"));
-    await other.configure("", lines(await pairIn(other, "two")));
-    const second = await other.run(["serve"], { env: { LICMOND_HTTP_PORT: String(site.port) } });
-    expect(second.exitCode).toBe(1);
-    expect(second.stderr + second.stdout).toContain(`Another program listens on 127.0.0.1:${site.port}`);
-  });
-
   test("files that are no good end serve with the reason, and check says it too", async () => {
     await using site = await createSite();
     const [one, two] = [await pairIn(site, "one"), await pairIn(site, "two")];

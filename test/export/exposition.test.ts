@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import { createExposition } from "../../src/export/exposition.ts";
-import { type Emit, gauge, histogram } from "../../src/export/family.ts";
-import { createHistogram } from "../../src/export/histogram.ts";
-import type { TextFormat } from "../../src/export/text.ts";
+import { type Emit, gauge, histogram, type TextFormat } from "../../src/export/family.ts";
+import { createHistogram } from "../../src/export/meters.ts";
+
 import { feature, monitored, NOW, picture } from "../http/make.ts";
 import { type ParsedFamily, parseText, sampleOf } from "./parse-text.ts";
 

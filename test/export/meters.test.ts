@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import type { PollOutcome } from "../../src/domain/poll.ts";
-import { createDenialMeter } from "../../src/export/denial-meter.ts";
 import { createExposition } from "../../src/export/exposition.ts";
 import type { Emit } from "../../src/export/family.ts";
-import { createPollMeter } from "../../src/export/poll-meter.ts";
+import { createDenialMeter, createPollMeter } from "../../src/export/meters.ts";
+
 import { emitService, type ServiceView } from "../../src/export/service-metrics.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
-import { readProcessMetrics } from "../../src/system/process-metrics.ts";
+import { readProcessMetrics } from "../../src/system/host-metrics.ts";
 import { parseText, sampleOf } from "./parse-text.ts";
 
 const told = async (service: (emit: Emit) => void) =>
@@ -99,12 +99,12 @@ test("the process knows its memory, its time and its files", () => {
     expect(seen.maxFds).toBeGreaterThanOrEqual(seen.openFds ?? 0);
     expect(seen.virtualBytes).toBeGreaterThan(seen.memoryBytes);
   }
-  const blind = readProcessMetrics({
-    readFile: () => null,
-    list: () => {
+  const blind = readProcessMetrics(
+    () => null,
+    () => {
       throw new Error("no /proc");
     },
-  });
+  );
   expect([blind.openFds, blind.maxFds, blind.virtualBytes]).toEqual([null, null, null]);
 });
 

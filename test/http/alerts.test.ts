@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { AlertEvent } from "../../src/domain/events.ts";
-import { anonymousEvent } from "../../src/http/anonymous/event.ts";
+import { anonymousEvent } from "../../src/http/anonymous/picture.ts";
 import { createAlerts } from "../../src/store/alerts.ts";
 import { createReader } from "../../src/store/history/reader.ts";
 import { createRig, type Rig } from "../alerts/rig.ts";

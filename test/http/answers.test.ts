@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { FeatureRecord, ServerRecord } from "../../src/domain/records.ts";
+import { matches } from "../../src/http/answers/answers.ts";
 import { columnsOf, toCsv } from "../../src/http/answers/csv.ts";
-import { matches } from "../../src/http/answers/etag.ts";
 import { chooseFormat } from "../../src/http/answers/format.ts";
 import { bench, checkout, feature, picture } from "./make.ts";
 
@@ -135,6 +135,13 @@ describe("format", () => {
     [null, "text/csv;q=0.5, application/json", "json"],
     [null, "text/csv, */*;q=0.1", "csv"],
     [null, "text/csv;q=0", "json"],
+    [null, "text/csv;q=0.5, */*;q=0.9", "json"],
+    [null, "text/csv;q=0.9, */*;q=0.5", "csv"],
+    [null, "text/csv;q=0.5, application/*;q=0.9, application/json;q=0.1", "csv"],
+    [null, "application/json, text/csv", "csv"],
+    [null, "text/csv;q=0.5, application/json;q=2", "csv"],
+    [null, "TEXT/CSV ; header=present; Q=0.3", "csv"],
+    [null, "text/*", "json"],
     [null, "image/png", "json"],
     ["json", "text/csv", "json"],
     ["csv", "application/json", "csv"],

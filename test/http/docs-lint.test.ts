@@ -5,18 +5,19 @@ import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { ERROR_CODES, ERROR_STATUS, type ErrorCode } from "../../src/domain/errors.ts";
 import { ERROR_NOTES } from "../../src/http/docs/error-notes.ts";
-import type { ApiDocument, Operation } from "./document.ts";
+import { type ApiDocument, dereferenced, type Operation } from "./document.ts";
 import { bench } from "./make.ts";
 
 const REDOCLY = join(import.meta.dir, "../../node_modules/@redocly/cli/bin/cli.js");
 
 const source = await (await bench().get("/swagger/json", { key: null })).text();
 const document = JSON.parse(source) as ApiDocument;
-const operations: [string, Operation][] = Object.entries(document.paths).flatMap(([path, item]) =>
-  Object.entries(item).map(([method, operation]): [string, Operation] => [
-    `${method.toUpperCase()} ${path}`,
-    operation,
-  ]),
+const operations: [string, Operation][] = Object.entries(dereferenced(document).paths).flatMap(
+  ([path, item]) =>
+    Object.entries(item).map(([method, operation]): [string, Operation] => [
+      `${method.toUpperCase()} ${path}`,
+      operation,
+    ]),
 );
 
 let folder: string;

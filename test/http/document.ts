@@ -1,6 +1,22 @@
 import { Ajv, type ValidateFunction } from "ajv";
-import addFormats from "ajv-formats";
-import type { Schema } from "../../src/domain/text-types.ts";
+
+/** The words of an OpenAPI 3.0 schema that the tests read. */
+export interface Schema {
+  readonly [word: string]: unknown;
+  readonly type?: string;
+  readonly nullable?: boolean;
+  readonly enum?: readonly unknown[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly pattern?: string;
+  readonly format?: string;
+}
 
 /** The served OpenAPI document, read without trust in the code that made it. */
 export interface ApiDocument {
@@ -66,7 +82,9 @@ const BEFORE: readonly string[] = [
   "INTERNAL_ERROR",
 ];
 
-export function createConformance(document: ApiDocument): Conformance {
+export function createConformance(source: ApiDocument): Conformance {
+  const document = dereferenced(source);
+  const problemOf = createSchemaCheck();
   const seen = new Set<string>();
   const templates = Object.keys(document.paths)
     .toSorted((a, b) => Number(a.includes("{")) - Number(b.includes("{")))
@@ -79,7 +97,7 @@ export function createConformance(document: ApiDocument): Conformance {
 
   const checkError = ({ text, headers, status }: Seen, codes: readonly string[]): string[] => {
     const body = parse(text ?? "");
-    const problem = problemOf(document, error, body);
+    const problem = problemOf(error, body);
     if (problem !== null) return [`the error body: ${problem}`];
     const { code, requestId } = body as { code: string; requestId: string };
     return [
@@ -114,12 +132,12 @@ export function createConformance(document: ApiDocument): Conformance {
       if (answer.status >= 400) {
         return [...problems, ...checkError(answer, Object.keys(response["x-retry"] ?? {}))];
       }
-      return [...problems, ...contentProblems(document, response, answer)];
+      return [...problems, ...contentProblems(problemOf, response, answer)];
     },
   };
 }
 
-function contentProblems(document: ApiDocument, { content }: DocumentedResponse, answer: Seen): string[] {
+function contentProblems(problemOf: SchemaCheck, { content }: DocumentedResponse, answer: Seen): string[] {
   const type = answer.headers.get("content-type")?.split(";", 1)[0] ?? "";
   if (answer.status === 101) return [];
   if (content === undefined) {
@@ -128,7 +146,7 @@ function contentProblems(document: ApiDocument, { content }: DocumentedResponse,
   const media = content[type];
   if (media === undefined) return [`the content type "${type}" is not documented`];
   if (type !== "application/json" || answer.text === null) return [];
-  const problem = problemOf(document, media.schema, parse(answer.text));
+  const problem = problemOf(media.schema, parse(answer.text));
   return problem === null ? [] : [`the body: ${problem}`];
 }
 
@@ -145,40 +163,47 @@ function parse(text: string): unknown {
   }
 }
 
-const ajv = new Ajv({ strict: false });
-addFormats.default(ajv);
-const compiled = new WeakMap<Schema, ValidateFunction>();
-
-function problemOf(document: ApiDocument, schema: Schema, body: unknown): string | null {
-  let validate = compiled.get(schema);
-  if (validate === undefined) {
-    validate = ajv.compile(resolve(document, schema));
-    compiled.set(schema, validate);
-  }
-  return validate(body) ? null : ajv.errorsText(validate.errors);
+/** The document with what it refers to in place of the references. */
+export function dereferenced(document: ApiDocument): ApiDocument {
+  const follow = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(follow);
+    if (typeof value !== "object" || value === null) return value;
+    const { $ref, allOf, ...rest } = value as Record<string, unknown>;
+    if (typeof $ref === "string") {
+      const found = $ref.split("/").slice(1).reduce<unknown>(memberOf, document);
+      if (found === undefined) throw new Error(`${$ref} leads nowhere`);
+      return follow(found);
+    }
+    const entries = Object.entries(rest).map(([name, one]) => [name, follow(one)]);
+    return Object.assign(Object.fromEntries(entries), ...(Array.isArray(allOf) ? allOf.map(follow) : []));
+  };
+  return follow(document) as ApiDocument;
 }
 
-/** References followed; a field that is not documented is a problem. */
-export function resolve(document: ApiDocument, schema: Schema): Schema {
-  const reference = schema.$ref;
-  if (typeof reference === "string") {
-    const found = document.components.schemas[reference.replace("#/components/schemas/", "")];
-    if (found === undefined) throw new Error(`${reference} leads nowhere`);
-    return resolve(document, found);
-  }
-  const { properties, items, additionalProperties } = schema;
-  return {
-    ...schema,
-    ...(properties && {
-      additionalProperties: false,
-      properties: Object.fromEntries(
-        Object.entries(properties).map(([name, one]) => [name, resolve(document, one)]),
-      ),
-    }),
-    ...(items && { items: resolve(document, items) }),
-    ...(typeof additionalProperties === "object" &&
-      additionalProperties !== null && {
-        additionalProperties: resolve(document, additionalProperties as Schema),
-      }),
+function memberOf(value: unknown, name: string): unknown {
+  return (value as Record<string, unknown> | undefined)?.[name];
+}
+
+/** What is wrong with a value by a schema without references; null when nothing is. */
+type SchemaCheck = (schema: Schema, value: unknown) => string | null;
+
+function createSchemaCheck(): SchemaCheck {
+  const date = /^\d{4}-\d\d-\d\d$/;
+  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+  const ajv = new Ajv({ strict: false, formats: { date, "date-time": time } });
+  const compiled = new Map<Schema, ValidateFunction>();
+  return (schema, value) => {
+    const validate = compiled.get(schema) ?? ajv.compile(closed(schema) as Schema);
+    compiled.set(schema, validate);
+    return validate(value) ? null : ajv.errorsText(validate.errors, { dataVar: "" });
   };
+}
+
+/** Objects have the fields that are listed and no others: what is not documented is not to be answered. */
+function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closed);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const entries = Object.entries(schema).map(([word, one]) => [word, word === "enum" ? one : closed(one)]);
+  const isOpen = "properties" in schema && !("additionalProperties" in schema);
+  return { ...Object.fromEntries(entries), ...(isOpen && { additionalProperties: false }) };
 }

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { takesGzip } from "../../src/http/answers/accept-encoding.ts";
-import { LEAST_BYTES } from "../../src/http/answers/gzip.ts";
+import { LEAST_BYTES } from "../../src/http/answers/answer.ts";
+import { takesGzip } from "../../src/http/answers/format.ts";
 import { createReader } from "../../src/store/history/reader.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";

@@ -1,4 +1,4 @@
-import type { ApiDocument, DocumentedParameter, Operation } from "./document.ts";
+import { type ApiDocument, type DocumentedParameter, dereferenced, type Operation } from "./document.ts";
 import { around, type Chance, ENCODED, hostileJson, TEXTS } from "./hostile-values.ts";
 
 /** A request as it goes over the wire; the texts hold one byte a character (latin1). */
@@ -41,7 +41,7 @@ const NAMES = [
 
 /** Requests without end, made of what the document says can be asked. */
 export function* hostileRequests(document: ApiDocument, chance: Chance): Generator<HostileRequest> {
-  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+  const operations = Object.entries(dereferenced(document).paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
   for (;;) {

@@ -1,4 +1,4 @@
-import type { Schema } from "../../src/domain/text-types.ts";
+import type { Schema } from "./document.ts";
 
 /** Where chance comes from: the same seed, the same requests. */
 export interface Chance {

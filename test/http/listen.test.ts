@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Listening, listen } from "../../src/http/listen.ts";
-import { until } from "../e2e/harness.ts";
+import { until } from "../until.ts";
 import { type Bench, bench, picture, REFUSED } from "./make.ts";
 
 let at: Bench;

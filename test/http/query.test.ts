@@ -16,7 +16,7 @@ import {
   wordList,
 } from "../../src/http/parameters.ts";
 import { queryOf } from "../../src/http/query.ts";
-import { checkRange, openRange, parseTime, time } from "../../src/http/query-time.ts";
+import { checkRange, endTime, openRange, parseTime, startTime } from "../../src/http/query-time.ts";
 import { shown } from "../../src/http/shown.ts";
 import { bench, NOW } from "./make.ts";
 
@@ -30,8 +30,8 @@ const QUERY = queryOf({
   lines: integer(".", { minimum: -5, maximum: 100, absent: 10 }),
   share: decimal(".", { minimum: 0, maximum: 100 }),
   sort: sortBy(["name", "used"]),
-  start: time("."),
-  end: time("."),
+  start: startTime("."),
+  end: endTime("."),
   ...LIVE_PAGE,
 });
 

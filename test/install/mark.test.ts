@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { originOf, withMark } from "../../src/install/mark.ts";
+import { originOf, withMark } from "../../src/install/layout.ts";
 
 test("a text under its mark is the same, whoever wrote the mark", () => {
   expect(originOf(withMark("[Unit]\n", "1.0.0"), "[Unit]\n")).toEqual({ kind: "same" });

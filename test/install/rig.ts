@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Host, Ran, Run } from "../../src/install/host.ts";
 import { LAYOUT } from "../../src/install/layout.ts";
-import { applySteps, type PlannedStep, planSteps, type Step } from "../../src/install/step.ts";
+import { createPass, type Finding, type Verb } from "../../src/install/pass.ts";
 
 /** Make-believe host in a folder: its files are real, its programs are not. */
 export interface Rig extends AsyncDisposable {
@@ -94,11 +94,25 @@ export function treeOf(folder: string): string[] {
     });
 }
 
-/** Plans, and does it when nothing is refused; gives the plans by subject. */
-export async function runAll(steps: readonly Step[]): Promise<ReadonlyMap<string, PlannedStep["plan"]>> {
-  const planned = await planSteps(steps);
-  if (!planned.some(({ plan }) => plan.kind === "refuse")) await applySteps(planned, () => {});
-  return new Map(planned.map(({ subject, plan }) => [subject, plan]));
+/** Looks, and acts when nothing is refused; gives the last findings by subject. */
+export async function runAll(verb: Verb): Promise<ReadonlyMap<string, Finding>> {
+  const look = createPass(false);
+  await verb(look);
+  if (look.found.some(({ kind }) => kind === "refuse")) return bySubject(look.found);
+  const act = createPass(true);
+  await verb(act);
+  return bySubject(act.found);
+}
+
+/** Only looks. */
+export async function lookAt(verb: Verb): Promise<readonly Finding["kind"][]> {
+  const look = createPass(false);
+  await verb(look);
+  return look.found.map(({ kind }) => kind);
+}
+
+function bySubject(found: readonly Finding[]): ReadonlyMap<string, Finding> {
+  return new Map(found.map((finding) => [finding.subject, finding]));
 }
 
 export const NEW_BINARY = "/download/licmond";

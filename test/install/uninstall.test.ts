@@ -1,28 +1,37 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
-import { installSteps } from "../../src/install/install-steps.ts";
-import { uninstallSteps } from "../../src/install/uninstall-steps.ts";
+import { install } from "../../src/install/install.ts";
+import { type UninstallWanted, uninstall } from "../../src/install/uninstall.ts";
 import { createRig, LAYOUT, NEW_BINARY, type Rig, runAll } from "./rig.ts";
 
 async function installed(): Promise<Rig> {
   const rig = await createRig();
-  const binary = { path: await rig.binary(NEW_BINARY, "1.2.0"), version: "1.2.0" };
-  const wanted = { binary, configText: "# config\n", withoutSystemd: false, start: true, has: () => true };
-  await runAll(installSteps(rig.host, wanted));
+  const binary = await rig.binary(NEW_BINARY, "1.2.0");
+  const wanted = {
+    binary,
+    version: "1.2.0",
+    configText: "# config\n",
+    withoutSystemd: false,
+    start: true,
+    has: () => true,
+  };
+  await runAll((pass) => install(pass, rig.host, wanted));
   await rig.write(`${LAYOUT.data}/licmond.db`, "data");
   Object.assign(rig.service, { active: true, enabled: true });
   rig.ran.length = 0;
   return rig;
 }
 
-const wanted = { purge: false, force: false, withSystemd: true, otherData: null };
+const PLAIN = { purge: false, force: false, withSystemd: true, otherData: null };
+const remove = (rig: Rig, more: Partial<UninstallWanted> = {}) =>
+  runAll((pass) => uninstall(pass, rig.host, { ...PLAIN, ...more }));
 const isThere = (rig: Rig, path: string) => rig.tree().some((line) => line.includes(` ${path.slice(1)} `));
 const acted = (rig: Rig) => rig.ran.filter((line) => !/^(getent|systemctl show)/.test(line));
 const LAID = [LAYOUT.binary, LAYOUT.unit, LAYOUT.sysusers, LAYOUT.tmpfiles];
 
 test("removes what install laid down, and names what stays with the way to delete it", async () => {
   await using rig = await installed();
-  const plans = await runAll(uninstallSteps(rig.host, wanted));
+  const plans = await remove(rig);
   expect(LAID.filter((path) => isThere(rig, path))).toEqual([]);
   expect([rig.read(LAYOUT.config), rig.read(`${LAYOUT.data}/licmond.db`)]).toEqual(["# config\n", "data"]);
   for (const path of [LAYOUT.configDirectory, LAYOUT.data])
@@ -40,10 +49,10 @@ test("removes what install laid down, and names what stays with the way to delet
 
 test("a second time nothing is removed, and nothing run", async () => {
   await using rig = await installed();
-  await runAll(uninstallSteps(rig.host, wanted));
+  await remove(rig);
   const before = rig.tree();
   rig.ran.length = 0;
-  const plans = [...(await runAll(uninstallSteps(rig.host, wanted))).values()];
+  const plans = [...(await remove(rig)).values()];
   expect(plans.filter(({ kind }) => kind === "do")).toEqual([]);
   expect(rig.tree()).toEqual(before);
   expect(acted(rig)).toEqual([]);
@@ -52,7 +61,7 @@ test("a second time nothing is removed, and nothing run", async () => {
 test("purge deletes config, data and user", async () => {
   await using rig = await installed();
   await rig.write(`${LAYOUT.unit}.d/override.conf`, "");
-  await runAll(uninstallSteps(rig.host, { ...wanted, purge: true }));
+  await remove(rig, { purge: true });
   const left = [LAYOUT.configDirectory, LAYOUT.data, `${LAYOUT.unit}.d`];
   expect(left.filter((path) => isThere(rig, path))).toEqual([]);
   expect(acted(rig).slice(-1)).toEqual(["userdel licmond"]);
@@ -63,7 +72,7 @@ test("purge follows no link, and leaves a storage directory elsewhere alone", as
   await rig.write("/srv/data/licmond.db", "elsewhere");
   await rig.write("/srv/more/precious", "");
   symlinkSync(rig.host.at("/srv/more"), rig.host.at(`${LAYOUT.data}/link`));
-  const plans = await runAll(uninstallSteps(rig.host, { ...wanted, purge: true, otherData: "/srv/data" }));
+  const plans = await remove(rig, { purge: true, otherData: "/srv/data" });
   expect(plans.get("/srv/data")).toMatchObject({ kind: "keep" });
   expect([isThere(rig, "/srv/more/precious"), isThere(rig, "/srv/data/licmond.db")]).toEqual([true, true]);
 });
@@ -71,9 +80,9 @@ test("purge follows no link, and leaves a storage directory elsewhere alone", as
 test("a unit that was changed by hand stays, and goes by force", async () => {
   await using rig = await installed();
   await rig.write(LAYOUT.unit, `${rig.read(LAYOUT.unit)}Nice=5\n`);
-  expect((await runAll(uninstallSteps(rig.host, wanted))).get(LAYOUT.unit)).toMatchObject({ kind: "keep" });
+  expect((await remove(rig)).get(LAYOUT.unit)).toMatchObject({ kind: "keep" });
   expect(isThere(rig, LAYOUT.unit)).toBe(true);
-  await runAll(uninstallSteps(rig.host, { ...wanted, force: true }));
+  await remove(rig, { force: true });
   expect(isThere(rig, LAYOUT.unit)).toBe(false);
 });
 
@@ -84,13 +93,13 @@ test("what is not from licmond stays, also by force and purge", async () => {
   mkdirSync(rig.host.at("/etc/tmpfiles.d"));
   symlinkSync("/dev/null", rig.host.at(LAYOUT.tmpfiles));
   const before = rig.tree();
-  await runAll(uninstallSteps(rig.host, { ...wanted, force: true, purge: true }));
+  await remove(rig, { force: true, purge: true });
   expect(rig.tree()).toEqual(before);
 });
 
 test("a package's unit of that name is not stopped", async () => {
   await using rig = await createRig();
   Object.assign(rig.service, { active: true, enabled: true });
-  await runAll(uninstallSteps(rig.host, wanted));
+  await remove(rig);
   expect(acted(rig)).toEqual([]);
 });

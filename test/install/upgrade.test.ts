@@ -1,7 +1,12 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { planSteps } from "../../src/install/step.ts";
-import { goBack, type UpgradeWanted, upgradeSteps } from "../../src/install/upgrade-steps.ts";
-import { createRig, LAYOUT, NEW_BINARY, type Rig, runAll } from "./rig.ts";
+import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Verb } from "../../src/install/pass.ts";
+import { goBack, type UpgradeWanted, upgrade } from "../../src/install/upgrade.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import { MIGRATIONS } from "../../src/store/migrations.ts";
+import { createRig, LAYOUT, lookAt, NEW_BINARY, type Rig, runAll } from "./rig.ts";
 
 const RESTART = "systemctl restart licmond.service";
 
@@ -11,9 +16,17 @@ async function upgradable(installed = "1.1.0"): Promise<Rig> {
   return rig;
 }
 
-async function steps(rig: Rig, version: string, options: Partial<UpgradeWanted> = {}) {
+async function steps(rig: Rig, version: string, options: Partial<UpgradeWanted> = {}): Promise<Verb> {
   const file = await rig.binary(NEW_BINARY, version);
-  return upgradeSteps(rig.host, { file, allowDowngrade: false, service: "runs", ...options });
+  const wanted = { file, allowDowngrade: false, rollBackIn: null, service: "runs", ...options } as const;
+  return (pass) => upgrade(pass, rig.host, wanted);
+}
+
+/** `upgrade --rollback` on a host whose config names this storage directory. */
+function rollback(rig: Rig, storage: string | null = null): Verb {
+  const file = rig.host.at(LAYOUT.previousBinary);
+  const wanted = { file, allowDowngrade: true, rollBackIn: storage, service: "runs" } as const;
+  return (pass) => upgrade(pass, rig.host, wanted);
 }
 
 const acted = (rig: Rig) => rig.ran.filter((line) => !/ version$|check --config-only$/.test(line));
@@ -26,11 +39,11 @@ test("replaces, keeps the old one, lays down what the new one brings, and restar
   expect(acted(rig)).toEqual([`${LAYOUT.binary} install`, "systemctl reset-failed licmond.service", RESTART]);
 });
 
-test("planning changes nothing", async () => {
+test("looking changes nothing", async () => {
   await using rig = await upgradable();
   const all = await steps(rig, "1.2.0");
   const before = rig.tree();
-  expect((await planSteps(all)).map(({ plan }) => plan.kind)).toEqual(["do", "do", "do"]);
+  expect(await lookAt(all)).toEqual(["do", "do", "do"]);
   expect(rig.tree()).toEqual(before);
   expect(acted(rig)).toEqual([]);
 });
@@ -54,11 +67,10 @@ test("the same bytes: nothing to do", async () => {
 test("back and forth: the previous one takes the place, and what was there becomes the previous one", async () => {
   await using rig = await upgradable();
   await runAll(await steps(rig, "1.2.0"));
-  const back = { file: rig.host.at(LAYOUT.previousBinary), allowDowngrade: true, service: "runs" } as const;
-  await runAll(upgradeSteps(rig.host, back));
+  await runAll(rollback(rig));
   expect(rig.read(LAYOUT.binary)).toContain("version=1.1.0;");
   expect(rig.read(LAYOUT.previousBinary)).toContain("version=1.2.0;");
-  await runAll(upgradeSteps(rig.host, back));
+  await runAll(rollback(rig));
   expect(rig.read(LAYOUT.binary)).toContain("version=1.2.0;");
 });
 
@@ -101,7 +113,7 @@ describe("refuses, and changes nothing", () => {
     await make(rig);
     const before = rig.tree();
     const plan = (await runAll(all)).get(LAYOUT.binary);
-    expect(plan).toMatchObject({ kind: "refuse", why: expect.stringContaining(words) });
+    expect(plan).toMatchObject({ kind: "refuse", words: expect.stringContaining(words) });
     expect(rig.tree()).toEqual(before);
     expect(acted(rig)).toEqual([]);
   });
@@ -138,7 +150,99 @@ test("a restart that fails tells the journal's last words; going back puts the o
   );
   rig.answer = () => undefined;
   rig.ran.length = 0;
-  await goBack(rig.host, "runs");
+  await goBack(rig.host, "runs", null);
   expect(rig.read(LAYOUT.binary)).toContain("version=1.1.0;");
   expect(acted(rig)).toEqual([`${LAYOUT.binary} install`, "systemctl reset-failed licmond.service", RESTART]);
 });
+
+describe("the database goes back with the binary", () => {
+  const STORAGE = "/var/lib/licmond";
+  const STOP = "systemctl stop licmond.service";
+  const TAKEN = `${LAYOUT.previousBinary} restore --verify`;
+
+  /** After an upgrade, with a database whose schema is newer than the older binary knows. */
+  async function migrated(rig: Rig): Promise<{ readonly path: string; told(): string[] }> {
+    await runAll(await steps(rig, "1.2.0"));
+    rig.ran.length = 0;
+    const directory = rig.host.at(STORAGE);
+    const path = join(directory, "licmond.db");
+    mkdirSync(directory, { recursive: true });
+    const sqlite = new Database(path, { create: true });
+    migrate(sqlite, path, MIGRATIONS);
+    sqlite.run("INSERT INTO events (id, at, type, body) VALUES (1, 1, 'log', 'before')");
+    sqlite.close();
+    copyFileSync(path, `${path}.schema-${MIGRATIONS.length}-20260131T081530Z`);
+    edit(path, "PRAGMA user_version = 999");
+    edit(path, "UPDATE events SET body = 'after'");
+    rig.answer = (line) => {
+      if (!line.startsWith(TAKEN)) return undefined;
+      const [asked] = read<{ user_version: number }>(line.slice(TAKEN.length + 1), "PRAGMA user_version");
+      return { ok: asked?.user_version !== 999 };
+    };
+    return {
+      path,
+      told: () =>
+        read<{ body: string }>(path, "SELECT body FROM events WHERE id = 1").map(({ body }) => body),
+    };
+  }
+
+  test("one that the older binary refuses: the service is stopped, the copy takes its place, then the binary", async () => {
+    await using rig = await upgradable();
+    const { path, told } = await migrated(rig);
+    const before = rig.tree();
+    expect(await lookAt(rollback(rig, STORAGE))).toEqual(["do", "do", "do", "do", "do"]);
+    expect(rig.tree()).toEqual(before);
+    rig.ran.length = 0;
+    await runAll(rollback(rig, STORAGE));
+    expect(told()).toEqual(["before"]);
+    expect(readdirSync(dirname(path)).filter((name) => name.includes(".replaced-"))).toHaveLength(1);
+    expect(rig.read(LAYOUT.binary)).toContain("version=1.1.0;");
+    expect(acted(rig).filter((line) => line.startsWith("systemctl"))).toEqual([
+      STOP,
+      "systemctl reset-failed licmond.service",
+      RESTART,
+    ]);
+  });
+
+  test("one that it takes up stays as it is", async () => {
+    await using rig = await upgradable();
+    const { told } = await migrated(rig);
+    rig.answer = () => undefined;
+    await runAll(rollback(rig, STORAGE));
+    expect(told()).toEqual(["after"]);
+    expect(rig.ran).not.toContain(STOP);
+  });
+
+  test("without a copy nothing is changed", async () => {
+    await using rig = await upgradable();
+    const { path } = await migrated(rig);
+    for (const name of readdirSync(dirname(path)))
+      if (name.includes(".schema-")) rmSync(join(dirname(path), name));
+    const before = rig.tree();
+    const refused = (await runAll(rollback(rig, STORAGE))).get(path);
+    expect(refused).toMatchObject({ kind: "refuse", words: expect.stringContaining("no copy from before") });
+    expect(rig.tree()).toEqual(before);
+  });
+
+  test("an upgrade that migrates and then does not start goes back with its database", async () => {
+    await using rig = await upgradable();
+    const { told } = await migrated(rig);
+    await goBack(rig.host, "runs", STORAGE);
+    expect(told()).toEqual(["before"]);
+    expect(rig.read(LAYOUT.binary)).toContain("version=1.1.0;");
+    expect(rig.ran.at(-1)).toBe(RESTART);
+  });
+});
+
+function edit(path: string, sql: string): void {
+  const sqlite = new Database(path);
+  sqlite.run(sql);
+  sqlite.close();
+}
+
+function read<Row>(path: string, sql: string): Row[] {
+  const sqlite = new Database(path, { readonly: true });
+  const rows = sqlite.query<Row, []>(sql).all();
+  sqlite.close();
+  return rows;
+}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { offsetAt } from "../../src/domain/zone.ts";
-import type { DebugLogEvent } from "../../src/managers/flexnet/debug-log/event.ts";
+import type { DebugLogEvent } from "../../src/managers/debug-log/debug-log.ts";
 import { createDebugLogReader } from "../../src/managers/flexnet/debug-log/reader.ts";
 import { createSimulatedLog } from "../../src/simulator/debug-log.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";

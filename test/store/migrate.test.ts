@@ -50,7 +50,6 @@ describe("migrations", () => {
       if (version >= 1) {
         stepwise.run("INSERT INTO servers VALUES ('eda', 'flexnet', '27000@lic1', 'EDA', 1, 2)");
         stepwise.run("INSERT INTO pictures VALUES ('eda', 3, '{}')");
-        stepwise.run("INSERT INTO picture_parts VALUES ('eda', 'hash', '[]')");
       }
       if (version >= 2) {
         stepwise.run(
@@ -62,12 +61,39 @@ describe("migrations", () => {
       expect(shape(stepwise)).toEqual(shape(straight));
       const count = (table: string) =>
         rows<{ n: number }>(stepwise, `SELECT count(*) AS n FROM ${table}`)[0]?.n;
-      expect(["servers", "pictures", "picture_parts"].map(count)).toEqual(
-        Array(3).fill(version >= 1 ? 1 : 0),
-      );
+      expect(["servers", "pictures"].map(count)).toEqual(Array(2).fill(version >= 1 ? 1 : 0));
       expect(count("api_keys")).toBe(version >= 2 ? 1 : 0);
     },
   );
+
+  test("put a picture of parts together", () => {
+    const sqlite = memory();
+    migrate(sqlite, "x.db", MIGRATIONS.slice(0, 19));
+    sqlite.run("INSERT INTO servers VALUES ('eda', 'flexnet', '27000@lic1', 'EDA', 1, 2)");
+    sqlite.run(`INSERT INTO pictures VALUES ('eda', 3, '{"format":1,"parts":["b","a"],"head":{}}')`);
+    const part = sqlite.query("INSERT INTO picture_parts VALUES ('eda', ?, ?)");
+    const row = (user: string) => ["checkouts", { user }];
+    part.run(
+      "b",
+      JSON.stringify([["feature", { name: "one", total: 3 }], ["pools", { id: "p" }], row("z"), row("y")]),
+    );
+    part.run("a", JSON.stringify([row("x"), ["queue", { user: "q" }], ["feature", { name: "two" }]]));
+    part.run("c", JSON.stringify([row("of no picture")]));
+    migrate(sqlite, "x.db", MIGRATIONS);
+    const [stored] = rows<{ text: string }>(sqlite, "SELECT CAST(features AS TEXT) AS text FROM pictures");
+    const none = { pools: [], checkouts: [], reservations: [], queue: [] };
+    expect(JSON.parse(stored?.text ?? "")).toEqual([
+      {
+        name: "one",
+        total: 3,
+        pools: [{ id: "p" }],
+        reservations: [],
+        queue: [{ user: "q" }],
+        checkouts: [{ user: "z" }, { user: "y" }, { user: "x" }],
+      },
+      { name: "two", ...none },
+    ]);
+  });
 
   test("are run once: a second start changes nothing", () => {
     const sqlite = memory();

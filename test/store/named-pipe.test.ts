@@ -32,7 +32,7 @@ test.each([
     "readElf",
     "no ELF",
     (pipe: string) =>
-      `const { readElf } = await import(${source("collector/elf.ts")}); console.error(readElf(${JSON.stringify(pipe)}) ?? "no ELF");`,
+      `const { readElf } = await import(${source("collector/tool.ts")}); console.error(readElf(${JSON.stringify(pipe)}) ?? "no ELF");`,
   ],
 ])("%s does not wait at a named pipe", (_, says, script) => {
   const pipe = join(temporaryDirectory(), "licmond.db");

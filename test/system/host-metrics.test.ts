@@ -17,7 +17,6 @@ function host(files: Record<string, string>, rest: Partial<HostMetricsDeps> = {}
     clock,
     readFile: (path) => files[path] ?? null,
     statFs: () => ({ blocks: 1000, bfree: 400, bavail: 350 }),
-    portable: { cpu: () => null, memory: () => ({ total: 0, free: 0 }) },
     ...rest,
   });
   return { metrics, clock, files };
@@ -59,34 +58,14 @@ describe("cpu", () => {
   test.each(["", "cpu\n", "cpu a b c d\n", "intr 5\n"])("%j tells nothing", (text) => {
     expect(host({ "/proc/stat": text }).metrics.sample().cpu).toBeNull();
   });
-
-  test("without /proc the portable times are used", () => {
-    const times = { all: 100, busy: 10 };
-    const { metrics } = host(
-      {},
-      { portable: { cpu: () => ({ ...times }), memory: () => ({ total: 4, free: 1 }) } },
-    );
-    Object.assign(times, { all: 200, busy: 60 });
-    expect(metrics.sample()).toEqual({ cpu: 50, memory: 75, disk: 63.16 });
-  });
 });
 
 describe("cpu in a container", () => {
-  const containers: Record<string, (usedMillis: number) => Record<string, string>> = {
-    "cgroup v2": (used) => ({
-      "/proc/self/cgroup": "0::/\n",
+  test("is the share of what it may use", () => {
+    const files = (usedMillis: number) => ({
       "/sys/fs/cgroup/cpu.max": "50000 100000\n",
-      "/sys/fs/cgroup/cpu.stat": `usage_usec ${used * 1000}\nuser_usec 1\n`,
-    }),
-    "cgroup v1": (used) => ({
-      "/proc/self/cgroup": "4:memory:/\n1:cpu,cpuacct:/\n",
-      "/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "50000\n",
-      "/sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
-      "/sys/fs/cgroup/cpuacct/cpuacct.usage": `${used * 1_000_000}\n`,
-    }),
-  };
-
-  test.each(Object.entries(containers))("%s: the share of what it may use", (_, files) => {
+      "/sys/fs/cgroup/cpu.stat": `usage_usec ${usedMillis * 1000}\nuser_usec 1\n`,
+    });
     const { metrics, clock, files: tree } = host({ "/proc/stat": stat(1000, 9000), ...files(700) });
     expect(metrics.sample().cpu).toBeNull();
     clock.at += 2000;
@@ -116,61 +95,26 @@ describe("memory", () => {
     );
   });
 
-  test("of a kernel that does not tell what is available", () => {
-    expect(host({ "/proc/meminfo": meminfo("") }).metrics.sample().memory).toBe(70);
+  const MEMORY = { "/proc/meminfo": meminfo("MemAvailable: 400000 kB\n") };
+
+  test("of a container's limit, without the cache it can drop", () => {
+    const tree = {
+      "/sys/fs/cgroup/memory.max": `${512 * MiB}\n`,
+      "/sys/fs/cgroup/memory.current": `${384 * MiB}\n`,
+      "/sys/fs/cgroup/memory.stat": `file 5\ninactive_file ${128 * MiB}\n`,
+    };
+    expect(host({ ...MEMORY, ...tree }).metrics.sample().memory).toBe(50);
   });
 
-  test.each([
-    [
-      "cgroup v2",
-      {
-        "memory.max": `${512 * MiB}\n`,
-        "memory.current": `${384 * MiB}\n`,
-        "memory.stat": `file 5\ninactive_file ${128 * MiB}\n`,
-      },
-      "",
-    ],
-    [
-      "cgroup v1",
-      {
-        "memory.limit_in_bytes": `${512 * MiB}\n`,
-        "memory.usage_in_bytes": `${384 * MiB}\n`,
-        "memory.stat": `inactive_file 1\ntotal_inactive_file ${128 * MiB}\n`,
-      },
-      "/memory",
-    ],
-  ])("%s: of the container's limit, without the cache it can drop", (_, files, folder) => {
-    const tree = Object.fromEntries(
-      Object.entries(files).map(([name, text]) => [`/sys/fs/cgroup${folder}/${name}`, text]),
-    );
-    const { metrics } = host({ "/proc/meminfo": meminfo("MemAvailable: 400000 kB\n"), ...tree });
-    expect(metrics.sample().memory).toBe(50);
+  test.each(["max", String(2 ** 62)])("of a container that may use %s is the host's", (limit) => {
+    const tree = { "/sys/fs/cgroup/memory.max": `${limit}\n`, "/sys/fs/cgroup/memory.current": "5\n" };
+    expect(host({ ...MEMORY, ...tree }).metrics.sample().memory).toBe(60);
   });
 
-  test("an engine's place in the host's tree counts, systemd's limit of our own unit does not", () => {
-    const limited = (path: string) => ({
-      "/proc/meminfo": meminfo("MemAvailable: 400000 kB\n"),
-      "/proc/self/cgroup": `0::${path}\n`,
-      [`/sys/fs/cgroup${path}/memory.max`]: `${100 * MiB}\n`,
-      [`/sys/fs/cgroup${path}/memory.current`]: `${25 * MiB}\n`,
-    });
-    expect(host(limited("/system.slice/docker-0f3a.scope")).metrics.sample().memory).toBe(25);
-    expect(host(limited("/system.slice/licmond.service")).metrics.sample().memory).toBe(60);
-  });
-
-  test.each([
-    ["v2 without limit", { "memory.max": "max\n", "memory.current": "5\n" }, ""],
-    [
-      "v1 without limit",
-      { "memory.limit_in_bytes": "9223372036854771712\n", "memory.usage_in_bytes": "5\n" },
-      "/memory",
-    ],
-  ])("%s: the host's", (_, files, folder) => {
-    const tree = Object.fromEntries(
-      Object.entries(files).map(([name, text]) => [`/sys/fs/cgroup${folder}/${name}`, text]),
-    );
-    const { metrics } = host({ "/proc/meminfo": meminfo("MemAvailable: 400000 kB\n"), ...tree });
-    expect(metrics.sample().memory).toBe(60);
+  test("of a limit that systemd sets for our own unit is the host's", () => {
+    const path = "/sys/fs/cgroup/system.slice/licmond.service";
+    const tree = { [`${path}/memory.max`]: `${100 * MiB}\n`, [`${path}/memory.current`]: `${25 * MiB}\n` };
+    expect(host({ ...MEMORY, ...tree }).metrics.sample().memory).toBe(60);
   });
 
   test("nothing known is null", () => {

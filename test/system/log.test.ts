@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createLogging, type LogLine } from "../../src/system/log.ts";
-import { chooseLogFormat, formatLine } from "../../src/system/log-format.ts";
+import { chooseLogFormat, createLogging, formatLine, type LogLine } from "../../src/system/log.ts";
 
 const clock = { now: () => Date.UTC(2026, 0, 31, 8, 15, 30, 123) };
 

@@ -3,9 +3,6 @@ import { afterAll, beforeAll } from "bun:test";
 import { createMachine, type Machine } from "./machine.ts";
 import { buildNextVersion, type NextVersion } from "./next-version.ts";
 
-/** For tests and preparations that boot, build, or wait for systemd. */
-export const LONG = 300_000;
-
 /** A machine of the tests' own, on which each goes on from where the one before it left off. */
 export function bootedMachine(prepare: (machine: Machine) => Promise<void>): Machine {
   const made = shared(createMachine, prepare);
@@ -36,10 +33,10 @@ function shared<Resource extends AsyncDisposable>(
   beforeAll(async () => {
     made = await make();
     await prepare?.(made);
-  }, LONG);
+  });
   afterAll(async () => {
     await made?.[Symbol.asyncDispose]();
-  }, LONG);
+  });
   return () => {
     if (made === null) throw new Error("it is made before the tests, and there only while they run");
     return made;

@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { bootedMachine, LONG } from "./booted.ts";
+import { bootedMachine } from "./booted.ts";
 import { BASE, until } from "./machine.ts";
 import {
   allRead,
+  BUSY,
   CONFIG,
   configure,
   createKey,
@@ -22,7 +23,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
   beforeAll(async () => {
     await machine.sh("systemctl enable --now licmond");
     admin = await createKey(machine, "admin");
-  }, LONG);
+  });
 
   /** What `check` finds, and the drop-in that it advises. */
   const check = async () => {
@@ -43,7 +44,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     expect(error).toContain("`licmond check` says which file is meant, and the fix");
     const before = await check();
     expect(before.exitCode).toBe(1);
-    expect(before.stdout).toContain("ProtectHome=yes");
+    expect(before.stdout).toContain(`${tool} cannot be reached by the service: its unit hides /home`);
     const advised = /^.*(ProtectHome=read-only)/m.exec(before.stdout)?.[1];
     expect(advised).toBe("ProtectHome=read-only");
 
@@ -71,6 +72,47 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     await dropIn(machine, "data", "");
     await configure(machine, PLAIN);
     await restart(machine);
+  });
+
+  test("a log in /tmp, of a directory that is closed, and behind permissions: one drop-in opens what a unit can open", async () => {
+    await machine.sh(`groupadd -f flexlm; mkdir -p /var/log/flexnet /opt/closed
+      echo >/var/log/flexnet/a.log; chgrp -R flexlm /var/log/flexnet; chmod 750 /var/log/flexnet; chmod 640 /var/log/flexnet/a.log
+      echo >/tmp/b.log; echo >/opt/closed/c.log`);
+    const logs = { a: "/var/log/flexnet/a.log", b: "/tmp/b.log", c: "/opt/closed/c.log" };
+    const servers = Object.entries(logs).map(([id, log]) => `${serverToml(id, BUSY)}log_file = "${log}"\n`);
+    await machine.sh("echo 127.0.0.1 lic-a lic-b lic-c >>/etc/hosts");
+    await configure(machine, PLAIN + servers.join(""));
+    await dropIn(
+      machine,
+      "closed",
+      "[Service]\nInaccessiblePaths=/opt/closed\nReadOnlyPaths=/var/lib/licmond",
+    );
+    const before = (await check()).stdout;
+    const fixes = [...before.matchAll(/^PROBLEM {2}(\w+): [^\n]*\n {9}fix: ([^\n]*)/gm)];
+    expect(fixes.map(([, what, fix]) => [what, fix])).toEqual([
+      ["storage", expect.stringContaining("another one of the unit closes it")],
+      ["a", expect.stringContaining("SupplementaryGroups=flexlm")],
+      ["b", expect.stringContaining("PrivateTmp=no")],
+      ["c", "take /opt/closed out of InaccessiblePaths="],
+    ]);
+    await dropIn(machine, "closed", "");
+    const advised = /^ {2}\[Service\]\n(?: {2}.*\n)+/m.exec(before)?.[0].replaceAll(/^ {2}/gm, "") ?? "";
+    await dropIn(machine, "open", advised);
+    expect(await check()).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("All is well.") });
+    await dropIn(machine, "open", "");
+    await configure(machine, PLAIN);
+  });
+
+  test("the copy of the unit leaves nothing behind, and the running service alone", async () => {
+    await restart(machine);
+    const state = () =>
+      machine.sh(`systemctl show licmond -p MainPID,InvocationID,NRestarts; systemctl --failed --no-legend
+        ls -d /run/licmond-check-* /run/systemd/system/licmond-* 2>/dev/null || true`);
+    const before = await state();
+    // From a place that the sandbox hides.
+    await machine.sh("cp licmond elsewhere && ./elsewhere check | grep -q 'lets the service reach'");
+    await machine.sh("licmond check");
+    expect(await state()).toBe(before);
   });
 
   test("settings that only the service is given, and another config: `check` says that it looks elsewhere", async () => {

@@ -6,6 +6,9 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { nspawn } from "../../scripts/lib/machine/nspawn.ts";
+import { until } from "../until.ts";
+
+export { until };
 
 /** Root of the base; undefined where no machine can be booted, and then the tests are skipped. */
 export const BASE = process.env.SYSTEMD_TEST_BASE;
@@ -25,9 +28,9 @@ export interface Running extends AsyncDisposable {
 
 export interface Machine extends AsyncDisposable {
   /** Runs a command line of the shell as root to its end. */
-  run(command: string, timeoutMs?: number): Promise<Ended>;
+  run(command: string): Promise<Ended>;
   /** As `run`, but a failure is an error with everything that was printed; answers stdout without its last newline. */
-  sh(command: string, timeoutMs?: number): Promise<string>;
+  sh(command: string): Promise<string>;
   /** Starts a command line and leaves it running. */
   start(command: string): Running;
   /** A file's text; throws when it is not there. */
@@ -45,8 +48,7 @@ export interface Machine extends AsyncDisposable {
 /** Guards against what hangs: no test is about how quick a machine is. */
 const BOOT_DEADLINE_MS = 240_000;
 const HALT_DEADLINE_MS = 120_000;
-const COMMAND_TIMEOUT_MS = 90_000;
-const UNTIL_DEADLINE_MS = 60_000;
+const COMMAND_TIMEOUT_MS = 300_000;
 /** Nothing of the caller's environment. */
 const ENVIRONMENT = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -84,7 +86,7 @@ export async function createMachine(): Promise<Machine> {
     `cd /root && { ${command}\n}`,
   ];
   const machine: Machine = {
-    async run(command, timeoutMs = COMMAND_TIMEOUT_MS) {
+    async run(command) {
       const child = Bun.spawn(inside(command), {
         env: ENVIRONMENT,
         stdin: "ignore",
@@ -95,14 +97,15 @@ export async function createMachine(): Promise<Machine> {
       const timer = setTimeout(() => {
         late = true;
         child.kill("SIGKILL");
-      }, timeoutMs);
+      }, COMMAND_TIMEOUT_MS);
       const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
       clearTimeout(timer);
-      if (late) throw new Error(`still running after ${timeoutMs} ms: ${command}\n${stdout}${stderr}`);
+      if (late)
+        throw new Error(`still running after ${COMMAND_TIMEOUT_MS} ms: ${command}\n${stdout}${stderr}`);
       return { exitCode: child.exitCode, stdout, stderr };
     },
-    async sh(command, timeoutMs) {
-      const { exitCode, stdout, stderr } = await machine.run(command, timeoutMs);
+    async sh(command) {
+      const { exitCode, stdout, stderr } = await machine.run(command);
       if (exitCode !== 0) throw new Error(`exit ${exitCode}: ${command}\n${stdout}${stderr}`);
       return stdout.trimEnd();
     },
@@ -245,19 +248,4 @@ async function must(argv: string[]): Promise<void> {
   const child = Bun.spawn(argv, { stdin: "ignore", stdout: "ignore", stderr: "pipe" });
   const said = await child.stderr.text();
   if ((await child.exited) !== 0) throw new Error(`${argv.join(" ")}: ${said}`);
-}
-
-/** Asks again and again until there is an answer other than undefined; throws when that takes too long. */
-export async function until<T>(
-  what: string,
-  ask: () => T | undefined | Promise<T | undefined>,
-  deadlineMs = UNTIL_DEADLINE_MS,
-): Promise<T> {
-  const deadline = performance.now() + deadlineMs;
-  for (;;) {
-    const answer = await ask();
-    if (answer !== undefined) return answer;
-    if (performance.now() > deadline) throw new Error(`waited ${deadlineMs} ms in vain: ${what}`);
-    await Bun.sleep(20);
-  }
 }

@@ -1,55 +1,46 @@
 import { describe, expect, test } from "bun:test";
-import { LONG } from "./booted.ts";
 import { BASE, createMachine, until } from "./machine.ts";
 import { CONFIG, download, get } from "./service.ts";
 
 const IMAGE = "/mnt/image";
 
 describe.skipIf(BASE === undefined)("hosts of another kind", () => {
-  test(
-    "an image: `install --root`, and what it says to do besides: the service runs when the image has booted",
-    async () => {
-      await using machine = await createMachine();
-      await download(machine);
-      // The machine's own disk, seen as an image is: below a directory, with nothing of it running.
-      await machine.sh(`mkdir -p ${IMAGE} && mount --bind / ${IMAGE}`);
-      const said = await machine.sh(`./licmond install --root ${IMAGE}`);
-      const commands = [...said.matchAll(/^ {2}(\S+ --root=.*?)(?: {2}|$)/gm)].map(([, command]) => command);
-      expect(commands).toHaveLength(2);
-      for (const command of commands) await machine.sh(command ?? "");
-      await machine.sh(`umount ${IMAGE}`);
-      await machine.reboot();
-      await until("it answers", async () => (await get(machine, "/api/ping")).status === 200 || undefined);
-      expect(await machine.sh("systemctl is-active licmond; licmond check --no-poll | tail -n 1")).toBe(
-        "active\nAll is well.",
-      );
-      expect((await machine.run(`sudo -u nobody cat ${CONFIG}`)).exitCode).toBe(1);
-      expect(await machine.sh("stat -c '%U:%G %a' /etc/licmond /etc/licmond/secrets /var/lib/licmond")).toBe(
-        "root:licmond 750\nroot:root 700\nlicmond:licmond 700",
-      );
-    },
-    LONG,
-  );
+  test("an image: `install --root`, and what it says to do besides: the service runs when the image has booted", async () => {
+    await using machine = await createMachine();
+    await download(machine);
+    // The machine's own disk, seen as an image is: below a directory, with nothing of it running.
+    await machine.sh(`mkdir -p ${IMAGE} && mount --bind / ${IMAGE}`);
+    const said = await machine.sh(`./licmond install --root ${IMAGE}`);
+    const commands = [...said.matchAll(/^ {2}(\S+ --root=.*?)(?: {2}|$)/gm)].map(([, command]) => command);
+    expect(commands).toHaveLength(2);
+    for (const command of commands) await machine.sh(command ?? "");
+    await machine.sh(`umount ${IMAGE}`);
+    await machine.reboot();
+    await until("it answers", async () => (await get(machine, "/api/ping")).status === 200 || undefined);
+    expect(await machine.sh("systemctl is-active licmond; licmond check --no-poll | tail -n 1")).toBe(
+      "active\nAll is well.",
+    );
+    expect((await machine.run(`sudo -u nobody cat ${CONFIG}`)).exitCode).toBe(1);
+    expect(await machine.sh("stat -c '%U:%G %a' /etc/licmond /etc/licmond/secrets /var/lib/licmond")).toBe(
+      "root:licmond 750\nroot:root 700\nlicmond:licmond 700",
+    );
+  });
 
-  test(
-    "one without systemd-sysusers: `install` makes the same user by useradd, and the service runs",
-    async () => {
-      await using machine = await createMachine();
-      await download(machine);
-      await machine.sh("mv $(command -v systemd-sysusers) /root/away");
-      expect(await machine.sh("./licmond install --start")).toMatch(
-        /^done {3}useradd --system .*: make the user licmond$/m,
-      );
-      expect((await get(machine, "/api/ping")).status).toBe(200);
-      expect(await machine.sh("licmond check | tail -n 1; ./licmond install | tail -n 1")).toBe(
-        "All is well.\nNothing to do: all is installed.",
-      );
-      const made = await machine.sh("getent passwd licmond | cut -d: -f5-");
-      await machine.sh(
-        "licmond uninstall --purge --yes; mv /root/away /usr/bin/systemd-sysusers; ./licmond install",
-      );
-      expect(await machine.sh("getent passwd licmond | cut -d: -f5-")).toBe(made);
-    },
-    LONG,
-  );
+  test("one without systemd-sysusers: `install` makes the same user by useradd, and the service runs", async () => {
+    await using machine = await createMachine();
+    await download(machine);
+    await machine.sh("mv $(command -v systemd-sysusers) /root/away");
+    expect(await machine.sh("./licmond install --start")).toMatch(
+      /^done {3}useradd --system .*: make the user licmond$/m,
+    );
+    expect((await get(machine, "/api/ping")).status).toBe(200);
+    expect(await machine.sh("licmond check | tail -n 1; ./licmond install | tail -n 1")).toBe(
+      "All is well.\nNothing to do: all is installed.",
+    );
+    const made = await machine.sh("getent passwd licmond | cut -d: -f5-");
+    await machine.sh(
+      "licmond uninstall --purge --yes; mv /root/away /usr/bin/systemd-sysusers; ./licmond install",
+    );
+    expect(await machine.sh("getent passwd licmond | cut -d: -f5-")).toBe(made);
+  });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { buildDeb, type DebArchitecture } from "../../scripts/lib/release/deb.ts";
-import { bootedMachine, LONG, nextVersion } from "./booted.ts";
+import { bootedMachine, nextVersion } from "./booted.ts";
 import { BASE } from "./machine.ts";
 import { NEXT_VERSION, ROOT } from "./next-version.ts";
 import {
@@ -46,57 +46,45 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
   });
   let admin = "";
 
-  const apt = (command: string) => machine.sh(`apt-get -y -q ${command}`, LONG);
+  const apt = (command: string) => machine.sh(`apt-get -y -q ${command}`);
   const runningVersion = async () =>
     (await get<{ version: string }>(machine, "/api/status", admin)).json?.version;
 
-  test(
-    "refuses where `licmond install` has been, and takes over after `uninstall`",
-    async () => {
-      await download(machine);
-      await machine.sh("./licmond install");
-      const { exitCode, stdout, stderr } = await machine.run("apt-get -y -q install ./first.deb", LONG);
-      expect(exitCode).not.toBe(0);
-      expect(stdout + stderr).toContain("/usr/local/bin/licmond uninstall");
-      await configure(machine, SERVERS);
-      await machine.sh("licmond uninstall");
-    },
-    LONG,
-  );
+  test("refuses where `licmond install` has been, and takes over after `uninstall`", async () => {
+    await download(machine);
+    await machine.sh("./licmond install");
+    const { exitCode, stdout, stderr } = await machine.run("apt-get -y -q install ./first.deb");
+    expect(exitCode).not.toBe(0);
+    expect(stdout + stderr).toContain("/usr/local/bin/licmond uninstall");
+    await configure(machine, SERVERS);
+    await machine.sh("licmond uninstall");
+  });
 
-  test(
-    "`apt install` starts it, enabled, with the config that was there",
-    async () => {
-      await apt("install ./first.deb");
-      expect(await machine.sh("systemctl is-active licmond; systemctl is-enabled licmond")).toBe(
-        "active\nenabled",
-      );
-      expect((await get(machine, "/api/ping")).status).toBe(200);
-      expect(await machine.read(CONFIG)).toBe(`${SERVERS}\n`);
-      admin = await createKey(machine, "admin");
-      await allRead(machine, admin, ["eda"]);
-      expect((await sessionIds(machine, admin)).length).toBeGreaterThanOrEqual(40);
-      expect(await machine.sh("systemd-analyze verify licmond.service 2>&1; dpkg --verify licmond")).toBe("");
-    },
-    LONG,
-  );
+  test("`apt install` starts it, enabled, with the config that was there", async () => {
+    await apt("install ./first.deb");
+    expect(await machine.sh("systemctl is-active licmond; systemctl is-enabled licmond")).toBe(
+      "active\nenabled",
+    );
+    expect((await get(machine, "/api/ping")).status).toBe(200);
+    expect(await machine.read(CONFIG)).toBe(`${SERVERS}\n`);
+    admin = await createKey(machine, "admin");
+    await allRead(machine, admin, ["eda"]);
+    expect((await sessionIds(machine, admin)).length).toBeGreaterThanOrEqual(40);
+    expect(await machine.sh("systemd-analyze verify licmond.service 2>&1; dpkg --verify licmond")).toBe("");
+  });
 
-  test(
-    "an upgrade to a version that does not take the config says so, and the old one runs on",
-    async () => {
-      const pid = await mainPid(machine);
-      await configure(machine, `${SERVERS}[nonsense]\n`);
-      const { exitCode, stdout, stderr } = await machine.run("apt-get -y -q install ./second.deb", LONG);
-      expect([exitCode, stdout + stderr]).toEqual([0, expect.stringContaining("nonsense is no known key")]);
-      expect(stdout + stderr).toContain("The old one runs on until it is restarted.");
-      expect(await mainPid(machine)).toBe(pid);
-      expect((await get(machine, "/api/status", admin)).status).toBe(200);
-      await configure(machine, SERVERS);
-      await apt("install --allow-downgrades ./first.deb");
-      await allRead(machine, admin, ["eda"]);
-    },
-    LONG,
-  );
+  test("an upgrade to a version that does not take the config says so, and the old one runs on", async () => {
+    const pid = await mainPid(machine);
+    await configure(machine, `${SERVERS}[nonsense]\n`);
+    const { exitCode, stdout, stderr } = await machine.run("apt-get -y -q install ./second.deb");
+    expect([exitCode, stdout + stderr]).toEqual([0, expect.stringContaining("nonsense is no known key")]);
+    expect(stdout + stderr).toContain("The old one runs on until it is restarted.");
+    expect(await mainPid(machine)).toBe(pid);
+    expect((await get(machine, "/api/status", admin)).status).toBe(200);
+    await configure(machine, SERVERS);
+    await apt("install --allow-downgrades ./first.deb");
+    await allRead(machine, admin, ["eda"]);
+  });
 
   test("`licmond install` leaves it to the package", async () => {
     const { exitCode, stderr } = await machine.run("./licmond install");
@@ -104,75 +92,55 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
     expect(stderr).toContain("apt");
   });
 
-  test(
-    "an upgrade restarts it and keeps config, keys and data",
-    async () => {
-      const pid = await mainPid(machine);
-      await apt("install ./second.deb");
-      expect(await mainPid(machine)).not.toBe(pid);
-      expect(await runningVersion()).toBe(NEXT_VERSION);
-      expect(await machine.read(CONFIG)).toBe(`${SERVERS}\n`);
-      expect((await sessionIds(machine, admin)).length).toBeGreaterThanOrEqual(40);
-      await allRead(machine, admin, ["eda"]);
-    },
-    LONG,
-  );
+  test("an upgrade restarts it and keeps config, keys and data", async () => {
+    const pid = await mainPid(machine);
+    await apt("install ./second.deb");
+    expect(await mainPid(machine)).not.toBe(pid);
+    expect(await runningVersion()).toBe(NEXT_VERSION);
+    expect(await machine.read(CONFIG)).toBe(`${SERVERS}\n`);
+    expect((await sessionIds(machine, admin)).length).toBeGreaterThanOrEqual(40);
+    await allRead(machine, admin, ["eda"]);
+  });
 
-  test(
-    "an upgrade leaves a service stopped that its administrator has disabled",
-    async () => {
-      await machine.sh("systemctl disable --now licmond");
-      await apt("install --reinstall ./second.deb");
-      expect((await machine.run("systemctl is-active licmond; systemctl is-enabled licmond")).stdout).toBe(
-        "inactive\ndisabled\n",
-      );
-      await machine.sh("systemctl enable --now licmond");
-    },
-    LONG,
-  );
+  test("an upgrade leaves a service stopped that its administrator has disabled", async () => {
+    await machine.sh("systemctl disable --now licmond");
+    await apt("install --reinstall ./second.deb");
+    expect((await machine.run("systemctl is-active licmond; systemctl is-enabled licmond")).stdout).toBe(
+      "inactive\ndisabled\n",
+    );
+    await machine.sh("systemctl enable --now licmond");
+  });
 
-  test(
-    "`apt remove` keeps config and data; a new installation finds them",
-    async () => {
-      await apt("remove licmond");
-      expect((await get(machine, "/api/ping")).status).toBe(0);
-      expect((await machine.run("command -v licmond")).exitCode).not.toBe(0);
-      expect(await machine.read(CONFIG)).toBe(`${SERVERS}\n`);
-      expect(await machine.sh("ls /var/lib/licmond")).toContain("licmond.db");
-      await apt("install ./second.deb");
-      expect((await get(machine, "/api/status", admin)).status).toBe(200);
-      expect((await sessionIds(machine, admin)).length).toBeGreaterThanOrEqual(40);
-    },
-    LONG,
-  );
+  test("`apt remove` keeps config and data; a new installation finds them", async () => {
+    await apt("remove licmond");
+    expect((await get(machine, "/api/ping")).status).toBe(0);
+    expect((await machine.run("command -v licmond")).exitCode).not.toBe(0);
+    expect(await machine.read(CONFIG)).toBe(`${SERVERS}\n`);
+    expect(await machine.sh("ls /var/lib/licmond")).toContain("licmond.db");
+    await apt("install ./second.deb");
+    expect((await get(machine, "/api/status", admin)).status).toBe(200);
+    expect((await sessionIds(machine, admin)).length).toBeGreaterThanOrEqual(40);
+  });
 
-  test(
-    "`apt purge` leaves nothing: no config, no data, no user",
-    async () => {
-      await apt("purge licmond");
-      expect((await get(machine, "/api/ping")).status).toBe(0);
-      expect((await machine.run("id licmond")).exitCode).toBe(1);
-      expect((await machine.run("systemctl status licmond")).exitCode).toBe(4);
-      const left =
-        "find / -xdev -name '*licmond*' -not -path '/root/*' -not -path '/proc/*' -not -path '/run/*' -not -path '/var/log/*'";
-      expect(await machine.sh(left)).toBe("");
-    },
-    LONG,
-  );
+  test("`apt purge` leaves nothing: no config, no data, no user", async () => {
+    await apt("purge licmond");
+    expect((await get(machine, "/api/ping")).status).toBe(0);
+    expect((await machine.run("id licmond")).exitCode).toBe(1);
+    expect((await machine.run("systemctl status licmond")).exitCode).toBe(4);
+    const left =
+      "find / -xdev -name '*licmond*' -not -path '/root/*' -not -path '/proc/*' -not -path '/run/*' -not -path '/var/log/*'";
+    expect(await machine.sh(left)).toBe("");
+  });
 
-  test(
-    "a first installation on an untouched host brings a config, and runs",
-    async () => {
-      await apt("install ./first.deb");
-      expect(await machine.sh("systemctl is-active licmond")).toBe("active");
-      expect(await machine.read(CONFIG)).toContain("[[servers]]");
-      expect((await machine.run(`sudo -u nobody cat ${CONFIG}`)).exitCode).toBe(1);
-      await machine.sh(`sudo -u licmond cat ${CONFIG}`);
-      expect(await machine.sh(`stat -c "%U:%G %a" ${CONFIG}`)).toBe("root:licmond 640");
-      expect(await machine.sh("systemd-analyze security --no-pager licmond | tail -n 1")).toContain("OK");
-    },
-    LONG,
-  );
+  test("a first installation on an untouched host brings a config, and runs", async () => {
+    await apt("install ./first.deb");
+    expect(await machine.sh("systemctl is-active licmond")).toBe("active");
+    expect(await machine.read(CONFIG)).toContain("[[servers]]");
+    expect((await machine.run(`sudo -u nobody cat ${CONFIG}`)).exitCode).toBe(1);
+    await machine.sh(`sudo -u licmond cat ${CONFIG}`);
+    expect(await machine.sh(`stat -c "%U:%G %a" ${CONFIG}`)).toBe("root:licmond 640");
+    expect(await machine.sh("systemd-analyze security --no-pager licmond | tail -n 1")).toContain("OK");
+  });
 });
 
 async function currentVersion(): Promise<string> {

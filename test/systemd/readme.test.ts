@@ -6,7 +6,7 @@ import { buildDeb, type DebArchitecture } from "../../scripts/lib/release/deb.ts
 import { type Administrator, createAdministrator, type Shell } from "../docs/administrator.ts";
 import { claimed, titleOf } from "../docs/claims.ts";
 import type { Block } from "../docs/markdown.ts";
-import { bootedMachine, LONG, nextVersion } from "./booted.ts";
+import { bootedMachine, nextVersion } from "./booted.ts";
 import { typeInto } from "./editor.ts";
 import { BASE, type Machine } from "./machine.ts";
 import { NEXT_VERSION, ROOT } from "./next-version.ts";
@@ -67,7 +67,7 @@ describe.skipIf(BASE === undefined)("an administrator who reads", () => {
         const shell: Shell = {
           memory: "/root/.memory",
           async run(script) {
-            const { exitCode, stdout } = await machine.run(script, LONG);
+            const { exitCode, stdout } = await machine.run(script);
             return { exitCode, output: stdout };
           },
           start: (script) => machine.start(`sh -c '${script.replaceAll("'", "'\\''")}'`),
@@ -93,21 +93,17 @@ describe.skipIf(BASE === undefined)("an administrator who reads", () => {
         await administrator.follow(block);
       }
 
-      for (const block of claimed("host", file)) test(titleOf(block), () => follow(block), LONG);
+      for (const block of claimed("host", file)) test(titleOf(block), () => follow(block));
 
       // Whoever has removed what `licmond install` laid down can take the package.
       for (const block of claimed("package", file))
-        test.skipIf(Bun.which("dpkg-deb") === null)(
-          titleOf(block),
-          async () => {
-            await downloadPackage(machine, next().folder);
-            await follow(block);
-            expect(await machine.sh("systemctl is-active licmond; command -v licmond")).toBe(
-              "active\n/usr/bin/licmond",
-            );
-          },
-          LONG,
-        );
+        test.skipIf(Bun.which("dpkg-deb") === null)(titleOf(block), async () => {
+          await downloadPackage(machine, next().folder);
+          await follow(block);
+          expect(await machine.sh("systemctl is-active licmond; command -v licmond")).toBe(
+            "active\n/usr/bin/licmond",
+          );
+        });
     });
 });
 

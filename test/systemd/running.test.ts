@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { bootedMachine, LONG } from "./booted.ts";
+import { bootedMachine } from "./booted.ts";
 import { BASE, until } from "./machine.ts";
 import {
   allRead,
@@ -32,7 +32,7 @@ describe.skipIf(BASE === undefined)("the running service", () => {
     await machine.sh("systemctl enable --now licmond");
     admin = await createKey(machine, "admin");
     await allRead(machine, admin, ["eda", "cae"]);
-  }, LONG);
+  });
 
   const serverIds = async () => {
     const { json } = await get<{ servers: { id: string }[] }>(machine, "/api/licenses/servers", admin);
@@ -98,92 +98,84 @@ describe.skipIf(BASE === undefined)("the running service", () => {
     );
   });
 
-  test(
-    "a process that stalls is killed by the watchdog and started again",
-    async () => {
-      expect((await show(machine, "WatchdogUSec")).WatchdogUSec).toBe("30s");
-      await dropIn(machine, "test", "[Service]\nWatchdogSec=10s\nRestartSec=100ms");
-      await restart(machine);
-      const before = await mark(machine);
-      const pid = await mainPid(machine);
-      const fedAt = async () =>
-        Number((await show(machine, "WatchdogTimestampMonotonic")).WatchdogTimestampMonotonic);
-      const from = await fedAt();
-      // Longer than the watchdog's patience: a healthy daemon feeds it, and is left alone.
-      await until("it is fed for as long", async () => (await fedAt()) - from > 10e6 || undefined);
-      expect(await mainPid(machine)).toBe(pid);
-      await machine.sh(`kill -STOP ${pid}`);
-      await until(
-        "another process is ready",
-        async () => {
-          const { MainPID, ActiveState, NRestarts } = await show(
-            machine,
-            "MainPID",
-            "ActiveState",
-            "NRestarts",
-          );
-          return (MainPID !== String(pid) && ActiveState === "active" && Number(NRestarts) > 0) || undefined;
-        },
-        120_000,
-      );
-      const said = (await journal(machine, before)).map(({ MESSAGE }) => MESSAGE).join("\n");
-      expect(said).toContain("Watchdog timeout");
-      expect(said).toContain("Failed with result 'watchdog'");
-      expect((await get(machine, "/api/ping")).status).toBe(200);
-      await dropIn(machine, "test", "");
-      await restart(machine);
-    },
-    LONG,
-  );
+  test("a process that stalls is killed by the watchdog and started again", async () => {
+    expect((await show(machine, "WatchdogUSec")).WatchdogUSec).toBe("30s");
+    await dropIn(machine, "test", "[Service]\nWatchdogSec=10s\nRestartSec=100ms");
+    await restart(machine);
+    const before = await mark(machine);
+    const pid = await mainPid(machine);
+    const fedAt = async () =>
+      Number((await show(machine, "WatchdogTimestampMonotonic")).WatchdogTimestampMonotonic);
+    const from = await fedAt();
+    // Longer than the watchdog's patience: a healthy daemon feeds it, and is left alone.
+    await until("it is fed for as long", async () => (await fedAt()) - from > 10e6 || undefined);
+    expect(await mainPid(machine)).toBe(pid);
+    await machine.sh(`kill -STOP ${pid}`);
+    await until(
+      "another process is ready",
+      async () => {
+        const { MainPID, ActiveState, NRestarts } = await show(
+          machine,
+          "MainPID",
+          "ActiveState",
+          "NRestarts",
+        );
+        return (MainPID !== String(pid) && ActiveState === "active" && Number(NRestarts) > 0) || undefined;
+      },
+      120_000,
+    );
+    const said = (await journal(machine, before)).map(({ MESSAGE }) => MESSAGE).join("\n");
+    expect(said).toContain("Watchdog timeout");
+    expect(said).toContain("Failed with result 'watchdog'");
+    expect((await get(machine, "/api/ping")).status).toBe(200);
+    await dropIn(machine, "test", "");
+    await restart(machine);
+  });
 
-  test(
-    "`kill -9` loses nothing that was told",
-    async () => {
-      await allRead(machine, admin, ["eda", "cae", "plm"]);
-      const viewer = await createKey(machine, "viewer");
-      // From the first event on: everything that any stream could have told.
-      const told = await (async () => {
-        await using stream = openStream(machine, admin, "&events=log,server_status,checkout,checkin", 1);
-        return await until("the stored events have come, up to the newest", () => {
-          const events = stream.events();
-          return events.some(({ data }) => JSON.stringify(data).includes("test-viewer")) ? events : undefined;
-        });
-      })();
-      const sessions = await sessionIds(machine, viewer);
-      expect(sessions.length).toBeGreaterThanOrEqual(40);
-
-      const pid = await mainPid(machine);
-      const killedAt = performance.now();
-      await machine.sh(`kill -KILL ${pid}`);
-      await until(
-        "another process is ready",
-        async () => {
-          const { MainPID, ActiveState } = await show(machine, "MainPID", "ActiveState");
-          return (MainPID !== String(pid) && MainPID !== "0" && ActiveState === "active") || undefined;
-        },
-        120_000,
-      );
-      console.log(
-        `back ${((performance.now() - killedAt) / 1000).toFixed(1)} s after kill -9 (RestartSec is 5 s)`,
-      );
-
-      expect(await sessionIds(machine, viewer)).toEqual(expect.arrayContaining(sessions));
+  test("`kill -9` loses nothing that was told", async () => {
+    await allRead(machine, admin, ["eda", "cae", "plm"]);
+    const viewer = await createKey(machine, "viewer");
+    // From the first event on: everything that any stream could have told.
+    const told = await (async () => {
       await using stream = openStream(machine, admin, "&events=log,server_status,checkout,checkin", 1);
-      const last = told.at(-1)?.id ?? 0;
-      const later = await until("events of the new process have come", () => {
+      return await until("the stored events have come, up to the newest", () => {
         const events = stream.events();
-        return events.some(({ id, data }) => id > last && String(data.message).startsWith("licmond started"))
-          ? events
-          : undefined;
+        return events.some(({ data }) => JSON.stringify(data).includes("test-viewer")) ? events : undefined;
       });
-      expect(later.slice(0, told.length)).toEqual(told);
-      const ids = later.map(({ id }) => id);
-      expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
-      const { Result, NRestarts } = await show(machine, "Result", "NRestarts");
-      expect({ Result, NRestarts }).toEqual({ Result: "success", NRestarts: "1" });
-    },
-    LONG,
-  );
+    })();
+    const sessions = await sessionIds(machine, viewer);
+    expect(sessions.length).toBeGreaterThanOrEqual(40);
+
+    const pid = await mainPid(machine);
+    const killedAt = performance.now();
+    await machine.sh(`kill -KILL ${pid}`);
+    await until(
+      "another process is ready",
+      async () => {
+        const { MainPID, ActiveState } = await show(machine, "MainPID", "ActiveState");
+        return (MainPID !== String(pid) && MainPID !== "0" && ActiveState === "active") || undefined;
+      },
+      120_000,
+    );
+    console.log(
+      `back ${((performance.now() - killedAt) / 1000).toFixed(1)} s after kill -9 (RestartSec is 5 s)`,
+    );
+
+    expect(await sessionIds(machine, viewer)).toEqual(expect.arrayContaining(sessions));
+    await using stream = openStream(machine, admin, "&events=log,server_status,checkout,checkin", 1);
+    const last = told.at(-1)?.id ?? 0;
+    const later = await until("events of the new process have come", () => {
+      const events = stream.events();
+      return events.some(({ id, data }) => id > last && String(data.message).startsWith("licmond started"))
+        ? events
+        : undefined;
+    });
+    expect(later.slice(0, told.length)).toEqual(told);
+    const ids = later.map(({ id }) => id);
+    expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
+    const { Result, NRestarts } = await show(machine, "Result", "NRestarts");
+    expect({ Result, NRestarts }).toEqual({ Result: "success", NRestarts: "1" });
+  });
 
   test("`systemctl stop` ends streams and tools that hang, within its time", async () => {
     await machine.write("/usr/local/bin/hanging-tool", "#!/bin/sh\nsleep 1000 & wait\n", 0o755);

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
-import { bootedMachine, LONG } from "./booted.ts";
+import { bootedMachine } from "./booted.ts";
 import { BASE, until } from "./machine.ts";
 import { PORTS, type Told } from "./secret-takers.ts";
 import { dropIn, installed, restart, show } from "./service.ts";
@@ -53,44 +53,40 @@ describe.skipIf(BASE === undefined)("secrets that only root can read", () => {
     expect(tried.stdout).toContain("The secret_file is a credential");
   });
 
-  test(
-    "web hook, mail and remote write have theirs, over TLS that the host's own list of authorities vouches for",
-    async () => {
-      await using takers = machine.inNetwork([process.execPath, join(import.meta.dir, "secret-takers.ts")]);
-      const told = () =>
-        takers
-          .output()
-          .split("\n")
-          .flatMap((line) => (line.startsWith("{") && line.endsWith("}") ? [JSON.parse(line) as Told] : []));
-      const first = <Kind extends Told["kind"]>(kind: Kind, path?: string) =>
-        told().find(
-          (each): each is Extract<Told, { kind: Kind }> =>
-            each.kind === kind && (path === undefined || (each.kind === "request" && each.path === path)),
-        );
-      const { pem } = await until("they listen", () => first("certificate"));
-      await machine.write("/usr/local/share/ca-certificates/company.crt", pem);
-      await machine.sh("update-ca-certificates");
-      await restart(machine);
-
-      const { headers, body } = await until("the hook was told", () => first("request", "/hook"));
-      const signed = `${headers["x-licmond-timestamp"]}.${body}`;
-      expect(headers["x-licmond-signature"]).toBe(
-        `sha256=${createHmac("sha256", SECRETS.webhook).update(signed).digest("hex")}`,
+  test("web hook, mail and remote write have theirs, over TLS that the host's own list of authorities vouches for", async () => {
+    await using takers = machine.inNetwork([process.execPath, join(import.meta.dir, "secret-takers.ts")]);
+    const told = () =>
+      takers
+        .output()
+        .split("\n")
+        .flatMap((line) => (line.startsWith("{") && line.endsWith("}") ? [JSON.parse(line) as Told] : []));
+    const first = <Kind extends Told["kind"]>(kind: Kind, path?: string) =>
+      told().find(
+        (each): each is Extract<Told, { kind: Kind }> =>
+          each.kind === kind && (path === undefined || (each.kind === "request" && each.path === path)),
       );
-      expect(await until("the mail server was asked", () => first("login"))).toMatchObject({
-        user: "licmond",
-        password: SECRETS.email,
-      });
-      const write = await until("metrics were written", () => first("request", "/write"));
-      expect(write.headers.authorization).toBe(`Bearer ${SECRETS.prometheus}`);
+    const { pem } = await until("they listen", () => first("certificate"));
+    await machine.write("/usr/local/share/ca-certificates/company.crt", pem);
+    await machine.sh("update-ca-certificates");
+    await restart(machine);
 
-      // While it runs root may try them out as well, and a reload finds them.
-      expect(await machine.sh("licmond notify --test")).not.toContain("PROBLEM");
-      await machine.sh("systemctl reload licmond");
-      expect((await show(machine, "ActiveState")).ActiveState).toBe("active");
-      for (const secret of Object.values(SECRETS))
-        expect(await machine.sh("journalctl -u licmond -o cat")).not.toContain(secret);
-    },
-    LONG,
-  );
+    const { headers, body } = await until("the hook was told", () => first("request", "/hook"));
+    const signed = `${headers["x-licmond-timestamp"]}.${body}`;
+    expect(headers["x-licmond-signature"]).toBe(
+      `sha256=${createHmac("sha256", SECRETS.webhook).update(signed).digest("hex")}`,
+    );
+    expect(await until("the mail server was asked", () => first("login"))).toMatchObject({
+      user: "licmond",
+      password: SECRETS.email,
+    });
+    const write = await until("metrics were written", () => first("request", "/write"));
+    expect(write.headers.authorization).toBe(`Bearer ${SECRETS.prometheus}`);
+
+    // While it runs root may try them out as well, and a reload finds them.
+    expect(await machine.sh("licmond notify --test")).not.toContain("PROBLEM");
+    await machine.sh("systemctl reload licmond");
+    expect((await show(machine, "ActiveState")).ActiveState).toBe("active");
+    for (const secret of Object.values(SECRETS))
+      expect(await machine.sh("journalctl -u licmond -o cat")).not.toContain(secret);
+  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { bootedMachine, LONG, nextVersion } from "./booted.ts";
+import { bootedMachine, nextVersion } from "./booted.ts";
 import { BASE, until } from "./machine.ts";
 import { NEXT_VERSION } from "./next-version.ts";
 import {
@@ -71,77 +71,85 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     expect(await machine.sh("systemctl is-enabled licmond")).toBe("enabled");
   });
 
-  test(
-    "an upgrade for which there is no room replaces nothing, and leaves the service alone",
-    async () => {
-      const pid = await mainPid(machine);
-      // Room for one more, and an upgrade needs two: the new one, and the old one to go back to.
-      await machine.sh(`size=$(($(stat -c %s ${INSTALLED}) * 5 / 2))
+  test("an upgrade for which there is no room replaces nothing, and leaves the service alone", async () => {
+    const pid = await mainPid(machine);
+    // Room for one more, and an upgrade needs two: the new one, and the old one to go back to.
+    await machine.sh(`size=$(($(stat -c %s ${INSTALLED}) * 5 / 2))
         mount -t tmpfs -o size=$size,mode=0755 none /mnt && cp -a ${INSTALLED} /mnt && mount --bind /mnt /usr/local/bin`);
-      try {
-        await keeps(async () => {
-          const { exitCode, stdout, stderr } = await machine.run("licmond upgrade ./licmond-next", LONG);
-          expect([exitCode, stdout]).toEqual([1, ""]);
-          expect(stderr).toContain("no space left on device");
-          expect(stderr).toEndWith("the installed version is as it was, and was not stopped\n");
-          expect(await machine.sh("ls -A /usr/local/bin")).toBe("licmond");
-        });
-      } finally {
-        await machine.sh("umount /usr/local/bin /mnt");
-      }
-      expect(await mainPid(machine)).toBe(pid);
-    },
-    LONG,
-  );
-
-  test(
-    "an upgrade that does not start goes back to what ran",
-    async () => {
-      await dropIn(
-        machine,
-        "guard",
-        `[Service]\nExecStartPre=/bin/sh -c '! /usr/local/bin/licmond version | grep -q ${NEXT_VERSION}'`,
-      );
-      try {
-        await keeps(async () => {
-          const { exitCode, stdout, stderr } = await machine.run("licmond upgrade ./licmond-next", LONG);
-          expect(exitCode).toBe(1);
-          expect(`${stdout}${stderr}`).toContain("went back to the version from before, which runs again");
-          expect(await runningVersion()).toBe(version);
-        });
-        expect((await show(machine, "ActiveState")).ActiveState).toBe("active");
-      } finally {
-        await dropIn(machine, "guard", "");
-      }
-    },
-    LONG,
-  );
-
-  test(
-    "`upgrade` replaces the binary, restarts the service, and keeps everything",
-    async () => {
-      const pid = await mainPid(machine);
+    try {
       await keeps(async () => {
-        await machine.sh("./licmond-next upgrade", LONG);
-        // It has waited for the answer already.
-        expect(await runningVersion()).toBe(NEXT_VERSION);
+        const { exitCode, stdout, stderr } = await machine.run("licmond upgrade ./licmond-next");
+        expect([exitCode, stdout]).toEqual([1, ""]);
+        expect(stderr).toContain("no space left on device");
+        expect(stderr).toEndWith("the installed version is as it was, and was not stopped\n");
+        expect(await machine.sh("ls -A /usr/local/bin")).toBe("licmond");
       });
-      expect(await mainPid(machine)).not.toBe(pid);
-      expect(await machine.sh("licmond version")).toContain(NEXT_VERSION);
-    },
-    LONG,
-  );
+    } finally {
+      await machine.sh("umount /usr/local/bin /mnt");
+    }
+    expect(await mainPid(machine)).toBe(pid);
+  });
 
-  test(
-    "`upgrade --rollback` is the way back",
-    async () => {
+  test("an upgrade that does not start goes back to what ran", async () => {
+    await dropIn(
+      machine,
+      "guard",
+      `[Service]\nExecStartPre=/bin/sh -c '! /usr/local/bin/licmond version | grep -q ${NEXT_VERSION}'`,
+    );
+    try {
       await keeps(async () => {
-        await machine.sh("licmond upgrade --rollback --allow-downgrade", LONG);
+        const { exitCode, stdout, stderr } = await machine.run("licmond upgrade ./licmond-next");
+        expect(exitCode).toBe(1);
+        expect(`${stdout}${stderr}`).toContain("went back to the version from before, which runs again");
         expect(await runningVersion()).toBe(version);
       });
-    },
-    LONG,
-  );
+      expect((await show(machine, "ActiveState")).ActiveState).toBe("active");
+    } finally {
+      await dropIn(machine, "guard", "");
+    }
+  });
+
+  test("`upgrade` replaces the binary, restarts the service, and keeps everything", async () => {
+    const pid = await mainPid(machine);
+    await keeps(async () => {
+      await machine.sh("./licmond-next upgrade");
+      // It has waited for the answer already.
+      expect(await runningVersion()).toBe(NEXT_VERSION);
+    });
+    expect(await mainPid(machine)).not.toBe(pid);
+    expect(await machine.sh("licmond version")).toContain(NEXT_VERSION);
+  });
+
+  test("`upgrade --rollback` is the way back", async () => {
+    await keeps(async () => {
+      await machine.sh("licmond upgrade --rollback --allow-downgrade");
+      expect(await runningVersion()).toBe(version);
+    });
+  });
+
+  test("`upgrade --rollback` puts back the database from before, when the older binary refuses the present one", async () => {
+    await keeps(async () => {
+      await machine.sh("./licmond-next upgrade");
+      // Stands for a migration to a schema that no binary knows, and for the copy that it leaves.
+      await machine.write(
+        "/root/migrate.ts",
+        `import { Database } from "bun:sqlite";
+           const path = "/var/lib/licmond/licmond.db";
+           const sqlite = new Database(path);
+           const { user_version } = sqlite.query("PRAGMA user_version").get();
+           sqlite.run("VACUUM INTO ?", [\`\${path}.schema-\${user_version}-20260131T081530Z\`]);
+           sqlite.run("PRAGMA user_version = 999");`,
+      );
+      await machine.sh(`BUN_BE_BUN=1 ${INSTALLED} /root/migrate.ts`);
+      const said = await machine.sh("licmond upgrade --rollback");
+      expect(said).toContain("done   systemctl stop licmond.service");
+      expect(said).toMatch(
+        /done {3}\/var\/lib\/licmond\/licmond.db: put \S+licmond.db.schema-\d+-20260131T081530Z/,
+      );
+      expect(await runningVersion()).toBe(version);
+    });
+    expect(await machine.sh("ls /var/lib/licmond")).toContain("licmond.db.replaced-");
+  });
 
   test("a newer binary can be put in place while the old one runs, which goes on until the restart", async () => {
     await keeps(async () => {
@@ -152,28 +160,24 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     });
   });
 
-  test(
-    "`uninstall` takes away what runs, keeps config and data, and says so",
-    async () => {
-      const config = await machine.read(CONFIG);
-      const said = await machine.sh("licmond uninstall");
-      for (const kept of ["/etc/licmond", "/var/lib/licmond"]) expect(said).toContain(kept);
-      expect((await machine.run("systemctl status licmond")).exitCode).toBe(4);
-      expect((await get(machine, "/api/ping")).status).toBe(0);
-      expect(
-        await machine.sh("ls -A /usr/local/bin /etc/systemd/system/multi-user.target.wants"),
-      ).not.toContain("licmond.service");
-      expect((await machine.run("command -v licmond")).exitCode).not.toBe(0);
-      expect(await machine.read(CONFIG)).toBe(config);
+  test("`uninstall` takes away what runs, keeps config and data, and says so", async () => {
+    const config = await machine.read(CONFIG);
+    const said = await machine.sh("licmond uninstall");
+    for (const kept of ["/etc/licmond", "/var/lib/licmond"]) expect(said).toContain(kept);
+    expect((await machine.run("systemctl status licmond")).exitCode).toBe(4);
+    expect((await get(machine, "/api/ping")).status).toBe(0);
+    expect(
+      await machine.sh("ls -A /usr/local/bin /etc/systemd/system/multi-user.target.wants"),
+    ).not.toContain("licmond.service");
+    expect((await machine.run("command -v licmond")).exitCode).not.toBe(0);
+    expect(await machine.read(CONFIG)).toBe(config);
 
-      // Whoever installs again finds all of it.
-      await machine.sh("./licmond-next install --start");
-      await until("it answers", async () => (await get(machine, "/api/ping")).status === 200 || undefined);
-      expect((await sessionIds(machine, admin)).length).toBeGreaterThanOrEqual(40);
-      expect(await machine.read(CONFIG)).toBe(config);
-    },
-    LONG,
-  );
+    // Whoever installs again finds all of it.
+    await machine.sh("./licmond-next install --start");
+    await until("it answers", async () => (await get(machine, "/api/ping")).status === 200 || undefined);
+    expect((await sessionIds(machine, admin)).length).toBeGreaterThanOrEqual(40);
+    expect(await machine.read(CONFIG)).toBe(config);
+  });
 
   test("`uninstall --purge` leaves nothing", async () => {
     expect((await machine.run("licmond uninstall --purge")).exitCode).toBe(2);

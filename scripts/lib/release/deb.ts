@@ -14,7 +14,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { INITIAL_CONFIG } from "../../../src/commands/initial-config.ts";
+import { INITIAL_CONFIG } from "../../../src/cli/init.ts";
 import { elfNeeds, libcDependency } from "./elf-needs.ts";
 import { manPage } from "./man-page.ts";
 
@@ -114,7 +114,7 @@ async function layOut(tree: string, options: DebOptions, binary: Uint8Array): Pr
   await put(join(tree, "usr/share/licmond/licmond.toml"), INITIAL_CONFIG);
   const overrides = await source("packaging/deb/lintian-overrides");
   await put(join(tree, "usr/share/lintian/overrides/licmond"), overrides);
-  const page = manPage(options.version, options.epoch);
+  const page = await manPage(options.version, options.epoch);
   await put(join(tree, "usr/share/man/man1/licmond.1.gz"), gzip(page));
   const documents = join(tree, "usr/share/doc/licmond");
   await put(join(documents, "copyright"), await source("packaging/deb/copyright"));

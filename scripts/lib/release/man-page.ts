@@ -1,14 +1,14 @@
 import type { Command } from "commander";
-import { createProgram } from "../../../src/commands/program.ts";
+import { createProgram } from "../../../src/cli/program.ts";
 
 const HELP_WIDTH = 78;
 
 /**
  * licmond(1) in the macros of man(7), made of what every command says with `--help`. `epoch`, in seconds, dates it.
  */
-export function manPage(version: string, epoch: number): string {
+export async function manPage(version: string, epoch: number): Promise<string> {
   let shown = "";
-  const program = createProgram({
+  const program = await createProgram({
     env: {},
     build: { version, commit: null, bun: Bun.version },
     stdin: async () => new Uint8Array(),

@@ -31,10 +31,8 @@ export function createCommand(argv: readonly string[], run: RunCommand): Sender 
   return {
     async send(message, signal) {
       const stdin = new TextEncoder().encode(`${JSON.stringify(payload(message))}\n`);
-      const ran = await run({
-        ...{ argv, env: {}, timeoutMs: TIMEOUT_MS, stdin, signal },
-        ...{ maxBytes: MAX_OUTPUT_BYTES, onOverflow: "discard" },
-      });
+      const limits = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_OUTPUT_BYTES, onOverflow: "discard" as const };
+      const ran = await run({ argv, env: {}, stdin, signal, ...limits });
       if (!ran.started) throw new DeliveryError(ran.failure.message);
       if (ran.timedOut) throw new DeliveryError("The command was ended at its timeout");
       if (ran.exitCode === 0) return null;

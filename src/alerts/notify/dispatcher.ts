@@ -1,6 +1,7 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { Log } from "../../domain/log.ts";
+import type { NotificationRow, Notifications } from "../../store/notifications.ts";
 import { DeliveryError, type Note, type NoteKind, type Sender } from "./note.ts";
 import type { Target } from "./targets.ts";
 
@@ -20,22 +21,6 @@ const GIVE_UP_MS = 3 * 86_400_000;
 /** At the end what is under way may take so long. */
 const STOP_GRACE_MS = 2_000;
 
-/** A row of the queue as it is stored. */
-export interface QueueRow {
-  readonly id: number;
-  readonly target: string;
-  readonly kind: string;
-  readonly at: number;
-  readonly alert: string;
-}
-
-export interface Queue {
-  nextId(): number;
-  load(): readonly QueueRow[];
-  write(rows: readonly QueueRow[]): void;
-  remove(ids: readonly number[]): void;
-}
-
 /** Tells targets, each in its own order and at its own pace; what is stored is told at least once. */
 export interface Dispatcher {
   /** Takes up what an earlier process left, and holds the lanes to the config's targets: also after a reload. */
@@ -52,7 +37,7 @@ export interface Dispatcher {
 }
 
 export interface DispatcherDeps {
-  readonly queue: Queue;
+  readonly queue: Notifications;
   readonly senderOf: (target: Target) => Sender;
   readonly clock: Clock;
   readonly timers: { after(ms: number, run: () => void): () => void };
@@ -167,15 +152,21 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
     const words = error instanceof DeliveryError ? error.message : "an unexpected error";
     // Once an outage; the rest of it is for whoever looks closely.
     const tell = lane.failures === 1 ? log.warn : log.debug;
+    const target = lane.target.name;
     tell("A notification was not delivered and is tried again", {
-      ...{ target: lane.target.name, error: words, failures: lane.failures },
+      target,
+      error: words,
+      failures: lane.failures,
     });
     const old = lane.notes.filter(({ at }) => now - at > GIVE_UP_MS);
     if (old.length === 0) return;
     lane.notes = lane.notes.filter((note) => !old.includes(note));
     forget(old);
+    const count = old.length;
     log.error("Notifications could not be delivered for days and are given up", {
-      ...{ target: lane.target.name, error: words, count: old.length },
+      target,
+      error: words,
+      count,
     });
   }
 
@@ -217,7 +208,7 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
   };
 }
 
-function noteOf({ id, target, kind, at, alert }: QueueRow): Note | null {
+function noteOf({ id, target, kind, at, alert }: NotificationRow): Note | null {
   try {
     return { id, target, kind: kind as NoteKind, at, alert: JSON.parse(alert) as AlertRecord };
   } catch {

@@ -1,18 +1,21 @@
+import type { Notification } from "../../config/config.ts";
 import { escapeControls, maskSecrets } from "../../domain/plain-text.ts";
-import { DeliveryError, type Message, type Sender } from "./note.ts";
-import { readSecret } from "./secret.ts";
+import { DeliveryError, type Message, readSecret, type Sender } from "./note.ts";
+
 import { lines, subject } from "./text.ts";
 
-export interface EmailOptions {
-  /** `smtp://host:port`, `smtps://host:port`, or a host. */
-  readonly smtp: string;
-  readonly from: string;
-  readonly to: readonly string[];
-  readonly username: string | null;
-  readonly secretFile: string | null;
-}
+/** `smtp` is `smtp://host:port`, `smtps://host:port`, or a host. */
+export type EmailOptions = Pick<
+  Extract<Notification, { readonly type: "email" }>,
+  "smtp" | "from" | "to" | "username" | "secretFile"
+>;
 
-const SOCKET_TIMEOUT_MS = 20_000;
+const TIMEOUTS = {
+  connectionTimeout: 20_000,
+  greetingTimeout: 20_000,
+  socketTimeout: 20_000,
+  dnsTimeout: 20_000,
+};
 
 /** What the tests change. */
 export interface EmailTrust {
@@ -33,12 +36,14 @@ export function createEmail(options: EmailOptions, trust: EmailTrust = {}): Send
       // Loaded with the first mail: a daemon that sends none shall not hold a mail client in memory.
       const { createTransport } = await import("nodemailer");
       const transport = createTransport({
-        ...{ host, port, secure },
+        host,
+        port,
+        secure,
         ...(username !== null && { auth: { user: username, pass: pass ?? "" }, requireTLS: !secure }),
         tls: { rejectUnauthorized: true, minVersion: "TLSv1.2", ...trust },
-        ...{ connectionTimeout: SOCKET_TIMEOUT_MS, greetingTimeout: SOCKET_TIMEOUT_MS },
-        ...{ socketTimeout: SOCKET_TIMEOUT_MS, dnsTimeout: SOCKET_TIMEOUT_MS },
-        ...{ disableFileAccess: true, disableUrlAccess: true },
+        ...TIMEOUTS,
+        disableFileAccess: true,
+        disableUrlAccess: true,
       });
       const aborted = Promise.withResolvers<never>();
       const abort = () => {
@@ -49,7 +54,10 @@ export function createEmail(options: EmailOptions, trust: EmailTrust = {}): Send
       if (signal.aborted) abort();
       try {
         const sending = transport.sendMail({
-          ...{ from, to: [...to], subject: subject(message), text: bodyOf(message) },
+          from,
+          to: [...to],
+          subject: subject(message),
+          text: bodyOf(message),
           // RFC 3834: no automatic answer to it, please.
           headers: { "Auto-Submitted": "auto-generated" },
         });

@@ -1,4 +1,5 @@
 import type { AlertRecord, AlertRule, Severity } from "../../domain/alerts.ts";
+import { readSecretFile } from "../../system/secret-file.ts";
 
 /** Why a target is told of an alert. */
 export type NoteKind = "fired" | "raised" | "resolved" | "reminder";
@@ -52,4 +53,11 @@ export class DeliveryError extends Error {
  */
 export interface Sender {
   send(message: Message, signal: AbortSignal): Promise<string | null>;
+}
+
+/** {@link readSecretFile} for a delivery: throws a DeliveryError. */
+export async function readSecret(file: string): Promise<string> {
+  const read = await readSecretFile(file);
+  if ("problem" in read) throw new DeliveryError(`The secret_file ${read.problem}`);
+  return read.text;
 }

@@ -1,5 +1,9 @@
 import type { Notification } from "../../config/config.ts";
-import type { NoteFilter } from "./note.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { createCommand, type RunCommand } from "./command.ts";
+import { createEmail } from "./email.ts";
+import type { NoteFilter, Sender } from "./note.ts";
+import { createWebhook } from "./webhook.ts";
 
 /** A configured target. */
 export interface Target extends NoteFilter {
@@ -47,5 +51,22 @@ function nameOf(notification: Notification): string {
       return `email by ${notification.smtp}`;
     case "command":
       return `command ${notification.argv[0]?.split("/").at(-1) ?? ""}`;
+  }
+}
+
+interface SenderDeps {
+  readonly clock: Clock;
+  readonly run: RunCommand;
+}
+
+/** The way to a configured target. */
+export function createSender(notification: Notification, { clock, run }: SenderDeps): Sender {
+  switch (notification.type) {
+    case "webhook":
+      return createWebhook(notification, clock);
+    case "email":
+      return createEmail(notification);
+    case "command":
+      return createCommand(notification.argv, run);
   }
 }

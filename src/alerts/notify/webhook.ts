@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import { codeOf } from "../../domain/error-code.ts";
-import { DeliveryError, type Sender } from "./note.ts";
-import { readSecret } from "./secret.ts";
+import { DeliveryError, readSecret, type Sender } from "./note.ts";
+
 import { render, type Template } from "./templates.ts";
 
 export interface WebhookOptions {
@@ -57,7 +57,11 @@ async function post(
 ): Promise<Response> {
   try {
     return await fetch(url, {
-      ...{ method: "POST", body, headers, signal, redirect: "manual" as const },
+      method: "POST",
+      body,
+      headers,
+      signal,
+      redirect: "manual" as const,
       tls: { rejectUnauthorized: true },
     });
   } catch (error) {

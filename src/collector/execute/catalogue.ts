@@ -1,7 +1,60 @@
 import type { ConfiguredCommand } from "../../config/config.ts";
+import { maskSecrets } from "../../domain/plain-text.ts";
 import { BUILT_IN_COMMANDS, type BuiltInCommand } from "../../managers/manager.ts";
-import { ARGUMENTS, type ArgumentName } from "./argument.ts";
-import { placeholdersOf } from "./template.ts";
+
+/** Typed arguments of a command, as a request names them. */
+export const ARGUMENTS = ["feature", "user", "host", "display", "handle"] as const;
+type ArgumentName = (typeof ARGUMENTS)[number];
+export type Arguments = Readonly<Partial<Record<ArgumentName, string>>>;
+
+export const MAX_ARGUMENT = 256;
+
+/**
+ * Why a value may not be handed to a program, or null. It goes for what license servers say too: a user who is called
+ * `-all` must not become an option.
+ */
+export function argumentProblem(value: string): string | null {
+  if (value.trim() === "") return "is empty";
+  if (value.length > MAX_ARGUMENT) return `has more than ${MAX_ARGUMENT} characters`;
+  // Half a surrogate pair has no bytes of its own: another character would be handed on.
+  if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(value)) return "has control characters";
+  if (value.startsWith("-")) return "begins with a -, which makes it an option";
+  return null;
+}
+
+/** What a template leaves open, in braces. */
+const PLACEHOLDER = /\{([a-z_]+)\}/g;
+
+/** Names of the placeholders of an argv template, each once. */
+export function placeholdersOf(argv: readonly string[]): readonly string[] {
+  return [
+    ...new Set(argv.flatMap((element) => [...element.matchAll(PLACEHOLDER)].map(([, name = ""]) => name))),
+  ];
+}
+
+/**
+ * Fills in a template: each value stays within its element, whatever it holds, and what it holds is not read again.
+ * Null when a placeholder has no value. The values have been checked (`argument.ts`).
+ */
+export function fill(argv: readonly string[], values: ReadonlyMap<string, string>): readonly string[] | null {
+  if (!placeholdersOf(argv).every((name) => values.has(name))) return null;
+  return argv.map((element) => element.replaceAll(PLACEHOLDER, (_, name: string) => values.get(name) ?? ""));
+}
+
+/** Options whose value is a secret: `-z` is RLM's password. */
+const SECRET_OPTION =
+  /^(-z|--?(?:[a-z]+[-_])*(?:password|passwd|pass|pwd|secret|token|api[-_]?key))(=.*)?$/is;
+
+/** An argv as it may be shown: what looks like a secret is `***`, wherever the config's template has one. */
+export function maskArgv(argv: readonly string[]): readonly string[] {
+  return argv.map((element, index) => {
+    const [, option, value] = SECRET_OPTION.exec(element) ?? [];
+    if (option !== undefined && value !== undefined) return `${option}=***`;
+    const before = SECRET_OPTION.exec(argv[index - 1] ?? "");
+    if (before !== null && before[2] === undefined && !element.startsWith("-")) return "***";
+    return maskSecrets(element);
+  });
+}
 
 /** One command that may be asked for. */
 export type CatalogueEntry = BuiltInEntry | ConfiguredEntry;
@@ -43,7 +96,11 @@ export function catalogueOf(configured: readonly ConfiguredCommand[]): ReadonlyM
   const own = configured.map(({ name, argv, role, timeoutMs }): CatalogueEntry => {
     const open = placeholdersOf(argv);
     return {
-      ...{ kind: "configured" as const, name, role, timeoutMs, argv },
+      kind: "configured" as const,
+      name,
+      role,
+      timeoutMs,
+      argv,
       needsServer: open.includes("server") || open.includes("address"),
       takes: ARGUMENTS.filter((argument) => open.includes(argument)),
     };

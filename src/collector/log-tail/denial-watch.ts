@@ -3,13 +3,16 @@ import { countDenials, type DenialCounters } from "../../domain/denial-counters.
 import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../../domain/denial-episodes.ts";
 import { denialEvent } from "../../domain/denial-events.ts";
 import { countedDenials } from "../../domain/denials.ts";
+import { messageOf } from "../../domain/error-code.ts";
 import type { EventInput } from "../../domain/events.ts";
 import type { Log } from "../../domain/log.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
+import { nextTurn } from "../../domain/slices.ts";
+import type { Timers } from "../../domain/timers.ts";
+import { managerOf } from "../../managers/registry.ts";
 import type { DenialSources } from "../../store/denial-sources.ts";
 import type { Denials } from "../../store/denials.ts";
-import type { Timers } from "../timers.ts";
 import { createLogTail, type LogTail, type TailCursor } from "./log-tail.ts";
 
 export const DENIAL_STATES = ["on", "off", "unreadable"] as const;
@@ -88,16 +91,28 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
   function watch(server: MonitoredServer): Watched {
     const since = sources.spans(server.id).findLast(({ to }) => to === null)?.from ?? null;
     const cursor = cursorOf(sources.cursor(server.id));
-    const follows = server.manager === "flexnet" && server.logFile !== null && server.enabled;
+    const { debugLog } = managerOf(server.manager);
     const tail =
-      follows && server.logFile !== null
-        ? createLogTail({ ...server, logFile: server.logFile }, cursor?.kind === "log" ? cursor : null)
+      debugLog !== null && server.logFile !== null && server.enabled
+        ? createLogTail(
+            debugLog,
+            { ...server, logFile: server.logFile },
+            cursor?.kind === "log" ? cursor : null,
+          )
         : null;
     if (cursor?.kind === "counters" && !counters.has(server.id)) counters.set(server.id, cursor.counters);
     const isSource = tail !== null || counters.has(server.id);
     return {
-      ...{ server, tail, since: isSource ? since : null, endedAt: null, problem: null },
-      ...{ cursor: null, savedAt: 0, unsaved: false, atEnd: true },
+      server,
+      tail,
+      since: isSource ? since : null,
+      endedAt: null,
+      problem: null,
+
+      cursor: null,
+      savedAt: 0,
+      unsaved: false,
+      atEnd: true,
     };
   }
 
@@ -149,7 +164,7 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
       try {
         step = await tail.step(now);
       } catch (error) {
-        return fails(one, error instanceof Error ? error.message : String(error), now);
+        return fails(one, messageOf(error), now);
       }
       const { attempts, cursor, atEnd, lost, lastAt } = step;
       for (const attempt of attempts) episodes.take(attempt);
@@ -173,7 +188,7 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
         if (done && begins) Object.assign(one, { since: now, endedAt: null });
       }
       if (atEnd) return;
-      await new Promise<void>((resume) => setImmediate(resume));
+      await nextTurn();
     }
   }
 
@@ -287,7 +302,7 @@ function loggingOf({ server, tail, since, problem }: Watched): DenialLogging {
   }
   if (since !== null) return { server: id, state: "on", source: "counters", since, message: null };
   const message =
-    server.manager === "flexnet"
+    managerOf(server.manager).debugLog !== null
       ? "log_file is not set: denials stand in the vendor daemon's debug log alone"
       : "No poll has yielded counters of denials yet";
   return { server: id, state: "off", source: null, since: null, message };

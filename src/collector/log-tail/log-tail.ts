@@ -1,7 +1,7 @@
 import type { Attempt } from "../../domain/denial-episodes.ts";
-import type { DebugLogEvent } from "../../managers/flexnet/debug-log/event.ts";
-import { createLineCutter, natureOf } from "../../managers/flexnet/debug-log/lines.ts";
-import { createDebugLogReader, type ReaderState } from "../../managers/flexnet/debug-log/reader.ts";
+import { messageOf } from "../../domain/error-code.ts";
+import type { DebugLog, DebugLogEvent, ReaderState } from "../../managers/debug-log/debug-log.ts";
+import { createLineCutter, natureOf } from "../../managers/debug-log/lines.ts";
 import { createFileFollower, type FilePlace, type Piece } from "./follow-file.ts";
 
 /** Where the tail of one log stands, as the store keeps it. */
@@ -33,6 +33,7 @@ export const PIECE_BYTES = 128 * 1024;
 const SNIFFED_BYTES = 4096;
 
 export function createLogTail(
+  debugLog: DebugLog,
   { id, timezone, logFile }: { readonly id: string; readonly timezone: string; readonly logFile: string },
   cursor: TailCursor | null,
 ): LogTail {
@@ -43,7 +44,7 @@ export function createLogTail(
   /** Lines come as they are written: they are of now. */
   let caughtUp = known === null;
   let sniffed = false;
-  const reader = createDebugLogReader({
+  const reader = debugLog.createReader({
     zone: timezone,
     start: known?.reader ?? { day: 0, second: -1, daemons: [] },
     hold: false,
@@ -86,7 +87,10 @@ export function createLogTail(
       attempts = [];
       const { place } = follower;
       return {
-        ...{ attempts: told, atEnd, lost, lastAt: reader.lastAt },
+        attempts: told,
+        atEnd,
+        lost,
+        lastAt: reader.lastAt,
         cursor: place === null ? null : { kind: "log", path: logFile, place, reader: reader.state() },
       };
     },
@@ -125,5 +129,5 @@ function whyUnreadable(path: string, error: unknown): string {
   if (code === "ENOENT") return `${path} does not exist`;
   if (code === "EACCES" || code === "EPERM") return `${path} may not be read by this user`;
   if (code === "EISDIR") return `${path} is a folder`;
-  return `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  return `${path} cannot be read: ${messageOf(error)}`;
 }

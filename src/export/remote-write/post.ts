@@ -34,14 +34,19 @@ export async function post(
   now: () => number,
 ): Promise<Posted> {
   const failed = (why: string, retryAfterMs: number | null = null): Posted => ({
-    ...{ outcome: "failed", why, retryAfterMs },
+    outcome: "failed",
+    why,
+    retryAfterMs,
   });
   const token = tokenFile === null ? null : await readToken(tokenFile);
   if (token !== null && "problem" in token) return failed(`The token_file ${token.problem}`);
   let response: Response;
   try {
     response = await fetch(url, {
-      ...{ method: "POST", body, signal, redirect: "manual" as const },
+      method: "POST",
+      body,
+      signal,
+      redirect: "manual" as const,
       headers: {
         "content-type": "application/x-protobuf",
         "content-encoding": "snappy",

@@ -2,12 +2,81 @@ import { compress } from "snappyjs";
 import type { Clock } from "../../domain/clock.ts";
 import type { Log } from "../../domain/log.ts";
 import type { Snapshot } from "../../domain/picture.ts";
+import { createSlices, type RunInSlices } from "../../domain/slices.ts";
 import { counter, type Emit, emitKnown, gauge, type Labels, NO_LABELS, seconds } from "../family.ts";
-import { createSlices, type RunInSlices } from "../slices.ts";
-import { type Backlog, type BacklogBounds, createBacklog } from "./backlog.ts";
 import type { Posted, WriteTarget } from "./post.ts";
-import { encodeRequest, type SeriesSample } from "./protobuf.ts";
-import { createSeriesBook } from "./series-book.ts";
+import { createSeriesBook, encodeRequest, type SeriesSample } from "./series.ts";
+
+/** A request that waits to be sent. */
+export interface Waiting {
+  /** Compressed. */
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly samples: number;
+  /** Time of its samples, epoch ms. */
+  readonly at: number;
+}
+
+/** Requests in the order of their samples, bounded by bytes and age: the oldest are thrown away. */
+interface Backlog {
+  /** Answers how many samples had to go for it. */
+  add(waiting: Waiting, now: number): number;
+  first(): Waiting | null;
+  /** Takes the first one away, if it is still this one. */
+  done(waiting: Waiting): void;
+  /** Throws everything away and answers how many samples that were. */
+  clear(): number;
+  readonly bytes: number;
+  readonly samples: number;
+}
+
+interface BacklogBounds {
+  readonly maxBytes: number;
+  readonly maxAgeMs: number;
+}
+
+export function createBacklog({ maxBytes, maxAgeMs }: BacklogBounds): Backlog {
+  let waiting: Waiting[] = [];
+  let bytes = 0;
+  let samples = 0;
+
+  function shift(): number {
+    const gone = waiting.shift();
+    bytes -= gone?.body.byteLength ?? 0;
+    samples -= gone?.samples ?? 0;
+    return gone?.samples ?? 0;
+  }
+
+  return {
+    add(next, now) {
+      waiting.push(next);
+      bytes += next.body.byteLength;
+      samples += next.samples;
+      let dropped = 0;
+      for (let first = waiting[0]; first !== undefined; first = waiting[0]) {
+        if (first === next || (bytes <= maxBytes && now - first.at <= maxAgeMs)) break;
+        dropped += shift();
+      }
+      return dropped;
+    },
+    first: () => waiting[0] ?? null,
+    done(sent) {
+      if (waiting[0] === sent) shift();
+    },
+    clear() {
+      const all = samples;
+      waiting = [];
+      bytes = 0;
+      samples = 0;
+      return all;
+    },
+    get bytes() {
+      return bytes;
+    },
+    get samples() {
+      return samples;
+    },
+  };
+}
 
 export const REMOTE_WRITE = {
   samples: counter(
@@ -27,7 +96,7 @@ export const REMOTE_WRITE = {
 const DAY_MS = 86_400_000;
 const SAMPLES_A_REQUEST = 2_000;
 const SEND_TIMEOUT_MS = 30_000;
-export const FIRST_PAUSE_MS = 1_000;
+const FIRST_PAUSE_MS = 1_000;
 export const LONGEST_PAUSE_MS = 60_000;
 /** At the end what is under way may take so long. */
 const STOP_GRACE_MS = 2_000;
@@ -184,7 +253,10 @@ export function createWriter(deps: WriterDeps): Writer {
     counts.refused += samples;
     // Once an affair; the rest of it is for whoever looks closely.
     const tell = refusing ? log.debug : log.error;
-    tell("The receiver refuses metrics, and they are lost", { ...{ error: posted.why, count: samples } });
+    tell("The receiver refuses metrics, and they are lost", {
+      error: posted.why,
+      count: samples,
+    });
     refusing = true;
   }
 
@@ -193,7 +265,9 @@ export function createWriter(deps: WriterDeps): Writer {
     failuresInARow++;
     const tell = failuresInARow === 1 ? log.warn : log.debug;
     tell("Metrics could not be written and are kept for another try", {
-      ...{ error: why, failures: failuresInARow, waiting: backlog.samples },
+      error: why,
+      failures: failuresInARow,
+      waiting: backlog.samples,
     });
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failuresInARow - 1, 20), LONGEST_PAUSE_MS);
     // Half of it by chance: many daemons may have lost the same receiver.

@@ -1,9 +1,19 @@
+import { anonymousAlert } from "../../domain/alerts.ts";
+import type {
+  AlertEvent,
+  AnyEvent,
+  CheckinEvent,
+  CheckoutEvent,
+  DenialEvent,
+  EventType,
+  ServerStatusEvent,
+} from "../../domain/events.ts";
 import type { CheckoutPicture, FeaturePicture, Holder, ServerPicture } from "../../domain/picture.ts";
 import type { DaemonReading, MemberReading, QueueReading, ReservationReading } from "../../domain/reading.ts";
 import type { Pseudonyms } from "./pseudonyms.ts";
 
 /**
- * A picture in which nobody can be recognised. It is made before anything is filtered, sorted, searched or counted
+ * A picture in which no person can be recognised. It is made before anything is filtered, sorted, searched or counted
  * over it, so that no answer can depend on a real name. Numbers and order of servers and features stay.
  */
 export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms): ServerPicture {
@@ -81,4 +91,37 @@ function byPerson<Row extends CheckoutPicture | QueueReading>(a: Row, b: Row): n
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** How an event goes out to anonymized keys: as it is, under pseudonyms, or not at all. */
+export const ANONYMOUS_FORM = {
+  log: "never",
+  metrics: "same",
+  checkout: "pseudonyms",
+  checkin: "pseudonyms",
+  server_status: "pseudonyms",
+  alert: "pseudonyms",
+  denial: "pseudonyms",
+} as const satisfies Record<EventType, "same" | "pseudonyms" | "never">;
+
+/** The JSON text of a domain event in which no person can be recognised. Takes the event parsed or as text. */
+export function anonymousEvent(event: AnyEvent | string, pseudonyms: Pseudonyms): string {
+  const told = (typeof event === "string" ? JSON.parse(event) : event) as
+    | CheckoutEvent
+    | CheckinEvent
+    | DenialEvent
+    | ServerStatusEvent
+    | AlertEvent;
+  if (told.type === "alert") return JSON.stringify(anonymousAlert(told));
+  if (told.type === "server_status") {
+    // Why a daemon is down stands there in the tool's words; of a server it is our own.
+    return JSON.stringify({ ...told, reason: told.daemon === null ? told.reason : null });
+  }
+  return JSON.stringify({
+    ...told,
+    user: told.user === null ? null : pseudonyms.user(told.user),
+    host: told.host === null ? null : pseudonyms.host(told.host),
+    ...("display" in told && { display: null }),
+    ...("reason" in told && { reason: null }),
+  });
 }

@@ -1,9 +1,7 @@
 import type { Snapshot } from "../../domain/picture.ts";
 import type { Exchange } from "../exchange.ts";
-import type { Answer } from "./answer.ts";
-import { createTags, matches } from "./etag.ts";
+import { type Answer, BY_ENCODING, send, tagOfZipped, zipped } from "./answer.ts";
 import type { Format } from "./format.ts";
-import { BY_ENCODING, send, tagOfZipped, zipped } from "./gzip.ts";
 
 /** Answers made from the snapshot: tagged, and kept as bytes (gzipped, too) while the snapshot stays the same. */
 export interface Answers {
@@ -23,7 +21,7 @@ export interface Answers {
 
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 const MAX_KEPT = 128;
-/** A query longer than this is nobody's dashboard: its answer is not kept. */
+/** No dashboard has a longer query: its answer is not kept. */
 const MAX_QUERY = 1024;
 
 export function createAnswers(): Answers {
@@ -40,7 +38,7 @@ export function createAnswers(): Answers {
       // A copy (`slice` of a Buffer is none): the buffer of a large answer is used again for the next snapshot's.
       zip = zipped({ ...answer, body: new Uint8Array(answer.body) });
       zips.set(answer, zip);
-      // Whoever waits is told; whoever comes next may have more luck.
+      // The requests that wait get the error; the next request tries again.
       zip.catch(() => zips.delete(answer));
     }
     return zip;
@@ -83,4 +81,23 @@ export function createAnswers(): Answers {
       return send(request, answer, zipOnce);
     },
   };
+}
+
+/** Tags of answers made from a snapshot: equal within one process exactly when snapshot, query and format are. */
+interface Tags {
+  of(snapshotVersion: number, what: string): string;
+}
+
+/** Each process counts versions from the start, so a random part keeps tags of different runs apart. */
+function createTags(run: string = Bun.randomUUIDv7().slice(-12)): Tags {
+  return { of: (version, what) => `"${run}-${version}-${Bun.hash(what).toString(36)}"` };
+}
+
+/** True when `If-None-Match` holds the tag (weak comparison, RFC 9110 13.1.2). */
+export function matches(ifNoneMatch: string | null, tag: string): boolean {
+  if (ifNoneMatch === null) return false;
+  return ifNoneMatch.split(",").some((part) => {
+    const given = part.trim();
+    return given === "*" || given === tag || given === `W/${tag}`;
+  });
 }

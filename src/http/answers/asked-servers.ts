@@ -1,9 +1,9 @@
+import { closestNames } from "../../config/closest-word.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { ServerPicture, Snapshot } from "../../domain/picture.ts";
 import { type Asker, askHistory, type HistoryPort } from "../history.ts";
 import { shown } from "../shown.ts";
 import { perPicture } from "./fragments.ts";
-import { closestWords, namedServers } from "./known-servers.ts";
 
 /** What a query names; null = all. */
 interface Named {
@@ -19,7 +19,7 @@ const namesOf = perPicture(({ daemons, features }: ServerPicture) => ({
 
 /**
  * The servers that a query is about, in the order of the config. Throws NOT_FOUND for a server, daemon or feature that
- * nobody knows: "nobody has it" must not answer a typo. While one of these servers was never read it may have it.
+ * was never seen: an empty list must not answer a typo. While one of these servers was never read it may have it.
  */
 export async function askedServers(
   history: HistoryPort,
@@ -49,4 +49,33 @@ export async function askedServers(
 
 function notFound(what: string, name: string, closest: readonly string[]): string {
   return `No license server has or had a ${what} ${shown(name)}.${closestWords(closest)}`;
+}
+
+/** The servers named, in the order of the config; all when none are named. Throws NOT_FOUND on an unknown id. */
+export function namedServers(snapshot: Snapshot, ids: readonly string[] | null): readonly ServerPicture[] {
+  if (ids === null) return snapshot.servers;
+  for (const id of ids) knownServer(snapshot, id);
+  const wanted = new Set(ids);
+  return snapshot.servers.filter(({ server }) => wanted.has(server.id));
+}
+
+/** Throws NOT_FOUND when no server has the id. */
+export function knownServer(snapshot: Snapshot, id: string): ServerPicture {
+  const found = snapshot.servers.find(({ server }) => server.id === id);
+  if (found !== undefined) return found;
+  const closest = closestNames(
+    id,
+    snapshot.servers.map(({ server }) => server.id),
+  );
+  throw new ApiError(
+    "NOT_FOUND",
+    `There is no server ${shown(id)}; /api/licenses/servers lists them.${closestWords(closest)}`,
+  );
+}
+
+/** A sentence, with a blank before it, that names what the client may have meant; empty when there is no such name. */
+function closestWords(names: readonly string[]): string {
+  if (names.length === 0) return "";
+  const list = names.map(shown).join(", ");
+  return names.length === 1 ? ` The closest name is ${list}.` : ` The closest names are ${list}.`;
 }

@@ -4,8 +4,8 @@ import { encode } from "./answer.ts";
 const COMMA = encode(",");
 
 /**
- * Something made of one server's picture and kept as long as the picture lives. Pictures are immutable, so a poll
- * of one server makes only that server's part anew.
+ * Something made of one server's picture and kept as long as the picture lives. Pictures are immutable, so after a poll
+ * of one server only that server's part is made again.
  */
 export function perPicture<T>(make: (picture: ServerPicture) => T): (picture: ServerPicture) => T {
   const kept = new WeakMap<ServerPicture, { readonly value: T }>();
@@ -44,7 +44,7 @@ export type Joiner = (
 /**
  * Joins into one buffer of its own, which it uses again: what it gives is right until its next call, so one joiner
  * serves one answer. A large site's
- * answer is made anew after every poll, and 5 MB of garbage each time was seen to cost pauses of 30 ms.
+ * answer is made again after every poll, and 5 MB of garbage each time was seen to cost pauses of 30 ms.
  * A Response copies the bytes it is made of (Fetch standard, "extract a body"), so answers under way are safe.
  */
 export function createJoiner(): Joiner {

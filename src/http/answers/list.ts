@@ -1,11 +1,11 @@
-import type { TSchema } from "@sinclair/typebox";
-import { listBeside } from "../../domain/history-records.ts";
+import { type TArray, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { nullable } from "../../domain/records.ts";
 import type { Schema } from "../../domain/text-types.ts";
 import type { Sort } from "../parameters.ts";
+
 import { type Answer, encode, jsonAnswer } from "./answer.ts";
 import { columnsOf, toCsv } from "./csv.ts";
 import type { Format } from "./format.ts";
-import { ordered } from "./order.ts";
 
 /** What the lists of one kind of record have in common. */
 export interface ListKind<R extends object> {
@@ -16,7 +16,7 @@ export interface ListKind<R extends object> {
   readonly identity: readonly (keyof R & string)[];
 }
 
-export interface Page<R extends object> {
+interface Page<R extends object> {
   readonly sort: Sort<keyof R & string> | null;
   readonly limit: number | null;
   readonly offset: number;
@@ -24,43 +24,80 @@ export interface Page<R extends object> {
 
 /** Sorts, cuts and writes out the rows that matched: `{ <plural>, total, limit, offset }`, or CSV. */
 export function listAnswer<R extends object>(
-  kind: ListKind<R>,
+  { plural, record, identity }: ListKind<R>,
   matched: readonly R[],
   { sort, limit, offset }: Page<R>,
   format: Format,
 ): Answer {
-  const sorted = sort === null ? matched : ordered(matched, sort, kind.identity);
+  const sorted = sort === null ? matched : ordered(matched, sort, identity);
   const rows =
     limit === null && offset === 0
       ? sorted
       : sorted.slice(offset, limit === null ? undefined : offset + limit);
-  const total = matched.length;
+  return rowsAnswer(plural, record, { rows, total: matched.length, limit, offset }, format);
+}
+
+/** Rows that are sorted and cut already. */
+export interface Rows {
+  readonly rows: readonly object[];
+  /** Matches before limit and offset. */
+  readonly total: number;
+  readonly limit: number | null;
+  readonly offset: number;
+}
+
+/** Writes out a page. `beside` stands beside the list in JSON; `columns` are those of the CSV, if not all. */
+export function rowsAnswer(
+  plural: string,
+  record: TSchema,
+  { rows, total, limit, offset }: Rows,
+  format: Format,
+  beside: object = {},
+  columns: readonly string[] | null = null,
+): Answer {
   if (format === "json") {
-    return jsonAnswer(encode(JSON.stringify({ [kind.plural]: rows, total, limit, offset })));
+    return jsonAnswer(encode(JSON.stringify({ [plural]: rows, total, limit, offset, ...beside })));
   }
-  const schema: Schema = kind.record;
+  const written = columnsOf(record as Schema).filter(({ heading }) => columns?.includes(heading) ?? true);
   return {
-    body: encode(toCsv(rows, columnsOf(schema), format)),
+    body: encode(toCsv(rows, written, format)),
     headers: {
       "content-type": "text/csv; charset=utf-8",
-      "content-disposition": `attachment; filename="licmond-${kind.plural}.csv"`,
+      "content-disposition": `attachment; filename="licmond-${plural}.csv"`,
       "x-total-count": String(total),
     },
   };
 }
 
-/** The 200 of a list, for the document. */
-export function listDoc<P extends string, R extends TSchema>(plural: P, record: R, description: string) {
+const PAGE = {
+  total: Type.Integer({ minimum: 0, description: "Matches before limit and offset" }),
+  limit: nullable(Type.Integer({ minimum: 1 })),
+  offset: Type.Integer({ minimum: 0 }),
+};
+
+/** The 200 of a list, for the document and for typed clients. `beside` is what stands beside the rows. */
+export function listDoc<P extends string, R extends TSchema, B extends TProperties = Record<never, never>>(
+  plural: P,
+  record: R,
+  description: string,
+  beside?: B,
+) {
+  const fields = { [plural]: Type.Array(record), ...PAGE, ...beside };
+  // To the compiler a computed name is any text.
+  const schema = Type.Object(fields, { title: `${record.title}List` }) as unknown as TObject<
+    { [K in P]: TArray<R> } & typeof PAGE & B
+  >;
+  return csvToo({ description, schema });
+}
+
+/** Says that an answer can be had as CSV too. */
+export function csvToo<Doc extends { readonly description: string; readonly schema: TSchema }>(doc: Doc) {
   return {
-    description,
-    schema: listBeside(plural, record, {}),
-    content: {
-      "text/csv": {
-        schema: { type: "string", description: "RFC 4180 with a heading line; nested lists are left out" },
-      },
-    },
+    ...doc,
+    // The same schema: a media type says how the data is written. A text here would make every generated client's
+    // answer a union of the list and a text, whose rows it cannot read.
+    content: { "text/csv": { schema: doc.schema } },
     headers: {
-      ETag: "Tag of the snapshot and the query",
       "X-Total-Count": "Matches (CSV only)",
       "Content-Disposition": "File name (CSV only)",
     },
@@ -68,3 +105,35 @@ export function listDoc<P extends string, R extends TSchema>(plural: P, record: 
 }
 
 export const NOT_MODIFIED = { description: "The answer with this tag is still right" };
+
+/** Fields of a record that can be sorted by: those with one plain value. */
+export function sortable<R extends object>(schema: Schema): readonly (keyof R & string)[] {
+  return Object.entries(schema.properties ?? {})
+    .filter(([, { type }]) => ["string", "integer", "number", "boolean"].includes(type ?? ""))
+    .map(([name]) => name as keyof R & string);
+}
+
+/** A sorted copy: nulls last whichever way it goes, ties by identity, the rest as it came. */
+export function ordered<R extends object>(
+  rows: readonly R[],
+  sort: Sort<keyof R & string>,
+  identity: readonly (keyof R & string)[],
+): readonly R[] {
+  const sign = sort.descending ? -1 : 1;
+  return rows.toSorted((a, b) => {
+    const first = compare(a[sort.field], b[sort.field], sign);
+    if (first !== 0) return first;
+    for (const field of identity) {
+      const next = compare(a[field], b[field], 1);
+      if (next !== 0) return next;
+    }
+    return 0;
+  });
+}
+
+function compare(a: unknown, b: unknown, sign: 1 | -1): number {
+  if (a === b) return 0;
+  if (a === null || a === undefined) return 1;
+  if (b === null || b === undefined) return -1;
+  return (a as string | number) < (b as string | number) ? -sign : sign;
+}

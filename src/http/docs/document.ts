@@ -1,52 +1,61 @@
 import { swagger } from "@elysiajs/swagger";
 import { type AnyElysia, Elysia } from "elysia";
-import { AlertRecord } from "../../domain/alerts.ts";
+import { ALERT_RULES, ALERT_STATES, SEVERITIES } from "../../domain/alerts.ts";
+import { DENIAL_OUTCOMES } from "../../domain/denials.ts";
+import { ERROR_CODES } from "../../domain/errors.ts";
+import { FRAME_NAMES } from "../../domain/events.ts";
+import { KEY_STATES } from "../../domain/keys.ts";
+import { END_REASONS } from "../../domain/session.ts";
 import {
-  AlertEvent,
-  CheckinEvent,
-  CheckoutEvent,
-  LogEvent,
-  MetricsEvent,
-  ServerStatusEvent,
-} from "../../domain/events.ts";
-import {
-  DaemonRecord,
-  ErrorBody,
-  ExpirationRecord,
-  FeatureRecord,
-  MemberRecord,
-  PoolRecord,
-  RescanResult,
-  ServerRecord,
-  SummaryRecord,
-  UserRecord,
-} from "../../domain/records.ts";
+  DATA_STATES,
+  LOG_LEVELS,
+  PART_STATUSES,
+  ROLES,
+  SERVER_STATUSES,
+  USER_KINDS,
+} from "../../domain/words.ts";
 import { TAGS } from "../documented.ts";
 import { reasonOf } from "../errors.ts";
 import { DESCRIPTION } from "./description.ts";
 import { errorExamples } from "./error-notes.ts";
-import { HEADERS } from "./headers.ts";
 import { type Json, normalise } from "./normalise.ts";
 
-const COMPONENTS = {
-  Alert: AlertRecord,
-  Error: ErrorBody,
-  Server: ServerRecord,
-  Member: MemberRecord,
-  Daemon: DaemonRecord,
-  Feature: FeatureRecord,
-  Pool: PoolRecord,
-  User: UserRecord,
-  Summary: SummaryRecord,
-  Expiration: ExpirationRecord,
-  RescanResult,
-  LogEvent,
-  MetricsEvent,
-  CheckoutEvent,
-  CheckinEvent,
-  ServerStatusEvent,
-  AlertEvent,
+/** Vocabularies that stand in more than one place, by the names that clients get for them. */
+const WORDS = {
+  AlertRule: ALERT_RULES,
+  AlertState: ALERT_STATES,
+  DataState: DATA_STATES,
+  DenialOutcome: DENIAL_OUTCOMES,
+  EndReason: END_REASONS,
+  ErrorCode: ERROR_CODES,
+  FrameName: FRAME_NAMES,
+  KeyState: KEY_STATES,
+  ListFormat: ["json", "csv"],
+  LogFrameName: ["log", "error_log", "warning_log"],
+  LogLevel: LOG_LEVELS,
+  MetricsPart: ["system", "licenses", "all"],
+  PartStatus: PART_STATUSES,
+  Resolution: ["exact", "1h"],
+  Role: ROLES,
+  ServerStatus: SERVER_STATUSES,
+  Severity: SEVERITIES,
+  UserKind: USER_KINDS,
 };
+
+const text = { type: "string" } as const;
+const atLeast = (minimum: number) => ({ type: "integer", minimum }) as const;
+/** Response headers that many answers have, described once. The routes refer to them by name. */
+const HEADERS = {
+  "X-Request-ID": {
+    description: "Id of the request: the client's own (1–128 of A–Z a–z 0–9 . _ -), else a UUIDv7",
+    schema: text,
+  },
+  "RateLimit-Limit": { description: "Requests at once, after a rest", schema: atLeast(0) },
+  "RateLimit-Remaining": { description: "Requests that are left now", schema: atLeast(0) },
+  "RateLimit-Reset": { description: "Seconds until the limit is whole again", schema: atLeast(0) },
+  "Retry-After": { description: "Seconds to wait before the next try", schema: atLeast(1) },
+  "WWW-Authenticate": { description: "`Bearer`", schema: text },
+} as const;
 
 const SPEC = "/document";
 
@@ -90,7 +99,7 @@ export async function openApiDocument(routes: AnyElysia, version: string): Promi
     .use(routes);
   await app.modules;
   const response = await app.handle(new Request(`http://localhost${SPEC}`));
-  const document = normalise((await response.json()) as Json, COMPONENTS);
+  const document = normalise((await response.json()) as Json, WORDS);
   return { ...document, components: { ...(document.components as Json), examples: examplesOf(document) } };
 }
 

@@ -1,34 +1,29 @@
 /**
- * What @elysiajs/swagger 1.3.1 makes of TypeBox schemas, turned into valid OpenAPI 3.0.3: JSON Schema words that
- * 3.0 has not are rewritten, and schemas that are components are referred to instead of repeated.
- * Pure: takes and gives plain JSON.
+ * What @elysiajs/swagger 1.3.1 makes of TypeBox schemas, turned into valid OpenAPI 3.0.3 that generators of clients can
+ * use: words that 3.0 has not are rewritten or left out, and what has a name stands once, under `components.schemas`.
+ * A schema's name is its `title`; a vocabulary has that of `words`. Pure: takes and gives plain JSON.
  */
-export function normalise(document: Json, components: Readonly<Record<string, unknown>>): Json {
-  const schemas = Object.fromEntries(
-    Object.entries(components).map(([name, schema]) => [name, schemaOf(plain(schema))]),
+export function normalise(document: Json, words: Readonly<Record<string, readonly string[]>>): Json {
+  const schemaOf = createSchemas(
+    new Map(Object.entries(words).map(([name, list]) => [JSON.stringify(list), name])),
   );
-  const names = new Map(Object.entries(schemas).map(([name, schema]) => [JSON.stringify(schema), name]));
-  const paths = entriesOf(plain(document.paths)).map(([path, item]) => [path, pathItem(item)] as const);
-  const referring = (value: unknown): unknown => refer(value, names);
-  const inside = Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => [name, referInside(schema, names)]),
-  );
+  const paths = Object.entries(objectOf(document.paths)).sort(([a], [b]) => (a < b ? -1 : 1));
+  const made = paths.map(([path, item]) => [
+    path,
+    mapped(item, (operation) => operationOf(objectOf(operation), schemaOf)),
+  ]);
+  const schemas = [...schemaOf.components].sort(([a], [b]) => (a < b ? -1 : 1));
   return {
-    ...(plain(document) as Json),
-    paths: referring(Object.fromEntries(paths.sort(([a], [b]) => (a < b ? -1 : 1)))),
-    components: { ...objectOf(plain(document.components)), schemas: inside },
+    ...document,
+    paths: Object.fromEntries(made),
+    components: { ...objectOf(document.components), schemas: Object.fromEntries(schemas) },
   };
 }
 
 export type Json = Readonly<Record<string, unknown>>;
 
-function pathItem(item: unknown): Json {
-  return Object.fromEntries(
-    entriesOf(item).map(([method, operation]) => [method, operationOf(objectOf(operation))]),
-  );
-}
-
-function operationOf(operation: Json): Json {
+function operationOf(operation: Json, schemaOf: Schemas): Json {
+  // The plugin's own request body has no example, and is always required.
   const {
     parameters,
     requestBody: _,
@@ -42,79 +37,107 @@ function operationOf(operation: Json): Json {
     // Made of the path, dashes and all: generators of clients want names.
     operationId: String(operationId).replaceAll(/[^A-Za-z0-9]+(.)/g, (_, next: string) => next.toUpperCase()),
     ...(Array.isArray(parameters) && {
-      parameters: parameters.map((one) => {
-        const parameter = objectOf(one);
-        return { ...parameter, schema: schemaOf(parameter.schema) };
-      }),
+      parameters: parameters.map((one) => parameterOf(objectOf(one), schemaOf)),
     }),
-    ...(requestBody !== undefined && { requestBody: withContent(objectOf(requestBody)) }),
-    responses: Object.fromEntries(
-      entriesOf(responses).map(([status, response]) => [status, withContent(objectOf(response))]),
-    ),
+    ...(requestBody !== undefined && { requestBody: bodyOf(objectOf(requestBody), schemaOf) }),
+    responses: mapped(responses, (response) => withContent(objectOf(response), (one) => schemaOf(one))),
   };
 }
 
+/** The plugin leaves description and example in the schema, and takes a parameter with a default for required. */
+function parameterOf(parameter: Json, schemaOf: Schemas): Json {
+  const { description, example, ...schema } = objectOf(parameter.schema);
+  return {
+    ...(description !== undefined && { description }),
+    ...(example !== undefined && { example }),
+    ...parameter,
+    required: parameter.required === true && schema.default === undefined,
+    schema: schemaOf(schema),
+  };
+}
+
+/** A request's body: the plugin lists content types that are not taken. Fields that are not listed are refused. */
+function bodyOf(body: Json, schemaOf: Schemas): Json {
+  const { "application/json": json, ...others } = objectOf(body.content);
+  const content = json === undefined ? others : { "application/json": json };
+  return withContent({ ...body, content }, (one) => schemaOf(one, true));
+}
+
 /** A response or request body with the schemas of its content types. */
-function withContent(holder: Json): Json {
+function withContent(holder: Json, schemaOf: (schema: unknown) => Json): Json {
   if (holder.content === undefined) return holder;
-  const content = entriesOf(holder.content).map(([type, media]) => {
-    const { schema, ...rest } = objectOf(media);
-    return [type, { ...rest, schema: schemaOf(schema) }] as const;
-  });
-  return { ...holder, content: Object.fromEntries(content) };
+  const content = mapped(holder.content, (media) => ({
+    ...objectOf(media),
+    schema: schemaOf(objectOf(media).schema),
+  }));
+  return { ...holder, content };
 }
 
-/** JSON Schema as TypeBox writes it → the dialect of OpenAPI 3.0. */
-function schemaOf(schema: unknown): Json {
-  const {
-    $id: _,
-    const: constant,
-    examples,
-    patternProperties,
-    properties,
-    items,
-    ...rest
-  } = objectOf(schema);
-  const result: Record<string, unknown> = { ...rest };
-  if (constant !== undefined) result.enum = [constant];
-  if (Array.isArray(examples)) result.example = examples[0];
-  if (patternProperties !== undefined) {
-    result.additionalProperties = schemaOf(entriesOf(patternProperties)[0]?.[1] ?? {});
+/** The words of a schema in OpenAPI 3.0 that stay as they are; those that hold schemas are rewritten one by one. */
+const KEPT: ReadonlySet<string> = new Set(
+  [
+    "type nullable enum required description format minimum maximum minLength maxLength minItems maxItems pattern",
+    "example default additionalProperties",
+  ].flatMap((line) => line.split(" ")),
+);
+
+interface Schemas {
+  /** JSON Schema as TypeBox writes it → the dialect of OpenAPI 3.0. `closed`: objects take no other fields. */
+  (schema: unknown, closed?: boolean): Json;
+  /** What was referred to, by name. */
+  readonly components: ReadonlyMap<string, Json>;
+}
+
+function createSchemas(vocabularies: ReadonlyMap<string, string>): Schemas {
+  const components = new Map<string, Json>();
+
+  function schemaOf(source: unknown, closed = false): Json {
+    const schema = objectOf(source);
+    const made: Record<string, unknown> = Object.fromEntries(
+      Object.entries(schema).filter(([word]) => KEPT.has(word)),
+    );
+    if (schema.const !== undefined) made.enum = [schema.const];
+    if (Array.isArray(schema.examples)) made.example = schema.examples[0];
+    if (schema.patternProperties !== undefined) {
+      const [others = {}] = Object.values(objectOf(schema.patternProperties));
+      made.additionalProperties = schemaOf(others, closed);
+    }
+    if (schema.properties !== undefined) {
+      made.properties = mapped(schema.properties, (one) => schemaOf(one, closed));
+      if (closed) made.additionalProperties = false;
+    }
+    for (const word of ["oneOf", "anyOf", "allOf"]) {
+      const choices = schema[word];
+      if (Array.isArray(choices)) made[word] = choices.map((one) => schemaOf(one, closed));
+    }
+    if (schema.items !== undefined) made.items = schemaOf(schema.items, closed);
+    const name = schema.title ?? vocabularies.get(JSON.stringify(made.enum));
+    // 3.0.3 wants null in the list of a nullable enumeration (OAI proposal "Clarify nullable").
+    if (made.nullable === true && Array.isArray(made.enum)) made.enum = [...made.enum, null];
+    return typeof name === "string" ? reference(name, made, schema.title === undefined) : made;
   }
-  if (properties !== undefined) {
-    result.properties = Object.fromEntries(entriesOf(properties).map(([name, one]) => [name, schemaOf(one)]));
+
+  /** Beside a reference nothing counts in 3.0: the words of one use of a vocabulary stand around it. */
+  function reference(name: string, made: Json, isVocabulary: boolean): Json {
+    const { description, example, default: absent, ...vocabulary } = made;
+    const component = isVocabulary ? vocabulary : made;
+    const known = components.get(name);
+    if (known !== undefined && !Bun.deepEquals(known, component))
+      throw new Error(`Two schemas of the API have the name ${name}`);
+    components.set(name, component);
+    const $ref = { $ref: `#/components/schemas/${name}` };
+    const around = { description, example, default: absent };
+    const words = isVocabulary ? Object.entries(around).filter(([, value]) => value !== undefined) : [];
+    return words.length === 0 ? $ref : { ...Object.fromEntries(words), allOf: [$ref] };
   }
-  for (const word of ["oneOf", "anyOf", "allOf"] as const) {
-    const choices = result[word];
-    if (Array.isArray(choices)) result[word] = choices.map(schemaOf);
-  }
-  if (items !== undefined) result.items = schemaOf(items);
-  // 3.0.3 wants null in the list of a nullable enumeration (OAI proposal "Clarify nullable").
-  if (result.nullable === true && Array.isArray(result.enum)) result.enum = [...result.enum, null];
-  return result;
+
+  return Object.assign(schemaOf, { components });
 }
 
-function refer(value: unknown, names: ReadonlyMap<string, string>): unknown {
-  if (Array.isArray(value)) return value.map((one) => refer(one, names));
-  if (typeof value !== "object" || value === null) return value;
-  const name = names.get(JSON.stringify(value));
-  if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
-  return referInside(value, names);
-}
-
-function referInside(value: object, names: ReadonlyMap<string, string>): Json {
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, refer(one, names)]));
-}
-
-/** Without what JSON has not: symbols and undefined. */
-function plain(value: unknown): unknown {
-  return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
+function mapped(source: unknown, make: (value: unknown) => unknown): Json {
+  return Object.fromEntries(Object.entries(objectOf(source)).map(([name, value]) => [name, make(value)]));
 }
 
 function objectOf(value: unknown): Json {
   return typeof value === "object" && value !== null ? (value as Json) : {};
-}
-
-function entriesOf(value: unknown): [string, unknown][] {
-  return Object.entries(objectOf(value));
 }

@@ -1,9 +1,9 @@
 import { type AnyElysia, Elysia } from "elysia";
 import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
-import { takesGzip } from "../answers/accept-encoding.ts";
-import { type Answer, encode, jsonAnswer, responseOf } from "../answers/answer.ts";
-import { send, zipped } from "../answers/gzip.ts";
+import { type Answer, encode, jsonAnswer, responseOf, send, zipped } from "../answers/answer.ts";
+import { takesGzip } from "../answers/format.ts";
+
 import { INIT, PAGE, PAGE_POLICY } from "./page.ts";
 
 const HOUR = "public, max-age=3600";
@@ -42,7 +42,7 @@ export function docsRoutes(described: AnyElysia, version: string) {
     .get("/swagger/assets/ui.css", ({ request }) => css(request), PUBLIC);
 }
 
-/** What makes the document is loaded when somebody asks for it: most daemons never need it, and it takes memory. */
+/** The code that makes the document takes memory and most daemons never need it: the first request loads it. */
 async function documentOf(described: AnyElysia, version: string): Promise<Answer> {
   const { openApiDocument } = await import("./document.ts");
   return jsonAnswer(encode(JSON.stringify(await openApiDocument(described, version))));

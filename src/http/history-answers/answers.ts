@@ -1,42 +1,78 @@
-import type { LogSource } from "../../domain/words.ts";
+import { closestNames } from "../../config/closest-word.ts";
 import type { HistoryRead } from "../../store/history/read.ts";
-import type { Pseudonyms } from "../anonymous/pseudonyms.ts";
-import { type AlertsAsked, alertsAnswer } from "./alerts.ts";
-import { type DenialsAsked, denialsAnswer } from "./denials.ts";
-import { type EfficiencyAsked, efficiencyAnswer } from "./efficiency.ts";
-import { type HeatmapAsked, heatmapAnswer } from "./heatmap.ts";
-import { type LogsAsked, logStatsAnswer, logsAnswer } from "./logs.ts";
-import { type SessionsAsked, sessionsAnswer } from "./sessions.ts";
-import { type StatsAsked, statsAnswer } from "./stats.ts";
-import { type NamesAsked, unknownName } from "./unknown-name.ts";
-import { type UsageAsked, usageAnswer } from "./usage.ts";
+import { storedSecret } from "../../store/secrets.ts";
+import { knownNames } from "../../store/statistics/known-names.ts";
+import { createPseudonyms, type Pseudonyms } from "../anonymous/pseudonyms.ts";
+import { alertsAnswer, denialsAnswer, logStatsAnswer, logsAnswer, sessionsAnswer } from "./lists.ts";
+import { efficiencyAnswer, heatmapAnswer, statsAnswer, usageAnswer } from "./statistics.ts";
 
 /**
- * What the routes ask of history: but for `unknownName`, each makes a whole answer, to the last byte, where it is read. An answer of a large
- * site has megabytes, and the event loop is to do no more than to hand them on.
+ * The questions that routes ask of history. Apart from `unknownName`, each makes a whole answer, to the last byte, in
+ * the worker that reads it: an answer of a large site has megabytes, and the event loop only hands them on.
  */
 export function historyAnswers(pseudonymsOf: (read: HistoryRead) => Pseudonyms) {
-  const hidden = (read: HistoryRead, { anonymize }: Audience) => (anonymize ? pseudonymsOf(read) : null);
+  /** The answer for a caller who may see names or may not: then it is made under pseudonyms. */
+  const forAudience =
+    <Asked, Made>(make: (read: HistoryRead, asked: Asked, pseudonyms: Pseudonyms | null) => Made) =>
+    (read: HistoryRead, asked: Asked & Audience): Made =>
+      make(read, asked, asked.anonymize ? pseudonymsOf(read) : null);
   return {
-    unknownName: (read: HistoryRead, asked: NamesAsked) => unknownName(read, asked),
-    stats: (read: HistoryRead, asked: StatsAsked) => statsAnswer(read, asked),
-    heatmap: (read: HistoryRead, asked: HeatmapAsked) => heatmapAnswer(read, asked),
-    efficiency: (read: HistoryRead, asked: EfficiencyAsked) => efficiencyAnswer(read, asked),
-    sessions: (read: HistoryRead, asked: SessionsAsked & Audience) =>
-      sessionsAnswer(read, asked, hidden(read, asked)),
-    usage: (read: HistoryRead, asked: UsageAsked & Audience) => usageAnswer(read, asked, hidden(read, asked)),
-    denials: (read: HistoryRead, asked: DenialsAsked & Audience) =>
-      denialsAnswer(read, asked, hidden(read, asked)),
-    alerts: (read: HistoryRead, asked: AlertsAsked) => alertsAnswer(read, asked),
-    logs: (read: HistoryRead, asked: LogsAsked) => logsAnswer(read, asked),
-    logStats: (read: HistoryRead, hiddenSources: readonly LogSource[]) => logStatsAnswer(read, hiddenSources),
+    unknownName,
+    stats: statsAnswer,
+    heatmap: heatmapAnswer,
+    efficiency: efficiencyAnswer,
+    sessions: forAudience(sessionsAnswer),
+    usage: forAudience(usageAnswer),
+    denials: forAudience(denialsAnswer),
+    alerts: alertsAnswer,
+    logs: logsAnswer,
+    logStats: logStatsAnswer,
   };
 }
 
 export type HistoryAnswers = ReturnType<typeof historyAnswers>;
 
-/** Who asks; everything is made for one or the other. */
-export interface Audience {
-  /** No name of a person or a host may be in the answer, nor tell by its order. */
+interface Audience {
+  /** No name of a person or a host may be in the answer, nor show by its order. */
   readonly anonymize: boolean;
+}
+
+/** The installation's pseudonyms where there is no more than a connection: the secret never crosses a thread. */
+export function storedPseudonyms(): (read: Pick<HistoryRead, "all">) => Pseudonyms {
+  let made: { readonly secret: Uint8Array; readonly pseudonyms: Pseudonyms } | null = null;
+  return (read) => {
+    const secret = storedSecret(read, "pseudonyms");
+    // The daemon makes it before it listens. Without it no name may leave.
+    if (secret === null) throw new Error("The secret of the pseudonyms is not there");
+    if (made === null || Buffer.compare(made.secret, secret) !== 0)
+      made = { secret, pseudonyms: createPseudonyms(secret) };
+    return made.pseudonyms;
+  };
+}
+
+/** Names that a query gives, and those that the live picture knows. */
+interface NamesAsked {
+  readonly daemons: readonly string[];
+  readonly features: readonly string[];
+  readonly live: { readonly daemons: readonly string[]; readonly features: readonly string[] };
+}
+
+interface UnknownName {
+  readonly what: "daemon" | "feature";
+  readonly name: string;
+  /** Nearest first. */
+  readonly closest: readonly string[];
+}
+
+/** The first of the names that neither the live picture nor the stored history knows; null when all are known. */
+function unknownName(read: HistoryRead, { daemons, features, live }: NamesAsked): UnknownName | null {
+  const stored = knownNames(read);
+  const first = (what: UnknownName["what"], names: readonly string[], known: ReadonlySet<string>) => {
+    const name = names.find((one) => !known.has(one));
+    return name === undefined ? null : { what, name, closest: closestNames(name, known) };
+  };
+  return (
+    first("daemon", daemons, new Set([...stored.daemons, ...live.daemons])) ??
+    first("feature", features, new Set([...stored.features, ...live.features]))
+  );
 }

@@ -1,4 +1,4 @@
-import { clientKey, contains, type Ip, type Network, parseIp, parseNetwork } from "./ip.ts";
+import { BlockList, isIP } from "node:net";
 
 /** What stands for a request that came from no address: a unix socket, or no socket at all. */
 export const NO_ADDRESS = "local";
@@ -19,14 +19,12 @@ export function createClientAddress(
   peer: (request: Request) => string | null,
   trusted: () => readonly string[],
 ): ClientAddress {
-  let parsed: { readonly from: readonly string[]; readonly networks: readonly Network[] } | null = null;
+  let parsed: { readonly from: readonly string[]; readonly networks: BlockList } | null = null;
 
-  function isTrusted(ip: Ip): boolean {
+  function isTrusted({ address, family }: Ip): boolean {
     const from = trusted();
-    if (parsed?.from !== from) {
-      parsed = { from, networks: from.map(parseNetwork).filter((network) => network !== null) };
-    }
-    return parsed.networks.some((network) => contains(network, ip));
+    if (parsed?.from !== from) parsed = { from, networks: networksOf(from) };
+    return parsed.networks.check(address, family);
   }
 
   const peerOf = (request: Request) => parseIp(peer(request) ?? "");
@@ -47,8 +45,8 @@ export function createClientAddress(
 }
 
 /**
- * Each proxy appends whom it was asked by, so the list is read from its end, as long as those who wrote it are
- * trusted: what stands before the first stranger is what that stranger says, and counts for nothing. An entry that
+ * Each proxy appends the address of its client, so the list is read from its end, as long as the proxies that wrote it
+ * are trusted: what stands before the first stranger is what that stranger says, and counts for nothing. An entry that
  * is no address ends the way at the proxy that wrote it.
  */
 function farthest(proxy: Ip, forwarded: string | null, isTrusted: (ip: Ip) => boolean): Ip {
@@ -65,8 +63,47 @@ function farthest(proxy: Ip, forwarded: string | null, isTrusted: (ip: Ip) => bo
   return last;
 }
 
+interface Ip {
+  readonly address: string;
+  readonly family: "ipv4" | "ipv6";
+}
+
 /** Some proxies add the port: `192.0.2.1:5555`, `[2001:db8::1]:5555`. */
 function parseHop(text: string): Ip | null {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\](?::\d{1,5})?|([^:]*):\d{1,5})$/.exec(text) ?? [];
   return parseIp(bracketed ?? plain ?? text);
+}
+
+/** Reads an address, a zone (`%eth0`) left out; null when it is none. */
+function parseIp(text: string): Ip | null {
+  const family = isIP(text);
+  if (family === 0) return null;
+  return { address: text.split("%", 1)[0] ?? "", family: family === 4 ? "ipv4" : "ipv6" };
+}
+
+/** The config has made sure that each is an address or `address/bits`. */
+function networksOf(texts: readonly string[]): BlockList {
+  const networks = new BlockList();
+  for (const text of texts) {
+    const [address = "", bits] = text.split("/");
+    const ip = parseIp(address);
+    if (ip === null) continue;
+    const all = ip.family === "ipv4" ? 32 : 128;
+    networks.addSubnet(ip.address, bits === undefined ? all : Number(bits), ip.family);
+  }
+  return networks;
+}
+
+/** What counts as one client: an IPv4 address, or the /64 that one IPv6 client has all of. */
+function clientKey({ address, family }: Ip): string {
+  // Made of numbers: a part of a header would keep the whole of it in memory.
+  if (family === "ipv4") return address.split(".").map(Number).join(".");
+  const [head = "", tail = ""] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
+  const groupsOf = (part: string) => part.split(":").filter(Boolean);
+  const zeros = Array<string>(8 - groupsOf(head).length - groupsOf(tail).length).fill("0");
+  const groups = [...groupsOf(head), ...zeros, ...groupsOf(tail)].map((group) => Number.parseInt(group, 16));
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups;
+  // RFC 4291, 2.5.5.2: an IPv4 address mapped into IPv6.
+  if (a + b + c + d + e === 0 && f === 0xffff) return `${g >> 8}.${g & 255}.${h >> 8}.${h & 255}`;
+  return `${[a, b, c, d].map((group) => group.toString(16)).join(":")}::/64`;
 }

@@ -1,6 +1,6 @@
 import { ApiError } from "../../domain/errors.ts";
 import type { Exchange } from "../exchange.ts";
-import type { Draw } from "./token-bucket.ts";
+import type { Draw } from "./buckets.ts";
 
 /** Tells how the bucket stands, on whatever answer follows; throws RATE_LIMIT_EXCEEDED when there was nothing to draw. */
 export function settle(draw: Draw, { headers }: Pick<Exchange, "headers">, refusal: () => string): void {

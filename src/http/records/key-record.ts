@@ -22,7 +22,7 @@ export const KEY_FIELDS = {
   monthlyQuota: Quota,
   requestsPerMinute: Quota,
 };
-export const Key = Type.Object(KEY_FIELDS);
+export const Key = Type.Object(KEY_FIELDS, { title: "Key" });
 export type Key = Static<typeof Key>;
 
 /** A key as the API shows it, and `licmond keys list --json`. */

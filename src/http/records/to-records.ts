@@ -1,3 +1,4 @@
+import type { AlertCounts } from "../../domain/alerts.ts";
 import { iso } from "../../domain/clock.ts";
 import type {
   CheckoutPicture,
@@ -5,9 +6,19 @@ import type {
   PoolPicture,
   QueuePicture,
   ServerPicture,
+  Snapshot,
 } from "../../domain/picture.ts";
 import type { ReservationReading } from "../../domain/reading.ts";
-import type { FeatureRecord, PoolRecord, ServerRecord, UserRecord } from "../../domain/records.ts";
+import type {
+  ExpirationRecord,
+  FeatureRecord,
+  PoolRecord,
+  ServerRecord,
+  SummaryRecord,
+  UserRecord,
+} from "../../domain/records.ts";
+import { daysLeft } from "../../domain/stats/expirations.ts";
+import { type PoolExpiry, summarise } from "../../domain/summary.ts";
 
 /** Pictures → the records of the API. Pure: equal pictures give equal records, byte for byte. */
 
@@ -186,4 +197,37 @@ function blankRow({ server, feature }: Where, kind: UserRecord["kind"], count: n
 function sumKnown(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null);
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+}
+
+/** The totals of a snapshot as a record. Days left are counted from the snapshot's last poll: equal snapshots, equal bytes. */
+export function summaryRecord(snapshot: Snapshot, alerts: AlertCounts): SummaryRecord {
+  const { expiries, collectedAt, ...totals } = summarise(snapshot);
+  const asOf = snapshot.servers.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);
+  const zones = new Map(snapshot.servers.map(({ server }) => [server.id, server.timezone]));
+  return {
+    ...totals,
+    alerts: { ...alerts },
+    expiries: expiries.map((expiry) =>
+      expirationRecord(expiry, zones.get(expiry.server) ?? "UTC", asOf || (collectedAt ?? 0)),
+    ),
+    collectedAt: iso(collectedAt),
+  };
+}
+
+export function expirationRecord(
+  { server, daemon, feature, pool, total, expiry }: PoolExpiry,
+  zone: string,
+  asOf: number,
+): ExpirationRecord {
+  return {
+    server,
+    daemon,
+    feature,
+    pool,
+    total,
+    expiresOn: expiry.expiresOn,
+    expiresAt: iso(expiry.expiresAt),
+    daysLeft: daysLeft(expiry, zone, asOf),
+    permanent: expiry.permanent,
+  };
 }

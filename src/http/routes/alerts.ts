@@ -12,7 +12,7 @@ import { iso } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
 import { Timestamp } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
-import { knownServer } from "../answers/known-servers.ts";
+import { knownServer } from "../answers/asked-servers.ts";
 import { listDoc } from "../answers/list.ts";
 import type { Audit } from "../audit.ts";
 import { fields } from "../body.ts";
@@ -45,7 +45,7 @@ const Silence = fields({
   ),
   comment: Comment,
 });
-const ID = Type.Object({ id: Type.String({ description: "Id of the alert", example: "17" }) });
+const ID = Type.Object({ id: Type.String({ description: "Id of the alert", example: "1" }) });
 
 /** Alerts: what is wrong and was wrong, and who has acknowledged it. */
 export function alertRoutes(

@@ -1,10 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { MAX_ARGUMENT } from "../../collector/execute/argument.ts";
-import { maskArgv } from "../../collector/execute/mask.ts";
+import { MAX_ARGUMENT, maskArgv } from "../../collector/execute/catalogue.ts";
 import type { LogFields } from "../../domain/log.ts";
 import { unicode } from "../../domain/text-types.ts";
-import { knownServer } from "../answers/known-servers.ts";
+import { knownServer } from "../answers/asked-servers.ts";
 import type { Audit } from "../audit.ts";
 import { requirePermission } from "../auth.ts";
 
@@ -29,16 +28,19 @@ const Body = fields({
   dryRun: Type.Optional(Type.Boolean({ description: "Answers what would be run, and runs nothing" })),
 });
 
-const Answer = Type.Object({
-  command: Type.String(),
-  argv: Type.Array(Type.String(), { description: "What is run: program and arguments, secrets masked" }),
-  dryRun: Type.Optional(Type.Boolean({ description: "Dry runs only" })),
-  exitCode: Type.Optional(Type.Integer()),
-  stdout: Type.Optional(Type.String()),
-  stderr: Type.Optional(Type.String()),
-  truncated: Type.Optional(Type.Boolean({ description: "stdout or stderr was cut at 1 MiB" })),
-  durationMs: Type.Optional(Type.Integer({ minimum: 0 })),
-});
+const Answer = Type.Object(
+  {
+    command: Type.String(),
+    argv: Type.Array(Type.String(), { description: "What is run: program and arguments, secrets masked" }),
+    dryRun: Type.Optional(Type.Boolean({ description: "Dry runs only" })),
+    exitCode: Type.Optional(Type.Integer()),
+    stdout: Type.Optional(Type.String()),
+    stderr: Type.Optional(Type.String()),
+    truncated: Type.Optional(Type.Boolean({ description: "stdout or stderr was cut at 1 MiB" })),
+    durationMs: Type.Optional(Type.Integer({ minimum: 0 })),
+  },
+  { title: "CommandResult" },
+);
 
 type Deps = Pick<HttpDeps, "execute" | "live">;
 

@@ -4,19 +4,16 @@ import type { ServerPicture } from "../../domain/picture.ts";
 import { ExpirationRecord } from "../../domain/records.ts";
 import { type PoolExpiry, poolExpiries } from "../../domain/summary.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
-import { encode } from "../answers/answer.ts";
-import { send } from "../answers/gzip.ts";
-import { type ListKind, listAnswer, listDoc } from "../answers/list.ts";
-import { sortable } from "../answers/order.ts";
-import { withoutTag } from "../answers/rows.ts";
+import { encode, send } from "../answers/answer.ts";
+import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { gated } from "../exchange.ts";
 import { createHistoryReader } from "../history-query.ts";
 import { FORMAT, flag, integer, NAMED, STORED_PAGE, sortBy, sortOf } from "../parameters.ts";
 import { queryOf } from "../query.ts";
-import { openRange, time } from "../query-time.ts";
-import { expirationRecord } from "../records/summary-record.ts";
+import { endTime, openRange, startTime } from "../query-time.ts";
+import { expirationRecord } from "../records/to-records.ts";
 
 const EXPIRATIONS: ListKind<ExpirationRecord> = {
   plural: "expirations",
@@ -26,8 +23,8 @@ const EXPIRATIONS: ListKind<ExpirationRecord> = {
 
 const FILTER = {
   ...NAMED,
-  start: time("Only what expires at this time or later."),
-  end: time("Only what expires before this time; a bare date takes in its day."),
+  start: startTime("Only what expires at this time or later."),
+  end: endTime("Only what expires before this time; a bare date takes in its day."),
 };
 const QUERY = queryOf({
   ...FILTER,
@@ -71,7 +68,7 @@ export function expirationRoutes(
         description:
           "Every pool that has a date, and with `permanent=true` those that never expire, the soonest first unless told otherwise. Days are counted in the server's zone.",
         query: QUERY,
-        answers: { 200: withoutTag(listDoc("expirations", ExpirationRecord, "Expirations")) },
+        answers: { 200: listDoc("expirations", ExpirationRecord, "Expirations") },
         errors: ["NOT_FOUND"],
       }),
     )

@@ -8,8 +8,8 @@ import { type Answer, jsonAnswer } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
 import { askedServers } from "../answers/asked-servers.ts";
 import { createJoiner, perPicture, serialiseRows } from "../answers/fragments.ts";
-import { type ListKind, listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
-import { sortable } from "../answers/order.ts";
+import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
+
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
@@ -37,7 +37,7 @@ const FEATURES: ListKind<FeatureRecord> = {
 
 const QUERY = queryOf({
   ...NAMED,
-  search: text("Part of the name, whatever the case.", "solv"),
+  search: text("Part of the name, whatever the case.", "schema"),
   min_utilization: decimal("Least utilization in percent.", { minimum: 0, maximum: 1_000_000 }),
   state: wordList(DATA_STATES, "How far the numbers can be trusted."),
   sort: sortBy(sortable<FeatureRecord>(FeatureRecord)),

@@ -7,8 +7,7 @@ import { unicode } from "../../domain/text-types.ts";
 import { ROLES } from "../../domain/words.ts";
 import { whenFree } from "../../store/busy.ts";
 import { responseOf } from "../answers/answer.ts";
-import { type ListKind, listAnswer, listDoc } from "../answers/list.ts";
-import { sortable } from "../answers/order.ts";
+import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
 import type { Audit } from "../audit.ts";
 import { fields } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -23,10 +22,13 @@ import { shown } from "../shown.ts";
 /** So long a request waits for another program's lock on the database. */
 const PATIENCE = { patienceMs: () => 5_000 };
 
-const CreatedKey = Type.Object({
-  ...KEY_FIELDS,
-  key: Type.String({ description: "lmk_<id>_<secret>: shown here, once, and stored nowhere" }),
-});
+const CreatedKey = Type.Object(
+  {
+    ...KEY_FIELDS,
+    key: Type.String({ description: "lmk_<id>_<secret>: shown here, once, and stored nowhere" }),
+  },
+  { title: "CreatedKey" },
+);
 
 const Body = fields({
   name: unicode(0, null),
@@ -101,7 +103,7 @@ export function keyRoutes({ keys, clock }: Pick<HttpDeps, "keys" | "clock">, aud
         summary: "Make a key",
         description: "The key itself is in this answer and nowhere else.",
         body: Body,
-        example: { name: "wall display", role: "viewer", expiresAt: "2027-01-01T00:00:00Z" },
+        example: { name: "wall display", role: "viewer", expiresAt: "2099-12-31T00:00:00Z" },
         answers: {
           201: { description: "Made", schema: CreatedKey, headers: { Location: "Path of the key" } },
         },

@@ -6,8 +6,8 @@ import { FeatureRecord, ServerRecord, SummaryRecord } from "../../domain/records
 import { perAudience, type SnapshotFor } from "../anonymous/view.ts";
 import { type Answer, encode, jsonAnswer } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
+import { namedServers } from "../answers/asked-servers.ts";
 import { createJoiner, perPicture } from "../answers/fragments.ts";
-import { namedServers } from "../answers/known-servers.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
 import { requirePermission } from "../auth.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -15,8 +15,7 @@ import { documented } from "../documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { flag, names } from "../parameters.ts";
 import { queryOf } from "../query.ts";
-import { summaryRecord } from "../records/summary-record.ts";
-import { featureRecord, serverRecord } from "../records/to-records.ts";
+import { featureRecord, serverRecord, summaryRecord } from "../records/to-records.ts";
 import { type ForcePoll, POLL_ERRORS } from "./rescan.ts";
 
 const QUERY = queryOf({
@@ -24,10 +23,17 @@ const QUERY = queryOf({
   server: names("Ids of servers to show (and to refresh). An unknown one is 404.", "eda"),
 });
 
-const Licenses = Type.Object({
-  servers: Type.Array(Type.Composite([ServerRecord, Type.Object({ features: Type.Array(FeatureRecord) })])),
-  summary: SummaryRecord,
-});
+const Licenses = Type.Object(
+  {
+    servers: Type.Array(
+      Type.Composite([ServerRecord, Type.Object({ features: Type.Array(FeatureRecord) })], {
+        title: "ServerWithFeatures",
+      }),
+    ),
+    summary: SummaryRecord,
+  },
+  { title: "Licenses" },
+);
 
 /** The whole snapshot: servers with their features, and the totals of those shown. */
 export function licenseRoutes(
@@ -94,7 +100,6 @@ export function licenseRoutes(
           200: {
             description: "The snapshot",
             schema: Licenses,
-            headers: { ETag: "Tag of the snapshot and the query" },
           },
           304: NOT_MODIFIED,
         },
@@ -114,7 +119,7 @@ export function licenseRoutes(
         tag: "Licenses",
         summary: "Totals over all servers",
         answers: {
-          200: { description: "Totals", schema: SummaryRecord, headers: { ETag: "Tag of the snapshot" } },
+          200: { description: "Totals", schema: SummaryRecord },
           304: NOT_MODIFIED,
         },
       }),

@@ -17,7 +17,7 @@ import { answerOf } from "../history.ts";
 import { formatOf } from "../history-query.ts";
 import { FORMAT, integer, names, STORED_PAGE, single, wordList } from "../parameters.ts";
 import { queryOf } from "../query.ts";
-import { openRange, parseTime, TIME_FORM, time } from "../query-time.ts";
+import { endTime, openRange, parseTime, startTime, TIME_FORM } from "../query-time.ts";
 import { HIDDEN_FROM_VIEWERS } from "../streams/stream-filter.ts";
 
 /** Different words of one search: each of them costs a look at every line. */
@@ -32,8 +32,8 @@ const FILTER = {
   levels: wordList(LOG_LEVELS, "Levels."),
   sources: names("Components that wrote the lines.", "collector"),
   server_ids: names("Ids of license servers that the lines are about.", "eda"),
-  start_time: time("Lines from this time on."),
-  end_time: time("Lines before this time."),
+  start_time: startTime("Lines from this time on."),
+  end_time: endTime("Lines before this time."),
   q: single(SEARCH_WORDS, {
     type: "string",
     description: `At most ${MAX_WORDS} different words that must all occur, in the message or in values of the metadata.`,
@@ -62,15 +62,18 @@ const Clear = fields({
 });
 
 const Count = Type.Integer({ minimum: 0 });
-const Stats = Type.Object({
-  total: Count,
-  byLevel: Type.Record(Type.String(), Count),
-  bySource: Type.Record(Type.String(), Count),
-  byHour: Type.Array(Type.Object({ hour: Timestamp, count: Count })),
-  oldest: nullable(Timestamp),
-  newest: nullable(Timestamp),
-  sizeBytes: Count,
-});
+const Stats = Type.Object(
+  {
+    total: Count,
+    byLevel: Type.Record(Type.String(), Count),
+    bySource: Type.Record(Type.String(), Count),
+    byHour: Type.Array(Type.Object({ hour: Timestamp, count: Count })),
+    oldest: nullable(Timestamp),
+    newest: nullable(Timestamp),
+    sizeBytes: Count,
+  },
+  { title: "LogStats" },
+);
 
 /** Reading and clearing the service's own log. */
 export function logRoutes(

@@ -5,9 +5,9 @@ import type { Snapshot } from "../../domain/picture.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { type Summary, summarise } from "../../domain/summary.ts";
 import { createExposition } from "../../export/exposition.ts";
-import { CONTENT_TYPES, type TextFormat } from "../../export/text.ts";
-import { send } from "../answers/gzip.ts";
-import { metricsFormat, scrapeFormat } from "../answers/metrics-format.ts";
+import { CONTENT_TYPES, type TextFormat } from "../../export/family.ts";
+import { send } from "../answers/answer.ts";
+import { metricsFormat, scrapeFormat } from "../answers/format.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { RequestCounters } from "../request-counters.ts";
@@ -15,26 +15,29 @@ import type { RequestCounters } from "../request-counters.ts";
 const Count = Type.Integer({ minimum: 0 });
 const Percent = nullable(Type.Number({ minimum: 0 }));
 
-const Metrics = Type.Object({
-  type: words(["metrics"]),
-  timestamp: Timestamp,
-  cpu: Percent,
-  memory: Percent,
-  system: Type.Object({ cpu: Percent, memory: Percent, disk: Percent }),
-  licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Percent }),
-  requests: Type.Object({
-    total: Count,
-    byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
-  }),
-  polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
-  parseProblems: Type.Integer({ minimum: 0, description: "Lines that no rule knew" }),
-  streamClients: Count,
-  process: Type.Object({
-    memoryBytes: Count,
-    cpuSeconds: Type.Number({ minimum: 0 }),
-    eventLoopLagMs: nullable(Type.Number({ minimum: 0 })),
-  }),
-});
+const Metrics = Type.Object(
+  {
+    type: words(["metrics"]),
+    timestamp: Timestamp,
+    cpu: Percent,
+    memory: Percent,
+    system: Type.Object({ cpu: Percent, memory: Percent, disk: Percent }),
+    licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Percent }),
+    requests: Type.Object({
+      total: Count,
+      byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
+    }),
+    polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
+    parseProblems: Type.Integer({ minimum: 0, description: "Lines that no rule knew" }),
+    streamClients: Count,
+    process: Type.Object({
+      memoryBytes: Count,
+      cpuSeconds: Type.Number({ minimum: 0 }),
+      eventLoopLagMs: nullable(Type.Number({ minimum: 0 })),
+    }),
+  },
+  { title: "Metrics" },
+);
 
 /** Bodies of a text answer, for the document. */
 const TEXT_CONTENT = {

@@ -4,7 +4,7 @@ import type { RescanRow } from "../../collector/rescan.ts";
 import { ApiError } from "../../domain/errors.ts";
 import { RescanResult } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
-import { knownServer } from "../answers/known-servers.ts";
+import { knownServer } from "../answers/asked-servers.ts";
 import type { Audit } from "../audit.ts";
 import { fields } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";

@@ -2,16 +2,15 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { iso } from "../../domain/clock.ts";
 import { nullable, ServerRecord, Timestamp } from "../../domain/records.ts";
-import { DATA_STATES, MANAGERS, SERVER_STATUSES } from "../../domain/words.ts";
+import { DATA_STATES, SERVER_STATUSES } from "../../domain/words.ts";
 import { decodeOutput } from "../../managers/read-output.ts";
+import { MANAGERS } from "../../managers/registry.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
-import { encode, jsonAnswer } from "../answers/answer.ts";
+import { encode, jsonAnswer, send } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
+import { knownServer, namedServers } from "../answers/asked-servers.ts";
 import { perPicture } from "../answers/fragments.ts";
-import { send } from "../answers/gzip.ts";
-import { knownServer, namedServers } from "../answers/known-servers.ts";
-import { type ListKind, listAnswer, listDoc, NOT_MODIFIED } from "../answers/list.ts";
-import { sortable } from "../answers/order.ts";
+import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { gated } from "../exchange.ts";
@@ -32,22 +31,25 @@ const QUERY = queryOf({
   ...FORMAT,
 });
 
-const Raw = Type.Object({
-  server: Type.String(),
-  polledAt: nullable(Timestamp),
-  argv: nullable(Type.Array(Type.String())),
-  exitCode: nullable(Type.Integer()),
-  signal: nullable(Type.String({ description: "Signal that ended the tool" })),
-  stdout: nullable(Type.String()),
-  stderr: nullable(Type.String()),
-  truncated: nullable(
-    Type.Boolean({
-      description: "The output was longer than 16 MiB: licmond ended the tool and kept the first 1 MiB",
-    }),
-  ),
-  unparsedLines: Type.Integer({ minimum: 0 }),
-  unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
-});
+const Raw = Type.Object(
+  {
+    server: Type.String(),
+    polledAt: nullable(Timestamp),
+    argv: nullable(Type.Array(Type.String())),
+    exitCode: nullable(Type.Integer()),
+    signal: nullable(Type.String({ description: "Signal that ended the tool" })),
+    stdout: nullable(Type.String()),
+    stderr: nullable(Type.String()),
+    truncated: nullable(
+      Type.Boolean({
+        description: "The output was longer than 16 MiB: licmond ended the tool and kept the first 1 MiB",
+      }),
+    ),
+    unparsedLines: Type.Integer({ minimum: 0 }),
+    unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
+  },
+  { title: "RawOutput" },
+);
 
 const ID = Type.Object({ id: Type.String({ description: "Id of the server", example: "eda" }) });
 
@@ -103,7 +105,7 @@ export function serverRoutes(
         summary: "One license server",
         params: ID,
         answers: {
-          200: { description: "Server", schema: ServerRecord, headers: { ETag: "Tag of the snapshot" } },
+          200: { description: "Server", schema: ServerRecord },
           304: NOT_MODIFIED,
         },
         errors: ["NOT_FOUND"],

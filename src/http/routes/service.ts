@@ -13,55 +13,64 @@ import { HealthChecks } from "../records/health-record.ts";
 const CHECK_MS = 1000;
 const RETRY_AFTER_SECONDS = 5;
 
-const Health = Type.Object({
-  status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check says so"),
-  version: Type.String(),
-  uptimeSeconds: Type.Integer({ minimum: 0 }),
-  timestamp: Timestamp,
-  checks: HealthChecks,
-});
+const Health = Type.Object(
+  {
+    status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check says so"),
+    version: Type.String(),
+    uptimeSeconds: Type.Integer({ minimum: 0 }),
+    timestamp: Timestamp,
+    checks: HealthChecks,
+  },
+  { title: "Health" },
+);
 
 const Pong = Type.Object({ message: words(["pong"]), timestamp: Timestamp });
 
 const Count = Type.Integer({ minimum: 0 });
 const Milliseconds = nullable(Type.Number({ minimum: 0 }));
-const Status = Type.Object({
-  version: Type.String(),
-  timestamp: Timestamp,
-  startedAt: Timestamp,
-  uptimeSeconds: Count,
-  configFile: nullable(Type.String({ description: "null when the defaults run" })),
-  lastReload: nullable(
-    Type.Object({
-      at: Timestamp,
-      outcome: words(["applied", "refused"]),
-      message: nullable(Type.String()),
+const Status = Type.Object(
+  {
+    version: Type.String(),
+    timestamp: Timestamp,
+    startedAt: Timestamp,
+    uptimeSeconds: Count,
+    configFile: nullable(Type.String({ description: "null when the defaults run" })),
+    lastReload: nullable(
+      Type.Object({
+        at: Timestamp,
+        outcome: words(["applied", "refused"]),
+        message: nullable(Type.String()),
+      }),
+    ),
+    keys: Count,
+    collector: Type.Object({
+      servers: Count,
+      enabled: Count,
+      runningPolls: Count,
+      lastPollAt: nullable(Timestamp),
+      nextPollAt: nullable(Timestamp),
+      durationMs: Type.Object({ p50: Milliseconds, p95: Milliseconds }),
     }),
-  ),
-  keys: Count,
-  collector: Type.Object({
-    servers: Count,
-    enabled: Count,
-    runningPolls: Count,
-    lastPollAt: nullable(Timestamp),
-    nextPollAt: nullable(Timestamp),
-    durationMs: Type.Object({ p50: Milliseconds, p95: Milliseconds }),
-  }),
-  streams: Type.Object({ sse: Count, websocket: Count }),
-  database: Type.Object({
-    sizeBytes: nullable(Count),
-    schemaVersion: nullable(Count),
-    oldestSampleAt: nullable(Timestamp),
-  }),
-  eventLoopLagMs: Milliseconds,
-});
+    streams: Type.Object({ sse: Count, websocket: Count }),
+    database: Type.Object({
+      sizeBytes: nullable(Count),
+      schemaVersion: nullable(Count),
+      oldestSampleAt: nullable(Timestamp),
+    }),
+    eventLoopLagMs: Milliseconds,
+  },
+  { title: "Status" },
+);
 
-const Reloaded = Type.Object({
-  outcome: words(["applied"]),
-  needRestart: Type.Array(Type.String(), {
-    description: "Settings that differ from the running ones and hold only after a restart",
-  }),
-});
+const Reloaded = Type.Object(
+  {
+    outcome: words(["applied"]),
+    needRestart: Type.Array(Type.String(), {
+      description: "Settings that differ from the running ones and hold only after a restart",
+    }),
+  },
+  { title: "Reloaded" },
+);
 
 /** The daemon itself. Health is for load balancers and probes: it needs no key, so it names no server. */
 export function serviceRoutes(

@@ -3,13 +3,12 @@ import { Elysia } from "elysia";
 import { DENIAL_STATES, type DenialLogging } from "../../collector/log-tail/denial-watch.ts";
 import { iso } from "../../domain/clock.ts";
 import { DenialRecord } from "../../domain/denials.ts";
-import { listBeside, SessionRecord } from "../../domain/history-records.ts";
+import { SessionRecord } from "../../domain/history-records.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { DENIAL_SORTS } from "../../store/denial-queries.ts";
 import { SESSION_ORDERS, type SessionOrder } from "../../store/statistics/session-list.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { listDoc } from "../answers/list.ts";
-import { withoutTag } from "../answers/rows.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { gated } from "../exchange.ts";
@@ -17,7 +16,7 @@ import { answerOf } from "../history.ts";
 import { createHistoryReader } from "../history-query.ts";
 import { FORMAT, NAMED, names, STORED_PAGE, sortBy, sortOf } from "../parameters.ts";
 import { queryOf } from "../query.ts";
-import { openRange, time } from "../query-time.ts";
+import { endTime, openRange, startTime } from "../query-time.ts";
 
 const FILTER = {
   ...NAMED,
@@ -26,28 +25,31 @@ const FILTER = {
 };
 const SESSIONS = queryOf({
   ...FILTER,
-  start: time("Only sessions that held seats after this."),
-  end: time("Only sessions that began before this; a bare date takes in its day."),
+  start: startTime("Only sessions that held seats after this."),
+  end: endTime("Only sessions that began before this; a bare date takes in its day."),
   sort: sortBy<SessionOrder>(SESSION_ORDERS),
   ...STORED_PAGE,
   ...FORMAT,
 });
 const DENIALS = queryOf({
   ...FILTER,
-  start: time("Denials from this time on, by their first attempt."),
-  end: time("Denials before this time."),
+  start: startTime("Denials from this time on, by their first attempt."),
+  end: endTime("Denials before this time."),
   sort: sortBy(DENIAL_SORTS),
   ...STORED_PAGE,
   ...FORMAT,
 });
 
-const Logging = Type.Object({
-  server: Type.String(),
-  state: words(DENIAL_STATES),
-  source: nullable(words(["debug_log", "counters"])),
-  since: nullable({ ...Timestamp, description: "Since when without a break" } as typeof Timestamp),
-  message: nullable(Type.String({ description: "Why not, and what would help" })),
-});
+const Logging = Type.Object(
+  {
+    server: Type.String(),
+    state: words(DENIAL_STATES),
+    source: nullable(words(["debug_log", "counters"])),
+    since: nullable({ ...Timestamp, description: "Since when without a break" } as typeof Timestamp),
+    message: nullable(Type.String({ description: "Why not, and what would help" })),
+  },
+  { title: "DenialLogging" },
+);
 
 /** Who had what and when, who was denied what, and whether denials can be seen at all. */
 export function sessionRoutes(
@@ -71,7 +73,7 @@ export function sessionRoutes(
         summary: "Checkouts over their lifetime, open ones included",
         description: "Those that overlap the range, the newest first unless told otherwise.",
         query: SESSIONS,
-        answers: { 200: withoutTag(listDoc("sessions", SessionRecord, "Sessions")) },
+        answers: { 200: listDoc("sessions", SessionRecord, "Sessions") },
         errors: ["NOT_FOUND", "TIMEOUT"],
       }),
     )
@@ -96,10 +98,7 @@ export function sessionRoutes(
           "One row for a user who tries again and again. `logging` says of each server whether denials can be seen and since when: no rows of a server whose logging is off mean nothing.",
         query: DENIALS,
         answers: {
-          200: {
-            ...withoutTag(listDoc("denials", DenialRecord, "Denials")),
-            schema: listBeside("denials", DenialRecord, { logging: Type.Array(Logging) }),
-          },
+          200: listDoc("denials", DenialRecord, "Denials", { logging: Type.Array(Logging) }),
         },
         errors: ["NOT_FOUND", "TIMEOUT"],
       }),

@@ -5,7 +5,6 @@ import type { FeatureId } from "../../domain/history.ts";
 import {
   EfficiencyRecord,
   HeatCellRecord,
-  listBeside,
   RangeFields,
   StatsRecord,
   UsageRecord,
@@ -17,14 +16,12 @@ import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
 import { MAX_POINTS, type StatsOrder } from "../../store/statistics/stats.ts";
 import { USAGE_ORDERS, type UsageOrder } from "../../store/statistics/usage.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
-import { listDoc } from "../answers/list.ts";
-import { sortable } from "../answers/order.ts";
-import { withoutTag } from "../answers/rows.ts";
+import { csvToo, listDoc, sortable } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { gated } from "../exchange.ts";
 import { answerOf } from "../history.ts";
-import { FIGURES, keyColumns } from "../history-answers/usage.ts";
+import { FIGURES, keyColumns } from "../history-answers/statistics.ts";
 import { createHistoryReader, formatOf, rangeOfDays, timezone } from "../history-query.ts";
 import {
   FORMAT,
@@ -39,14 +36,14 @@ import {
   wordList,
 } from "../parameters.ts";
 import { queryOf } from "../query.ts";
-import { time } from "../query-time.ts";
+import { endTime, startTime } from "../query-time.ts";
 
-const END = time("End of the range, not in it; a bare date is. Default: now.");
-const THIRTY_DAYS = { start: time("Start of the range. Default: 30 days before the end."), end: END };
+const END = endTime("End of the range, not in it; a bare date is. Default: now.");
+const THIRTY_DAYS = { start: startTime("Start of the range. Default: 30 days before the end."), end: END };
 
 const STATS = queryOf({
   ...NAMED,
-  start: time("Start of the range. Default: 24 hours before the end."),
+  start: startTime("Start of the range. Default: 24 hours before the end."),
   end: END,
   interval: word(
     ["auto", ...INTERVALS],
@@ -63,7 +60,7 @@ const EFFICIENCY = queryOf({ ...NAMED, ...THIRTY_DAYS, ...STORED_PAGE, ...FORMAT
 
 const HEATMAP = queryOf({
   ...NAMED,
-  start: time("Start of the range. Default: four weeks before the end."),
+  start: startTime("Start of the range. Default: four weeks before the end."),
   end: END,
   timezone: timezone("IANA zone of the weekdays and hours."),
   ...FORMAT,
@@ -85,12 +82,15 @@ const USAGE = queryOf({
   ...FORMAT,
 });
 
-const Heatmap = Type.Object({
-  timezone: Type.String(),
-  features: Type.Integer({ minimum: 0, description: "Features laid together" }),
-  cells: Type.Array(HeatCellRecord, { description: "Every hour of the week, Monday first" }),
-  ...RangeFields,
-});
+const Heatmap = Type.Object(
+  {
+    timezone: Type.String(),
+    features: Type.Integer({ minimum: 0, description: "Features laid together" }),
+    cells: Type.Array(HeatCellRecord, { description: "Every hour of the week, Monday first" }),
+    ...RangeFields,
+  },
+  { title: "Heatmap" },
+);
 
 /** Figures over a range: of features, of each seat, by hour and weekday, by user. */
 export function statisticsRoutes(
@@ -138,10 +138,10 @@ export function statisticsRoutes(
           `${MAX_POINTS.toLocaleString("en")} points is refused.`,
         query: STATS,
         answers: {
-          200: {
-            ...withoutTag(listDoc("features", StatsRecord, "Figures of features")),
-            schema: listBeside("features", StatsRecord, { ...RangeFields, interval: words(INTERVALS) }),
-          },
+          200: listDoc("features", StatsRecord, "Figures of features", {
+            ...RangeFields,
+            interval: words(INTERVALS),
+          }),
         },
         errors: ["NOT_FOUND", "TIMEOUT"],
       }),
@@ -166,10 +166,7 @@ export function statisticsRoutes(
           "number of seats that was tried, told apart by `part`; X-Total-Count is that of the features.",
         query: EFFICIENCY,
         answers: {
-          200: {
-            ...withoutTag(listDoc("features", EfficiencyRecord, "Seats of features")),
-            schema: listBeside("features", EfficiencyRecord, RangeFields),
-          },
+          200: listDoc("features", EfficiencyRecord, "Seats of features", RangeFields),
         },
         errors: ["NOT_FOUND", "TIMEOUT"],
       }),
@@ -188,7 +185,7 @@ export function statisticsRoutes(
           "Several features are laid together: at any moment the sum of those known then. Where samples are gone, " +
           "only a single feature has a heat map.",
         query: HEATMAP,
-        answers: { 200: { ...withoutTag(listDoc("cells", HeatCellRecord, "Heat map")), schema: Heatmap } },
+        answers: { 200: csvToo({ description: "Heat map", schema: Heatmap }) },
         errors: ["NOT_FOUND", "TIMEOUT"],
       }),
     )
@@ -217,10 +214,7 @@ export function statisticsRoutes(
           "from when on they were counted. Sorted by seat-hours, the most first, unless told otherwise.",
         query: USAGE,
         answers: {
-          200: {
-            ...withoutTag(listDoc("groups", UsageRecord, "Groups")),
-            schema: listBeside("groups", UsageRecord, RangeFields),
-          },
+          200: listDoc("groups", UsageRecord, "Groups", RangeFields),
         },
         errors: ["NOT_FOUND", "TIMEOUT"],
       }),

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { ApiError, type ErrorCode } from "../../domain/errors.ts";
 import { EVENT_SCHEMAS } from "../../domain/events.ts";
 import type { Permission } from "../../domain/keys.ts";
-import { namedServers } from "../answers/known-servers.ts";
+import { namedServers } from "../answers/asked-servers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
@@ -52,7 +52,7 @@ export function sseRoutes({ log, streams, live }: Deps) {
     server?.timeout(request, 0);
     if (request.method === "HEAD") return new Response(null, { headers: SSE_HEADERS });
     const onEnd = () => server?.timeout(request, LINGER_SECONDS);
-    const body = createSseStream({ ...opening, onEnd, filter, hub: streams.hub });
+    const body = createSseStream({ ...opening, onEnd, filter });
     return new Response(body, { headers: SSE_HEADERS });
   };
 
@@ -110,7 +110,6 @@ export function socketRoutes({ log, streams, live }: Deps) {
       ...opening,
       stream,
       query: exchange.query,
-      hub: streams.hub,
       oldest: () => streams.history.oldestId(),
       now: () => performance.now(),
       checkServers: (ids) => void namedServers(live.snapshot(), ids),

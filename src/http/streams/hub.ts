@@ -1,14 +1,15 @@
-import type { Published } from "../../events/bus.ts";
+import type { EventType } from "../../domain/events.ts";
+import type { Published } from "../../live/bus.ts";
+import { type Chunk, chunkOf, type EventEncoder, type EventRow } from "./encode.ts";
 import type { StreamFilter } from "./stream-filter.ts";
-import { NONE, type Teller, type Telling } from "./telling.ts";
 
-/** A connected reader, whatever it is connected by. */
+/** A client of server-sent events or of a WebSocket. */
 export interface StreamClient {
   readonly kind: "sse" | "websocket";
   readonly filter: StreamFilter;
   readonly keyId: string;
   /**
-   * Takes what was put together for all clients of its kind and filter. It must not block, and it ends itself when
+   * Takes what was put together for all clients of its filter. It must not block, and it ends itself when
    * too much waits for it.
    */
   send(chunk: Chunk): void;
@@ -16,14 +17,6 @@ export interface StreamClient {
   heartbeat(): void;
   /** Ends the connection and leaves the hub. */
   end(reason: "shutdown" | "key"): void;
-}
-
-/** Events for one group of clients, encoded at most once a kind. */
-export interface Chunk {
-  /** All frames in one piece. */
-  bytes(): Uint8Array;
-  /** The events' JSON texts. */
-  texts(): readonly string[];
 }
 
 export interface HubTimers {
@@ -41,11 +34,11 @@ export interface HubDeps {
   /** False once the key was revoked or has expired. */
   readonly keyHolds: (id: string) => boolean;
   readonly timers: HubTimers;
-  readonly teller: Teller;
+  readonly encoder: EventEncoder;
 }
 
 export interface Hub {
-  readonly teller: Teller;
+  readonly encoder: EventEncoder;
   /** Counts the client in: it gets signs of life and is ended with its key, and still catches up by itself. */
   enter(client: StreamClient): void;
   /** From the next batch on the client gets what its filter lets through. */
@@ -58,8 +51,32 @@ export interface Hub {
   lastPublished(): number;
   counts(): { readonly sse: number; readonly websocket: number };
   ofKey(id: string): number;
-  /** Says goodbye to everyone and takes no events any more. */
+  /** Ends every stream and takes no more events. */
   close(): void;
+}
+
+/** What the stream routes need of the daemon. */
+export interface StreamsPort {
+  readonly hub: Hub;
+  readonly history: EventHistory;
+  readonly samples: {
+    /** The sample of this moment, if there is one. */
+    fresh(): Published | null;
+    since(id: number): readonly Published[];
+  };
+  /** Streams at the same time: in all, and of one key. */
+  limits(): { readonly streams: number; readonly perKey: number };
+}
+
+/** What streams ask of the stored events. */
+export interface EventHistory {
+  /** The next events above `after`, at most `limit`, in order. */
+  page(after: number, limit: number, only?: EventType): readonly EventRow[];
+  oldestId(): number | null;
+  /** The newest id that was deleted by retention or a clearing; 0 when none was. */
+  deletedThrough(only?: "log"): number;
+  /** Ranges of ids above `after` that were published while the store could not take them. */
+  holesAbove(after: number): readonly { readonly from: number; readonly to: number }[];
 }
 
 export const HEARTBEAT_MS = 15_000;
@@ -71,13 +88,18 @@ interface Group {
   readonly clients: Set<StreamClient>;
 }
 
+interface Interval {
+  readonly timer: unknown;
+  readonly clients: Set<StreamClient>;
+}
+
 /**
- * Fan-out. Clients of one kind and filter are a group: what they get is put together once and handed to each.
- * Metrics go to those who are due: one timer for all clients of an interval, one sample for all who are due.
+ * Fan-out. Clients of one filter are a group: what they get is put together once and handed to each.
+ * Metrics go to clients that are due: one timer for all clients of an interval, one sample for all that are due.
  */
-export function createHub({ bus, requestSample, keyHolds, timers, teller }: HubDeps): Hub {
+export function createHub({ bus, requestSample, keyHolds, timers, encoder }: HubDeps): Hub {
   const groups = new Map<string, Group>();
-  const intervals = new Map<number, { timer: unknown; clients: Set<StreamClient> }>();
+  const intervals = new Map<number, Interval>();
   const due = new Set<StreamClient>();
   const members = new Set<StreamClient>();
   const perKey = new Map<string, number>();
@@ -85,14 +107,12 @@ export function createHub({ bus, requestSample, keyHolds, timers, teller }: HubD
 
   const unsubscribe = bus.subscribe((batch) => {
     if (groups.size === 0) return;
-    const tellings = batch.map(teller.published);
-    const metrics = tellings.some(({ type }) => type === "metrics");
+    const encoded = batch.map(encoder.published);
+    const others = encoded.filter(({ type }) => type !== "metrics");
+    const metrics = others.length < encoded.length;
     for (const { filter, clients } of groups.values()) {
-      const plain = chunkOf(
-        tellings.filter(({ type }) => type !== "metrics"),
-        filter,
-      );
-      const full = metrics && filter.intervalMs !== null ? chunkOf(tellings, filter) : plain;
+      const plain = chunkOf(others, filter);
+      const full = metrics && filter.intervalMs !== null ? chunkOf(encoded, filter) : plain;
       for (const client of clients) {
         const chunk = due.has(client) ? full : plain;
         if (chunk !== null) client.send(chunk);
@@ -109,46 +129,37 @@ export function createHub({ bus, requestSample, keyHolds, timers, teller }: HubD
     for (const client of ended.size === 0 ? [] : [...members]) if (ended.has(client.keyId)) client.end("key");
   }, KEY_CHECK_MS);
 
-  const tick = (clients: Set<StreamClient>) => {
-    for (const client of clients) due.add(client);
-    requestSample();
-  };
-
-  const joinInterval = (client: StreamClient, ms: number) => {
-    let known = intervals.get(ms);
-    if (known === undefined) {
-      const clients = new Set<StreamClient>();
-      known = { clients, timer: timers.repeat(() => tick(clients), ms) };
-      intervals.set(ms, known);
-    }
-    known.clients.add(client);
-  };
-
-  const leaveInterval = (client: StreamClient, ms: number) => {
-    const known = intervals.get(ms);
-    if (!known?.clients.delete(client) || known.clients.size > 0) return;
-    timers.clear(known.timer);
-    intervals.delete(ms);
+  /** One timer for all clients of an interval. */
+  const intervalOf = (ms: number): Interval => {
+    const clients = new Set<StreamClient>();
+    const timer = timers.repeat(() => {
+      for (const client of clients) due.add(client);
+      requestSample();
+    }, ms);
+    return { timer, clients };
   };
 
   const join = (client: StreamClient) => {
     const { filter } = client;
-    const group = groups.get(groupKey(client)) ?? { filter, clients: new Set<StreamClient>() };
-    groups.set(groupKey(client), group);
-    group.clients.add(client);
-    if (filter.intervalMs !== null) joinInterval(client, filter.intervalMs);
+    known(groups, client.filter.key, () => ({ filter, clients: new Set() })).clients.add(client);
+    const ms = filter.intervalMs;
+    if (ms !== null) known(intervals, ms, () => intervalOf(ms)).clients.add(client);
   };
 
   const part = (client: StreamClient) => {
     due.delete(client);
-    const group = groups.get(groupKey(client));
+    const group = groups.get(client.filter.key);
     group?.clients.delete(client);
-    if (group?.clients.size === 0) groups.delete(groupKey(client));
-    if (client.filter.intervalMs !== null) leaveInterval(client, client.filter.intervalMs);
+    if (group?.clients.size === 0) groups.delete(client.filter.key);
+    const ms = client.filter.intervalMs;
+    const interval = ms === null ? undefined : intervals.get(ms);
+    if (ms === null || !interval?.clients.delete(client) || interval.clients.size > 0) return;
+    timers.clear(interval.timer);
+    intervals.delete(ms);
   };
 
   return {
-    teller,
+    encoder,
     enter(client) {
       members.add(client);
       counts[client.kind]++;
@@ -158,7 +169,7 @@ export function createHub({ bus, requestSample, keyHolds, timers, teller }: HubD
       if (members.has(client)) join(client);
     },
     regroup(client, change) {
-      const live = groups.get(groupKey(client))?.clients.has(client) === true;
+      const live = groups.get(client.filter.key)?.clients.has(client) === true;
       if (live) part(client);
       change();
       if (live) join(client);
@@ -189,32 +200,9 @@ export function createHub({ bus, requestSample, keyHolds, timers, teller }: HubD
   };
 }
 
-function groupKey({ kind, filter }: StreamClient): string {
-  return `${kind} ${filter.key}`;
-}
-
-/** What a filter lets through; null when it is nothing. */
-export function chunkOf(tellings: readonly Telling[], filter: StreamFilter): Chunk | null {
-  const wanted: { telling: Telling; parts: number }[] = [];
-  for (const telling of tellings) {
-    const parts = filter.partsOf(telling);
-    if (parts !== NONE) wanted.push({ telling, parts });
-  }
-  const [only] = wanted;
-  if (only === undefined) return null;
-  let bytes: Uint8Array | null = null;
-  let texts: string[] | null = null;
-  return {
-    bytes() {
-      bytes ??=
-        wanted.length === 1
-          ? only.telling.frames(only.parts)
-          : Buffer.concat(wanted.map(({ telling, parts }) => telling.frames(parts)));
-      return bytes;
-    },
-    texts() {
-      texts ??= wanted.map(({ telling, parts }) => telling.text(parts));
-      return texts;
-    },
-  };
+/** What a map has under a key; made where it has nothing. */
+function known<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const found = map.get(key) ?? make();
+  map.set(key, found);
+  return found;
 }

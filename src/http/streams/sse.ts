@@ -1,5 +1,5 @@
-import type { CatchingUp } from "./catch-up.ts";
-import type { Chunk, Hub } from "./hub.ts";
+import type { Chunk } from "./encode.ts";
+import type { CatchingUp, Opening } from "./open-stream.ts";
 import type { StreamFilter } from "./stream-filter.ts";
 
 /** A client for which this much waits in the daemon is cut off; it resumes when it can read again. */
@@ -19,22 +19,10 @@ export const SSE_HEADERS = {
   "x-accel-buffering": "no",
 } as const;
 
-export interface SseOptions {
+export interface SseOptions extends Omit<Opening, "sight"> {
   readonly filter: StreamFilter;
-  readonly keyId: string;
-  readonly hub: Hub;
-  /** Id to resume behind; null = none. */
-  readonly from: number | null;
-  /** Sentences for comments behind the resume line. */
-  readonly notes: readonly string[];
-  /** Called once the stream is open: catches up and goes live. */
-  readonly begin: (client: CatchingUp) => Promise<void>;
-  /** Called when the client was cut off because it reads too slowly. */
-  readonly onSlow: () => void;
   /** Called when the daemon ends the stream, for whatever reason. */
   readonly onEnd: () => void;
-  /** Called when `begin` failed; the stream has ended. */
-  readonly onError: (error: unknown) => void;
 }
 
 /**
@@ -102,7 +90,7 @@ export function createSseStream(options: SseOptions): ReadableStream<Uint8Array>
         controller.close();
         onEnd();
       },
-      /** Ends without what waits: whoever does not read would keep it in memory for ever. */
+      /** Ends without what waits: a client that does not read would keep it in memory for ever. */
       abort() {
         if (self.gone) return;
         leave();

@@ -1,9 +1,9 @@
 import { FRAME_NAMES, type FrameName } from "../../domain/events.ts";
 import { LOG_LEVELS, type LogLevel, type LogSource } from "../../domain/words.ts";
-import { ANONYMOUS_FORM } from "../anonymous/event.ts";
+import { ANONYMOUS_FORM } from "../anonymous/picture.ts";
 import { integer, NAMED, names, text, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
-import { BOTH, FIRST, NONE, type Parts, SECOND, type Subject, type Telling, twinOf } from "./telling.ts";
+import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, type Subject, twinOf } from "./encode.ts";
 
 export const STREAM_NAMES = ["logs", "metrics", "combined"] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
@@ -63,7 +63,7 @@ export interface StreamFilter {
   /** Interval of metrics events; null when the client wants none. */
   readonly intervalMs: number | null;
   /** The parts of an event that the client wants. */
-  partsOf(event: Pick<Telling, "type" | "level" | "source" | "about">): Parts;
+  partsOf(event: Pick<EncodedEvent, "type" | "level" | "source" | "about">): Parts;
 }
 
 /** What a key may see of the events. */
@@ -90,7 +90,7 @@ export function createStreamFilter(
   const metricsParts = partsIncluded(include);
   const hasMetrics = stream !== "logs" && (frames === null || frames.has("metrics"));
 
-  const logParts = (type: Telling["type"], level: LogLevel | null, source: LogSource | null): Parts => {
+  const logParts = (type: EncodedEvent["type"], level: LogLevel | null, source: LogSource | null): Parts => {
     if (stream === "metrics" || source === null || hidden.includes(source)) return NONE;
     if (levels !== null && (level === null || !levels.has(level))) return NONE;
     if (sources !== null && !sources.has(source)) return NONE;

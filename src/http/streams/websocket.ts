@@ -1,12 +1,10 @@
 import type { ServerWebSocket } from "bun";
 import { ApiError } from "../../domain/errors.ts";
-import type { CatchingUp } from "./catch-up.ts";
-import { changedQuery, readClientMessage } from "./client-message.ts";
-import type { Chunk, Hub } from "./hub.ts";
+import type { Chunk } from "./encode.ts";
+import type { CatchingUp, Opening } from "./open-stream.ts";
 import { MAX_WAITING_BYTES } from "./sse.ts";
 import {
   createStreamFilter,
-  type Sight,
   STREAM_QUERIES,
   type StreamFilter,
   type StreamName,
@@ -24,27 +22,19 @@ const POLICY = 1008;
 const TRY_AGAIN_LATER = 1013;
 
 /** Elysia hands the events of a native socket to the functions in its `data`. */
-export interface SocketHandlers {
+interface SocketHandlers {
   open(ws: ServerWebSocket<unknown>): void;
   message(ws: ServerWebSocket<unknown>, message: string | Buffer): void;
   drain(ws: ServerWebSocket<unknown>): void;
   close(ws: ServerWebSocket<unknown>, code: number, reason: string): void;
 }
 
-export interface SocketOptions {
+interface SocketOptions extends Opening {
   readonly stream: StreamName;
   /** The query of the opening, without `?`. */
   readonly query: string;
-  readonly sight: Sight;
-  readonly keyId: string;
-  readonly hub: Hub;
-  readonly from: number | null;
-  /** Id of the oldest stored event, told with a resume; null when there is none. */
+  /** Id of the oldest stored event, for clients that resume; null when there is none. */
   readonly oldest: () => number | null;
-  readonly notes: readonly string[];
-  readonly begin: (client: CatchingUp) => Promise<void>;
-  readonly onSlow: () => void;
-  readonly onError: (error: unknown) => void;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
   /** Throws NOT_FOUND for an id that no server has. */
@@ -62,9 +52,13 @@ export function createSocketHandlers(options: SocketOptions): SocketHandlers {
   const filterOf = (text: string) => createStreamFilter(stream, STREAM_QUERIES[stream].parse(text), sight);
 
   const answer = (opened: SocketClient, message: string | Buffer) => {
-    const read = readClientMessage(message, stream);
-    if (read.type === "ping") return opened.tell({ type: "pong" });
-    const changed = changedQuery(query, read.changes);
+    const { type, ...changes } = asObject(message);
+    if (type === "ping") return opened.tell({ type: "pong" });
+    if (type === undefined)
+      throw new ApiError("MISSING_FIELD", 'A message needs a "type": ping or subscribe.');
+    if (type !== "subscribe")
+      throw new ApiError("INVALID_FIELD", 'The "type" of a message is ping or subscribe.');
+    const changed = changedQuery(query, changes, stream);
     const wanted: Wanted = STREAM_QUERIES[stream].parse(changed);
     options.checkServers(wanted.server ?? null);
     const filter = filterOf(changed);
@@ -175,4 +169,53 @@ interface SocketClient extends CatchingUp {
   /** More may be sent. */
   drained(): void;
   refilter(filter: StreamFilter): void;
+}
+
+/** These belong to the opening of a connection and cannot be changed on it. */
+const FIXED = ["api_key", "last_event_id"];
+/** Parameters that go by two names. */
+const OTHER_NAME: Readonly<Record<string, string>> = {
+  level: "levels",
+  levels: "level",
+  source: "sources",
+  sources: "source",
+};
+
+/** The query after a change: what is named is replaced (null and [] take it out), what is not named stays. */
+function changedQuery(query: string, changes: Readonly<Record<string, unknown>>, stream: StreamName): string {
+  const known = Object.keys(STREAM_QUERIES[stream].parameters).filter((name) => !FIXED.includes(name));
+  const changed = new URLSearchParams(query);
+  for (const name of Object.keys(changes)) {
+    if (FIXED.includes(name))
+      throw new ApiError("INVALID_FIELD", `"${name}" is given when the connection is opened, not on it.`);
+    if (!known.includes(name))
+      throw new ApiError("INVALID_FIELD", `subscribe takes ${known.join(", ")} on this stream.`);
+    changed.delete(name);
+    changed.delete(OTHER_NAME[name] ?? name);
+  }
+  for (const [name, value] of Object.entries(changes))
+    for (const text of asTexts(name, value)) changed.append(name, text);
+  return changed.toString();
+}
+
+function asObject(text: string | Buffer): Record<string, unknown> {
+  if (typeof text !== "string") throw new ApiError("INVALID_JSON", "A message is JSON in a text frame.");
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new ApiError("INVALID_JSON", "The message is not JSON.");
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as Record<string, unknown>;
+  }
+  throw new ApiError("INVALID_JSON", 'A message is a JSON object, such as {"type":"ping"}.');
+}
+
+function asTexts(name: string, value: unknown): readonly string[] {
+  const list = value === null ? [] : Array.isArray(value) ? value : [value];
+  return list.map((item) => {
+    if (typeof item === "string" || typeof item === "number") return String(item);
+    throw new ApiError("INVALID_FIELD", `"${name}" takes a text, a number, or a list of them.`);
+  });
 }

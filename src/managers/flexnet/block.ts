@@ -1,13 +1,94 @@
 import type {
   CheckoutReading,
   Consistency,
+  Expiry,
   FeatureReading,
   PoolReading,
   QueueReading,
   ReservationReading,
+  ToolError,
 } from "../../domain/reading.ts";
 import type { PoolKind } from "../../domain/words.ts";
-import type { FeatureHeader } from "./header-line.ts";
+import { trimBlanks } from "../scan.ts";
+import { endsInErrorCode, parseToolError } from "./status-lines.ts";
+
+/** The first line of a feature's block. */
+export interface FeatureHeader {
+  readonly name: string;
+  readonly total: number | null;
+  readonly used: number | null;
+  readonly unlimited: boolean;
+  readonly error: ToolError | null;
+}
+
+const PREFIX = "Users of ";
+const CANNOT = ": Cannot get users of ";
+const COUNTS =
+  /^\(Total of (\d{1,15}) licen[sc]es? issued;\s+Total of (\d{1,15}) licen[sc]es? in use\)[ \t]*$/i;
+const ODD = /^Users of (.+?):(?:[ \t](.*))?$/s;
+const ISSUED = /\bTotal of (\d{1,15}) licen[sc]es? issued\b/i;
+const IN_USE = /\bTotal of (\d{1,15}) licen[sc]es? in use\b/i;
+const UNCOUNTED = /^\(Uncounted\b.*\)[ \t]*$/is;
+const ERROR = /^\((Error: .*)\)[ \t]*$/is;
+
+/** True for a line that opens a block, even a broken one. */
+export function startsHeader(trimmed: string): boolean {
+  return trimmed.startsWith(PREFIX);
+}
+
+/**
+ * `Users of NAME:  (Total of N license[s] issued;  Total of M license[s] in use)`, `(Uncounted, node-locked)`,
+ * `(Error: N licenses, unsupported by licensed server)` or `Users of NAME: Cannot get users of NAME: … (-5,222)`.
+ * The name ends at the last colon before what the tool says of it: names may hold colons and brackets.
+ */
+export function parseHeader(trimmed: string): FeatureHeader | null {
+  if (!startsHeader(trimmed)) return null;
+  const counts = bracket(trimmed, "(Total of ", COUNTS);
+  if (counts !== null) return counted(counts.name, Number(counts.found[1]), Number(counts.found[2]));
+  const cannot = trimmed.indexOf(CANNOT, PREFIX.length);
+  if (cannot > PREFIX.length) return failed(trimmed.slice(PREFIX.length, cannot), trimmed.slice(cannot + 2));
+  const uncounted = bracket(trimmed, "(Uncounted", UNCOUNTED);
+  if (uncounted !== null) return { ...counted(uncounted.name, null, null), unlimited: true };
+  const error = bracket(trimmed, "(Error: ", ERROR);
+  if (error !== null) return failed(error.name, error.found[1] ?? "");
+  const colon = endsInErrorCode(trimmed) ? trimmed.indexOf(": ", PREFIX.length) : -1;
+  if (colon <= PREFIX.length) return null;
+  return failed(trimmed.slice(PREFIX.length, colon), trimBlanks(trimmed.slice(colon + 1)));
+}
+
+/** A header whose words are not all known: what they tell, else counts of null. Null when it has no name. */
+export function parseOddHeader(trimmed: string): FeatureHeader | null {
+  const [, name, rest = ""] = ODD.exec(trimmed) ?? [];
+  if (name === undefined) return null;
+  const count = (pattern: RegExp) => {
+    const found = pattern.exec(rest);
+    return found === null ? null : Number(found[1]);
+  };
+  return counted(name, count(ISSUED), trimBlanks(rest) === "None" ? 0 : count(IN_USE));
+}
+
+/** `NAME:  (…)` with the bracket that begins at the last `mark` and fits the pattern. */
+function bracket(
+  text: string,
+  mark: string,
+  pattern: RegExp,
+): { name: string; found: RegExpExecArray } | null {
+  const open = text.lastIndexOf(mark);
+  const found = open <= PREFIX.length ? null : pattern.exec(text.slice(open));
+  if (found === null) return null;
+  const before = text.slice(PREFIX.length, open);
+  const colon = before.lastIndexOf(":");
+  const isName = colon > 0 && trimBlanks(before.slice(colon + 1)) === "";
+  return isName ? { name: before.slice(0, colon), found } : null;
+}
+
+function counted(name: string, total: number | null, used: number | null): FeatureHeader {
+  return { name, total, used, unlimited: false, error: null };
+}
+
+function failed(name: string, message: string): FeatureHeader {
+  return { ...counted(name, null, null), error: parseToolError(message) };
+}
 
 /** A feature's block as its lines come in; the table of `-i` is laid over it at the end of the output. */
 export interface Block extends FeatureHeader {
@@ -61,8 +142,8 @@ export function openBlock(header: FeatureHeader, daemon: string, part: number): 
   };
 }
 
-export function openPool(block: Block, version: string | null, expiry: PoolReading["expiry"]): void {
-  block.pools.push({
+export function openPool(version: string | null, expiry: Expiry, tableOnly = false): PoolDraft {
+  return {
     version,
     vendorString: null,
     kind: "unknown",
@@ -70,10 +151,9 @@ export function openPool(block: Block, version: string | null, expiry: PoolReadi
     unlimited: false,
     expiry,
     held: 0,
-    tableOnly: false,
+    tableOnly,
     doubtful: false,
-  });
-  block.describing = true;
+  };
 }
 
 /** Index of the pool under which a line stands now. */
@@ -105,36 +185,20 @@ export function consistencyOf(block: Block): Consistency {
 
 /** The finished feature. A pool's `used` is known only where the block's lines add up. */
 export function closeBlock(block: Block, cut: boolean): FeatureReading {
+  const { daemon, name, total, used, unlimited, error, checkouts, reservations, queue } = block;
   const consistency = consistencyOf(block);
-  return {
-    daemon: block.daemon,
-    name: block.name,
-    total: block.total,
-    used: block.used,
-    unlimited: block.unlimited,
-    error: block.error,
-    pools: block.pools.map((pool) => closePool(block, pool, consistency)),
-    checkouts: block.checkouts,
-    reservations: block.reservations,
-    queue: block.queue,
-    consistency,
-    cut: cut || block.doubtful,
-  };
+  const pools = block.pools.map((pool) => closePool(block, pool, consistency));
+  const isCut = cut || block.doubtful;
+  const counts = { daemon, name, total, used, unlimited, error };
+  return { ...counts, pools, checkouts, reservations, queue, consistency, cut: isCut };
 }
 
 function closePool(block: Block, pool: PoolDraft, consistency: Consistency): PoolReading {
+  const { version, vendorString, kind, unlimited, expiry } = pool;
   // The header's total is the only pool's own, unless the license file says better.
-  const total = pool.total ?? (block.pools.length === 1 && !pool.unlimited ? block.total : null);
-  return {
-    number: null,
-    version: pool.version,
-    vendorString: pool.vendorString,
-    kind: pool.kind,
-    total,
-    used: usedOf(block, pool, consistency),
-    unlimited: pool.unlimited,
-    expiry: pool.expiry,
-  };
+  const total = pool.total ?? (block.pools.length === 1 && !unlimited ? block.total : null);
+  const used = usedOf(block, pool, consistency);
+  return { number: null, version, vendorString, kind, total, used, unlimited, expiry };
 }
 
 function usedOf(block: Block, pool: PoolDraft, consistency: Consistency): number | null {

@@ -1,5 +1,5 @@
 import type { KnownHosts } from "../manager.ts";
-import { isDigit } from "./scan.ts";
+import { isDigit } from "../scan.ts";
 
 /** Who holds or waits for a seat, as far as the words in front of the version tell. */
 export interface Identity {
@@ -22,6 +22,8 @@ export interface IdentityReader {
 const PLAIN = /^[\w.:/ -]*$/;
 /** Signs of an encrypted display that no name of a user, host or product has. */
 const ENCRYPTED = /[!"#%&*+;<>?[\]^`{|}~]/;
+/** `:0`, `:0.0`, `pc1:0.0`. */
+const X_DISPLAY = /^[\p{L}\p{N}_.-]*:\d+(?:\.\d+)?$/u;
 
 /**
  * Users, displays and qualifiers may hold blanks, so the split goes by evidence: one word is a user; two are user
@@ -34,8 +36,6 @@ const ENCRYPTED = /[!"#%&*+;<>?[\]^`{|}~]/;
  */
 export function createIdentityReader(hosts: KnownHosts): IdentityReader {
   const out: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
-  /** Starts and ends of the words of a line with more than three. */
-  const bounds: number[] = [];
 
   function fill(
     user: string,
@@ -51,90 +51,61 @@ export function createIdentityReader(hosts: KnownHosts): IdentityReader {
     return out;
   }
 
-  function start(word: number): number {
-    return bounds[2 * word] ?? 0;
-  }
-
-  function end(word: number): number {
-    return bounds[2 * word + 1] ?? 0;
-  }
-
-  function takeWords(text: string, from: number, to: number): number {
-    let words = 0;
-    for (let at = from; at < to; at = nextWord(text, at, to)) {
-      const blank = text.indexOf(" ", at);
-      const last = blank === -1 || blank > to ? to : blank;
-      bounds[2 * words] = at;
-      bounds[2 * words + 1] = last;
-      words++;
-      at = last;
+  function splitMany(text: string): Identity {
+    const starts: number[] = [];
+    const words: string[] = [];
+    for (let at = 0; at < text.length; at = nextWord(text, at)) {
+      const end = endOfWord(text, at, text.length);
+      starts.push(at);
+      words.push(text.slice(at, end));
+      at = end;
     }
-    return words;
-  }
+    const count = words.length;
+    const word = (index: number) => words[index] ?? "";
+    /** Words in front of `index`, and from there on, with the blanks between them as printed. */
+    const before = (index: number) => text.slice(0, (starts[index - 1] ?? 0) + word(index - 1).length);
+    const rest = (index: number) => (index < count ? text.slice(starts[index]) : null);
 
-  /** The first word from `1` on that is shaped like a display; `words` when there is none. */
-  function firstDisplay(text: string, words: number): number {
-    let word = 1;
-    while (word < words && !isDisplay(text, start(word), end(word))) word++;
-    return word;
-  }
-
-  /** The first word from `2` on that is part of an encrypted display; `words` when there is none. */
-  function firstEncrypted(text: string, words: number): number {
-    let word = 2;
-    while (word < words && !ENCRYPTED.test(text.slice(start(word), end(word)))) word++;
-    return Math.min(word, words);
-  }
-
-  function splitMany(text: string, from: number, to: number): Identity {
-    const words = takeWords(text, from, to);
-    const word = (index: number) => text.slice(start(index), end(index));
-    /** Words from `index` to the last, with the blanks between them as printed. */
-    const rest = (index: number) => (index < words ? text.slice(start(index), to) : null);
-
-    const display = firstDisplay(text, words);
+    const display = indexOr(
+      count,
+      words.findIndex((each, index) => index > 0 && isDisplay(each)),
+    );
     // A display is never part of a user's name, so no host stands behind one.
-    const last = Math.min(display, words - 1);
-    const shown = display < words ? display : firstEncrypted(text, words);
+    const last = Math.min(display, count - 1);
+    const encrypted = () => words.findIndex((each, index) => index > 1 && ENCRYPTED.test(each));
+    const shown = display < count ? display : indexOr(count, encrypted());
     let host = 1;
-    while (host < last && !extendsWord(text, start(host), end(host), start(host + 1), end(host + 1))) host++;
+    while (host < last && !extendsWord(word(host), word(host + 1))) host++;
     const extended = host < last;
-    if (!extended) host = shown < words && shown > 1 && hosts.has(word(shown - 1)) ? shown - 1 : 1;
+    if (!extended) host = shown < count && shown > 1 && hosts.has(word(shown - 1)) ? shown - 1 : 1;
     while (!extended && host < last && !hosts.has(word(host))) host++;
 
     const known = host < last;
     if (!known && display === 1) return fill(word(0), null, word(1), rest(2));
-    if (!known && shown === words && hosts.has(word(last)))
-      return fill(text.slice(from, end(last - 1)), word(last), null, null);
-    if (!known) host = shown < words ? shown - 1 : 1;
-    const user = text.slice(from, end(host - 1));
+    if (!known && shown === count && hosts.has(word(last))) return fill(before(last), word(last), null, null);
+    if (!known) host = shown < count ? shown - 1 : 1;
     const qualifier = rest(host + 2);
     // Encrypted displays hold blanks and any sign; products, versions and process ids are plain words.
     const shaped = extended || host + 1 === display;
     if (shaped || qualifier === null || PLAIN.test(qualifier))
-      fill(user, word(host), word(host + 1), qualifier);
-    else fill(user, word(host), rest(host + 1), null);
-    out.guessed = !known && display === words;
+      fill(before(host), word(host), word(host + 1), qualifier);
+    else fill(before(host), word(host), rest(host + 1), null);
+    out.guessed = !known && display === count;
     return out;
   }
 
   return {
     read(text, from, to) {
-      const firstEnd = text.indexOf(" ", from);
-      if (firstEnd === -1 || firstEnd >= to) return fill(text.slice(from, to), null, null, null);
+      const firstEnd = endOfWord(text, from, to);
       const user = text.slice(from, firstEnd);
-      const second = nextWord(text, firstEnd, to);
-      const secondEnd = text.indexOf(" ", second);
-      const isTwo = secondEnd === -1 || secondEnd >= to;
-      const terminal = isTerminal(text, second, isTwo ? to : secondEnd);
-      if (isTwo) {
-        const word = text.slice(second, to);
-        return terminal ? fill(user, null, word, null) : fill(user, word, null, null);
-      }
-      const third = nextWord(text, secondEnd, to);
-      const thirdEnd = text.indexOf(" ", third);
-      if (terminal || (thirdEnd !== -1 && thirdEnd < to)) return splitMany(text, from, to);
+      if (firstEnd === to) return fill(user, null, null, null);
+      const second = nextWord(text, firstEnd);
+      const secondEnd = endOfWord(text, second, to);
       const host = text.slice(second, secondEnd);
+      const terminal = isTerminal(host);
+      if (secondEnd === to) return terminal ? fill(user, null, host, null) : fill(user, host, null, null);
+      const third = nextWord(text, secondEnd);
+      if (terminal || endOfWord(text, third, to) < to) return splitMany(text.slice(from, to));
       hosts.add(host);
       return fill(user, host, text.slice(third, to), null);
     },
@@ -142,51 +113,35 @@ export function createIdentityReader(hosts: KnownHosts): IdentityReader {
 }
 
 const SPACE = 0x20;
-const DOT = 0x2e;
 const SLASH = 0x2f;
-const COLON = 0x3a;
 
-function nextWord(text: string, blank: number, to: number): number {
+function endOfWord(text: string, from: number, to: number): number {
+  const blank = text.indexOf(" ", from);
+  return blank === -1 || blank > to ? to : blank;
+}
+
+function nextWord(text: string, blank: number): number {
   let at = blank;
-  while (at < to && text.charCodeAt(at) === SPACE) at++;
+  while (text.charCodeAt(at) === SPACE) at++;
   return at;
 }
 
-/** `/dev/…`, `:0`, `:0.0`, `pc1:0.0`: cannot be a host. */
-function isTerminal(text: string, from: number, to: number): boolean {
-  if (text.charCodeAt(from) === SLASH) return text.startsWith("/dev/", from);
-  let at = to;
-  while (at > from && isDigit(text.charCodeAt(at - 1))) at--;
-  if (at === to) return false;
-  if (text.charCodeAt(at - 1) === DOT) {
-    const screen = --at;
-    while (at > from && isDigit(text.charCodeAt(at - 1))) at--;
-    if (at === screen) return false;
-  }
-  if (at <= from || text.charCodeAt(at - 1) !== COLON) return false;
-  return HOST.test(text.slice(from, at - 1));
+function indexOr(count: number, index: number): number {
+  return index === -1 ? count : index;
 }
 
-const HOST = /^[\p{L}\p{N}_.-]*$/u;
+/** `/dev/…`, `:0`, `:0.0`, `pc1:0.0`: cannot be a host. */
+function isTerminal(word: string): boolean {
+  if (word.charCodeAt(0) === SLASH) return word.startsWith("/dev/");
+  return isDigit(word.charCodeAt(word.length - 1)) && word.includes(":") && X_DISPLAY.test(word);
+}
 
 /** A terminal, or one of the names that clients without one give. */
-function isDisplay(text: string, from: number, to: number): boolean {
-  if (isTerminal(text, from, to)) return true;
-  const length = to - from;
-  return (
-    (length === 10 && text.startsWith("NoXDisplay", from)) || (length === 5 && text.startsWith("local", from))
-  );
+function isDisplay(word: string): boolean {
+  return isTerminal(word) || word === "NoXDisplay" || word === "local";
 }
 
 /** True when the second word equals or extends the first, whatever the case of its letters. */
-function extendsWord(text: string, from: number, to: number, nextFrom: number, nextTo: number): boolean {
-  if (nextTo - nextFrom < to - from) return false;
-  for (let at = 0; at < to - from; at++) {
-    if (folded(text.charCodeAt(from + at)) !== folded(text.charCodeAt(nextFrom + at))) return false;
-  }
-  return true;
-}
-
-function folded(code: number): number {
-  return code >= 0x41 && code <= 0x5a ? code | 0x20 : code;
+function extendsWord(word: string, next: string): boolean {
+  return next.length >= word.length && next.slice(0, word.length).toLowerCase() === word.toLowerCase();
 }

@@ -1,57 +1,19 @@
-import type { MemberReading, ToolError } from "../../domain/reading.ts";
+import type { DaemonReading, MemberReading, ToolError } from "../../domain/reading.ts";
 import type { PartStatus } from "../../domain/words.ts";
-import { trimBlanks } from "./scan.ts";
+import type { NamedMember, PartLine } from "./status-lines.ts";
 
-/** What a status line says of a member. */
-export interface MemberStatus {
-  readonly host: string;
-  readonly status: PartStatus;
-  readonly master: boolean;
-  readonly version: string | null;
-  readonly error: ToolError | null;
-}
+const RANK: Readonly<Record<PartStatus, number>> = { unknown: 0, down: 1, up: 2 };
 
-const STATUS = ": license server ";
-const STATE = /^(UP|DOWN)\b(?:\s+(\(MASTER\)))?(?:\s+(v[\w.]+))?/i;
-
-/** `host: license server UP [(MASTER)] [v11.7]` or `… DOWN`; null when the line is none. */
-export function parseMemberStatus(trimmed: string): MemberStatus | null {
-  const colon = trimmed.lastIndexOf(STATUS);
-  if (colon < 1) return null;
-  const host = trimmed.slice(0, colon);
-  if (/[ \t]/.test(host)) return null;
-  const found = STATE.exec(trimmed.slice(colon + STATUS.length));
-  if (found === null) return null;
-  return {
-    host,
-    status: found[1]?.toUpperCase() === "UP" ? "up" : "down",
-    master: found[2] !== undefined,
-    version: found[3] ?? null,
-    error: null,
-  };
-}
-
-const SPEC = "License server status:";
-
-/** A member as it was asked for. */
-export interface NamedMember {
-  readonly host: string;
-  readonly port: number | null;
-}
-
-/** The members that `License server status: port@host,…` names; null when the line is none. */
-export function parseSpec(trimmed: string): NamedMember[] | null {
-  if (!trimmed.startsWith(SPEC)) return null;
-  const members: NamedMember[] = [];
-  for (const part of trimmed.slice(SPEC.length).split(",")) {
-    const text = trimBlanks(part);
-    const at = text.lastIndexOf("@");
-    const host = text.slice(at + 1);
-    if (host === "" || /[\s/\\]/.test(host)) continue;
-    const port = /^\d{1,5}$/.test(text.slice(0, Math.max(0, at))) ? Number(text.slice(0, at)) : null;
-    members.push({ host, port });
-  }
-  return members;
+/**
+ * Lays a daemon's line over what earlier lines said of it: the best status wins. In the part of another license server
+ * a daemon of the same name is another one.
+ */
+export function addDaemon(daemons: Map<string, DaemonReading>, line: PartLine, part: number): void {
+  const { name, status, version, error } = line;
+  const key = `${part} ${name}`;
+  const known = daemons.get(key);
+  if (known !== undefined && RANK[known.status] >= RANK[status]) return;
+  daemons.set(key, { name, status, version, error, totals: null });
 }
 
 /**
@@ -64,7 +26,7 @@ export interface Members {
    * Returns the part's number, which is the same where the same members are asked for again.
    */
   asked(spec: readonly NamedMember[]): number;
-  status(line: MemberStatus): void;
+  status(line: PartLine): void;
   /** Nobody answered in this part: its members of which nothing is known are down. */
   unanswered(error: ToolError): void;
   list(): MemberReading[];
@@ -72,10 +34,9 @@ export interface Members {
 
 type Draft = { -readonly [Key in keyof MemberReading]: MemberReading[Key] };
 
-const RANK: Readonly<Record<PartStatus, number>> = { unknown: 0, down: 1, up: 2 };
-
-/** A server has three at the most; the bound keeps the time linear whatever an output names. */
+/** A server has three at the most; the bounds keep the time linear whatever an output names. */
 const MAX_STRANGERS = 16;
+const MAX_KNOWN = 64;
 
 export function createMembers(): Members {
   /** What stands before the first spec is a part of its own. */
@@ -110,36 +71,27 @@ export function createMembers(): Members {
 /** The members of one license server's part of the output. */
 function createPart(spec: readonly NamedMember[] = []): Omit<Members, "asked"> {
   const members: Draft[] = [];
-  /** The members of one host, each with a port of its own: seldom more than one. */
-  const byHost = new Map<string, Draft[]>();
-  const byLabel = new Map<string, Draft[]>();
   const strangers: Draft[] = [];
 
   function find(host: string): Draft | undefined {
     const key = host.toLowerCase();
-    const exact = byHost.get(key);
+    const known = members.slice(0, MAX_KNOWN);
     // The lines of one host stand in the order of its ports.
-    if (exact !== undefined) return exact.find(isSilent) ?? exact[0];
+    const exact = known.filter((member) => member.host.toLowerCase() === key);
+    if (exact.length > 0) return exact.find(isSilent) ?? exact[0];
     // Short and long names of one host are mixed (`lic1` and `lic1.example.com`), two long names differ.
     const label = firstLabel(key);
-    const others = label === null ? undefined : byLabel.get(label);
-    if (others?.length !== 1) return undefined;
+    const others = known.filter(
+      (member) => label !== null && firstLabel(member.host.toLowerCase()) === label,
+    );
     const [other] = others;
-    return other !== undefined && (label === key || label === other.host.toLowerCase()) ? other : undefined;
-  }
-
-  function learn(member: Draft): void {
-    const key = member.host.toLowerCase();
-    const others = byHost.get(key) ?? [];
-    if (others.length < MAX_STRANGERS) byHost.set(key, [...others, member]);
-    const label = firstLabel(key);
-    if (label !== null) byLabel.set(label, [...(byLabel.get(label) ?? []).slice(0, 1), member]);
+    if (other === undefined || others.length > 1) return undefined;
+    return label === key || label === other.host.toLowerCase() ? other : undefined;
   }
 
   function add(host: string, port: number | null): Draft {
     const member: Draft = { host, port, status: "unknown", master: false, version: null, error: null };
     members.push(member);
-    learn(member);
     return member;
   }
 
@@ -151,11 +103,8 @@ function createPart(spec: readonly NamedMember[] = []): Omit<Members, "asked"> {
     return stranger;
   }
 
-  const asked = new Set<string>();
-  for (const member of spec) {
-    if (!asked.has(addressOf(member))) add(member.host, member.port);
-    asked.add(addressOf(member));
-  }
+  const asked = new Map(spec.map((member) => [addressOf(member), member]));
+  for (const { host, port } of asked.values()) add(host, port);
   /** Members by the spec. */
   const named = members.slice();
 
@@ -181,7 +130,7 @@ function createPart(spec: readonly NamedMember[] = []): Omit<Members, "asked"> {
 
   return {
     status(line) {
-      const member = findOrAdd(line.host);
+      const member = findOrAdd(line.name);
       member.master ||= line.master;
       if (RANK[line.status] < RANK[member.status]) return;
       const better = RANK[line.status] > RANK[member.status];

@@ -6,18 +6,37 @@ import {
   type UnparsedLine,
 } from "../../domain/reading.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
-import { type Block, closeBlock, consistencyOf, openBlock } from "./block.ts";
-import { createBlockReader, type LineOutcome } from "./block-reader.ts";
-import { addDaemon, parseDaemon, parseOwnedError } from "./daemons.ts";
-import { type FeatureHeader, parseHeader, parseOddHeader, startsHeader } from "./header-line.ts";
-import { blocksOfTable, joinTable } from "./join-table.ts";
-import { createMembers, parseMemberStatus, parseSpec } from "./members.ts";
-import { isPreamble, isSeparator } from "./noise.ts";
-import { dropRepeated } from "./repeated.ts";
-import { endOfText, skipBlanks } from "./scan.ts";
+import { endOfText, skipBlanks } from "../scan.ts";
+import {
+  type Block,
+  closeBlock,
+  consistencyOf,
+  type FeatureHeader,
+  openBlock,
+  parseHeader,
+  parseOddHeader,
+  startsHeader,
+} from "./block.ts";
+import { createBlockReader, type LineOutcome } from "./block-lines.ts";
+import { addDaemon, createMembers } from "./members.ts";
 import { createStartTimes, parseReportTime } from "./start-time.ts";
-import { parseTableHeader, parseTableRow, type TableOrder, type TableRow } from "./table-row.ts";
-import { endsInErrorCode, parseToolError } from "./tool-error.ts";
+import {
+  endsInErrorCode,
+  parseDaemon,
+  parseMemberStatus,
+  parseOwnedError,
+  parseSpec,
+  parseToolError,
+} from "./status-lines.ts";
+import {
+  blocksOfTable,
+  dropRepeated,
+  joinTable,
+  parseTableHeader,
+  parseTableRow,
+  type TableOrder,
+  type TableRow,
+} from "./table.ts";
 
 /** Characters kept of a line that no rule knew. */
 const MAX_UNPARSED_LENGTH = 500;
@@ -180,9 +199,8 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     const failed = section === "daemons" ? null : parseOwnedError(trimmed);
     if (failed !== null) {
       if (section === "head") return false;
-      const { owner: host, status, error } = failed;
       asked = true;
-      members.status({ host, status, master: false, version: null, error });
+      members.status(failed);
       return true;
     }
     // `-S` and `-vd` print daemons without a heading.
@@ -262,3 +280,27 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     },
   };
 }
+
+/** Whole lines that lmstat prints and that say nothing; true also marks the text as lmstat's. */
+function isPreamble(trimmed: string): boolean {
+  return (
+    COPYRIGHT.test(trimmed) ||
+    DETECTING.test(trimmed) ||
+    trimmed.startsWith("License file(s) on ") ||
+    trimmed === "lmstat" ||
+    NOTES.has(trimmed)
+  );
+}
+
+/** Whole lines of anybody: separators between servers, cuts made by hand, comments of scripts. */
+function isSeparator(text: string, trimmed: string): boolean {
+  return /^[-=_ \t]+$/.test(trimmed) || /^\.{3,}$/.test(trimmed) || text.startsWith("#");
+}
+
+const COPYRIGHT = /^\S{1,60} - Copyright \(c\) \d{4}/i;
+const DETECTING = /^\[Detecting [^\]]*\]$/i;
+const NOTES = new Set([
+  "NOTE: lmstat -i does not give information from the server,",
+  "but only reads the license file.  For this reason,",
+  "lmstat -a is recommended instead.",
+]);

@@ -1,17 +1,14 @@
 import type { CheckoutReading, QueueReading } from "../../domain/reading.ts";
 import type { KnownHosts } from "../manager.ts";
+import { createDigits, endOfText, execAt, isBlank, skipBlanks } from "../scan.ts";
 import { createIdentityReader, type Identity } from "./identity.ts";
-import { endOfText, execAt, isBlank, isDigit } from "./scan.ts";
-import { createSeatTail } from "./seat-tail.ts";
-import { createSeenHosts } from "./seen-hosts.ts";
 import type { StartTimes } from "./start-time.ts";
 
 /**
  * `USER HOST [DISPLAY [QUALIFIER…]] [(vVER)] (SRV/PORT [HANDLE]), start DOW M/D H:MM[tail]` and
  * `USER HOST DISPLAY [VER] (vVER) (SRV/PORT HANDLE) queued for N license[s]`.
  * Both are read from the right: users and encrypted displays hold blanks, brackets, quotes and commas,
- * while everything behind them is the tool's own. Characters are looked at by hand: these lines are nearly all of
- * a large output.
+ * while everything behind them is the tool's own.
  */
 export interface SeatReader {
   /** A checkout whose first word begins at `start`, under the pool with this index; null when the line is none. */
@@ -26,28 +23,36 @@ export interface SeatReader {
   identity(text: string, from: number, to: number): Readonly<Identity>;
 }
 
-const START_MARK = "), start ";
-const QUEUE_MARK = ") queued for ";
-const QUEUED = { known: /(\d{1,9}) licen[sc]es?[ \t]*$/iy, any: /(\d{1,9}) licen[sc]es?\b/iy };
-
 /** `any`: what stands behind the bracket of the server need not be wholly known. */
 export type LineEnd = "known" | "any";
 
-const OPEN = 0x28;
+const START_MARK = "), start ";
+const QUEUE_MARK = ") queued for ";
+const QUEUED = { known: /(\d{1,9}) licen[sc]es?[ \t]*$/iy, any: /(\d{1,9}) licen[sc]es?\b/iy };
+const VERSION = /^[\w.]+$/;
+const LINGER = /,? ?\(linger: (\d{1,12})(?: \/ \d{1,12})?\)/iy;
+const NEXT_PART = /[,(]|$/g;
+const PID = ", PID: ";
+const LICENSE = " license";
+const MOST_DIGITS = 12;
 const CLOSE = 0x29;
 
 export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatReader {
-  const identities = createIdentityReader(createSeenHosts(hosts));
-  const tail = createSeatTail();
+  const digits = createDigits();
+  const identities = createIdentityReader(hosts);
   let identity: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
   let version: string | null = null;
-  let lastVersion = "";
   let handle: string | null = null;
   let line = "";
   let serverFrom = 0;
   let serverTo = 0;
   let from = 0;
   let to = 0;
+  /** 0 where the line prints none, which means one. */
+  let count = 0;
+  let pid: number | null = null;
+  /** Null when the line prints none; 0 is capable of lingering, not lingering. */
+  let lingerSeconds: number | null = null;
 
   /** `IDENTITY [(vVER)] (SRV/PORT [HANDLE])`, the last bracket closing at `close`. */
   function holder(text: string, start: number, close: number): boolean {
@@ -64,23 +69,58 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
     from = start;
     to = endOfText(text, from, open);
     version = null;
-    if (to > from && text.charCodeAt(to - 1) === CLOSE) versionBefore(text, to - 1);
+    if (to > from && text.charCodeAt(to - 1) === CLOSE) versionBefore(text);
     if (to <= from) return false;
     identity = identities.read(text, from, to);
     return true;
   }
 
-  /** Takes `([\w.]+)` that closes at `close` as the version, when something stands before it. */
-  function versionBefore(text: string, close: number): void {
-    let open = close - 1;
-    while (open > from && isVersionSign(text.charCodeAt(open))) open--;
-    if (open === close - 1 || open <= from || text.charCodeAt(open) !== OPEN) return;
-    if (!isBlank(text.charCodeAt(open - 1))) return;
-    // Mostly that of the line before: what is not made anew is not collected either.
-    const same = lastVersion.length === close - open - 1 && text.startsWith(lastVersion, open + 1);
-    version = same ? lastVersion : text.slice(open + 1, close);
-    lastVersion = version;
+  /** Takes a bracket at the end of the identity as the version, when something stands before it. */
+  function versionBefore(text: string): void {
+    const open = text.lastIndexOf("(", to - 1);
+    if (open <= from || !isBlank(text.charCodeAt(open - 1))) return;
+    const inner = text.slice(open + 1, to - 1);
+    if (!VERSION.test(inner)) return;
+    version = inner;
     to = endOfText(text, from, open);
+  }
+
+  /**
+   * `[, N licenses][ (linger: LEFT / TOTAL)][, PID: P]` in any order, each once, to the end of the line. False when
+   * something else stands there too: what is known of the rest is read all the same.
+   */
+  function readTail(text: string, start: number): boolean {
+    let known = true;
+    count = 0;
+    pid = null;
+    lingerSeconds = null;
+    for (let at = skipBlanks(text, start); at < text.length; at = skipBlanks(text, at)) {
+      const end = tailPart(text, at);
+      known &&= end !== -1;
+      at = end === -1 ? (execAt(NEXT_PART, text, at + 1)?.index ?? text.length) : end;
+    }
+    return known;
+  }
+
+  /** Index behind the part at `at`, -1 when none stands there that is new. By hand, because nearly every line has one. */
+  function tailPart(text: string, at: number): number {
+    if (text.startsWith(PID, at)) {
+      const read = pid === null ? digits.read(text, at + PID.length, MOST_DIGITS) : -1;
+      if (read !== -1) pid = read;
+      return read === -1 ? -1 : digits.end;
+    }
+    if (count === 0 && text.startsWith(", ", at)) {
+      const read = digits.read(text, at + 2, MOST_DIGITS);
+      const end = digits.end + LICENSE.length;
+      if (read > 0 && text.startsWith(LICENSE, digits.end)) {
+        count = read;
+        return text[end] === "s" ? end + 1 : end;
+      }
+    }
+    const found = lingerSeconds === null ? execAt(LINGER, text, at) : null;
+    if (found === null) return -1;
+    lingerSeconds = Number(found[1]);
+    return LINGER.lastIndex;
   }
 
   return {
@@ -89,16 +129,15 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
       if (close === -1) return null;
       const time = close + START_MARK.length;
       const startedAt = times.read(text, time);
-      const known = tail.read(text, startedAt === undefined ? time : times.end) && startedAt !== undefined;
+      const known = readTail(text, startedAt === undefined ? time : times.end) && startedAt !== undefined;
       if ((!known && end === "known") || !holder(text, start, close)) return null;
-      const { count, pid, lingerSeconds } = tail;
       return {
         user: identity.user,
         host: identity.host,
         display: identity.display,
         qualifier: identity.qualifier,
         version,
-        count: count ?? 1,
+        count: count === 0 ? 1 : count,
         handle,
         pid,
         startedAt: startedAt ?? null,
@@ -111,23 +150,13 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
       const mark = text.lastIndexOf(QUEUE_MARK);
       if (mark === -1) return null;
       const found = execAt(QUEUED[end], text, mark + QUEUE_MARK.length);
-      const count = found === null ? 0 : Number(found[1]);
-      if (count < 1 || !holder(text, start, mark)) return null;
+      const seats = found === null ? 0 : Number(found[1]);
+      if (seats < 1 || !holder(text, start, mark)) return null;
       const { user, host, display, qualifier } = identity;
-      return { user, host, display, qualifier, version, count, handle, pool };
+      return { user, host, display, qualifier, version, count: seats, handle, pool };
     },
     server: () => line.slice(serverFrom, serverTo),
     guessedAt: () => (identity.guessed ? { from, to } : null),
     identity: (text, first, last) => identities.read(text, first, last),
   };
-}
-
-function isVersionSign(code: number): boolean {
-  return (
-    isDigit(code) ||
-    code === 0x2e ||
-    code === 0x5f ||
-    (code >= 0x41 && code <= 0x5a) ||
-    (code >= 0x61 && code <= 0x7a)
-  );
 }

@@ -1,4 +1,5 @@
 import { isDate, localToUtc, wallClock, weekdayOf } from "../../domain/zone.ts";
+import { createDigits } from "../scan.ts";
 
 /** Resolves the year-less start times of one output. */
 export interface StartTimes {
@@ -125,26 +126,6 @@ function packed(text: string, from: number): number {
     ((text.charCodeAt(from + 1) | 0x20) << 8) |
     (text.charCodeAt(from + 2) | 0x20)
   );
-}
-
-/** Reads up to `most` digits: their number, -1 when there is none; `end` is set behind them. */
-function createDigits() {
-  const self = {
-    end: 0,
-    read(text: string, from: number, most: number): number {
-      const last = Math.min(text.length, from + most);
-      let value = 0;
-      let at = from;
-      for (; at < last; at++) {
-        const digit = text.charCodeAt(at) - 0x30;
-        if (digit < 0 || digit > 9) break;
-        value = value * 10 + digit;
-      }
-      self.end = at;
-      return at === from ? -1 : value;
-    },
-  };
-  return self;
 }
 
 function yearOf(zone: string, epochMs: number): number {

@@ -15,12 +15,10 @@ export function parseStatistics(line: string, zone: string): number | null | und
   const found = STATISTICS.exec(line);
   if (found === null) return undefined;
   const month = MONTHS.indexOf((found[5] ?? "").toLowerCase()) + 1;
-  const [day, hour, minute, second, year] = [6, 7, 8, 9, 10].map((group) => Number(found[group]));
-  if (day === undefined || hour === undefined || minute === undefined) return null;
-  if (second === undefined || year === undefined) return null;
+  const [day = 0, hour = 0, minute = 0, second = 0, year = 0] = found.slice(6).map(Number);
   if (!isDate(year, month, day) || hour > 23 || minute > 59 || second > 60) return null;
-  const elapsed =
-    Number(found[1] ?? 0) * 86_400 + Number(found[2]) * 3600 + Number(found[3]) * 60 + Number(found[4]);
+  const [days = 0, hours = 0, minutes = 0, seconds = 0] = found.slice(1, 5).map((text) => Number(text ?? 0));
+  const elapsed = days * 86_400 + hours * 3600 + minutes * 60 + seconds;
   return localToUtc(zone, year, month, day, hour, minute, second) + elapsed * 1000;
 }
 
@@ -47,10 +45,8 @@ export function createYearlessTimes(zone: string, reference: () => number) {
 
   /** `printed` is the number MMDDHHMM. */
   return (printed: number): number | null => {
-    if (knownFor !== reference()) {
-      known.clear();
-      knownFor = reference();
-    }
+    if (knownFor !== reference()) known.clear();
+    knownFor = reference();
     let time = known.get(printed);
     if (time === undefined) {
       const pair = (place: number) => Math.floor(printed / place) % 100;
@@ -61,30 +57,17 @@ export function createYearlessTimes(zone: string, reference: () => number) {
   };
 }
 
-const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
-
-/** Wall-clock parts of an instant whose zone offset is already added. */
-function parts(local: number) {
-  const date = new Date(local);
-  const two = (value: number) => String(value).padStart(2, "0");
-  return {
-    weekday: WEEKDAYS[date.getUTCDay()] ?? "",
-    monthName: (MONTHS[date.getUTCMonth()] ?? "").replace(/^./, (letter) => letter.toUpperCase()),
-    month: two(date.getUTCMonth() + 1),
-    day: date.getUTCDate(),
-    time: `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}`,
-    year: date.getUTCFullYear(),
-  };
-}
-
-/** `Wed Nov  3 12:32:30 2021` */
+/** `Wed Nov  3 12:32:30 2021`, of an instant whose zone offset is already added. */
 export function printLongTime(local: number): string {
-  const { weekday, monthName, day, time, year } = parts(local);
-  return `${weekday} ${monthName} ${String(day).padStart(2)} ${time} ${year}`;
+  // `Wed, 03 Nov 2021 12:32:30 GMT`
+  const [weekday = "", day = "", month = "", year = "", time = ""] = new Date(local)
+    .toUTCString()
+    .split(/,? /);
+  return `${weekday} ${month} ${String(Number(day)).padStart(2)} ${time} ${year}`;
 }
 
-/** `11/03 12:32` */
+/** `11/03 12:32`, likewise. */
 export function printYearless(local: number): string {
-  const { month, day, time } = parts(local);
-  return `${month}/${String(day).padStart(2, "0")} ${time.slice(0, 5)}`;
+  // `2021-11-03T12:32:30.000Z`
+  return new Date(local).toISOString().slice(5, 16).replace("-", "/").replace("T", " ");
 }

@@ -1,10 +1,13 @@
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { createYearlessTimes, parseStatistics } from "./dates.ts";
-import type { DaemonDraft, ProductDraft } from "./draft.ts";
-import { beginErrorBlock, beginsAdvice, type ErrorBlock, extendErrorBlock, isAdvice } from "./errors.ts";
+import { createReport, type DaemonDraft, type MemberDraft, type ProductDraft } from "./draft.ts";
 import { isPoolDetail, type PoolHeader, parsePoolCounts, parsePoolHeader } from "./pool-lines.ts";
-import { createReport, type MemberDraft } from "./report.ts";
 import {
+  beginErrorBlock,
+  beginsAdvice,
+  type ErrorBlock,
+  extendErrorBlock,
+  isAdvice,
   isBanner,
   isSeparator,
   isServerFact,
@@ -17,6 +20,7 @@ import {
   parseToolVersion,
   type SectionHeader,
 } from "./sections.ts";
+
 import { type KnownProducts, knownOwner, parseUsageLine } from "./usage-line.ts";
 
 /** For lines that stand in no section: there are no headers to know them by. */
@@ -276,8 +280,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
     }
     leave("top");
     const begun = lastSection === "rlm" || lastSection === "isv";
-    const empty = !report.hasDaemons() && !report.hasErrors();
-    if (report.recognised && (begun || empty)) report.cut = true;
+    if (report.recognised && (begun || report.isEmpty())) report.cut = true;
   };
 
   return {

@@ -1,4 +1,4 @@
-import { endOf, parseCounts, skipBlanks } from "./usage-counts.ts";
+import { endOfText, isDigit, skipBlanks, twoDigits } from "../scan.ts";
 
 /** What a usage line says, all as printed. */
 export interface UsageLine {
@@ -45,9 +45,9 @@ const WITH_VERSION = /^(.+) (v\S+)$/s;
  */
 export function parseUsageLine(line: string, products: KnownProducts): UsageLine | null {
   const begin = skipBlanks(line, 0);
-  const end = endOf(line, line.length);
+  const end = endOfText(line, 0, line.length);
   const dataAt = line[end - 1] === "]" ? line.lastIndexOf("[I: ", end) : -1;
-  let counts = dataAt === -1 ? null : parseCounts(line, endOf(line, dataAt));
+  let counts = dataAt === -1 ? null : parseCounts(line, endOfText(line, 0, dataAt));
   const isvData = counts === null ? null : line.slice(dataAt + 4, end - 1);
   counts ??= parseCounts(line, end);
   if (counts === null || counts.begin <= begin) return null;
@@ -124,4 +124,64 @@ export function takeVersion(text: string): Owner {
   return found === null
     ? { product: text, version: null }
     : { product: found[1] ?? text, version: found[2] ?? null };
+}
+
+/** What stands behind the host, and where it begins. */
+interface Counts {
+  readonly begin: number;
+  readonly seats: number;
+  readonly reserved: number;
+  readonly time: number;
+  readonly handle: string | null;
+  readonly roaming: boolean;
+}
+
+const ROAMING = /^\(?roam(?:ing|ed)?\)?$/i;
+const HANDLE = "(handle: ";
+const HEX = /^[0-9a-f]+$/i;
+
+/** ` A/B at MM/DD HH:MM[:SS][  (handle: H)][ roam]` before `end`. */
+function parseCounts(line: string, end: number): Counts | null {
+  const at = line.lastIndexOf(" at ", end - 1);
+  if (at === -1 || at + 15 > end) return null;
+  const month = twoDigits(line, at + 4);
+  const day = twoDigits(line, at + 7);
+  const hour = twoDigits(line, at + 10);
+  const minute = twoDigits(line, at + 13);
+  if (month < 0 || day < 0 || hour < 0 || minute < 0) return null;
+  if (line[at + 6] !== "/" || line[at + 9] !== " " || line[at + 12] !== ":") return null;
+
+  const slash = digitsBefore(line, at) - 1;
+  if (slash + 1 === at || line[slash] !== "/") return null;
+  const blank = digitsBefore(line, slash) - 1;
+  if (blank + 1 === slash || line[blank] !== " ") return null;
+
+  let rest = at + 15;
+  if (line[rest] === ":" && twoDigits(line, rest + 1) >= 0) rest += 3;
+  let handle: string | null = null;
+  const handleAt = skipBlanks(line, rest);
+  if (line.startsWith(HANDLE, handleAt)) {
+    const close = line.indexOf(")", handleAt);
+    if (close === -1 || close > end) return null;
+    handle = line.slice(handleAt + HANDLE.length, close);
+    if (!HEX.test(handle)) return null;
+    rest = close + 1;
+  }
+  const roaming = rest < end;
+  if (roaming && (end - rest > 20 || !ROAMING.test(line.slice(rest, end).trim()))) return null;
+  return {
+    begin: blank,
+    seats: Number(line.slice(blank + 1, slash)),
+    reserved: Number(line.slice(slash + 1, at)),
+    time: ((month * 100 + day) * 100 + hour) * 100 + minute,
+    handle,
+    roaming,
+  };
+}
+
+/** Where the digits before `end` begin; at most nine, for RLM counts no more. */
+function digitsBefore(line: string, end: number): number {
+  let begin = end;
+  while (end - begin < 9 && isDigit(line.charCodeAt(begin - 1))) begin--;
+  return begin;
 }

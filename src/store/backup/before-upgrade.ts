@@ -52,7 +52,7 @@ export function backUpBeforeUpgrade(
 }
 
 /** The copies that there are, the newest first: by the time in their names, which copying them about does not change. */
-function copiesOf(path: string): string[] {
+export function copiesOf(path: string): string[] {
   const prefix = `${basename(path)}.schema-`;
   return readdirSync(dirname(path))
     .flatMap((name) => {

@@ -16,8 +16,6 @@ const LARGE = new Set([
   "sessions",
   "imported_sessions",
   "samples",
-  "unparsed_counts",
-  "disk_fill",
   "sample_days",
   "rollup_hours",
   "rollup_days",

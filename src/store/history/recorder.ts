@@ -7,9 +7,8 @@ import { type Coverage, type LookState, type Neighbours, takeLook } from "./look
 import type { OpenBuckets } from "./open-buckets.ts";
 import { hourStart } from "./spans.ts";
 import { gapAt, sameCounts } from "./steps.ts";
-import { createUnparsedWriter } from "./unparsed.ts";
 
-/** Writes what each poll adds to history: counts and unknown lines that changed, and that somebody looked. */
+/** Writes what each poll adds to history: counts that changed, and that the server was read. */
 export interface Recorder {
   /** Compares a poll's picture with what is stored. Polls of one server come one after the other. */
   look(picture: ServerPicture): Recording;
@@ -37,8 +36,6 @@ interface Known {
 interface ServerState {
   readonly look: LookState;
   readonly features: ReadonlyMap<string, Known>;
-  /** Unknown lines as they are stored; null = a coverage is to begin with them. */
-  readonly unparsed: number | null;
 }
 
 export function createRecorder(store: Store, open: Pick<OpenBuckets, "touch">): Recorder {
@@ -70,8 +67,6 @@ export function createRecorder(store: Store, open: Pick<OpenBuckets, "touch">): 
   >(
     "INSERT OR REPLACE INTO samples (feature_id, at, total, used, reserved, queued, unlimited) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
-
-  const unparsed = createUnparsedWriter(store);
 
   function idOf(serverId: string, daemon: string, name: string): number {
     const id = findFeature.get(serverId, daemon, name)?.id ?? addFeature.get(serverId, daemon, name)?.id;
@@ -131,8 +126,6 @@ export function createRecorder(store: Store, open: Pick<OpenBuckets, "touch">): 
       const known = looked.record === "all" ? unread(state?.features) : (state?.features ?? new Map());
       const changed = looked.record === "nothing" ? [] : changesOf(picture, at, known);
       const features = new Map(known);
-      const { unparsedLines: lines } = picture;
-      const news = looked.record === "all" || (looked.record === "changes" && lines !== state?.unparsed);
       let noted: (() => void)[] = [];
       return {
         write(opened = []) {
@@ -147,11 +140,9 @@ export function createRecorder(store: Store, open: Pick<OpenBuckets, "touch">): 
             writeSample.run(id, at, total, used, reserved, queued, unlimited ? 1 : 0);
             features.set(key, { id, daemon, name, counts });
           }
-          if (news) unparsed.write(server.id, at, lines);
         },
         committed() {
-          const kept = looked.record === "nothing" ? null : lines;
-          states.set(server.id, { look: looked.state, features, unparsed: kept });
+          states.set(server.id, { look: looked.state, features });
           for (const note of noted) note();
         },
       };

@@ -31,15 +31,6 @@ export function createHistoryRetention(store: Store): HistoryRetention {
     `DELETE FROM coverage WHERE server_id = ?1 AND from_at IN
        (SELECT from_at FROM coverage WHERE server_id = ?1 AND from_at < ?2 AND until_at <= ?2 ORDER BY from_at LIMIT ?3)`,
   );
-  // Of the counts the one that holds where the rest begins stays.
-  const unparsed = sqlite.query<null, [string, number, number]>(
-    `DELETE FROM unparsed_counts WHERE server_id = ?1 AND at IN
-       (SELECT at FROM unparsed_counts WHERE server_id = ?1
-          AND at < (SELECT max(at) FROM unparsed_counts WHERE server_id = ?1 AND at <= ?2) ORDER BY at LIMIT ?3)`,
-  );
-  const disk = sqlite.query<null, [number, number]>(
-    "DELETE FROM disk_fill WHERE from_at IN (SELECT from_at FROM disk_fill WHERE from_at < ?1 AND seen_at < ?1 ORDER BY from_at LIMIT ?2)",
-  );
 
   return {
     step(now, { samplesMs, rollupsMs }) {
@@ -56,9 +47,8 @@ export function createHistoryRetention(store: Store): HistoryRetention {
         for (const { id } of servers.all()) {
           if (rows >= limit) break;
           rows += coverage.run(id, firstSampleDay * DAY_MS, limit).changes;
-          rows += unparsed.run(id, firstSampleDay * DAY_MS, limit).changes;
         }
-        return rows || disk.run(firstSampleDay * DAY_MS, limit).changes;
+        return rows;
       });
     },
   };

@@ -48,18 +48,6 @@ export const samples = sqliteTable(
   (table) => [primaryKey({ columns: [table.featureId, table.at] })],
 );
 
-export const unparsedCounts = sqliteTable(
-  "unparsed_counts",
-  { serverId: ofServer(), at: integer().notNull(), lines: integer().notNull() },
-  (table) => [primaryKey({ columns: [table.serverId, table.at] })],
-);
-
-export const diskFill = sqliteTable("disk_fill", {
-  fromAt: integer("from_at").primaryKey(),
-  seenAt: integer("seen_at").notNull(),
-  percent: integer().notNull(),
-});
-
 const packed = () => ({ key: integer().primaryKey(), data: blob({ mode: "buffer" }).notNull() });
 
 export const sampleDays = sqliteTable("sample_days", packed());
@@ -138,8 +126,6 @@ export const historyTables = {
   historyUsers,
   coverage,
   samples,
-  unparsedCounts,
-  diskFill,
   sampleDays,
   rollupHours,
   rollupDays,

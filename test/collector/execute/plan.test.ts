@@ -1,10 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { ARGUMENTS, type Arguments, argumentProblem } from "../../../src/collector/execute/argument.ts";
-import { catalogueOf } from "../../../src/collector/execute/catalogue.ts";
-import { maskArgv } from "../../../src/collector/execute/mask.ts";
+import {
+  ARGUMENTS,
+  type Arguments,
+  argumentProblem,
+  catalogueOf,
+  fill,
+  maskArgv,
+  placeholdersOf,
+} from "../../../src/collector/execute/catalogue.ts";
+
 import { planCommand } from "../../../src/collector/execute/plan.ts";
-import { fill, placeholdersOf } from "../../../src/collector/execute/template.ts";
+
 import type { ConfiguredCommand } from "../../../src/config/config.ts";
 import { ApiError } from "../../../src/domain/errors.ts";
 import type { ServerPicture } from "../../../src/domain/picture.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { createBacklog, type Waiting } from "../../../src/export/remote-write/backlog.ts";
+import { createBacklog, type Waiting } from "../../../src/export/remote-write/writer.ts";
 
 const waiting = (at: number, bytes: number, samples = 1): Waiting => ({
   ...{ at, samples, body: new Uint8Array(bytes) },

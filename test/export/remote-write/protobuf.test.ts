@@ -1,12 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { compress, uncompress } from "snappyjs";
-import {
-  encodeLabel,
-  encodeRequest,
-  STALE,
-  sortedLabels,
-} from "../../../src/export/remote-write/protobuf.ts";
+import { encodeLabel, encodeRequest, STALE, sortedLabels } from "../../../src/export/remote-write/series.ts";
 import { readRequest } from "./read-request.ts";
 
 const encodeLabels = (list: readonly (readonly [string, string])[]) =>

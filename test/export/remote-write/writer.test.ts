@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { uncompress } from "snappyjs";
 import type { ServerPicture } from "../../../src/domain/picture.ts";
+import { createSlices } from "../../../src/domain/slices.ts";
 import { type Emit, gauge } from "../../../src/export/family.ts";
 import type { Posted, WriteTarget } from "../../../src/export/remote-write/post.ts";
 import {
@@ -40,9 +41,7 @@ function rig(more: Partial<WriterDeps> = {}) {
     },
     ...{ clock: time.clock, timers: time.timers, random: () => 1 },
     log: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
-    inSlices: async (steps) => {
-      for (const _ of steps);
-    },
+    inSlices: createSlices(() => 0),
     ...more,
   });
   const metric = (name: string, outcome?: string): number | undefined => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { draw, fullBucket, type Rate } from "../../../src/http/limits/token-bucket.ts";
+import { draw, fullBucket, type Rate } from "../../../src/http/limits/buckets.ts";
 
 const rates = fc.record({
   capacity: fc.integer({ min: 1, max: 50 }),

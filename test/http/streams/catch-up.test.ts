@@ -1,15 +1,20 @@
 import { expect, test } from "bun:test";
 import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
-import { catchUp } from "../../../src/http/streams/catch-up.ts";
-import { PAGE_EVENTS } from "../../../src/http/streams/replay.ts";
+import { createEncoder, type EventRow } from "../../../src/http/streams/encode.ts";
+import { catchUp, PAGE_EVENTS } from "../../../src/http/streams/open-stream.ts";
 import { createStreamFilter } from "../../../src/http/streams/stream-filter.ts";
-import { createTeller, type Told } from "../../../src/http/streams/telling.ts";
 
-const log = (id: number): Told => ({ id, type: "log", level: "info", source: "system", json: `{"n":${id}}` });
+const log = (id: number): EventRow => ({
+  id,
+  type: "log",
+  level: "info",
+  source: "system",
+  json: `{"n":${id}}`,
+});
 
 /** Catches up behind `from` over events that are there when a page is read; what happened, in order. */
 async function replayed(
-  pages: (page: number) => readonly Told[],
+  pages: (page: number) => readonly EventRow[],
   newest: number,
   late: readonly string[] = [],
 ) {
@@ -34,7 +39,7 @@ async function replayed(
         goLive: () => void did.push("live"),
         wantSample() {},
         lastPublished: () => newest,
-        teller: createTeller(createPseudonyms(new Uint8Array(32))),
+        encoder: createEncoder(createPseudonyms(new Uint8Array(32))),
       },
       history: { page: () => pages(read++) },
       samplesSince: () => [],

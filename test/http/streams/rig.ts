@@ -1,11 +1,12 @@
 import type { CheckoutEvent, EventInput, LogEvent } from "../../../src/domain/events.ts";
-import { createBus } from "../../../src/events/bus.ts";
-import { createIds } from "../../../src/events/ids.ts";
-import { createSampler } from "../../../src/events/sampler.ts";
+import { systemTimers } from "../../../src/domain/timers.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
+import { createEncoder, type EventRow } from "../../../src/http/streams/encode.ts";
+import type { StreamsPort } from "../../../src/http/streams/hub.ts";
 import { createHub, type HubTimers } from "../../../src/http/streams/hub.ts";
-import type { StreamsPort } from "../../../src/http/streams/port.ts";
-import { createTeller, type Told } from "../../../src/http/streams/telling.ts";
+import { createBus } from "../../../src/live/bus.ts";
+import { createIds } from "../../../src/live/ids.ts";
+import { createSampler } from "../../../src/live/sampler.ts";
 
 /** Under a secret that is none, so that tests can say what comes out. */
 export const PSEUDONYMS = createPseudonyms(new Uint8Array(32));
@@ -18,15 +19,10 @@ export interface MemoryStreams extends StreamsPort {
   /** Forgets events up to an id, as retention does. */
   forget(through: number): void;
   readonly holes: { from: number; to: number }[];
-  readonly stored: readonly Told[];
+  readonly stored: readonly EventRow[];
   limit: { streams: number; perKey: number };
   close(): void;
 }
-
-export const realTimers = {
-  set: (work: () => void, ms: number) => setTimeout(work, ms),
-  clear: (timer: unknown) => clearTimeout(timer as Timer),
-};
 
 export const realIntervals: HubTimers = {
   repeat: (work, ms) => setInterval(work, ms),
@@ -38,12 +34,12 @@ export function memoryStreams(
   timers: HubTimers = realIntervals,
 ): MemoryStreams {
   const clock = { now: () => Date.now() };
-  const stored: Told[] = [];
+  const stored: EventRow[] = [];
   const holes: { from: number; to: number }[] = [];
   let deleted = 0;
   const bus = createBus({
     ids: createIds({ clock, start: 0, reserve() {}, onAhead() {} }),
-    timers: realTimers,
+    timers: systemTimers,
     sink: {
       transaction: (work) => work(),
       insert: (id, event, json) =>
@@ -58,12 +54,12 @@ export function memoryStreams(
     },
     onStore() {},
   });
-  const teller = createTeller(PSEUDONYMS);
+  const encoder = createEncoder(PSEUDONYMS);
   let reads = 0;
   const sampler = createSampler({
     bus,
     clock,
-    timers: realTimers,
+    timers: systemTimers,
     read: () => ({
       cpu: 12.5,
       memory: 40,
@@ -72,7 +68,7 @@ export function memoryStreams(
     }),
   });
   const streams: MemoryStreams = {
-    hub: createHub({ bus, requestSample: sampler.request, keyHolds, timers, teller }),
+    hub: createHub({ bus, requestSample: sampler.request, keyHolds, timers, encoder }),
     samples: sampler,
     history: {
       page: (after, limit, only) =>

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { App } from "../../../src/http/app.ts";
 import { type Listening, listen } from "../../../src/http/listen.ts";
+import { createEncoder, FIRST, NONE, SECOND } from "../../../src/http/streams/encode.ts";
 import { KEY_CHECK_MS } from "../../../src/http/streams/hub.ts";
 import { createStreamFilter } from "../../../src/http/streams/stream-filter.ts";
-import { createTeller, FIRST, NONE, SECOND } from "../../../src/http/streams/telling.ts";
 import { type Bench, bench, picture } from "../make.ts";
 import { type MemoryStreams, memoryStreams, PSEUDONYMS, readFrames, taken } from "./rig.ts";
 
@@ -148,7 +148,7 @@ describe("domain events", () => {
     };
     const parts = (user: string, anonymous: boolean) =>
       createStreamFilter("combined", { user: [user] }, { hidden: [], anonymous }).partsOf(
-        createTeller(PSEUDONYMS).stored(event),
+        createEncoder(PSEUDONYMS).stored(event),
       );
     expect([parts("ada", false), parts(PSEUDONYMS.user("ada"), false)]).toEqual([FIRST, NONE]);
     expect([parts("ada", true), parts(PSEUDONYMS.user("ada"), true)]).toEqual([NONE, SECOND]);

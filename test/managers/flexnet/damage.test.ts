@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { FeatureReading, PoolReading, Reading } from "../../../src/domain/reading.ts";
+import {
+  type FeatureReading,
+  type PoolReading,
+  type Reading,
+  UNKNOWN_EXPIRY,
+} from "../../../src/domain/reading.ts";
 import { flexnet } from "../../../src/managers/flexnet/index.ts";
 import { createKnownHosts } from "../../../src/managers/known-hosts.ts";
 import { around, FIXTURES, fixture, NOW, readText } from "./read.ts";
@@ -84,50 +89,37 @@ describe("a text that was cut", () => {
     "",
     '  "F" v1.0, vendor: vend, expiry: 31-dec-2025',
   ];
-  const rows: [string, string, boolean, boolean, string][] = [
-    [
-      "behind half a header",
-      around([...head, "  floating license", seat, seat, "", "Users of G"]),
-      true,
-      false,
-      "ok",
-    ],
-    [
-      "inside half a header",
-      around([...head, "  floating license", seat, seat, "", "Users of G"]).slice(0, -1),
-      true,
-      false,
-      "ok",
-    ],
-    ["behind the pool's line", around(head), true, true, "short"],
-    ["behind half a kind", around([...head, "  floating lic"]), true, true, "short"],
-    [
-      "behind half a checkout",
-      around([...head, "  floating license", seat, seat.slice(0, 40)]),
-      true,
-      true,
-      "short",
-    ],
-    ["between two checkouts", around([...head, "  floating license", seat]), false, false, "short"],
-    ["behind the last checkout", around([...head, "  floating license", seat, seat]), false, false, "ok"],
-    [
-      "before the last line end",
-      around([...head, "  floating license", seat, seat]).slice(0, -1),
-      true,
-      true,
-      "ok",
-    ],
-  ];
-  test.each(rows)("%s", (_, text, cut, featureCut, consistency) => {
-    const reading = readText(text);
+  const body = [...head, "  floating license", seat, seat];
+  const texts = {
+    "behind half a header": around([...body, "", "Users of G"]),
+    "inside half a header": around([...body, "", "Users of G"]).slice(0, -1),
+    "behind the pool's line": around(head),
+    "behind half a kind": around([...head, "  floating lic"]),
+    "behind half a checkout": around([...body.slice(0, -1), seat.slice(0, 40)]),
+    "between two checkouts": around(body.slice(0, -1)),
+    "behind the last checkout": around(body),
+    "before the last line end": around(body).slice(0, -1),
+  };
+  test.each<[keyof typeof texts, boolean, boolean, "ok" | "short"]>([
+    ["behind half a header", true, false, "ok"],
+    ["inside half a header", true, false, "ok"],
+    ["behind the pool's line", true, true, "short"],
+    ["behind half a kind", true, true, "short"],
+    ["behind half a checkout", true, true, "short"],
+    ["between two checkouts", false, false, "short"],
+    ["behind the last checkout", false, false, "ok"],
+    ["before the last line end", true, true, "ok"],
+  ])("%s", (where, cut, featureCut, consistency) => {
+    const reading = readText(texts[where]);
     expect(reading.cut).toBe(cut);
-    expect(reading.features.at(-1)).toMatchObject({ cut: featureCut, consistency: consistency as "ok" });
+    expect(reading.features.at(-1)).toMatchObject({ cut: featureCut, consistency });
   });
 
   test("by the collector's cap", () => {
-    const reading = readText(around([...head, "  floating license", seat, seat]), { truncated: true });
-    expect(reading.cut).toBe(true);
-    expect(reading.features[0]?.cut).toBe(true);
+    expect(readText(around(body), { truncated: true })).toMatchObject({
+      cut: true,
+      features: [{ cut: true }],
+    });
   });
 
   test("in its table: the features above are whole", () => {
@@ -135,21 +127,14 @@ describe("a text that was cut", () => {
       "Feature   Version     #licenses    Vendor        Expires",
       "F         1.0         9            vend          31-dec-20",
     ];
-    const reading = readText(around([...head, "  floating license", seat, seat, ...table]).slice(0, -1));
-    expect(reading).toMatchObject({ cut: true, unparsedLines: 1 });
-    expect(reading.features[0]).toMatchObject({
-      cut: false,
-      pools: [{ expiry: { expiresOn: "2025-12-31" } }],
-    });
+    const reading = readText(around([...body, ...table]).slice(0, -1));
+    const features = [{ cut: false, pools: [{ expiry: { expiresOn: "2025-12-31" } }] }];
+    expect(reading).toMatchObject({ cut: true, unparsedLines: 1, features });
   });
 
   test("in the expiry of a pool: the date is not known", () => {
     const text = around(head.map((line) => line.replace("31-dec-2025", "31-dec-20"))).slice(0, -1);
-    expect(readText(text).features[0]?.pools[0]?.expiry).toEqual({
-      expiresOn: null,
-      expiresAt: null,
-      permanent: false,
-    });
+    expect(readText(text).features[0]?.pools[0]?.expiry).toEqual(UNKNOWN_EXPIRY);
   });
 });
 
@@ -214,6 +199,10 @@ describe("time is linear", () => {
     "Users of F:  (Total of 9 licenses issued;  Total of 2 licenses in use)",
     '"F" v1, vendor: vend',
   ]);
+  const idle = "Users of F:  (Total of 9 licenses issued;  Total of 0 licenses in use)";
+  const pool = '"F" v1.0, vendor: vend, expiry: 31-dec-2025';
+  const TABLE = "Feature   Version     #licenses    Vendor        Expires";
+  const rows = ["F 1.0 9 vend permanent", "F 1.0 9 vend 31-dec-2025"];
   const texts: [string, string][] = [
     ...[
       "(",
@@ -237,26 +226,14 @@ describe("time is linear", () => {
     ["a long tail", `${head}a b c (v1) (lic/1 2), start Fri 10/20 16:44${long(" ")}x\n`],
     ["a long vendor_string", `${head}vendor_string: ${long("x|")}\n`],
     ["a long reservation", `${head}1 RESERVATION for USER ${long("x (a/")}\n`],
-    [
-      "many headers of one name",
-      around(Array(5000).fill("Users of F:  (Total of 9 licenses issued;  Total of 0 licenses in use)")),
-    ],
+    ["many headers of one name", around(Array(5000).fill(idle))],
     [
       "many rows and blocks of one name",
-      around([
-        ...Array(3000).fill("Users of F:  (Total of 9 licenses issued;  Total of 0 licenses in use)"),
-        "Feature   Version     #licenses    Vendor        Expires",
-        ...Array(3000).fill("F 1.0 9 vend permanent"),
-      ]),
+      around([...Array(3000).fill(idle), TABLE, ...Array(3000).fill(rows[0])]),
     ],
     [
       "many pools and rows of one version",
-      around([
-        "Users of F:  (Total of 9 licenses issued;  Total of 0 licenses in use)",
-        ...Array(5000).fill('"F" v1.0, vendor: vend, expiry: 31-dec-2025'),
-        "Feature   Version     #licenses    Vendor        Expires",
-        ...Array(5000).fill("F 1.0 9 vend 31-dec-2025"),
-      ]),
+      around([idle, ...Array(5000).fill(pool), TABLE, ...Array(5000).fill(rows[1])]),
     ],
     [
       "many members",

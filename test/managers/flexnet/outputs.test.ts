@@ -1,8 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { MAX_UNPARSED_KEPT } from "../../../src/domain/reading.ts";
+import { MAX_UNPARSED_KEPT, PERMANENT } from "../../../src/domain/reading.ts";
 import { createKnownHosts } from "../../../src/managers/known-hosts.ts";
-import { around, block, featureOf, fixture, readText } from "./read.ts";
+import { around, block, featureOf, fixture, type ReadOptions, readText } from "./read.ts";
 
+/** An output of one server and one daemon around the lines of the feature F, of which so many seats are in use. */
+const readF = (used: number, lines: readonly string[], options?: ReadOptions) =>
+  readText(around(block("F", used, lines)), options);
+const F = (used: number, lines: readonly string[], options?: ReadOptions) =>
+  featureOf(readF(used, lines, options), "F");
+
+const UP = "lic: license server UP (MASTER) v11.13.0";
 const SEAT = "    amira pc-1 pc-1 (v1.0) (lic/27000 101), start Fri 10/20 16:44";
 
 describe("a modern output", () => {
@@ -39,62 +46,38 @@ describe("a modern output", () => {
       unlimited: false,
       consistency: "ok",
     });
+    const floating = {
+      vendorString: 'site=A|seats="12",kind:full',
+      kind: "floating",
+      total: 12,
+      used: 11,
+    } as const;
+    const nodelocked = { vendorString: null, kind: "nodelocked", total: 8, used: 6 } as const;
+    const until = {
+      expiresOn: "2025-12-31",
+      expiresAt: Date.parse("2026-01-01T00:00Z") - 1,
+      permanent: false,
+    };
     expect(solver.pools).toEqual([
-      {
-        number: null,
-        version: "v2025.1",
-        vendorString: 'site=A|seats="12",kind:full',
-        kind: "floating",
-        total: 12,
-        used: 11,
-        unlimited: false,
-        expiry: { expiresOn: "2025-12-31", expiresAt: Date.parse("2026-01-01T00:00Z") - 1, permanent: false },
-      },
-      {
-        number: null,
-        version: "v2024.2",
-        vendorString: null,
-        kind: "nodelocked",
-        total: 8,
-        used: 6,
-        unlimited: false,
-        expiry: { expiresOn: null, expiresAt: null, permanent: true },
-      },
+      { number: null, version: "v2025.1", unlimited: false, expiry: until, ...floating },
+      { number: null, version: "v2024.2", unlimited: false, expiry: PERMANENT, ...nodelocked },
     ]);
   });
 
   test("checkouts: counts, linger, process ids, handles, starts", () => {
-    const rows = featureOf(reading, "Solver").checkouts.map((held) => [
-      held.user,
-      held.host,
-      held.display,
-      held.qualifier,
-      held.count,
-      held.lingerSeconds,
-      held.borrowed,
-      held.pid,
-      held.handle,
-      held.pool,
-      held.startedAt === null ? null : new Date(held.startedAt).toISOString().slice(0, 16),
-    ]);
-    expect(rows).toEqual([
-      ["amira", "ws-101", "ws-101", null, 1, null, false, 4711, "101", 0, "2025-03-12T08:01"],
-      ["bruno", "ws-102", "ws-102:0.0", null, 4, null, false, 4712, "205", 0, "2025-03-11T17:55"],
+    const rows = featureOf(reading, "Solver").checkouts.map((held) =>
       [
-        "Carla von Berg",
-        "ws-103",
-        "/dev/pts/3",
-        "Batch Engine",
-        2,
-        600,
-        true,
-        null,
-        "309",
-        0,
-        "2025-03-12T09:30",
-      ],
-      ["dora", "ws-104", "NoXDisplay", "88123", 1, 0, false, null, "412", 0, "2024-12-30T10:00"],
-      ["1", "ws-106", "ws-106", null, 6, null, false, null, "614", 1, "2025-03-12T11:11"],
+        `${held.user}@${held.host} ${held.display} ${held.qualifier} × ${held.count} linger ${held.lingerSeconds}`,
+        `${held.borrowed ? "borrowed " : ""}pid ${held.pid} handle ${held.handle} pool ${held.pool}`,
+        new Date(held.startedAt ?? 0).toISOString().slice(0, 16),
+      ].join(", "),
+    );
+    expect(rows).toEqual([
+      "amira@ws-101 ws-101 null × 1 linger null, pid 4711 handle 101 pool 0, 2025-03-12T08:01",
+      "bruno@ws-102 ws-102:0.0 null × 4 linger null, pid 4712 handle 205 pool 0, 2025-03-11T17:55",
+      "Carla von Berg@ws-103 /dev/pts/3 Batch Engine × 2 linger 600, borrowed pid null handle 309 pool 0, 2025-03-12T09:30",
+      "dora@ws-104 NoXDisplay 88123 × 1 linger 0, pid null handle 412 pool 0, 2024-12-30T10:00",
+      "1@ws-106 ws-106 null × 6 linger null, pid null handle 614 pool 1, 2025-03-12T11:11",
     ]);
   });
 
@@ -104,51 +87,32 @@ describe("a modern output", () => {
       { type: "group", name: "night-shift", count: 2, pool: 0 },
       { type: "host_group", name: "rack-7.east", count: 1, pool: 0 },
     ]);
-    expect(solver.queue).toEqual([
-      {
-        user: "emil",
-        host: "ws-105",
-        display: "ws-105",
-        qualifier: "2025.1",
-        version: "v2025.1",
-        count: 3,
-        handle: "513",
-        pool: 0,
-      },
-    ]);
+    const identity = { user: "emil", host: "ws-105", display: "ws-105", qualifier: "2025.1" };
+    expect(solver.queue).toEqual([{ ...identity, version: "v2025.1", count: 3, handle: "513", pool: 0 }]);
   });
 
   test("uncounted and failed features have no counts", () => {
-    expect(featureOf(reading, "Viewer")).toMatchObject({ total: null, used: null, unlimited: true });
-    expect(featureOf(reading, "Viewer").pools[0]).toMatchObject({
-      kind: "uncounted",
-      unlimited: true,
-      total: null,
-    });
-    expect(featureOf(reading, "Broken")).toMatchObject({
-      total: null,
-      used: null,
-      unlimited: false,
-      pools: [],
-    });
-    expect(featureOf(reading, "Broken").error?.message).toBe(
-      "Error: 3 licenses, unsupported by licensed server",
-    );
+    const unknown = { total: null, used: null };
+    const pools = [{ kind: "uncounted", unlimited: true, total: null }];
+    expect(featureOf(reading, "Viewer")).toMatchObject({ ...unknown, unlimited: true, pools });
+    const error = { message: "Error: 3 licenses, unsupported by licensed server" };
+    expect(featureOf(reading, "Broken")).toMatchObject({ ...unknown, unlimited: false, pools: [], error });
   });
 
   test("a row of the table that no pool line stands for becomes a pool, and glued text behind its year is reported", () => {
-    expect(featureOf(reading, "Idle").pools).toEqual([
-      {
-        number: null,
-        version: "v3.0",
-        vendorString: null,
-        kind: "unknown",
-        total: 5,
-        used: 0,
-        unlimited: false,
-        expiry: { expiresOn: "2026-04-30", expiresAt: Date.parse("2026-05-01T00:00Z") - 1, permanent: false },
-      },
-    ]);
+    const expiry = {
+      expiresOn: "2026-04-30",
+      expiresAt: Date.parse("2026-05-01T00:00Z") - 1,
+      permanent: false,
+    };
+    const own = {
+      number: null,
+      version: "v3.0",
+      vendorString: null,
+      kind: "unknown",
+      unlimited: false,
+    } as const;
+    expect(featureOf(reading, "Idle").pools).toEqual([{ ...own, total: 5, used: 0, expiry }]);
     expect(reading.unparsedLines).toBe(1);
     expect(reading.unparsed[0]?.text).toContain("30-Apr-20261");
   });
@@ -159,12 +123,10 @@ describe("a triad with a member down and several daemons", () => {
 
   test("one error line brings down its member, not the server; short and long names are one host", () => {
     expect(
-      reading.members.map(({ host, port, status, master, version }) => [host, port, status, master, version]),
-    ).toEqual([
-      ["alpha", 27000, "up", false, "v9.2"],
-      ["beta", 27000, "up", true, "v11.7"],
-      ["gamma", 27000, "down", false, null],
-    ]);
+      reading.members.map(({ host, port, status, master, version }) =>
+        [host, port, status, master, version].join(" "),
+      ),
+    ).toEqual(["alpha 27000 up false v9.2", "beta 27000 up true v11.7", "gamma 27000 down false "]);
     expect(reading.members[2]?.error).toEqual({
       message: 'Cannot connect to license server system. (-15,570:115 "Operation now in progress")',
       major: -15,
@@ -177,17 +139,17 @@ describe("a triad with a member down and several daemons", () => {
   });
 
   test("equal feature names belong to the daemon whose list they stand in", () => {
-    expect(reading.features.map(({ daemon, name, total, used }) => [daemon, name, total, used])).toEqual([
-      ["cadd", "Mesh", 10, 1],
-      ["cadd", "Draw", 3, 0],
-      ["simd", "Mesh", 4, 4],
-      ["deadd", "Gone", null, null],
+    const features = reading.features.map(
+      ({ daemon, name, total, used }) => `${daemon}/${name} ${used} of ${total}`,
+    );
+    expect(features).toEqual([
+      "cadd/Mesh 1 of 10",
+      "cadd/Draw 0 of 3",
+      "simd/Mesh 4 of 4",
+      "deadd/Gone null of null",
     ]);
-    expect(reading.daemons.map(({ name, status }) => [name, status])).toEqual([
-      ["cadd", "up"],
-      ["simd", "up"],
-      ["deadd", "down"],
-    ]);
+    const daemons = reading.daemons.map(({ name, status }) => `${name} ${status}`);
+    expect(daemons).toEqual(["cadd up", "simd up", "deadd down"]);
   });
 
   test("features of a daemon that is down are errors, not zeros", () => {
@@ -218,32 +180,25 @@ describe("errors", () => {
     expect(reading).toMatchObject({ features: [], unparsedLines: 0, recognised: true });
   });
 
-  const whole: [string, string, number | null][] = [
+  test.each<[string, string, number]>([
+    ['Cannot connect to license server (-15,570:111 "Connection refused")', "unreachable", -15],
     [
-      'Error getting status: Cannot connect to license server (-15,570:111 "Connection refused")',
+      'Cannot connect to license server system. (-15,10:10061 "WinSock: Connection refused")',
       "unreachable",
       -15,
     ],
-    [
-      'Error getting status: Cannot connect to license server system. (-15,10:10061 "WinSock: Connection refused")',
-      "unreachable",
-      -15,
-    ],
-    ["Error getting status: Cannot read data from license server system. (-16,287)", "query", -16],
-    ['Error getting status: Cannot find license file. (-1,359:2 "No such file or directory")', "query", -1],
+    ["Cannot read data from license server system. (-16,287)", "query", -16],
+    ['Cannot find license file. (-1,359:2 "No such file or directory")', "query", -1],
     ["lmgrd is not running: Server node is down or not responding (-96,7)", "unreachable", -96],
-  ];
-  test.each(whole)("%s", (line, kind, major) => {
+  ])("%s", (words, kind, major) => {
+    const line = words.startsWith("lmgrd") ? words : `Error getting status: ${words}`;
     const reading = readText(`lmutil - Copyright (c) 1989-2016 Flexera.\n\n${line}\n`);
-    expect(reading.errors).toMatchObject([{ message: line, kind, major }]);
+    expect(reading).toMatchObject({ errors: [{ message: line, kind, major }] });
     expect(reading).toMatchObject({ members: [], features: [], unparsedLines: 0, recognised: true });
   });
 
   test("a member that answers with an error is not shown to be down", () => {
-    const text = around([]).replace(
-      "lic: license server UP (MASTER) v11.13.0",
-      "lic: Cannot read data. (-16,287)",
-    );
+    const text = around([]).replace(UP, "lic: Cannot read data. (-16,287)");
     expect(readText(text).members).toMatchObject([
       { status: "unknown", error: { kind: "query", major: -16 } },
     ]);
@@ -285,21 +240,14 @@ describe("shapes that other parsers trip over", () => {
   });
 
   test("counts of checkouts, singular and plural", () => {
-    const reading = readText(around(block("F", 44, [`${SEAT}, 43 licenses`, `${SEAT}, 1 license`])));
-    expect(featureOf(reading, "F")).toMatchObject({
-      consistency: "ok",
-      checkouts: [{ count: 43 }, { count: 1 }],
-    });
+    const rows = [`${SEAT}, 43 licenses`, `${SEAT}, 1 license`];
+    expect(F(44, rows)).toMatchObject({ consistency: "ok", checkouts: [{ count: 43 }, { count: 1 }] });
   });
 
   test("queued requests are not in use", () => {
     const queued = "    amira pc-1 x 1.0 (v1.0) (lic/27000 101) queued for 5 licenses";
-    const reading = readText(around(block("F", 1, [SEAT, queued])));
-    expect(featureOf(reading, "F")).toMatchObject({
-      used: 1,
-      consistency: "ok",
-      queue: [{ count: 5, qualifier: "1.0" }],
-    });
+    const queue = [{ count: 5, qualifier: "1.0" }];
+    expect(F(1, [SEAT, queued])).toMatchObject({ used: 1, consistency: "ok", queue });
   });
 
   test("reservations of one group on several lines, groups with hyphens, host groups", () => {
@@ -309,16 +257,16 @@ describe("shapes that other parsers trip over", () => {
       "\t1 RESERVATION for GROUP a-b.c (lic/27000)",
       "\t3 RESERVATIONs for HOST_GROUP x y (lic/27000)",
     ];
-    const reading = readText(around(block("F", 7, lines)));
-    expect(featureOf(reading, "F")).toMatchObject({
+    const group = { type: "group", name: "a-b.c" };
+    expect(F(7, lines)).toMatchObject({
       consistency: "ok",
       reservations: [
-        { type: "group", name: "a-b.c", count: 2 },
-        { type: "group", name: "a-b.c", count: 1 },
+        { ...group, count: 2 },
+        { ...group, count: 1 },
         { type: "host_group", name: "x y", count: 3 },
       ],
+      pools: [{ used: 7 }],
     });
-    expect(featureOf(reading, "F").pools[0]?.used).toBe(7);
   });
 
   const tails: [string, number, number | null, boolean, number | null][] = [
@@ -332,7 +280,7 @@ describe("shapes that other parsers trip over", () => {
     ["   ", 1, null, false, null],
   ];
   test.each(tails)("tail %j", (tail, count, lingerSeconds, borrowed, pid) => {
-    const reading = readText(around(block("F", count, [SEAT + tail])));
+    const reading = readF(count, [SEAT + tail]);
     expect(reading.unparsedLines).toBe(0);
     expect(featureOf(reading, "F").checkouts).toMatchObject([{ count, lingerSeconds, borrowed, pid }]);
   });
@@ -360,11 +308,9 @@ describe("shapes that other parsers trip over", () => {
     });
 
     test("a start that cannot be read is not known", () => {
-      const reading = readText(around(block("F", 2, [`${SEAT.replace("Fri 10/20", "20 Oct")}, 2 licenses`])));
-      expect(featureOf(reading, "F")).toMatchObject({
-        checkouts: [{ count: 2, startedAt: null }],
-        consistency: "ok",
-      });
+      const checkouts = [{ count: 2, startedAt: null }];
+      const row = `${SEAT.replace("Fri 10/20", "20 Oct")}, 2 licenses`;
+      expect(F(2, [row])).toMatchObject({ checkouts, consistency: "ok" });
     });
 
     test("a queue entry and reservations", () => {
@@ -374,7 +320,7 @@ describe("shapes that other parsers trip over", () => {
         "    2 RESERVATIONs for PROJECT_GROUP alpha (lic/27000)",
         "    10 borrowable licenses issued",
       ];
-      const reading = readText(around(block("F", 3, lines)));
+      const reading = readF(3, lines);
       expect(reading).toMatchObject({ unparsedLines: 4, cut: false });
       expect(featureOf(reading, "F")).toMatchObject({
         queue: [{ user: "bo", count: 2 }],
@@ -399,9 +345,8 @@ describe("shapes that other parsers trip over", () => {
     });
 
     test("at the end of the text it may be cut: where seats are missing it is", () => {
-      const whole = readText(around(block("F", 1, [`${SEAT}, borrow-return Mon`])));
-      const short = readText(around(block("F", 12, [`${SEAT}, 12 lic`])));
-      expect([whole.cut, short.cut]).toEqual([false, true]);
+      expect(readF(1, [`${SEAT}, borrow-return Mon`]).cut).toBe(false);
+      expect(readF(12, [`${SEAT}, 12 lic`]).cut).toBe(true);
     });
   });
 
@@ -444,18 +389,19 @@ describe("shapes that other parsers trip over", () => {
       '    al pc "a), start Fri 10/20 1:00, (b" (v1) (lic/27000 3), start Mon 10/16 11:01',
       "    bo pc (v9) (v1) (lic/27000 4), start Mon 10/16 11:01",
     ];
-    const { checkouts } = featureOf(readText(around(block("F", 4, lines))), "F");
-    expect(checkouts.map(({ display, version, handle }) => [display, version, handle])).toEqual([
-      ["|)8<fZ)=Y[<7L$lY-p\\<6nn^Y", "v61.4", "1"],
-      ["w%.=H@QVO!;~_8'", "v10.1", "2"],
-      ['"a), start Fri 10/20 1:00, (b"', "v1", "3"],
-      ["(v9)", "v1", "4"],
+    expect(
+      F(4, lines).checkouts.map(({ display, version, handle }) => [display, version, handle].join("  ")),
+    ).toEqual([
+      "|)8<fZ)=Y[<7L$lY-p\\<6nn^Y  v61.4  1",
+      "w%.=H@QVO!;~_8'  v10.1  2",
+      '"a), start Fri 10/20 1:00, (b"  v1  3',
+      "(v9)  v1  4",
     ]);
   });
 
   test("a host in two spellings is one member, its best status wins", () => {
     const text = around([]).replace(
-      "lic: license server UP (MASTER) v11.13.0",
+      UP,
       "  LIC: license server DOWN\n  lic: license server UP v11.12\n  Lic: license server UP (MASTER) v11.12",
     );
     expect(readText(text).members).toEqual([
@@ -468,12 +414,11 @@ describe("shapes that other parsers trip over", () => {
       "License server status: 27000@lic",
       "License server status: 27000@lic.a.example,27000@lic.b.example,27000@lic.c.example",
     );
-    expect(
-      readText(text.replace(/^lic: .*$/m, "lic.b.example: license server UP v11.1")).members,
-    ).toMatchObject([
-      { host: "lic.a.example", status: "unknown" },
-      { host: "lic.b.example", status: "up" },
-      { host: "lic.c.example", status: "unknown" },
+    const { members } = readText(text.replace(/^lic: .*$/m, "lic.b.example: license server UP v11.1"));
+    expect(members.map(({ host, status }) => `${host} ${status}`)).toEqual([
+      "lic.a.example unknown",
+      "lic.b.example up",
+      "lic.c.example unknown",
     ]);
   });
 
@@ -483,47 +428,34 @@ describe("shapes that other parsers trip over", () => {
         around([])
           .replace("License server status: 27000@lic", `License server status: ${spec}`)
           .replace(/^lic: .*$/m, lines.join("\n")),
-      ).members.map(({ host, port, status }) => [host, port, status]);
+      ).members.map(({ host, port, status }) => `${port}@${host} ${status}`);
     const up = (host: string) => `${host}: license server UP v11.1`;
 
     test.each(["27001@10.0.0.7", "27001@licenses.example"])("%s is one member, by its own name", (spec) => {
-      expect(asked(spec, "lic01: license server UP (MASTER) v11.16.2")).toEqual([["lic01", 27001, "up"]]);
+      expect(asked(spec, "lic01: license server UP (MASTER) v11.16.2")).toEqual(["27001@lic01 up"]);
     });
 
     test("of a triad they are paired in their order", () => {
-      expect(
-        asked(
-          "1@alias1,2@b,3@alias3",
-          up("a"),
-          up("b"),
-          "c: Cannot connect to license server system. (-15,570)",
-        ),
-      ).toEqual([
-        ["a", 1, "up"],
-        ["b", 2, "up"],
-        ["c", 3, "down"],
+      const down = "c: Cannot connect to license server system. (-15,570)";
+      expect(asked("1@alias1,2@b,3@alias3", up("a"), up("b"), down)).toEqual([
+        "1@a up",
+        "2@b up",
+        "3@c down",
       ]);
     });
 
     test("one name for a whole triad stands for none of its members", () => {
-      expect(asked("27000@triad.example", up("a"), up("b"), up("c"))).toEqual([
-        ["a", 27000, "up"],
-        ["b", 27000, "up"],
-        ["c", 27000, "up"],
-      ]);
+      const triad = asked("27000@triad.example", up("a"), up("b"), up("c"));
+      expect(triad).toEqual(["27000@a up", "27000@b up", "27000@c up"]);
     });
 
     test("whose line is missing stays unknown", () => {
-      expect(asked("1@a,2@b,3@c", up("a"), up("b"))).toEqual([
-        ["a", 1, "up"],
-        ["b", 2, "up"],
-        ["c", 3, "unknown"],
-      ]);
+      expect(asked("1@a,2@b,3@c", up("a"), up("b"))).toEqual(["1@a up", "2@b up", "3@c unknown"]);
       expect(asked("1@a,2@b,3@c", up("x"))).toEqual([
-        ["a", 1, "unknown"],
-        ["b", 2, "unknown"],
-        ["c", 3, "unknown"],
-        ["x", null, "up"],
+        "1@a unknown",
+        "2@b unknown",
+        "3@c unknown",
+        "null@x up",
       ]);
     });
   });
@@ -532,34 +464,25 @@ describe("shapes that other parsers trip over", () => {
     const reading = readText(fixture("two-servers"));
     expect(reading.unparsedLines).toBe(0);
     expect(reading.members.map(({ host }) => host)).toEqual(["one", "two"]);
-    expect(reading.features.map(({ daemon, total }) => [daemon, total])).toEqual([
-      ["firstd", 2],
-      ["secondd", 7],
+    expect(reading.features.map(({ daemon, total }) => `${daemon} ${total}`)).toEqual([
+      "firstd 2",
+      "secondd 7",
     ]);
     expect(featureOf(reading, "Tool", "firstd").pools[0]?.expiry.expiresOn).toBe("2024-02-29");
   });
 
   test("equal lines with one handle are checkouts of their own", () => {
-    const reading = readText(around(block("F", 3, [SEAT, SEAT, SEAT])));
-    expect(featureOf(reading, "F")).toMatchObject({ consistency: "ok" });
-    expect(featureOf(reading, "F").checkouts).toHaveLength(3);
+    expect(F(3, [SEAT, SEAT, SEAT])).toMatchObject({ consistency: "ok", checkouts: { length: 3 } });
   });
 
   test("numeric users and numeric features", () => {
-    const line = "    1 2 3 (v4) (lic/27000 5), start Fri 10/20 6:07";
-    const reading = readText(around(block("111", 1, [line])));
-    expect(featureOf(reading, "111").checkouts).toMatchObject([
-      { user: "1", host: "2", display: "3", version: "v4", handle: "5" },
-    ]);
+    const reading = readText(around(block("111", 1, ["    1 2 3 (v4) (lic/27000 5), start Fri 10/20 6:07"])));
+    const held = { user: "1", host: "2", display: "3", version: "v4", handle: "5" };
+    expect(featureOf(reading, "111").checkouts).toMatchObject([held]);
   });
 
   test("more lines than seats share them; their pools' use is not known", () => {
-    const reading = readText(around(block("F", 1, [SEAT, SEAT])));
-    expect(featureOf(reading, "F")).toMatchObject({
-      used: 1,
-      consistency: "shared",
-      pools: [{ used: null }],
-    });
+    expect(F(1, [SEAT, SEAT])).toMatchObject({ used: 1, consistency: "shared", pools: [{ used: null }] });
   });
 
   test("in use beyond issued is what the tool says", () => {
@@ -574,7 +497,7 @@ describe("shapes that other parsers trip over", () => {
   });
 
   test("the zone of the server", () => {
-    const reading = readText(around(block("F", 1, [SEAT])), { zone: "America/New_York" });
+    const reading = readF(1, [SEAT], { zone: "America/New_York" });
     expect(reading.reportTime).toBe(Date.parse("2017-10-20T21:02Z"));
     expect(featureOf(reading, "F").checkouts[0]?.startedAt).toBe(Date.parse("2017-10-20T20:44Z"));
   });
@@ -587,9 +510,8 @@ describe("shapes that other parsers trip over", () => {
   });
 
   test("the version of the tool, where it is printed", () => {
-    expect(
-      readText("lmutil - Copyright (c) 1989-2016 F.\nlmstat v11.14.0.1 build 188735 x64_lsb\n").toolVersion,
-    ).toBe("v11.14.0.1");
+    const text = "lmutil - Copyright (c) 1989-2016 F.\nlmstat v11.14.0.1 build 188735 x64_lsb\n";
+    expect(readText(text).toolVersion).toBe("v11.14.0.1");
   });
 
   test("only the date as a heading, daemons without one", () => {
@@ -604,22 +526,19 @@ describe("shapes that other parsers trip over", () => {
 
 describe("hosts", () => {
   const known = "    bo pc-7 pc-7 (v1.0) (lic/27000 1), start Fri 10/20 6:07";
+  const jane = { user: "Jane Doe", host: "pc-7", display: "abc" };
   const odd = "    Jane Doe pc-7 abc (v1.0) (lic/27000 2), start Fri 10/20 6:07";
 
   test.each([
     ["before", [known, odd]],
     ["behind", [odd, known]],
   ])("learnt from a line %s it, whatever the order", (_, lines) => {
-    const { checkouts } = featureOf(readText(around(block("F", 2, lines))), "F");
-    expect(checkouts).toContainEqual(
-      expect.objectContaining({ user: "Jane Doe", host: "pc-7", display: "abc" }),
-    );
+    expect(F(2, lines).checkouts).toContainEqual(expect.objectContaining(jane));
   });
 
   test("learnt from an earlier output", () => {
     const knownHosts = createKnownHosts();
-    readText(around(block("F", 1, [known])), { knownHosts });
-    const { checkouts } = featureOf(readText(around(block("F", 1, [odd])), { knownHosts }), "F");
-    expect(checkouts).toMatchObject([{ user: "Jane Doe", host: "pc-7", display: "abc" }]);
+    readF(1, [known], { knownHosts });
+    expect(F(1, [odd], { knownHosts }).checkouts).toMatchObject([jane]);
   });
 });

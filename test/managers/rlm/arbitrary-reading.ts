@@ -18,9 +18,22 @@ export const ZONE = "Europe/Berlin";
 
 /** Pieces that other parsers trip over. */
 const hostile = fc.constantFrom(
-  ...[" ", "-", ".", ":", ": ", "@", "/", "1/0", " 1/0 at 06/04 09:00", ", pool: 3", "(v1.0)", "(handle: 1)"],
   ...[
+    " ",
+    "-",
+    ".",
+    ":",
+    ": ",
+    "@",
+    "/",
+    "1/0",
+    " 1/0 at 06/04 09:00",
+    ", pool: 3",
+    "(v1.0)",
+    "(handle: 1)",
     "v2",
+  ],
+  ...[
     " v3.1",
     "\\",
     '"',

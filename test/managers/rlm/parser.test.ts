@@ -24,11 +24,8 @@ describe("a whole output with two ISV servers", () => {
     expect(reading.members).toEqual([
       { host: "keys.example.org", port: 5053, status: "up", master: false, version: "v14.1", error: null },
     ]);
-    expect(reading.daemons.map(({ name, status, version }) => [name, status, version])).toEqual([
-      ["paintco", "up", "v14.1"],
-      ["soundlab", "up", "v13.0"],
-      ["idleware", "down", null],
-    ]);
+    const daemons = reading.daemons.map(({ name, status, version }) => `${name} ${status} ${version}`);
+    expect(daemons).toEqual(["paintco up v14.1", "soundlab up v13.0", "idleware down null"]);
     expect(reading.daemons[0]?.totals).toEqual({ checkouts: 812, denials: 44, removals: 3 });
     expect(reading.daemons[2]?.totals).toBeNull();
   });
@@ -52,11 +49,10 @@ describe("a whole output with two ISV servers", () => {
 
   test("pools keep their number, version and expiry", () => {
     const [brush, free, edu, bundle] = reading.features;
-    expect(brush?.pools.map(({ number, version, total, used }) => [number, version, total, used])).toEqual([
-      ["1", "v2025.06", 10, 2],
-      ["4", "v2025.06", 5, 0],
-      ["2", "v2024.12", 4, 1],
-    ]);
+    const pools = brush?.pools.map(
+      ({ number, version, total, used }) => `${number} ${version} ${used} of ${total}`,
+    );
+    expect(pools).toEqual(["1 v2025.06 2 of 10", "4 v2025.06 0 of 5", "2 v2024.12 1 of 4"]);
     expect(brush?.pools.map(({ expiry }) => expiry.expiresOn)).toEqual(["2025-06-30", null, "2025-12-31"]);
     expect(brush?.pools[1]?.expiry).toEqual(PERMANENT);
     expect(edu?.pools[0]?.expiry).toEqual(PERMANENT);
@@ -152,10 +148,8 @@ describe("errors", () => {
     const failed = fixture("unreachable.txt").split("\n").slice(5, 12).join("\n");
     const reading = parse(`${failed}\n${fixture("two-isv-servers.txt")}`);
     expect(reading.errors).toEqual([]);
-    expect(reading.members.map(({ host, status }) => [host, status])).toEqual([
-      ["gone.example.org", "down"],
-      ["keys.example.org", "up"],
-    ]);
+    const members = reading.members.map(({ host, status }) => `${host} ${status}`);
+    expect(members).toEqual(["gone.example.org down", "keys.example.org up"]);
     expect(reading.features).toHaveLength(5);
   });
 
@@ -178,31 +172,15 @@ describe("errors", () => {
 
 describe("years of dates without one", () => {
   test.each([
-    [
-      "in January, December was last year",
-      Date.UTC(2026, 0, 2, 8),
-      "12/31 23:50",
-      Date.UTC(2025, 11, 31, 23, 50),
-    ],
-    [
-      "on New Year's Eve, a clock ahead of ours",
-      Date.UTC(2025, 11, 31, 23, 58),
-      "01/01 00:03",
-      Date.UTC(2026, 0, 1, 0, 3),
-    ],
-    ["up to a day ahead is today", Date.UTC(2025, 5, 4, 9), "06/05 08:00", Date.UTC(2025, 5, 5, 8)],
-    ["more than a day ahead is last year", Date.UTC(2025, 5, 4, 9), "06/05 10:00", Date.UTC(2024, 5, 5, 10)],
-    ["a leap day is one of a leap year", Date.UTC(2027, 0, 5), "02/29 10:00", Date.UTC(2024, 1, 29, 10)],
+    ["in January, December was last year", "2026-01-02T08:00Z", "12/31 23:50", "2025-12-31T23:50Z"],
+    ["on New Year's Eve, a clock ahead of ours", "2025-12-31T23:58Z", "01/01 00:03", "2026-01-01T00:03Z"],
+    ["up to a day ahead is today", "2025-06-04T09:00Z", "06/05 08:00", "2025-06-05T08:00Z"],
+    ["more than a day ahead is last year", "2025-06-04T09:00Z", "06/05 10:00", "2024-06-05T10:00Z"],
+    ["a leap day is one of a leap year", "2027-01-05T00:00Z", "02/29 10:00", "2024-02-29T10:00Z"],
   ])("%s", (_, now, printed, expected) => {
-    const text = isv(
-      [
-        "a v1",
-        "count: 1, # reservations: 0, inuse: 1, exp: permanent",
-        "obsolete: 0, min_remove: 120, total checkouts: 1",
-      ],
-      [`a v1: u@h 1/0 at ${printed}  (handle: 1) `],
-    );
-    expect(parse(text, { now }).features[0]?.checkouts[0]?.startedAt).toBe(expected);
+    const text = isv(["a v1", "count: 1, inuse: 1"], [`a v1: u@h 1/0 at ${printed}  (handle: 1) `]);
+    const [feature] = parse(text, { now: Date.parse(now) }).features;
+    expect(feature?.checkouts[0]?.startedAt).toBe(Date.parse(expected));
   });
 
   test("a date that does not exist is reported, the seat is kept", () => {
@@ -262,11 +240,7 @@ test.each([
     true,
   ],
   ["an ISV server that does not run", "\t--------- ISV servers ----------\n\tpaintco 0 No 4\n", false],
-  [
-    "a pool without its second line",
-    `${POOLS}\ta v1\n\t\tcount: 1, # reservations: 0, inuse: 0, exp: permanent\n`,
-    true,
-  ],
+  ["a pool without its second line", `${POOLS}\ta v1\n\t\tcount: 1, inuse: 0, exp: permanent\n`, true],
   ["a pool without counts", `${POOLS}\ta v1\n`, true],
   ["a line without its end", `${POOLS}\ta v1\n\t\tcount: 10, # reservations: 0, inuse: 0`, true],
   [
@@ -365,14 +339,15 @@ describe("lines that no rule knows", () => {
     });
   });
 
-  test.each([
+  const others = [
     "",
     "\n\n",
     "hello\nworld\n",
     "lmutil - Copyright (c) 1989-2020 Flexera\n",
     "\0\x01\xff\n",
     "-----------\n",
-  ])("%j is not RLM's", (text) => {
+  ];
+  test.each(others)("%j is not RLM's", (text) => {
     expect(parse(text)).toMatchObject({ recognised: false, features: [], errors: [] });
   });
 });

@@ -5,13 +5,9 @@ import { rlm } from "../../../src/managers/rlm/index.ts";
 import { arbitraryReading, ZONE } from "./arbitrary-reading.ts";
 import { fixture, parse } from "./read.ts";
 
-const FIXTURES = [
-  "two-isv-servers.txt",
-  "isv-only.txt",
-  "old-layout.txt",
-  "unreachable.txt",
-  "isv-unreachable.txt",
-];
+const FIXTURES = ["two-isv-servers", "isv-only", "old-layout", "unreachable", "isv-unreachable"].map(
+  (name) => `${name}.txt`,
+);
 
 const render = (reading: Reading) => rlm.render(reading, { address: "5053@lic", zone: ZONE });
 
@@ -75,9 +71,6 @@ describe("cut at every byte", () => {
     const text = fixture(name);
     const whole = parse(text);
     const bytes = new TextEncoder().encode(text);
-    const lastPools = new Map<string, number>();
-    for (const feature of whole.features)
-      lastPools.set(`${feature.daemon}/${feature.name}`, feature.pools.length);
     for (let length = 0; length < bytes.length; length++) {
       const reading = parse(bytes.subarray(0, length));
       for (const feature of reading.features) {
@@ -86,13 +79,8 @@ describe("cut at every byte", () => {
         // A name that the whole output lacks may be none that the cut one claims to know.
         expect([length, id, truth === undefined]).toEqual([length, id, false]);
         if (truth === undefined || feature.cut || reading.cut || feature.consistency === "short") continue;
-        expect([length, id, feature.total, feature.used, feature.unlimited]).toEqual([
-          length,
-          id,
-          truth.total,
-          truth.used,
-          truth.unlimited,
-        ]);
+        const { total, used, unlimited } = truth;
+        expect([length, id, feature]).toMatchObject([length, id, { total, used, unlimited }]);
       }
       const missing = whole.features.length - reading.features.length;
       const idle = reading.features.every(({ used }) => (used ?? 0) === 0);
@@ -118,12 +106,8 @@ describe("cut at the head, before every line", () => {
         if (reading.cut || !reading.recognised) continue;
         if (reading.unparsedLines === 0 && !ofDaemon(truth.daemon)) continue;
         const own = reading.features.find((each) => each.daemon === truth.daemon && each.name === truth.name);
-        expect([from, truth.name, own?.total, own?.used]).toEqual([
-          from,
-          truth.name,
-          truth.total,
-          truth.used,
-        ]);
+        const { name: product, total, used } = truth;
+        expect([from, product, own?.total, own?.used]).toEqual([from, product, total, used]);
       }
     }
   });

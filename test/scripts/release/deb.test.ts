@@ -54,24 +54,21 @@ describe("elfNeeds", () => {
   });
 });
 
-describe("libcDependency", () => {
-  const needs = (libraries: string[], versions: string[]) => ({
-    machine: 62,
-    libraries,
-    versions: new Map([["libc.so.6", versions]]),
-  });
+test.each([
+  [
+    "the newest version counts, as numbers",
+    ["libc.so.6"],
+    ["GLIBC_2.9", "GLIBC_2.17", "GLIBC_2.2.5"],
+    "libc6 (>= 2.17)",
+  ],
+  ["versions that are no numbers say nothing", ["libc.so.6", "libm.so.6"], ["GLIBC_PRIVATE"], "libc6"],
+])("libcDependency: %s", (_, libraries, versions, depends) => {
+  expect(libcDependency({ machine: 62, libraries, versions: new Map([["libc.so.6", versions]]) })).toBe(
+    depends,
+  );
+});
 
-  test("the newest version counts, as numbers", () => {
-    expect(libcDependency(needs(["libc.so.6"], ["GLIBC_2.9", "GLIBC_2.17", "GLIBC_2.2.5"]))).toBe(
-      "libc6 (>= 2.17)",
-    );
-  });
-
-  test("versions that are no numbers say nothing", () => {
-    expect(libcDependency(needs(["libc.so.6", "libm.so.6"], ["GLIBC_PRIVATE"]))).toBe("libc6");
-  });
-
-  test("a library of another package is an error", () => {
-    expect(() => libcDependency(needs(["libc.so.6", "libssl.so.3"], []))).toThrow("libssl.so.3");
-  });
+test("libcDependency: a library of another package is an error", () => {
+  const needs = { machine: 62, libraries: ["libc.so.6", "libssl.so.3"], versions: new Map() };
+  expect(() => libcDependency(needs)).toThrow("libssl.so.3");
 });

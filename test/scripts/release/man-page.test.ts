@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { manPage } from "../../../scripts/lib/release/man-page.ts";
 
-const page = manPage("1.2.3", 1_795_000_000);
+const page = await manPage("1.2.3", 1_795_000_000);
 
 test("has every command's help, dated by the release", () => {
   expect(page).toStartWith('.TH LICMOND 1 2026-11-18 "licmond 1.2.3"');

@@ -1,10 +1,10 @@
 import type { Step } from "../../../src/domain/history.ts";
 import type { PollOutcome } from "../../../src/domain/poll.ts";
 import type { MonitoredServer } from "../../../src/domain/server.ts";
+import { createLive } from "../../../src/live/live.ts";
 import { createHistory } from "../../../src/store/history/history.ts";
 import type { KnownFeature } from "../../../src/store/history/read.ts";
 import { createReader, type Reader } from "../../../src/store/history/reader.ts";
-import { createLive } from "../../../src/store/live.ts";
 import type { Store } from "../../../src/store/open.ts";
 import * as a from "../../domain/make.ts";
 import { fixedClock, open, temporaryDirectory } from "../place.ts";

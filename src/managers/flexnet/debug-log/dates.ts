@@ -1,5 +1,6 @@
 import { fromWallClock, wallClock } from "../../../domain/zone.ts";
-import { DAY_SECONDS } from "./head.ts";
+import type { FirstDay } from "../../debug-log/debug-log.ts";
+import { createHeadReader, DAY_SECONDS, isDull, printedDate } from "./head.ts";
 
 /**
  * The days of a debug log, whose lines print times alone. A midnight is a time that falls by more than half a day:
@@ -9,18 +10,14 @@ import { DAY_SECONDS } from "./head.ts";
 export interface LogDates {
   /** Day of a line at this second of the day. The line after it goes on from here. */
   dayOf(second: number): number;
-  /** A date is printed on a line: answers by how many days the reckoning was behind. */
-  anchor(lineDay: number, printed: number): number;
-  /** Puts the reckoning on a day: the line that was read last stands on it. */
-  set(day: number): void;
+  /** The day on which the line stands that was read last. */
+  day: number;
+  readonly second: number;
   /**
    * The time fell by hours, but not by half a day: clocks are not set by hours, so a day without lines may lie before
    * this line. The next printed date tells.
    */
-  readonly inDoubt: boolean;
-  settle(): void;
-  readonly day: number;
-  readonly second: number;
+  inDoubt: boolean;
 }
 
 const HALF_DAY = DAY_SECONDS / 2;
@@ -30,47 +27,25 @@ const DOUBT_SECONDS = 2 * 3600;
 const STRAGGLE_SECONDS = 600;
 
 export function createLogDates(startDay: number, startSecond = -1): LogDates {
-  let day = startDay;
-  let second = startSecond;
-  let inDoubt = false;
-  return {
-    dayOf(next) {
-      const before = second;
-      if (before === -1) {
-        second = next;
-        return day;
-      }
+  const dates = {
+    day: startDay,
+    second: startSecond,
+    inDoubt: false,
+    dayOf(next: number) {
+      const before = dates.second;
       // Written a moment before midnight, and in the file a moment after: not a day later.
-      if (before < STRAGGLE_SECONDS && next >= DAY_SECONDS - STRAGGLE_SECONDS) return day - 1;
-      const fall = before - next;
-      second = next;
-      if (fall > HALF_DAY) {
-        day++;
-        inDoubt = false;
-      } else if (fall > DOUBT_SECONDS) inDoubt = true;
-      return day;
-    },
-    anchor(lineDay, printed) {
-      const behind = printed - lineDay;
-      day += behind;
-      return behind;
-    },
-    set(known) {
-      day = known;
-    },
-    get inDoubt() {
-      return inDoubt;
-    },
-    settle() {
-      inDoubt = false;
-    },
-    get day() {
-      return day;
-    },
-    get second() {
-      return second;
+      const isLate = before < STRAGGLE_SECONDS && next >= DAY_SECONDS - STRAGGLE_SECONDS;
+      if (before !== -1 && isLate) return dates.day - 1;
+      dates.second = next;
+      if (before === -1) return dates.day;
+      if (before - next > HALF_DAY) {
+        dates.day++;
+        dates.inDoubt = false;
+      } else if (before - next > DOUBT_SECONDS) dates.inDoubt = true;
+      return dates.day;
     },
   };
+  return dates;
 }
 
 const DAY_MS = 86_400_000;
@@ -97,15 +72,10 @@ export function createToUtc(zone: string): (day: number, second: number) => numb
       midnight = utcOf(day, 0);
       even = utcOf(day + 1, 0) - midnight === DAY_MS;
     }
-    if (even) {
-      const at = midnight + second * 1000;
-      if (at > latest) latest = at;
-      return at;
-    }
-    const first = utcOf(day, second);
-    const again = secondOccurrence(zone, first, day, second);
-    if (again !== null && first < latest - (again - first) / 2 && again - latest < DAY_MS) repeated = true;
-    const at = again !== null && repeated ? again : first;
+    let at = even ? midnight + second * 1000 : utcOf(day, second);
+    const again = even ? null : secondOccurrence(zone, at, day, second);
+    if (again !== null && at < latest - (again - at) / 2 && again - latest < DAY_MS) repeated = true;
+    if (again !== null && repeated) at = again;
     if (at > latest) latest = at;
     return at;
   };
@@ -118,4 +88,29 @@ function secondOccurrence(zone: string, first: number, day: number, second: numb
     if (wallClock(zone, later) === day * DAY_MS + second * 1000) return later;
   }
   return null;
+}
+
+export function createFirstDay(zone: string): FirstDay {
+  const { head, read } = createHeadReader();
+  const dates = createLogDates(0);
+  let found: number | null = null;
+  return {
+    line(text) {
+      if (found !== null) return true;
+      if (!read(text) || head.second === -1) return false;
+      const day = dates.dayOf(head.second);
+      const dull = isDull(text, head.message);
+      const printed = head.day ?? (dull ? null : printedDate(text, head.message, head.second)?.day) ?? null;
+      if (printed !== null) found = printed - day;
+      return found !== null;
+    },
+    result(lastWrite) {
+      if (found !== null) return { day: found, inferred: false };
+      const local = wallClock(zone, lastWrite) / 1000;
+      const second = Math.max(0, dates.second);
+      // The last line is not younger than the file; a moment of slack for clocks that differ.
+      const lastDay = Math.floor((local + 300 - second) / DAY_SECONDS);
+      return { day: lastDay - dates.day, inferred: true };
+    },
+  };
 }

@@ -1,8 +1,8 @@
-import { isBlank, isDigit, skipBlanks } from "../scan.ts";
-import type { LicenseEvent } from "./event.ts";
+import type { LicenseEvent, LicenseEventKind } from "../../debug-log/debug-log.ts";
+import { isBlank, isDigit, skipBlanks } from "../../scan.ts";
 
 /** What stands behind `OUT: `, `DENIED: ` and their like. */
-export type SeatWords = Omit<LicenseEvent, "kind" | "at" | "daemon">;
+type SeatWords = Omit<LicenseEvent, "kind" | "at" | "daemon">;
 
 const QUOTE = 0x22;
 const OPEN = 0x28;
@@ -63,21 +63,13 @@ function behindFeature(text: string, feature: string, from: number): SeatWords {
   const named = user === "" ? null : user;
   // Most lines end behind the host: spread, it would take a tenth of an import.
   if (rest >= text.length) {
-    return {
-      feature,
-      user: named,
-      host,
-      data: null,
-      count: 1,
-      reason: null,
-      code: null,
-      handle: null,
-      version: null,
-    };
+    const { data, count, reason, code, handle, version } = NO_TAIL;
+    return { feature, user: named, host, data, count, reason, code, handle, version };
   }
   return { feature, user: named, host, ...readTail(text, rest, named) };
 }
 
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Tail = Omit<SeatWords, "feature" | "user" | "host">;
 const NO_TAIL: Tail = { data: null, count: 1, reason: null, code: null, handle: null, version: null };
 
@@ -113,7 +105,7 @@ function readTail(text: string, from: number, user: string | null): Tail {
   return tail;
 }
 
-function readGroup(words: string, tail: { -readonly [K in keyof Tail]: Tail[K] }): void {
+function readGroup(words: string, tail: Mutable<Tail>): void {
   const licenses = LICENSES.exec(words);
   if (licenses !== null) {
     tail.count = Math.max(1, Number(licenses[1]));
@@ -129,11 +121,7 @@ function readGroup(words: string, tail: { -readonly [K in keyof Tail]: Tail[K] }
  * `ver user ip pid handle in_use out_of project flexver flexrev date time is_dup`: the user and the project may hold
  * blanks, and the user is known. https://docs.revenera.com/fnp/2024r1/LicAdmin_Guide/Content/helplibrary/Verbose_Debug_Log_Messages.htm
  */
-function readVerbose(
-  words: string,
-  user: string | null,
-  tail: { -readonly [K in keyof Tail]: Tail[K] },
-): void {
+function readVerbose(words: string, user: string | null, tail: Mutable<Tail>): void {
   const at = skipBlanks(words, 0);
   const versionEnd = endOfWord(words, at);
   const version = words.slice(at, versionEnd);
@@ -197,4 +185,26 @@ export function isOpen(text: string, from: number): boolean {
   if (carets !== -1) return text.indexOf("^^^", carets + 3) === -1;
   const parenthesis = text.indexOf("(", from);
   return parenthesis !== -1 && endOfGroup(text, parenthesis) === -1;
+}
+
+/** The event that a message begins with; null when it is something else. By hand: each line of a log is asked. */
+export function kindAt(text: string, from: number): LicenseEventKind | null {
+  switch (text.charCodeAt(from)) {
+    case 0x49:
+      return text.startsWith("IN: ", from) ? "IN" : null;
+    case 0x4f:
+      return text.startsWith("OUT: ", from) ? "OUT" : null;
+    case 0x44:
+      if (text.startsWith("DENIED: ", from)) return "DENIED";
+      return text.startsWith("DEQUEUED: ", from) ? "DEQUEUED" : null;
+    case 0x51:
+      return text.startsWith("QUEUED: ", from) ? "QUEUED" : null;
+    case 0x55:
+      if (text.startsWith("UNSUPPORTED: ", from)) return "UNSUPPORTED";
+      return text.startsWith("UPGRADE: ", from) ? "UPGRADE" : null;
+    case 0x45:
+      return text.startsWith("EXPIRED: ", from) ? "EXPIRED" : null;
+    default:
+      return null;
+  }
 }

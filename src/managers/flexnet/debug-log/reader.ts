@@ -1,62 +1,16 @@
 import { wallClock } from "../../../domain/zone.ts";
-import { createDaemonNames } from "./daemon-names.ts";
-import { createLogDates, createToUtc } from "./dates.ts";
 import {
-  type DebugLogCounts,
+  type DebugLog,
   type DebugLogEvent,
+  type DebugLogReader,
   type LicenseEvent,
   type LicenseEventKind,
   noCounts,
-} from "./event.ts";
-import { kindAt } from "./event-kind.ts";
-import { createHeadReader, DAY_SECONDS } from "./head.ts";
-import { isOpen, readSeatWords } from "./message.ts";
-import { isDull, printedDate } from "./printed-date.ts";
-
-/** Where a reader stands, for one that goes on later. Plain JSON. */
-export interface ReaderState {
-  /** Days since 1970-01-01 in the server's zone. */
-  readonly day: number;
-  /** Second of the day of the last line; -1 before the first. */
-  readonly second: number;
-  /** Daemons seen, to tell `acmed_2` (a fork of `acmed`) from a daemon of that name. */
-  readonly daemons: readonly string[];
-}
-
-export interface ReaderOptions {
-  /** IANA zone in which the server prints its times. */
-  readonly zone: string;
-  /** The day of the first line, or where an earlier reader stood. */
-  readonly start: ReaderState;
-  /** The day is a guess until a date is printed. */
-  readonly inferred?: boolean;
-  /**
-   * Whether events after a doubtful midnight may wait for the next printed date (hours of log). Who follows a log as
-   * it grows does not wait: it says when it read the lines, see {@link DebugLogReader.near}.
-   */
-  readonly hold: boolean;
-  readonly onEvent: (event: DebugLogEvent) => void;
-}
-
-/**
- * Reads a debug log line by line. It never throws, whatever the lines hold, and takes time linear in their length.
- * An event is told when the next line shows that nothing more belongs to it.
- */
-export interface DebugLogReader {
-  /** One line without its line end. */
-  line(text: string): void;
-  /** The next lines were written at about this time (epoch ms): their day is the one that comes closest. Null = not known. */
-  near(at: number | null): void;
-  /** Tells what still waits. Lines may follow all the same. */
-  flush(): void;
-  readonly counts: DebugLogCounts;
-  state(): ReaderState;
-  /** Time of the first and the last line with a time, epoch ms; null before. */
-  readonly firstAt: number | null;
-  readonly lastAt: number | null;
-  /** False until a line with a time and a daemon was read. */
-  readonly recognised: boolean;
-}
+  type ReaderOptions,
+} from "../../debug-log/debug-log.ts";
+import { createFirstDay, createLogDates, createToUtc } from "./dates.ts";
+import { createHeadReader, DAY_SECONDS, isDull, printedDate } from "./head.ts";
+import { isOpen, kindAt, readSeatWords } from "./message.ts";
 
 const MAX_HELD = 50_000;
 const MAX_SAMPLES = 20;
@@ -98,7 +52,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   }
 
   function release(days: number): void {
-    dates.settle();
+    dates.inDoubt = false;
     const list = held;
     held = [];
     for (const { event, day, second } of list) {
@@ -120,7 +74,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   function dayOfLine(second: number): number {
     if (head.day !== null) {
       dates.dayOf(second);
-      dates.set(head.day);
+      dates.day = head.day;
       if (held.length > 0) release(0);
       inferred = false;
       return head.day;
@@ -128,15 +82,16 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     if (nearDay !== null) {
       const day = nearDay(second);
       dates.dayOf(second);
-      dates.settle();
-      dates.set(day);
+      dates.inDoubt = false;
+      dates.day = day;
       return day;
     }
     return dates.dayOf(second);
   }
 
   function anchor(lineDay: number, printed: number): void {
-    const behind = dates.anchor(lineDay, printed);
+    const behind = printed - lineDay;
+    dates.day += behind;
     // One day is missing, and there is one place at which it can be.
     if (dates.inDoubt) release(behind === 1 ? 1 : 0);
     if (behind !== 0 && !inferred) counts.dateJumps++;
@@ -158,20 +113,8 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     counts.events[kind]++;
     if (inferred) counts.inferredDates++;
     const { feature, user, host, data, count, reason, code, handle, version } = words;
-    waiting = {
-      kind,
-      at: lastAt ?? 0,
-      daemon: lastDaemon,
-      feature,
-      user,
-      host,
-      data,
-      count,
-      reason,
-      code,
-      handle,
-      version,
-    };
+    const [at, daemon] = [lastAt ?? 0, lastDaemon];
+    waiting = { kind, at, daemon, feature, user, host, data, count, reason, code, handle, version };
     waitingText = text;
     waitingFrom = from;
     waitingDay = day;
@@ -271,3 +214,39 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     },
   };
 }
+
+/** A log names a handful; the bound is on what a stranger can feed us. */
+const MAX_DAEMONS = 100;
+const FORK = /^(.+)_\d+$/;
+
+/** The vendor daemons of a log, by the names that its lines begin with. */
+interface DaemonNames {
+  /** The daemon behind a printed name: `acmed_2` is a fork of `acmed`, though only of one that is known. */
+  nameOf(printed: string): string;
+  list(): string[];
+}
+
+function createDaemonNames(known: readonly string[]): DaemonNames {
+  const daemons = new Set(known);
+  /** What was found out: plain names, and forks of known ones. */
+  const names = new Map<string, string>();
+  return {
+    nameOf(printed) {
+      const found = names.get(printed);
+      if (found !== undefined) return found;
+      const base = FORK.exec(printed)?.[1];
+      const name = base !== undefined && daemons.has(base) ? base : printed;
+      if (names.size < MAX_DAEMONS && (base === undefined || name === base)) names.set(printed, name);
+      if (name === printed && daemons.size < MAX_DAEMONS) daemons.add(printed);
+      return name;
+    },
+    list: () => [...daemons],
+  };
+}
+
+/** What FlexNet's vendor daemons and lmgrd write. */
+export const debugLog: DebugLog = {
+  title: "FlexNet debug log",
+  createReader: createDebugLogReader,
+  createFirstDay,
+};

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { natureOf } from "../../../../src/managers/flexnet/debug-log/lines.ts";
+import { natureOf } from "../../../../src/managers/debug-log/lines.ts";
 import { createDebugLogReader } from "../../../../src/managers/flexnet/debug-log/reader.ts";
 import { readLog, times } from "./read.ts";
 
@@ -68,35 +68,17 @@ describe("days", () => {
   });
 
   test("the hour that occurs twice is no midnight, and its second time is an hour later", () => {
-    const { events } = readLog(
-      stamp("1:00:00", "10/25/2026") +
-        out("2:30:00") +
-        out("2:59:00") +
-        out("2:01:00") +
-        out("2:59:30") +
-        out("3:05:00"),
-      { zone: "Europe/Berlin" },
-    );
-    expect(times(events)).toEqual([
-      "2026-10-25T00:30:00",
-      "2026-10-25T00:59:00",
-      "2026-10-25T01:01:00",
-      "2026-10-25T01:59:30",
-      "2026-10-25T02:05:00",
-    ]);
+    const text = ["2:30:00", "2:59:00", "2:01:00", "2:59:30", "3:05:00"].map((time) => out(time)).join("");
+    const { events } = readLog(stamp("1:00:00", "10/25/2026") + text, { zone: "Europe/Berlin" });
+    const hours = times(events).map((time) => time.replace("2026-10-25T", ""));
+    expect(hours).toEqual(["00:30:00", "00:59:00", "01:01:00", "01:59:30", "02:05:00"]);
   });
 
   test("also where it is half an hour that occurs twice", () => {
-    const { events } = readLog(
-      stamp("1:00:00", "4/5/2026") + out("1:59:00") + out("1:40:00") + out("1:59:30") + out("2:05:00"),
-      { zone: "Australia/Lord_Howe" },
-    );
-    expect(times(events)).toEqual([
-      "2026-04-04T14:59:00",
-      "2026-04-04T15:10:00",
-      "2026-04-04T15:29:30",
-      "2026-04-04T15:35:00",
-    ]);
+    const text = ["1:59:00", "1:40:00", "1:59:30", "2:05:00"].map((time) => out(time)).join("");
+    const { events } = readLog(stamp("1:00:00", "4/5/2026") + text, { zone: "Australia/Lord_Howe" });
+    const hours = times(events).map((time) => time.replace("2026-04-04T", ""));
+    expect(hours).toEqual(["14:59:00", "15:10:00", "15:29:30", "15:35:00"]);
   });
 
   test("what was counted: days that were missing, events that were moved", () => {

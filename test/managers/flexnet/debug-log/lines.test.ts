@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createLineCutter } from "../../../../src/managers/flexnet/debug-log/lines.ts";
+import { createLineCutter } from "../../../../src/managers/debug-log/lines.ts";
 import { readLog } from "./read.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);

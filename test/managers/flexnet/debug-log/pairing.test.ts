@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createPairing, type PairedSession } from "../../../../src/managers/flexnet/debug-log/pairing.ts";
+import { createPairing, type PairedSession } from "../../../../src/managers/debug-log/pairing.ts";
 import { readLog } from "./read.ts";
 
 const T = Date.UTC(2026, 0, 30);

@@ -1,10 +1,7 @@
-import type { DebugLogEvent } from "../../../../src/managers/flexnet/debug-log/event.ts";
-import { createFirstDay } from "../../../../src/managers/flexnet/debug-log/first-day.ts";
-import { createLineCutter } from "../../../../src/managers/flexnet/debug-log/lines.ts";
-import {
-  createDebugLogReader,
-  type DebugLogReader,
-} from "../../../../src/managers/flexnet/debug-log/reader.ts";
+import type { DebugLogEvent, DebugLogReader } from "../../../../src/managers/debug-log/debug-log.ts";
+import { createLineCutter } from "../../../../src/managers/debug-log/lines.ts";
+import { createFirstDay } from "../../../../src/managers/flexnet/debug-log/dates.ts";
+import { createDebugLogReader } from "../../../../src/managers/flexnet/debug-log/reader.ts";
 
 export interface Read {
   readonly events: DebugLogEvent[];

@@ -1,0 +1,77 @@
+import { featureKey } from "../domain/merge-blocks.ts";
+import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
+
+/** What is normal for a server: what a new reading is compared with. Stored, so that a restart misses nothing. */
+export interface Baseline {
+  /** Seats issued, by feature key; null = unlimited, `?` = the feature is known, its number of seats is not. */
+  readonly totals: Readonly<Record<string, number | null | typeof UNSAID>>;
+  /** Lines of the tool's output that are usually not understood. */
+  readonly unparsed: number;
+}
+
+const UNSAID = "?";
+
+/** A total that is not what it was. */
+export interface TotalChange {
+  readonly daemon: string;
+  readonly feature: string;
+  /** Null = unlimited; absent = there was, or is, no such feature. */
+  readonly from?: number | null;
+  readonly to?: number | null;
+}
+
+/** Compares a good reading with the baseline; the first one only makes it. Pure. */
+export function compareTotals(
+  baseline: Baseline | null,
+  picture: ServerPicture,
+): {
+  readonly totals: Baseline["totals"];
+  readonly isSame: boolean;
+  readonly changes: readonly TotalChange[];
+} {
+  const totals: Record<string, Baseline["totals"][string]> = {};
+  const changes: TotalChange[] = [];
+  let isSame = baseline !== null;
+  const before = baseline?.totals ?? {};
+  for (const feature of picture.features) {
+    const { daemon, name } = feature;
+    const key = featureKey(daemon, name);
+    const from = before[key];
+    const to = feature.unlimited ? null : feature.total;
+    const total = isCounted(feature) ? to : from === undefined ? UNSAID : from;
+    totals[key] = total;
+    if (total === from) continue;
+    isSame = false;
+    if (baseline === null || from === UNSAID || total === UNSAID) continue;
+    changes.push({ daemon, feature: name, ...(from !== undefined && { from }), to });
+  }
+  for (const [key, from] of Object.entries(before)) {
+    if (key in totals) continue;
+    isSame = false;
+    const [daemon = "", feature = ""] = key.split("\0");
+    if (from !== UNSAID) changes.push({ daemon, feature, from });
+  }
+  return { totals, isSame, changes };
+}
+
+/** The total was read now, in whole. */
+function isCounted({ state, unlimited, total }: FeaturePicture): boolean {
+  return state === "ok" && (unlimited || total !== null);
+}
+
+export function totalMessage({ feature, from, to }: TotalChange): string {
+  const seats = (total: number | null) => (total === null ? "unlimited seats" : `${total} seats`);
+  if (to === undefined) return `${feature} is gone; it had ${seats(from ?? null)}`;
+  if (from === undefined) return `${feature} is new, with ${seats(to)}`;
+  return `${feature} has ${seats(to)} now; it had ${from === null ? "unlimited" : from}`;
+}
+
+/** A baseline as it was stored; null when the text is none. */
+export function readBaseline(text: string): Baseline | null {
+  try {
+    const { totals, unparsed } = (JSON.parse(text) ?? {}) as Partial<Baseline>;
+    return typeof totals === "object" && typeof unparsed === "number" ? { totals, unparsed } : null;
+  } catch {
+    return null;
+  }
+}

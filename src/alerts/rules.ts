@@ -1,0 +1,352 @@
+import {
+  type Alert,
+  type AlertRule,
+  type AlertSubject,
+  daemonDownMessage,
+  heldMessage,
+} from "../domain/alerts.ts";
+import { clockMessage, iso } from "../domain/clock.ts";
+import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../domain/picture.ts";
+import { worstOfEach } from "../domain/server-status.ts";
+import { daysLeft } from "../domain/stats/expirations.ts";
+import { type TotalChange, totalMessage } from "./baseline.ts";
+import type { SubjectSettings } from "./settings.ts";
+
+/**
+ * The rules of alerts, one row each: how patient it is, what it looks at, how bad that is, and what there is to say of
+ * it. Pure. `evaluator.ts` applies them.
+ */
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Dates from then on are how some vendors write "permanent". */
+const FIRST_PERMANENT_YEAR = 2090;
+/** Percent of the file system in use. The critical one is where health calls the disk degraded. */
+const DISK_WARNING = 90;
+const DISK_CRITICAL = 95;
+
+/** What an alert is about, within its server. */
+export type About = Pick<AlertSubject, "daemon" | "feature" | "detail">;
+export type Finding = Pick<Alert, "severity" | "message" | "value" | "threshold">;
+
+/**
+ * `feature`: numbers of features, where one poll is enough unless an override says otherwise. `poll`: polls and parts
+ * that fail, `failures` times in a row. `none`: one look is enough, for the begin and for the end.
+ */
+export type Patience = "feature" | "poll" | "none";
+
+export interface Rule<Thing> {
+  readonly rule: AlertRule;
+  readonly patience: Patience;
+  /** 0 is well, higher is worse; null = not known, which neither fires an alert nor resolves one. */
+  level(thing: Thing, settings: SubjectSettings, at: number): number | null;
+  /** `level` is the one that the alert gets: what this look saw may be worse. Asked only above 0. */
+  finding(thing: Thing, level: number, settings: SubjectSettings, at: number): Finding;
+}
+
+/** A rule over one server's picture, applied after each poll. */
+export interface PictureRule<Thing> extends Rule<Thing> {
+  of(picture: ServerPicture, context: LookContext): Iterable<Thing>;
+  about(thing: Thing): About;
+}
+
+export interface LookContext {
+  settingsOf(daemon: string | null, feature: string | null): SubjectSettings;
+  /** Watched subjects of this rule and server: a rule that sees things come must see them go. */
+  watched(): readonly AlertSubject[];
+}
+
+/** A rule about things that happen at a moment: they count as over after `lastsMs` without more of them. */
+export interface HappeningRule<Thing> {
+  readonly rule: AlertRule;
+  readonly lastsMs: number;
+  finding(thing: Thing): Finding;
+}
+
+/** The host that licmond runs on. */
+export interface HostLook {
+  /** Percent of the storage's file system that is used; null when unknown. */
+  readonly disk: number | null;
+  /** By how much the clock is ahead of the time that is stored, negative = behind; null while it is trusted. */
+  readonly clockDoubtMs: number | null;
+}
+
+export interface Denial {
+  readonly server: string;
+  readonly daemon: string;
+  /** Null where the manager counts denials and says no more. */
+  readonly feature: string | null;
+  /** Seats asked for. */
+  readonly count: number;
+  /** Epoch ms. */
+  readonly at: number;
+}
+
+export const THE_SERVER: About = { daemon: null, feature: null, detail: null };
+
+const SERVER = { of: (picture: ServerPicture) => [picture], about: () => THE_SERVER };
+const FEATURES = {
+  of: ({ features }: ServerPicture) => features,
+  about: ({ daemon, name }: FeaturePicture): About => ({ daemon, feature: name, detail: null }),
+};
+
+const warning = (message: string, value: number | null, threshold: number | null): Finding => ({
+  severity: "warning",
+  message,
+  value,
+  threshold,
+});
+const critical = (message: string, value: number | null, threshold: number | null): Finding => ({
+  ...warning(message, value, threshold),
+  severity: "critical",
+});
+
+/** Also looked at as time passes: the date of the last good reading comes near whether or not the server answers. */
+export const EXPIRY = row({
+  rule: "expiry",
+  patience: "none",
+  of: ({ server, features }) => features.map((feature) => ({ feature, zone: server.timezone })),
+  about: ({ feature }) => FEATURES.about(feature),
+  /** One level for each limit passed, and one more once expired. Only a fresh reading shows that it was renewed. */
+  level({ feature: { expiry, state }, zone }, { expiryDays }, at) {
+    const level = expiryLevel(expiry, daysLeft(expiry, zone, at), expiryDays);
+    return level === 0 && state !== "ok" && state !== "partial" ? null : level;
+  },
+  finding({ feature: { name, expiry }, zone }, _level, { expiryDays }, at) {
+    const days = daysLeft(expiry, zone, at) ?? 0;
+    if (days < 0) return critical(`The license of ${name} expired on ${expiry.expiresOn}`, days, 0);
+    const when = days === 0 ? "today" : days === 1 ? "tomorrow" : `in ${days} days`;
+    const passed = expiryDays.filter((limit) => days <= limit);
+    const limit = passed.length === 0 ? 0 : Math.min(...passed);
+    return warning(`The license of ${name} expires on ${expiry.expiresOn}, ${when}`, days, limit);
+  },
+});
+
+export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
+  /** No daemon answers, or none works. A server whose status is unknown is neither down nor up. */
+  row({
+    rule: "server_down",
+    patience: "poll",
+    ...SERVER,
+    level: ({ status }) => (status === "unknown" ? null : status === "down" ? 1 : 0),
+    finding: ({ server, error }) => critical(`${server.id} is down${reason(error)}`, null, null),
+  }),
+  /** Some members or daemons work, others do not. While the server is down this is not known any better. */
+  row({
+    rule: "server_degraded",
+    patience: "poll",
+    ...SERVER,
+    level: ({ status }) => (status === "degraded" ? 1 : status === "up" ? 0 : null),
+    finding({ server, members, daemons, error }) {
+      const lost = [...members.map(({ host, status }) => ({ name: host, status })), ...daemons]
+        .filter(({ status }) => status === "down")
+        .map(({ name }) => name);
+      const why = lost.length === 0 ? reason(error) : `: ${lost.join(", ")} down`;
+      return warning(`${server.id} is degraded${why}`, null, null);
+    },
+  }),
+  row({
+    rule: "daemon_down",
+    patience: "poll",
+    of: ({ server, daemons }) => worstOfEach(daemons).map((daemon) => ({ server, daemon })),
+    about: ({ daemon }) => ({ daemon: daemon.name, feature: null, detail: null }),
+    level: ({ daemon: { status } }) => (status === "unknown" ? null : status === "down" ? 1 : 0),
+    finding: ({ server, daemon: { name, error } }) =>
+      critical(`${daemonDownMessage(server.id, name)}${reason(error)}`, null, null),
+  }),
+  /** Polls that yield nothing although the server is not known to be down: a missing tool, output not understood. */
+  row({
+    rule: "stale",
+    patience: "poll",
+    ...SERVER,
+    level: ({ status, state }) => (status === "down" ? null : state === "ok" || state === "partial" ? 0 : 1),
+    finding: ({ server, collectedAt, error }) =>
+      collectedAt === null
+        ? warning(`${server.id} could never be read${reason(error)}`, null, null)
+        : warning(`The numbers of ${server.id} are stale${reason(error)}`, null, null),
+  }),
+  row({
+    rule: "usage",
+    patience: "feature",
+    ...FEATURES,
+    level(feature, { usageWarning, usageCritical }) {
+      if (!isRead(feature)) return null;
+      // What is unlimited has no percentage.
+      const percent = feature.utilization ?? 0;
+      return percent >= usageCritical ? 2 : percent >= usageWarning ? 1 : 0;
+    },
+    finding({ name, utilization, used, total }, level, { usageWarning, usageCritical }) {
+      const message = `${utilization} % of the seats of ${name} are in use (${used} of ${total})`;
+      return level === 2
+        ? critical(message, utilization, usageCritical)
+        : warning(message, utilization, usageWarning);
+    },
+  }),
+  /** The next request is denied. A feature without seats has none to exhaust. */
+  row({
+    rule: "seats_exhausted",
+    patience: "feature",
+    ...FEATURES,
+    level(feature) {
+      const { used, total } = feature;
+      if (!isRead(feature)) return null;
+      return used !== null && total !== null && total > 0 && used >= total ? 1 : 0;
+    },
+    finding: ({ name, used, total }) =>
+      warning(
+        total === 1 ? `The only seat of ${name} is in use` : `All ${total} seats of ${name} are in use`,
+        used,
+        total,
+      ),
+  }),
+  row({
+    rule: "queue",
+    patience: "feature",
+    ...FEATURES,
+    level: (feature) => (!isRead(feature) || feature.queued === null ? null : feature.queued > 0 ? 1 : 0),
+    finding: ({ name, queued }) =>
+      warning(`Requests for ${queued} ${queued === 1 ? "seat" : "seats"} of ${name} wait`, queued, 0),
+  }),
+  /** Checkouts held for longer than `held_hours`, one subject for each user on each host. */
+  row({
+    rule: "held_too_long",
+    patience: "none",
+    of: holders,
+    about: ({ daemon, name, detail }) => ({ daemon, feature: name, detail }),
+    level: ({ since }, { heldHours }, at) =>
+      since !== null && heldHours > 0 && at - since > heldHours * HOUR_MS ? 1 : 0,
+    finding({ name, since, who }, _level, { heldHours }, at) {
+      const hours = Math.floor(((at - (since ?? at)) / HOUR_MS) * 10) / 10;
+      return warning(heldMessage(who, name, hours, heldHours), hours, heldHours);
+    },
+  }),
+  EXPIRY,
+];
+
+/** The scheduler itself has a fault: polls should have come and did not. */
+export const UNPOLLED: Rule<{ readonly server: string; readonly due: number }> = {
+  rule: "stale",
+  patience: "none",
+  level: () => 1,
+  finding: ({ server, due }) => warning(`${server} has not been polled since ${iso(due)}`, null, null),
+};
+
+/** More lines of the output than usual are not understood. Lines that stay are usual after a day. */
+export const UNPARSED: Rule<{
+  readonly server: string;
+  readonly lines: number;
+  readonly usual: number;
+}> & { readonly usualAfterMs: number } = {
+  rule: "unparsed",
+  patience: "poll",
+  usualAfterMs: DAY_MS,
+  level: ({ lines, usual }) => (lines > usual ? 1 : 0),
+  finding: ({ server, lines, usual }) => ({
+    severity: "info",
+    message: `${lines} lines of what ${server} says are not understood; it was ${usual}`,
+    value: lines,
+    threshold: usual,
+  }),
+};
+
+export const HOST_RULES: readonly Rule<HostLook>[] = [
+  {
+    rule: "disk",
+    patience: "poll",
+    level: ({ disk }) => (disk === null ? null : diskLevel(disk)),
+    finding({ disk }, level) {
+      const message = `${disk} % of the file system that holds the database is in use`;
+      return level === 2 ? critical(message, disk, DISK_CRITICAL) : warning(message, disk, DISK_WARNING);
+    },
+  },
+  /** The clock is far from the time that is stored. */
+  {
+    rule: "clock",
+    patience: "none",
+    level: ({ clockDoubtMs }) => (clockDoubtMs === null ? 0 : 1),
+    finding: ({ clockDoubtMs }) =>
+      warning(clockMessage(clockDoubtMs ?? 0), Math.trunc((clockDoubtMs ?? 0) / DAY_MS), 1),
+  },
+];
+
+export const TOTALS_CHANGED: HappeningRule<TotalChange> = {
+  rule: "totals_changed",
+  lastsMs: DAY_MS,
+  finding: (change) => warning(totalMessage(change), change.to ?? null, change.from ?? null),
+};
+
+export const DENIALS: HappeningRule<Denial> = {
+  rule: "denials",
+  lastsMs: HOUR_MS,
+  finding: ({ daemon, feature, count }) => warning(`Requests for ${feature ?? daemon} are denied`, count, 0),
+};
+
+/** 0 well, 1 warning, 2 critical. */
+export function diskLevel(percent: number): 0 | 1 | 2 {
+  return percent >= DISK_CRITICAL ? 2 : percent >= DISK_WARNING ? 1 : 0;
+}
+
+/** How many limits are passed, one more when expired; 0 for what never expires; null when no date is known. */
+function expiryLevel(
+  { expiresOn, permanent }: FeaturePicture["expiry"],
+  days: number | null,
+  limits: readonly number[],
+): number | null {
+  if (permanent) return 0;
+  if (days === null || expiresOn === null) return null;
+  if (Number(expiresOn.slice(0, 4)) >= FIRST_PERMANENT_YEAR) return 0;
+  return days < 0 ? limits.length + 1 : limits.filter((limit) => days <= limit).length;
+}
+
+/** Numbers that are stale, failed or partial neither fire an alert nor resolve one. */
+function isRead({ state }: FeaturePicture): boolean {
+  return state === "ok";
+}
+
+interface Holder {
+  readonly daemon: string;
+  readonly name: string;
+  readonly detail: string;
+  readonly who: string;
+  /** Epoch ms; null = the seat was given back. */
+  readonly since: number | null;
+}
+
+/** Everyone who holds a seat of a feature that the rule looks at, then those who are watched and hold none any more. */
+function* holders({ features }: ServerPicture, { settingsOf, watched }: LookContext): Iterable<Holder> {
+  const all = watched();
+  for (const { daemon, name, state, checkouts } of features) {
+    const known = all.filter((subject) => subject.daemon === daemon && subject.feature === name);
+    if (state !== "ok" || (settingsOf(daemon, name).heldHours <= 0 && known.length === 0)) continue;
+    const longest = longestByHolder(checkouts);
+    // The longest first, and not in the tool's order, which may be that of names: alerts are numbered in this order.
+    const longestFirst = [...longest].sort(([, a], [, b]) => a.since - b.since);
+    for (const [detail, { since, who }] of longestFirst) yield { daemon, name, detail, who, since };
+    for (const { detail } of known) {
+      if (detail !== null && !longest.has(detail)) yield { daemon, name, detail, who: "", since: null };
+    }
+  }
+}
+
+/** Borrowed seats are away for days on purpose: they do not count. */
+function longestByHolder(checkouts: readonly CheckoutPicture[]) {
+  const longest = new Map<string, { readonly since: number; readonly who: string }>();
+  for (const { user, host, borrowed, beganAt, startedAt } of checkouts) {
+    const since = beganAt ?? startedAt;
+    if (borrowed || since === null) continue;
+    const detail = `${user}\0${host?.toLowerCase() ?? ""}`;
+    const known = longest.get(detail);
+    if (known === undefined || since < known.since)
+      longest.set(detail, { since, who: host === null ? user : `${user} on ${host}` });
+  }
+  return longest;
+}
+
+function reason(error: { readonly message: string } | null): string {
+  return error === null ? "" : `: ${error.message}`;
+}
+
+/** Rows of one table look at things of different types: each row is checked against its own. */
+function row<Thing>(rule: PictureRule<Thing>): PictureRule<unknown> {
+  return rule;
+}

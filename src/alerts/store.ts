@@ -1,0 +1,178 @@
+import { type Alert, type AlertChange, type AlertCounts, alertRecord, subjectKey } from "../domain/alerts.ts";
+import type { EventInput } from "../domain/events.ts";
+import type { Log } from "../domain/log.ts";
+import type { Alerts } from "../store/alerts.ts";
+import { type Baseline, readBaseline } from "./baseline.ts";
+import type { AlertState, Evaluation, SubjectChange, Watched } from "./evaluator.ts";
+import type { Notifier } from "./notifier.ts";
+import type { Note } from "./notify/note.ts";
+import { readWatch, UNWATCHED } from "./watch.ts";
+
+/** The state in memory, which {@link applyChange} changes. */
+export interface MutableState extends AlertState {
+  readonly firing: Map<string, Alert>;
+  readonly watched: Map<string, Watched>;
+  readonly baselines: Map<string, Baseline>;
+}
+
+/** Takes one subject's change over; answers its alert when that changed. `made` completes a new alert. */
+export function applyChange(
+  { firing, watched }: Pick<MutableState, "firing" | "watched">,
+  key: string,
+  { subject, watch, alert: move }: SubjectChange,
+  at: number,
+  made: () => Pick<Alert, "id" | "silencedUntil">,
+): Alert | null {
+  if (watch === UNWATCHED) watched.delete(key);
+  else watched.set(key, { subject, watch, seenAt: at });
+  if (move === null) return null;
+  const before = firing.get(key);
+  if (move.change === "resolved") {
+    firing.delete(key);
+    return before === undefined ? null : { ...before, resolvedAt: Math.max(at, before.startedAt) };
+  }
+  const fresh = {
+    startedAt: at,
+    resolvedAt: null,
+    acknowledgedAt: null,
+    acknowledgedBy: null,
+    comment: null,
+    told: {},
+  };
+  const { rule, server, daemon, feature, detail } = subject;
+  const alert = {
+    ...(before ?? { ...fresh, ...made(), rule, server, daemon, feature, detail }),
+    ...move.finding,
+  };
+  firing.set(key, alert);
+  return alert;
+}
+
+export interface AlertStoreDeps {
+  readonly rows: Alerts;
+  readonly commit: (work: () => void, events: readonly EventInput[]) => Promise<void>;
+  /** Stores notes in the transaction of their alerts, and then sends them, stored or not. */
+  readonly outbox: { write(notes: readonly Note[]): void; send(notes: readonly Note[]): void };
+  readonly notifier: Notifier;
+  readonly log: Log;
+  /** Epoch ms. */
+  readonly now: number;
+}
+
+/** A row that the database does not have yet. */
+interface Unstored {
+  readonly write: () => void;
+  isUnderWay: boolean;
+}
+
+/** All that is known of alerts: in memory, and written behind. While the database fails, memory is the truth. */
+export function createAlertStore(deps: AlertStoreDeps) {
+  const { rows, commit, outbox, notifier } = deps;
+  const state = load(deps);
+  /** Silences outlive the alert that they were set on: it may fire again. */
+  const silences = new Map<string, number>();
+  for (const alert of rows.silencedPast(deps.now)) silences.set(subjectKey(alert), alert.silencedUntil ?? 0);
+  /** By row, the newest version alone: one that failed to be written is never written over a newer one. */
+  const unstored = new Map<string, Unstored>();
+  let events: EventInput[] = [];
+  let notes: Note[] = [];
+
+  const keep = (row: string, write: () => void) => void unstored.set(row, { write, isUnderWay: false });
+
+  function put(alert: Alert): void {
+    if (alert.resolvedAt === null) state.firing.set(subjectKey(alert), alert);
+    keep(`alert ${alert.id}`, () => rows.write(alert));
+  }
+
+  function publish(changed: Alert, change: AlertChange): void {
+    const { alert, notes: more } = notifier.onChange(changed, change);
+    put(alert);
+    const { id, ...fields } = alertRecord(alert);
+    events.push({ type: "alert", alert: id, change, ...fields });
+    notes.push(...more);
+  }
+
+  function silencedUntil(key: string, at: number): number | null {
+    const until = silences.get(key) ?? null;
+    return until !== null && until > at ? until : null;
+  }
+
+  return {
+    state: state as AlertState,
+    apply({ at, changes, baselines }: Evaluation): void {
+      for (const [key, change] of changes) {
+        const before = state.watched.get(key)?.watch ?? UNWATCHED;
+        const alert = applyChange(state, key, change, at, () => ({
+          id: rows.nextId(),
+          silencedUntil: silencedUntil(key, at),
+        }));
+        const { subject, watch } = change;
+        if (watch !== before) {
+          const body = watch === UNWATCHED ? null : JSON.stringify(watch);
+          keep(`watch ${key}`, () => rows.writeWatch(subject, body));
+        }
+        if (alert === null || change.alert === null) continue;
+        if (change.alert.change === "amended") put(alert);
+        else publish(alert, change.alert.change);
+      }
+      for (const [server, baseline] of baselines) {
+        state.baselines.set(server, baseline);
+        keep(`baseline ${server}`, () => rows.writeBaseline(server, JSON.stringify(baseline)));
+      }
+    },
+    /** Changes a firing alert by hand. */
+    edit(alert: Alert, change: "acknowledged" | "silenced"): void {
+      if (alert.silencedUntil !== null) silences.set(subjectKey(alert), alert.silencedUntil);
+      publish(alert, change);
+    },
+    /** Notes what time brings to the targets of a firing alert. */
+    remind(alert: Alert, reminderMs: number): void {
+      const told = notifier.onTime(alert, reminderMs);
+      if (told.notes.length === 0) return;
+      put(told.alert);
+      notes.push(...told.notes);
+    },
+    /** Alerts that fire about these servers; null = all. */
+    counts(servers: readonly string[] | null): AlertCounts {
+      const counts = { info: 0, warning: 0, critical: 0 };
+      for (const { severity, server } of state.firing.values()) {
+        if (servers === null || (server !== null && servers.includes(server))) counts[severity]++;
+      }
+      return counts;
+    },
+    /** Writes and sends what has changed since the last call. Rejects when it could not be stored; it is sent all the same. */
+    async commit(): Promise<void> {
+      const writes = [...unstored].filter(([, { isUnderWay }]) => !isUnderWay);
+      const [sending, publishing] = [notes, events];
+      if (writes.length + sending.length + publishing.length === 0) return;
+      notes = [];
+      events = [];
+      for (const [, row] of writes) row.isUnderWay = true;
+      try {
+        await commit(() => {
+          for (const [, row] of writes) row.write();
+          outbox.write(sending);
+        }, publishing);
+        for (const [key, row] of writes) if (unstored.get(key) === row) unstored.delete(key);
+      } finally {
+        for (const [, row] of writes) row.isUnderWay = false;
+        outbox.send(sending);
+      }
+    },
+  };
+}
+
+function load({ rows, log }: AlertStoreDeps): MutableState {
+  const watched = new Map<string, Watched>();
+  for (const { subject, body } of rows.watches()) {
+    const watch = readWatch(body);
+    if (watch === null) log.warn("A stored watch cannot be read and is forgotten", { rule: subject.rule });
+    else watched.set(subjectKey(subject), { subject, watch, seenAt: null });
+  }
+  const baselines = new Map<string, Baseline>();
+  for (const [server, body] of rows.baselines()) {
+    const baseline = readBaseline(body);
+    if (baseline !== null) baselines.set(server, baseline);
+  }
+  return { firing: new Map(rows.firing().map((alert) => [subjectKey(alert), alert])), watched, baselines };
+}

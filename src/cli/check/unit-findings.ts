@@ -1,0 +1,164 @@
+import { statSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Environment } from "../../config/environment.ts";
+import { groupName } from "../../system/exposed-file.ts";
+import { modeOf, type Need } from "./unit-needs.ts";
+import { identityOf, type Question, type Trial } from "./unit-trial.ts";
+
+export interface Finding {
+  readonly what: string;
+  /** One sentence without its full stop. */
+  readonly message: string;
+  /** Of a drop-in that helps. */
+  readonly lines: readonly string[];
+  /** What helps instead, or how the lines are used; absent where they say it all. */
+  readonly fix?: string;
+  /** It may work nevertheless. */
+  readonly isWarning?: boolean;
+}
+
+/** What a trial says of the service, in words and in lines of a drop-in. */
+export function findingsOf(
+  { files, credentials, port }: Question,
+  trial: Trial,
+  environment: Environment,
+): Finding[] {
+  const { property, missing, mayListen } = trial;
+  const found: Finding[] = HARMS.filter(([name, value]) => property(name) === value).map(
+    ([name, value, harm, line]) => ({
+      what: "unit",
+      message: `${name}=${value} ${harm}`,
+      lines: [line],
+      isWarning: true,
+    }),
+  );
+  files.forEach((need, index) => {
+    const answer = trial.files[index];
+    if (answer?.error) found.push(refused(need, answer.error, answer.places, trial));
+    else if (need.access === "run" && trial.noNewPrivileges) found.push(...powerless(need, trial));
+  });
+  for (const { what, name } of credentials)
+    if (missing.includes(name))
+      found.push({
+        what,
+        message: `the unit hands over no credential named ${name}`,
+        lines: [`LoadCredential=${name}:/etc/licmond/secrets/${name}`],
+      });
+  if (!mayListen)
+    found.push({
+      what: "http",
+      message: `the service may not listen on port ${port}, which is below 1024`,
+      lines: ["AmbientCapabilities=CAP_NET_BIND_SERVICE", "CapabilityBoundingSet=CAP_NET_BIND_SERVICE"],
+    });
+  for (const [name, value] of Object.entries(trial.environment).sort())
+    if (/^LICMOND_(?!CONFIG$)/.test(name) && environment[name] !== value)
+      found.push({
+        what: "unit",
+        message: `Environment= gives the service a ${name} that this command does not have: it may speak of another setting`,
+        lines: [],
+        fix: "set it in the config instead, which all read",
+        isWarning: true,
+      });
+  return found;
+}
+
+const CUT_OFF = "keeps the service from license servers and clients alike";
+/** Lines with which the service starts, and is worse off than it shows: property, value, harm, cure. */
+const HARMS = [
+  ["MemoryDenyWriteExecute", "yes", "makes the runtime many times slower", "MemoryDenyWriteExecute=no"],
+  ["ProcSubset", "pid", "hides the host's metrics in /proc", "ProcSubset=all"],
+  ["PrivateNetwork", "yes", CUT_OFF, "PrivateNetwork=no"],
+] as const;
+
+const LACKING = { search: "entered", read: "read", run: "run", write: "written" } as const;
+const RIGHTS = { search: "x", read: "r", run: "rx", write: "rwx" } as const;
+const BITS = { search: 1, read: 4, run: 1, write: 3 } as const;
+
+/** Why the service cannot use a file, and what opens it. `inside`: what lies at its places in the sandbox. */
+function refused(need: Need, error: string, inside: readonly string[], trial: Trial): Finding {
+  const { what, path, access, mayShow, places } = need;
+  if (error === "NOT_IN_PATH")
+    return {
+      what,
+      message: `${need.names[0]} is ${path} for you, and not in the $PATH of the service (${trial.environment.PATH})`,
+      lines: [],
+      fix: `tool = "${path}" in the config`,
+    };
+  const at = places.findIndex((place, index) => identityOf(place) !== inside[index]);
+  const [other = path, isClosed] = [places[at], at >= 0 && inside[at] === "EACCES"];
+  if (at >= 0 && !isClosed) return hidden(need, other, trial);
+  if (error === "EROFS")
+    return {
+      what,
+      message: `${path} cannot be written by the service: its unit makes it read-only`,
+      lines: [`ReadWritePaths=${path}`],
+    };
+  if (access === "run" && !isClosed && trial.property("NoExecPaths") !== "")
+    return {
+      what,
+      message: `${path} cannot be run by the service: NoExecPaths= forbids it`,
+      lines: [`ExecPaths=${path}`],
+    };
+  const place = isClosed ? dirname(other) : path;
+  const shown = mayShow ? place : isClosed ? "a directory above the file" : "the file";
+  const lacking = isClosed ? "search" : access;
+  const bits = modeOf(place) ?? 0;
+  const mode = (bits & 0o777).toString(8).padStart(4, "0");
+  const user = userOf(trial);
+  const message = `${shown} cannot be ${LACKING[lacking]} by the user ${user} (mode ${mode})`;
+  const wanted = BITS[lacking];
+  const gid = statSync(place, { throwIfNoEntry: false })?.gid ?? 0;
+  if (need.credential !== null) return handedOver(need, need.credential, message);
+  if (error !== "EACCES" || (bits & wanted) === wanted)
+    return {
+      what,
+      message: `${message}: ${error}`,
+      lines: [],
+      fix: "see whether SELinux or AppArmor refuses it",
+    };
+  if (access === "write" && !isClosed) return { what, message, lines: [], fix: `chown ${user}: ${place}` };
+  // Root's own group is given to no service.
+  if (gid !== 0 && ((bits >> 3) & wanted) === wanted)
+    return { what, message, lines: [`SupplementaryGroups=${groupName(gid)}`] };
+  return { what, message, lines: [], fix: `setfacl -m u:${user}:${RIGHTS[lacking]} ${place}` };
+}
+
+/** The unit has put something else in the place of what the host has there. */
+function hidden(need: Need, place: string, { property }: Trial): Finding {
+  const { what, path, access, mayShow } = need;
+  const message = `${mayShow ? path : "the file"} cannot be reached by the service: its unit hides ${mayShow || place !== path ? place : "it"}`;
+  if (need.credential !== null) return handedOver(need, need.credential, message);
+  // Nothing can be bound into a place that is inaccessible; into one that is emptied it can.
+  if (property("InaccessiblePaths").split(" ").includes(place))
+    return { what, message, lines: [], fix: `take ${place} out of InaccessiblePaths=` };
+  const lines = (): string[] => {
+    if (["/home", "/root", "/run/user"].includes(place) && property("ProtectHome") === "yes")
+      return ["ProtectHome=read-only"];
+    if (place === "/dev") return ["PrivateDevices=no", `DeviceAllow=${path}`];
+    // A log that is replaced stays in sight only with its directory.
+    if (["/tmp", "/var/tmp"].includes(place) && access !== "run" && property("PrivateTmp") !== "no")
+      return ["PrivateTmp=no"];
+    return [`${access === "write" ? "BindPaths" : "BindReadOnlyPaths"}=${path}`];
+  };
+  return { what, message, lines: lines() };
+}
+
+/** A file that the unit can hand over need not be readable for the service's user. */
+function handedOver({ what, path, mayShow }: Need, credential: string, message: string): Finding {
+  const setting = what.slice(what.lastIndexOf(".") + 1);
+  const line = `LoadCredential=${credential}:${mayShow ? path : "/its/path"}`;
+  const fix = `${line} in a drop-in of the unit, and ${setting} = "credential:${credential}" in the config`;
+  return { what, message, lines: mayShow ? [line] : [], fix };
+}
+
+/** A program whose mode asks for the rights of its owner or group does not get them. */
+function powerless({ what, path }: Need, trial: Trial): Finding[] {
+  if (((modeOf(path) ?? 0) & 0o6000) === 0) return [];
+  const message = `${path} is a set-user-ID or set-group-ID program, to which NoNewPrivileges=yes gives no more rights than the service has`;
+  const fix = `name a program that needs none, and give what that reads to ${userOf(trial)}`;
+  return [{ what, message, lines: [], fix, isWarning: !/\/(sudo|su|doas|runuser)$/.test(path) }];
+}
+
+function userOf({ property }: Trial): string {
+  return property("User") || "root";
+}

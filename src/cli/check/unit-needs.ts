@@ -1,0 +1,116 @@
+import { realpathSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { locate } from "../../collector/tool.ts";
+import type { Config } from "../../config/config.ts";
+import { credentialOfPath } from "../../config/credentials.ts";
+import type { Environment } from "../../config/environment.ts";
+import { managerOf } from "../../managers/registry.ts";
+
+/** A file of this host that a config makes the service need. */
+export interface Need {
+  /** The setting, as reports name it: `eda: tool`. */
+  readonly what: string;
+  readonly path: string;
+  readonly access: "read" | "run" | "write";
+  /** Of a program that is named without its path: its names, for the service's own $PATH. */
+  readonly names: readonly string[];
+  /** The path and the directories above it, the root first; then the same with every link followed. */
+  readonly places: readonly string[];
+  /** Nothing is there: the service makes it. */
+  readonly isNew: boolean;
+  /** The path may be said in a report: that of a secret may not. */
+  readonly mayShow: boolean;
+  /** Name under which the unit may hand it over instead (LoadCredential=); null where the config takes no credential. */
+  readonly credential: string | null;
+}
+
+export interface UnitNeeds {
+  readonly files: readonly Need[];
+  /** What the unit must hand over, by the setting that asks for it. */
+  readonly credentials: readonly { readonly what: string; readonly name: string }[];
+}
+
+/** What the service needs. What is not there, or may be run by no user, is left to the other checks. */
+export function unitNeeds(config: Config, configFile: string | null, environment: Environment): UnitNeeds {
+  const files: Need[] = [];
+  const credentials: { what: string; name: string }[] = [];
+  const add = (what: string, path: string, access: Need["access"], more: Partial<Need> = {}) =>
+    void files.push({
+      what,
+      path,
+      access,
+      names: [],
+      mayShow: true,
+      credential: null,
+      places: placesOf(path),
+      isNew: modeOf(path) === null,
+      ...more,
+    });
+  const file = (what: string, path: string, more: Partial<Need> = {}) => {
+    if (modeOf(path) !== null) add(what, path, "read", more);
+  };
+  const handed = (what: string, path: string | null, credential: string, mayShow = false) => {
+    if (path === null) return;
+    const name = credentialOfPath(path, environment);
+    if (name === null) file(what, path, { mayShow, credential });
+    else credentials.push({ what, name });
+  };
+  const program = (what: string, names: readonly string[], args: readonly string[] = []) => {
+    // What a program is told to run or to read: `env LM=1 /home/lic/lmutil`. Options and templates are no paths.
+    for (const arg of args) if (arg.startsWith("/")) file(what, arg);
+    const path = names.map((name) => locate(name, environment.PATH ?? "")).find((found) => found !== null);
+    if (path === undefined || ((modeOf(path) ?? 0) & 0o111) === 0) return;
+    add(what, path, "run", { names: names.filter((name) => !name.includes("/")) });
+  };
+
+  if (configFile !== null) file("config", configFile);
+  add("storage", config.storage.directory, "write");
+  handed("http.tls_cert", config.http.tls?.cert ?? null, "tls-cert", true);
+  handed("http.tls_key", config.http.tls?.key ?? null, "tls-key", true);
+  for (const { id, enabled, manager, tool, address, logFile } of config.servers) {
+    if (!enabled) continue;
+    const { tools, parseAddress } = managerOf(manager);
+    program(`${id}: tool`, tool?.slice(0, 1) ?? tools, tool?.slice(1));
+    const parsed = parseAddress(address);
+    if (!("problem" in parsed) && parsed.members.length === 0) file(`${id}: address`, address);
+    if (logFile !== null) file(`${id}: log_file`, logFile);
+  }
+  for (const [index, notification] of config.notifications.entries()) {
+    const what = `notifications[${index}]`;
+    if (notification.type === "command")
+      program(`${what}.argv`, notification.argv.slice(0, 1), notification.argv.slice(1));
+    else handed(`${what}.secret_file`, notification.secretFile, notification.type);
+  }
+  if (config.execute.enabled)
+    for (const { name, argv } of config.execute.commands)
+      program(`execute ${name}`, argv.slice(0, 1), argv.slice(1));
+  handed("export.remote_write.token_file", config.remoteWrite?.tokenFile ?? null, "prometheus");
+  return { files, credentials };
+}
+
+/** Of what lies there, links followed; null when nothing does, or it cannot be looked at. */
+export function modeOf(path: string): number | null {
+  try {
+    return statSync(path).mode;
+  } catch {
+    return null;
+  }
+}
+
+function placesOf(path: string): string[] {
+  const places: string[] = [];
+  for (const each of [path, realPathOf(path)]) {
+    const chain = [each];
+    for (let above = dirname(each); above !== chain[0]; above = dirname(above)) chain.unshift(above);
+    places.push(...chain);
+  }
+  return places;
+}
+
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}

@@ -1,0 +1,192 @@
+import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, statSync } from "node:fs";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { locate } from "../../collector/tool.ts";
+import { codeOf } from "../../domain/error-code.ts";
+import type { Run } from "../../install/host.ts";
+import { lastWords } from "../../install/service.ts";
+import type { CommandIo } from "../io.ts";
+import type { Need, UnitNeeds } from "./unit-needs.ts";
+
+/** What is asked inside of the unit's sandbox. */
+export interface Question extends UnitNeeds {
+  readonly port: number;
+}
+
+export interface Answer {
+  /** In the order of the question. */
+  readonly files: readonly {
+    /** Code of the system's error, `NOT_IN_PATH` of a program that is not found; null = it can be used. */
+    readonly error: string | null;
+    /** What lies at each place: {@link identityOf}. */
+    readonly places: readonly string[];
+  }[];
+  /** Credentials that the unit does not hand over. */
+  readonly missing: readonly string[];
+  readonly mayListen: boolean;
+  /** `PATH` and what begins with `LICMOND_`. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly noNewPrivileges: boolean;
+}
+
+export interface Trial extends Answer {
+  /** A property of the unit, as `systemctl show` prints it; empty where it is not known. */
+  property(name: string): string;
+}
+
+/**
+ * Starts a copy of the unit that does nothing but answer the question, and removes it. `lines`: a drop-in to try out.
+ * Throws with systemd's words when it does not start: then the service does not, either.
+ */
+export async function tryUnit(
+  unit: string,
+  lines: readonly string[],
+  question: Question,
+  run: Run,
+): Promise<Trial> {
+  const folder = await mkdtemp("/run/licmond-check-");
+  const name = `${basename(folder)}.service`;
+  const file = `/run/systemd/system/${name}`;
+  const [asked, answered] = [join(folder, "question"), join(folder, "answer")];
+  try {
+    // The service's user must get at the binary; what is asked and answered goes through systemd's hands.
+    await chmod(folder, 0o711);
+    await writeFile(asked, JSON.stringify(question), { mode: 0o600 });
+    await writeFile(answered, "", { mode: 0o600 });
+    const binary = await reachableBinary(unit, folder);
+    const own = [...binary.lines, `StandardInput=file:${asked}`, `StandardOutput=file:${answered}`];
+    const text = [serviceLines(unit), OVERRIDES, ...own, ...lines, `ExecStart=${binary.path} check --trial`];
+    await writeFile(file, `# Made by licmond check, which removes it.\n${text.join("\n")}\n`, {
+      mode: 0o600,
+    });
+    // Its dependencies are the service's: nothing else is to be started for a check.
+    const { ok, words } = await run(["systemctl", "start", "--job-mode=ignore-dependencies", name]);
+    const answer = answerIn(await readFile(answered, "utf8"));
+    if (!ok || answer === null) throw new Error(whyNot((await lastWords(run, name)) || words, name));
+    const { stdout } = await run(["systemctl", "show", name]);
+    return { ...answer, property: (key) => new RegExp(`^${key}=(.*)$`, "m").exec(stdout)?.[1] ?? "" };
+  } finally {
+    await rm(file, { force: true });
+    await rm(folder, { recursive: true, force: true });
+    // Else a copy that failed stays in the list of failed units.
+    await run(["systemctl", "reset-failed", name]);
+  }
+}
+
+/** What systemd says of the unit itself, without its name. */
+function whyNot(words: string, name: string): string {
+  const said = words.split("\n").flatMap((line) => line.split(`${name}: `)[1] ?? []);
+  return said.filter((line) => !line.startsWith("Failed with result")).join("; ") || words;
+}
+
+/** Without RuntimeDirectoryPreserve= and RemoveIPC= its end would take away what the running service works with. */
+const OVERRIDES = `Type=oneshot
+RemainAfterExit=no
+Restart=no
+WatchdogSec=0
+TimeoutStartSec=60
+RuntimeDirectoryPreserve=yes
+RemoveIPC=no
+StandardError=inherit
+ExecCondition=
+ExecStartPre=
+ExecStart=
+ExecStartPost=
+ExecReload=
+ExecStop=
+ExecStopPost=`;
+
+/** The sections [Service] of `systemctl cat`: [Unit] may name what is started when a unit fails. */
+function serviceLines(unit: string): string {
+  let section = "";
+  const kept = unit.split("\n").filter((line) => {
+    const header = /^\[(\w+)\]\s*$/.exec(line)?.[1];
+    if (header !== undefined) section = header;
+    return header === undefined && section === "Service";
+  });
+  return ["[Service]", ...kept].join("\n");
+}
+
+/** The unit's own binary, else this one, shown where the sandbox does not hide it. */
+async function reachableBinary(unit: string, folder: string): Promise<{ path: string; lines: string[] }> {
+  if (unit.includes(`=${process.execPath} `)) return { path: process.execPath, lines: [] };
+  const path = join(folder, "licmond");
+  await writeFile(path, "", { mode: 0o755 });
+  return { path, lines: [`BindReadOnlyPaths=${process.execPath}:${path}`, `ExecPaths=${path}`] };
+}
+
+/** Null when it is not one: the program has said something else. */
+function answerIn(text: string): Answer | null {
+  try {
+    return JSON.parse(text) as Answer;
+  } catch {
+    return null;
+  }
+}
+
+/** `check --trial`, as the unit's copy runs it: answers what is asked on stdin. */
+export async function answerTrial(io: CommandIo): Promise<void> {
+  const question = JSON.parse(new TextDecoder().decode(await io.stdin())) as Question;
+  io.out(JSON.stringify(answerTo(question, io.env)));
+}
+
+export function answerTo(
+  { files, credentials, port }: Question,
+  env: Readonly<Record<string, string | undefined>>,
+): Answer {
+  const given = env.CREDENTIALS_DIRECTORY ?? "";
+  const shown = Object.entries(env).filter(([name]) => name === "PATH" || name.startsWith("LICMOND_"));
+  return {
+    files: files.map(({ path, names, access, places, isNew }) => ({
+      error: errorOf(names.length === 0 ? path : found(names, env.PATH ?? ""), access, isNew),
+      places: places.map(identityOf),
+    })),
+    missing: credentials.flatMap(({ name }) => (given !== "" && existsSync(join(given, name)) ? [] : [name])),
+    mayListen: mayListen(port),
+    environment: Object.fromEntries(shown.map(([name, value]) => [name, value ?? ""])),
+    noNewPrivileges: /^NoNewPrivs:\s*1$/m.test(readFileSync("/proc/self/status", "utf8")),
+  };
+}
+
+/** Device and inode of what lies there, which tell whether it is the host's; the error's code where it cannot be said. */
+export function identityOf(path: string): string {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch (error) {
+    return codeOf(error);
+  }
+}
+
+function found(names: readonly string[], path: string): string | null {
+  return names.map((name) => locate(name, path)).find((each) => each !== null) ?? null;
+}
+
+function errorOf(path: string | null, access: Need["access"], isNew: boolean): string | null {
+  if (path === null) return "NOT_IN_PATH";
+  try {
+    // A pipe would wait for its writer.
+    if (access === "read") closeSync(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK));
+    else if (access === "run") accessSync(path, constants.X_OK);
+    else accessSync(isNew ? nearest(path) : path, constants.W_OK | constants.X_OK);
+    return null;
+  } catch (error) {
+    return codeOf(error);
+  }
+}
+
+/** The directory in which the missing ones would be made. */
+function nearest(path: string): string {
+  return existsSync(path) ? path : nearest(dirname(path));
+}
+
+/** Ports below 1024 are the privileged ones. One that is taken is for another check. */
+function mayListen(port: number): boolean {
+  if (port === 0 || port >= 1024) return true;
+  try {
+    Bun.listen({ hostname: "0.0.0.0", port, socket: { data() {} } }).stop(true);
+    return true;
+  } catch (error) {
+    return codeOf(error) !== "EACCES";
+  }
+}

@@ -1,0 +1,153 @@
+import { existsSync, readFileSync } from "node:fs";
+import type { Config } from "../../config/config.ts";
+import { DEFAULT_CONFIG_FILE } from "../../config/find.ts";
+import { UNIT_NAME } from "../../install/layout.ts";
+import { isSystemdHost, systemRun } from "../../install/service.ts";
+import { exposureOf, exposureWords } from "../../system/exposed-file.ts";
+import type { CommandIo } from "../io.ts";
+import type { Report } from "../terminal.ts";
+import { type Finding, findingsOf } from "./unit-findings.ts";
+import { unitNeeds } from "./unit-needs.ts";
+import { type Question, type Trial, tryUnit } from "./unit-trial.ts";
+
+/** What the check needs of the host; tests bring their own. */
+export interface UnitHost {
+  readonly isRoot: boolean;
+  readonly hasSystemd: () => Promise<boolean>;
+  /** The unit with its drop-ins as one text; null = it is not installed. */
+  readonly unit: () => Promise<string | null>;
+  readonly attempt: (unit: string, lines: readonly string[], question: Question) => Promise<Trial>;
+}
+
+function thisHost(): UnitHost {
+  const run = systemRun();
+  return {
+    // Only the binary can be started by systemd.
+    isRoot: process.getuid?.() === 0 && Bun.isStandaloneExecutable,
+    hasSystemd: () => isSystemdHost(run),
+    unit: async () => {
+      const { ok, stdout } = await run(["systemctl", "cat", "--no-pager", UNIT_NAME]);
+      return ok && stdout.includes("[Service]") ? stdout : null;
+    },
+    attempt: (unit, lines, question) => tryUnit(unit, lines, question, run),
+  };
+}
+
+/**
+ * Whether the service can use the files that the config names: tried in a copy of its unit. Only for the config that
+ * the service reads: any other is run by hand, and nothing confines it then. `unitFile`: a unit to try instead.
+ */
+export async function checkUnit(
+  config: Config,
+  file: string | null,
+  unitFile: string | undefined,
+  io: Pick<CommandIo, "env" | "out">,
+  report: Report,
+  host: UnitHost = thisHost(),
+): Promise<void> {
+  const isUsual = file === null || file === DEFAULT_CONFIG_FILE;
+  const hasSystemd = await host.hasSystemd();
+  const unit = unitFile !== undefined ? readUnit(unitFile, report) : hasSystemd ? await host.unit() : null;
+  if (unit === undefined) return;
+  const needs = unitNeeds(config, file, io.env);
+  for (const { what, name } of unit === null ? needs.credentials : [])
+    report.problem(
+      what,
+      `names the credential ${name}, and this host has no unit that hands it over`,
+      "name a path",
+    );
+  if (!hasSystemd && (unit !== null || isUsual))
+    return report.fine("unit", "not tried: systemd does not run this host");
+  if (unit === null || (unitFile === undefined && !isUsual && !unit.includes(file))) return;
+  if (!host.isRoot)
+    return report.warning(
+      "unit",
+      "not tried: only root can start a copy of the unit, which tells what the service can reach (fix: `sudo licmond check`)",
+    );
+  if (!checkSources(unit, report)) return;
+
+  const question = { ...needs, port: config.http.port };
+  const findings = new Map<string, Finding>();
+  const lines = new Set<string>();
+  // What one line opens another may close; and a line that opens nothing shows itself when it is tried.
+  for (let round = 0, before = -1; round < ROUNDS && lines.size > before; round++) {
+    before = lines.size;
+    let trial: Trial;
+    try {
+      trial = await host.attempt(unit, [...lines].filter(isTriable), question);
+    } catch (error) {
+      // With what was found so far: only the drop-in could not be tried.
+      if (round > 0) break;
+      const words = error instanceof Error ? error.message : String(error);
+      const makes = words.includes("USER")
+        ? "make the user that User= names; `licmond install` makes licmond"
+        : null;
+      return report.problem("unit", `the service cannot start: ${words}`, makes);
+    }
+    const reads = configArgument(unit) ?? (trial.environment.LICMOND_CONFIG || DEFAULT_CONFIG_FILE);
+    if (unitFile === undefined && file !== null && file !== reads)
+      return report.warning(
+        "unit",
+        `the service reads ${reads} and not ${file} (fix: \`licmond check --config ${reads}\` checks that)`,
+      );
+    for (const found of findingsOf(question, trial, io.env)) {
+      const key = `${found.what}: ${found.message}`;
+      const isStronger = findings.has(key) && found.lines.some(isTriable);
+      findings.set(key, isStronger ? { ...found, fix: STRONGER } : (findings.get(key) ?? found));
+      for (const line of found.lines) lines.add(line);
+    }
+  }
+  for (const { what, message, lines: own, fix, isWarning } of findings.values()) {
+    const how = fix ?? (own.length > 0 ? `${own.join(" and ")} in a drop-in of the unit, see below` : null);
+    if (isWarning !== true) report.problem(what, message, how);
+    else report.warning(what, how === null ? message : `${message} (fix: ${how})`);
+  }
+  if (lines.size > 0) io.out(dropInText([...lines]));
+  const source = unitFile ?? `${UNIT_NAME} as systemd has it`;
+  if (findings.size === 0) report.fine("unit", `${source} lets the service reach what it needs`);
+}
+
+const ROUNDS = 4;
+const STRONGER =
+  "the line in the drop-in below is not enough: another one of the unit closes it, take it out there";
+
+/** The source of a credential may be yet to be written. */
+function isTriable(line: string): boolean {
+  return !line.startsWith("LoadCredential=");
+}
+
+function configArgument(unit: string): string | undefined {
+  return /^ExecStart=.*--config[= ](\S+)/m.exec(unit)?.[1];
+}
+
+/** The files behind LoadCredential=: only root reads them. False when the service cannot start for want of one. */
+function checkSources(unit: string, report: Report): boolean {
+  let areThere = true;
+  for (const [, name, source = ""] of unit.matchAll(/^LoadCredential(?:Encrypted)?=([^:\s]+):(\/\S+)/gm)) {
+    const exposure = exposureOf(source, "secret", []);
+    if (exposure !== null) report.warning(`LoadCredential=${name}`, exposureWords(exposure));
+    if (existsSync(source)) continue;
+    areThere = false;
+    report.problem(
+      "unit",
+      `LoadCredential=${name}:${source} names a file that does not exist: the service cannot start`,
+      `write the secret into ${source}, or take that line out`,
+    );
+  }
+  return areThere;
+}
+
+/** Undefined when it cannot be read, which has been said. */
+function readUnit(file: string, report: Report): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    report.problem("unit", `${file} cannot be read: ${why}`, "name a unit file that can");
+    return undefined;
+  }
+}
+
+function dropInText(lines: readonly string[]): string {
+  return `\nThe drop-in: sudo systemctl edit licmond\n\n  [Service]\n${lines.map((line) => `  ${line}\n`).join("")}\nthen: sudo systemctl restart licmond\n\n`;
+}

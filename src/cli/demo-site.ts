@@ -1,0 +1,223 @@
+import { appendFileSync, mkdirSync, statSync, utimesSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { createDenialWatch } from "../collector/log-tail/denial-watch.ts";
+import { buildConfig } from "../config/build.ts";
+import type { Config } from "../config/config.ts";
+import type { Log } from "../domain/log.ts";
+import type { PollOutcome } from "../domain/poll.ts";
+import type { MonitoredServer } from "../domain/server.ts";
+import { shuffle } from "../domain/track-sessions.ts";
+import { hostZone } from "../domain/zone.ts";
+import { createBackFill, hasHistory } from "../live/back-fill.ts";
+import { createSimulatedLog } from "../simulator/debug-log.ts";
+import { SERVERS, type ServerSpec } from "../simulator/servers.ts";
+import { createSite, type Site } from "../simulator/site.ts";
+import { createDenialSources } from "../store/denial-sources.ts";
+import { createDenials } from "../store/denials.ts";
+import { openStore } from "../store/open.ts";
+import { outcomeOf } from "./parse.ts";
+
+/** What a user who starts a demo may choose. */
+export interface DemoOptions {
+  readonly host: string;
+  /** Undefined: the usual one, or a free one when it is taken. */
+  readonly port?: number;
+  /** Undefined: a temporary one that goes with the demo. */
+  readonly directory?: string;
+  readonly seed: number;
+  /** Between two polls of a server, e.g. `10s`. */
+  readonly interval: string;
+  /** Days of history to begin with. */
+  readonly history: number;
+  /** Moment of the week that the people of the site begin with, ms since Monday 00:00; undefined: a working one. */
+  readonly at?: number;
+}
+
+/** The site that a demo shows: its options beside what was found out at its start. */
+export interface DemoSite {
+  readonly config: Config;
+  readonly site: Site;
+}
+
+/** The config that a file of this content would give: every simulated server, asked through `licmond simulate`. */
+export function demoSite(
+  options: DemoOptions & { readonly port: number; readonly directory: string },
+  ahead: number,
+): DemoSite {
+  const { host, port, directory, interval, seed } = options;
+  const timezone = hostZone();
+  const config = buildConfig(
+    {
+      http: { host, port },
+      storage: { directory },
+      collector: { interval },
+      servers: SERVERS.map(({ id, name, manager, address, labels, debugLog }) => ({
+        id,
+        name,
+        manager,
+        address,
+        labels: { ...labels },
+        timezone,
+        ...(debugLog && { log_file: join(directory, "simulated-logs", `${id}.log`) }),
+        tool: [
+          ...ownProgram(),
+          "simulate",
+          manager,
+          `--server=${id}`,
+          `--seed=${seed}`,
+          `--timezone=${timezone}`,
+          `--ahead=${ahead}`,
+        ],
+      })),
+    },
+    {},
+  );
+  return { config, site: createSite({ seed, zone: timezone, ahead }) };
+}
+
+/** argv prefix that runs this very program: the binary, or Bun with the source. */
+export function ownProgram(): readonly string[] {
+  return Bun.isStandaloneExecutable
+    ? [process.execPath]
+    : [process.execPath, join(import.meta.dir, "../main.ts")];
+}
+
+function specOf(id: string): ServerSpec {
+  const spec = SERVERS.find((one) => one.id === id);
+  if (spec === undefined) throw new Error(`There is no simulated server ${id}`);
+  return spec;
+}
+
+/** The debug logs of the simulated servers, written as time passes, as a vendor daemon writes them. */
+export interface DemoLogs {
+  /** Appends what has happened since the last call, also since an earlier process'. Throws the file system's error. */
+  writeUpTo(now: number): void;
+}
+
+/** After a longer pause the log has a gap: half a year of lines would take too long to write. */
+const LONGEST_MS = 35 * 86_400_000;
+
+/** Logs that are not there begin at `begin`, epoch ms. */
+export function createDemoLogs({ config, site }: DemoSite, begin: number): DemoLogs {
+  const logs = config.servers.flatMap(({ id, logFile }) => {
+    if (logFile === null) return [];
+    mkdirSync(dirname(logFile), { recursive: true });
+    return [{ path: logFile, log: createSimulatedLog(site, specOf(id)), to: writtenUpTo(logFile, begin) }];
+  });
+  return {
+    writeUpTo(now) {
+      const until = Math.floor(now / 1000) * 1000;
+      for (const one of logs) {
+        if (until <= one.to) continue;
+        const text = one.log.text(Math.max(one.to, until - LONGEST_MS), until);
+        if (text !== "") appendFileSync(one.path, text);
+        // The time of the file says how far it is written: the next process goes on from there.
+        utimesSync(one.path, until / 1000, until / 1000);
+        one.to = until;
+      }
+    },
+  };
+}
+
+/** How far a log is written, epoch ms; makes an empty one where there is none. */
+function writtenUpTo(path: string, begin: number): number {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found !== undefined) return Math.round(found.mtimeMs);
+  const start = Math.floor(begin / 1000) * 1000;
+  appendFileSync(path, "");
+  utimesSync(path, start / 1000, start / 1000);
+  return start;
+}
+
+/** Between two polls of the past: finer ones would only take longer to make. */
+const INTERVAL_MS = 600_000;
+const DAY_MS = 86_400_000;
+/** Rounds of polls stored together. */
+const ROUNDS = 6;
+const POLL_MS = 40;
+const NOTHING = new Uint8Array(0);
+
+export interface DemoHistoryOptions {
+  readonly days: number;
+  /** Epoch ms: history ends here. */
+  readonly now: number;
+  readonly log: Log;
+  /** Called with how much is done, 0–1; answers whether to go on. */
+  readonly progress: (done: number) => boolean;
+}
+
+/**
+ * Fills a fresh directory with what the simulated servers would have said in the days before: readings of the
+ * simulator on the way that every poll takes, without a tool to spawn. Throws StoreError.
+ */
+export async function makeDemoHistory(
+  demo: DemoSite,
+  { days, now, log, progress }: DemoHistoryOptions,
+): Promise<"made" | "there already" | "broken off"> {
+  const { config, site } = demo;
+  const store = openStore({ directory: config.storage.directory, log });
+  try {
+    if (hasHistory(store)) return "there already";
+    const servers = config.servers.map((server): MonitoredServer => ({ ...server, intervalMs: INTERVAL_MS }));
+    const begun = now - days * DAY_MS;
+    const logs = createDemoLogs(demo, begun);
+
+    // Denials of the past are seen by the daemon's own watch, over logs that grow hour by hour.
+    let time = 0;
+    let readLogs = () => {};
+    const denials = createDenialWatch({
+      denials: createDenials(store),
+      sources: createDenialSources(store),
+      servers,
+      log,
+      clock: { now: () => time },
+      timers: {
+        after: (_, run) => {
+          readLogs = run;
+          return () => {};
+        },
+      },
+      // No event tells of the past.
+      commit: async (work) => void store.transaction(() => work()),
+    });
+    const fill = createBackFill({
+      store,
+      servers,
+      log,
+      orderIds: (ids) => shuffle(ids, Math.random),
+      async looked(pictures, instant) {
+        const isFirst = time === 0;
+        time = instant;
+        for (const picture of pictures) denials.polled(picture);
+        // What stands in a log at the first look is history, and is not read.
+        if (isFirst) denials.start();
+        else {
+          logs.writeUpTo(instant);
+          readLogs();
+        }
+        await denials.idle();
+      },
+    });
+
+    for (let at = begun; at <= now; ) {
+      const outcomes: PollOutcome[] = [];
+      for (let round = 0; round < ROUNDS && at <= now; round++, at += INTERVAL_MS) {
+        for (const server of servers) outcomes.push(pollAt(site, server, at));
+      }
+      await fill.take(outcomes);
+      // Ctrl-C and the progress bar get the event loop.
+      await new Promise<void>((resume) => setImmediate(resume));
+      if (!progress((at - begun) / (days * DAY_MS))) return "broken off";
+    }
+    await denials.stop();
+    await fill.finish();
+    return "made";
+  } finally {
+    store.close();
+  }
+}
+
+function pollAt(site: Site, server: MonitoredServer, at: number): PollOutcome {
+  const reading = site.reading(specOf(server.id), at);
+  return outcomeOf(server, server.address, server.tool ?? [], NOTHING, reading, at, POLL_MS);
+}

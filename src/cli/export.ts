@@ -1,0 +1,194 @@
+import { constants } from "node:fs";
+import { open, rename, stat, unlink } from "node:fs/promises";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { Schema } from "../domain/text-types.ts";
+import { columnsOf, csvHeading, csvRows } from "../http/answers/csv.ts";
+import { parseTime, TIME_FORM } from "../http/query-time.ts";
+import { createExport, type ExportQuery } from "../store/export-rows.ts";
+import { EXPORT_TABLES, type ExportTable } from "../store/export-tables.ts";
+import { withDatabase } from "../store/read-only.ts";
+import { StoreError } from "../store/store-error.ts";
+import { type CommandIo, countOf, Failure, readConfig, refuseUsage } from "./io.ts";
+import { createProgress } from "./terminal.ts";
+
+const DAY_MS = 86_400_000;
+const FORMATS = ["csv", "json"] as const;
+
+interface ExportOptions {
+  readonly format: (typeof FORMATS)[number];
+  readonly start?: string;
+  readonly end?: string;
+  readonly server?: readonly string[];
+  readonly daemon?: readonly string[];
+  readonly feature?: readonly string[];
+  readonly bom?: true;
+  readonly output?: string;
+}
+
+/** `licmond export <table>`: a whole table, as CSV or JSON, also beside a running daemon. */
+export function define(command: Command, io: CommandIo): void {
+  const again = (value: string, before: readonly string[] = []) => [...before, value];
+  command
+    .addOption(new Option("--format <format>", "format of the rows").choices(FORMATS).default("csv"))
+    .argument("<table>", EXPORT_TABLES.join(", "), table)
+    .option("--start <time>", "only from this time on, ISO 8601 or epoch ms")
+    .option("--end <time>", "only before this time; a bare date takes in its day")
+    .option("--server <id>", "only of this server; may be repeated", again)
+    .option("--daemon <name>", "only of this daemon; may be repeated", again)
+    .option("--feature <name>", "only of this feature; may be repeated", again)
+    .option("--bom", "begin CSV with a byte-order mark, which Excel needs to read it as UTF-8")
+    .option("-o, --output <file>", "write to a file (default: stdout)")
+    .addHelpText(
+      "after",
+      `
+Sessions are those that held seats in the range. Samples are counts as they changed: a row without counts begins a gap.
+
+Examples:
+  licmond export sessions --start 2026-01-01 -o sessions.csv
+  licmond export samples --server eda --feature solver --format json | jq '.[].used'`,
+    )
+    .action((wanted: ExportTable, options: ExportOptions) => runExport(wanted, options, command, io));
+}
+
+function table(text: string): ExportTable {
+  const found = EXPORT_TABLES.find((known) => known === text);
+  if (found !== undefined) return found;
+  throw new InvalidArgumentError(`It takes one of ${EXPORT_TABLES.join(", ")}.`);
+}
+
+/** Writes a table piece by piece. */
+async function runExport(
+  wanted: ExportTable,
+  { format, bom, output: path, start, end, server, daemon, feature }: ExportOptions,
+  command: Command,
+  io: CommandIo,
+): Promise<void> {
+  const instant = (name: string, text: string | undefined, wholeDay: boolean): number | null => {
+    if (text === undefined) return null;
+    const time = parseTime(text, io.now());
+    if (time === null) return refuseUsage(command, `--${name} takes ${TIME_FORM}`);
+    return time.bareDate && wholeDay ? time.at + DAY_MS : time.at;
+  };
+  const range = { start: instant("start", start, false), end: instant("end", end, true) };
+  if (range.start !== null && range.end !== null && range.start >= range.end)
+    return refuseUsage(command, "--start must lie before --end");
+  if (wanted === "logs" && (feature ?? daemon) !== undefined)
+    return refuseUsage(command, "--feature and --daemon go with no log line");
+  const { storage, servers } = (await readConfig(command, io)).config;
+  const query: ExportQuery = {
+    ...range,
+    now: io.now(),
+    intervals: Object.fromEntries(servers.map(({ id, intervalMs }) => [id, intervalMs])),
+    servers: server ?? null,
+    daemons: daemon ?? null,
+    features: feature ?? null,
+  };
+  await withDatabase(storage.directory, async (sqlite) => {
+    const { record, slices } = createExport(sqlite, wanted, query);
+    const writer = format === "csv" ? csvWriter(record, bom === true) : jsonWriter();
+    try {
+      const output = path === undefined ? standardOutput(io) : await fileOutput(path);
+      // Where rows and bar would share a terminal, the rows stand alone.
+      const bar = path !== undefined || !io.terminal.out ? createProgress(`Exporting ${wanted}`, io) : null;
+      const count = await writeAll(slices(), writer, output, (done) => bar?.at(done));
+      bar?.end(`${countOf(count, "row")} of ${wanted}${path === undefined ? "" : ` in ${path}`}`);
+    } catch (error) {
+      if (error instanceof StoreError || !(error instanceof Error) || !("code" in error)) throw error;
+      throw new Failure(`${path ?? "stdout"} cannot be written: ${error.message}`);
+    }
+  });
+}
+
+/** Gives the number of rows. */
+async function writeAll(
+  slices: ReturnType<ReturnType<typeof createExport>["slices"]>,
+  writer: Writer,
+  output: Output,
+  show: (done: number) => void,
+): Promise<number> {
+  let count = 0;
+  try {
+    await output.write(writer.head);
+    for (const { rows, done } of slices) {
+      if (rows.length > 0) await output.write(writer.rows(rows));
+      count += rows.length;
+      show(done);
+    }
+    await output.write(writer.tail());
+    await output.finish();
+    return count;
+  } catch (error) {
+    await output.abandon();
+    throw error;
+  }
+}
+
+interface Writer {
+  readonly head: string;
+  rows(rows: readonly object[]): string;
+  tail(): string;
+}
+
+function csvWriter(schema: Schema, bom: boolean): Writer {
+  const columns = columnsOf(schema);
+  return { head: csvHeading(columns, bom), rows: (rows) => csvRows(rows, columns), tail: () => "" };
+}
+
+/** An array with a row a line. */
+function jsonWriter(): Writer {
+  let some = false;
+  return {
+    head: "[",
+    rows(rows) {
+      const text = rows.map((row) => JSON.stringify(row)).join(",\n");
+      const joint = some ? ",\n" : "\n";
+      some = true;
+      return joint + text;
+    },
+    tail: () => (some ? "\n]\n" : "]\n"),
+  };
+}
+
+/** Where an export goes, piece by piece. */
+interface Output {
+  /** Resolves when the piece is out of the process' hands, so that nothing piles up. */
+  write(text: string): Promise<void>;
+  /** The whole is there. */
+  finish(): Promise<void>;
+  /** It ended half-way: what was made is taken away. */
+  abandon(): Promise<void>;
+}
+
+/** The rows name people: the file is its owner's alone. */
+const OWNER_ONLY = 0o600;
+
+function standardOutput(io: CommandIo): Output {
+  return {
+    write(text) {
+      io.out(text);
+      return io.flushed();
+    },
+    finish: () => Promise.resolve(),
+    abandon: () => Promise.resolve(),
+  };
+}
+
+/** A file appears when it is whole; a pipe or a device is written to as it is. */
+async function fileOutput(path: string): Promise<Output> {
+  const known = await stat(path).catch(() => null);
+  const direct = known !== null && !known.isFile();
+  const target = direct ? path : `${path}.part`;
+  const flags = constants.O_WRONLY | constants.O_CREAT | (direct ? 0 : constants.O_TRUNC);
+  const file = await open(target, flags, OWNER_ONLY);
+  return {
+    write: (text) => file.appendFile(text),
+    async finish() {
+      await file.close();
+      if (!direct) await rename(target, path);
+    },
+    async abandon() {
+      await file.close();
+      if (!direct) await unlink(target);
+    },
+  };
+}

@@ -1,0 +1,199 @@
+import { attemptOf } from "../collector/log-tail/log-tail.ts";
+import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../domain/denial-episodes.ts";
+import type { MonitoredServer } from "../domain/server.ts";
+import { type DebugLog, type DebugLogCounts, noCounts } from "../managers/debug-log/debug-log.ts";
+import { createLineCutter } from "../managers/debug-log/lines.ts";
+import { createPairing, type PairedSession, type PairingCounts } from "../managers/debug-log/pairing.ts";
+import { createDenialSources } from "../store/denial-sources.ts";
+import { createDenials } from "../store/denials.ts";
+import { createSessionImport } from "../store/import-sessions.ts";
+import { createImportedFeatures } from "../store/imported-features.ts";
+import type { Store } from "../store/open.ts";
+import { createServers } from "../store/servers.ts";
+import { firstDay, inOrder, type LogSource } from "./import-sources.ts";
+
+export interface ImportReport {
+  readonly counts: DebugLogCounts;
+  readonly pairing: PairingCounts;
+  /** `old`: those that retention would delete. */
+  readonly sessions: { added: number; known: number; observed: number; old: number };
+  readonly denials: { added: number; widened: number; known: number; old: number };
+  readonly from: number | null;
+  readonly to: number | null;
+}
+
+export interface ImportOptions {
+  readonly store: Store;
+  readonly server: MonitoredServer;
+  readonly debugLog: DebugLog;
+  readonly zone: string;
+  readonly sources: readonly LogSource[];
+  readonly now: number;
+  /** What ended before this is not kept: it is left out, epoch ms. */
+  readonly keptFrom: number;
+  /** A daemon works on the same database: short transactions, and breaks in which it has its turn. */
+  readonly beside: boolean;
+  /** Bytes read so far, of all. */
+  readonly onProgress: (done: number, of: number) => void;
+}
+
+/** Nothing is added to an episode that was quiet for so long. */
+const OVER_MS = 2 * RETRY_WINDOW_MS;
+const MAX_SAMPLES = 20;
+/** Pieces of a log without many sessions that may go by before their denials are written. */
+const MAX_PIECES = 64;
+/** Daemons print a date every few hours: when this much is missing between two logs, lines are missing. */
+const GAP_MS = 13 * 3_600_000;
+
+/**
+ * Reads debug logs of one server, oldest first, into sessions and denials. What is stored already is not stored again.
+ * Rejects with StoreError and LogReadError; what was read before stays stored.
+ */
+export async function importLogs(options: ImportOptions): Promise<ImportReport> {
+  const { store, server, debugLog, zone, now, keptFrom, beside, onProgress } = options;
+  const sessions = createSessionImport(store);
+  if (beside) sessions.beside();
+  else sessions.alone();
+  const denials = createDenials(store);
+  const noteFeatures = createImportedFeatures(store);
+  const batches = createBatches(store, beside ? sessions : null);
+  const observedFrom = sessions.observedFrom(server.id);
+  store.transaction(() => {
+    const servers = createServers({ store, clock: { now: () => now } });
+    if (!servers.list().some(({ id }) => id === server.id)) servers.configured([server]);
+  });
+
+  const report: ImportReport = {
+    ...{ counts: noCounts(), pairing: { orphanIns: 0, openOuts: 0, ambiguous: 0 } },
+    sessions: { added: 0, known: 0, observed: 0, old: 0 },
+    denials: { added: 0, widened: 0, known: 0, old: 0 },
+    ...{ from: null, to: null },
+  };
+  let { from, to } = report as { from: number | null; to: number | null };
+  let waiting: PairedSession[] = [];
+  let unwritten = 0;
+  const pairing = createPairing((session) => waiting.push(session));
+  const episodes = createEpisodes();
+  /** Episodes that may still go on. */
+  const going = new Set<Episode>();
+
+  async function write(settledBy: number): Promise<void> {
+    unwritten = 0;
+    const kept = waiting.filter(({ endedAt }) => endedAt >= keptFrom);
+    report.sessions.old += waiting.length - kept.length;
+    const fresh = kept.filter(({ endedAt }) => observedFrom === null || endedAt <= observedFrom);
+    report.sessions.observed += kept.length - fresh.length;
+    waiting = [];
+    await batches.write(fresh, (rows) => {
+      const added = sessions.add(server.id, rows);
+      report.sessions.added += added;
+      report.sessions.known += rows.length - added;
+    });
+    const liveFrom = beside ? now - 2 * RETRY_WINDOW_MS : Number.POSITIVE_INFINITY;
+    for (const episode of episodes.drain(settledBy).changed) going.add(episode);
+    const over = [...going].filter(({ denial }) => settledBy - denial.until > OVER_MS);
+    for (const episode of over) going.delete(episode);
+    const lasting = over.filter(({ denial }) => denial.at >= keptFrom);
+    report.denials.old += over.length - lasting.length;
+    await batches.write(lasting, (rows) => {
+      for (const { denial, times } of rows) report.denials[denials.absorb(denial, times, liveFrom)]++;
+      noteFeatures(
+        server.id,
+        rows.map(({ denial }) => denial),
+      );
+    });
+  }
+  const total = options.sources.reduce((sum, { size }) => sum + size, 0);
+  let done = 0;
+  let lastAt: number | null = null;
+  for (const { source, firstAt } of await inOrder(options.sources, zone, debugLog)) {
+    // Before the new log's own seats are taken.
+    if (lastAt !== null && firstAt !== null && (firstAt - lastAt > GAP_MS || firstAt < lastAt))
+      pairing.gap(lastAt);
+    const { day, inferred } = await firstDay(source, zone, debugLog);
+    const reader = debugLog.createReader({
+      ...{ zone, inferred, hold: true, start: { day, second: -1, daemons: [] } },
+      onEvent: (event) => {
+        pairing.take(event);
+        const attempt = attemptOf(server.id, event);
+        if (attempt !== null) episodes.take(attempt);
+      },
+    });
+    const cutter = createLineCutter();
+    const read = (bytes: number) => {
+      done += bytes;
+    };
+    for await (const piece of source.pieces(read)) {
+      cutter.feed(piece, reader.line);
+      onProgress(done, total);
+      unwritten++;
+      if (waiting.length >= batches.enough || unwritten >= MAX_PIECES) await write(reader.lastAt ?? 0);
+    }
+    cutter.finish(reader.line);
+    reader.flush();
+    addCounts(report.counts, reader.counts);
+    lastAt = reader.lastAt ?? lastAt;
+    if (reader.firstAt !== null) from = Math.min(from ?? reader.firstAt, reader.firstAt);
+    if (reader.lastAt !== null) to = Math.max(to ?? reader.lastAt, reader.lastAt);
+    const [first, last] = [Math.max(reader.firstAt ?? 0, keptFrom), reader.lastAt];
+    if (last !== null && last > first)
+      store.transaction(() => createDenialSources(store).cover(server.id, first, last));
+  }
+  if (lastAt !== null) pairing.gap(lastAt);
+  await write(Number.POSITIVE_INFINITY);
+  Object.assign(report.pairing, pairing.counts);
+  return { ...report, from, to };
+}
+
+function addCounts(sum: DebugLogCounts, more: DebugLogCounts): void {
+  const { events, samples, ...numbers } = more;
+  for (const [name, value] of Object.entries(numbers)) sum[name as keyof typeof numbers] += value;
+  for (const [kind, value] of Object.entries(events)) sum.events[kind as keyof typeof events] += value;
+  sum.samples.push(...samples.slice(0, Math.max(0, MAX_SAMPLES - sum.samples.length)));
+}
+
+/** Rows in one transaction where nobody waits for it; so many are gathered. */
+const ROWS_ALONE = 20_000;
+/** Beside a daemon, which cannot write while a transaction goes on: how long one should take, and the rows of the first. */
+const HOLD_MS = 8;
+const ROWS_BESIDE = 200;
+const [LEAST_ROWS, MOST_ROWS] = [50, 4_000];
+const LONGEST_BREAK_MS = 20;
+
+interface Batches {
+  /** So many rows are worth a write. */
+  readonly enough: number;
+  /** Works on rows in transactions, some at a time. Rejects with StoreError. */
+  write<Row>(rows: readonly Row[], work: (some: readonly Row[]) => void): Promise<void>;
+}
+
+/**
+ * Alone in large transactions: what many rows change of one page is written once. Beside a daemon in ones so small that
+ * it hardly waits, with as much time between them for its own. The write-ahead log is written back between them.
+ */
+function createBatches(store: Store, beside: { writeBack(): void } | null): Batches {
+  let size = beside === null ? ROWS_ALONE : ROWS_BESIDE;
+  let unwritten = 0;
+  return {
+    enough: beside === null ? ROWS_ALONE : MOST_ROWS,
+    async write(rows, work) {
+      for (let at = 0; at < rows.length; ) {
+        const some = rows.slice(at, at + size);
+        at += some.length;
+        const startedAt = performance.now();
+        store.transaction(() => work(some));
+        if (beside === null) continue;
+        const took = performance.now() - startedAt;
+        unwritten += some.length;
+        if (unwritten >= MOST_ROWS) {
+          beside.writeBack();
+          unwritten = 0;
+        }
+        // Some of it is no matter of rows: a wait for the daemon's own transaction.
+        const factor = Math.min(2, Math.max(0.5, HOLD_MS / took));
+        if (some.length === size) size = Math.min(MOST_ROWS, Math.max(LEAST_ROWS, Math.round(size * factor)));
+        await Bun.sleep(Math.min(LONGEST_BREAK_MS, Math.max(1, took)));
+      }
+    },
+  };
+}

@@ -1,0 +1,197 @@
+import { randomUUID } from "node:crypto";
+import { closeSync, createReadStream, fstatSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { createGunzip } from "node:zlib";
+import type { DebugLog, DebugLogReader } from "../managers/debug-log/debug-log.ts";
+import { createLineCutter, natureOf } from "../managers/debug-log/lines.ts";
+import { ensureDirectory, makePrivateFile } from "../store/files.ts";
+import { errorCode } from "../store/store-error.ts";
+
+/** A log to import. */
+export interface LogSource {
+  readonly name: string;
+  /** Bytes of the file, packed or not. */
+  readonly size: number;
+  /** When it was written last, epoch ms. */
+  readonly lastWrite: number;
+  /**
+   * Pieces of text from the start; can be asked for again. A piece is valid until the next one is asked for. `onRead`
+   * is told of the file's bytes as they are read. Rejects with LogReadError.
+   */
+  pieces(onRead?: (bytes: number) => void): AsyncIterable<Uint8Array>;
+}
+
+/** A log that cannot be read to its end, in words for an administrator. */
+export class LogReadError extends Error {
+  override readonly name = "LogReadError";
+}
+
+const PIECE_BYTES = 256 * 1024;
+
+/** A file, also one that gzip has packed. Throws the error of the file system when it cannot be opened. */
+export function fileSource(path: string): LogSource {
+  const file = openSync(path, "r");
+  try {
+    const { size, mtimeMs } = fstatSync(file);
+    const magic = new Uint8Array(2);
+    readSync(file, magic, 0, 2, 0);
+    const isPacked = magic[0] === 0x1f && magic[1] === 0x8b;
+    const pieces = (onRead?: (bytes: number) => void) =>
+      isPacked ? unpacked(path, onRead) : piecesOf(path, onRead);
+    return { name: path, size, lastWrite: mtimeMs, pieces };
+  } finally {
+    closeSync(file);
+  }
+}
+
+async function* piecesOf(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  const file = openSync(path, "r");
+  const buffer = new Uint8Array(PIECE_BYTES);
+  try {
+    for (;;) {
+      const length = readSync(file, buffer, 0, PIECE_BYTES, null);
+      if (length === 0) return;
+      onRead?.(length);
+      yield buffer.subarray(0, length);
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+async function* unpacked(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  const file = createReadStream(path, { highWaterMark: PIECE_BYTES / 4 });
+  const text = createGunzip({ chunkSize: PIECE_BYTES });
+  file.on("data", (bytes) => onRead?.(bytes.length));
+  file.on("error", (error) => text.destroy(error));
+  file.pipe(text);
+  try {
+    for await (const piece of text) yield piece as Uint8Array;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new LogReadError(`${path} cannot be unpacked to its end: ${why}`);
+  } finally {
+    file.destroy();
+    text.destroy();
+  }
+}
+
+/** What is wrong with a log, in words for an administrator; null when it can be read. Reads to the first time in it. */
+export async function problemOf(source: LogSource, debugLog: DebugLog): Promise<string | null> {
+  const cutter = createLineCutter();
+  const reader = readerFrom(0, "UTC", debugLog);
+  for await (const piece of source.pieces()) {
+    const nature = natureOf(piece);
+    if (nature === "binary")
+      return `${source.name} is no text: it may be packed (only gzip is read), or an encrypted report log, which only the vendor's tools can read. Give the debug log`;
+    if (nature === "utf-16")
+      return `${source.name} is UTF-16 text: convert it first (iconv -f utf-16 -t utf-8)`;
+    cutter.feed(piece, reader.line);
+    if (reader.recognised) return null;
+  }
+  cutter.finish(reader.line);
+  return reader.recognised
+    ? null
+    : `${source.name} is no ${debugLog.title}: no line of it begins with a time and a daemon`;
+}
+
+/** The day of a log's first line, in days since 1970-01-01; `inferred` when no line prints a date. */
+export async function firstDay(
+  source: LogSource,
+  zone: string,
+  debugLog: DebugLog,
+): Promise<{ readonly day: number; readonly inferred: boolean }> {
+  const finder = debugLog.createFirstDay(zone);
+  const cutter = createLineCutter();
+  let found = false;
+  const line = (text: string) => {
+    found ||= finder.line(text);
+  };
+  for await (const piece of source.pieces()) {
+    cutter.feed(piece, line);
+    if (found) break;
+  }
+  if (!found) cutter.finish(line);
+  return finder.result(source.lastWrite);
+}
+
+/** Logs by the time of their first line: rotated ones may be given in any order. */
+export async function inOrder(
+  sources: readonly LogSource[],
+  zone: string,
+  debugLog: DebugLog,
+): Promise<readonly { readonly source: LogSource; readonly firstAt: number | null }[]> {
+  const timed: { source: LogSource; firstAt: number | null }[] = [];
+  for (const source of sources) timed.push({ source, firstAt: await firstTime(source, zone, debugLog) });
+  return timed.sort((a, b) => (a.firstAt ?? 0) - (b.firstAt ?? 0));
+}
+
+/** Time of the first line with a time, epoch ms; null when there is none. */
+async function firstTime(source: LogSource, zone: string, debugLog: DebugLog): Promise<number | null> {
+  const { day } = await firstDay(source, zone, debugLog);
+  const reader = readerFrom(day, zone, debugLog);
+  const cutter = createLineCutter();
+  for await (const piece of source.pieces()) {
+    cutter.feed(piece, reader.line);
+    if (reader.firstAt !== null) return reader.firstAt;
+  }
+  cutter.finish(reader.line);
+  return reader.firstAt;
+}
+
+/** A reader for its times alone. */
+function readerFrom(day: number, zone: string, debugLog: DebugLog): DebugLogReader {
+  const start = { day, second: -1, daemons: [] };
+  return debugLog.createReader({ zone, start, hold: false, onEvent: () => {} });
+}
+
+/** From so many bytes on it is worth a word where they are kept. */
+const TOLD_FROM_BYTES = 256 * 1024 * 1024;
+
+/** What came in on stdin, kept in a file, because a log is looked at more than once and may be larger than memory. */
+interface KeptStdin {
+  /** Written now. */
+  readonly source: LogSource;
+  /** Gives the room back. */
+  close(): void;
+}
+
+/**
+ * Writes stdin to a file without a name in the storage directory: whatever ends the process, nothing is left of it.
+ * `tell` is told once when it grows large. Rejects with LogReadError where it does not fit, and with what `ensureDirectory`
+ * throws.
+ */
+export async function keepStdin(
+  pieces: AsyncIterable<Uint8Array>,
+  directory: string,
+  now: number,
+  tell: (message: string) => void,
+  toldFrom = TOLD_FROM_BYTES,
+): Promise<KeptStdin> {
+  ensureDirectory(directory);
+  const path = join(directory, `import-${randomUUID()}.tmp`);
+  makePrivateFile(path, null);
+  const file = openSync(path, "r+");
+  unlinkSync(path);
+  let bytes = 0;
+  let told = false;
+  try {
+    for await (const piece of pieces) {
+      for (let at = 0; at < piece.length; ) at += writeSync(file, piece, at);
+      bytes += piece.length;
+      if (bytes < toldFrom || told) continue;
+      told = true;
+      tell(
+        `stdin is kept in a file of ${directory} until it is imported, because it is read more than once; where there is no room for that, name the logs instead`,
+      );
+    }
+    const source = fileSource(`/proc/self/fd/${file}`);
+    return { source: { ...source, name: "stdin", lastWrite: now }, close: () => closeSync(file) };
+  } catch (error) {
+    closeSync(file);
+    if (errorCode(error) !== "ENOSPC" && errorCode(error) !== "EDQUOT") throw error;
+    throw new LogReadError(
+      `stdin does not fit into ${directory}, which is full after ${(bytes / 1e6).toFixed(0)} MB of it: make room there, or name the logs (also packed by gzip), which are read where they lie`,
+    );
+  }
+}

@@ -1,0 +1,181 @@
+import type { Command } from "commander";
+import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
+import type { LoadedConfig } from "../config/find.ts";
+import type { Log } from "../domain/log.ts";
+import { escapeControls } from "../domain/plain-text.ts";
+import type { PollError } from "../domain/poll.ts";
+import { type BuildInfo, buildInfo } from "../system/build-info.ts";
+
+/** What a command sees of the world and leaves behind in it. Tests give it another world. */
+export interface CommandIo {
+  readonly env: Environment;
+  readonly build: BuildInfo;
+  /** Bytes of stdin, to its end. */
+  stdin(): Promise<Uint8Array>;
+  /** The same piece by piece, as it comes: for what may be larger than memory. */
+  stdinPieces(): AsyncIterable<Uint8Array>;
+  out(text: string): void;
+  /**
+   * Waits until all that was written so far is out of the process: who writes much must not pile it up. Rejects with
+   * {@link StdoutError} when it is not: that has been told, and the process will fail.
+   */
+  flushed(): Promise<void>;
+  err(text: string): void;
+  /** 0 ok, 1 failure, 2 usage, 3 where a command says so; the last call counts. */
+  exitCode(code: number): void;
+  /** Epoch ms. */
+  now(): number;
+  /** A person looks at stdout / stderr. */
+  readonly terminal: {
+    readonly out: boolean;
+    readonly err: boolean;
+    /** Characters in a line of stdout; absent when that is no terminal. */
+    readonly columns?: number;
+  };
+}
+
+export const EXIT_FAILURE = 1;
+export const EXIT_USAGE = 2;
+
+/** Nobody takes what is written to stdout: who reads has gone, or the disk is full. */
+export class StdoutError extends Error {
+  override readonly name = "StdoutError";
+}
+
+/** The world of a real process. `end` ends it with its exit code. */
+export function processIo(): CommandIo & { end(): Promise<never> } {
+  let lost: StdoutError | null = null;
+  // `licmond openapi | head`: whoever reads may go early. Anything else, e.g. a full disk, is a failure that is told.
+  const lose = (error: NodeJS.ErrnoException) => {
+    process.exitCode = EXIT_FAILURE;
+    if (lost !== null) return;
+    lost = new StdoutError(error.message, { cause: error });
+    if (error.code !== "EPIPE") process.stderr.write(`licmond: stdout cannot be written: ${error.message}\n`);
+  };
+  process.stdout.on("error", lose);
+  // A daemon goes on when nobody reads its words any more; there is nobody left to be told.
+  process.stderr.on("error", () => {});
+  let written: Promise<void> = Promise.resolve();
+  const write = (stream: NodeJS.WriteStream, text: string) => {
+    // A write of nothing would be done before those in front of it.
+    if (text === "") return;
+    const done = new Promise<void>(
+      (resolve) =>
+        void stream.write(text, (error) => {
+          // The event comes later than this: the process may have ended by then.
+          if (error && stream === process.stdout) lose(error);
+          resolve();
+        }),
+    );
+    written = Promise.all([written, done]).then(() => {});
+  };
+  return {
+    env: process.env,
+    build: buildInfo(),
+    stdin: async () => new Uint8Array(await Bun.stdin.arrayBuffer()),
+    stdinPieces: () => Bun.stdin.stream(),
+    out: (text) => write(process.stdout, text),
+    flushed: async () => {
+      await written;
+      if (lost !== null) throw lost;
+    },
+    err: (text) => write(process.stderr, text),
+    exitCode: (code) => {
+      process.exitCode = code;
+    },
+    now: Date.now,
+    terminal: {
+      out: process.stdout.isTTY === true,
+      err: process.stderr.isTTY === true,
+      // A terminal that does not know its size says 0.
+      ...(process.stdout.isTTY && { columns: process.stdout.columns || 80 }),
+    },
+    // It does not wait for the event loop to empty: a lookup of a host name cannot be called off, and where no name
+    // server answers it would hold a stopped daemon for many seconds.
+    end: async () => {
+      await written;
+      process.exit();
+    },
+  };
+}
+
+/** Ends a command: its message goes to stderr as it stands, and the exit code is 1. */
+export class Failure extends Error {
+  override readonly name = "Failure";
+}
+
+/** Ends a command that is called in a wrong way. */
+export function refuseUsage(command: Command, message: string): never {
+  return command.error(`error: ${message}`, { exitCode: EXIT_USAGE });
+}
+
+/** A log that shows only what goes wrong. */
+export function warningsOn({ err }: Pick<CommandIo, "err">): Log {
+  const show = (message: string) => err(`licmond: ${escapeControls(message)}\n`);
+  return { debug() {}, info() {}, warn: show, error: show };
+}
+
+/** Writes a line on stderr and fails. */
+export function fail(io: CommandIo, message: string): void {
+  io.err(`licmond: ${escapeControls(message)}\n`);
+  io.exitCode(EXIT_FAILURE);
+}
+
+/** Says why a poll failed, the tool's own words below the message; and fails. */
+export function failPoll(io: CommandIo, { code, message, details }: PollError): void {
+  fail(io, `${code}: ${message}`);
+  if (details === null || message.includes(details)) return;
+  for (const line of details.split("\n")) io.err(`  ${escapeControls(line)}\n`);
+}
+
+/** True when a stream may be coloured: https://no-color.org */
+export function mayColour(io: CommandIo, stream: "out" | "err"): boolean {
+  return io.terminal[stream] && (io.env.NO_COLOR ?? "") === "" && io.env.TERM !== "dumb";
+}
+
+/** A tool's words for a stream: on a terminal nothing of them may act on it; into a file or pipe they go as they are. */
+export function toolWords(io: CommandIo, stream: "out" | "err", text: string): string {
+  if (!io.terminal[stream]) return text;
+  return text
+    .split("\n")
+    .map((line) => escapeControls(line.replace(/\r$/, "")).replaceAll("\\t", "\t"))
+    .join("\n");
+}
+
+/** Gives a command the option that all have. */
+export function withConfigOption(command: Command): Command {
+  return command.option(
+    "--config <file>",
+    "config file (default: $LICMOND_CONFIG, else /etc/licmond/licmond.toml)",
+  );
+}
+
+/** The file named by `--config`, before or behind the command's name. */
+export function configOption(command: Command): string | undefined {
+  const value: unknown = command.optsWithGlobals().config;
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Reads the config for a command. Warnings and problems go to stderr, all at once. Rejects when it cannot be used. */
+export async function readConfig(
+  command: Command,
+  io: CommandIo,
+): Promise<{ readonly config: Config; readonly file: string | null }> {
+  const { loadConfig } = await import("../config/find.ts");
+  const loaded = loadConfig(configOption(command), io.env);
+  for (const warning of loaded.warnings) io.err(`licmond: warning: ${warning}\n`);
+  if (loaded.ok) return { config: loaded.config, file: loaded.file };
+  for (const line of await problemLines(loaded)) io.err(`${line}\n`);
+  throw new Failure(`the config cannot be used: ${countOf(loaded.problems.length, "problem")}`);
+}
+
+/** One line a problem. */
+export async function problemLines(loaded: LoadedConfig): Promise<string[]> {
+  const { printProblem } = await import("../config/problem.ts");
+  return loaded.ok ? [] : loaded.problems.map(printProblem);
+}
+
+export function countOf(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}

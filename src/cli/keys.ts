@@ -1,0 +1,167 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { iso } from "../domain/clock.ts";
+import { parseDuration } from "../domain/duration.ts";
+import { type KeyRecord, keyProblem, type NewKey } from "../domain/keys.ts";
+import { ROLES, type Role } from "../domain/words.ts";
+import { keyRecord } from "../http/records/key-record.ts";
+import { isEmptyStorage } from "../store/inspect.ts";
+import { createKeys, type Keys } from "../store/keys.ts";
+import { openStore } from "../store/open.ts";
+import { type CommandIo, Failure, readConfig, refuseUsage, warningsOn, withConfigOption } from "./io.ts";
+import { printTable } from "./terminal.ts";
+
+interface CreateOptions {
+  readonly name: string;
+  readonly role: Role;
+  /** ms */
+  readonly expires?: number;
+  readonly dailyQuota?: number;
+  readonly monthlyQuota?: number;
+  readonly requestsPerMinute?: number;
+  readonly anonymize?: true;
+}
+
+/** `licmond keys …`: API keys, also while the daemon runs. */
+export function define(keys: Command, io: CommandIo): void {
+  defineCreate(keys, io);
+  defineList(keys, io);
+  defineRevoke(keys, io);
+}
+
+function defineCreate(keys: Command, io: CommandIo): void {
+  withConfigOption(keys.command("create"))
+    .description("Makes a key and prints it, alone, on stdout. It is shown this once.")
+    .requiredOption("--name <name>", "what it is for; no other active key may have the name")
+    .addOption(new Option("--role <role>", "what it may do").choices(ROLES).makeOptionMandatory())
+    .option("--expires <duration>", "when it ends, e.g. 90d (default: never)", expiry)
+    .option("--daily-quota <requests>", "requests a day", count)
+    .option("--monthly-quota <requests>", "requests a month", count)
+    .option("--requests-per-minute <requests>", "instead of the config's limit", count)
+    .option("--anonymize", "users and hosts are pseudonyms (role viewer only)")
+    .addHelpText(
+      "after",
+      `
+Roles: viewer reads, operator also rescans and acknowledges, admin does everything, calendar reads the expiry calendar.
+
+Examples:
+  licmond keys create --name wall --role viewer
+  licmond keys create --name ci --role operator --expires 90d > /etc/ci/licmond.key`,
+    )
+    .action(async (options: CreateOptions, command: Command) => {
+      const wanted: NewKey = {
+        name: options.name,
+        role: options.role,
+        expiresAt: options.expires === undefined ? null : io.now() + options.expires,
+        anonymize: options.anonymize ?? false,
+        dailyQuota: options.dailyQuota ?? null,
+        monthlyQuota: options.monthlyQuota ?? null,
+        requestsPerMinute: options.requestsPerMinute ?? null,
+      };
+      const problem = keyProblem(wanted, io.now());
+      if (problem !== null) return refuseUsage(command, problem.message);
+      await withKeys(command, io, (repository) => {
+        const made = repository.create(wanted);
+        if (made.outcome === "created") return io.out(`${made.presented}\n`);
+        throw new Failure(
+          `an active key has the name "${wanted.name}"; revoke it first, or choose another name`,
+        );
+      });
+    });
+}
+
+function defineList(keys: Command, io: CommandIo): void {
+  withConfigOption(keys.command("list"))
+    .description("Lists all keys, revoked ones too. The keys themselves are stored nowhere.")
+    .option("--json", "print the API's records")
+    .addHelpText("after", "\nExample:\n  licmond keys list")
+    .action(async ({ json }: { json?: true }, command: Command) => {
+      const print = (keys: readonly KeyRecord[]) => io.out((json ? printKeyRecords : printKeys)(keys));
+      await withKeys(
+        command,
+        io,
+        (repository) => print(repository.list()),
+        () => print([]),
+      );
+    });
+}
+
+function defineRevoke(keys: Command, io: CommandIo): void {
+  withConfigOption(keys.command("revoke"))
+    .description("Ends a key for good. A running daemon refuses it at once.")
+    .argument("<id or name>", "as `licmond keys list` shows it")
+    .addHelpText("after", "\nExample:\n  licmond keys revoke wall")
+    .action(async (named: string, _options: unknown, command: Command) => {
+      const unknown = () => {
+        throw new Failure(`there is no key "${named}"; \`licmond keys list\` shows them`);
+      };
+      const revoke = (repository: Keys) => {
+        const key = repository.find(named);
+        if (key === null) return unknown();
+        if (repository.revoke(key.id) === "gone") throw new Failure(`the key "${named}" was revoked before`);
+        io.err(`The key ${key.id} (${key.name}) is revoked.\n`);
+      };
+      await withKeys(command, io, revoke, unknown);
+    });
+}
+
+/**
+ * Opens the keys of the configured storage directory, beside a daemon if there is one. `withoutAny` is done instead where
+ * nothing is stored yet: who only looks makes no database.
+ */
+async function withKeys(
+  command: Command,
+  io: CommandIo,
+  work: (keys: Keys) => void,
+  withoutAny?: () => void,
+): Promise<void> {
+  const { config } = await readConfig(command, io);
+  const { directory, backupBeforeUpgrade } = config.storage;
+  if (withoutAny !== undefined && isEmptyStorage(directory)) return withoutAny();
+  const log = warningsOn(io);
+  const store = openStore({ directory, log, mode: "cli", backUpBeforeUpgrade: backupBeforeUpgrade });
+  try {
+    work(createKeys({ store, clock: { now: io.now } }));
+  } finally {
+    store.close();
+  }
+}
+
+function expiry(text: string): number {
+  const ms = parseDuration(text);
+  if (ms !== null && ms > 0) return ms;
+  throw new InvalidArgumentError("It takes a duration of 1s or more, e.g. 90d.");
+}
+
+function count(text: string): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  if (value >= 1) return value;
+  throw new InvalidArgumentError("It takes a whole number of 1 or more.");
+}
+
+/** Keys for people. */
+export function printKeys(keys: readonly KeyRecord[]): string {
+  if (keys.length === 0)
+    return "There is no key yet. licmond keys create --name NAME --role admin makes one.\n";
+  return printTable(
+    ["id", "name", "role", "state", "created", "expires", "last used"],
+    keys.map(({ id, name, role, anonymize, state, createdAt, expiresAt, lastUsedAt }) => [
+      id,
+      name,
+      anonymize ? `${role} (anonymized)` : role,
+      state,
+      minute(createdAt),
+      expiresAt === null ? "never" : minute(expiresAt),
+      lastUsedAt === null ? "never" : minute(lastUsedAt),
+    ]),
+  );
+}
+
+/** Keys as the API's records. */
+export function printKeyRecords(keys: readonly KeyRecord[]): string {
+  return `${JSON.stringify({ keys: keys.map(keyRecord) }, null, 2)}\n`;
+}
+
+/** `2026-01-31 08:15 UTC` */
+function minute(at: number): string {
+  return `${iso(at).slice(0, 16).replace("T", " ")} UTC`;
+}

@@ -1,0 +1,225 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { pollErrorOf } from "../collector/poll-error.ts";
+import type { CommandRun } from "../collector/run-command.ts";
+import { applyPoll } from "../domain/apply-poll.ts";
+import { messageOf } from "../domain/error-code.ts";
+import type { ServerPicture } from "../domain/picture.ts";
+import type { PollOutcome } from "../domain/poll.ts";
+import type { Reading } from "../domain/reading.ts";
+import type { MonitoredServer } from "../domain/server.ts";
+import type { ManagerName } from "../domain/words.ts";
+import { hostZone, isZone } from "../domain/zone.ts";
+import { featureRecord, serverRecord, userRecords } from "../http/records/to-records.ts";
+import { createKnownHosts } from "../managers/known-hosts.ts";
+import { readOutputSync } from "../managers/read-output.ts";
+import { MANAGERS, managerOf } from "../managers/registry.ts";
+import { type CommandIo, Failure, failPoll, toolWords } from "./io.ts";
+import { printTable } from "./terminal.ts";
+
+/** The text was read, and its numbers are not whole. */
+const EXIT_PARTIAL = 3;
+
+interface ParseOptions {
+  readonly manager: ManagerName;
+  readonly timezone?: string;
+  readonly server?: string;
+}
+
+/** `licmond parse`: what the daemon would understand of a tool's output. */
+export function define(command: Command, io: CommandIo): void {
+  command
+    .argument("[file]", "the output; default, or -: stdin")
+    .addOption(new Option("--manager <name>", "whose output it is").choices(MANAGERS).makeOptionMandatory())
+    .option("--timezone <zone>", "zone in which the server prints its times (default: this host's)", zone)
+    .option("--server <id>", "id of the server in the records (default: the manager's name)")
+    .addHelpText(
+      "after",
+      `
+Lines that no rule knows go to stderr, with their numbers.
+Exit codes: 0 ok, 3 partial (the text is cut, or counts do not add up), 1 unusable.
+
+Examples:
+  lmutil lmstat -a -i -c 27000@lic1 | licmond parse --manager flexnet
+  licmond parse --manager rlm rlmstat.txt | jq '.features[] | {name, used, total}'`,
+    )
+    .action(async (file: string | undefined, options: ParseOptions) => {
+      if (file === undefined || file === "-") parse(await io.stdin(), options, "stdin", io);
+      else parse(await bytesOf(file), options, file, io);
+    });
+}
+
+/** Reads a text as if a poll had yielded it just now: through the same parser, rules and words as the collector's. */
+function parse(
+  bytes: Uint8Array,
+  { manager, timezone = hostZone(), server: id = manager }: ParseOptions,
+  name: string,
+  io: CommandIo,
+): void {
+  const now = io.now();
+  const parser = managerOf(manager).createParser({ zone: timezone, now, knownHosts: createKnownHosts() });
+  const reading = readOutputSync(bytes, parser);
+  const server = serverOf(id, manager, name, timezone);
+  const outcome = outcomeOf(server, null, [name], bytes, reading, now, 0);
+  const picture = applyPoll(null, server, outcome, null);
+  // A text of which nothing is known has all its lines unknown: the parser counted them.
+  for (const { line, text } of reading.unparsed) io.err(`line ${line}: ${toolWords(io, "err", text)}\n`);
+  const more = reading.unparsedLines - reading.unparsed.length;
+  if (more > 0) io.err(`and ${more} more lines that no rule knows\n`);
+
+  const { error } = outcome;
+  if (error?.code === "LICENSE_PARSE_ERROR")
+    throw new Failure(
+      error.details === null ? `${name} is empty` : `${name} has nothing in it that ${manager}'s tool prints`,
+    );
+  io.out(printRecords(picture));
+  if (error !== null) failPoll(io, error);
+  else io.exitCode(picture.state === "ok" ? 0 : EXIT_PARTIAL);
+}
+
+/** A server that no config names. */
+export function serverOf(
+  id: string,
+  manager: ManagerName,
+  address: string,
+  timezone: string,
+): MonitoredServer {
+  return {
+    id,
+    name: id,
+    manager,
+    address,
+    tool: null,
+    timezone,
+    intervalMs: 60_000,
+    timeoutMs: 0,
+    enabled: true,
+    labels: {},
+    logFile: null,
+  };
+}
+
+/** The outcome of a poll whose tool has run to its end. `address`: where it asked; null when nobody was asked. */
+export function outcomeOf(
+  server: MonitoredServer,
+  address: string | null,
+  argv: readonly string[],
+  stdout: Uint8Array,
+  reading: Reading,
+  finishedAt: number,
+  durationMs: number,
+): PollOutcome {
+  const raw = { argv, exitCode: 0, signal: null, stdout, stderr: new Uint8Array(0), truncated: false };
+  const result: CommandRun = {
+    ...raw,
+    started: true,
+    stderrTruncated: false,
+    timedOut: false,
+    aborted: false,
+    abandoned: false,
+    durationMs,
+  };
+  return {
+    serverId: server.id,
+    startedAt: finishedAt - durationMs,
+    finishedAt,
+    durationMs,
+    reading: reading.recognised ? reading : null,
+    error: pollErrorOf({ result, reading, address, timeoutMs: server.timeoutMs }),
+    raw,
+    reachability: [],
+  };
+}
+
+async function bytesOf(file: string): Promise<Uint8Array> {
+  try {
+    return await Bun.file(file).bytes();
+  } catch (error) {
+    throw new Failure(`${file} cannot be read: ${messageOf(error)}`);
+  }
+}
+
+function zone(text: string): string {
+  if (isZone(text)) return text;
+  throw new InvalidArgumentError('It takes an IANA time zone, e.g. "Europe/Berlin".');
+}
+
+/** Control characters that JSON lets through, and that some terminals act on. */
+const RAW_CONTROLS = /[\u007f-\u009f]/g;
+
+/** A picture as the API's records: one JSON text with `servers`, `features`, `users`. */
+export function printRecords(picture: ServerPicture): string {
+  const { id } = picture.server;
+  const records = {
+    servers: [serverRecord(picture)],
+    features: picture.features.map((feature) => featureRecord(id, feature)),
+    users: picture.features.flatMap((feature) => userRecords(id, feature)),
+  };
+  const json = JSON.stringify(records, null, 2);
+  return `${json.replace(RAW_CONTROLS, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`)}\n`;
+}
+
+/** A picture for people: the server, its features, and who holds them. `columns` are those of their terminal. */
+export function printPicture(picture: ServerPicture, columns?: number): string {
+  const table = (heads: readonly string[], rows: readonly (readonly string[])[]) =>
+    rows.length === 0 ? "" : printTable(heads, rows, columns);
+  const server = serverRecord(picture);
+  const head = `${server.id}: ${server.status}, ${server.state}${seconds(server.pollDurationMs)}\n`;
+  const parts = [
+    ...server.members.map(({ host, port, status, master, version, error }) => [
+      "member",
+      `${port === null ? "" : `${port}@`}${host}${master ? " (master)" : ""}`,
+      status,
+      version ?? "",
+      error ?? "",
+    ]),
+    ...server.daemons.map(({ name, status, version, error }) => [
+      "daemon",
+      name,
+      status,
+      version ?? "",
+      error ?? "",
+    ]),
+  ];
+  const features = picture.features.map((feature) => {
+    const { daemon, name, total, used, available, queued, unlimited, expiresOn, permanent, state } =
+      featureRecord(server.id, feature);
+    const expiry = permanent ? "permanent" : (expiresOn ?? "?");
+    const seats = unlimited ? "unlimited" : known(total);
+    return [
+      daemon,
+      name,
+      seats,
+      known(used),
+      unlimited ? "" : known(available),
+      queued ? String(queued) : "",
+      expiry,
+      state,
+    ];
+  });
+  const users = picture.features
+    .flatMap((feature) => userRecords(server.id, feature))
+    .map(({ kind, feature, user, host, count, startedAt, reservedFor }) => [
+      kind,
+      feature,
+      user ?? (reservedFor === null ? "?" : `${reservedFor.type} ${reservedFor.name}`),
+      host ?? "",
+      String(count),
+      startedAt ?? "",
+    ]);
+  return [
+    head,
+    table(["part", "name", "status", "version", "error"], parts),
+    table(["daemon", "feature", ">total", ">used", ">free", ">queued", "expires", "state"], features),
+    table(["kind", "feature", "user", "host", ">seats", "since"], users),
+  ]
+    .filter((text) => text !== "")
+    .join("\n");
+}
+
+function known(count: number | null): string {
+  return count === null ? "?" : String(count);
+}
+
+function seconds(ms: number | null): string {
+  return ms === null ? "" : `, polled in ${(ms / 1000).toFixed(2)} s`;
+}

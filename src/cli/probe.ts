@@ -1,0 +1,99 @@
+import { type Command, Option } from "commander";
+import { createPoller } from "../collector/poll.ts";
+import { createReachability } from "../collector/reachability.ts";
+import { createCommandRunner } from "../collector/run-command.ts";
+import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
+import { applyPoll } from "../domain/apply-poll.ts";
+import { systemClock } from "../domain/clock.ts";
+import type { PollOutcome } from "../domain/poll.ts";
+import type { MonitoredServer } from "../domain/server.ts";
+import { hostZone } from "../domain/zone.ts";
+import { decodeOutput } from "../managers/read-output.ts";
+import { MANAGERS, managerOf } from "../managers/registry.ts";
+import { type CommandIo, failPoll, readConfig, refuseUsage, toolWords } from "./io.ts";
+import { printPicture, printRecords, serverOf } from "./parse.ts";
+
+interface ProbeOptions {
+  readonly json?: true;
+  readonly raw?: true;
+  readonly tool?: string;
+}
+
+/** `licmond probe`: one poll now, through the daemon's own collector. */
+export function define(command: Command, io: CommandIo): void {
+  command
+    .argument("<server>", `id of a configured server, or a manager: ${MANAGERS.join(", ")}`)
+    .argument("[address]", "with a manager: the address, e.g. 27000@lic1")
+    .option("--json", "print the API's records")
+    .addOption(new Option("--raw", "print the tool's own words").conflicts("json"))
+    .option("--tool <file>", "the tool to run instead of the configured one")
+    .addHelpText(
+      "after",
+      `
+Exit codes: 0 the server answered, 1 it did not, 2 usage.
+
+Examples:
+  licmond probe eda
+  licmond probe flexnet 27000@lic1,27000@lic2,27000@lic3 --tool /opt/flexnet/lmutil
+  licmond probe eda --raw > lmstat.txt`,
+    )
+    .action(async (named: string, address: string | undefined, options: ProbeOptions) => {
+      const { config } = await readConfig(command, io);
+      const asked = serverNamed(named, address, config, command);
+      const server = options.tool === undefined ? asked : { ...asked, tool: [options.tool] };
+      const prober = createProber(io.env);
+      const outcome = await prober.poll(server).finally(() => prober.end());
+      if (options.raw) {
+        io.out(toolWords(io, "out", decodeOutput(outcome.raw.stdout)));
+        io.err(toolWords(io, "err", decodeOutput(outcome.raw.stderr)));
+      } else {
+        const picture = applyPoll(null, server, outcome, null);
+        io.out(options.json ? printRecords(picture) : printPicture(picture, io.terminal.columns));
+        for (const { line, text } of picture.unparsed)
+          io.err(`line ${line} is unknown: ${toolWords(io, "err", text)}\n`);
+      }
+      if (outcome.error !== null) failPoll(io, outcome.error);
+    });
+}
+
+/** The configured server of that name; with an address one that no config names. */
+function serverNamed(
+  named: string,
+  address: string | undefined,
+  { servers, collector }: Config,
+  command: Command,
+): MonitoredServer {
+  if (address === undefined) {
+    const ids = servers.map(({ id }) => id).join(", ");
+    const known = ids === "" ? "no server is configured" : `there are ${ids}`;
+    const message = `no server "${named}" in the config (${known}); or give a manager and an address`;
+    return servers.find(({ id }) => id === named) ?? refuseUsage(command, message);
+  }
+  const manager = MANAGERS.find((each) => each === named);
+  if (manager === undefined)
+    return refuseUsage(command, `with an address comes a manager: ${MANAGERS.join(", ")}, not "${named}"`);
+  const server = serverOf(manager, manager, address, hostZone());
+  return { ...server, name: address, timeoutMs: collector.timeoutMs };
+}
+
+interface Prober {
+  /** One poll as the daemon makes it. */
+  poll(server: MonitoredServer): Promise<PollOutcome>;
+  /** To be called when all polls are over. */
+  end(): void;
+}
+
+/** Polls without a daemon. Ctrl-C kills the tools with us. */
+export function createProber(environment: Environment): Prober {
+  const path = environment.PATH ?? "";
+  const runner = createCommandRunner({ path, home: environment.HOME ?? "/" });
+  const measure = createReachability();
+  const { poll } = createPoller({ run: runner.run, managerOf, measure, path, clock: systemClock });
+  const interrupted = () => void runner.stop();
+  process.on("SIGINT", interrupted).on("SIGTERM", interrupted);
+  return {
+    poll,
+    end: () => void process.off("SIGINT", interrupted).off("SIGTERM", interrupted),
+  };
+}

@@ -1,0 +1,105 @@
+import type { Command } from "commander";
+import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
+import { loadConfig } from "../config/find.ts";
+import { guardedFiles } from "../config/guarded-files.ts";
+import type { LogOf } from "../domain/log.ts";
+import { daemonGroups, exposureOf } from "../system/exposed-file.ts";
+import { listenToSignals } from "../system/signals.ts";
+import { type CommandIo, configOption, EXIT_FAILURE, readConfig } from "./io.ts";
+
+/** A daemon that has not ended by then is ended. */
+const STOP_DEADLINE_MS = 9_500;
+
+/** `licmond serve`: the daemon, in the foreground, until a signal ends it. */
+export function define(command: Command, io: CommandIo): void {
+  command
+    .addHelpText(
+      "after",
+      `
+Signals: SIGTERM and SIGINT end it in order, a second one at once; SIGHUP reads the config again.
+
+Example:
+  licmond serve --config ./licmond.toml`,
+    )
+    .action(() => serve(command, io));
+}
+
+async function serve(command: Command, io: CommandIo): Promise<void> {
+  const { config, file } = await readConfig(command, io);
+  const { createDaemon } = await import("../daemon.ts");
+  const daemon = createDaemon(config, {
+    environment: io.env,
+    build: io.build,
+    configFile: file,
+    loadConfig: () => loadConfig(configOption(command), io.env),
+  });
+  const ended = Promise.withResolvers<string>();
+  const started = Promise.withResolvers<void>();
+  const quit = listenToSignals({
+    stop: ended.resolve,
+    exitNow: () => process.exit(EXIT_FAILURE),
+    // While it starts there is nothing yet that another config could be given to.
+    reload: () => void started.promise.then(() => daemon.reload()),
+  });
+  try {
+    const { host, port, activeKeys } = await daemon.start();
+    started.resolve();
+    startHints(daemon.log, { config, file, host, port, activeKeys, environment: io.env });
+    const signal = await ended.promise;
+    daemon.log("system").info("A signal asks licmond to end", { signal });
+    const deadline = setTimeout(() => {
+      daemon.log("system").error("licmond did not end in time and is ended");
+      process.exit(EXIT_FAILURE);
+    }, STOP_DEADLINE_MS);
+    await daemon.stop();
+    clearTimeout(deadline);
+  } finally {
+    quit();
+  }
+}
+
+interface Start {
+  readonly config: Config;
+  readonly file: string | null;
+  readonly host: string;
+  readonly port: number;
+  readonly activeKeys: number;
+  readonly environment: Environment;
+}
+
+/** What a daemon that has just started has to say to its administrator: what to do next, and what to mind. */
+export function startHints(log: LogOf, { config, file, host, port, activeKeys, environment }: Start): void {
+  if (file === null) {
+    log("config").warn(
+      "No config file: no server is watched. `licmond init` writes one to fill in, `licmond demo` shows licmond on simulated servers",
+    );
+  } else if (config.servers.length === 0) {
+    log("config").warn("The config names no server: nothing is watched", { config: file });
+  }
+  const groups = daemonGroups();
+  for (const { setting, file: path, kind } of guardedFiles(config, file, environment)) {
+    const exposure = exposureOf(path, kind, groups);
+    if (exposure !== null)
+      log("config").warn("Others can get at a file that should be the daemon's alone", {
+        setting,
+        ...exposure,
+      });
+  }
+  if (activeKeys === 0) {
+    log("auth").warn("There is no API key yet: `licmond keys create --name admin --role admin` makes one");
+  }
+  if (config.http.tls === null && !isLoopback(host)) {
+    log("http").warn(
+      "Plain HTTP beyond loopback: keys travel in clear. Set http.tls_cert and http.tls_key, or put a TLS proxy in front",
+      {
+        address: `${host}:${port}`,
+      },
+    );
+  }
+}
+
+/** True of a host that only this one reaches; of a URL's, too. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
+}

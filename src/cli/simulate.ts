@@ -1,0 +1,48 @@
+import type { Command } from "commander";
+import { MANAGERS, managerOf } from "../managers/registry.ts";
+import { SimulateUsageError, simulate } from "../simulator/tool.ts";
+import { type CommandIo, refuseUsage } from "./io.ts";
+
+/**
+ * `licmond simulate <manager> …`: behaves like the manager's own tool on a make-believe license server.
+ * Everything behind the manager is taken as it stands, so the program must have positional options enabled.
+ */
+export function define(command: Command, io: Pick<CommandIo, "out" | "err" | "exitCode" | "now">): void {
+  command
+    .description(
+      "Prints what the manager's own tool would print now about a simulated license server, and exits as it would.",
+    )
+    .argument("<manager>", `license manager: ${MANAGERS.join(", ")}`)
+    .argument("[arguments...]", "options below, then the tool's own arguments")
+    .usage("<manager> [--server ID] [--seed N] [--timezone ZONE] <tool arguments>")
+    .passThroughOptions()
+    .addHelpText("after", OPTIONS)
+    .action((name: string, args: readonly string[]) => {
+      if (!MANAGERS.includes(name))
+        return refuseUsage(command, `there is no manager "${name}"; there are ${MANAGERS.join(", ")}`);
+      if (args[0] === "--help") return command.outputHelp();
+      try {
+        const { stdout, stderr, exitCode } = simulate(managerOf(name), args, io.now());
+        if (stdout !== "") io.out(stdout);
+        if (stderr !== "") io.err(stderr);
+        io.exitCode(exitCode);
+      } catch (error) {
+        if (!(error instanceof SimulateUsageError)) throw error;
+        refuseUsage(command, error.message);
+      }
+    });
+}
+
+const OPTIONS = `
+Before the tool's arguments:
+  --server ID      which server: eda (busy, default), cae (triad with a member down), plm (two vendor daemons),
+                   remote (silent for ten minutes of every hour), embedded (uncounted features);
+                   media (default of rlm: pools, two ISVs)
+  --seed N         another seed is another site (default 1)
+  --timezone ZONE  whose working hours the people keep (default this host's)
+
+Examples:
+  licmond simulate flexnet --server cae lmstat -a -i -c 27010@a,27010@b,27010@c
+  licmond simulate rlm rlmstat -a -c 5053@lic-media
+  licmond simulate flexnet lmstat -a -i -c 27000@lic-eda | licmond parse --manager flexnet
+`;

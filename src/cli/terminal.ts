@@ -1,0 +1,121 @@
+import { escapeControls } from "../domain/plain-text.ts";
+import { type CommandIo, mayColour } from "./io.ts";
+
+const GAP = "  ";
+/** A column is never cut below this: the line is longer than a very narrow terminal instead. */
+const NARROWEST = 4;
+/** Where nothing is cut, a cell wider than this moves its own line and not every other one. */
+const WIDEST_ALIGNED = 100;
+
+/**
+ * Rows under a head, in columns as wide as their widest cell. Columns whose head starts with `>` are set to the right.
+ * Cells may come from tools: control characters are escaped always, because a table is for people. On a terminal of
+ * `columns` characters cells are cut to fit, the widest first; without it nothing is cut.
+ */
+export function printTable(
+  heads: readonly string[],
+  rows: readonly (readonly string[])[],
+  columns?: number,
+): string {
+  const right = heads.map((head) => head.startsWith(">"));
+  const lines = [heads.map((head) => head.replace(/^>/, "")), ...rows.map((row) => row.map(escapeControls))];
+  const wanted = heads.map((_, column) =>
+    lines.reduce((widest, line) => Math.max(widest, Bun.stringWidth(line[column] ?? "")), 0),
+  );
+  const limit = columns === undefined ? WIDEST_ALIGNED : widthThatFits(wanted, columns);
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => {
+          const width = Math.min(wanted[column] ?? 0, limit);
+          const shown = columns === undefined ? cell : cutTo(cell, width);
+          const blank = " ".repeat(Math.max(0, width - Bun.stringWidth(shown)));
+          return right[column] ? blank + shown : shown + blank;
+        })
+        .join(GAP)
+        .trimEnd(),
+    )
+    .join("\n")
+    .concat("\n");
+}
+
+/** The width of the widest columns with which a line fits. */
+function widthThatFits(wanted: readonly number[], columns: number): number {
+  const gaps = GAP.length * (wanted.length - 1);
+  for (let limit = columns; limit > NARROWEST; limit--) {
+    if (wanted.reduce((sum, width) => sum + Math.min(width, limit), gaps) <= columns) return limit;
+  }
+  return NARROWEST;
+}
+
+function cutTo(cell: string, width: number): string {
+  if (Bun.stringWidth(cell) <= width) return cell;
+  let kept = "";
+  let taken = 0;
+  for (const character of cell) {
+    taken += Bun.stringWidth(character);
+    if (taken >= width) break;
+    kept += character;
+  }
+  return `${kept}…`;
+}
+
+const WIDTH = 30;
+/** A terminal is not painted more often than this. */
+const PAINT_MS = 50;
+
+/** Tells how far a long work is: a bar that moves on a terminal, else a line at the begin and one at the end. */
+interface Progress {
+  /** 0–1. */
+  at(done: number): void;
+  /** Takes the bar away and leaves one line. */
+  end(line: string): void;
+}
+
+export function createProgress(
+  what: string,
+  { err, terminal }: Pick<CommandIo, "err"> & { readonly terminal: { readonly err: boolean } },
+): Progress {
+  // The first is painted at once, also by a process that is younger than that.
+  let paintedAt = Number.NEGATIVE_INFINITY;
+  if (!terminal.err) err(`${what} …\n`);
+  return {
+    at(done) {
+      const now = performance.now();
+      if (!terminal.err || now - paintedAt < PAINT_MS) return;
+      paintedAt = now;
+      const share = Math.min(1, Math.max(0, done));
+      const full = Math.round(share * WIDTH);
+      err(`\r${what}  ${"█".repeat(full)}${"░".repeat(WIDTH - full)} ${Math.floor(share * 100)} %`);
+    },
+    // EL, "erase in line" (ECMA-48 8.3.41): what stood there may be longer.
+    end: (line) => err(terminal.err ? `\r\u001b[K${line}\n` : `${line}\n`),
+  };
+}
+
+/** Takes findings one by one and prints each as it comes. */
+export interface Report {
+  fine(what: string, message: string): void;
+  warning(what: string, message: string): void;
+  /** `fix`: what to do about it; null when the message says so. */
+  problem(what: string, message: string, fix: string | null): void;
+}
+
+/** Prints on stdout. */
+export function createReport(io: CommandIo): Report & { problems(): number } {
+  const colour = mayColour(io, "out");
+  let problems = 0;
+  // Names of the config and words of tools may hold anything.
+  const line = (mark: string, paint: string, what: string, message: string) =>
+    io.out(`${colour ? `\x1b[${paint}m${mark}\x1b[0m` : mark}  ${escapeControls(`${what}: ${message}`)}\n`);
+  return {
+    fine: (what, message) => line("ok     ", "32", what, message),
+    warning: (what, message) => line("warning", "33", what, message),
+    problem(what, message, fix) {
+      problems += 1;
+      line("PROBLEM", "31", what, message);
+      if (fix !== null) io.out(`         fix: ${escapeControls(fix)}\n`);
+    },
+    problems: () => problems,
+  };
+}

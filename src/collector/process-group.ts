@@ -1,0 +1,120 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+export type EndCause = "timeout" | "overflow" | "abort";
+
+export interface Ending {
+  /** Why the command is being ended from here; null while it runs or when it ended by itself. */
+  readonly cause: EndCause | null;
+  /** Settles when even SIGKILL did not help in time. */
+  readonly gaveUp: Promise<void>;
+  begin(cause: EndCause): void;
+  clear(): void;
+}
+
+/** SIGTERM to the group, SIGKILL after the grace, and an end to the waiting after that. */
+export function createEnding(pid: number, graceMs: number, killWaitMs: number): Ending {
+  const { promise: gaveUp, resolve: giveUp } = Promise.withResolvers<void>();
+  let cause: EndCause | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const kill = () => {
+    signalGroup(pid, "SIGKILL");
+    timer = setTimeout(giveUp, killWaitMs);
+  };
+  return {
+    get cause() {
+      return cause;
+    },
+    gaveUp,
+    begin(why) {
+      if (cause !== null) return;
+      cause = why;
+      // Who spams gets no time to go on.
+      if (why === "overflow") return kill();
+      signalGroup(pid, "SIGTERM");
+      timer = setTimeout(kill, graceMs);
+    },
+    clear: () => clearTimeout(timer),
+  };
+}
+
+export function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // ESRCH: all gone already. EPERM: a set-uid tool, which the wait for its end will show as abandoned.
+  }
+}
+
+/** The variable by which every process of a command is known, whatever process group or session it makes for itself. */
+export const MARK = "LICMOND_RUN";
+
+/**
+ * Marks are collected for so long before /proc is read for all of them at once: with 300 processes on a host one reading
+ * takes 8 ms of the event loop, and hundreds of polls may end in one second.
+ */
+const SWEEP_MS = 200;
+
+/** Ends what commands have left behind. */
+export interface Sweeper {
+  /** A command has ended: processes with its mark are killed by the next sweep. */
+  add(mark: string): void;
+  /** Sweeps now, if there is anything to look for. */
+  now(): void;
+}
+
+/**
+ * Kills processes that have `LICMOND_RUN` with one of the marks in their environment. A process that called setsid(2) is
+ * no longer in its command's group, and a signal to the group does not reach it.
+ *
+ * Not found are processes that dropped the variable, and those whose environment the kernel does not show to their own
+ * user: set-user-ID programs, and programs that may be executed and not read (proc_pid_environ(5)).
+ */
+export function createSweeper(): Sweeper {
+  const marks = new Set<string>();
+  let timer: Timer | undefined;
+
+  function now(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    const wanted = new Set(marks);
+    marks.clear();
+    if (wanted.size > 0) killMarked(wanted);
+  }
+
+  return {
+    add(mark) {
+      marks.add(mark);
+      timer ??= setTimeout(now, SWEEP_MS);
+    },
+    now,
+  };
+}
+
+function killMarked(marks: ReadonlySet<string>): void {
+  const killed = new Set<number>();
+  for (;;) {
+    // Once more after each find: what was just killed may have started another before.
+    const pids = readdirSync("/proc").map(Number);
+    const found = pids.filter((pid) => pid > 0 && !killed.has(pid) && marks.has(markOf(pid)));
+    if (found.length === 0) return;
+    for (const pid of found) {
+      killed.add(pid);
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // ESRCH: it ended by itself.
+      }
+    }
+  }
+}
+
+function markOf(pid: number): string {
+  try {
+    const environment = `\0${readFileSync(`/proc/${pid}/environ`, "latin1")}`;
+    const at = environment.indexOf(`\0${MARK}=`);
+    return at === -1 ? "" : (environment.slice(at + MARK.length + 2).split("\0", 1)[0] ?? "");
+  } catch {
+    // Gone meanwhile, or of another user.
+    return "";
+  }
+}

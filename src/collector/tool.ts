@@ -1,0 +1,256 @@
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
+import { codeOf, messageOf } from "../domain/error-code.ts";
+
+export type StartReason =
+  | "not_found"
+  | "not_a_file"
+  | "not_executable"
+  | "wrong_format"
+  | "missing_loader"
+  | "missing_interpreter"
+  | "aborted"
+  | "other";
+
+/** Why a tool could not start, in words for the administrator. */
+export interface StartFailure {
+  readonly reason: StartReason;
+  /** The file meant; null when none was found. */
+  readonly path: string | null;
+  /** One sentence with its full stop. */
+  readonly message: string;
+  /** What to do, without a full stop; null when nothing better than the message is known. */
+  readonly fix: string | null;
+}
+
+export type ToolFinding =
+  | { readonly ok: true; readonly path: string }
+  | { readonly ok: false; readonly failure: StartFailure };
+
+/** The file of one tool: an argv prefix from the config, or the names under which a manager's tool is known. */
+export type ToolRequest = { readonly argv: readonly string[] } | { readonly names: readonly string[] };
+
+/**
+ * Looks for a tool and says what stands in its way, without running it. `path` is a $PATH value. Of several names the
+ * first that may start wins; if none may, the first that exists is explained.
+ */
+export function inspectTool(request: ToolRequest, path: string): ToolFinding {
+  const names = "argv" in request ? request.argv.slice(0, 1) : request.names;
+  const files = names.flatMap((name) => locate(name, path) ?? []);
+  const failures = files.map((file) => problemOf(file));
+  const fit = files[failures.indexOf(null)];
+  if (fit !== undefined) return { ok: true, path: fit };
+  const looked = names.map((each) => `\`${each}\``).join(" or ");
+  const message = looked === "" ? "No tool is named." : `No ${looked} in any directory of $PATH (${path}).`;
+  const example = `e.g. tool = "/opt/licenses/${names[0] || "lmutil"}"`;
+  const fix = `install the vendor's tool, or set the server's \`tool\` to its full path, ${example}`;
+  return { ok: false, failure: failures[0] ?? { reason: "not_found", path: null, message, fix } };
+}
+
+/** The file to try for one of several names; where none can start, one whose failure explains why. `path` is a $PATH. */
+export function findTool(names: readonly string[], path: string): string {
+  const finding = inspectTool({ names }, path);
+  return (finding.ok ? finding.path : finding.failure.path) ?? names[0] ?? "";
+}
+
+/** Absolute or relative path: itself. A bare name: its first match in `path`; null when there is none. */
+export function locate(name: string, path: string): string | null {
+  if (name === "" || name.includes("/")) return name || null;
+  const directories = path.split(delimiter).filter((directory) => isAbsolute(directory));
+  const files = directories
+    .map((directory) => join(directory, name))
+    .filter((file) => statOf(file)?.isFile());
+  return files.find(isExecutable) ?? files[0] ?? null;
+}
+
+/** What a spawn threw, explained: the error alone says ENOENT for a file that is there but lacks its loader. */
+export function explainStart(error: unknown, tool: string, path: string): StartFailure {
+  const code = codeOf(error);
+  // Says nothing about the tool, and to look at the file would take a descriptor.
+  const [shortage, limit = null] = SHORTAGES[code] ?? [];
+  if (shortage !== undefined) {
+    const message = `No tool can be started: ${shortage} (${code}).`;
+    return { reason: "other", path: null, message, fix: limit };
+  }
+  const finding = inspectTool({ argv: [tool] }, path);
+  if (!finding.ok) return finding.failure;
+  const file = finding.path;
+  if (code === "ENOEXEC") return wrongFormat(file);
+  if (code !== "EACCES" && code !== "EPERM") {
+    const message = `${file} could not be started: ${messageOf(error)}.`;
+    return { reason: "other", path: file, message, fix: null };
+  }
+  const message = `The system refuses to run ${file} although it is executable (${code}).`;
+  const denials = "`journalctl -k | grep -i denied`, `ausearch -m avc`";
+  const fix = `look whether a security module (AppArmor, SELinux) forbids it: ${denials}`;
+  return { reason: "not_executable", path: file, message, fix };
+}
+
+/** The system has no descriptor, process or memory for another program: what is short, and the fix. */
+const SHORTAGES: Readonly<Record<string, readonly [what: string, fix: string]>> = {
+  EMFILE: ["licmond has used up its file descriptors", "raise LimitNOFILE= of its unit, or `ulimit -n`"],
+  ENFILE: [
+    "this host has used up its file descriptors",
+    "raise the sysctl fs.file-max, and look which program holds so many files (`lsof`); LimitNOFILE= does not help",
+  ],
+  EAGAIN: [
+    "licmond may not start more processes",
+    "raise TasksMax= and LimitNPROC= of its unit, or `ulimit -u`",
+  ],
+  ENOMEM: ["there is no memory left", "free memory, or raise MemoryMax= of its unit"],
+};
+
+/** Why this system cannot start a file, by its mode and by the loader or interpreter that it asks for; null = no reason is seen. */
+function problemOf(file: string, depth = 0): StartFailure | null {
+  const failed = (reason: StartReason, message: string, fix: string | null = null): StartFailure => {
+    return { reason, path: file, message, fix };
+  };
+  const stats = statOf(file);
+  if (stats === null) {
+    const fix = "correct the server's `tool`, or install the vendor's tool there";
+    return failed("not_found", `${file} does not exist.`, fix);
+  }
+  if (stats === undefined) {
+    const fix = "open it with `chmod a+x`, or install the tool elsewhere";
+    return failed("not_executable", `A directory above ${file} is closed to this user.`, fix);
+  }
+  if (!stats.isFile()) {
+    const fix = stats.isDirectory() ? `name the program inside it, e.g. ${join(file, "lmutil")}` : null;
+    const what = stats.isDirectory() ? "a directory" : "not a regular file";
+    return failed("not_a_file", `${file} is ${what}, not a program.`, fix);
+  }
+  if (!isExecutable(file)) {
+    if ((stats.mode & 0o111) !== 0o111)
+      return failed("not_executable", `${file} is not executable for this user.`, `\`chmod a+rx ${file}\``);
+    const why = "its file system is mounted with noexec: nothing on it can be run";
+    const fix = `copy the tool to another file system, e.g. /opt, or remount this one (\`findmnt -T ${file}\`)`;
+    return failed("not_executable", `${file} may be executed by its mode, but ${why}.`, fix);
+  }
+  const elf = readElf(file);
+  if (elf?.interpreter != null && statOf(elf.interpreter) === null) {
+    const kind = `a ${elf.bits}-bit ${MACHINES[elf.machine] ?? "foreign"} program`;
+    const message = `${file} exists, but its loader ${elf.interpreter} does not (${kind}).`;
+    return failed("missing_loader", message, fixForLoader(elf.interpreter));
+  }
+  const [line = ""] = readAt(file, 0, 256).toString("latin1").split("\n", 1);
+  const interpreter = /^#![ \t]*([^ \t]*)/.exec(line)?.[1];
+  if (interpreter === undefined) return null;
+  if (interpreter === "")
+    return failed(
+      "missing_interpreter",
+      `${file} names no interpreter behind its #!.`,
+      "write e.g. `#!/bin/sh`",
+    );
+  if (statOf(interpreter) !== null) {
+    // The kernel follows four interpreters of interpreters.
+    const inner = depth < 4 ? problemOf(interpreter, depth + 1) : null;
+    return inner && { ...inner, message: `${file} cannot start: ${inner.message}` };
+  }
+  if (!line.includes("\r")) {
+    const fix = `install ${interpreter} or correct the script's first line`;
+    return failed(
+      "missing_interpreter",
+      `${file} is a script for ${interpreter}, which does not exist.`,
+      fix,
+    );
+  }
+  const why = "it asks for an interpreter whose name ends in a carriage return";
+  return failed(
+    "missing_interpreter",
+    `${file} has Windows line ends: ${why}.`,
+    `\`sed -i 's/\\r$//' ${file}\``,
+  );
+}
+
+/** What a file is that the kernel would not run (ENOEXEC). */
+function wrongFormat(file: string): StartFailure {
+  const head = readAt(file, 0, 256);
+  const elf = readElf(file);
+  const isText = head.length > 0 && !head.includes(0);
+  const here = MACHINES[process.arch === "arm64" ? 183 : 62];
+  const built = elf && (MACHINES[elf.machine] ?? `machine ${elf.machine}`);
+  const why =
+    elf !== null
+      ? `It is built for ${built}, and this host is ${here}; or it was not copied completely.`
+      : isText
+        ? "It is a text without a #! line."
+        : head.length === 0
+          ? "It is empty."
+          : "It is no Linux program.";
+  const message = `${file} cannot be run by this system (exec format error). ${why}`;
+  const script = "if it is a shell script, put `#!/bin/sh` in its first line";
+  const fix = isText ? script : `get the vendor's build for Linux on ${here}`;
+  return { reason: "wrong_format", path: file, message, fix };
+}
+
+/** What to do about a loader that is not there: FlexNet's Linux builds ask for the one of the Linux Standard Base. */
+function fixForLoader(loader: string): string {
+  const i386 = "`dpkg --add-architecture i386 && apt update && apt install libc6:i386`";
+  if (/^\/lib64\/ld-lsb-x86-64\.so\.\d$/.test(loader))
+    return `\`ln -s /lib64/ld-linux-x86-64.so.2 ${loader}\`, or \`apt install lsb-core\` where the distribution still has it`;
+  if (loader === "/lib/ld-lsb.so.3") return `${i386}, then \`ln -s /lib/ld-linux.so.2 ${loader}\``;
+  if (loader === "/lib/ld-linux.so.2") return `${i386} (Red Hat: \`dnf install glibc.i686\`)`;
+  if (loader.startsWith("/lib/ld-musl-")) return "`apt install musl`";
+  if (loader.includes("/ld-linux-"))
+    return "install the C library that brings it: on Alpine `apk add gcompat`";
+  return `install the package that brings ${loader}, or use a build of the tool for this system`;
+}
+
+const MACHINES: Readonly<Record<number, string>> = {
+  3: "x86",
+  40: "ARM",
+  62: "x86-64",
+  183: "ARM 64",
+};
+const PT_INTERP = 3;
+
+/** What an ELF header says of its file (System V ABI, chapters 4 and 5); null when it is none, or of big-endian order. */
+export function readElf(file: string) {
+  const head = readAt(file, 0, 64);
+  if (head.length < 64 || head.toString("latin1", 0, 4) !== "\x7fELF" || head[5] !== 1) return null;
+  const wide = head[4] === 2;
+  const found = { bits: wide ? 64 : 32, machine: head.readUInt16LE(18), interpreter: null as string | null };
+  const word = (bytes: Buffer, at: number) =>
+    wide ? Number(bytes.readBigUInt64LE(at)) : bytes.readUInt32LE(at);
+  const size = wide ? 56 : 32;
+  const table = readAt(file, word(head, wide ? 32 : 28), size * head.readUInt16LE(wide ? 56 : 44));
+  for (let at = 0; at + size <= table.length; at += size) {
+    if (table.readUInt32LE(at) !== PT_INTERP) continue;
+    const path = readAt(file, word(table, at + (wide ? 8 : 4)), 256);
+    found.interpreter = path.toString("utf8").split("\0", 1)[0] || null;
+  }
+  return found;
+}
+
+/** Nothing when it cannot be read. Never waits, as a named pipe would have it. */
+function readAt(file: string, position: number, length: number): Buffer {
+  try {
+    const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const bytes = Buffer.alloc(length);
+      return bytes.subarray(0, readSync(handle, bytes, 0, length, position));
+    } finally {
+      closeSync(handle);
+    }
+  } catch {
+    return Buffer.alloc(0);
+  }
+}
+
+/** Null when there is no such file, undefined when it may not be looked at. */
+function statOf(file: string) {
+  try {
+    return statSync(file);
+  } catch (error) {
+    return ["ENOENT", "ENOTDIR"].includes(codeOf(error)) ? null : undefined;
+  }
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

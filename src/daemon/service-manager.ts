@@ -1,0 +1,217 @@
+import { constants } from "node:os";
+import type { Environment } from "../config/environment.ts";
+import { codeOf, messageOf } from "../domain/error-code.ts";
+import type { Log } from "../domain/log.ts";
+import type { ServerPicture } from "../domain/picture.ts";
+import { escapeControls } from "../domain/plain-text.ts";
+import { repeat } from "../domain/timers.ts";
+import { type NotifySocket, openNotifySocket } from "../system/notify.ts";
+
+/** Tells the service manager (systemd with `Type=notify`) how the daemon is. Nothing here throws or waits. */
+export interface ServiceManager {
+  /**
+   * What goes on before it is ready; one line. `mayTakeMs`: the start is not given up before
+   * (EXTEND_TIMEOUT_USEC of sd_notify(3)).
+   */
+  says(status: string, mayTakeMs?: number): void;
+  /** Why it will not be ready: in words, and as the number of a system's error where it is one (ERRNO of sd_notify(3)). */
+  failed(reason: unknown): void;
+  /** The port answers. From now on `status` is asked every few seconds and told when it has changed. */
+  ready(status: () => string): void;
+  reloading(): void;
+  reloaded(): void;
+  stopping(): void;
+  stop(): void;
+}
+
+interface ServiceManagerDeps {
+  readonly socket: NotifySocket;
+  /** Silence after which the manager thinks that the event loop is stuck; null = it does not watch. */
+  readonly watchdogMs: number | null;
+  readonly log: Log;
+  readonly repeat: (ms: number, work: () => void) => () => void;
+}
+
+/** How often `systemctl status` may get another line. */
+const STATUS_MS = 3_000;
+/** A message that must arrive is offered again this often while the manager's queue is full. */
+const RETRY_MS = 250;
+const RETRIES = 120;
+
+/** The service manager of this process's surroundings; null when there is none, or it cannot be told anything. */
+export async function connectServiceManager(
+  environment: Environment,
+  log: Log,
+  open: (name: string) => Promise<NotifySocket> = openNotifySocket,
+): Promise<ServiceManager | null> {
+  const name = environment.NOTIFY_SOCKET ?? "";
+  if (name === "") return null;
+  try {
+    const socket = await open(name);
+    return createServiceManager({ socket, log, watchdogMs: watchdogOf(environment, process.pid), repeat });
+  } catch (error) {
+    log.warn("The service manager cannot be told anything", { socket: name, error: messageOf(error) });
+    return null;
+  }
+}
+
+/** `$WATCHDOG_USEC` as milliseconds; null when unset, or meant for another process (`$WATCHDOG_PID`). */
+export function watchdogOf({ WATCHDOG_USEC, WATCHDOG_PID }: Environment, pid: number): number | null {
+  if (WATCHDOG_PID !== undefined && WATCHDOG_PID !== "" && WATCHDOG_PID !== String(pid)) return null;
+  if (!/^[1-9]\d{0,15}$/.test(WATCHDOG_USEC ?? "")) return null;
+  return Number(WATCHDOG_USEC) / 1000;
+}
+
+export function createServiceManager({
+  socket,
+  watchdogMs,
+  log,
+  repeat,
+}: ServiceManagerDeps): ServiceManager {
+  let status: (() => string) | null = null;
+  let shown = "";
+  let waiting: { readonly lines: readonly string[]; tries: number }[] = [];
+  let warned = false;
+  let endRetries: (() => void) | null = null;
+  const ends: (() => void)[] = [];
+
+  const offer = (lines: readonly string[]): boolean => {
+    const taken = socket.send(lines);
+    if (!taken && !warned) {
+      warned = true;
+      log.warn("The service manager does not take a message", { message: lines.join(" ") });
+    }
+    return taken;
+  };
+
+  /** Must arrive, and in order. */
+  const tell = (...lines: string[]) => {
+    if (waiting.length === 0 && offer(lines)) return;
+    waiting.push({ lines, tries: 0 });
+    endRetries ??= repeat(RETRY_MS, retry);
+  };
+
+  function retry(): void {
+    for (let [next] = waiting; next !== undefined; [next] = waiting) {
+      next.tries += 1;
+      if (!offer(next.lines) && next.tries < RETRIES) return;
+      waiting = waiting.slice(1);
+    }
+    endRetries?.();
+    endRetries = null;
+  }
+
+  const showStatus = () => {
+    if (status === null || waiting.length > 0) return;
+    const line = status();
+    if (line !== shown && offer([`STATUS=${line}`])) shown = line;
+  };
+
+  const newest = (): string[] => {
+    shown = status?.() ?? "";
+    return [`STATUS=${shown}`];
+  };
+
+  return {
+    says: (text, mayTakeMs) => {
+      shown = oneLine(text);
+      const extended = mayTakeMs === undefined ? [] : [`EXTEND_TIMEOUT_USEC=${Math.ceil(mayTakeMs) * 1000}`];
+      tell(`STATUS=${shown}`, ...extended);
+    },
+    failed(reason) {
+      const errno = errnoOf(reason);
+      shown = oneLine(`Could not start: ${messageOf(reason)}`);
+      tell(`STATUS=${shown}`, ...(errno === null ? [] : [`ERRNO=${errno}`]));
+    },
+    ready(ask) {
+      status = ask;
+      tell("READY=1", ...newest());
+      ends.push(repeat(STATUS_MS, showStatus));
+      if (watchdogMs === null) return;
+      offer(["WATCHDOG=1"]);
+      // A third: one that comes late does no harm yet.
+      ends.push(repeat(watchdogMs / 3, () => offer(["WATCHDOG=1"])));
+    },
+    reloading() {
+      const now = socket.monotonicMicroseconds();
+      tell("RELOADING=1", ...(now === null ? [] : [`MONOTONIC_USEC=${now}`]));
+    },
+    reloaded: () => tell("READY=1", ...newest()),
+    stopping() {
+      status = null;
+      tell("STOPPING=1", "STATUS=Ending what runs");
+      shown = "Ending what runs";
+    },
+    stop() {
+      endRetries?.();
+      for (const end of ends) end();
+      socket.close();
+    },
+  };
+}
+
+/** What `systemctl status` shows of the daemon. */
+interface ServiceState {
+  /** `http://0.0.0.0:8080` */
+  readonly address: string;
+  readonly servers: readonly ServerPicture[];
+  /** Times in epoch ms. */
+  readonly lastReload: { readonly at: number; readonly outcome: "applied" | "refused" } | null;
+}
+
+const MAX_CHARACTERS = 300;
+
+/** One line: `http://0.0.0.0:8080, 3 servers: 2 up, 1 down, 1 stale, last poll 2026-01-31 08:15:30 UTC`. */
+export function serviceStatus({ address, servers, lastReload }: ServiceState): string {
+  const parts = [address, serversPart(servers)];
+  const polls = servers.flatMap(({ lastPollAt }) => (lastPollAt === null ? [] : [lastPollAt]));
+  if (polls.length > 0) parts.push(`last poll ${utc(Math.max(...polls))}`);
+  if (lastReload?.outcome === "refused")
+    parts.push(`the config was refused ${utc(lastReload.at)}, the one before holds (see the journal)`);
+  return oneLine(parts.join(", "));
+}
+
+/** A text as a value of the protocol, which knows no line ends within one. */
+export function oneLine(text: string): string {
+  const line = escapeControls(text);
+  return line.length > MAX_CHARACTERS ? `${line.slice(0, MAX_CHARACTERS - 1)}…` : line;
+}
+
+function serversPart(servers: readonly ServerPicture[]): string {
+  const enabled = servers.filter(({ server }) => server.enabled);
+  if (servers.length === 0) return "no server configured";
+  const words = (["up", "degraded", "down", "unknown"] as const).flatMap((status) => {
+    const count = enabled.filter((each) => each.status === status).length;
+    return count === 0 ? [] : [`${count} ${status}`];
+  });
+  const stale = enabled.filter(({ state }) => state === "stale").length;
+  if (stale > 0) words.push(`${stale} stale`);
+  const disabled = servers.length - enabled.length;
+  if (disabled > 0) words.push(`${disabled} disabled`);
+  return `${servers.length} ${servers.length === 1 ? "server" : "servers"}: ${words.join(", ")}`;
+}
+
+/** `2026-01-31 08:15:30 UTC` */
+function utc(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+/** Failures that licmond finds by itself, by the system's word for them. */
+const SYSTEM_WORDS: Readonly<Record<string, string>> = {
+  NOT_WRITABLE: "EACCES",
+  FULL: "ENOSPC",
+  HELD: "EBUSY",
+  BUSY: "EBUSY",
+  IO: "EIO",
+};
+
+/**
+ * The number of errno(3) for what went wrong, as `ERRNO=` of sd_notify(3) wants it, e.g. 98 for a port in use: the last
+ * one among the causes. Null = there is none that would say anything.
+ */
+function errnoOf(error: unknown): number | null {
+  if (!(error instanceof Error)) return null;
+  const code = codeOf(error);
+  const number = new Map(Object.entries(constants.errno)).get(SYSTEM_WORDS[code] ?? code);
+  return errnoOf(error.cause) ?? number ?? null;
+}

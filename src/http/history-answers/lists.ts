@@ -1,0 +1,115 @@
+import { AlertRecord, alertRecord, anonymousAlert } from "../../domain/alerts.ts";
+import { iso } from "../../domain/clock.ts";
+import { type Denial, DenialRecord, denialRecord } from "../../domain/denials.ts";
+import { LogEvent } from "../../domain/events.ts";
+import { SessionRecord } from "../../domain/history-records.ts";
+import type { LogSource } from "../../domain/words.ts";
+import { type AlertFilter, alertPage } from "../../store/alert-queries.ts";
+import { type DenialPage, type DenialQuery, denialPage, deniedPeople } from "../../store/denial-queries.ts";
+import type { HistoryRead } from "../../store/history/read.ts";
+import { type LogFilter, logStats, searchLogs } from "../../store/log-queries.ts";
+import { namesOf } from "../../store/statistics/people.ts";
+import { type SessionsQuery, sessionRecord, sessionsQuery } from "../../store/statistics/session-list.ts";
+import { namesFor, type Pseudonyms } from "../anonymous/pseudonyms.ts";
+import { type Answer, encode, jsonAnswer } from "../answers/answer.ts";
+import type { Formatted } from "../answers/format.ts";
+import { ordered, rowsAnswer } from "../answers/list.ts";
+
+/** What was stored, listed: sessions, denials, alerts and log lines. */
+
+export function sessionsAnswer(
+  read: HistoryRead,
+  asked: SessionsQuery & Formatted,
+  pseudonyms: Pseudonyms | null,
+): Answer {
+  const { filter, start, end, limit, offset, format } = asked;
+  const people = namesFor(pseudonyms, () => namesOf(read, filter, { start, end }));
+  const { rows, total } = sessionsQuery(read, { ...asked, filter: people.wanted(filter) });
+  const records = rows.map(sessionRecord).map((record) => ({
+    ...record,
+    id: people.session(record.id),
+    user: people.user(record.user),
+    host: people.host(record.host),
+    display: people.text(record.display),
+  }));
+  return rowsAnswer("sessions", SessionRecord, { rows: records, total, limit, offset }, format);
+}
+
+interface DenialsAsked extends DenialQuery, Formatted {
+  /** Of each server, whether its denials can be seen; stands in JSON as it is. */
+  readonly logging: readonly object[];
+}
+
+export function denialsAnswer(read: HistoryRead, asked: DenialsAsked, pseudonyms: Pseudonyms | null): Answer {
+  const { limit, offset, logging, format } = asked;
+  const page = pseudonyms === null ? denialPage(read, asked) : anonymousPage(read, asked, pseudonyms);
+  read.checkpoint();
+  const rows = page.rows.map(denialRecord);
+  return rowsAnswer("denials", DenialRecord, { rows, total: page.total, limit, offset }, format, { logging });
+}
+
+/** The page of a caller who may not see names. What is sorted by a name is sorted by its pseudonym. */
+function anonymousPage(read: HistoryRead, asked: DenialQuery, pseudonyms: Pseudonyms): DenialPage {
+  const people = namesFor(pseudonyms, () => deniedPeople(read, asked));
+  const named = people.wanted(asked);
+  const masked = (denial: Denial): Denial => ({
+    ...denial,
+    user: denial.user === null ? null : people.user(denial.user),
+    host: people.host(denial.host),
+    reason: people.text(denial.reason),
+  });
+  const { sort, limit, offset } = asked;
+  if (sort?.field !== "user" && sort?.field !== "host") {
+    // Reasons that are hidden are all alike.
+    const order = sort?.field === "reason" ? ({ field: "timestamp", descending: false } as const) : sort;
+    const { rows, total } = denialPage(read, { ...named, sort: order });
+    return { rows: rows.map(masked), total };
+  }
+  const { rows, total } = denialPage(read, { ...named, sort: null, limit: null, offset: 0 });
+  const byName = { field: sort.field, descending: sort.descending } as const;
+  const sorted = ordered(rows.map(masked), byName, ["at", "server"]);
+  return { rows: sorted.slice(offset, limit === null ? undefined : offset + limit), total };
+}
+
+interface StoredPage extends Formatted {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+interface AlertsAsked extends AlertFilter, StoredPage {
+  /** No person may be recognisable in the answer. */
+  readonly anonymize: boolean;
+}
+
+export function alertsAnswer(read: HistoryRead, asked: AlertsAsked): Answer {
+  const { limit, offset, format, anonymize } = asked;
+  const { rows, total } = alertPage(read, asked, limit, offset);
+  read.checkpoint();
+  const records = rows.map(alertRecord).map((record) => (anonymize ? anonymousAlert(record) : record));
+  return rowsAnswer("alerts", AlertRecord, { rows: records, total, limit, offset }, format);
+}
+
+interface LogsAsked extends LogFilter, StoredPage {
+  /** The page begins with its oldest line, as `tail` does. */
+  readonly oldestFirst: boolean;
+}
+
+export function logsAnswer(read: HistoryRead, asked: LogsAsked): Answer {
+  const { limit, offset, oldestFirst, format } = asked;
+  const { rows: newestFirst, total } = searchLogs(read, asked, limit, offset);
+  const rows = oldestFirst ? newestFirst.toReversed() : newestFirst;
+  // The rows are JSON texts already: they are joined, not parsed and written again.
+  if (format === "json")
+    return jsonAnswer(
+      encode(`{"logs":[${rows.join(",")}],"total":${total},"limit":${limit},"offset":${offset}}`),
+    );
+  const events = rows.map((row) => JSON.parse(row) as LogEvent);
+  return rowsAnswer("logs", LogEvent, { rows: events, total, limit, offset }, format);
+}
+
+export function logStatsAnswer(read: HistoryRead, hiddenSources: readonly LogSource[]): Answer {
+  const { byHour, oldestAt, newestAt, ...stats } = logStats(read, hiddenSources);
+  const hours = byHour.map(({ hour, count }) => ({ hour: iso(hour), count }));
+  const body = { ...stats, byHour: hours, oldest: iso(oldestAt), newest: iso(newestAt) };
+  return jsonAnswer(encode(JSON.stringify(body)));
+}

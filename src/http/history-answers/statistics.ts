@@ -1,0 +1,117 @@
+import { iso } from "../../domain/clock.ts";
+import {
+  EfficiencyRecord,
+  EfficiencyRow,
+  HeatCellRecord,
+  StatsRecord,
+  UsageRecord,
+} from "../../domain/history-records.ts";
+import type { UsageKey } from "../../domain/stats/usage.ts";
+import type { HistoryRead } from "../../store/history/read.ts";
+import {
+  type EfficiencyQuery,
+  type EfficiencyRow as Efficient,
+  efficiencyQuery,
+} from "../../store/statistics/efficiency.ts";
+import { type HeatmapQuery, heatmapQuery } from "../../store/statistics/heatmap.ts";
+import { namesOf } from "../../store/statistics/people.ts";
+import { type StatsQuery, statsQuery } from "../../store/statistics/stats.ts";
+import { type UsageQuery, usageQuery } from "../../store/statistics/usage.ts";
+import { namesFor, type Pseudonyms } from "../anonymous/pseudonyms.ts";
+import { type Answer, encode, jsonAnswer } from "../answers/answer.ts";
+import type { Formatted } from "../answers/format.ts";
+import { rowsAnswer } from "../answers/list.ts";
+
+/** Figures over a range: stats, heat map, efficiency and usage. */
+
+interface StatsAnswer extends Answer {
+  /** Points that the series would have had; where they are too many, there are no rows. */
+  readonly points: number;
+}
+
+export function statsAnswer(read: HistoryRead, asked: StatsQuery & Formatted): StatsAnswer {
+  const { rows, total, points, start, end, interval, resolution } = statsQuery(read, asked);
+  const { limit, offset, format } = asked;
+  const records = rows.map(({ points: series, ...row }) =>
+    series === null
+      ? row
+      : { ...row, series: series.map(({ at, ...point }) => ({ timestamp: iso(at), ...point })) },
+  );
+  const beside = { start: iso(start), end: iso(end), interval, resolution };
+  const page = { rows: records satisfies readonly StatsRecord[], total, limit, offset };
+  return { ...rowsAnswer("features", StatsRecord, page, format, beside), points };
+}
+
+export function heatmapAnswer(read: HistoryRead, asked: HeatmapQuery & Formatted): Answer {
+  const { cells, features, start, end, resolution } = heatmapQuery(read, asked);
+  if (asked.format !== "json") {
+    const page = { rows: cells, total: cells.length, limit: null, offset: 0 };
+    return rowsAnswer("cells", HeatCellRecord, page, asked.format);
+  }
+  const { timezone } = asked;
+  const body = { timezone, features, cells, start: iso(start), end: iso(end), resolution };
+  return jsonAnswer(encode(JSON.stringify(body)));
+}
+
+export function efficiencyAnswer(read: HistoryRead, asked: EfficiencyQuery & Formatted): Answer {
+  const { rows, total, start, end, resolution } = efficiencyQuery(read, asked);
+  const { limit, offset, format } = asked;
+  if (format !== "json") {
+    const parts = { rows: rows.flatMap(partsOf), total, limit, offset };
+    return rowsAnswer("features", EfficiencyRow, parts, format);
+  }
+  const beside = { start: iso(start), end: iso(end), resolution };
+  return rowsAnswer("features", EfficiencyRecord, { rows, total, limit, offset }, format, beside);
+}
+
+/** The rows of a feature in CSV: each of its seats, and each number of seats that was tried. */
+function partsOf({ seats, whatIf, ...feature }: Efficient): EfficiencyRow[] {
+  const nothing = { busyPercent: null, saturatedSeconds: null, affectedSessions: null };
+  return [
+    ...seats.map(({ seat, busyPercent }) => ({
+      ...feature,
+      ...nothing,
+      part: "seat" as const,
+      seats: seat,
+      busyPercent,
+    })),
+    ...whatIf.map(({ total: seats, ...then }) => ({
+      ...feature,
+      ...nothing,
+      part: "whatIf" as const,
+      seats,
+      ...then,
+    })),
+  ];
+}
+
+/** The columns beside the keys of the groups. */
+export const FIGURES = ["heldSeatHours", "sessions", "peakHeld", "uniqueUsers", "lastUsedAt"];
+
+/** The columns of the groups: a feature has those of its server and its daemon too. */
+export function keyColumns(by: readonly UsageKey[]): readonly UsageKey[] {
+  return by.includes("feature") ? ["server", "daemon", ...by] : by;
+}
+
+export function usageAnswer(
+  read: HistoryRead,
+  asked: UsageQuery & Formatted,
+  pseudonyms: Pseudonyms | null,
+): Answer {
+  const { filter, groupBy, limit, offset, format } = asked;
+  const people = namesFor(pseudonyms, () => namesOf(read, filter, asked));
+  const shown = (key: UsageKey, name: string | null) =>
+    key === "user" ? people.user(name ?? "") : key === "host" ? people.host(name) : name;
+  const { start, end, rows, total } = usageQuery(read, { ...asked, filter: people.wanted(filter) }, shown);
+  const groups = rows.map(({ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt }) => ({
+    ...Object.fromEntries(Object.entries(keys)),
+    heldSeatHours,
+    sessions,
+    peakHeld,
+    uniqueUsers,
+    lastUsedAt: iso(lastUsedAt),
+  }));
+  const beside = { start: iso(start), end: iso(end), resolution: "exact" };
+  const columns = [...keyColumns(groupBy), ...FIGURES];
+  return rowsAnswer("groups", UsageRecord, { rows: groups, total, limit, offset }, format, beside, columns);
+}

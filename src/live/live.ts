@@ -1,0 +1,338 @@
+import { applyPoll, initialPicture, markStale, staleDeadline } from "../domain/apply-poll.ts";
+import type { Clock } from "../domain/clock.ts";
+import { messageOf } from "../domain/error-code.ts";
+import type { EventInput } from "../domain/events.ts";
+import type { Log } from "../domain/log.ts";
+import type { ServerPicture, Snapshot } from "../domain/picture.ts";
+import type { PollOutcome } from "../domain/poll.ts";
+import { pollEvents, statusChanges } from "../domain/poll-events.ts";
+import type { MonitoredServer } from "../domain/server.ts";
+import { nextTurn } from "../domain/slices.ts";
+import { MINUTE_MS } from "../domain/time.ts";
+import type { Timers } from "../domain/timers.ts";
+import type { Recorder } from "../store/history/recorder.ts";
+import type { Store } from "../store/open.ts";
+import { createPictures } from "../store/pictures.ts";
+import { createServers } from "../store/servers.ts";
+import { StoreError } from "../store/store-error.ts";
+import { createTracker } from "./sessions.ts";
+
+/** A deadline is looked at again this often, because the wall clock may jump while a timer waits. */
+const MAX_WAIT_MS = MINUTE_MS;
+
+/** One server's picture became another: by a poll, by age, or by a new config. */
+export interface Change {
+  readonly server: MonitoredServer;
+  /** Null when the server is new. */
+  readonly before: ServerPicture | null;
+  readonly after: ServerPicture;
+  /** The snapshot that holds `after`. */
+  readonly snapshot: Snapshot;
+}
+
+/** What licmond believes now: immutable snapshots in memory, each poll stored before it is shown. */
+export interface Live {
+  snapshot(): Snapshot;
+  /**
+   * Lays a poll over what was known, stores it, and then tells the subscribers. Polls of one server are taken in the
+   * order of the calls. When the store fails, the picture goes on all the same and this does not reject; of sessions and
+   * counts the poll is as if nobody had looked, and the next one is compared with what is stored.
+   */
+  record(outcome: PollOutcome, nextPollAt: number | null): Promise<ServerPicture>;
+  /** After a reload: new servers appear, removed ones vanish, the numbers of the others stay. */
+  setServers(servers: readonly MonitoredServer[]): void;
+  /** A listener that throws is logged and does not keep others from being told. */
+  subscribe(listener: (change: Change) => void): () => void;
+  /** Ends the timer and waits for what is being stored. */
+  stop(): Promise<void>;
+}
+
+export interface LiveDeps {
+  readonly store: Store;
+  /** Commits facts with the events that tell of them: the bus. */
+  readonly commit: (work: () => void, events: readonly EventInput[]) => Promise<void>;
+  readonly servers: readonly MonitoredServer[];
+  /** Keeps the counts of each poll; none = they are not kept. */
+  readonly recorder?: Recorder;
+  /** Gives ids of new sessions another order than that of the tool's rows; none = they keep it. */
+  readonly orderIds?: (ids: number[]) => number[];
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly log: Log;
+}
+
+/** What one poll means, ready to be committed. */
+interface Facts {
+  readonly picture: ServerPicture;
+  readonly events: readonly EventInput[];
+  /** Runs in the transaction; once more when that failed. */
+  write(): void;
+  /** The transaction stands: what comes next is compared with it. */
+  committed(): void;
+}
+
+export function createLive(deps: LiveDeps): Live {
+  const { store, commit, recorder, clock, timers, log } = deps;
+  const stored = createPictures(store, clock, log);
+  const memory = createServers({ store, clock });
+  const tracker = createTracker(store, deps.orderIds);
+  const listeners = new Set<(change: Change) => void>();
+  const running = new Map<string, Promise<unknown>>();
+  /** Servers that a reload removed: a poll of theirs may still be under way. */
+  const former = new Map<string, MonitoredServer>();
+  /** Removed servers whose sessions could not be ended, because the store failed. */
+  const unreleased = new Set<string>();
+  let configured = deps.servers;
+  /** The store knows that `configured` are configured. */
+  let noted = false;
+  let failing = false;
+  let cancelTimer = () => {};
+  let stopped = false;
+  let pictures = new Map<string, ServerPicture>();
+  let snapshot: Snapshot = { version: 0, servers: [] };
+
+  /** The path of one poll: lay it over what was known, compare with what is stored, commit, publish. */
+  async function take(outcome: PollOutcome, nextPollAt: number | null): Promise<ServerPicture> {
+    const before = pictures.get(outcome.serverId);
+    const server = before?.server ?? former.get(outcome.serverId);
+    if (server === undefined)
+      throw new Error(`A poll of a server that was never configured: ${outcome.serverId}`);
+    const polled = applyPoll(before ?? null, server, outcome, nextPollAt);
+    if (before === undefined) return polled;
+    let facts: Facts;
+    try {
+      facts = await factsOf(before, polled, outcome.finishedAt);
+    } catch (error) {
+      fails(error);
+      facts = { picture: polled, events: statusChanges(before, polled), write() {}, committed() {} };
+    }
+    try {
+      await commit(facts.write, facts.events);
+      facts.committed();
+    } catch (error) {
+      fails(error);
+    }
+    return show(facts.picture);
+  }
+
+  /** Rejects with StoreError when what is stored of the server has to be read and cannot be. */
+  async function factsOf(before: ServerPicture, polled: ServerPicture, at: number): Promise<Facts> {
+    const tracked = await tracker.track(polled);
+    const { picture, changes } = tracked;
+    const recording = recorder?.look(picture);
+    const row = await stored.rowOf(picture);
+    return {
+      picture,
+      events: pollEvents(before, picture, changes, at),
+      write() {
+        if (!noted) memory.configured(configured);
+        stored.write(row);
+        tracker.write(changes);
+        recording?.write(changes.opened);
+      },
+      committed() {
+        noted = true;
+        stored.committed(row);
+        tracker.committed(picture.server.id, tracked);
+        recording?.committed();
+        works();
+        // What could not be ended while the store failed ends now.
+        for (const id of unreleased) releaseInTurn(id);
+      },
+    };
+  }
+
+  /** Shows a polled picture, unless the config or the clock went on while it was being stored. */
+  function show(polled: ServerPicture): ServerPicture {
+    const before = pictures.get(polled.server.id);
+    if (before === undefined || before.server.manager !== polled.server.manager) return polled;
+    const current = underConfig(before.server, polled);
+    const after = isOld(current) ? markStale(current) : current;
+    pictures.set(after.server.id, after);
+    publish([{ before, after }]);
+    arm();
+    return after;
+  }
+
+  function publish(changed: readonly { before: ServerPicture | null; after: ServerPicture }[]): void {
+    const list = configured.flatMap((server) => pictures.get(server.id) ?? []);
+    const now: Snapshot = { version: snapshot.version + 1, servers: list };
+    snapshot = now;
+    for (const { before, after } of changed) {
+      for (const listener of [...listeners]) {
+        try {
+          listener({ server: after.server, before, after, snapshot: now });
+        } catch (error) {
+          log.error("A listener to changes failed", { server: after.server.id, error: String(error) });
+        }
+      }
+    }
+  }
+
+  function start(): void {
+    attempt(note);
+    const loaded = stored.load();
+    pictures = new Map(configured.map((server) => [server.id, restored(server, loaded.get(server.id))]));
+    for (const picture of pictures.values()) tracker.resume(picture);
+    // Servers that were taken out of the config while no process ran.
+    attempt(() => {
+      for (const id of tracker.withSessions()) {
+        if (pictures.has(id)) continue;
+        tracker.resume(loaded.get(id) ?? { server: { id }, collectedAt: null, features: null });
+        release(id);
+      }
+    });
+    publish([]);
+    arm();
+  }
+
+  /** Ends the open sessions of a server that is not configured (any more). */
+  function release(id: string): void {
+    unreleased.delete(id);
+    try {
+      const sessions = tracker.release(id);
+      if (sessions > 0)
+        log.info("Sessions of a server that is no longer configured were ended", { server: id, sessions });
+    } catch (error) {
+      unreleased.add(id);
+      fails(error);
+    }
+  }
+
+  /** Behind the poll that may still be under way. */
+  function releaseInTurn(id: string): void {
+    unreleased.delete(id);
+    void inTurn(id, async () => {
+      // A site may take out many at once: others get the event loop between them.
+      await nextTurn();
+      // It may be back by now.
+      if (!pictures.has(id)) release(id);
+    });
+  }
+
+  /** Polls of one server, and what ends them, one after the other. */
+  function inTurn<T>(id: string, turn: () => Promise<T>): Promise<T> {
+    const done = (running.get(id) ?? Promise.resolve()).then(turn, turn);
+    running.set(id, done);
+    const forget = () => {
+      if (running.get(id) === done) running.delete(id);
+    };
+    done.then(forget, forget);
+    return done;
+  }
+
+  function note(): void {
+    memory.configured(configured);
+    noted = true;
+  }
+
+  /** Runs work on the store; a failure is told once, until the store works again. */
+  function attempt(work: () => void): void {
+    try {
+      work();
+      works();
+    } catch (error) {
+      fails(error);
+    }
+  }
+
+  function works(): void {
+    if (failing) log.info("Pictures are stored again");
+    failing = false;
+  }
+
+  function fails(error: unknown): void {
+    if (failing) return;
+    failing = true;
+    log.error("Pictures cannot be stored: a restart would not know what is known now", {
+      error: messageOf(error),
+      fix: error instanceof StoreError ? error.fix : null,
+    });
+  }
+
+  /** Waits for the next moment at which numbers become too old. */
+  function arm(): void {
+    cancelTimer();
+    if (stopped) return;
+    const deadlines = [...pictures.values()].flatMap((picture) => staleDeadline(picture) ?? []);
+    if (deadlines.length === 0) return;
+    const wait = deadlines.reduce((a, b) => Math.min(a, b)) - clock.now();
+    cancelTimer = timers.after(Math.min(Math.max(wait, 0), MAX_WAIT_MS), age);
+  }
+
+  function age(): void {
+    const old = [...pictures.values()].filter(isOld);
+    const changed = old.map((before) => ({ before, after: markStale(before) }));
+    for (const { after } of changed) pictures.set(after.server.id, after);
+    if (changed.length > 0) publish(changed);
+    arm();
+  }
+
+  function isOld(picture: ServerPicture): boolean {
+    const deadline = staleDeadline(picture);
+    return deadline !== null && deadline <= clock.now();
+  }
+
+  start();
+  return {
+    snapshot: () => snapshot,
+
+    record(outcome, nextPollAt) {
+      return inTurn(outcome.serverId, () => take(outcome, nextPollAt));
+    },
+
+    setServers(next) {
+      // The removed ones were configured until now.
+      attempt(note);
+      const before = pictures;
+      for (const server of configured) former.set(server.id, server);
+      for (const server of next) former.delete(server.id);
+      configured = next;
+      noted = false;
+      attempt(note);
+      pictures = new Map(
+        next.map((server) => {
+          const picture = before.get(server.id);
+          return [server.id, picture === undefined ? initialPicture(server) : underConfig(server, picture)];
+        }),
+      );
+      for (const picture of pictures.values()) if (!before.has(picture.server.id)) tracker.resume(picture);
+      const changed = [...pictures.values()]
+        .map((after) => ({ before: before.get(after.server.id) ?? null, after }))
+        .filter((change) => change.before !== change.after);
+      for (const id of before.keys()) if (!pictures.has(id)) releaseInTurn(id);
+      publish(changed);
+      arm();
+    },
+
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+
+    async stop() {
+      stopped = true;
+      cancelTimer();
+      await Promise.allSettled(running.values());
+      attempt(note);
+    },
+  };
+}
+
+/** What an earlier process knew: shown at once, as stale, until the first poll. */
+function restored(server: MonitoredServer, picture: ServerPicture | undefined): ServerPicture {
+  if (picture === undefined) return initialPicture(server);
+  return { ...markStale(underConfig(server, picture)), nextPollAt: null };
+}
+
+/**
+ * A picture under the server's present config. Another manager is another server: nothing of the old numbers holds.
+ * Another address mostly is not (a member moved or joined): the numbers stay, as stale, until the next poll.
+ */
+function underConfig(server: MonitoredServer, picture: ServerPicture): ServerPicture {
+  const before = picture.server;
+  if (Bun.deepEquals(before, server)) return picture;
+  if (before.manager !== server.manager) return initialPicture(server);
+  const moved = { ...picture, server, nextPollAt: server.enabled ? picture.nextPollAt : null };
+  return before.address === server.address ? moved : markStale(moved);
+}

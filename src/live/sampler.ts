@@ -1,0 +1,85 @@
+import type { Clock } from "../domain/clock.ts";
+import type { MetricsEvent } from "../domain/events.ts";
+import type { Timers } from "../domain/timers.ts";
+import type { Bus, Published } from "./bus.ts";
+
+/** At most one sample in this time, however many ask. */
+export const SAMPLE_SPACING_MS = 250;
+/** One sample of each such span is kept for those who resume … */
+export const RING_STEP_MS = 10_000;
+/** … for an hour. */
+const RING_LENGTH = 360;
+
+export interface Sampler {
+  /** Asks for a sample: the bus tells it, at once or when the last one is old enough. */
+  request(): void;
+  /** The last sample when it is younger than {@link SAMPLE_SPACING_MS}, else null. */
+  fresh(): Published | null;
+  /** Samples of the last hour above an id, oldest first, one per {@link RING_STEP_MS}. */
+  since(id: number): Published[];
+  stop(): void;
+}
+
+export interface SamplerDeps {
+  readonly bus: Pick<Bus, "sample" | "subscribe">;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** Reads the host and the snapshot; called once a sample. */
+  readonly read: () => Omit<MetricsEvent, "type" | "id" | "timestamp">;
+}
+
+/** One sample of the moment for all who want one, and an hour of them in memory. */
+export function createSampler({ bus, clock, timers, read }: SamplerDeps): Sampler {
+  const ring: Published[] = [];
+  let keptSpan = -1;
+  let last: { readonly published: Published; readonly at: number } | null = null;
+  let takenAt = -Infinity;
+  let waiting: (() => void) | null = null;
+  let stopped = false;
+
+  const unsubscribe = bus.subscribe((batch) => {
+    for (const published of batch) {
+      if (published.event.type !== "metrics") continue;
+      last = { published, at: clock.now() };
+      const span = Math.floor(clock.now() / RING_STEP_MS);
+      if (span === keptSpan) continue;
+      keptSpan = span;
+      ring.push(published);
+      if (ring.length > RING_LENGTH) ring.shift();
+    }
+  });
+
+  const take = () => {
+    waiting = null;
+    takenAt = clock.now();
+    bus.sample({ type: "metrics", ...read() });
+  };
+
+  const request = () => {
+    if (waiting !== null || stopped) return;
+    // A clock that was set back must not stop the samples.
+    const wait = Math.min(takenAt + SAMPLE_SPACING_MS - clock.now(), SAMPLE_SPACING_MS);
+    if (wait <= 0) take();
+    else waiting = timers.after(wait, take);
+  };
+
+  let cancelBeat = () => {};
+  const keepRing = () => {
+    request();
+    cancelBeat = timers.after(RING_STEP_MS - (clock.now() % RING_STEP_MS), keepRing);
+  };
+  keepRing();
+
+  return {
+    request,
+    fresh: () =>
+      last !== null && Math.abs(clock.now() - last.at) < SAMPLE_SPACING_MS ? last.published : null,
+    since: (id) => ring.filter((published) => published.id > id),
+    stop() {
+      stopped = true;
+      unsubscribe();
+      cancelBeat();
+      waiting?.();
+    },
+  };
+}

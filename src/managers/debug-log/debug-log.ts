@@ -1,0 +1,155 @@
+/** The log in which a manager's daemons write who took seats, who gave them back and who was denied. */
+export interface DebugLog {
+  /** For people: `FlexNet debug log`. */
+  readonly title: string;
+  createReader(options: ReaderOptions): DebugLogReader;
+  createFirstDay(zone: string): FirstDay;
+}
+
+/** Where a reader stands, for one that goes on later. Plain JSON. */
+export interface ReaderState {
+  /** Days since 1970-01-01 in the server's zone. */
+  readonly day: number;
+  /** Second of the day of the last line; -1 before the first. */
+  readonly second: number;
+  /** Daemons seen, to tell `acmed_2` (a fork of `acmed`) from a daemon of that name. */
+  readonly daemons: readonly string[];
+}
+
+export interface ReaderOptions {
+  /** IANA zone in which the server prints its times. */
+  readonly zone: string;
+  /** The day of the first line, or where an earlier reader stood. */
+  readonly start: ReaderState;
+  /** The day is a guess until a date is printed. */
+  readonly inferred?: boolean;
+  /**
+   * Whether events after a doubtful midnight may wait for the next printed date (hours of log). Who follows a log as
+   * it grows does not wait: it says when it read the lines, see {@link DebugLogReader.near}.
+   */
+  readonly hold: boolean;
+  readonly onEvent: (event: DebugLogEvent) => void;
+}
+
+/**
+ * Reads a debug log line by line. It never throws, whatever the lines hold, and takes time linear in their length.
+ * An event is told when the next line shows that nothing more belongs to it.
+ */
+export interface DebugLogReader {
+  /** One line without its line end. */
+  line(text: string): void;
+  /** The next lines were written at about this time (epoch ms): their day is the one that comes closest. Null = not known. */
+  near(at: number | null): void;
+  /** Tells what still waits. Lines may follow all the same. */
+  flush(): void;
+  readonly counts: DebugLogCounts;
+  state(): ReaderState;
+  /** Time of the first and the last line with a time, epoch ms; null before. */
+  readonly firstAt: number | null;
+  readonly lastAt: number | null;
+  /** False until a line with a time and a daemon was read. */
+  readonly recognised: boolean;
+}
+
+/**
+ * Finds the day of a log's first line, which prints only its time: counts the midnights to the first date that is
+ * printed, and goes back by as many. A log without any date ends at the time of its file.
+ */
+export interface FirstDay {
+  /** One line; true once the day is known, and the rest need not be read. */
+  line(text: string): boolean;
+  /** `lastWrite`: when the file was written last, epoch ms. */
+  result(lastWrite: number): { readonly day: number; readonly inferred: boolean };
+}
+
+/**
+ * What a FlexNet debug log tells. Grammar and examples: FlexNet Publisher License Administration Guide, "Debug Log
+ * File" (https://docs.revenera.com/fnp/2024r1/LicAdmin_Guide/Content/helplibrary/Informational_Messages.htm).
+ */
+export const LICENSE_EVENTS = [
+  "OUT",
+  "IN",
+  "DENIED",
+  "QUEUED",
+  "DEQUEUED",
+  "UNSUPPORTED",
+  "EXPIRED",
+  "UPGRADE",
+] as const;
+export type LicenseEventKind = (typeof LICENSE_EVENTS)[number];
+
+/** A line about seats. Names are as printed. */
+export interface LicenseEvent {
+  readonly kind: LicenseEventKind;
+  /** Epoch ms, to the second. */
+  readonly at: number;
+  /** Name of the vendor daemon, without the number of a fork (`acmed_2` is `acmed`). */
+  readonly daemon: string;
+  readonly feature: string;
+  /** Null where the line names nobody (`EXPIRED: feature`). */
+  readonly user: string | null;
+  readonly host: string | null;
+  /** Checkout data: the text in brackets. */
+  readonly data: string | null;
+  /** Seats; 1 where the line does not say. */
+  readonly count: number;
+  /** Words in parentheses: why a request was denied, or how seats came back (`SHUTDOWN`, `INACTIVE`). */
+  readonly reason: string | null;
+  /** FlexNet's error number, e.g. -4 of `(-4,342:10054 "")`. */
+  readonly code: number | null;
+  /** Only printed by daemons with verbose logging. */
+  readonly handle: string | null;
+  readonly version: string | null;
+}
+
+/** A daemon began anew or ended: seats that it had given out are gone. `daemon` null = all of the log. */
+export interface DaemonEvent {
+  readonly kind: "DAEMON_UP" | "DAEMON_DOWN";
+  readonly at: number;
+  readonly daemon: string | null;
+}
+
+export type DebugLogEvent = LicenseEvent | DaemonEvent;
+
+/** What the reader saw, and what of it it did not understand. */
+export interface DebugLogCounts {
+  lines: number;
+  events: Record<LicenseEventKind, number>;
+  timestamps: number;
+  /** Lines with a time and a daemon that tell of other things. */
+  otherMessages: number;
+  /** Lines without a time and a daemon that continue no event. */
+  withoutHead: number;
+  /** Lines that begin like an event and cannot be read. */
+  malformed: number;
+  /** Times such as `12:49:3a9`; the event stands at the time of the line before. */
+  brokenTimes: number;
+  /** Days found missing when a date was printed: quiet days, or lines that are gone. */
+  dateJumps: number;
+  /** Events moved to the next day, because the next printed date showed that a midnight lay before them. */
+  redated: number;
+  /** Events before the first printed date, dated by the time of the file. */
+  inferredDates: number;
+  /** First lines that were malformed, cut at 200 characters, with their number. */
+  samples: { readonly line: number; readonly text: string }[];
+}
+
+export function noCounts(): DebugLogCounts {
+  const events = Object.fromEntries(LICENSE_EVENTS.map((kind) => [kind, 0])) as Record<
+    LicenseEventKind,
+    number
+  >;
+  return {
+    lines: 0,
+    events,
+    timestamps: 0,
+    otherMessages: 0,
+    withoutHead: 0,
+    malformed: 0,
+    brokenTimes: 0,
+    dateJumps: 0,
+    redated: 0,
+    inferredDates: 0,
+    samples: [],
+  };
+}

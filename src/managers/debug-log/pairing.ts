@@ -1,0 +1,170 @@
+import type { DaemonEvent, DebugLogEvent, LicenseEvent } from "./debug-log.ts";
+
+/** Seats that were taken and given back. Times are epoch ms. */
+export interface PairedSession {
+  readonly daemon: string;
+  readonly feature: string;
+  readonly user: string;
+  readonly host: string | null;
+  readonly data: string | null;
+  readonly version: string | null;
+  readonly handle: string | null;
+  /** Among the seats that were taken in the same second under the same names. */
+  readonly ordinal: number;
+  /** Among the parts in which these seats came back. */
+  readonly part: number;
+  readonly count: number;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** `unobserved`: the log does not say when; it stands open until `endedAt`, the last that is known. */
+  readonly endReason: "checkin" | "server_restart" | "unobserved";
+}
+
+export interface PairingCounts {
+  /** Seats that came back and were never taken: taken before the log begins. */
+  orphanIns: number;
+  /** Seats taken and never given back, as far as the log goes. */
+  openOuts: number;
+  /** Seats whose end fits several that were taken: the oldest was chosen. */
+  ambiguous: number;
+}
+
+/**
+ * Pairs OUT and IN of a debug log, which prints no handle unless it is verbose: by handle where there is one, else the
+ * oldest of the same daemon, feature, user, host and checkout data. An IN of several licenses may end several OUTs,
+ * and one that gives back a part of them leaves the rest. A daemon that ends or begins anew takes its seats with it.
+ */
+export interface Pairing {
+  take(event: DebugLogEvent): void;
+  /** Lines are missing from here on: what is open ended nobody knows when. `lastAt` = the last line before. */
+  gap(lastAt: number): void;
+  readonly counts: PairingCounts;
+}
+
+interface OpenOut {
+  readonly event: LicenseEvent;
+  readonly ordinal: number;
+  left: number;
+  parts: number;
+}
+
+export function createPairing(onSession: (session: PairedSession) => void): Pairing {
+  const open = new Map<string, Map<string, OpenOut[]>>();
+  /** By daemon: seats that its end took, of which it may still print the return. */
+  const takenBack = new Map<string, Map<string, number>>();
+  const sameSecond = new Map<string, number>();
+  let second = Number.NaN;
+  const counts: PairingCounts = { orphanIns: 0, openOuts: 0, ambiguous: 0 };
+
+  function end(out: OpenOut, count: number, at: number, reason: PairedSession["endReason"]): void {
+    const { daemon, feature, user, host, data, version, handle } = out.event;
+    const startedAt = out.event.at;
+    // Written out: of a million sessions, spreading took a second.
+    onSession({
+      daemon,
+      feature,
+      user: user ?? "",
+      host,
+      data,
+      version,
+      handle,
+      count,
+      ordinal: out.ordinal,
+      part: out.parts++,
+      startedAt,
+      endedAt: Math.max(at, startedAt),
+      endReason: reason,
+    });
+  }
+
+  function endAll(seats: Map<string, OpenOut[]>, at: number, reason: PairedSession["endReason"]): void {
+    for (const list of seats.values()) for (const out of list) end(out, out.left, at, reason);
+    seats.clear();
+  }
+
+  function ordinalOf({ at, daemon }: LicenseEvent, key: string): number {
+    if (at !== second) sameSecond.clear();
+    second = at;
+    const what = `${daemon}\0${key}`;
+    const ordinal = sameSecond.get(what) ?? 0;
+    sameSecond.set(what, ordinal + 1);
+    return ordinal;
+  }
+
+  function checkin(event: LicenseEvent): void {
+    const seats = open.get(event.daemon);
+    const key = keyOf(event);
+    const list = seats?.get(key);
+    const reason = event.reason?.includes("SHUTDOWN") === true ? "server_restart" : "checkin";
+    let left = event.count;
+    while (left > 0 && list !== undefined && list.length > 0) {
+      const [first] = list;
+      if (first === undefined) break;
+      const chosen = chooseOut(list, event, left) ?? first;
+      if (event.handle === null && list.length > 1) counts.ambiguous++;
+      const taken = Math.min(chosen.left, left);
+      end(chosen, taken, event.at, reason);
+      chosen.left -= taken;
+      left -= taken;
+      if (chosen.left === 0) list.splice(list.indexOf(chosen), 1);
+    }
+    if (list?.length === 0) seats?.delete(key);
+    // A linger prints no count, or another one: what is over is not a seat of its own.
+    if (left < event.count) return;
+    if (reason !== "server_restart" || !wasTakenBack(event, key)) counts.orphanIns++;
+  }
+
+  /** Daemons print `(SHUTDOWN)` check-ins behind the line of their exit, which has ended the seats already. */
+  function wasTakenBack({ daemon, count }: LicenseEvent, key: string): boolean {
+    const seats = takenBack.get(daemon);
+    const left = seats?.get(key) ?? 0;
+    if (left > 0) seats?.set(key, left - count);
+    return left > 0;
+  }
+
+  function daemonEvent({ daemon, at }: DaemonEvent): void {
+    for (const [name, seats] of open) {
+      if ((daemon !== null && daemon !== name) || seats.size === 0) continue;
+      const held = [...seats].map(
+        ([key, list]) => [key, list.reduce((sum, { left }) => sum + left, 0)] as const,
+      );
+      takenBack.set(name, new Map(held));
+      endAll(seats, at, "server_restart");
+    }
+  }
+
+  return {
+    take(event) {
+      if (!("feature" in event)) return daemonEvent(event);
+      if (event.kind === "IN") return checkin(event);
+      if (event.kind !== "OUT") return;
+      let seats = open.get(event.daemon);
+      if (seats === undefined) {
+        seats = new Map();
+        open.set(event.daemon, seats);
+      }
+      const key = keyOf(event);
+      const list = seats.get(key);
+      const out = { event, ordinal: ordinalOf(event, key), left: event.count, parts: 0 };
+      if (list === undefined) seats.set(key, [out]);
+      else list.push(out);
+    },
+    gap(lastAt) {
+      for (const seats of open.values()) {
+        for (const list of seats.values()) counts.openOuts += list.length;
+        endAll(seats, lastAt, "unobserved");
+      }
+    },
+    counts,
+  };
+}
+
+/** By handle, else the oldest that is of the same size, else the oldest. */
+function chooseOut(list: readonly OpenOut[], { handle }: LicenseEvent, left: number): OpenOut | undefined {
+  if (handle !== null) return list.find(({ event }) => event.handle === handle);
+  return list[0]?.left === left ? list[0] : list.find((out) => out.left === left);
+}
+
+function keyOf({ feature, user, host, data }: LicenseEvent): string {
+  return `${feature}\0${user ?? ""}\0${host?.toLowerCase() ?? ""}\0${data ?? ""}`;
+}

@@ -1,0 +1,203 @@
+import { parseExpiry } from "../../domain/expiry.ts";
+import {
+  type CheckoutReading,
+  type Expiry,
+  type QueueReading,
+  RESERVATION_TYPES,
+  type ReservationReading,
+  type ReservationType,
+  UNKNOWN_EXPIRY,
+} from "../../domain/reading.ts";
+import type { PoolKind } from "../../domain/words.ts";
+import type { KnownHosts } from "../manager.ts";
+import { endOfText, isDigit, trimBlanks } from "../scan.ts";
+import { type Block, hold, openPool, poolOf, setKind } from "./block.ts";
+import { createSeatReader, type LineEnd } from "./seat-line.ts";
+import type { StartTimes } from "./start-time.ts";
+
+/** `"NAME" vVERSION, vendor: DAEMON[, expiry: DATE]`; the name may differ from the block's and is not used. */
+interface PoolLine {
+  readonly version: string | null;
+  readonly vendor: string;
+  readonly expiry: Expiry;
+  /** False when the expiry text was not (wholly) understood. */
+  readonly understood: boolean;
+}
+
+const VENDOR = ", vendor: ";
+const EXPIRY = ", expiry: ";
+const KIND = /^(uncounted )?(floating|node-?locked) license\b/i;
+
+/** Read from the right, because the quoted name may hold anything. Null when the line is no pool line. */
+export function parsePool(trimmed: string, zone: string): PoolLine | null {
+  if (!trimmed.startsWith('"')) return null;
+  const vendorAt = trimmed.lastIndexOf(VENDOR);
+  if (vendorAt === -1) return null;
+  const quote = trimmed.lastIndexOf('"', vendorAt);
+  if (quote < 1) return null;
+  const version = trimBlanks(trimmed.slice(quote + 1, vendorAt));
+  if (version.includes(" ")) return null;
+  const rest = trimmed.slice(vendorAt + VENDOR.length);
+  const expiryAt = rest.indexOf(EXPIRY);
+  const vendor = trimBlanks(expiryAt === -1 ? rest : rest.slice(0, expiryAt));
+  const base = { version: version === "" ? null : version, vendor };
+  if (expiryAt === -1) return { ...base, expiry: UNKNOWN_EXPIRY, understood: true };
+  const parsed = parseExpiry(rest.slice(expiryAt + EXPIRY.length), zone);
+  if (parsed === null) return { ...base, expiry: UNKNOWN_EXPIRY, understood: false };
+  return { ...base, expiry: parsed.expiry, understood: parsed.rest === "" };
+}
+
+/** `floating license`, `nodelocked license, locked to "ID=…"`, `uncounted nodelocked license locked to NOTHING …`. */
+export function parseKind(trimmed: string): PoolKind | null {
+  const found = trimmed.includes(" license") ? KIND.exec(trimmed) : null;
+  if (found === null) return null;
+  if (found[1] !== undefined) return "uncounted";
+  return found[2]?.toLowerCase() === "floating" ? "floating" : "nodelocked";
+}
+
+const VENDOR_STRING = "vendor_string:";
+
+/** The text behind `vendor_string:`, untouched; null when the line is none. */
+function parseVendorString(trimmedStart: string): string | null {
+  if (!trimmedStart.startsWith(VENDOR_STRING)) return null;
+  const text = trimmedStart.slice(VENDOR_STRING.length);
+  return text.startsWith(" ") ? text.slice(1) : text;
+}
+
+const RESERVATION = /^(\d{1,9}) RESERVATIONs? for (.+)$/is;
+const OWNER = /^([A-Z_]+) (.+)$/is;
+
+/**
+ * `N RESERVATION[s] for (USER|HOST|HOST_GROUP|…) NAME… (srv/port)`; null when the line is none. A word in the type's
+ * place that is no known type stays in the name of a reservation of type `other`.
+ */
+export function parseReservation(trimmed: string, pool: number | null): ReservationReading | null {
+  const found = isDigit(trimmed.charCodeAt(0)) ? RESERVATION.exec(trimmed) : null;
+  const count = Number(found?.[1] ?? 0);
+  if (found === null || count < 1) return null;
+  const owner = withoutServer(found[2] ?? "");
+  const [, word = "", name = ""] = OWNER.exec(owner) ?? [];
+  const type = reservationType(word);
+  return type === null ? { type: "other", name: owner, count, pool } : { type, name, count, pool };
+}
+
+function reservationType(word: string): ReservationType | null {
+  const type = word.toLowerCase();
+  return RESERVATION_TYPES.find((known) => known === type) ?? null;
+}
+
+/** Names may hold blanks and brackets: only the last bracket with a slash is the server's. */
+function withoutServer(text: string): string {
+  const open = text.lastIndexOf(" (");
+  return open > 0 && text.endsWith(")") && text.indexOf("/", open) !== -1 ? text.slice(0, open) : text;
+}
+
+/** Lines whose identity is looked at again with all hosts known: a bound on the time at the end of an output. */
+const MAX_SECOND_LOOKS = 5_000;
+
+/** What a line came to: `kept` is a row of which a part was not understood, which is counted as an unknown line. */
+export type LineOutcome = "known" | "kept" | "unknown";
+
+/** Of seats that nobody holds: it takes nothing from what is known of the block. */
+const BORROWABLE = /^\d{1,9} borrowable licen[sc]es?\b/i;
+
+/** Reads the lines that stand in a feature's block below its header. */
+interface BlockReader {
+  /** Takes a line whose text begins at `from`; `unknown` when it is none of a block's, or cut. */
+  read(block: Block, text: string, from: number, cut: boolean): LineOutcome;
+  /** Takes a line that no rule knew when it begins as one of a block's. */
+  keep(block: Block, text: string, from: number): boolean;
+  /** Splits again, with all hosts of the output known, the identities that were split without evidence. */
+  lookAgain(): void;
+}
+
+export function createBlockReader(zone: string, times: StartTimes, knownHosts: KnownHosts): BlockReader {
+  const seats = createSeatReader(times, knownHosts);
+  const secondLooks: (() => void)[] = [];
+
+  function add<T extends CheckoutReading | QueueReading>(list: T[], reading: T, text: string): void {
+    const index = list.push(reading) - 1;
+    const guessed = seats.guessedAt();
+    if (guessed === null || secondLooks.length >= MAX_SECOND_LOOKS) return;
+    secondLooks.push(() => {
+      const { user, host, display, qualifier } = seats.identity(text, guessed.from, guessed.to);
+      list[index] = { ...reading, user, host, display, qualifier };
+    });
+  }
+
+  function readSeat(block: Block, text: string, from: number, end: LineEnd): boolean {
+    const pool = poolOf(block);
+    const checkout = seats.checkout(text, from, pool, end);
+    if (checkout !== null) {
+      add(block.checkouts, checkout, text);
+      hold(block, checkout.count);
+    } else {
+      const queued = seats.queued(text, from, pool, end);
+      if (queued === null) return false;
+      add(block.queue, queued, text);
+    }
+    block.server ??= seats.server();
+    block.describing = false;
+    return true;
+  }
+
+  function readReservation(block: Block, trimmed: string, cut: boolean): LineOutcome {
+    const reservation = parseReservation(trimmed, poolOf(block));
+    if (reservation === null || (cut && reservation.type === "other")) return "unknown";
+    block.reservations.push(reservation);
+    hold(block, reservation.count);
+    block.describing = false;
+    return reservation.type === "other" ? "kept" : "known";
+  }
+
+  function readKind(block: Block, trimmed: string): LineOutcome {
+    const pool = block.pools.at(-1);
+    const kind = pool === undefined ? null : parseKind(trimmed);
+    if (pool === undefined || kind === null) return "unknown";
+    if (pool.kind === "unknown") setKind(pool, kind);
+    block.describing = false;
+    return "known";
+  }
+
+  function readVendorString(block: Block, text: string): boolean {
+    const pool = block.pools.at(-1);
+    if (pool?.vendorString !== null) return false;
+    pool.vendorString = parseVendorString(text);
+    return pool.vendorString !== null;
+  }
+
+  function readPool(block: Block, trimmed: string, cut: boolean): LineOutcome {
+    const pool = parsePool(trimmed, zone);
+    if (pool === null) return "unknown";
+    // Where a part of an output was kept, the daemon's name stands in the pool line alone.
+    if (block.daemon === "" && block.pools.length === 0) block.daemon = pool.vendor;
+    block.vendor ??= pool.vendor;
+    block.pools.push(openPool(pool.version, cut ? UNKNOWN_EXPIRY : pool.expiry));
+    block.describing = true;
+    if (cut) return "unknown";
+    return pool.understood ? "known" : "kept";
+  }
+
+  return {
+    read(block, text, from, cut) {
+      // Right below the pool's line, where it says anything, even what looks like a checkout.
+      if (block.describing && !cut && readVendorString(block, text.slice(from))) return "known";
+      if (readSeat(block, text, from, "known")) return "known";
+      const trimmed = text.slice(from, endOfText(text, from, text.length));
+      const reserved = readReservation(block, trimmed, cut);
+      if (reserved !== "unknown") return reserved;
+      const kind = readKind(block, trimmed);
+      return kind === "unknown" ? readPool(block, trimmed, cut) : kind;
+    },
+    keep(block, text, from) {
+      // Behind all other rules: names may hold what the middle of a checkout looks like.
+      if (readSeat(block, text, from, "any")) return true;
+      if (!BORROWABLE.test(text.slice(from))) return false;
+      block.describing = false;
+      return true;
+    },
+    lookAgain() {
+      for (const look of secondLooks) look();
+    },
+  };
+}

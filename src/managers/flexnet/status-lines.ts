@@ -1,0 +1,141 @@
+import type { ToolError } from "../../domain/reading.ts";
+import type { PartStatus } from "../../domain/words.ts";
+import { trimBlanks } from "../scan.ts";
+
+const SUFFIX = /^\((-?\d{1,6}),(-?\d{1,9})(?::(-?\d{1,9})(?:\s+".*")?)?\)\.?[ \t]*$/s;
+/** Majors with which nobody answered: cannot connect, server machine down, vendor daemon down. */
+const UNREACHABLE = new Set([-15, -96, -97]);
+const UNREACHABLE_WORDS = /cannot connect|down or not responding|lmgrd is not running|daemon is down/i;
+
+/**
+ * A message with FlexNet's `(major,minor[:system "text"])` at its end taken apart
+ * (codes: lm_errno in the FlexNet Publisher administration guide).
+ */
+export function parseToolError(message: string): ToolError {
+  const found = errorSuffix(message);
+  const major = number(found?.[1]);
+  const unreachable = (major !== null && UNREACHABLE.has(major)) || UNREACHABLE_WORDS.test(message);
+  return {
+    message,
+    major,
+    minor: number(found?.[2]),
+    system: number(found?.[3]),
+    kind: unreachable ? "unreachable" : "query",
+  };
+}
+
+/**
+ * The causes that users report of it: a server that is busy, hangs or was started a moment ago, where the next query
+ * succeeds; firewalls; and FlexNet Embedded, to which nothing but a REST interface answers.
+ */
+const UNREADABLE =
+  "accepted the connection, and no data could be read from it (-16,287). Possible causes, the likeliest first: " +
+  "it was busy or had just started (the next poll then succeeds); it hangs; a firewall rejects the connection; " +
+  "it is no lmgrd but FlexNet Embedded, which lmstat cannot query.";
+
+/** The meaning of `Cannot read data from license server system. (-16,287)`; null for other errors. */
+export function explain({ major, minor }: ToolError): string | null {
+  return major === -16 && minor === 287 ? UNREADABLE : null;
+}
+
+/** True when the text ends in an error code as FlexNet prints it. */
+export function endsInErrorCode(text: string): boolean {
+  return errorSuffix(text) !== null;
+}
+
+function errorSuffix(text: string): RegExpExecArray | null {
+  let open = text.lastIndexOf("(-");
+  // The system's text may hold brackets of its own, though not many.
+  for (let tries = 0; open !== -1 && tries < 4; tries++) {
+    const found = SUFFIX.exec(text.slice(open));
+    if (found !== null) return found;
+    open = open === 0 ? -1 : text.lastIndexOf("(-", open - 1);
+  }
+  return null;
+}
+
+function number(text: string | undefined): number | null {
+  return text === undefined ? null : Number(text);
+}
+
+/** What a line says of a member of the license server, or of a vendor daemon. */
+export interface PartLine {
+  readonly name: string;
+  readonly status: PartStatus;
+  readonly master: boolean;
+  readonly version: string | null;
+  readonly error: ToolError | null;
+}
+
+const MEMBER = ": license server ";
+const STATE = /^(UP|DOWN)\b(?:\s+(\(MASTER\)))?(?:\s+(v[\w.]+))?/i;
+const DAEMON_STATE = /^(UP|DOWN)()(?:\s+(v[\w.]+))?[ \t]*$/i;
+
+function partLine(name: string, [, state, master, version]: readonly (string | undefined)[]): PartLine {
+  const status = state?.toUpperCase() === "UP" ? "up" : "down";
+  return { name, status, master: Boolean(master), version: version ?? null, error: null };
+}
+
+/** `host: license server UP [(MASTER)] [v11.7]` or `… DOWN`; null when the line is none. */
+export function parseMemberStatus(trimmed: string): PartLine | null {
+  const colon = trimmed.lastIndexOf(MEMBER);
+  const host = trimmed.slice(0, Math.max(0, colon));
+  const found = host === "" || /[ \t]/.test(host) ? null : STATE.exec(trimmed.slice(colon + MEMBER.length));
+  return found === null ? null : partLine(host, found);
+}
+
+/**
+ * A vendor daemon's line: `name: UP v11.16.2`, `name: DOWN`, `name: The desired vendor daemon is down. (-97,121)`.
+ * Null when the line is none. The caller knows whether one can stand here.
+ */
+export function parseDaemon(trimmed: string): PartLine | null {
+  const split = splitOwner(trimmed);
+  const found = split === null ? null : DAEMON_STATE.exec(split.rest);
+  return split === null || found === null ? parseOwnedError(trimmed) : partLine(split.owner, found);
+}
+
+/** `host: message (-15,570:115 "…")`: an error of one member or daemon. */
+export function parseOwnedError(trimmed: string): PartLine | null {
+  const split = splitOwner(trimmed);
+  if (split === null || !endsInErrorCode(split.rest)) return null;
+  const error = parseToolError(split.rest);
+  // A part that answers with an error is not shown to be down.
+  const status = error.kind === "unreachable" ? "down" : "unknown";
+  return { name: split.owner, status, master: false, version: null, error };
+}
+
+function splitOwner(trimmed: string): { owner: string; rest: string } | null {
+  const colon = trimmed.indexOf(": ");
+  if (colon < 1) return null;
+  const owner = trimmed.slice(0, colon);
+  return /[ \t]/.test(owner) ? null : { owner, rest: trimBlanks(trimmed.slice(colon + 1)) };
+}
+
+/** A member as it was asked for. */
+export interface NamedMember {
+  readonly host: string;
+  readonly port: number | null;
+}
+
+const SPEC = "License server status:";
+
+/** A member as it was asked for. */
+export interface NamedMember {
+  readonly host: string;
+  readonly port: number | null;
+}
+
+/** The members that `License server status: port@host,…` names; null when the line is none. */
+export function parseSpec(trimmed: string): NamedMember[] | null {
+  if (!trimmed.startsWith(SPEC)) return null;
+  const members: NamedMember[] = [];
+  for (const part of trimmed.slice(SPEC.length).split(",")) {
+    const text = trimBlanks(part);
+    const at = text.lastIndexOf("@");
+    const host = text.slice(at + 1);
+    if (host === "" || /[\s/\\]/.test(host)) continue;
+    const port = /^\d{1,5}$/.test(text.slice(0, Math.max(0, at))) ? Number(text.slice(0, at)) : null;
+    members.push({ host, port });
+  }
+  return members;
+}

@@ -1,0 +1,289 @@
+import { parseExpiry } from "../../domain/expiry.ts";
+import { type Expiry, UNKNOWN_EXPIRY } from "../../domain/reading.ts";
+import { wordBounds } from "../scan.ts";
+import { type Block, openBlock, openPool, type PoolDraft, setKind } from "./block.ts";
+
+/** The order of the last two columns: old tools print Expires first, newer ones Vendor. */
+export type TableOrder = "expires-vendor" | "vendor-expires";
+
+/** A row of the table that `lmstat -i` adds: one line of the license file. */
+export interface TableRow {
+  readonly feature: string;
+  readonly version: string;
+  /** Null when uncounted (printed as `0` or `uncounted`). */
+  readonly count: number | null;
+  readonly vendor: string;
+  readonly expiry: Expiry;
+  /** False when the expiry text was not (wholly) understood. */
+  readonly understood: boolean;
+}
+
+const HEADER = /^Feature\s+Version\s+#\s?licen[sc]es\s+(Expires|Vendor)\s+(?:Vendor|Expires)[ \t]*$/i;
+const EXPIRY_START = /^(?:permanent|\d{1,2}-[a-z]{3}-\d)/i;
+const COUNT = /^(?:\d{1,15}|uncounted)$/i;
+
+/** The heading of the table, which tells the order of its columns; null when the line is none. */
+export function parseTableHeader(trimmed: string): TableOrder | null {
+  const found = HEADER.exec(trimmed);
+  if (found === null) return null;
+  return found[1]?.toLowerCase() === "expires" ? "expires-vendor" : "vendor-expires";
+}
+
+/**
+ * `feature version count vendor expiry…` or `feature version count expiry… vendor`, read from the expiry,
+ * which may hold blanks (`permanent(no expiration date)`). Null when the line is no row.
+ */
+export function parseTableRow(text: string, order: TableOrder, zone: string): TableRow | null {
+  const bounds = wordBounds(text, 0, text.length);
+  const words = bounds.length / 2;
+  const word = (index: number) => text.slice(bounds[2 * index], bounds[2 * index + 1]);
+  const vendorLast = order === "expires-vendor";
+
+  let expiryAt = words - (vendorLast ? 2 : 1);
+  while (expiryAt > 0 && !EXPIRY_START.test(word(expiryAt))) expiryAt--;
+  // An expiry that nobody can read still leaves the other columns where they are.
+  if (expiryAt <= 0) expiryAt = vendorLast ? 3 : 4;
+
+  const countAt = vendorLast ? expiryAt - 1 : expiryAt - 2;
+  if (countAt < 2 || expiryAt >= words - (vendorLast ? 1 : 0)) return null;
+  const countText = word(countAt);
+  if (!COUNT.test(countText)) return null;
+  const number = Number(countText);
+  const expiryEnd = vendorLast ? words - 2 : words - 1;
+  const expiry = parseExpiry(text.slice(bounds[2 * expiryAt], bounds[2 * expiryEnd + 1]), zone);
+  return {
+    feature: text.slice(bounds[0], bounds[2 * (countAt - 2) + 1]),
+    version: word(countAt - 1),
+    count: number > 0 ? number : null,
+    vendor: vendorLast ? word(words - 1) : word(countAt + 1),
+    expiry: expiry?.expiry ?? UNKNOWN_EXPIRY,
+    understood: expiry !== null && expiry.rest === "",
+  };
+}
+
+/**
+ * The blocks without those that lmstat printed again in one license server's part of its output. Under one daemon, an
+ * equal block is the same. Under two it is when its seats are: the same handles of the same server and port. Between
+ * the lists of two daemons that share seats, equal blocks without seats are the same too, so that a feature does not
+ * count twice while it is idle. Of copies, the one under the daemon that its pool line names stays, else the first.
+ */
+export function dropRepeated(blocks: readonly Block[]): readonly Block[] {
+  const contents = contentsOfNamesakes(blocks);
+  if (contents.size === 0) return blocks;
+  const listOf = joinLists(contents);
+  const kept = new Map<string, Block>();
+  const dropped = new Set<Block>();
+  for (const [block, content] of contents) {
+    const key = `${listOf(block)}\n${content}`;
+    const copy = kept.get(key);
+    if (copy === undefined || (isOwn(block) && !isOwn(copy))) kept.set(key, block);
+    if (copy !== undefined) dropped.add(kept.get(key) === block ? copy : block);
+  }
+  return blocks.filter((block) => !dropped.has(block));
+}
+
+/** What stands in each block that is not the only one of its name. */
+function contentsOfNamesakes(blocks: readonly Block[]): Map<Block, string> {
+  const contents = new Map<Block, string>();
+  for (const namesakes of group(blocks, (block) => block.name).values()) {
+    if (namesakes.length === 1) continue;
+    for (const block of namesakes) {
+      // A cut copy must not count again either, so the mark of the cut is no difference.
+      const { daemon, vendor, describing, doubtful, ...content } = block;
+      contents.set(block, JSON.stringify(content));
+    }
+  }
+  return contents;
+}
+
+/** The list that a block stands in, by its first daemon: daemons of one part that print the same seats have one list. */
+function joinLists(contents: ReadonlyMap<Block, string>): (block: Block) => string {
+  const joined = new Map<string, string>();
+  const listOf = ({ part, daemon }: Block) => {
+    const own = `${part}\n${daemon}`;
+    let list = own;
+    for (let next = joined.get(list); next !== undefined; next = joined.get(list)) list = next;
+    if (list !== own) joined.set(own, list);
+    return list;
+  };
+  const seated = new Map<string, Block>();
+  for (const [block, content] of contents) {
+    if (![...block.checkouts, ...block.queue].some(({ handle }) => handle !== null)) continue;
+    const first = seated.get(content) ?? block;
+    seated.set(content, first);
+    if (listOf(first) !== listOf(block)) joined.set(listOf(block), listOf(first));
+  }
+  return listOf;
+}
+
+function isOwn({ daemon, vendor }: Block): boolean {
+  return daemon === vendor;
+}
+
+/**
+ * Lays the rows of `lmstat -i`, which come from the license file, over the blocks of `-a`, which come from the
+ * server. A row gives its count (and an expiry that `-a` left out) to the one pool of its feature, daemon, version
+ * and expiry; a row that no pool line stands for becomes a pool of its feature. It never adds to a feature's counts.
+ */
+export function joinTable(blocks: readonly Block[], rows: readonly TableRow[]): void {
+  const rowsOf = group(rows, (row) => row.feature);
+  for (const [name, namesakes] of group(blocks, (block) => block.name)) {
+    const named = rowsOf.get(name);
+    const [only] = namesakes;
+    if (named === undefined || only === undefined) continue;
+    // Nearly every feature has one block.
+    if (namesakes.length === 1) {
+      joinRows(only, only.daemon === "" ? named : named.filter((row) => row.vendor === only.daemon));
+      continue;
+    }
+    const ofVendor = group(named, (row) => row.vendor);
+    for (const [daemon, same] of group(namesakes, (block) => block.daemon)) {
+      const own = daemon === "" ? named : (ofVendor.get(daemon) ?? []);
+      const [first] = same;
+      if (same.length > 1) joinSeveral(same, own);
+      else if (first !== undefined) joinRows(first, own);
+    }
+  }
+}
+
+/**
+ * Rows of one identity that stands in several blocks: to the block of their pool, or of their count. Equal rows belong
+ * to the license files of several servers and go to their blocks in turn.
+ */
+function joinSeveral(blocks: readonly Block[], rows: readonly TableRow[]): void {
+  const pools = blocks.flatMap((block) => block.pools.map((pool) => ({ pool, block })));
+  const byPool = group(
+    pools.filter(({ pool }) => isKnown(pool.expiry)),
+    ({ pool }) => exactKey(pool),
+  );
+  const byTotal = group(blocks, (block) => block.total ?? -1);
+  const times = new Map<string, number>();
+  const taken = new Map<Block, TableRow[]>();
+  for (const row of rows) {
+    const rowKey = key(spelling(row.version), row.expiry);
+    const same = `${row.count} ${rowKey}`;
+    const turn = times.get(same) ?? 0;
+    times.set(same, turn + 1);
+    const fitting =
+      byPool.get(rowKey)?.map(({ block }) => block) ?? byTotal.get(row.count ?? -1) ?? blocks.slice(0, 1);
+    const owner = fitting[turn % fitting.length];
+    if (owner === undefined) continue;
+    const own = taken.get(owner);
+    if (own === undefined) taken.set(owner, [row]);
+    else own.push(row);
+  }
+  for (const [block, own] of taken) joinRows(block, own);
+}
+
+function joinRows(block: Block, rows: readonly TableRow[]): void {
+  const [onlyPool] = block.pools;
+  const [onlyRow] = rows;
+  if (onlyRow === undefined) return;
+  if (onlyPool !== undefined && block.pools.length === 1 && rows.length === 1) {
+    joinOne(block, onlyPool, onlyRow);
+    return;
+  }
+  const printed = block.pools.length;
+  const pools = block.pools.slice();
+  const poolsExact = group(pools, exactKey);
+  const poolsByVersion = group(pools, (pool) => pool.version ?? "");
+  const rowsExact = group(rows, (row) => key(spelling(row.version), row.expiry));
+  const rowsByVersion = group(rows, (row) => spelling(row.version));
+  const represented = new Set<string>();
+  const joined = new Set<TableRow>();
+
+  for (const pool of pools) {
+    const version = pool.version ?? "";
+    const known = isKnown(pool.expiry);
+    const candidates = known ? rowsExact.get(exactKey(pool)) : rowsByVersion.get(version);
+    const rivals = known ? poolsExact.get(exactKey(pool)) : poolsByVersion.get(version);
+    if (candidates === undefined) continue;
+    const row = rivals?.length === 1 ? uniqueRow(candidates, printed === 1 ? block.total : null) : undefined;
+    if (row !== undefined) give(pool, row);
+    // Rows of one version and expiry are one pool to the server, which rows whose expiry is unknown to us may not be.
+    if (known) represented.add(exactKey(pool));
+    else if (row !== undefined) joined.add(row);
+  }
+  for (const row of rows) {
+    const version = spelling(row.version);
+    if (joined.has(row) || represented.has(key(version, row.expiry))) continue;
+    block.pools.push(tablePool(row, version, poolsByVersion.has(version)));
+  }
+}
+
+/** One pool, one row, as nearly every feature has them: the same rules without the maps. */
+function joinOne(block: Block, pool: PoolDraft, row: TableRow): void {
+  const version = spelling(row.version);
+  const sameVersion = (pool.version ?? "") === version;
+  const same = isKnown(pool.expiry) ? exactKey(pool) === key(version, row.expiry) : sameVersion;
+  if (same) give(pool, row);
+  else block.pools.push(tablePool(row, version, sameVersion));
+}
+
+function uniqueRow(rows: readonly TableRow[], count: number | null): TableRow | undefined {
+  if (rows.length === 1) return rows[0];
+  const equal = count === null ? [] : rows.filter((row) => row.count === count);
+  return equal.length === 1 ? equal[0] : undefined;
+}
+
+function give(pool: PoolDraft, row: TableRow): void {
+  if (row.count === null) pool.unlimited = true;
+  else if (!pool.unlimited) pool.total = row.count;
+  if (!isKnown(pool.expiry)) pool.expiry = row.expiry;
+}
+
+function tablePool(row: TableRow, version: string, doubtful: boolean): PoolDraft {
+  const pool = openPool(version, row.expiry, true);
+  pool.total = row.count;
+  pool.doubtful = doubtful;
+  if (row.count === null) setKind(pool, "uncounted");
+  return pool;
+}
+
+/**
+ * Features of rows alone, for daemons whose feature list `-a` did not print: the license file knows the totals,
+ * nobody knows the use.
+ */
+export function blocksOfTable(rows: readonly TableRow[], wanted: (vendor: string) => boolean): Block[] {
+  const blocks: Block[] = [];
+  const own = rows.filter((row) => wanted(row.vendor));
+  for (const same of group(own, (row) => `${row.vendor}\n${row.feature}`).values()) {
+    const [first] = same;
+    if (first === undefined) continue;
+    const unlimited = same.some((row) => row.count === null);
+    const total = unlimited ? null : same.reduce((sum, row) => sum + (row.count ?? 0), 0);
+    const header = { name: first.feature, total, used: null, unlimited, error: null };
+    const block = openBlock(header, first.vendor, 0);
+    for (const row of same) block.pools.push(tablePool(row, spelling(row.version), false));
+    blocks.push(block);
+  }
+  return blocks;
+}
+
+/** The table prints versions without the `v` that pool lines have. */
+function spelling(version: string): string {
+  return /^v/i.test(version) ? version : `v${version}`;
+}
+
+function isKnown(expiry: Expiry): boolean {
+  return expiry.permanent || expiry.expiresOn !== null;
+}
+
+function exactKey(pool: PoolDraft): string {
+  return key(pool.version ?? "", pool.expiry);
+}
+
+function key(version: string, expiry: Expiry): string {
+  return `${version} ${expiry.permanent ? "permanent" : expiry.expiresOn}`;
+}
+
+function group<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const found = groups.get(key);
+    if (found === undefined) groups.set(key, [item]);
+    else found.push(item);
+  }
+  return groups;
+}

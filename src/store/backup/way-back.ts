@@ -1,0 +1,63 @@
+import { Database } from "bun:sqlite";
+import { existsSync, rmSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { APPLICATION_ID, schemaVersion } from "../migrate.ts";
+import { copiesOf } from "./before-upgrade.ts";
+import { restore } from "./restore.ts";
+import { openReader } from "./untouched.ts";
+
+/** What becomes of the database when an older licmond is to work on it. */
+export type WayBack =
+  /** There is none, or the older licmond takes it up as it is. */
+  | { readonly kind: "none" }
+  /** The copy from before the migration takes its place. */
+  | { readonly kind: "copy"; readonly database: string; readonly copy: string }
+  /** There is no copy that the older licmond takes up. */
+  | { readonly kind: "lost"; readonly database: string };
+
+/**
+ * Finds the copy that the migration left beside the database (`licmond.db.schema-<n>-<time>`), when an older licmond
+ * refuses the migrated one. `accepts`: whether it takes up a database; it is asked about an empty one of the same
+ * schema, because reading a large one takes minutes.
+ */
+export async function wayBack(
+  directory: string,
+  accepts: (file: string) => Promise<boolean>,
+): Promise<WayBack> {
+  const database = join(directory, "licmond.db");
+  if (!existsSync(database) || (await isAccepted(schemaOf(database), accepts))) return { kind: "none" };
+  for (const copy of copiesOf(database))
+    if (await isAccepted(schemaOf(copy), accepts)) return { kind: "copy", database, copy };
+  return { kind: "lost", database };
+}
+
+/** What was there moves aside, and keys that were revoked since stay revoked. Throws StoreError. */
+export async function restoreCopy({ database, copy }: { database: string; copy: string }): Promise<void> {
+  const { signal } = new AbortController();
+  await restore({ directory: dirname(database), file: copy, now: Date.now(), onStep: () => {}, signal });
+}
+
+function schemaOf(path: string): number {
+  const sqlite = openReader(path);
+  try {
+    return schemaVersion(sqlite);
+  } finally {
+    sqlite.close();
+  }
+}
+
+async function isAccepted(schema: number, accepts: (file: string) => Promise<boolean>): Promise<boolean> {
+  const folder = await mkdtemp(join(tmpdir(), "licmond-schema-"));
+  try {
+    const file = join(folder, "empty.db");
+    const sqlite = new Database(file, { create: true });
+    sqlite.run(`PRAGMA application_id = ${APPLICATION_ID}`);
+    sqlite.run(`PRAGMA user_version = ${schema}`);
+    sqlite.close();
+    return await accepts(file);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

@@ -1,0 +1,3 @@
+-- Kept only so that `check --alerts` could replay the rules `unparsed` and `disk`.
+DROP TABLE unparsed_counts;
+DROP TABLE disk_fill;

@@ -1,0 +1,98 @@
+import { afterEach, expect, test } from "bun:test";
+import type { AlertMove, Evaluation } from "../../src/alerts/evaluator.ts";
+import { createAlertStore } from "../../src/alerts/store.ts";
+import { UNWATCHED } from "../../src/alerts/watch.ts";
+import { type AlertSubject, subjectKey } from "../../src/domain/alerts.ts";
+import { createAlerts } from "../../src/store/alerts.ts";
+import { NOON } from "../domain/make.ts";
+import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
+import { recordingLog } from "../store/recording-log.ts";
+
+afterEach(cleanUp);
+
+const SUBJECT: AlertSubject = {
+  rule: "server_down",
+  server: "eda",
+  daemon: null,
+  feature: null,
+  detail: null,
+};
+const DOWN = { severity: "critical", message: "eda is down", value: null, threshold: null } as const;
+const FIRED: AlertMove = { change: "fired", finding: DOWN };
+
+function evaluation(at: number, alert: AlertMove): Evaluation {
+  const watch = alert.change === "resolved" ? UNWATCHED : { level: 1, runs: [], until: null };
+  const changes = new Map([[subjectKey(SUBJECT), { subject: SUBJECT, watch, alert }]]);
+  return { at, changes, baselines: new Map([["eda", { totals: {}, unparsed: at }]]) };
+}
+
+/** An alert store whose transactions wait until a test lets them stand or fail. */
+function createBench() {
+  const database = open(temporaryDirectory());
+  const rows = createAlerts(database);
+  const waiting: { work: () => void; done: PromiseWithResolvers<void> }[] = [];
+  const store = createAlertStore({
+    rows,
+    commit(work) {
+      const done = Promise.withResolvers<void>();
+      waiting.push({ work, done });
+      return done.promise;
+    },
+    outbox: { write() {}, send() {} },
+    notifier: {
+      onChange: (alert) => ({ alert, notes: [] }),
+      onTime: (alert) => ({ alert, notes: [] }),
+    },
+    log: recordingLog(),
+    now: NOON,
+  });
+  return {
+    rows,
+    store,
+    waiting,
+    stand(index: number) {
+      const { work, done } = waiting[index] ?? {};
+      if (work !== undefined) database.transaction(work);
+      done?.resolve();
+    },
+    fail: (index: number) => waiting[index]?.done.reject(new Error("disk full")),
+  };
+}
+
+test("an alert that ends while its beginning is being stored is stored as ended, also when the beginning fails", async () => {
+  const { rows, store, waiting, stand, fail } = createBench();
+  store.apply(evaluation(NOON, FIRED));
+  const first = store.commit();
+  const [alert] = store.state.firing.values();
+  if (alert === undefined) throw new Error("nothing fires");
+  store.apply(evaluation(NOON + 60_000, { change: "resolved" }));
+  const second = store.commit();
+  // A disk that is almost full takes the one and not the other.
+  stand(1);
+  fail(0);
+  await expect(first).rejects.toThrow("disk full");
+  await second;
+  await store.commit();
+  // Nothing is left to write.
+  expect(waiting).toHaveLength(2);
+  expect(rows.firing()).toEqual([]);
+  expect(rows.get(alert.id)).toMatchObject({ resolvedAt: NOON + 60_000 });
+  expect(rows.watches()).toEqual([]);
+  expect(rows.baselines().get("eda")).toContain(`${NOON + 60_000}`);
+});
+
+test("what failed is written with the next commit, in its newest version; what is under way is not written twice", async () => {
+  const { rows, store, waiting, stand, fail } = createBench();
+  store.apply(evaluation(NOON, FIRED));
+  const first = store.commit();
+  await store.commit();
+  expect(waiting).toHaveLength(1);
+  store.apply(evaluation(NOON + 60_000, { change: "raised", finding: { ...DOWN, message: "still" } }));
+  fail(0);
+  await expect(first).rejects.toThrow("disk full");
+  const second = store.commit();
+  stand(1);
+  await second;
+  expect(rows.firing()).toMatchObject([{ startedAt: NOON, message: "still" }]);
+  expect(rows.watches()).toHaveLength(1);
+});

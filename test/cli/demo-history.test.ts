@@ -1,0 +1,106 @@
+import { afterEach, expect, test } from "bun:test";
+import { demoSite, makeDemoHistory } from "../../src/cli/demo-site.ts";
+import { coveredMs } from "../../src/domain/rollup.ts";
+import { hostZone } from "../../src/domain/zone.ts";
+import { SERVERS } from "../../src/simulator/servers.ts";
+import { createSite } from "../../src/simulator/site.ts";
+import { denialPage } from "../../src/store/denial-queries.ts";
+import { createDenialSources } from "../../src/store/denial-sources.ts";
+import { createDenials } from "../../src/store/denials.ts";
+import { createReader } from "../../src/store/history/reader.ts";
+import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
+import { recordingLog } from "../store/recording-log.ts";
+
+afterEach(cleanUp);
+
+const NOW = Date.parse("2026-11-18T11:00:00Z");
+const HOUR = 3_600_000;
+
+async function make(directory: string, progress: (done: number) => boolean = () => true) {
+  const options = { host: "127.0.0.1", port: 0, seed: 3, interval: "10s", history: 2, directory };
+  return makeDemoHistory(demoSite(options, 0), { days: 2, now: NOW, log: recordingLog(), progress });
+}
+
+test("two days of history say what the simulated servers would have said, and no more", async () => {
+  const directory = temporaryDirectory();
+  const told: number[] = [];
+  expect(await make(directory, (done) => told.push(done) > 0)).toBe("made");
+  expect(told).toEqual([...told].sort((a, b) => a - b));
+  expect(told.at(-1)).toBeGreaterThan(0.99);
+
+  const store = open(directory);
+  const reader = createReader(store.sqlite, { now: NOW });
+  const features = reader.features();
+  expect(new Set(features.map(({ server }) => server))).toEqual(new Set(SERVERS.map(({ id }) => id)));
+  const site = createSite({ seed: 3, zone: hostZone() });
+  const at = NOW - 20 * HOUR;
+  for (const feature of features) {
+    const spec = SERVERS.find(({ id }) => id === feature.server);
+    if (spec === undefined || spec.silentMinutes > 0) continue;
+    const reading = site
+      .reading(spec, at)
+      .features.find(({ daemon, name }) => daemon === feature.daemon && name === feature.feature);
+    const [step] = reader.series(feature, at, at + 1).steps;
+    expect(step?.used ?? null).toBe(reading?.used ?? null);
+    const covered = coveredMs(reader.over(feature, NOW - 48 * HOUR, NOW));
+    expect(covered).toBe(reading?.used === null || reading === undefined ? 0 : 48 * HOUR);
+  }
+  const [silent] = SERVERS.filter(({ silentMinutes }) => silentMinutes > 0);
+  const [half] = reader.features({ servers: [silent?.id ?? ""] });
+  if (half === undefined) throw new Error("no server is silent now and then");
+  const covered = coveredMs(reader.over(half, NOW - 48 * HOUR, NOW));
+  expect(covered).toBeGreaterThan(30 * HOUR);
+  expect(covered).toBeLessThan(46 * HOUR);
+
+  // Denials of logs and of counters, by the daemon's own watch.
+  const denials = createDenials(store);
+  const denied = (server: string) =>
+    denialPage(denials, {
+      ...{
+        servers: [server],
+        daemons: null,
+        features: null,
+        users: null,
+        hosts: null,
+        start: null,
+        end: null,
+      },
+      ...{ sort: null, limit: null, offset: 0 },
+    }).rows;
+  const hourly = denied("eda").filter(({ user }) => user === "regress");
+  expect(hourly.length).toBeGreaterThanOrEqual(46);
+  for (const { attempts, outcome } of hourly) expect([attempts, outcome]).toEqual([3, "denied"]);
+  const outcomes = new Set(denied("eda").map(({ outcome }) => outcome));
+  expect(outcomes).toContain("queued");
+  expect(outcomes).toContain("denied");
+  const [media] = SERVERS.filter(({ manager }) => manager === "rlm");
+  if (media === undefined) throw new Error("there is no server that counts denials");
+  const counted = (instant: number) =>
+    site.reading(media, instant).daemons.reduce((sum, { totals }) => sum + (totals?.denials ?? 0), 0);
+  const counts = denied(media.id).reduce((sum, { count }) => sum + count, 0);
+  expect(counts).toBe(counted(NOW) - counted(NOW - 48 * HOUR));
+  expect(counts).toBeGreaterThan(0);
+  // They are in the rollups of their hours.
+  const signoff = features.find(({ feature }) => feature === "Timing_Signoff");
+  if (signoff === undefined) throw new Error("nobody asks in vain");
+  expect(reader.over(signoff, NOW - 30 * HOUR, NOW - 6 * HOUR).denials).toBe(24);
+  const states = createDenialSources(store);
+  expect(SERVERS.filter(({ id }) => states.spans(id).length > 0).map(({ id }) => id)).toEqual(
+    SERVERS.filter(({ debugLog, manager }) => debugLog || manager === "rlm").map(({ id }) => id),
+  );
+
+  const sessions = store.sqlite
+    .query("SELECT count(*) AS n, count(ended_at) AS ended FROM sessions")
+    .get() as {
+    n: number;
+    ended: number;
+  };
+  expect(sessions.ended).toBeGreaterThan(100);
+  expect(sessions.n).toBeGreaterThan(sessions.ended);
+});
+
+test("a directory with history keeps it, and one that is broken off lets go of the directory", async () => {
+  const directory = temporaryDirectory();
+  expect(await make(directory, () => false)).toBe("broken off");
+  expect(await make(directory)).toBe("there already");
+});

@@ -1,0 +1,94 @@
+import { expect, test } from "bun:test";
+import { chmod, chown, mkdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { TSchema } from "@sinclair/typebox";
+import { parse } from "smol-toml";
+import { INITIAL_CONFIG } from "../../src/cli/init.ts";
+import { interpretConfig } from "../../src/config/load.ts";
+import { ConfigFile } from "../../src/config/schema.ts";
+import { createPlace, run } from "./rig.ts";
+
+test("writes the file, and never over one", async () => {
+  await using place = await createPlace();
+  const file = join(place.folder, "new/licmond.toml");
+  const { exitCode, out } = await run(["init", "--config", file]);
+  expect(exitCode).toBe(0);
+  expect(out).toContain(`licmond check --config ${file}`);
+  expect(await Bun.file(file).text()).toBe(INITIAL_CONFIG);
+
+  const again = await run(["init", "--output", file]);
+  expect(again).toMatchObject({ exitCode: 1, out: "", err: expect.stringContaining("is there already") });
+  expect((await run(["init", "--output", "-"])).out).toBe(INITIAL_CONFIG);
+  expect(await run(["init", "--output", "/proc/x/licmond.toml"])).toMatchObject({ exitCode: 1 });
+});
+
+test("what it writes is not for everybody", async () => {
+  await using place = await createPlace();
+  const umask = process.umask(0);
+  try {
+    const file = join(place.folder, "new.toml");
+    expect((await run(["init", "--output", file])).exitCode).toBe(0);
+    expect((await stat(file)).mode & 0o777).toBe(0o640);
+  } finally {
+    process.umask(umask);
+  }
+});
+
+test.skipIf(process.getuid?.() !== 0)("what root writes is its directory's group's to read", async () => {
+  await using place = await createPlace();
+  const directory = join(place.folder, "etc");
+  await mkdir(directory);
+  await chown(directory, 0, 4711);
+  await chmod(directory, 0o750);
+  await run(["init", "--output", join(directory, "licmond.toml")]);
+  const { uid, gid } = await stat(join(directory, "licmond.toml"));
+  expect([uid, gid]).toEqual([0, 4711]);
+});
+
+const UNCOMMENTED = INITIAL_CONFIG.replaceAll(/^# (?=\[|[a-z_]+ = )/gm, "");
+
+test("as it stands it is the defaults", () => {
+  const initial = interpretConfig(INITIAL_CONFIG, null, {});
+  const defaults = interpretConfig("", null, {});
+  expect(initial).toEqual(defaults);
+});
+
+/** `http.port`, `servers.id` and so on: all that may be written. */
+function settings({ properties, items, type }: TSchema, at: readonly string[] = []): string[] {
+  if (type === "array" && items?.properties !== undefined) return settings(items, at);
+  if (properties === undefined) return [at.join(".")];
+  return Object.entries<TSchema>(properties).flatMap(([name, schema]) => settings(schema, [...at, name]));
+}
+
+function written(value: unknown, at: readonly string[] = []): string[] {
+  if (Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === "object"))
+    return value.flatMap((one) => written(one, at));
+  if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Date)
+    return [at.join(".")];
+  return Object.entries(value).flatMap(([name, one]) => written(one, [...at, name]));
+}
+
+test("it names every setting", () => {
+  const named = new Set(written(parse(UNCOMMENTED)));
+  // An override takes what stands above it; labels have names of their own.
+  const above = (path: string) => path.replace("alerts.overrides.", "alerts.");
+  const isNamed = (path: string) =>
+    named.has(path) || named.has(above(path)) || [...named].some((one) => one.startsWith(`${path}.`));
+  expect(settings(ConfigFile).filter((path) => !isNamed(path))).toEqual([]);
+});
+
+test("each default that it names is the default, and each example is taken", () => {
+  const result = interpretConfig(UNCOMMENTED, null, {});
+  expect(result.ok ? [] : result.problems).toEqual([]);
+  const defaults = interpretConfig("", null, {});
+  if (!result.ok || !defaults.ok) throw new Error("refused");
+  const { config } = result;
+  expect(defaults.config.http).toEqual({ ...config.http, tls: null });
+  expect(config.storage).toEqual(defaults.config.storage);
+  expect(config.log).toEqual(defaults.config.log);
+  expect(config.collector).toEqual(defaults.config.collector);
+  expect(config.retention).toEqual(defaults.config.retention);
+  expect(defaults.config.alerts).toEqual({ ...config.alerts, overrides: [] });
+  expect(defaults.config.limits).toEqual({ ...config.limits, dailyQuota: null, monthlyQuota: null });
+  expect(config.servers.map(({ id }) => id)).toEqual(["eda", "render"]);
+});

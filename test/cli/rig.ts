@@ -1,0 +1,74 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CommandIo } from "../../src/cli/io.ts";
+import { runProgram } from "../../src/cli/program.ts";
+
+export interface Ran {
+  readonly exitCode: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface RunOptions {
+  readonly stdin?: string | Uint8Array;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Which of stdout and stderr a person looks at; true = both. */
+  readonly terminal?: boolean | CommandIo["terminal"];
+  readonly version?: string;
+}
+
+/** Runs a command line in this process, in a world of its own. */
+export async function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  let [exitCode, out, err] = [0, "", ""];
+  const { stdin = "", terminal = false, version = "1.2.3" } = options;
+  const io: CommandIo = {
+    env: { PATH: process.env.PATH ?? "", ...options.env },
+    build: { version, commit: "abc", bun: Bun.version },
+    stdin: async () => (typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin),
+    async *stdinPieces() {
+      yield await io.stdin();
+    },
+    out: (text) => {
+      out += text;
+    },
+    flushed: () => Promise.resolve(),
+    err: (text) => {
+      err += text;
+    },
+    exitCode: (code) => {
+      exitCode = code;
+    },
+    now: Date.now,
+    terminal: typeof terminal === "boolean" ? { out: terminal, err: terminal } : terminal,
+  };
+  await runProgram(args, io);
+  return { exitCode, out, err };
+}
+
+/** A folder with a config whose storage lies beside it. */
+export interface Place extends AsyncDisposable {
+  readonly folder: string;
+  readonly config: string;
+  readonly storage: string;
+  write(toml: string): Promise<void>;
+}
+
+export async function createPlace(): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), "licmond-commands-"));
+  const config = join(folder, "licmond.toml");
+  const storage = join(folder, "storage");
+  const place: Place = {
+    folder,
+    config,
+    storage,
+    write: async (toml) =>
+      void (await Bun.write(
+        config,
+        `[http]\nhost = "127.0.0.1"\nport = 0\n[storage]\ndirectory = "${storage}"\n${toml}\n`,
+      )),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  };
+  await place.write("");
+  return place;
+}

@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { createCommandRunner } from "../../src/collector/run-command.ts";
+import { explainStart, inspectTool, readElf, type StartFailure } from "../../src/collector/tool.ts";
+import { elfFile } from "./elf-file.ts";
+
+let folder = "";
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "licmond-tools-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function put(name: string, bytes: string | Uint8Array, mode = 0o755): string {
+  const file = join(folder, name);
+  writeFileSync(file, bytes);
+  chmodSync(file, mode);
+  return file;
+}
+
+function failureOf(file: string): StartFailure {
+  const finding = inspectTool({ argv: [file, "-x"] }, "/usr/bin:/bin");
+  if (finding.ok) throw new Error(`${file} was found fit to start`);
+  return finding.failure;
+}
+
+const native = process.arch === "arm64" ? 183 : 62;
+const sibling = process.arch === "arm64" ? 40 : 3;
+
+describe("inspectTool", () => {
+  test("a program that can start is found, by path and by name", () => {
+    expect(inspectTool({ argv: ["/bin/sh", "-c"] }, "")).toEqual({ ok: true, path: "/bin/sh" });
+    expect(inspectTool({ names: ["no-such-tool", "env"] }, "/no/such:/usr/bin")).toEqual({
+      ok: true,
+      path: "/usr/bin/env",
+    });
+  });
+
+  test("of several names the first that can start wins, else the first that exists is explained", () => {
+    mkdirSync(join(folder, "bin"));
+    const broken = put(
+      "bin/lmutil",
+      elfFile({ bits: 64, little: true, machine: native, interpreter: "/no/ld.so" }),
+    );
+    const names = ["lmutil", "lmstat"];
+    const before = inspectTool({ names }, join(folder, "bin"));
+    expect(before).toMatchObject({ ok: false, failure: { reason: "missing_loader", path: broken } });
+    const works = put("bin/lmstat", "#!/bin/sh\n");
+    expect(inspectTool({ names }, join(folder, "bin"))).toEqual({ ok: true, path: works });
+  });
+
+  test("nothing found names what was looked for, where, and the setting", () => {
+    const finding = inspectTool({ names: ["lmutil", "lmstat"] }, "/no/such");
+    expect(finding).toMatchObject({ ok: false, failure: { reason: "not_found", path: null } });
+    if (finding.ok) return;
+    expect(finding.failure.message).toBe("No `lmutil` or `lmstat` in any directory of $PATH (/no/such).");
+    expect(finding.failure.fix).toContain("`tool`");
+  });
+
+  for (const [loader, bits, fix] of [
+    ["/lib64/ld-lsb-x86-64.so.3", 64, "ln -s /lib64/ld-linux-x86-64.so.2 /lib64/ld-lsb-x86-64.so.3"],
+    ["/lib64/ld-lsb-x86-64.so.3", 64, "apt install lsb-core"],
+    ["/lib/ld-lsb.so.3", 32, "dpkg --add-architecture i386"],
+    ["/lib/ld-of-nobody.so.9", 32, "/lib/ld-of-nobody.so.9"],
+  ] as const) {
+    test(`missing loader ${loader}: ${fix}`, () => {
+      const machine = bits === 64 ? native : sibling;
+      const failure = failureOf(
+        put("needs-loader", elfFile({ bits, little: true, machine, interpreter: loader })),
+      );
+      expect(failure.reason).toBe("missing_loader");
+      expect(failure.message).toContain(`its loader ${loader} does not`);
+      expect(failure.fix).toContain(fix);
+    });
+  }
+
+  test("a static program needs no loader", () => {
+    const file = put("static", elfFile({ bits: 64, little: true, machine: native, interpreter: null }));
+    expect(inspectTool({ argv: [file] }, "")).toEqual({ ok: true, path: file });
+  });
+
+  for (const [name, bytes, mode, reason, words] of [
+    ["crlf", "#!/bin/sh\r\necho\r\n", 0o755, "missing_interpreter", "Windows line ends"],
+    ["perl6", "#! /opt/none/perl6 -w\n", 0o755, "missing_interpreter", "/opt/none/perl6, which"],
+    ["bare", "#!\n", 0o755, "missing_interpreter", "no interpreter"],
+    ["plain", "#!/bin/sh\n", 0o644, "not_executable", "not executable for this user"],
+  ] as const) {
+    test(`${name}: ${reason}`, () => {
+      const failure = failureOf(put(name, bytes, mode));
+      expect(failure.reason).toBe(reason);
+      expect(failure.message).toContain(words);
+    });
+  }
+
+  test("a script whose interpreter lacks its own loader", () => {
+    const inner = put(
+      "inner",
+      elfFile({ bits: 64, little: true, machine: native, interpreter: "/no/ld.so" }),
+    );
+    const failure = failureOf(put("outer", `#!${inner}\n`));
+    expect(failure.reason).toBe("missing_loader");
+    expect(failure.message).toContain("outer cannot start");
+  });
+
+  test("a directory, and a path through a file", () => {
+    expect(failureOf(folder)).toMatchObject({ reason: "not_a_file" });
+    expect(failureOf("/bin/sh/lmutil")).toMatchObject({ reason: "not_found" });
+  });
+});
+
+test("a real program whose loader is gone: spawn says ENOENT, we say which loader", async () => {
+  const program = readFileSync("/bin/true");
+  const interpreter = readElf("/bin/true")?.interpreter ?? "";
+  expect(interpreter).not.toBe("");
+  const at = program.indexOf(`${interpreter}\0`);
+  const gone = interpreter.replace(/\/ld-.{3}/, "/ld-lsb");
+  program.write(gone, at);
+  const tool = put("lmutil", program);
+  const runner = createCommandRunner({ path: "/usr/bin:/bin", home: "/" });
+  const result = await runner.run({ argv: [tool, "lmstat"], env: {}, timeoutMs: 20_000 });
+  expect(result).toMatchObject({ started: false, failure: { reason: "missing_loader", path: tool } });
+  expect(!result.started && result.failure.message).toContain(gone);
+});
+
+test.each([
+  ["empty", "", "It is empty"],
+  ["windows.exe", "MZ\x90\0\x03", "no Linux program"],
+  ["text", "echo hello\n", "text without a #! line"],
+  ["arm", elfFile({ bits: 64, little: true, machine: sibling + 60, interpreter: null }), "It is built for"],
+])("what the kernel does not run is explained: %s", async (name, bytes, words) => {
+  const tool = put(name, bytes);
+  const runner = createCommandRunner({ path: "/usr/bin:/bin", home: "/" });
+  const result = await runner.run({ argv: [tool], env: {}, timeoutMs: 20_000 });
+  expect(result).toMatchObject({ started: false, failure: { reason: "wrong_format", path: tool } });
+  expect(!result.started && result.failure.message).toContain(words);
+});
+
+test("what the mode allows and the system refuses lies on a file system without exec", async () => {
+  const folder = mkdtempSync("/dev/shm/licmond-");
+  const mounted = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "noexec", "tmpfs", folder]).exitCode === 0;
+  try {
+    if (!mounted) return console.warn("Not tried: this user may not mount");
+    const tool = join(folder, "lmutil");
+    writeFileSync(tool, "#!/bin/sh\n");
+    chmodSync(tool, 0o755);
+    expect(failureOf(tool)).toMatchObject({ reason: "not_executable" });
+    expect(failureOf(tool).message).toContain("noexec");
+  } finally {
+    if (mounted) Bun.spawnSync(["umount", folder]);
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("an ELF header that is cut or holds anything at all is never thrown at", () => {
+  const whole = elfFile({ bits: 64, little: true, machine: 62, interpreter: "/lib/x" });
+  expect(readElf(put("whole", whole))).toEqual({ bits: 64, machine: 62, interpreter: "/lib/x" });
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { maxLength: 20 }),
+      fc.nat(whole.length),
+      (changes, length) => {
+        const bytes = whole.slice(0, length);
+        for (const [at, value] of changes) if (at >= 4 && at < length) bytes[at] = value;
+        const elf = readElf(put("changed", bytes));
+        expect(elf === null || elf.bits === 32 || elf.bits === 64).toBe(true);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test.each([
+  ["EMFILE", "licmond has used up its file descriptors (EMFILE)", "LimitNOFILE="],
+  ["ENFILE", "this host has used up its file descriptors (ENFILE)", "fs.file-max"],
+  ["EAGAIN", "licmond may not start more processes (EAGAIN)", "TasksMax="],
+  ["ENOMEM", "there is no memory left (ENOMEM)", "MemoryMax="],
+])("%s is named, whatever the tool, with the limit to raise", (code, message, fix) => {
+  const error = Object.assign(new Error("spawn failed"), { code });
+  for (const tool of ["/bin/sh", "/no/such/tool"]) {
+    const failure = explainStart(error, tool, "/usr/bin");
+    // Of no file: what it says is no secret, and stands in the server's record.
+    expect(failure).toMatchObject({ reason: "other", path: null });
+    expect(failure.message).toContain(message);
+    expect(failure.fix).toContain(fix);
+  }
+});

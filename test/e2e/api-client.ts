@@ -1,0 +1,153 @@
+import { mock } from "bun:test";
+import { symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { type ApiDocument, dereferenced } from "../http/document.ts";
+
+const MODULES = join(import.meta.dir, "../../node_modules");
+
+/** A list of the API: where it is, and under which name its rows stand. */
+export interface ApiList {
+  readonly path: string;
+  readonly rows: string;
+  readonly query: Readonly<Record<string, unknown>>;
+}
+
+/** Every GET that answers a list of records with its total, as the document has it. */
+export function listsOf(document: ApiDocument): ApiList[] {
+  return Object.entries(dereferenced(document).paths).flatMap(([path, { get }]) => {
+    const { properties = {} } = get?.responses[200]?.content?.["application/json"]?.schema ?? {};
+    const rows = Object.keys(properties).find((name) => properties[name]?.items?.properties !== undefined);
+    if (get?.responses[200]?.content?.["text/csv"] === undefined || rows === undefined) return [];
+    const feature = get.parameters?.find(({ name }) => name === "feature")?.example;
+    return [{ path, rows, query: path.endsWith("/heatmap") ? { feature } : {} }];
+  });
+}
+
+/**
+ * Puts a program into the folder that reads every list through openapi-fetch, typed by what openapi-typescript makes of
+ * the document. It prints how many rows each list had.
+ */
+export async function writeTypeScriptClient(folder: string, document: ApiDocument): Promise<string> {
+  // openapi-typescript 7 needs the compiler's API, which TypeScript 7 has not.
+  await mock.module("typescript", async () => ({ default: await import("typescript5") }));
+  const { default: openapiTS, astToString } = await import("openapi-typescript");
+  await Bun.write(join(folder, "api.ts"), astToString(await openapiTS(JSON.stringify(document))));
+  await symlink(MODULES, join(folder, "node_modules"));
+  const reads = listsOf(document).map(({ path, rows, query }) => {
+    const asked = JSON.stringify({ params: { query } });
+    return `{
+  const { data, error } = await client.GET("${path}", ${asked});
+  if (data === undefined) throw new Error(${JSON.stringify(path)} + ": " + error.code + " " + error.message);
+  // @ts-expect-error: the type is that of the list, not any.
+  data.nothing;
+  seen["${path}"] = data.${rows}.map((row) => Object.keys(row).length).length;
+}`;
+  });
+  const program = join(folder, "client.ts");
+  await Bun.write(
+    program,
+    `import createClient from "openapi-fetch";
+import type { components, paths } from "./api.ts";
+
+const [, , baseUrl, key = ""] = process.argv;
+const client = createClient<paths>({ baseUrl, headers: { "X-API-Key": key } });
+const seen: Record<string, number> = {};
+${reads.join("\n")}
+const { data } = await client.GET("/api/licenses/users");
+const user: components["schemas"]["User"] | undefined = data?.users[0];
+const holder: string | null | undefined = user?.user;
+const kind: "checkout" | "reservation" | "queued" | undefined = user?.kind;
+if (holder === undefined || kind === undefined) throw new Error("no users");
+console.log(JSON.stringify(seen));
+`,
+  );
+  await Bun.write(
+    join(folder, "tsconfig.json"),
+    JSON.stringify({
+      compilerOptions: {
+        strict: true,
+        noEmit: true,
+        target: "esnext",
+        module: "preserve",
+        moduleResolution: "bundler",
+        allowImportingTsExtensions: true,
+        types: ["bun"],
+      },
+      files: ["client.ts"],
+    }),
+  );
+  return program;
+}
+
+/** The program that makes Python models, if there is one or one may be fetched; null otherwise. */
+export async function modelGenerator(folder: string): Promise<{ python: string; generator: string } | null> {
+  const generator = Bun.which("datamodel-codegen");
+  if (generator !== null) return { python: join(generator, "../python3"), generator };
+  if (Bun.which("python3") === null) return null;
+  const venv = join(folder, "venv");
+  const bin = join(venv, "bin");
+  const made = await finished(["python3", "-m", "venv", venv]);
+  if (made.exitCode !== 0) return null;
+  const got = await finished([join(bin, "pip"), "install", "-q", "datamodel-code-generator==0.89.0"]);
+  if (got.exitCode !== 0) return null;
+  return { python: join(bin, "python3"), generator: join(bin, "datamodel-codegen") };
+}
+
+/** Puts a program into the folder that reads every list into generated models, and prints how many rows each had. */
+export async function writePythonClient(
+  folder: string,
+  document: ApiDocument,
+  generator: string,
+): Promise<string> {
+  const source = join(folder, "openapi.json");
+  await Bun.write(source, JSON.stringify(document));
+  const { exitCode, output } = await finished([
+    generator,
+    ...["--input", source, "--input-file-type", "openapi", "--output", join(folder, "models.py")],
+    ...[
+      "--output-model-type",
+      "pydantic_v2.BaseModel",
+      "--strict-nullable",
+      "--use-annotated",
+      "--extra-fields",
+      "forbid",
+    ],
+  ]);
+  if (exitCode !== 0) throw new Error(`datamodel-codegen:\n${output}`);
+  const lists = listsOf(document).map(({ path, rows, query }) => {
+    const schema = document.paths[path]?.get?.responses[200]?.content?.["application/json"]?.schema;
+    const parameters = new URLSearchParams(
+      Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+    );
+    return [path, String(parameters), String(schema?.$ref).split("/").at(-1), rows];
+  });
+  const program = join(folder, "client.py");
+  await Bun.write(
+    program,
+    `import json, sys, urllib.request
+import models
+base, key = sys.argv[1:]
+seen = {}
+for path, query, name, rows in json.loads(${JSON.stringify(JSON.stringify(lists))}):
+    request = urllib.request.Request(f"{base}{path}?{query}", headers={"X-API-Key": key})
+    with urllib.request.urlopen(request) as answer:
+        seen[path] = len(getattr(getattr(models, name).model_validate_json(answer.read()), rows))
+print(json.dumps(seen))
+`,
+  );
+  return program;
+}
+
+/** Runs a program to its end. */
+export async function finished(
+  argv: readonly string[],
+  cwd = "/",
+): Promise<{ exitCode: number; output: string }> {
+  const child = Bun.spawn([...argv], { cwd, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [stdout, stderr, exitCode] = await Promise.all([
+    child.stdout.text(),
+    child.stderr.text(),
+    child.exited,
+  ]);
+  return { exitCode, output: stdout + stderr };
+}

@@ -1,0 +1,164 @@
+import { afterEach, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { AnyEvent } from "../../src/domain/events.ts";
+import type { Session } from "../../src/domain/session.ts";
+import { holdingOf } from "../../src/domain/stats/holding.ts";
+import { createBus } from "../../src/live/bus.ts";
+import { createIds } from "../../src/live/ids.ts";
+import { createLive } from "../../src/live/live.ts";
+import { createEvents } from "../../src/store/events.ts";
+import { createHistory } from "../../src/store/history/history.ts";
+import { createReader } from "../../src/store/history/reader.ts";
+import * as a from "../domain/make.ts";
+import { cleanUp, fixedClock, open, quickDirectory } from "../store/place.ts";
+import { recordingLog } from "../store/recording-log.ts";
+
+afterEach(cleanUp);
+
+const MINUTE = 60_000;
+const SEATS = 3;
+const EDA = a.server();
+
+/** One poll of a server that always answers, and what becomes of it. */
+interface Step {
+  readonly users: readonly string[];
+  readonly minutes: number;
+  /** `commit`: the transaction of the poll fails · `store`: every write fails. */
+  readonly fails: "nothing" | "commit" | "store";
+  readonly restarts: boolean;
+}
+
+const STEP: fc.Arbitrary<Step> = fc.record({
+  users: fc.subarray(["ann", "bob", "cy", "dan", "eve"], { maxLength: SEATS }),
+  minutes: fc.integer({ min: 1, max: 4 }),
+  fails: fc.constantFrom("nothing", "nothing", "commit", "store"),
+  restarts: fc.constantFrom(false, false, false, true),
+});
+
+/** The daemon's own bus, store, recorder and pictures over a store that fails when it is told to. */
+function site() {
+  const store = open(quickDirectory());
+  const clock = fixedClock(a.NOON);
+  const log = recordingLog();
+  const told: AnyEvent[] = [];
+  let failsCommits = false;
+  const process = () => {
+    const events = createEvents(store);
+    const bus = createBus({
+      ids: createIds({ clock, start: events.highestReserved(), reserve: () => {}, onAhead: () => {} }),
+      sink: {
+        ...events,
+        transaction(work) {
+          events.transaction(() => {
+            work();
+            if (failsCommits) throw new Error("disk full");
+          });
+        },
+      },
+      timers: {
+        after(_, run) {
+          const timer = setImmediate(run);
+          return () => clearImmediate(timer);
+        },
+      },
+      onStore: () => {},
+    });
+    bus.subscribe((batch) => told.push(...batch.map(({ event }) => event)));
+    const { recorder } = createHistory({ store, clock, log, timers: { set: () => 0, clear() {} } });
+    const live = createLive({
+      ...{ store, recorder, clock, log, servers: [EDA] },
+      commit: bus.commit,
+      timers: { after: () => () => {} },
+    });
+    return live;
+  };
+  let live = process();
+  /** Since when each seat is held, as the tool prints it. */
+  let held = new Map<string, number>();
+  return {
+    store,
+    clock,
+    told,
+    async poll({ users, minutes, fails, restarts }: Step) {
+      if (restarts) live = process();
+      clock.advance(minutes * MINUTE);
+      const at = clock.time;
+      held = new Map(users.map((user) => [user, held.get(user) ?? at - MINUTE]));
+      const checkouts = [...held].map(([user, startedAt]) => a.checkout({ user, handle: user, startedAt }));
+      const features = [a.feature({ total: SEATS, used: checkouts.length, checkouts })];
+      failsCommits = fails === "commit";
+      store.sqlite.run(`PRAGMA query_only = ${fails === "store" ? "ON" : "OFF"}`);
+      await live.record(a.outcome({ startedAt: at, finishedAt: at, reading: a.reading({ features }) }), null);
+      failsCommits = false;
+      store.sqlite.run("PRAGMA query_only = OFF");
+      const [picture] = live.snapshot().servers;
+      // The picture goes on, whatever the store says.
+      expect(picture?.features[0]?.checkouts.map(({ user }) => user)).toEqual([...users]);
+    },
+    sessions: () =>
+      store.sqlite
+        .query<Session, []>(
+          `SELECT id, user, count, started_at AS startedAt, began_at AS beganAt, first_seen_at AS firstSeenAt,
+             last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason FROM sessions ORDER BY id`,
+        )
+        .all(),
+  };
+}
+
+test("whichever commits fail, what is stored are the seats as the readings that could be stored had them", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(STEP, { minLength: 1, maxLength: 14 }), async (steps) => {
+      const at = site();
+      const stored: { at: number; users: readonly string[] }[] = [];
+      // The last one is stored.
+      for (const step of [
+        ...steps,
+        { users: ["ann", "eve"], minutes: 1, fails: "nothing", restarts: false } as const,
+      ]) {
+        await at.poll(step);
+        if (step.fails === "nothing") stored.push({ at: at.clock.time, users: step.users });
+      }
+      const sessions = at.sessions();
+      for (const { at: time, users } of stored) {
+        const seen = sessions.filter(
+          ({ firstSeenAt, endedAt }) => firstSeenAt <= time && (endedAt === null || endedAt > time),
+        );
+        expect(seen.map(({ user }) => user).sort()).toEqual([...users].sort());
+      }
+      const times = new Set(stored.map((reading) => reading.at));
+      for (const { firstSeenAt, lastSeenAt, endedAt } of sessions) {
+        expect([firstSeenAt, lastSeenAt, endedAt ?? firstSeenAt].filter((time) => !times.has(time))).toEqual(
+          [],
+        );
+      }
+
+      const now = at.clock.time;
+      const holdings = sessions.map((session) => holdingOf(session, now, now, EDA.intervalMs));
+      for (const { from } of holdings)
+        expect(holdings.filter((other) => other.from <= from && from < other.to).length).toBeLessThanOrEqual(
+          SEATS,
+        );
+
+      // Each is told once, after the reading that could be stored; those of the first one are not told.
+      const told = (type: "checkout" | "checkin") =>
+        at.told
+          .flatMap((event) => (event.type === type ? event.session : []))
+          .sort((one, other) => one - other);
+      const first = stored[0]?.at;
+      expect(told("checkout")).toEqual(
+        sessions.filter(({ firstSeenAt }) => firstSeenAt !== first).map(({ id }) => id),
+      );
+      expect(told("checkin")).toEqual(sessions.filter(({ endedAt }) => endedAt !== null).map(({ id }) => id));
+
+      // The counts say the same at each of these readings.
+      const reader = createReader(at.store.sqlite, { now: now + 1 });
+      const [feature] = reader.features({ features: ["compiler"] });
+      if (feature === undefined) throw new Error("no history");
+      const { steps: counts } = reader.series(feature, a.NOON, now + 1);
+      for (const { at: time, users } of stored)
+        expect(counts.findLast((count) => count.at <= time)?.used).toBe(users.length);
+      at.store.close();
+    }),
+    { numRuns: 150 },
+  );
+}, 120_000);

@@ -1,0 +1,81 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { createIds } from "../../src/live/ids.ts";
+
+const T = Date.parse("2026-03-02T12:00:00.000Z");
+
+/** A clock that shows the given instants one after the other, and the store's note of what is reserved. */
+function rig(instants: readonly number[], start = 0) {
+  let at = 0;
+  const reserved: number[] = [];
+  const ahead: number[] = [];
+  const ids = createIds({
+    clock: { now: () => instants[Math.min(at++, instants.length - 1)] ?? T },
+    start,
+    reserve: (highest) => reserved.push(highest),
+    onAhead: (ms) => ahead.push(ms),
+  });
+  return { ids, reserved, ahead, take: (n: number) => Array.from({ length: n }, () => ids.next()) };
+}
+
+describe("event ids", () => {
+  test("are the clock's milliseconds while it moves on", () => {
+    expect(rig([T, T + 5, T + 9]).take(3)).toEqual([T, T + 5, T + 9].map((id) => ({ id, timestamp: id })));
+  });
+
+  test("count on inside one millisecond", () => {
+    expect(
+      rig([T])
+        .take(3)
+        .map(({ id }) => id),
+    ).toEqual([T, T + 1, T + 2]);
+  });
+
+  test("go on when the clock jumps back, say so once, and then tell the clock's time", () => {
+    const { take, ahead } = rig([T, T - 60_000, T - 59_999]);
+    expect(take(3)).toEqual([
+      { id: T, timestamp: T },
+      { id: T + 1, timestamp: T - 60_000 },
+      { id: T + 2, timestamp: T - 59_999 },
+    ]);
+    expect(ahead).toEqual([60_001]);
+  });
+
+  test("stay unique when the word of it is an event itself", () => {
+    const inner: number[] = [];
+    const ids = createIds({
+      clock: { now: () => T - 60_000 },
+      start: T,
+      reserve: () => {},
+      onAhead: () => void inner.push(ids.next().id),
+    });
+    expect([ids.next().id, ...inner, ids.next().id]).toEqual([T + 1, T + 2, T + 3]);
+  });
+
+  test("start above all that an earlier process had reserved", () => {
+    expect(rig([T], T + 700).take(1)).toEqual([{ id: T + 701, timestamp: T + 701 }]);
+  });
+
+  test("increase strictly and are reserved before use, whatever the clock does, over any restarts", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(fc.integer({ min: T - 5_000, max: T + 5_000 }), { minLength: 1 }), {
+          maxLength: 5,
+        }),
+        (lives) => {
+          let start = 0;
+          let last = 0;
+          for (const clock of lives) {
+            const { take, reserved } = rig(clock, start);
+            for (const { id } of take(clock.length)) {
+              expect(id).toBeGreaterThan(last);
+              last = id;
+            }
+            start = reserved.at(-1) ?? start;
+            expect(start).toBeGreaterThanOrEqual(last);
+          }
+        },
+      ),
+    );
+  });
+});

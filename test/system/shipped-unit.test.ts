@@ -1,0 +1,77 @@
+import { describe, expect, test } from "bun:test";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const FOLDER = join(import.meta.dir, "../../systemd");
+const UNIT = join(FOLDER, "licmond.service");
+
+async function run(...argv: string[]): Promise<{ exitCode: number; output: string }> {
+  const child = Bun.spawn(argv, { stdin: "ignore", stdout: "pipe", stderr: "pipe", env: { LC_ALL: "C" } });
+  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  return { exitCode: await child.exited, output: out + err };
+}
+
+async function folder(): Promise<AsyncDisposable & { path: string }> {
+  const path = await mkdtemp(join(tmpdir(), "licmond-unit-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+const lacking = (program: string) => (Bun.which(program) === null ? ` (skipped: no ${program} here)` : "");
+const analyze = lacking("systemd-analyze");
+
+describe.skipIf(analyze !== "")(`the unit, as systemd-analyze sees it${analyze}`, () => {
+  test("its exposure is 2.0 or less", async () => {
+    const { exitCode, output } = await run(
+      ...["systemd-analyze", "security", "--offline=yes", "--no-pager", "--threshold=20", UNIT],
+    );
+    expect({ exitCode, output }).toMatchObject({ exitCode: 0 });
+  });
+
+  test("nothing in it is unknown or wrong", async () => {
+    await using place = await folder();
+    const file = join(place.path, "licmond.service");
+    // The binary need not be installed here; anything that can be run stands for it.
+    await Bun.write(file, (await Bun.file(UNIT).text()).replaceAll("/usr/local/bin/licmond", "/bin/true"));
+    const { exitCode, output } = await run("systemd-analyze", "verify", "--man=no", file);
+    const ours = output.split("\n").filter((line) => line.includes("licmond"));
+    expect({ exitCode, ours }).toEqual({ exitCode: 0, ours: [] });
+  });
+});
+
+const sysusers = lacking("systemd-sysusers") || lacking("systemd-tmpfiles");
+
+test.skipIf(sysusers !== "" || process.getuid?.() !== 0)(
+  `its user and directories are made${sysusers || (process.getuid?.() === 0 ? "" : " (skipped: not root)")}`,
+  async () => {
+    await using place = await folder();
+    await mkdir(join(place.path, "etc"));
+    const root = `--root=${place.path}`;
+    const made = await run("systemd-sysusers", root, join(FOLDER, "licmond.sysusers.conf"));
+    expect(made).toMatchObject({ exitCode: 0 });
+    const passwd = await Bun.file(join(place.path, "etc/passwd")).text();
+    const [, , uid = "", , ...rest] =
+      passwd
+        .split("\n")
+        .find((line) => line.startsWith("licmond:"))
+        ?.split(":") ?? [];
+    expect(Number(uid)).toBeGreaterThan(0);
+    expect(rest).toEqual(["License monitoring daemon", "/var/lib/licmond", "/usr/sbin/nologin"]);
+
+    const group = (await Bun.file(join(place.path, "etc/group")).text()).match(/^licmond:x:(\d+):/m)?.[1];
+    const kept = await run("systemd-tmpfiles", root, "--create", join(FOLDER, "licmond.tmpfiles.conf"));
+    expect(kept).toMatchObject({ exitCode: 0 });
+    const { output } = await run(
+      ...[
+        "stat",
+        "-c",
+        "%n %a %u %g",
+        join(place.path, "etc/licmond"),
+        join(place.path, "etc/licmond/secrets"),
+      ],
+    );
+    expect(output.replaceAll(`${place.path}/etc/`, "")).toBe(
+      `licmond 750 0 ${group}\nlicmond/secrets 700 0 0\n`,
+    );
+  },
+);

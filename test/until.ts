@@ -1,0 +1,16 @@
+const UNTIL_DEADLINE_MS = 60_000;
+
+/** Asks again and again until there is an answer other than undefined; throws when that takes too long. */
+export async function until<T>(
+  what: string,
+  ask: () => T | undefined | Promise<T | undefined>,
+  deadlineMs = UNTIL_DEADLINE_MS,
+): Promise<T> {
+  const deadline = performance.now() + deadlineMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (performance.now() > deadline) throw new Error(`waited ${deadlineMs} ms in vain: ${what}`);
+    await Bun.sleep(20);
+  }
+}
