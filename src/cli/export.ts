@@ -1,9 +1,9 @@
 import { constants } from "node:fs";
 import { open, rename, stat, unlink } from "node:fs/promises";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import type { Schema } from "../domain/text-types.ts";
 import { columnsOf, csvHeading, csvRows } from "../http/answers/csv.ts";
 import { parseTime, TIME_FORM } from "../http/query-time.ts";
-import type { Schema } from "../http/schema-check.ts";
 import { createExport, type ExportQuery } from "../store/export-rows.ts";
 import { EXPORT_TABLES, type ExportTable } from "../store/export-tables.ts";
 import { withDatabase } from "../store/read-only.ts";
