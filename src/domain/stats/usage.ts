@@ -108,8 +108,17 @@ export function createUsage(
   }
   function made(other: number, of: number, at: number): Group {
     const group = {
-      ...{ index: groups.length, other, day: of, running: 0, countedTo: at, seatMs: 0, sessions: 0, peak: 0 },
-      ...{ firstUsedAt: at, lastUsedAt: at },
+      index: groups.length,
+      other,
+      day: of,
+      running: 0,
+      countedTo: at,
+      seatMs: 0,
+      sessions: 0,
+      peak: 0,
+
+      firstUsedAt: at,
+      lastUsedAt: at,
     };
     groups.push(group);
     return group;

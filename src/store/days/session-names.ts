@@ -57,7 +57,9 @@ export function loadSessionNames(read: Pick<HistoryRead, "all">): SessionNames {
     return id;
   }
   return {
-    ...{ names, features, nameId },
+    names,
+    features,
+    nameId,
     hostId: (host) => (host === null ? 0 : nameId(host)),
     featureId(server, daemon, name) {
       const known = featureIds.get(`${server}\0${daemon}`)?.get(name);

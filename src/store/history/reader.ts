@@ -36,7 +36,12 @@ export function createReader(sqlite: Database, { now, checkpoint = () => {} }: R
   const holders = createHolders(sqlite);
   const countDenials = createDenialCounts({ all }, now);
   const rollups = createRollupReader(sqlite, {
-    ...{ samples, holders, open, countDenials, checkpoint, sessionsFrom },
+    samples,
+    holders,
+    open,
+    countDenials,
+    checkpoint,
+    sessionsFrom,
   });
   let reached: Reach | null = null;
 
@@ -51,8 +56,18 @@ export function createReader(sqlite: Database, { now, checkpoint = () => {} }: R
   }
 
   return {
-    ...{ ...samples, ...holders, reach, now, sessionsFrom, denials: countDenials, all, checkpoint },
-    ...{ hours: rollups.hours, days: rollups.days, fromSamples: rollups.fromSamples },
+    ...samples,
+    ...holders,
+    reach,
+    now,
+    sessionsFrom,
+    denials: countDenials,
+    all,
+    checkpoint,
+
+    hours: rollups.hours,
+    days: rollups.days,
+    fromSamples: rollups.fromSamples,
     features: (filter = {}) => listFeatures(sqlite, filter),
     over(feature, start, end, withUsers = false) {
       const range = reachedRange({ start, end }, reach());

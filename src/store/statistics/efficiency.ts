@@ -55,7 +55,10 @@ export function efficiencyQuery(read: HistoryRead, query: EfficiencyQuery): Effi
           )
         : UNKNOWN_DEMAND;
     return {
-      ...{ server, daemon, feature, total },
+      server,
+      daemon,
+      feature,
+      total,
       ...efficiencyOf(histogramOfRollup(rollup), total, levels, asked),
       demand,
     };

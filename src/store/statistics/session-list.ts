@@ -79,7 +79,16 @@ export function listed(session: Session, { holdingOf, lastReading, shownBegin }:
 export function sessionRecord(session: ListedSession): SessionRecord {
   const { id, server, daemon, feature, user, host, display, version, count, handle, endReason } = session;
   return {
-    ...{ id, server, daemon, feature, user, host, display, version, count, handle },
+    id,
+    server,
+    daemon,
+    feature,
+    user,
+    host,
+    display,
+    version,
+    count,
+    handle,
     startedAt: iso(session.startedAt),
     firstSeenAt: iso(session.firstSeenAt),
     lastSeenAt: iso(session.seenAt),
