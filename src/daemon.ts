@@ -27,7 +27,6 @@ import { handleTimers, systemTimers } from "./domain/timers.ts";
 import { shuffle } from "./domain/track-sessions.ts";
 import { createPseudonyms, type Pseudonyms } from "./http/anonymous/pseudonyms.ts";
 import { type App, createApp } from "./http/app.ts";
-import { askedNow } from "./http/history.ts";
 import type { HistoryAnswers } from "./http/history-answers/answers.ts";
 import { listen } from "./http/listen.ts";
 import { createRequestCounters } from "./http/request-counters.ts";
@@ -209,7 +208,8 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       clock,
       timers: handleTimers,
       log: storeLog,
-      intervals: () => askedNow(clock, live.snapshot()).intervals,
+      intervals: () =>
+        Object.fromEntries(live.snapshot().servers.map(({ server }) => [server.id, server.intervalMs])),
     });
     part("sums of days", days).start();
     const keep = () => running.current().retention;

@@ -33,8 +33,14 @@ export function createGate(): { readonly app: App; readonly key: string; close()
     quotas.flush();
   }, FLUSH_MS);
   const made = keys.create({
-    ...{ name: "bench", role: "viewer", expiresAt: null, anonymize: false },
-    ...{ dailyQuota: null, monthlyQuota: null, requestsPerMinute: null },
+    name: "bench",
+    role: "viewer",
+    expiresAt: null,
+    anonymize: false,
+
+    dailyQuota: null,
+    monthlyQuota: null,
+    requestsPerMinute: null,
   });
   if (made.outcome !== "created") throw new Error(made.outcome);
   const base = bench();
@@ -42,7 +48,13 @@ export function createGate(): { readonly app: App; readonly key: string; close()
   const settings = { ...base.deps.settings(), limits: { ...PLENTY, dailyQuota: 1e9, monthlyQuota: 1e9 } };
   const app = createApp({
     ...base.deps,
-    ...{ clock, log, keys, quotas, settings: () => settings, live: { snapshot: () => SNAPSHOT } },
+
+    clock,
+    log,
+    keys,
+    quotas,
+    settings: () => settings,
+    live: { snapshot: () => SNAPSHOT },
   });
   return {
     app,

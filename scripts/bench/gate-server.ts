@@ -3,10 +3,10 @@ import "../../src/http/production.ts";
 
 import { Elysia } from "elysia";
 import { createAnswers } from "../../src/http/answers/answers.ts";
-import { createExchanges, type Exchanges } from "../../src/http/exchange.ts";
+import { type Exchange, gated } from "../../src/http/exchange.ts";
 import { listen } from "../../src/http/listen.ts";
 import { featureRoutes } from "../../src/http/routes/features.ts";
-import { summaryRoutes } from "../../src/http/routes/summary.ts";
+import { licenseRoutes } from "../../src/http/routes/licenses.ts";
 import { bench } from "../../test/http/make.ts";
 import { createGate, SNAPSHOT } from "./gate-app.ts";
 
@@ -19,13 +19,28 @@ if (form === "gate") {
   console.log(key);
 } else {
   // What a route needs to know of its request, and nothing in front of it.
-  const opened = createExchanges(() => null);
-  const exchanges: Exchanges = { ...opened, of: (request) => opened.open(request, "") };
+  const exchange: Exchange = {
+    id: "",
+    path: "",
+    query: "",
+    startedAt: 0,
+    route: null,
+    address: "",
+    caller: null,
+    acting: null,
+    headers: {},
+    answered: true,
+  };
   const snapshot = () => SNAPSHOT;
   const { alerts, history } = bench().deps;
   new Elysia({ handler: { standardHostname: false } })
-    .use(summaryRoutes({ alerts }, snapshot, exchanges, createAnswers()))
-    .use(featureRoutes({ history }, snapshot, exchanges, createAnswers()))
+    .use(gated)
+    .onRequest((context) => {
+      const { pathname: path } = new URL(context.request.url);
+      context.exchange = { ...exchange, path };
+    })
+    .use(licenseRoutes({ alerts }, snapshot, createAnswers(), () => Promise.resolve([])))
+    .use(featureRoutes({ history }, snapshot, createAnswers()))
     .listen({ hostname: door.host, port: door.port, reusePort: false, development: false });
   console.log("none");
 }

@@ -72,7 +72,12 @@ export function serversOf({ servers, features }: YearSize): MonitoredServer[] {
     const id = nameOf({ servers, features, days: 0, end: 0 }, at * features).server;
     return {
       ...({ id, name: id, manager: "flexnet", address: "27000@lic", tool: null, timezone: "UTC" } as const),
-      ...{ enabled: true, intervalMs: MINUTE, timeoutMs: 30_000, labels: {}, logFile: null },
+
+      enabled: true,
+      intervalMs: MINUTE,
+      timeoutMs: 30_000,
+      labels: {},
+      logFile: null,
     };
   });
 }

@@ -19,7 +19,11 @@ export async function ingest(directory: string, year: Year, size: YearSize, at: 
     const room = createHistory({ store, clock, log: SILENT, timers: { set: () => null, clear() {} } });
     const servers = serversOf(size);
     const live = createLive({
-      ...{ store, servers, clock, log: SILENT, recorder: room.recorder },
+      store,
+      servers,
+      clock,
+      log: SILENT,
+      recorder: room.recorder,
       commit: async (work) => store.transaction(() => work()),
       timers: { after: () => () => {} },
     });
@@ -59,42 +63,51 @@ function pollOf(year: Year, size: YearSize, server: MonitoredServer, place: numb
     const { held, total } = year.weekOf(index, at).played;
     const now = held.filter(({ from, until }) => from <= at && at < until);
     return {
-      ...{ daemon: "vendord", name: nameOf(size, index).feature, total, unlimited: false, error: null },
-      ...{ pools: [], reservations: [], queue: [], consistency: "ok", cut: false },
+      daemon: "vendord",
+      name: nameOf(size, index).feature,
+      total,
+      unlimited: false,
+      error: null,
+
+      pools: [],
+      reservations: [],
+      queue: [],
+      consistency: "ok",
+      cut: false,
       used: now.reduce((sum, { count }) => sum + count, 0),
       checkouts: now.map(({ user, from, count }) => ({
-        ...{
-          user: `user${user}`,
-          host: `ws-${user}`,
-          display: null,
-          qualifier: null,
-          version: "v2026.09",
-          count,
-        },
-        ...{ handle: null, pid: null, startedAt: from, lingerSeconds: null, borrowed: false, pool: 0 },
+        user: `user${user}`,
+        host: `ws-${user}`,
+        display: null,
+        qualifier: null,
+        version: "v2026.09",
+        count,
+
+        handle: null,
+        pid: null,
+        startedAt: from,
+        lingerSeconds: null,
+        borrowed: false,
+        pool: 0,
       })),
     };
   });
   const empty = new Uint8Array();
   return {
-    ...{
-      serverId: server.id,
-      startedAt: at - 40,
-      finishedAt: at,
-      durationMs: 40,
-      error: null,
-      reachability: [],
-    },
+    serverId: server.id,
+    startedAt: at - 40,
+    finishedAt: at,
+    durationMs: 40,
+    error: null,
+    reachability: [],
     reading: wholeReading({
-      ...{
-        manager: "flexnet",
-        reportTime: null,
-        toolVersion: null,
-        members: [],
-        daemons: [],
-        features,
-        errors: [],
-      },
+      manager: "flexnet",
+      reportTime: null,
+      toolVersion: null,
+      members: [],
+      daemons: [],
+      features,
+      errors: [],
     }),
     raw: { argv: [], exitCode: 0, signal: null, stdout: empty, stderr: empty, truncated: false },
   };

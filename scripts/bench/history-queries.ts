@@ -48,13 +48,19 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
       }
     });
     rows.push({
-      ...{ what: `${what}, ${bound?.of ?? "median"}`, baseline: scanMs, unit: "ms" },
+      what: `${what}, ${bound?.of ?? "median"}`,
+      baseline: scanMs,
+      unit: "ms",
       ours: bound?.of === "p95" ? quantile(times, 0.95) : median(times),
       bound: bound === null ? null : { of: "ours", atMost: bound.ms },
     });
     rows.push({
       what: "  stall of the event loop meanwhile",
-      ...{ ours: stall, baseline: null, unit: "ms", bound: { of: "ours", atMost: 20 } },
+
+      ours: stall,
+      baseline: null,
+      unit: "ms",
+      bound: { of: "ours", atMost: 20 },
     });
   }
   /** The plain rows of a day, scanned in SQL: times the days is what the range would take. */
@@ -78,7 +84,12 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
       some.map(
         (at) => () =>
           client.query("stats", {
-            ...{ ...asked, ...days(365), filter: named(at), interval: null, series: true, sort: null },
+            ...asked,
+            ...days(365),
+            filter: named(at),
+            interval: null,
+            series: true,
+            sort: null,
           }),
       ),
       scan(one, 365),
@@ -89,7 +100,12 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
       thrice.map(
         () => () =>
           client.query("stats", {
-            ...{ ...asked, ...days(30), filter: everything, interval: null, series: false, sort: null },
+            ...asked,
+            ...days(30),
+            filter: everything,
+            interval: null,
+            series: false,
+            sort: null,
             limit: null,
           }),
       ),
@@ -117,7 +133,10 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
       thrice.map(
         () => () =>
           client.query("sessions", {
-            ...{ ...asked, ...days(1), filter: everything, limit: 10_000 },
+            ...asked,
+            ...days(1),
+            filter: everything,
+            limit: 10_000,
             sort: { field: "firstSeenAt", descending: true },
           }),
       ),
@@ -129,7 +148,11 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
       thrice.map(
         () => () =>
           client.query("usage", {
-            ...{ ...asked, ...days(7), filter: everything, groupBy: ["user"], limit: 10_000 },
+            ...asked,
+            ...days(7),
+            filter: everything,
+            groupBy: ["user"],
+            limit: 10_000,
             sort: { field: "heldSeatHours", descending: true },
           }),
       ),
@@ -142,7 +165,11 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
         thrice.slice(0, 3).map(
           () => () =>
             client.query("usage", {
-              ...{ ...asked, ...days(365), filter: everything, groupBy, limit: 1000 },
+              ...asked,
+              ...days(365),
+              filter: everything,
+              groupBy,
+              limit: 1000,
               sort: { field: "heldSeatHours", descending: true },
             }),
         ),
@@ -161,7 +188,12 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
       thrice.map(
         () => () =>
           client.query("denials", {
-            ...{ ...asked, ...everything, ...days(365), sort: null, limit: 10_000, logging: [] },
+            ...asked,
+            ...everything,
+            ...days(365),
+            sort: null,
+            limit: 10_000,
+            logging: [],
           }),
       ),
       null,

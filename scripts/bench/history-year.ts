@@ -68,8 +68,11 @@ export function createYear() {
     const seen = (at: number) => Math.ceil(at / MINUTE) * MINUTE;
     const held = grants
       .map(({ request, startedAt, endsAt }) => ({
-        ...{ user: userId(request.actor.user), count: request.count },
-        ...{ from: Math.max(seen(startedAt), of.startsAt), until: Math.min(seen(endsAt), of.endsAt) },
+        user: userId(request.actor.user),
+        count: request.count,
+
+        from: Math.max(seen(startedAt), of.startsAt),
+        until: Math.min(seen(endsAt), of.endsAt),
       }))
       .filter(({ from, until }) => from < until)
       .sort((a, b) => a.from - b.from);
@@ -93,7 +96,9 @@ export function createYear() {
       });
     const total = feature.pools.reduce((sum, pool) => sum + (pool.seats ?? 0), 0);
     return {
-      ...{ total, held, changes },
+      total,
+      held,
+      changes,
       users: Array.from({ length: 169 }, (_, hour) => [...(hours[hour] ?? [])].sort((a, b) => a - b)),
       denied: held.filter((_, at) => at % DENIED_EVERY === 7),
     };

@@ -56,16 +56,27 @@ function onDisk({ store: directory, plain }: HistoryFile, size: YearSize): Row[]
     return [
       {
         what: `history of ${size.days} days on disk, beside one row a poll`,
-        ...{ ours: bytesOf(store.sqlite, of) / 1e6, baseline: (plain.bytes * size.days) / 1e6, unit: "MB" },
+
+        ours: bytesOf(store.sqlite, of) / 1e6,
+        baseline: (plain.bytes * size.days) / 1e6,
+        unit: "MB",
         bound: { of: "ratio", atMost: 1 / 20 },
       },
       {
         what: "  of that the sums of days",
-        ...{ ours: bytesOf(store.sqlite, sums) / 1e6, baseline: null, unit: "MB", bound: null },
+
+        ours: bytesOf(store.sqlite, sums) / 1e6,
+        baseline: null,
+        unit: "MB",
+        bound: null,
       },
       {
         what: "  and their sessions",
-        ...{ ours: bytesOf(store.sqlite, ["sessions"]) / 1e6, baseline: null, unit: "MB", bound: null },
+
+        ours: bytesOf(store.sqlite, ["sessions"]) / 1e6,
+        baseline: null,
+        unit: "MB",
+        bound: null,
       },
     ];
   } finally {
@@ -92,7 +103,9 @@ async function ingestRow(
     what: `a cycle of ${size.servers} polls after ${size.days} days, beside an empty store`,
     ours: median(times.map(({ last }) => last)),
     baseline: median(times.map(({ first }) => first)),
-    ...{ unit: "ms", bound: { of: "ratio", atMost: 1.3 } },
+
+    unit: "ms",
+    bound: { of: "ratio", atMost: 1.3 },
   };
 }
 

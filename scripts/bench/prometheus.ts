@@ -34,25 +34,39 @@ function snapshotOf(servers: number): Snapshot {
     version: 1,
     servers: Array.from({ length: servers }, (_, index): ServerPicture => {
       const server: MonitoredServer = {
-        ...{ id: `s${index}`, name: `s${index}`, manager: "flexnet", address: "27000@localhost", tool: null },
-        ...{
-          timezone: "UTC",
-          intervalMs: 60_000,
-          timeoutMs: 30_000,
-          enabled: true,
-          labels: {},
-          logFile: null,
-        },
+        id: `s${index}`,
+        name: `s${index}`,
+        manager: "flexnet",
+        address: "27000@localhost",
+        tool: null,
+
+        timezone: "UTC",
+        intervalMs: 60_000,
+        timeoutMs: 30_000,
+        enabled: true,
+        labels: {},
+        logFile: null,
       };
       return applyPoll(
         null,
         server,
         {
-          ...{ serverId: server.id, startedAt: INSTANT, finishedAt: INSTANT, durationMs: 100, reading },
-          ...{ error: null, reachability: [] },
+          serverId: server.id,
+          startedAt: INSTANT,
+          finishedAt: INSTANT,
+          durationMs: 100,
+          reading,
+
+          error: null,
+          reachability: [],
           raw: {
-            ...{ argv: [], exitCode: 0, signal: null, truncated: false },
-            ...{ stdout: new Uint8Array(), stderr: new Uint8Array() },
+            argv: [],
+            exitCode: 0,
+            signal: null,
+            truncated: false,
+
+            stdout: new Uint8Array(),
+            stderr: new Uint8Array(),
           },
         },
         null,
@@ -85,13 +99,11 @@ async function pushed(snapshot: Snapshot): Promise<void> {
   let sent = 0;
   const quiet = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const writer = createWriter({
-    ...{
-      snapshot: () => snapshot,
-      service: nothing,
-      clock: { now: Date.now },
-      random: Math.random,
-      log: quiet,
-    },
+    snapshot: () => snapshot,
+    service: nothing,
+    clock: { now: Date.now },
+    random: Math.random,
+    log: quiet,
     timers: {
       after(ms, run) {
         // The next gathering means that this one is over.
@@ -155,7 +167,8 @@ async function timesOverHttp(): Promise<OverHttp> {
     times.zipped.baseline[round - 1] = baseline;
   }
   const medians = ({ ours, baseline }: { ours: number[]; baseline: number[] }) => ({
-    ...{ ours: median(ours), baseline: median(baseline) },
+    ours: median(ours),
+    baseline: median(baseline),
   });
   return { cold: medians(times.cold), warm: medians(times.warm), zipped: medians(times.zipped), bytes };
 }
@@ -177,13 +190,21 @@ export const prometheus: Bench = {
     ]);
     const http = await timesOverHttp();
     const stall = (what: string, ours: number): Row => ({
-      ...{ what, ours, baseline: null, unit: "ms", bound: { of: "ours", atMost: 20 } },
+      what,
+      ours,
+      baseline: null,
+      unit: "ms",
+      bound: { of: "ours", atMost: 20 },
     });
     const megabytes = (byteLength / 1e6).toFixed(1);
     return [
       {
-        ...{ what: `all lines anew, ${megabytes} MB, in slices, beside the features' JSON at once` },
-        ...{ ours: text, baseline: json, unit: "ms", bound: null },
+        what: `all lines anew, ${megabytes} MB, in slices, beside the features' JSON at once`,
+
+        ours: text,
+        baseline: json,
+        unit: "ms",
+        bound: null,
       },
       { what: "… where no server was polled since", ours: again, baseline: json, unit: "ms", bound: null },
       {

@@ -64,7 +64,10 @@ function targetOf(place: Place, path: string): Target {
   // Every request is a log event.
   const request = () => fetch(`${url}/api/ping`).then((answer) => answer.arrayBuffer());
   return {
-    ...{ port, pid, key, path },
+    port,
+    pid,
+    key,
+    path,
     async tell(count) {
       const answers: Promise<unknown>[] = [];
       await pace(count, RATE, () => void answers.push(request()));
@@ -99,7 +102,10 @@ async function startBare(event: string): Promise<BareServer> {
 
 function bareTarget({ port, pid }: BareServer, path: string): Target {
   return {
-    ...{ port, pid, key: "none", path },
+    port,
+    pid,
+    key: "none",
+    path,
     tell: async (count) => void (await fetch(`http://127.0.0.1:${port}/tell?count=${count}&rate=${RATE}`)),
   };
 }
@@ -141,7 +147,11 @@ async function idleRow(): Promise<Row> {
   const baseline = await idleKilobytes({ ...bare, path: SSE, key: "none" });
   return {
     what: `memory of an idle event stream, ${IDLE_CLIENTS} of them`,
-    ...{ ours, baseline, unit: "KB", bound: { of: "ours", atMost: 20 } },
+
+    ours,
+    baseline,
+    unit: "KB",
+    bound: { of: "ours", atMost: 20 },
   };
 }
 
@@ -155,12 +165,16 @@ function rowsOf(what: string, { ours, base }: { ours: FanOut[]; base: FanOut[] }
     {
       what: `${what}: CPU of an event at a client, ${CLIENTS} × ${RATE}/s`,
       ...row(({ cpuMicros }) => cpuMicros),
-      ...{ unit: "µs", bound: { of: "ratio", atMost: 1.5 } },
+
+      unit: "µs",
+      bound: { of: "ratio", atMost: 1.5 },
     },
     {
       what: `${what}: p99 from the log call to the client`,
       ...row(({ p99 }) => p99),
-      ...{ unit: "ms", bound: { of: "ours", atMost: 50 } },
+
+      unit: "ms",
+      bound: { of: "ours", atMost: 50 },
     },
   ];
 }

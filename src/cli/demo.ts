@@ -6,6 +6,7 @@ import type { Config } from "../config/config.ts";
 import { systemClock } from "../domain/clock.ts";
 import { parseDuration } from "../domain/duration.ts";
 import { codeOf, messageOf } from "../domain/error-code.ts";
+import type { Log } from "../domain/log.ts";
 import { hostZone } from "../domain/zone.ts";
 import { aheadFor, parseMomentOfWeek } from "../simulator/calendar.ts";
 import { createKeys } from "../store/keys.ts";
@@ -19,7 +20,7 @@ import {
   demoSite,
   makeDemoHistory,
 } from "./demo-site.ts";
-import { type CommandIo, EXIT_FAILURE, warningsOn } from "./io.ts";
+import { type CommandIo, EXIT_FAILURE } from "./io.ts";
 import { createProgress } from "./terminal.ts";
 
 /** Where a demo listens unless told otherwise or the port is taken. */
@@ -140,6 +141,12 @@ async function makeHistory(
   const seconds = ((performance.now() - begun) / 1000).toFixed(1);
   if (made === "made") progress.end(`Made ${days} days of history in ${seconds} s`);
   else progress.end(made === "broken off" ? "Broken off" : "There is history already: it stays as it is");
+}
+
+/** A log that shows only what goes wrong. */
+function warningsOn({ err }: DemoIo): Log {
+  const show = (message: string) => err(`${message}\n`);
+  return { debug() {}, info() {}, warn: show, error: show };
 }
 
 /** Writes the logs until the returned function is called, or until writing fails, which it says. */

@@ -1,9 +1,9 @@
 import { constants } from "node:fs";
 import { open, rename, stat, unlink } from "node:fs/promises";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import type { Schema } from "../domain/text-types.ts";
 import { columnsOf, csvHeading, csvRows } from "../http/answers/csv.ts";
 import { parseTime, TIME_FORM } from "../http/query-time.ts";
-import type { Schema } from "../http/schema-check.ts";
 import { createExport, type ExportQuery } from "../store/export-rows.ts";
 import { EXPORT_TABLES, type ExportTable } from "../store/export-tables.ts";
 import { withDatabase } from "../store/read-only.ts";
@@ -83,20 +83,20 @@ async function runExport(
     daemons: daemon ?? null,
     features: feature ?? null,
   };
-  await withDatabase(storage.directory, async (sqlite) => {
-    const { record, slices } = createExport(sqlite, wanted, query);
-    const writer = format === "csv" ? csvWriter(record, bom === true) : jsonWriter();
-    try {
+  try {
+    await withDatabase(storage.directory, async (sqlite) => {
+      const { record, slices } = createExport(sqlite, wanted, query);
+      const writer = format === "csv" ? csvWriter(record, bom === true) : jsonWriter();
       const output = path === undefined ? standardOutput(io) : await fileOutput(path);
       // Where rows and bar would share a terminal, the rows stand alone.
       const bar = path !== undefined || !io.terminal.out ? createProgress(`Exporting ${wanted}`, io) : null;
       const count = await writeAll(slices(), writer, output, (done) => bar?.at(done));
       bar?.end(`${countOf(count, "row")} of ${wanted}${path === undefined ? "" : ` in ${path}`}`);
-    } catch (error) {
-      if (error instanceof StoreError || !(error instanceof Error) || !("code" in error)) throw error;
-      throw new Failure(`${path ?? "stdout"} cannot be written: ${error.message}`);
-    }
-  });
+    });
+  } catch (error) {
+    if (error instanceof StoreError || !(error instanceof Error) || !("code" in error)) throw error;
+    throw new Failure(`${path ?? "stdout"} cannot be written: ${error.message}`);
+  }
 }
 
 /** Gives the number of rows. */

@@ -64,10 +64,13 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
   });
 
   const report: ImportReport = {
-    ...{ counts: noCounts(), pairing: { orphanIns: 0, openOuts: 0, ambiguous: 0 } },
+    counts: noCounts(),
+    pairing: { orphanIns: 0, openOuts: 0, ambiguous: 0 },
     sessions: { added: 0, known: 0, observed: 0, old: 0 },
     denials: { added: 0, widened: 0, known: 0, old: 0 },
-    ...{ from: null, to: null },
+
+    from: null,
+    to: null,
   };
   let { from, to } = report as { from: number | null; to: number | null };
   let waiting: PairedSession[] = [];
@@ -112,7 +115,10 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
       pairing.gap(lastAt);
     const { day, inferred } = await firstDay(source, zone, debugLog);
     const reader = debugLog.createReader({
-      ...{ zone, inferred, hold: true, start: { day, second: -1, daemons: [] } },
+      zone,
+      inferred,
+      hold: true,
+      start: { day, second: -1, daemons: [] },
       onEvent: (event) => {
         pairing.take(event);
         const attempt = attemptOf(server.id, event);

@@ -10,10 +10,6 @@ import { StoreError } from "../store/store-error.ts";
 import { type ImportReport, importLogs } from "./import-log.ts";
 import { fileSource, keepStdin, LogReadError, type LogSource, problemOf } from "./import-sources.ts";
 import { type CommandIo, Failure, fail, readConfig, refuseUsage, warningsOn } from "./io.ts";
-import { createProgress } from "./terminal.ts";
-
-/** From so many bytes on it is worth a word, where no person looks on, that logs are read. */
-const LARGE_BYTES = 20e6;
 
 interface ImportOptions {
   readonly server: string;
@@ -73,11 +69,9 @@ async function importInto(
   io: CommandIo,
 ): Promise<void> {
   const { store, beside } = openBeside(storage, io);
-  const megabytes = sources.reduce((sum, { size }) => sum + size, 0) / 1e6;
-  const isShown = io.terminal.err || megabytes * 1e6 > LARGE_BYTES;
-  const bar = isShown ? createProgress(`Reading ${megabytes.toFixed(0)} MB`, io) : null;
-  const startedAt = io.now();
-  const keptFrom = startedAt - retention.sessionsMs;
+  const counter = createCounter(io);
+  const now = io.now();
+  const keptFrom = now - retention.sessionsMs;
   try {
     const report = await importLogs({
       store,
@@ -85,19 +79,17 @@ async function importInto(
       debugLog,
       zone: timezone,
       sources,
-      now: startedAt,
+      now,
       keptFrom,
       beside,
-      onProgress: (done, of) => bar?.at(done / of),
+      onProgress: counter.show,
     });
-    bar?.end(`Read ${megabytes.toFixed(0)} MB in ${((io.now() - startedAt) / 1000).toFixed(1)} s`);
+    counter.end();
     io.out(printReport(report, server.id));
     if (report.sessions.old + report.denials.old > 0) io.err(tooOld(report, keptFrom));
     for (const { line, text } of report.counts.samples) io.err(`line ${line}: ${JSON.stringify(text)}\n`);
-  } catch (error) {
-    bar?.end("Broken off");
-    throw error;
   } finally {
+    counter.end();
     store.close();
   }
 }
@@ -153,6 +145,35 @@ function openBeside(
     if (!(error instanceof StoreError) || error.code !== "HELD") throw error;
     return { store: openStore({ ...of, mode: "cli" }), beside: true };
   }
+}
+
+/** A line that counts up on a terminal; elsewhere a line for every tenth. */
+function createCounter(io: CommandIo) {
+  const startedAt = io.now();
+  let shownAt = 0;
+  let tenth = 0;
+  let open = false;
+  return {
+    show(done: number, of: number): void {
+      const now = io.now();
+      const percent = of === 0 ? 100 : Math.floor((100 * done) / of);
+      const rate = (done / 1e6 / Math.max(0.001, (now - startedAt) / 1000)).toFixed(0);
+      const line = `${percent} %, ${(done / 1e6).toFixed(0)} of ${(of / 1e6).toFixed(0)} MB, ${rate} MB/s`;
+      if (io.terminal.err) {
+        if (now - shownAt < 100 && done < of) return;
+        io.err(`\r${line.padEnd(50)}`);
+        open = true;
+        shownAt = now;
+      } else if (Math.floor(percent / 10) > tenth) {
+        tenth = Math.floor(percent / 10);
+        if (of > 20e6) io.err(`${line}\n`);
+      }
+    },
+    end(): void {
+      if (open) io.err("\n");
+      open = false;
+    },
+  };
 }
 
 function printReport({ counts, pairing, sessions, denials, from, to }: ImportReport, server: string): string {

@@ -1,5 +1,6 @@
 import { type AddHelpTextContext, Command, CommanderError } from "commander";
 import { messageOf } from "../domain/error-code.ts";
+import { escapeControls } from "../domain/plain-text.ts";
 import {
   type CommandIo,
   EXIT_FAILURE,
@@ -117,7 +118,7 @@ export async function runProgram(args: readonly string[], io: CommandIo): Promis
     if (error instanceof Failure) return fail(io, error.message);
     const { StoreError } = await import("../store/store-error.ts");
     if (error instanceof StoreError) return fail(io, `${error.message}. ${error.fix}`);
-    io.err(`licmond: ${messageOf(error)}\n`);
+    io.err(`licmond: ${messageOf(error).split("\n").map(escapeControls).join("\n")}\n`);
     if (io.env.LICMOND_LOG_LEVEL === "debug" && error instanceof Error) io.err(`${error.stack ?? ""}\n`);
     io.exitCode(EXIT_FAILURE);
   }

@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 
@@ -127,13 +127,17 @@ function problemOf(file: string, depth = 0): StartFailure | null {
     return failed("not_executable", `${file} may be executed by its mode, but ${why}.`, fix);
   }
   const elf = readElf(file);
+  const head = readAt(file, 0, 256);
+  const [line = ""] = head.toString("latin1").split("\n", 1);
+  const interpreter = /^#![ \t]*([^ \t]*)/.exec(line)?.[1];
+  const isForeign = elf === null ? interpreter === undefined : !NATIVE.includes(elf.machine);
+  // Execute-only files cannot be read, but they can be run.
+  if (isForeign && !(head.length === 0 && stats.size > 0) && !hasEmulator()) return wrongFormat(file);
   if (elf?.interpreter != null && statOf(elf.interpreter) === null) {
     const kind = `a ${elf.bits}-bit ${MACHINES[elf.machine] ?? "foreign"} program`;
     const message = `${file} exists, but its loader ${elf.interpreter} does not (${kind}).`;
     return failed("missing_loader", message, fixForLoader(elf.interpreter));
   }
-  const [line = ""] = readAt(file, 0, 256).toString("latin1").split("\n", 1);
-  const interpreter = /^#![ \t]*([^ \t]*)/.exec(line)?.[1];
   if (interpreter === undefined) return null;
   if (interpreter === "")
     return failed(
@@ -162,12 +166,12 @@ function problemOf(file: string, depth = 0): StartFailure | null {
   );
 }
 
-/** What a file is that the kernel would not run (ENOEXEC). */
+/** What a file is that the kernel does not run (ENOEXEC). */
 function wrongFormat(file: string): StartFailure {
   const head = readAt(file, 0, 256);
   const elf = readElf(file);
-  const isText = head.length > 0 && !head.includes(0);
-  const here = MACHINES[process.arch === "arm64" ? 183 : 62];
+  const isText = head.length > 0 && head[0] !== ELF_MARK && !head.includes(0);
+  const here = MACHINES[NATIVE[0] ?? 0];
   const built = elf && (MACHINES[elf.machine] ?? `machine ${elf.machine}`);
   const why =
     elf !== null
@@ -202,6 +206,9 @@ const MACHINES: Readonly<Record<number, string>> = {
   62: "x86-64",
   183: "ARM 64",
 };
+/** Those that this kernel runs by itself. */
+const NATIVE = process.arch === "arm64" ? [183, 40] : [62, 3];
+const ELF_MARK = 0x7f;
 const PT_INTERP = 3;
 
 /** What an ELF header says of its file (System V ABI, chapters 4 and 5); null when it is none, or of big-endian order. */
@@ -250,6 +257,15 @@ function isExecutable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK);
     return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether programs are registered with the kernel that run files of other kinds: entries beside `register` and `status`. */
+function hasEmulator(): boolean {
+  try {
+    return readdirSync("/proc/sys/fs/binfmt_misc").length > 2;
   } catch {
     return false;
   }

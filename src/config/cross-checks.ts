@@ -1,10 +1,11 @@
+import type { KeyPath } from "../domain/schema-problems.ts";
 import { BUILT_IN_COMMANDS } from "../managers/manager.ts";
 import { managerOf } from "../managers/registry.ts";
 import { type Partly, show } from "./check-value.ts";
 import { credentialName } from "./credentials.ts";
 import { isPattern } from "./glob.ts";
 import type { Locate } from "./locate.ts";
-import type { Finding, KeyPath } from "./problem.ts";
+import type { Finding } from "./problem.ts";
 import type { ConfigFile } from "./schema.ts";
 
 type Partial = Partly<ConfigFile>;

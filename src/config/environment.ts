@@ -1,8 +1,8 @@
 import type { TSchema } from "@sinclair/typebox";
 import { escapeControls } from "../domain/plain-text.ts";
+import { type KeyPath, printPath } from "../domain/schema-problems.ts";
 import { isTable } from "./check-value.ts";
 import { closestWord } from "./closest-word.ts";
-import { type KeyPath, printPath } from "./problem.ts";
 import { ConfigFile } from "./schema.ts";
 
 /** The environment, as `process.env` has it. */

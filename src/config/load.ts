@@ -1,4 +1,5 @@
 import { parse, TomlError } from "smol-toml";
+import { printPath } from "../domain/schema-problems.ts";
 import { beginsWithDate } from "../domain/zone.ts";
 import { buildConfig } from "./build.ts";
 import { checkValue, type Partly } from "./check-value.ts";
@@ -6,7 +7,7 @@ import type { Config } from "./config.ts";
 import { crossCheck } from "./cross-checks.ts";
 import { type Environment, overrideFromEnvironment } from "./environment.ts";
 import { createLocator, type Locate } from "./locate.ts";
-import { type Finding, type Problem, printPath } from "./problem.ts";
+import type { Finding, Problem } from "./problem.ts";
 import { ConfigFile } from "./schema.ts";
 
 /** What a config's text and the environment come to. `warnings` are told and change nothing. */

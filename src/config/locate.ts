@@ -1,4 +1,4 @@
-import { type KeyPath, printPath } from "./problem.ts";
+import { type KeyPath, printPath } from "../domain/schema-problems.ts";
 
 /** Line (1-based) of a key path in a TOML text: of the key itself, else of the nearest table or key around it. */
 export type Locate = (path: KeyPath) => number | null;

@@ -1,5 +1,4 @@
-/** Where a value stands: keys and, for lists of tables, indices. `["servers", 0, "interval"]` */
-export type KeyPath = readonly (string | number)[];
+import type { KeyPath } from "../domain/schema-problems.ts";
 
 /** Something wrong in the config: what is allowed, and what was found where it may be shown. */
 export interface Problem {
@@ -18,18 +17,6 @@ export interface Problem {
 export interface Finding {
   readonly path: KeyPath;
   readonly message: string;
-}
-
-const BARE_KEY = /^[A-Za-z0-9_-]+$/;
-
-/** `servers[0].labels."a b"`. List positions count from 0, as programs count them. */
-export function printPath(path: KeyPath): string {
-  return path
-    .map((part, index) => {
-      if (typeof part === "number") return `[${part}]`;
-      return (index === 0 ? "" : ".") + (BARE_KEY.test(part) ? part : JSON.stringify(part));
-    })
-    .join("");
 }
 
 /** `/etc/licmond/licmond.toml:12: servers[0].interval takes …`, one line. */

@@ -1,30 +1,55 @@
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Kind, type Static, type TSchema, Type, TypeRegistry } from "@sinclair/typebox";
 import { ALERT_RULES, SEVERITIES } from "../domain/alerts.ts";
+import { words } from "../domain/records.ts";
+import { RULE, text, textRule } from "../domain/text-types.ts";
 import { LOG_LEVELS } from "../domain/words.ts";
 import { MANAGERS } from "../managers/registry.ts";
-import type { Bounds, Form } from "./forms.ts";
+import {
+  absolutePath,
+  durationFrom,
+  glob,
+  handedFile,
+  listenHost,
+  mailAddress,
+  network,
+  origin,
+  program,
+  sizeFrom,
+  smtp,
+  someText,
+  url,
+  zone,
+} from "./forms.ts";
+import { parseStart } from "./start-time.ts";
 
 /**
  * The config file, as it is written: durations and sizes are still texts.
- * Every key of every section stands here once; `check-value.ts` walks it, `build.ts` applies the defaults.
+ * Every key of every section stands here once; `check-value.ts` checks a file, `build.ts` applies the defaults.
  * `secret` marks values that no message may repeat.
  */
 
 export const NOTIFICATION_TYPES = ["webhook", "email", "command"] as const;
 export const WEBHOOK_TEMPLATES = ["json", "slack", "teams", "ntfy"] as const;
 
+const SECRET = { secret: true };
+const START = { takes: 'a date with a time, e.g. 2026-01-31T22:00:00 or "2026-01-31T22:00:00Z"' };
+TypeRegistry.Set(
+  "Start",
+  (_, value) => (value instanceof Date || typeof value === "string") && parseStart(value) !== null,
+);
+
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
-const form = (name: Form, options: Bounds & { readonly secret?: boolean } = {}) =>
-  Type.String({ form: name, ...options });
-const duration = (from: string, to: string, example?: string) =>
-  optional(form("duration", { from, to, ...(example !== undefined && { example }) }));
-const oneOf = <const T extends readonly string[]>(list: T) =>
-  Type.Unsafe<T[number]>({ type: "string", enum: [...list] });
+const duration = (from: string, to: string, example = "60s") =>
+  optional(text(durationFrom(from, to, example)));
 const integer = (minimum: number, maximum: number) => optional(Type.Integer({ minimum, maximum }));
 const percent = optional(Type.Number({ minimum: 0, maximum: 100 }));
-const table = <T extends Record<string, TSchema>>(properties: T) => Type.Object(properties);
+const table = <T extends Record<string, TSchema>>(properties: T) =>
+  Type.Object(properties, { additionalProperties: false });
 const section = <T extends Record<string, TSchema>>(properties: T) => optional(table(properties));
 const tables = <T extends Record<string, TSchema>>(properties: T) => optional(Type.Array(table(properties)));
+const LABEL = textRule("a text of at most 256 characters", (label) => label.length <= 256);
+const labels = (pattern: string) =>
+  optional(Type.Record(Type.String({ pattern }), text(LABEL), { additionalProperties: false }));
 
 const MILLION = 1_000_000;
 
@@ -42,19 +67,19 @@ const ALERT_SETTINGS = {
 
 export const ConfigFile = table({
   http: section({
-    host: optional(form("listenHost")),
+    host: optional(text(listenHost)),
     port: integer(0, 65_535),
-    tls_cert: optional(form("handedFile")),
-    tls_key: optional(form("handedFile")),
-    cors_origins: optional(Type.Array(form("origin"))),
-    trusted_proxies: optional(Type.Array(form("network"))),
+    tls_cert: optional(text(handedFile)),
+    tls_key: optional(text(handedFile)),
+    cors_origins: optional(Type.Array(text(origin))),
+    trusted_proxies: optional(Type.Array(text(network))),
     max_body_bytes: integer(1024, 16 * 1024 * 1024),
   }),
   storage: section({
-    directory: optional(form("absolutePath")),
+    directory: optional(text(absolutePath)),
     backup_before_upgrade: optional(Type.Boolean()),
   }),
-  log: section({ level: optional(oneOf(LOG_LEVELS)), format: optional(oneOf(["auto", "text", "json"])) }),
+  log: section({ level: optional(words(LOG_LEVELS)), format: optional(words(["auto", "text", "json"])) }),
   collector: section({
     interval: duration("5s", "24h", "60s"),
     timeout: duration("1s", "10m", "30s"),
@@ -62,27 +87,24 @@ export const ConfigFile = table({
     concurrency: integer(1, 256),
   }),
   servers: tables({
-    id: Type.String({
-      pattern: "^[a-z0-9][a-z0-9._-]{0,63}$",
-      takes:
+    id: text(
+      textRule(
         'an id of 1 to 64 of the characters a-z 0-9 . _ - that starts with a letter or digit, e.g. "eda"',
+        (id) => /^[a-z0-9][a-z0-9._-]{0,63}$/.test(id),
+      ),
+    ),
+    name: optional(text(someText)),
+    manager: Object.assign(words(MANAGERS), {
+      [RULE]: { takes: `a license manager that is built in: ${MANAGERS.join(", ")}` },
     }),
-    name: optional(form("text")),
-    manager: Type.Unsafe<string>({
-      type: "string",
-      enum: [...MANAGERS],
-      takes: `a license manager that is built in: ${MANAGERS.join(", ")}`,
-    }),
-    address: form("text"),
-    tool: optional(Type.Union([form("program"), Type.Array(form("text"), { minItems: 1 })])),
-    timezone: optional(form("zone")),
+    address: text(someText),
+    tool: optional(Type.Union([text(program), Type.Array(text(someText), { minItems: 1 })])),
+    timezone: optional(text(zone)),
     interval: duration("5s", "24h", "60s"),
     timeout: duration("1s", "10m", "30s"),
     enabled: optional(Type.Boolean()),
-    labels: optional(
-      Type.Record(Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]{0,63}$" }), Type.String({ maxLength: 256 })),
-    ),
-    log_file: optional(form("absolutePath")),
+    labels: labels("^[A-Za-z_][A-Za-z0-9_]{0,63}$"),
+    log_file: optional(text(absolutePath)),
   }),
   retention: section({
     samples: duration("1d", "100y", "400d"),
@@ -90,38 +112,38 @@ export const ConfigFile = table({
     sessions: duration("1d", "100y", "400d"),
     events: duration("1d", "100y", "30d"),
     logs: duration("1d", "100y", "30d"),
-    log_size: optional(form("size", { from: "1MB", example: "256MB" })),
+    log_size: optional(text(sizeFrom("1MB", "256MB"))),
     audit: duration("1d", "100y", "400d"),
   }),
   alerts: section({
     ...ALERT_SETTINGS,
     overrides: tables({
-      server: optional(form("glob")),
-      daemon: optional(form("glob")),
-      feature: optional(form("glob")),
+      server: optional(text(glob)),
+      daemon: optional(text(glob)),
+      feature: optional(text(glob)),
       ...ALERT_SETTINGS,
       for: duration("0s", "30d", "10m"),
       enabled: optional(Type.Boolean()),
     }),
   }),
   maintenance: tables({
-    servers: optional(Type.Array(form("glob"), { minItems: 1 })),
-    start: Type.Unsafe<Date | string>({ type: "time" }),
-    duration: form("duration", { from: "1m", to: "30d", example: "4h" }),
-    every: optional(oneOf(["day", "week"])),
+    servers: optional(Type.Array(text(glob), { minItems: 1 })),
+    start: Type.Unsafe<Date | string>({ [Kind]: "Start", [RULE]: START }),
+    duration: text(durationFrom("1m", "30d", "4h")),
+    every: optional(words(["day", "week"])),
   }),
   notifications: tables({
-    type: oneOf(NOTIFICATION_TYPES),
-    severity: optional(oneOf(SEVERITIES)),
-    rules: optional(Type.Array(oneOf(ALERT_RULES), { minItems: 1, uniqueItems: true })),
-    url: optional(form("url", { secret: true })),
-    secret_file: optional(form("handedFile", { secret: true })),
-    template: optional(oneOf(WEBHOOK_TEMPLATES)),
-    smtp: optional(form("smtp", { secret: true })),
-    username: optional(form("text", { secret: true })),
-    from: optional(form("mailAddress")),
-    to: optional(Type.Union([form("mailAddress"), Type.Array(form("mailAddress"), { minItems: 1 })])),
-    argv: optional(Type.Array(Type.String({ secret: true }), { minItems: 1 })),
+    type: words(NOTIFICATION_TYPES),
+    severity: optional(words(SEVERITIES)),
+    rules: optional(Type.Array(words(ALERT_RULES), { minItems: 1, uniqueItems: true })),
+    url: optional(text(url, SECRET)),
+    secret_file: optional(text(handedFile, SECRET)),
+    template: optional(words(WEBHOOK_TEMPLATES)),
+    smtp: optional(text(smtp, SECRET)),
+    username: optional(text(someText, SECRET)),
+    from: optional(text(mailAddress)),
+    to: optional(Type.Union([text(mailAddress), Type.Array(text(mailAddress), { minItems: 1 })])),
+    argv: optional(Type.Array(Type.String(SECRET), { minItems: 1 })),
   }),
   limits: section({
     requests_per_minute: integer(1, MILLION),
@@ -135,28 +157,24 @@ export const ConfigFile = table({
   execute: section({
     enabled: optional(Type.Boolean()),
     commands: tables({
-      name: Type.String({
-        pattern: "^[a-z0-9][a-z0-9_-]{0,63}$",
-        takes:
+      name: text(
+        textRule(
           'a name of 1 to 64 of the characters a-z 0-9 _ - that starts with a letter or digit, e.g. "lmdiag"',
-      }),
-      argv: Type.Array(Type.String({ secret: true }), { minItems: 1 }),
-      role: optional(oneOf(["operator", "admin"])),
+          (name) => /^[a-z0-9][a-z0-9_-]{0,63}$/.test(name),
+        ),
+      ),
+      argv: Type.Array(Type.String(SECRET), { minItems: 1 }),
+      role: optional(words(["operator", "admin"])),
       timeout: duration("1s", "10m", "30s"),
     }),
   }),
   export: section({
     remote_write: section({
-      url: form("url", { secret: true }),
-      token_file: optional(form("handedFile", { secret: true })),
+      url: text(url, SECRET),
+      token_file: optional(text(handedFile, SECRET)),
       interval: duration("5s", "1h", "60s"),
-      username: optional(form("text", { secret: true })),
-      labels: optional(
-        Type.Record(
-          Type.String({ pattern: "^(?!__)[A-Za-z_][A-Za-z0-9_]{0,63}$" }),
-          Type.String({ maxLength: 256 }),
-        ),
-      ),
+      username: optional(text(someText, SECRET)),
+      labels: labels("^(?!__)[A-Za-z_][A-Za-z0-9_]{0,63}$"),
     }),
   }),
 });

@@ -12,7 +12,7 @@ import { createSettings } from "../alerts/settings.ts";
 import type { Config } from "../config/config.ts";
 import type { DenialEvent } from "../domain/events.ts";
 import { hostZone } from "../domain/zone.ts";
-import type { AlertsPort } from "../http/deps.ts";
+import type { HttpDeps } from "../http/deps.ts";
 import type { Bus } from "../live/bus.ts";
 import { createAlerts } from "../store/alerts.ts";
 import { createMarks } from "../store/event-marks.ts";
@@ -24,7 +24,7 @@ const PAGE_EVENTS = 500;
 
 /** Alerts with their notifications. */
 export interface AlertService extends Pick<AlertEngine, "firing" | "start" | "configured" | "stop"> {
-  readonly port: AlertsPort;
+  readonly port: HttpDeps["alerts"];
 }
 
 export interface AlertServiceDeps

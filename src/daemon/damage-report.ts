@@ -33,7 +33,8 @@ export function createDamageReport({ store, clock, log, examine = inBackground }
         store.metDamage(corrupt(error.message, error));
       else
         log.warn("A query of history met damage, and the database could not be read to confirm it", {
-          ...{ reason, error: error instanceof Error ? error.message : String(error) },
+          reason,
+          error: error instanceof Error ? error.message : String(error),
         });
     }
   }

@@ -1,7 +1,7 @@
 import type { CollectorStatus } from "../collector/collector.ts";
 import { clockMessage } from "../domain/clock.ts";
 import type { Snapshot } from "../domain/picture.ts";
-import type { HealthCheck, HealthChecks } from "../http/deps.ts";
+import type { HealthCheck, HealthChecks } from "../http/records/health-record.ts";
 import type { DatabaseCheck } from "../store/check.ts";
 import type { HostSample } from "../system/host-metrics.ts";
 

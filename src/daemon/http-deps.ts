@@ -67,8 +67,13 @@ export function httpDepsOf(parts: HttpParts): HttpDeps {
     daemon: {
       status: () => ({
         uptimeSeconds: Math.floor((performance.now() - begun) / 1000),
-        ...{ startedAt, configFile: running.file(), lastReload: running.lastReload() },
-        ...{ streams: hub.counts(), eventLoopLagMs: lag.longestMs() },
+
+        startedAt,
+        configFile: running.file(),
+        lastReload: running.lastReload(),
+
+        streams: hub.counts(),
+        eventLoopLagMs: lag.longestMs(),
         database: {
           sizeBytes: store.sizeBytes(),
           schemaVersion: store.schemaVersion,

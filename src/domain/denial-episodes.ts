@@ -112,12 +112,22 @@ export function createEpisodes(): Episodes {
     if (found === undefined) {
       const episode: OpenEpisode = {
         denial: {
-          ...{ at, server, daemon, feature, user, host, count, reason, code },
+          at,
+          server,
+          daemon,
+          feature,
+          user,
+          host,
+          count,
+          reason,
+          code,
           attempts: 1,
           until: at,
           outcome,
         },
-        ...{ told: false, times: [at] },
+
+        told: false,
+        times: [at],
       };
       list.push(episode);
       touch(episode);

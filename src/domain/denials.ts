@@ -31,8 +31,19 @@ export interface Denial {
 /** Denials of one daemon by its own counter, in one poll: no names, just how many. */
 export function countedDenials(server: string, daemon: string, count: number, at: number): Denial {
   return {
-    ...{ at, server, daemon, count, attempts: count, until: at },
-    ...{ feature: null, user: null, host: null, reason: null, code: null, outcome: "denied" },
+    at,
+    server,
+    daemon,
+    count,
+    attempts: count,
+    until: at,
+
+    feature: null,
+    user: null,
+    host: null,
+    reason: null,
+    code: null,
+    outcome: "denied",
   };
 }
 

@@ -1,21 +1,45 @@
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Kind, type Static, type TSchema, Type, TypeRegistry } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import { ERROR_CODES } from "./errors.ts";
 import { RESERVATION_TYPES } from "./reading.ts";
+import { text, textRule } from "./text-types.ts";
 import { DATA_STATES, PART_STATUSES, POOL_KINDS, SERVER_STATUSES, USER_KINDS } from "./words.ts";
+import { beginsWithDate } from "./zone.ts";
 
 /**
  * The records of the API: one schema each, from which the static type, the OpenAPI
  * document and the tests' validation come. Times are ISO 8601 UTC with milliseconds, percentages 0–100.
  */
 
+TypeRegistry.Set<{ enum: readonly unknown[] }>("Words", (schema, value) => schema.enum.includes(value));
+
+/** One word of a closed vocabulary. */
 export const words = <const T extends readonly string[]>(list: T, description?: string) =>
-  Type.Unsafe<T[number]>({ type: "string", enum: [...list], ...(description && { description }) });
+  Type.Unsafe<T[number]>({
+    [Kind]: "Words",
+    type: "string",
+    enum: [...list],
+    ...(description && { description }),
+  });
+
+const OF = Symbol("of");
+TypeRegistry.Set<{ [OF]: TSchema }>(
+  "Nullable",
+  (schema, value) => value === null || Value.Check(schema[OF], value),
+);
 
 /** A value that may be null: unknown, never 0. */
 export const nullable = <T extends TSchema>(schema: T) =>
-  Type.Unsafe<Static<T> | null>({ ...schema, nullable: true });
+  Type.Unsafe<Static<T> | null>({ ...schema, [Kind]: "Nullable", [OF]: schema, nullable: true });
 
-export const Timestamp = Type.String({ format: "date-time", examples: ["2026-01-31T08:15:30.123Z"] });
+const TIME = textRule(
+  "a time in ISO 8601 with zone on a day that exists, e.g. 2026-12-31T00:00:00Z",
+  (value) =>
+    /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(value) &&
+    beginsWithDate(value) &&
+    !Number.isNaN(Date.parse(value)),
+);
+export const Timestamp = text(TIME, { format: "date-time", examples: ["2026-01-31T08:15:30.123Z"] });
 export const CalendarDay = Type.String({ format: "date", examples: ["2026-12-31"] });
 const Count = Type.Integer({ minimum: 0 });
 const Percent = Type.Number({ minimum: 0, description: "Percent, two decimals" });

@@ -1,31 +1,40 @@
-import type { TSchema } from "@sinclair/typebox";
+import type { Static, TObject, TProperties, TSchema, TUnknown } from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
 import { ERROR_STATUS, type ErrorCode } from "../domain/errors.ts";
 import { ErrorBody } from "../domain/records.ts";
-import type { BodyDefinition } from "./body.ts";
 import { ERROR_NOTES } from "./docs/error-notes.ts";
-import type { QueryDefinition } from "./query.ts";
+import { queryOf } from "./query.ts";
 import type { Access } from "./route-table.ts";
 
-/** What a route says of itself, once: the gate reads the access, the OpenAPI document the rest. */
-export interface RouteDoc {
+/** What a route says of itself, once: Elysia validates with its schemas, the gate reads the access, the document all. */
+export interface RouteDoc<
+  Q extends Definition = Definition,
+  P extends TObject = TObject,
+  B extends TObject = TObject,
+  A extends Answers = Answers,
+> {
   readonly access: Access;
   readonly tag: Tag;
   readonly summary: string;
   readonly description?: string;
   /** Takes `?api_key=` too. */
   readonly keyInQuery?: boolean;
-  readonly parameters?: Readonly<Record<string, TextParameter>>;
+  readonly params?: P;
   /** Request headers beyond those that every route takes. */
   readonly requestHeaders?: Readonly<Record<string, TextParameter>>;
-  readonly query?: QueryDefinition<unknown>;
-  readonly body?: BodyDefinition<unknown>;
-  readonly answers: Readonly<Record<number, RouteAnswer>>;
+  readonly query?: Q;
+  readonly body?: B;
+  /** A body that is taken. */
+  readonly example?: Static<B>;
+  readonly answers: A;
   /** Beyond those that follow from access, query and body. */
   readonly errors?: readonly ErrorCode[];
 }
 
-/** A part of the path or a header: a text. */
+type Definition = { readonly schema: TObject };
+type Answers = Readonly<Record<number, RouteAnswer>>;
+
+/** A header: a text. */
 export interface TextParameter {
   readonly description: string;
   readonly example: string;
@@ -51,34 +60,72 @@ export const TAGS = {
 export type Tag = keyof typeof TAGS;
 
 /**
- * The options of a route. Elysia's own validation stays out of it: its messages name neither the parameter nor
- * what it takes, and its parser reads bodies before the handler can refuse them (hence `parse: "none"`).
+ * The schemas of answers, for types alone: at run time nothing validates an answer. Elysia adds a 422 of its own to
+ * the types of every route that validates; no answer has it.
  */
-export function documented(doc: RouteDoc) {
+type AnswerSchemas<A extends Answers> = {
+  readonly [S in keyof A]: A[S] extends { readonly schema: infer T extends TSchema } ? T : TUnknown;
+} & {
+  readonly [S in
+    | 400
+    | 401
+    | 403
+    | 404
+    | 409
+    | 410
+    | 413
+    | 422
+    | 429
+    | 500
+    | 502
+    | 503
+    | 504]: typeof ErrorBody;
+};
+
+/**
+ * The options of a route. They carry the types of its answers, too, which a typed client (Eden) reads. A route that
+ * needs a key and names no parameter takes none.
+ */
+export function documented<
+  const A extends Answers,
+  Q extends Definition = { readonly schema: TObject<Record<never, never>> },
+  P extends TObject = TObject<Record<never, never>>,
+  B extends TObject = TObject<Record<never, never>>,
+>(doc: RouteDoc<Q, P, B, A>) {
   const secured = doc.access !== "open";
+  const query = doc.query?.schema ?? (secured ? NOTHING : undefined);
   const detail = {
     summary: doc.summary,
     ...(doc.description !== undefined && { description: doc.description }),
     tags: [doc.tag],
     security: secured ? securityOf(doc.keyInQuery === true) : [],
     parameters: [
-      ...textParameters("path", doc.parameters ?? {}),
-      ...textParameters("header", { ...(304 in doc.answers && CONDITION), ...doc.requestHeaders }),
-      ...queryParameters(doc.query),
+      ...parametersOf("path", doc.params?.properties),
+      ...headers({ ...(304 in doc.answers && CONDITION), ...doc.requestHeaders }),
+      ...parametersOf("query", query?.properties),
     ],
     ...(doc.body !== undefined && {
-      requestBody: {
-        required: !doc.body.optional,
-        content: { "application/json": { schema: doc.body.schema, example: doc.body.example } },
+      "x-request-body": {
+        required: (doc.body.required ?? []).length > 0,
+        content: { "application/json": { schema: doc.body, example: doc.example } },
       },
     }),
     responses: { ...answersOf(doc.answers, secured), ...errorsOf(errorCodes(doc), secured) },
     "x-permission": doc.access,
     ...(doc.keyInQuery === true && { "x-key-in-query": true }),
   };
-  // TypeBox's schemas are JSON Schema; Elysia types this field as the OpenAPI document it becomes.
-  return { parse: "none" as const, detail: detail as unknown as DocumentDecoration };
+  const options = { query, params: doc.params, body: doc.body, detail };
+  // TypeBox's schemas are JSON Schema; Elysia types the detail as the OpenAPI document that it becomes.
+  return options as unknown as {
+    query: Q["schema"];
+    params: P;
+    body: B;
+    detail: DocumentDecoration;
+    response: AnswerSchemas<A>;
+  };
 }
+
+const NOTHING = queryOf({}).schema;
 
 function securityOf(keyInQuery: boolean) {
   return [{ apiKey: [] }, { bearer: [] }, ...(keyInQuery ? [{ apiKeyQuery: [] }] : [])];
@@ -89,22 +136,22 @@ const CONDITION = {
   "If-None-Match": { description: "ETag of an earlier answer: 304 while it is right", example: '"a1b2c3"' },
 };
 
-function textParameters(where: "path" | "header", parameters: Readonly<Record<string, TextParameter>>) {
+function headers(parameters: Readonly<Record<string, TextParameter>>) {
   return Object.entries(parameters).map(([name, { description, example }]) => ({
     name,
-    in: where,
-    required: where === "path",
+    in: "header",
+    required: false,
     description,
     example,
-    schema: { type: "string" as const },
+    schema: { type: "string" },
   }));
 }
 
-function queryParameters(query: QueryDefinition<unknown> | undefined) {
-  return Object.entries(query?.parameters ?? {}).map(([name, { description, schema, example }]) => ({
+function parametersOf(where: "path" | "query", properties: TProperties = {}) {
+  return Object.entries(properties).map(([name, { description, example, ...schema }]) => ({
     name,
-    in: "query" as const,
-    required: false,
+    in: where,
+    required: where === "path",
     description,
     example,
     schema: { ...schema },
@@ -145,7 +192,12 @@ function answersOf(answers: RouteDoc["answers"], secured: boolean) {
   return responses;
 }
 
-function errorCodes({ access, query, body, errors = [] }: RouteDoc): Set<ErrorCode> {
+function errorCodes({
+  access,
+  query,
+  body,
+  errors = [],
+}: Pick<RouteDoc, "access" | "query" | "body" | "errors">): Set<ErrorCode> {
   return new Set<ErrorCode>([
     ...(access === "open"
       ? []
@@ -159,7 +211,7 @@ function errorCodes({ access, query, body, errors = [] }: RouteDoc): Set<ErrorCo
           "QUOTA_EXCEEDED",
           "DATABASE_ERROR",
         ] as const)),
-    ...(query === undefined ? [] : (["INVALID_QUERY"] as const)),
+    ...(access === "open" && query === undefined ? [] : (["INVALID_QUERY"] as const)),
     ...(body === undefined ? [] : (["INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD"] as const)),
     ...errors,
     // Whatever the method: a body that nobody asked for is refused too.

@@ -1,8 +1,9 @@
+import { Elysia } from "elysia";
 import type { KeyRecord } from "../domain/keys.ts";
-import type { KeyCheck } from "../store/keys.ts";
+import type { LogFields } from "../domain/log.ts";
 import type { KnownRoute } from "./route-table.ts";
 
-/** What the gate learns of one request on its way to the route: filled step by step, read by routes and errors. */
+/** What the gate knows of one request. It makes this before anything else, and hands it to the route. */
 export interface Exchange {
   /** The request's id: the client's own or a UUIDv7. */
   readonly id: string;
@@ -14,53 +15,26 @@ export interface Exchange {
   readonly startedAt: number;
   /** Null when there is no such path. */
   readonly route: KnownRoute | null;
-  /** What came of the presented key; null when none was, undefined while nobody has asked. */
-  keyCheck: KeyCheck | null | undefined;
+  /** The client's address, behind trusted proxies too; an IPv6 network instead of an address. */
+  readonly address: string;
   /** The key that holds; null on open routes. */
   caller: KeyRecord | null;
+  /** What the route is about to do: should it fail, the gate writes that into the audit trail. */
+  acting: { readonly message: string; readonly fields: LogFields } | null;
   /** Headers of the answer, whatever it becomes; names in lower case. */
   readonly headers: Record<string, string>;
+  /** True once the answer has its headers and is counted. */
+  answered: boolean;
 }
 
-/** The exchanges under way, by their request. */
-export interface Exchanges {
-  open(request: Request, id: string): Exchange;
-  /** The exchange of a request that came through the gate. */
-  of(request: Request): Exchange;
-  find(request: Request): Exchange | undefined;
-}
-
-export function createExchanges(
-  findRoute: (path: string) => KnownRoute | null,
-  onOpen: () => void = () => {},
-): Exchanges {
-  const underWay = new WeakMap<Request, Exchange>();
-  return {
-    open(request, id) {
-      const { path, query } = splitUrl(request.url);
-      const exchange: Exchange = {
-        ...{ id, path, query, startedAt: performance.now() },
-        route: findRoute(path),
-        keyCheck: undefined,
-        caller: null,
-        headers: { "x-request-id": id },
-      };
-      underWay.set(request, exchange);
-      onOpen();
-      return exchange;
-    },
-    of(request) {
-      const found = underWay.get(request);
-      if (found === undefined) throw new Error("A request reached a route without passing the gate");
-      return found;
-    },
-    find: (request) => underWay.get(request),
-  };
-}
+// The gate sets it before a route runs.
+const unset = null as unknown as Exchange;
+/** Routes `.use` this and get the typed `exchange`. */
+export const gated = new Elysia({ name: "gated" }).decorate("exchange", unset);
 
 /**
  * Path and query of a request's URL, as sent: no decoding, no normalising, so that the gate and the router see the
- * same. Bun gives it without scheme and host where the Host header is absent (HTTP/1.0) or none that it understands.
+ * same. Bun gives a URL without scheme and host where the Host header is missing (HTTP/1.0) or invalid.
  */
 export function splitUrl(url: string): { path: string; query: string } {
   const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);

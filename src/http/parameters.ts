@@ -1,108 +1,135 @@
-import { type Parameter, REFUSED } from "./query.ts";
+import { type SchemaOptions, type TUnsafe, Type } from "@sinclair/typebox";
+import { RULE, type TextRule, textRule } from "../domain/text-types.ts";
 
-/** The kinds of query parameters that the API has. */
+/**
+ * The kinds of query parameters that the API has, as TypeBox types: `query.ts` puts them together. The static type is
+ * that of the value, for the route as for a typed client.
+ */
+export type Parameter<T, Absent = null> = TUnsafe<T> & {
+  readonly [RULE]: ParameterRule<T>;
+  readonly [ABSENT]: Absent;
+};
+
+/** Value of an absent parameter, where a query is read without Elysia. */
+export const ABSENT = Symbol("absent");
+
+interface ParameterRule<T> {
+  readonly takes: string;
+  /** The value of what was sent: a text, or texts where the parameter was repeated. Undefined when it is none. */
+  read(sent: string | readonly string[]): T | undefined;
+}
+
+function parameter<T, Absent>(
+  options: SchemaOptions,
+  absent: Absent,
+  rule: ParameterRule<T>,
+): Parameter<T, Absent> {
+  return Object.assign(Type.Unsafe<T>(options), { [RULE]: rule, [ABSENT]: absent });
+}
+
+/** A parameter that may be given once. */
+export function single<T>(rule: TextRule<T>, options: SchemaOptions): Parameter<T>;
+export function single<T, Absent>(
+  rule: TextRule<T>,
+  options: SchemaOptions,
+  absent: Absent,
+): Parameter<T, Absent>;
+export function single<T>({ takes, read }: TextRule<T>, options: SchemaOptions, absent: T | null = null) {
+  return parameter(options, absent, {
+    takes,
+    read: (sent) => (typeof sent === "string" ? read(sent) : undefined),
+  });
+}
 
 const MAX_ITEMS = 1000;
 
-/** Free text; absent = null. */
-export function text(description: string, example: string): Parameter<string | null> {
-  return {
-    description,
-    schema: { type: "string" },
-    example,
-    repeatable: false,
-    absent: null,
-    takes: "a text",
-    read: ([value = ""]) => value,
-  };
+/** A parameter that may be repeated; `split`: commas separate items too. */
+function list<T>({ takes, read }: TextRule<T>, items: SchemaOptions, options: SchemaOptions, split: boolean) {
+  return parameter<readonly T[], null>({ type: "array", items, maxItems: MAX_ITEMS, ...options }, null, {
+    takes,
+    read(sent) {
+      const texts = [sent].flat().flatMap((text) => (split ? text.split(",") : [text]));
+      const values = texts.length > MAX_ITEMS ? [undefined] : texts.map(read);
+      return values.includes(undefined) ? undefined : (values as T[]);
+    },
+  });
 }
 
-/** Exact names, by comma or repetition; absent = null. */
-export function names(description: string, example: string): Parameter<readonly string[] | null> {
-  const takes = "names, separated by commas";
-  return list(description, { type: "string" }, example, takes, true, (item) => item);
+/** Free text. */
+export function text(description: string, example: string): Parameter<string> {
+  return single(
+    textRule("a text", () => true),
+    { type: "string", description, example },
+  );
 }
 
-/** Exact names by repetition alone, because they may hold commas; absent = null. */
-export function wholeNames(description: string, example: string): Parameter<readonly string[] | null> {
-  const takes = "a name; repeat it for more";
-  return list(description, { type: "string" }, example, takes, false, (item) => item);
+/** Exact names, by comma or repetition. */
+export function names(description: string, example: string): Parameter<readonly string[]> {
+  const rule = textRule("names, separated by commas", () => true);
+  return list(rule, { type: "string" }, { description, example: [example] }, true);
 }
 
-/** Words of a closed vocabulary, by comma or repetition; absent = null. */
-export function wordList<const W extends string>(
-  vocabulary: readonly W[],
-  description: string,
-): Parameter<readonly W[] | null> {
-  const takes = `${vocabulary.join(", ")} (one or more, separated by commas)`;
-  const items = { type: "string", enum: vocabulary };
-  return list(description, items, vocabulary[0] ?? "", takes, true, (item) => wordOf(vocabulary, item));
+/** Exact names by repetition alone, because they may hold commas. */
+export function wholeNames(description: string, example: string): Parameter<readonly string[]> {
+  const rule = textRule("a name; repeat it for more", () => true);
+  return list(rule, { type: "string" }, { description, example: [example] }, false);
 }
 
-/** One word of a closed vocabulary; absent = null. */
-export function word<const W extends string>(
-  vocabulary: readonly W[],
-  description: string,
-): Parameter<W | null> {
-  return {
-    description,
-    schema: { type: "string", enum: vocabulary },
-    example: vocabulary[0],
-    repeatable: false,
-    absent: null,
-    takes: vocabulary.length === 1 ? `${vocabulary[0]}` : `one of ${vocabulary.join(", ")}`,
-    read: ([value = ""]) => wordOf(vocabulary, value),
-  };
+function wordRule<W extends string>(takes: string, vocabulary: readonly W[]): TextRule<W> {
+  return { takes, read: (sent) => vocabulary.find((known) => known === sent) };
 }
 
-export function flag(description: string): Parameter<boolean | null> {
-  return {
-    description,
-    schema: { type: "boolean" },
-    example: true,
-    repeatable: false,
-    absent: null,
-    takes: "true or false",
-    read: ([value]) => (value === "true" ? true : value === "false" ? false : REFUSED),
-  };
+/** Words of a closed vocabulary, by comma or repetition. */
+export function wordList<const W extends string>(vocabulary: readonly W[], description: string) {
+  const rule = wordRule(`${vocabulary.join(", ")} (one or more, separated by commas)`, vocabulary);
+  return list(rule, { type: "string", enum: vocabulary }, { description, example: [vocabulary[0]] }, true);
+}
+
+/** One word of a closed vocabulary. */
+export function word<const W extends string>(vocabulary: readonly W[], description: string) {
+  const takes = vocabulary.length === 1 ? `${vocabulary[0]}` : `one of ${vocabulary.join(", ")}`;
+  const options = { type: "string", enum: vocabulary, description, example: vocabulary[0] };
+  return single(wordRule(takes, vocabulary), options);
+}
+
+export function flag(description: string): Parameter<boolean> {
+  const read = (sent: string) => (sent === "true" ? true : sent === "false" ? false : undefined);
+  return single({ takes: "true or false", read }, { type: "boolean", description, example: true });
 }
 
 /** A whole number in plain decimal digits, within bounds. */
-export function integer<A extends number | null>(
+export function integer<Absent extends number | null>(
   description: string,
-  { minimum, maximum, absent }: { minimum: number; maximum: number; absent: A },
-): Parameter<number | A> {
-  return {
-    description,
-    schema: { type: "integer", minimum, maximum, ...(absent !== null && { default: absent }) },
-    example: absent ?? Math.min(maximum, Math.max(minimum, 100)),
-    repeatable: false,
-    absent,
-    takes: `an integer from ${minimum} to ${maximum}`,
-    read: ([value = ""]) => {
-      if (!/^-?\d{1,16}$/.test(value)) return REFUSED;
-      const number = Number(value);
-      return number >= minimum && number <= maximum ? number : REFUSED;
-    },
-  };
+  { minimum, maximum, absent }: { minimum: number; maximum: number; absent: Absent },
+): Parameter<number, Absent> {
+  const example = absent ?? Math.min(maximum, Math.max(minimum, 100));
+  const options = { type: "integer", minimum, maximum, description, example };
+  const rule = numberRule(`an integer from ${minimum} to ${maximum}`, /^-?\d{1,16}$/, minimum, maximum);
+  return single(rule, absent === null ? options : { ...options, default: absent }, absent);
 }
 
-/** A number in plain decimals (`12`, `12.5`), within bounds; absent = null. */
+/** A number in plain decimals (`12`, `12.5`), within bounds. */
 export function decimal(
   description: string,
   { minimum, maximum }: { minimum: number; maximum: number },
-): Parameter<number | null> {
-  return {
+): Parameter<number> {
+  const takes = `a number from ${minimum} to ${maximum} in plain decimals`;
+  const example = Math.min(maximum, Math.max(minimum, 80));
+  return single(numberRule(takes, /^-?\d{1,15}(\.\d{1,15})?$/, minimum, maximum), {
+    type: "number",
+    minimum,
+    maximum,
     description,
-    schema: { type: "number", minimum, maximum },
-    example: Math.min(maximum, Math.max(minimum, 80)),
-    repeatable: false,
-    absent: null,
-    takes: `a number from ${minimum} to ${maximum} in plain decimals`,
-    read: ([value = ""]) => {
-      if (!/^-?\d{1,15}(\.\d{1,15})?$/.test(value)) return REFUSED;
-      const number = Number(value);
-      return number >= minimum && number <= maximum ? number : REFUSED;
+    example,
+  });
+}
+
+function numberRule(takes: string, form: RegExp, minimum: number, maximum: number): TextRule<number> {
+  return {
+    takes,
+    read(sent) {
+      const value = form.test(sent) ? Number(sent) : Number.NaN;
+      return value >= minimum && value <= maximum ? value : undefined;
     },
   };
 }
@@ -112,21 +139,21 @@ export interface Sort<F extends string> {
   readonly descending: boolean;
 }
 
-/** `field` or `-field`; absent = null. */
-export function sortBy<const F extends string>(fields: readonly F[]): Parameter<Sort<F> | null> {
-  return {
+/** `field` or `-field`, as {@link sortOf} reads it. */
+export function sortBy<const F extends string>(fields: readonly F[]) {
+  const vocabulary = fields.flatMap((field) => [field, `-${field}`] as const);
+  return single(wordRule(`one of ${fields.join(", ")}, with - before it for descending`, vocabulary), {
+    type: "string",
+    enum: vocabulary,
     description: "Field to sort by, `-` before it for descending. Nulls come last, ties go by identity.",
-    schema: { type: "string", enum: fields.flatMap((field) => [field, `-${field}`]) },
     example: `-${fields[0]}`,
-    repeatable: false,
-    absent: null,
-    takes: `one of ${fields.join(", ")}, with - before it for descending`,
-    read: ([value = ""]) => {
-      const descending = value.startsWith("-");
-      const field = wordOf(fields, descending ? value.slice(1) : value);
-      return field === REFUSED ? REFUSED : { field, descending };
-    },
-  };
+  });
+}
+
+export function sortOf<F extends string>(sort: F | `-${F}` | undefined): Sort<F> | null {
+  if (sort === undefined) return null;
+  const descending = sort.startsWith("-");
+  return { field: (descending ? sort.slice(1) : sort) as F, descending };
 }
 
 /** `server`, `daemon` and `feature`: what of the license servers a list or a statistic is about. */
@@ -144,6 +171,41 @@ export const LIVE_PAGE = {
   offset: OFFSET,
 };
 
+/** What a query of a live list has of a page. */
+interface LiveQuery<F extends string> {
+  readonly sort?: F | `-${F}`;
+  readonly limit?: number;
+  readonly offset?: number;
+}
+
+export function livePage<F extends string>(
+  { sort, limit = undefined, offset = 0 }: LiveQuery<F>,
+  by: Sort<F> | null = null,
+) {
+  return { sort: sortOf(sort) ?? by, limit: limit ?? null, offset };
+}
+
+/** The question for everything; its answer is made of parts that are kept. */
+export function isPlain(query: {
+  readonly format?: string;
+  readonly bom?: boolean;
+  readonly offset?: number;
+}): boolean {
+  const { format: _, bom: __, offset = 0, ...narrowed } = query;
+  return offset === 0 && Object.keys(narrowed).length === 0;
+}
+
+/** What a query names of the license servers; null = all. */
+export function named({ server = null, daemon = null, feature = null }: NamedQuery) {
+  return { server, daemon, feature };
+}
+
+interface NamedQuery {
+  readonly server?: readonly string[] | null;
+  readonly daemon?: readonly string[] | null;
+  readonly feature?: readonly string[] | null;
+}
+
 /** `limit` and `offset` of stored lists: 100 rows unless told otherwise. */
 export const STORED_PAGE = {
   limit: integer("Most rows to answer.", { minimum: 1, maximum: 10_000, absent: 100 }),
@@ -155,36 +217,3 @@ export const FORMAT = {
   format: word(["json", "csv"], "Format of the answer; beats the Accept header."),
   bom: flag("CSV begins with a byte-order mark, which Excel needs to read it as UTF-8."),
 };
-
-function list<T>(
-  description: string,
-  items: Readonly<Record<string, unknown>>,
-  example: string,
-  takes: string,
-  split: boolean,
-  read: (item: string) => T | typeof REFUSED,
-): Parameter<readonly T[] | null> {
-  return {
-    description,
-    schema: { type: "array", items, maxItems: MAX_ITEMS },
-    example: [example],
-    repeatable: true,
-    absent: null,
-    takes,
-    read(values) {
-      const sent = split ? values.flatMap((value) => value.split(",")) : values;
-      if (sent.length > MAX_ITEMS) return REFUSED;
-      const wanted: T[] = [];
-      for (const item of sent) {
-        const value = read(item);
-        if (value === REFUSED) return REFUSED;
-        wanted.push(value);
-      }
-      return wanted;
-    },
-  };
-}
-
-function wordOf<W extends string>(vocabulary: readonly W[], value: string): W | typeof REFUSED {
-  return vocabulary.find((known) => known === value) ?? REFUSED;
-}

@@ -1,7 +1,7 @@
 import { parseDuration } from "../domain/duration.ts";
 import { ApiError } from "../domain/errors.ts";
 import { isDate } from "../domain/zone.ts";
-import { type Parameter, REFUSED } from "./query.ts";
+import { single } from "./parameters.ts";
 
 const DAY_MS = 86_400_000;
 const EPOCH_MS = /^\d{12,14}$/;
@@ -16,14 +16,32 @@ const EARLIEST = Date.parse("0000-01-01T00:00:00Z");
 export const TIME_FORM =
   "a time: now, a duration back from now (-7d, -90m), ISO 8601 (2026-01-31, 2026-01-31T08:15:00Z; UTC without a zone) or epoch milliseconds";
 
-/** Start of a range: epoch ms, absent = null. */
-export function startTime(description: string): Parameter<number | null> {
-  return time(description, "-7d", (found) => found.at);
+/** A time. It stays a text, because only the route knows from when `-7d` counts. */
+function time(description: string, example: string) {
+  return single(
+    { takes: TIME_FORM, read: (text) => (parseTime(text, Date.now()) === null ? undefined : text) },
+    { type: "string", description, example },
+  );
 }
 
-/** End of a range, itself not in it; a bare date takes in its whole day. Absent = null. */
-export function endTime(description: string): Parameter<number | null> {
-  return time(description, "now", (found) => (found.bareDate ? found.at + DAY_MS : found.at));
+export const startTime = (description: string) => time(description, "-7d");
+export const endTime = (description: string) => time(description, "now");
+
+/**
+ * A range of a query, epoch ms; null where it is open. The end is not in it, but a bare date takes in its whole day.
+ * Throws INVALID_QUERY unless start is before end.
+ */
+export function openRange(
+  start: string | undefined,
+  end: string | undefined,
+  now: number,
+  names?: { readonly start: string; readonly end: string },
+): { start: number | null; end: number | null } {
+  const from = start === undefined ? null : parseTime(start, now);
+  const to = end === undefined ? null : parseTime(end, now);
+  const found = { start: from?.at ?? null, end: to && to.at + (to.bareDate ? DAY_MS : 0) };
+  checkRange(found.start, found.end, names);
+  return found;
 }
 
 /** Throws INVALID_QUERY unless start lies before end (where both are known). */
@@ -69,23 +87,4 @@ function offsetMs(zone: string): number | null {
   const minutes = Number(zone.slice(3).replace(":", "") || "0");
   if (hours > 14 || minutes > 59) return null;
   return (zone.startsWith("-") ? -1 : 1) * (hours * 60 + minutes) * 60_000;
-}
-
-function time(
-  description: string,
-  example: string,
-  pick: (found: { at: number; bareDate: boolean }) => number,
-): Parameter<number | null> {
-  return {
-    description,
-    schema: { type: "string" },
-    example,
-    repeatable: false,
-    absent: null,
-    takes: TIME_FORM,
-    read: ([value = ""], now) => {
-      const found = parseTime(value, now);
-      return found === null ? REFUSED : pick(found);
-    },
-  };
 }

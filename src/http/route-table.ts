@@ -1,100 +1,66 @@
+import Memoirist from "memoirist";
 import { PERMISSIONS, type Permission } from "../domain/keys.ts";
 
-/** Who may use a route: everybody, or keys with this permission. */
+/** Who may use a route: everyone, or keys with this permission. */
 export type Access = "open" | Permission;
 
 /** One path of the API with what the gate must know of it. */
 export interface KnownRoute {
   readonly path: string;
-  /** Methods served, HEAD beside GET and OPTIONS included, in the order of `Allow`. */
-  readonly allow: readonly string[];
-  /** Access by method (HEAD as GET). */
-  readonly access: ReadonlyMap<string, Access>;
+  /** Access by method (HEAD as GET), in the order of `Allow`. */
+  readonly access: Map<string, Access>;
   /** Takes the key as `?api_key=` too: streams, sockets and the calendar, whose clients cannot set headers. */
-  readonly keyInQuery: boolean;
-}
-
-export interface RouteTable {
-  /** The route of a path as sent, or null, also where it is not decodable. A trailing slash is tolerated. */
-  find(path: string): KnownRoute | null;
+  keyInQuery: boolean;
+  /** Some method of it takes a body. */
+  takesBody: boolean;
 }
 
 /** What the table reads of the app's own routes. */
 interface DeclaredRoute {
   readonly method: string;
   readonly path: string;
-  readonly hooks: unknown;
+  readonly hooks: { readonly body?: unknown; readonly detail?: Readonly<Record<string, unknown>> };
 }
 
 /**
- * The table the gate goes by, made of the routes themselves, so that a permission is declared in one place
- * (`documented({ access })`) and a route without one cannot be served.
- * Built at the first request: by then every route is registered.
+ * Finds the route of a path as sent; null when there is none, also where the path is not decodable. A trailing slash
+ * is tolerated. The table is made of Elysia's own routes and with its router (https://github.com/SaltyAom/memoirist),
+ * so that a permission is declared in one place and a route without one cannot be served. It is made at the first
+ * request: by then every route is registered.
  */
-export function createRouteTable(declared: () => readonly DeclaredRoute[]): RouteTable {
-  let fixed: Map<string, KnownRoute> | null = null;
-  let variable: { pattern: RegExp; route: KnownRoute }[] = [];
+export function createRouteTable(declared: () => readonly unknown[]): (path: string) => KnownRoute | null {
+  let router: Memoirist<KnownRoute> | null = null;
 
-  function build(): Map<string, KnownRoute> {
-    const byPath = new Map<string, { access: Map<string, Access>; keyInQuery: boolean }>();
-    for (const { method, path, hooks } of declared()) {
-      const { access, keyInQuery } = declarationOf(method, path, hooks);
-      const known = byPath.get(path) ?? { access: new Map<string, Access>(), keyInQuery: false };
+  function build(): Memoirist<KnownRoute> {
+    const routes = new Map<string, KnownRoute>();
+    // Decoding throws where a part of the path is no percent-encoded UTF-8.
+    const made = new Memoirist<KnownRoute>({ onParam: decodeURIComponent });
+    for (const { method, path, hooks } of declared() as readonly DeclaredRoute[]) {
+      const { "x-permission": declaredAccess, "x-key-in-query": keyInQuery } = hooks.detail ?? {};
+      const access = (["open", ...PERMISSIONS] as const).find((each) => each === declaredAccess);
+      if (access === undefined) throw new Error(`${method} ${path} declares no permission`);
+      const known = routes.get(path) ?? { path, access: new Map(), keyInQuery: false, takesBody: false };
       known.access.set(method, access);
       if (method === "GET") known.access.set("HEAD", access);
-      known.keyInQuery ||= keyInQuery;
-      byPath.set(path, known);
+      known.keyInQuery ||= keyInQuery === true;
+      known.takesBody ||= hooks.body !== undefined;
+      if (!routes.has(path)) made.add("", path, known);
+      routes.set(path, known);
     }
-    const exact = new Map<string, KnownRoute>();
-    variable = [];
-    for (const [path, { access, keyInQuery }] of byPath) {
-      const route: KnownRoute = { path, allow: [...access.keys(), "OPTIONS"], access, keyInQuery };
-      if (path.includes(":")) variable.push({ pattern: patternOf(path), route });
-      else exact.set(path, route);
-    }
-    return exact;
+    return made;
   }
 
-  return {
-    find(path) {
-      fixed ??= build();
-      const plain = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
-      const exact = fixed.get(plain);
-      if (exact !== undefined) return exact;
-      const found = variable.find(({ pattern }) => pattern.test(plain))?.route ?? null;
-      return found !== null && isDecodable(plain) ? found : null;
-    },
+  return (path) => {
+    router ??= build();
+    try {
+      return router.find("", path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path)?.store ?? null;
+    } catch {
+      return null;
+    }
   };
 }
 
-/** Percent-encoded UTF-8 throughout: for anything else one router gives a route no parameter, the other a wrong one. */
-function isDecodable(path: string): boolean {
-  if (!path.includes("%")) return true;
-  try {
-    decodeURIComponent(path);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function declarationOf(
-  method: string,
-  path: string,
-  hooks: unknown,
-): { access: Access; keyInQuery: boolean } {
-  const detail = property(hooks, "detail");
-  const declared = property(detail, "x-permission");
-  const access = declared === "open" ? declared : PERMISSIONS.find((permission) => permission === declared);
-  if (access === undefined) throw new Error(`${method} ${path} declares no permission`);
-  return { access, keyInQuery: property(detail, "x-key-in-query") === true };
-}
-
-function property(of: unknown, name: string): unknown {
-  return typeof of === "object" && of !== null ? (of as Record<string, unknown>)[name] : undefined;
-}
-
-function patternOf(path: string): RegExp {
-  const segments = path.split("/").map((part) => (part.startsWith(":") ? "[^/]+" : RegExp.escape(part)));
-  return new RegExp(`^${segments.join("/")}$`);
+/** The value of the header `Allow`. */
+export function allowOf({ access }: KnownRoute): string {
+  return [...access.keys(), "OPTIONS"].join(", ");
 }

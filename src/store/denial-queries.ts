@@ -144,7 +144,18 @@ function orderOf(sort: DenialQuery["sort"]): string {
 export function denialOf({ server_id: server, feature, user, ...row }: DenialRow): Denial {
   const { daemon, host, at, until, count, attempts, reason, code, outcome } = row;
   return {
-    ...{ at, server, daemon, feature: feature === "" ? null : feature, user: user === "" ? null : user },
-    ...{ host, count, reason, code, attempts, until, outcome },
+    at,
+    server,
+    daemon,
+    feature: feature === "" ? null : feature,
+    user: user === "" ? null : user,
+
+    host,
+    count,
+    reason,
+    code,
+    attempts,
+    until,
+    outcome,
   };
 }

@@ -79,8 +79,12 @@ export function createDenials(store: Store & { readonly sqlite: Database }): Den
       const better = found.outcome === "denied" ? outcome : found.outcome;
       if (outside === 0 && better === found.outcome) return "known";
       widen.run({
-        ...{ id: found.id, at: Math.min(found.at, at), until: Math.max(found.until, until) },
-        ...{ attempts: found.attempts + outside, outcome: better },
+        id: found.id,
+        at: Math.min(found.at, at),
+        until: Math.max(found.until, until),
+
+        attempts: found.attempts + outside,
+        outcome: better,
       });
       return "widened";
     },

@@ -156,7 +156,15 @@ function* sampleSlices(sqlite: Database, query: ExportQuery): Generator<Slice> {
         before = what;
         const { total, used, reserved, queued, unlimited } = counts;
         rows.push({
-          ...{ server, daemon, feature, timestamp: iso(at), total, used, reserved, queued, unlimited },
+          server,
+          daemon,
+          feature,
+          timestamp: iso(at),
+          total,
+          used,
+          reserved,
+          queued,
+          unlimited,
         });
       }
       yield { rows, done: (index + (until - start) / (end - start)) / features.length };

@@ -99,7 +99,12 @@ export function openStore(options: StoreOptions): Store {
         ? { opened: open(), hasLostCommits: false }
         : openDespiteDamage(
             {
-              ...{ path, log, mark, vital, migrations: options.migrations ?? MIGRATIONS, now: now() },
+              path,
+              log,
+              mark,
+              vital,
+              migrations: options.migrations ?? MIGRATIONS,
+              now: now(),
               known: typeof damaged === "object" ? damaged.known : null,
               onCheck: (bytes) => options.onProgress?.("check", bytes),
             },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -133,6 +133,9 @@ test.each([
   const tool = put(name, bytes);
   const runner = createCommandRunner({ path: "/usr/bin:/bin", home: "/" });
   const result = await runner.run({ argv: [tool], env: {}, timeoutMs: 20_000 });
+  // Before it is run, too, unless an emulator may run it.
+  const emulated = existsSync("/proc/sys/fs/binfmt_misc/status") && inspectTool({ argv: [tool] }, "").ok;
+  if (!emulated) expect(failureOf(tool)).toMatchObject({ reason: "wrong_format", path: tool });
   expect(result).toMatchObject({ started: false, failure: { reason: "wrong_format", path: tool } });
   expect(!result.started && result.failure.message).toContain(words);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createLocator } from "../../src/config/locate.ts";
-import type { KeyPath } from "../../src/config/problem.ts";
+import type { KeyPath } from "../../src/domain/schema-problems.ts";
 
 const TOML = `# a comment with [header]
 title = "x"

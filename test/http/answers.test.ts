@@ -86,7 +86,7 @@ describe("the buffer that is used again", () => {
       at.show(one, two);
       const first = await at.get(path);
       const part = await at.get(`${path}?server=one`);
-      const again = await at.get(`${path}?unknown=1`);
+      const again = await at.get(`${path}?_=1`);
       at.show(two, one);
       const later = await at.get(path);
       at.show(picture("tiny", { features: [] }));

@@ -343,7 +343,7 @@ describe("the trail", () => {
     expect(lines.map(({ level, message, fields }) => [level, message, fields])).toEqual([
       ["info", "Rescan", { ...who, outcome: "ok", servers: "all", polled: 1, failed: 0 }],
       ["info", "Rescan", { ...who, outcome: "ok", servers: "eda", polled: 1, failed: 0 }],
-      ["warn", "Rescan", { ...who, outcome: "NOT_FOUND", servers: "nobody" }],
+      ["warn", "Rescan", { ...who, outcome: "NOT_FOUND", servers: "nobody", durationMs: expect.any(Number) }],
       [
         "info",
         "API key created",

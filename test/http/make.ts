@@ -1,4 +1,6 @@
+import { type Treaty, treaty } from "@elysiajs/eden";
 import { createExecutor } from "../../src/collector/execute/executor.ts";
+import type { RescanRow } from "../../src/collector/rescan.ts";
 import type { CommandRequest, CommandResult } from "../../src/collector/run-command.ts";
 import type { ConfiguredCommand } from "../../src/config/config.ts";
 import { type KeyRecord, keyState, type NewKey } from "../../src/domain/keys.ts";
@@ -9,7 +11,7 @@ import type { CheckoutReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import type { Role } from "../../src/domain/words.ts";
 import { type App, apiDocument, createApp } from "../../src/http/app.ts";
-import type { HttpDeps, HttpSettings, RescanRow } from "../../src/http/deps.ts";
+import type { HttpDeps, HttpSettings } from "../../src/http/deps.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import type { KeyCheck } from "../../src/store/keys.ts";
@@ -151,6 +153,8 @@ export interface Bench {
   fail(server: string, error: PollError | null): void;
   /** Asks the app, and holds its answer against the document: throws when it is not what that says. */
   get(path: string, options?: Ask): Promise<Response>;
+  /** The same as a client that is typed by the app: paths, queries, bodies, answers and errors. */
+  client(key?: string | null): Treaty.Create<App>;
 }
 
 export interface Ask {
@@ -211,7 +215,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
         nextPollAt: NOW + 55_000,
         durationMs: { p50: 100, p95: 120.5 },
       }),
-      raw: (id) =>
+      raw: async (id) =>
         id === "eda"
           ? {
               argv: ["/opt/lmutil", "lmstat", "-a"],
@@ -220,6 +224,9 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
               stdout: new TextEncoder().encode("Users of solver: …"),
               stderr: new Uint8Array(),
               truncated: false,
+              at: NOW,
+              unparsedLines: 0,
+              unparsed: [],
             }
           : null,
     },
@@ -314,6 +321,21 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       await hold(deps, method, path, response);
       return response;
     },
+    client: (key = result.keys.viewer) =>
+      treaty<App>("http://lic", {
+        parseDate: false,
+        // Not through the app itself: `get` holds each answer against the document.
+        fetcher: Object.assign(
+          (url: string | URL | Request, { method, headers, body }: RequestInit = {}) =>
+            result.get(String(url).slice("http://lic".length), {
+              key,
+              method: method ?? "GET",
+              headers: Object.fromEntries(new Headers(headers)),
+              ...(typeof body === "string" && { body }),
+            }),
+          { preconnect() {} },
+        ),
+      }),
   };
   return result;
 }
@@ -398,10 +420,12 @@ export function memoryKeys(
     },
     count: () => known.size,
     create(wanted) {
-      const taken = [...known.values()].some(
+      const taken = [...known.values()].find(
         ({ record }) => record.name === wanted.name && current(record).state === "active",
       );
-      return taken ? { outcome: "name-taken" } : { outcome: "created", ...insert(wanted) };
+      return taken === undefined
+        ? { outcome: "created", ...insert(wanted) }
+        : { outcome: "name-taken", key: taken.record };
     },
     list: () => [...known.values()].map(({ record }) => current(record)),
     get: (id) => {

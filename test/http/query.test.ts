@@ -7,16 +7,16 @@ import {
   integer,
   LIVE_PAGE,
   names,
-  type Sort,
   STORED_PAGE,
   sortBy,
+  sortOf,
   text,
   wholeNames,
   word,
   wordList,
 } from "../../src/http/parameters.ts";
 import { queryOf } from "../../src/http/query.ts";
-import { checkRange, endTime, parseTime, startTime } from "../../src/http/query-time.ts";
+import { checkRange, endTime, openRange, parseTime, startTime } from "../../src/http/query-time.ts";
 import { shown } from "../../src/http/shown.ts";
 import { bench, NOW } from "./make.ts";
 
@@ -75,16 +75,29 @@ describe("what is taken", () => {
     ["lines=-3", { lines: -3 }],
     ["lines=007", { lines: 7 }],
     ["share=12.5", { share: 12.5 }],
-    ["sort=name", { sort: { field: "name", descending: false } satisfies Sort<"name"> }],
-    ["sort=-used", { sort: { field: "used", descending: true } }],
+    ["sort=-used", { sort: "-used" }],
     ["search=", { search: "" }],
     ["search=%F0%9F%94%A5", { search: "🔥" }],
     ["limit=10000&offset=5", { limit: 10_000, offset: 5 }],
-    ["unknown=1&unknown=2&__proto__=x&constructor=y", {}],
-    ["start=2026-01-31", { start: Date.UTC(2026, 0, 31) }],
-    ["end=2026-01-31", { end: Date.UTC(2026, 1, 1) }],
-    ["end=2026-01-31T00:00", { end: Date.UTC(2026, 0, 31) }],
+    ["_=1769847330123", {}],
   ])("%s", (query, values) => expect(QUERY.parse(query)).toMatchObject(values));
+
+  test("a field to sort by, and its direction", () => {
+    expect(sortOf<"name">("name")).toEqual({ field: "name", descending: false });
+    expect(sortOf<"used">("-used")).toEqual({ field: "used", descending: true });
+    expect(sortOf(undefined)).toBeNull();
+  });
+
+  test("a bare date as end takes in its day", () => {
+    expect(openRange("2026-01-31", "2026-01-31", NOW)).toEqual({
+      start: Date.UTC(2026, 0, 31),
+      end: Date.UTC(2026, 1, 1),
+    });
+    expect(openRange(undefined, "2026-01-31T00:00", NOW)).toEqual({
+      start: null,
+      end: Date.UTC(2026, 0, 31),
+    });
+  });
 
   test.each<[string, number]>([
     ["2026-01-31T08:15:30.123Z", Date.UTC(2026, 0, 31, 8, 15, 30, 123)],
@@ -105,7 +118,7 @@ describe("what is taken", () => {
 
   test("a plus in a zone may come as it stands", () => {
     const { start } = QUERY.parse("start=2026-01-31T08:15:30+02:00");
-    expect(start).toBe(Date.UTC(2026, 0, 31, 6, 15, 30));
+    expect(openRange(start ?? "", undefined, NOW).start).toBe(Date.UTC(2026, 0, 31, 6, 15, 30));
   });
 });
 
@@ -134,6 +147,11 @@ describe("what is refused, and how", () => {
     ["offset=-1", "from 0"],
     ["limit=1&limit=2", '"limit" is given 2 times'],
     ["search=a&search=b", '"search" is given 2 times'],
+    ["limi=1", 'Query parameter "limi" is not known here. The closest one is "limit".'],
+    ["LIMIT=1", '"LIMIT" is not known here. The closest one is "limit".'],
+    ["__proto__=x", '"__proto__" is not known here'],
+    ["constructor=x&limit=1", '"constructor" is not known here'],
+    ["api-key=lmk_abcdefghijkl_x", '"api-key" is not known here'],
     ["start=yesterday", "ISO 8601"],
     ["start=2026-02-30", "ISO 8601"],
     ["start=2026-01-31T24:00", "ISO 8601"],

@@ -85,7 +85,10 @@ describe.skipIf(BASE === undefined)("secrets that only root can read", () => {
     // While it runs root may try them out as well, and a reload finds them.
     expect(await machine.sh("licmond notify --test")).not.toContain("PROBLEM");
     await machine.sh("systemctl reload licmond");
-    expect((await show(machine, "ActiveState")).ActiveState).toBe("active");
+    // systemctl returns when the signal is sent: the service says by itself when it has reloaded.
+    await until("it has reloaded", async () =>
+      (await show(machine, "ActiveState")).ActiveState === "active" ? true : undefined,
+    );
     for (const secret of Object.values(SECRETS))
       expect(await machine.sh("journalctl -u licmond -o cat")).not.toContain(secret);
   });

@@ -136,6 +136,8 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
         `import { Database } from "bun:sqlite";
            const path = "/var/lib/licmond/licmond.db";
            const sqlite = new Database(path);
+           // The daemon runs, and may be writing just now.
+           sqlite.run("PRAGMA busy_timeout = 30000");
            const { user_version } = sqlite.query("PRAGMA user_version").get();
            sqlite.run("VACUUM INTO ?", [\`\${path}.schema-\${user_version}-20260131T081530Z\`]);
            sqlite.run("PRAGMA user_version = 999");`,

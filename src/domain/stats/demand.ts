@@ -98,7 +98,10 @@ export function demandOf(
 
 export const UNKNOWN_DEMAND: { readonly demand: Demand; readonly asked: null } = {
   demand: {
-    ...{ deniedRequests: null, deniedSeats: null, queuedRequests: null, queuedSeatHours: null },
+    deniedRequests: null,
+    deniedSeats: null,
+    queuedRequests: null,
+    queuedSeatHours: null,
     knownFrom: "none",
   },
   asked: null,

@@ -1,4 +1,4 @@
-import type { Schema } from "../schema-check.ts";
+import type { Schema } from "../../domain/text-types.ts";
 import type { Format } from "./format.ts";
 
 /** A column: its heading and the way to its value, e.g. `counts.used`. */

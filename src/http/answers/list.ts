@@ -1,7 +1,8 @@
-import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { type TArray, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { nullable } from "../../domain/records.ts";
+import type { Schema } from "../../domain/text-types.ts";
 import type { Sort } from "../parameters.ts";
-import type { Schema } from "../schema-check.ts";
+
 import { type Answer, encode, jsonAnswer } from "./answer.ts";
 import { columnsOf, toCsv } from "./csv.ts";
 import type { Format } from "./format.ts";
@@ -68,16 +69,24 @@ export function rowsAnswer(
   };
 }
 
-/** The 200 of a list, for the document. `beside` is what stands beside the rows. */
-export function listDoc(plural: string, record: TSchema, description: string, beside: TProperties = {}) {
-  const fields: TProperties = {
-    [plural]: Type.Array(record),
-    total: Type.Integer({ minimum: 0, description: "Matches before limit and offset" }),
-    limit: nullable(Type.Integer({ minimum: 1 })),
-    offset: Type.Integer({ minimum: 0 }),
-    ...beside,
-  };
-  const schema: TSchema = Type.Object(fields, { title: `${record.title}List` });
+const PAGE = {
+  total: Type.Integer({ minimum: 0, description: "Matches before limit and offset" }),
+  limit: nullable(Type.Integer({ minimum: 1 })),
+  offset: Type.Integer({ minimum: 0 }),
+};
+
+/** The 200 of a list, for the document and for typed clients. `beside` is what stands beside the rows. */
+export function listDoc<P extends string, R extends TSchema, B extends TProperties = Record<never, never>>(
+  plural: P,
+  record: R,
+  description: string,
+  beside?: B,
+) {
+  const fields = { [plural]: Type.Array(record), ...PAGE, ...beside };
+  // To the compiler a computed name is any text.
+  const schema = Type.Object(fields, { title: `${record.title}List` }) as unknown as TObject<
+    { [K in P]: TArray<R> } & typeof PAGE & B
+  >;
   return csvToo({ description, schema });
 }
 

@@ -8,7 +8,7 @@ their clients cannot set headers. \`x-permission\` of an operation says what its
 
 **Values.** Times are ISO 8601 UTC with milliseconds; unknown is null, never 0. A query time is ISO 8601 (UTC without
 a zone) or epoch milliseconds. Lists of a query take commas or repetition, but \`feature\` is repeated, because names
-hold commas. Unknown parameters are ignored, unknown fields of a body are refused.
+hold commas. Unknown parameters (but \`_\`) and unknown fields of a body are refused.
 
 **Methods.** HEAD answers as GET without a body, OPTIONS is 204 with \`Allow\`. An unknown path is 404 and a wrong
 method 405 (METHOD_NOT_ALLOWED, with \`Allow\`), both before the key is looked at.

@@ -15,7 +15,7 @@ import {
   USER_KINDS,
 } from "../../domain/words.ts";
 import { TAGS } from "../documented.ts";
-import { reasonOf } from "../plugins/errors.ts";
+import { reasonOf } from "../errors.ts";
 import { DESCRIPTION } from "./description.ts";
 import { errorExamples } from "./error-notes.ts";
 import { type Json, normalise } from "./normalise.ts";

@@ -23,7 +23,15 @@ export function normalise(document: Json, words: Readonly<Record<string, readonl
 export type Json = Readonly<Record<string, unknown>>;
 
 function operationOf(operation: Json, schemaOf: Schemas): Json {
-  const { parameters, requestBody, responses, operationId, ...rest } = operation;
+  // The plugin's own request body has no example, and is always required.
+  const {
+    parameters,
+    requestBody: _,
+    "x-request-body": requestBody,
+    responses,
+    operationId,
+    ...rest
+  } = operation;
   return {
     ...rest,
     // Made of the path, dashes and all: generators of clients want names.

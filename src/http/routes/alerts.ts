@@ -3,7 +3,6 @@ import { Elysia } from "elysia";
 import {
   ALERT_RULES,
   ALERT_STATES,
-  type Alert,
   AlertRecord,
   alertRecord,
   anonymousAlert,
@@ -11,15 +10,17 @@ import {
 } from "../../domain/alerts.ts";
 import { iso } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
+import { Timestamp } from "../../domain/records.ts";
+import { unicode } from "../../domain/text-types.ts";
 import { knownServer } from "../answers/asked-servers.ts";
-import { chooseFormat } from "../answers/format.ts";
 import { listDoc } from "../answers/list.ts";
 import type { Audit } from "../audit.ts";
-import { jsonBody } from "../body.ts";
+import { fields } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchange, Exchanges } from "../exchange.ts";
+import { type Exchange, gated } from "../exchange.ts";
 import { answerOf } from "../history.ts";
+import { formatOf } from "../history-query.ts";
 import { FORMAT, flag, names, STORED_PAGE, word, wordList } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { shown } from "../shown.ts";
@@ -34,81 +35,68 @@ const QUERY = queryOf({
   ...FORMAT,
 });
 
-const MAX_COMMENT = 1000;
-const Comment = Type.Optional(Type.String({ maxLength: MAX_COMMENT, description: "Why, for the others" }));
-const ACKNOWLEDGE = jsonBody(Type.Object({ comment: Comment }), { comment: "Ann looks into it" });
+const Comment = Type.Optional(unicode(0, 1000, "Why, for the others"));
+const Acknowledge = fields({ comment: Comment });
 const MAX_SILENCE_S = 366 * 86_400;
-const SILENCE = jsonBody(
-  Type.Object({
-    until: Type.Optional(Type.String({ format: "date-time", description: "End of the silence" })),
-    durationSeconds: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: MAX_SILENCE_S, description: "Or how long from now" }),
-    ),
-    comment: Comment,
-  }),
-  { durationSeconds: 14_400, comment: "New seats are ordered" },
-);
-const ID = { id: { description: "Id of the alert", example: "1" } };
+const Silence = fields({
+  until: Type.Optional({ ...Timestamp, description: "End of the silence" } as typeof Timestamp),
+  durationSeconds: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MAX_SILENCE_S, description: "Or how long from now" }),
+  ),
+  comment: Comment,
+});
+const ID = Type.Object({ id: Type.String({ description: "Id of the alert", example: "1" }) });
 
-/** Alerts: what is wrong and was wrong, and that somebody knows. */
+/** Alerts: what is wrong and was wrong, and who has acknowledged it. */
 export function alertRoutes(
-  {
-    alerts,
-    clock,
-    history,
-    live,
-    settings,
-  }: Pick<HttpDeps, "alerts" | "clock" | "history" | "live" | "settings">,
-  exchanges: Exchanges,
+  { alerts, clock, history, live }: Pick<HttpDeps, "alerts" | "clock" | "history" | "live">,
   audit: Audit,
 ) {
-  const shownTo = (exchange: Exchange, alert: Alert): AlertRecord =>
-    exchange.caller?.anonymize === true ? anonymousAlert(alertRecord(alert)) : alertRecord(alert);
-
-  /** Does it, and says who did what in the trail. */
+  /** Acknowledges or silences, and writes it into the trail. */
   async function handle(
-    request: Request,
+    exchange: Exchange,
     id: string,
-    what: string,
+    message: string,
     fields: { readonly comment: string | null; readonly until?: string },
     work: (id: number, by: string) => ReturnType<HttpDeps["alerts"]["acknowledge"]>,
-  ): Promise<Response> {
-    const exchange = exchanges.of(request);
+  ): Promise<AlertRecord> {
     const number = /^[1-9]\d{0,14}$/.test(id) ? Number(id) : 0;
     const of = { alert: number, ...fields };
-    try {
-      const handled =
-        number === 0 ? { outcome: "unknown" as const } : await work(number, exchange.caller?.name ?? "");
-      if (handled.outcome === "unknown") {
-        throw new ApiError("NOT_FOUND", `There is no alert ${shown(id)}; /api/licenses/alerts lists them.`);
-      }
-      if (handled.outcome === "resolved") {
-        throw new ApiError(
-          "CONFLICT",
-          `The alert ${number} is resolved: there is nothing left to do about it.`,
-        );
-      }
-      const { rule, server, feature } = handled.alert;
-      audit.done(request, what, { ...of, rule, server, feature });
-      return Response.json(shownTo(exchange, handled.alert));
-    } catch (error) {
-      audit.refused(request, what, error, of);
-      throw error;
+    exchange.acting = { message, fields: of };
+    const handled =
+      number === 0 ? { outcome: "unknown" as const } : await work(number, exchange.caller?.name ?? "");
+    if (handled.outcome === "unknown") {
+      throw new ApiError("NOT_FOUND", `There is no alert ${shown(id)}; /api/licenses/alerts lists them.`);
     }
+    if (handled.outcome === "resolved") {
+      throw new ApiError(
+        "CONFLICT",
+        `The alert ${number} is resolved: there is nothing left to do about it.`,
+      );
+    }
+    const { rule, server, feature } = handled.alert;
+    audit.done(exchange, message, { ...of, rule, server, feature });
+    const record = alertRecord(handled.alert);
+    return exchange.caller?.anonymize === true ? anonymousAlert(record) : record;
   }
 
   return new Elysia({ name: "routes/alerts" })
+    .use(gated)
     .get(
       "/api/licenses/alerts",
-      async ({ request }) => {
-        const exchange = exchanges.of(request);
+      async ({ request, exchange, query }) => {
         const { caller } = exchange;
-        const query = QUERY.parse(exchange.query);
-        const { severity, acknowledged, state, server, rule, limit, offset } = query;
+        const { severity = null, acknowledged = null, state = null, server = null, rule = null } = query;
         for (const id of server ?? []) knownServer(live.snapshot(), id);
         return answerOf(history, { request, caller }, "alerts", {
-          ...{ severities: severity, acknowledged, state, servers: server, rules: rule, limit, offset },
-          format: chooseFormat(query, request.headers.get("accept")),
+          severities: severity,
+          acknowledged,
+          state,
+          servers: server,
+          rules: rule,
+          limit: query.limit ?? 100,
+          offset: query.offset ?? 0,
+          format: formatOf(query, request),
           anonymize: caller?.anonymize === true,
         });
       },
@@ -123,9 +111,9 @@ export function alertRoutes(
     )
     .post(
       "/api/licenses/alerts/:id/acknowledge",
-      async ({ request, params }) => {
-        const { comment = null } = await ACKNOWLEDGE.read(request, settings().maxBodyBytes);
-        return handle(request, params.id, "Alert acknowledged", { comment }, (id, by) =>
+      async ({ exchange, params, body }) => {
+        const { comment = null } = body;
+        return handle(exchange, params.id, "Alert acknowledged", { comment }, (id, by) =>
           alerts.acknowledge(id, by, comment),
         );
       },
@@ -134,22 +122,19 @@ export function alertRoutes(
         tag: "Licenses",
         summary: "Say that somebody knows of it",
         description: "Reminders end. Its end is told, and so is a rise of its severity.",
-        parameters: ID,
-        body: ACKNOWLEDGE,
+        params: ID,
+        body: Acknowledge,
+        example: { comment: "Ann looks into it" },
         answers: { 200: { description: "The alert", schema: AlertRecord } },
         errors: ["NOT_FOUND", "CONFLICT"],
       }),
     )
     .post(
       "/api/licenses/alerts/:id/silence",
-      async ({ request, params }) => {
-        const {
-          until,
-          durationSeconds,
-          comment = null,
-        } = await SILENCE.read(request, settings().maxBodyBytes);
+      async ({ exchange, params, body }) => {
+        const { until, durationSeconds, comment = null } = body;
         const end = endOf(until, durationSeconds, clock.now());
-        return handle(request, params.id, "Alert silenced", { comment, until: iso(end) }, (id) =>
+        return handle(exchange, params.id, "Alert silenced", { comment, until: iso(end) }, (id) =>
           alerts.silence(id, end, comment),
         );
       },
@@ -159,8 +144,9 @@ export function alertRoutes(
         summary: "Tell nobody of it for a while",
         description:
           "Takes `until` or `durationSeconds`. Holds for the same trouble when it ends and comes again meanwhile. Whoever was told of it is told of its end.",
-        parameters: ID,
-        body: SILENCE,
+        params: ID,
+        body: Silence,
+        example: { durationSeconds: 14_400, comment: "New seats are ordered" },
         answers: { 200: { description: "The alert", schema: AlertRecord } },
         errors: ["NOT_FOUND", "CONFLICT"],
       }),

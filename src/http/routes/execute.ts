@@ -1,25 +1,23 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { MAX_ARGUMENT, maskArgv } from "../../collector/execute/catalogue.ts";
-
-import { ApiError } from "../../domain/errors.ts";
 import type { LogFields } from "../../domain/log.ts";
+import { unicode } from "../../domain/text-types.ts";
 import { knownServer } from "../answers/asked-servers.ts";
 import type { Audit } from "../audit.ts";
-import { jsonBody } from "../body.ts";
+import { requirePermission } from "../auth.ts";
+
+import { fields } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
-import { requirePermission } from "../plugins/auth.ts";
+import { gated } from "../exchange.ts";
 
-const Argument = Type.Optional(Type.String({ minLength: 1, maxLength: MAX_ARGUMENT }));
-const Body = Type.Object({
-  command: Type.String({
-    description: "status, diagnose, reread, remove, or the name of one of the config's commands",
-  }),
-  server: Type.Optional(Type.String({ description: "Id of the license server it acts on" })),
+const Argument = Type.Optional(unicode(1, MAX_ARGUMENT));
+const Body = fields({
+  command: unicode(0, null, "status, diagnose, reread, remove, or the name of one of the config's commands"),
+  server: Type.Optional(unicode(0, null, "Id of the license server it acts on")),
   args: Type.Optional(
-    Type.Object(
+    fields(
       { feature: Argument, user: Argument, host: Argument, display: Argument, handle: Argument },
       {
         description: "What the command takes. remove: the handle, or feature, user and host of one checkout",
@@ -29,7 +27,6 @@ const Body = Type.Object({
   timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, maximum: 600_000 })),
   dryRun: Type.Optional(Type.Boolean({ description: "Answers what would be run, and runs nothing" })),
 });
-const BODY = jsonBody(Body, { command: "remove", server: "eda", args: { handle: "1201" }, dryRun: true });
 
 const Answer = Type.Object(
   {
@@ -45,52 +42,40 @@ const Answer = Type.Object(
   { title: "CommandResult" },
 );
 
-type Deps = Pick<HttpDeps, "execute" | "live" | "settings">;
+type Deps = Pick<HttpDeps, "execute" | "live">;
 
-/** Runs a command of the catalogue. Every call leaves its lines in the audit trail, refused ones too. */
-export function executeRoutes({ execute, live, settings }: Deps, exchanges: Exchanges, audit: Audit) {
-  return new Elysia({ name: "routes/execute" }).post(
+/** Runs a command of the catalogue. Every call leaves its lines in the audit trail, refused ones too (see the gate). */
+export function executeRoutes({ execute, live }: Deps, audit: Audit) {
+  return new Elysia({ name: "routes/execute" }).use(gated).post(
     "/api/execute",
-    async ({ request, server: http }) => {
-      const begunAt = performance.now();
-      const exchange = exchanges.of(request);
-      let said: LogFields = {};
-      try {
-        if (!execute.enabled) {
-          throw new ApiError(
-            "AUTH_INSUFFICIENT",
-            "Commands are off: execute.enabled = true in the config turns them on.",
-          );
-        }
-        const body = await BODY.read(request, settings().maxBodyBytes);
-        said = saidIn(body);
-        const entry = execute.find(body.command);
-        requirePermission(
-          exchange,
-          entry.role === "admin" ? "execute" : "execute_operator",
-          `The command ${entry.name}`,
-        );
-        const { server, args = {}, timeoutMs = null, dryRun = false } = body;
-        const picture = server === undefined ? null : knownServer(live.snapshot(), server);
-        const plan = execute.plan(entry, { picture, args, timeoutMs });
-        const argv = maskArgv(plan.argv);
-        said = { ...said, argv: JSON.stringify(argv) };
-        if (dryRun) {
-          audit.done(request, "Command", { ...said, outcome: "dry run" });
-          return Response.json({ command: entry.name, argv, dryRun });
-        }
-        // A command may take longer than the time after which Bun cuts a silent connection.
-        http?.timeout(request, 0);
-        // Before it runs: a daemon that dies meanwhile must leave a trace of it.
-        audit.done(request, "Command", { ...said, outcome: "started" });
-        const { durationMs, ...outcome } = await execute.run(plan);
-        audit.done(request, "Command", { ...said, exitCode: outcome.exitCode, durationMs });
-        return Response.json({ command: entry.name, argv, ...outcome, durationMs });
-      } catch (error) {
-        const durationMs = Math.round(performance.now() - begunAt);
-        audit.refused(request, "Command", error, { ...said, durationMs });
-        throw error;
+    async ({ request, exchange, body, server: http }) => {
+      const { server, args = {}, timeoutMs = null, dryRun = false } = body;
+      let said: LogFields = {
+        command: body.command.slice(0, 100),
+        server: server?.slice(0, 100),
+        arguments: JSON.stringify(args),
+        dryRun,
+      };
+      exchange.acting = { message: "Command", fields: said };
+      const entry = execute.find(body.command);
+      const needed = entry.role === "admin" ? "execute" : "execute_operator";
+      requirePermission(exchange, needed, `The command ${entry.name}`);
+      const picture = server === undefined ? null : knownServer(live.snapshot(), server);
+      const plan = execute.plan(entry, { picture, args, timeoutMs });
+      const argv = [...maskArgv(plan.argv)];
+      said = { ...said, argv: JSON.stringify(argv) };
+      exchange.acting = { message: "Command", fields: said };
+      if (dryRun) {
+        audit.done(exchange, "Command", { ...said, outcome: "dry run" });
+        return { command: entry.name, argv, dryRun };
       }
+      // A command may take longer than the time after which Bun cuts a silent connection.
+      http?.timeout(request, 0);
+      // Before it runs: a daemon that dies meanwhile must leave a trace of it.
+      audit.done(exchange, "Command", { ...said, outcome: "started" });
+      const { durationMs, ...outcome } = await execute.run(plan);
+      audit.done(exchange, "Command", { ...said, exitCode: outcome.exitCode, durationMs });
+      return { command: entry.name, argv, ...outcome, durationMs };
     },
     documented({
       access: "execute_operator",
@@ -98,19 +83,10 @@ export function executeRoutes({ execute, live, settings }: Deps, exchanges: Exch
       summary: "Run a command on a license server",
       description:
         "Off unless execute.enabled is set. Runs commands of a catalogue, without a shell: status and diagnose for operators; reread and remove for admins; the config's own for the role they name. A non-zero exit is COMMAND_EXECUTION_FAILED with the last lines of output in details. Every call is written to the audit trail.",
-      body: BODY,
+      body: Body,
+      example: { command: "remove", server: "eda", args: { handle: "1201" }, dryRun: true },
       answers: { 200: { description: "What was run and what it said", schema: Answer } },
       errors: ["NOT_FOUND", "CONFLICT", "COMMAND_EXECUTION_FAILED", "COMMAND_TIMEOUT", "SERVICE_UNAVAILABLE"],
     }),
   );
-}
-
-/** What a request said, as far as it was understood, for the audit trail. */
-function saidIn({ command, server, args, dryRun }: Static<typeof Body>): LogFields {
-  return {
-    command: command.slice(0, 100),
-    server: server?.slice(0, 100),
-    arguments: JSON.stringify(args ?? {}),
-    dryRun: dryRun ?? false,
-  };
 }

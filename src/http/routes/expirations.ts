@@ -5,17 +5,14 @@ import { ExpirationRecord } from "../../domain/records.ts";
 import { type PoolExpiry, poolExpiries } from "../../domain/summary.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { encode, send } from "../answers/answer.ts";
-import { askedServers } from "../answers/asked-servers.ts";
-import { chooseFormat } from "../answers/format.ts";
-
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
-
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
-import { FORMAT, flag, integer, NAMED, STORED_PAGE, sortBy } from "../parameters.ts";
-import { type QueryOf, queryOf } from "../query.ts";
-import { checkRange, endTime, startTime } from "../query-time.ts";
+import { gated } from "../exchange.ts";
+import { createHistoryReader } from "../history-query.ts";
+import { FORMAT, flag, integer, NAMED, STORED_PAGE, sortBy, sortOf } from "../parameters.ts";
+import { queryOf } from "../query.ts";
+import { endTime, openRange, startTime } from "../query-time.ts";
 import { expirationRecord } from "../records/to-records.ts";
 
 const EXPIRATIONS: ListKind<ExpirationRecord> = {
@@ -32,7 +29,9 @@ const FILTER = {
 const QUERY = queryOf({
   ...FILTER,
   days: integer("Only what expires within so many days; expired ones are told too.", {
-    ...{ minimum: 0, maximum: 36_500, absent: null },
+    minimum: 0,
+    maximum: 36_500,
+    absent: null,
   }),
   permanent: flag("Whether pools that never expire are listed too, at the end. Default: false."),
   sort: sortBy(sortable<ExpirationRecord>(ExpirationRecord)),
@@ -40,30 +39,27 @@ const QUERY = queryOf({
   ...FORMAT,
 });
 const CALENDAR = queryOf(FILTER);
-type Filter = QueryOf<typeof CALENDAR>;
 
 /** What expires when, as a list and as a calendar. */
 export function expirationRoutes(
-  { clock, history }: Pick<HttpDeps, "clock" | "history">,
+  deps: Pick<HttpDeps, "clock" | "history" | "settings" | "live">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
 ) {
+  const read = createHistoryReader(deps, snapshotFor);
   return new Elysia({ name: "routes/expirations" })
+    .use(gated)
     .get(
       "/api/licenses/expirations",
-      async ({ request }) => {
-        const exchange = exchanges.of(request);
-        const query = QUERY.parse(exchange.query, clock.now());
-        checkRange(query.start, query.end);
-        const format = chooseFormat(query, request.headers.get("accept"));
-        const asker = { request, caller: exchange.caller };
-        const servers = await askedServers(history, asker, snapshotFor(exchange), query);
+      async ({ request, exchange, query }) => {
+        const { servers, asked } = await read({ request, exchange, query }, openRange);
         const zones = new Map(servers.map(({ server }) => [server.id, server.timezone]));
-        const now = clock.now();
-        const rows = matching(servers, query, query.permanent === true)
-          .map((found) => expirationRecord(found, zones.get(found.server) ?? "UTC", now))
-          .filter((row) => query.days === null || (row.daysLeft !== null && row.daysLeft <= query.days));
-        return send(request, listAnswer(EXPIRATIONS, rows, query, format));
+        const { days } = query;
+        const rows = matching(servers, asked, query.permanent === true)
+          .map((found) => expirationRecord(found, zones.get(found.server) ?? "UTC", asked.now))
+          .filter((row) => days === undefined || (row.daysLeft !== null && row.daysLeft <= days));
+        const { limit, offset, format } = asked;
+        const page = { sort: sortOf(query.sort), limit, offset };
+        return send(request, listAnswer(EXPIRATIONS, rows, page, format));
       },
       documented({
         access: "read",
@@ -78,14 +74,10 @@ export function expirationRoutes(
     )
     .get(
       "/api/licenses/expirations.ics",
-      async ({ request }) => {
-        const exchange = exchanges.of(request);
-        const query = CALENDAR.parse(exchange.query, clock.now());
-        checkRange(query.start, query.end);
-        const asker = { request, caller: exchange.caller };
-        const servers = await askedServers(history, asker, snapshotFor(exchange), query);
+      async ({ request, exchange, query }) => {
+        const { servers, asked } = await read({ request, exchange, query }, openRange);
         return send(request, {
-          body: encode(calendarOf(servers, matching(servers, query))),
+          body: encode(calendarOf(servers, matching(servers, asked))),
           headers: {
             "content-type": "text/calendar; charset=utf-8",
             "content-disposition": 'inline; filename="licmond-expirations.ics"',
@@ -111,14 +103,23 @@ export function expirationRoutes(
     );
 }
 
+interface Wanted {
+  readonly filter: {
+    readonly features: readonly string[] | null;
+    readonly daemons: readonly string[] | null;
+  };
+  readonly start: number | null;
+  readonly end: number | null;
+}
+
 function matching(
   servers: readonly ServerPicture[],
-  { feature, daemon, start, end }: Filter,
+  { filter: { features, daemons }, start, end }: Wanted,
   permanent = false,
 ): NumberedExpiry[] {
   return numbered(poolExpiries(servers, permanent)).filter((found) => {
-    if (feature !== null && !feature.includes(found.feature)) return false;
-    if (daemon !== null && !daemon.includes(found.daemon)) return false;
+    if (features !== null && !features.includes(found.feature)) return false;
+    if (daemons !== null && !daemons.includes(found.daemon)) return false;
     const { expiresAt } = found.expiry;
     // What never expires does so before no time.
     return (

@@ -1,3 +1,4 @@
+import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { FeatureRecord } from "../../domain/records.ts";
@@ -6,15 +7,26 @@ import { perAudience, type SnapshotFor } from "../anonymous/view.ts";
 import { type Answer, jsonAnswer } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
 import { askedServers } from "../answers/asked-servers.ts";
-import { chooseFormat } from "../answers/format.ts";
 import { createJoiner, perPicture, serialiseRows } from "../answers/fragments.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
 
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchange, Exchanges } from "../exchange.ts";
-import { decimal, FORMAT, LIVE_PAGE, NAMED, sortBy, text, wordList } from "../parameters.ts";
-import { type QueryOf, queryOf } from "../query.ts";
+import { type Exchange, gated } from "../exchange.ts";
+import { formatOf } from "../history-query.ts";
+import {
+  decimal,
+  FORMAT,
+  isPlain,
+  LIVE_PAGE,
+  livePage,
+  NAMED,
+  named,
+  sortBy,
+  text,
+  wordList,
+} from "../parameters.ts";
+import { queryOf } from "../query.ts";
 import { featureRecord } from "../records/to-records.ts";
 
 const FEATURES: ListKind<FeatureRecord> = {
@@ -32,13 +44,12 @@ const QUERY = queryOf({
   ...LIVE_PAGE,
   ...FORMAT,
 });
-type Query = QueryOf<typeof QUERY>;
+type Query = Static<typeof QUERY.schema>;
 
 /** All features of all servers, flat. The plain question is answered from parts kept by server. */
 export function featureRoutes(
   { history }: Pick<HttpDeps, "history">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
   answers: Answers,
 ) {
   const recordsOf = ({ server, features }: ServerPicture) =>
@@ -57,23 +68,25 @@ export function featureRoutes(
     );
   }
 
-  return new Elysia({ name: "routes/features" }).get(
+  return new Elysia({ name: "routes/features" }).use(gated).get(
     "/api/licenses/features",
-    async ({ request }) => {
-      const exchange = exchanges.of(request);
-      const query = QUERY.parse(exchange.query);
-      const format = chooseFormat(query, request.headers.get("accept"));
+    async ({ request, exchange, query }) => {
+      const format = formatOf(query, request);
       const snapshot = snapshotFor(exchange);
-      const servers = await askedServers(history, { request, caller: exchange.caller }, snapshot, query);
+      const servers = await askedServers(
+        history,
+        { request, caller: exchange.caller },
+        snapshot,
+        named(query),
+      );
       return answers.respond(request, exchange, snapshot, format, () => {
-        if (format === "json" && query.server === null && isPlain(query))
-          return everything(exchange, servers);
+        if (format === "json" && isPlain(query)) return everything(exchange, servers);
         const matched = servers.flatMap(({ server, features }) =>
           features
             .filter((feature) => wanted(query, feature))
             .map((feature) => featureRecord(server.id, feature)),
         );
-        return listAnswer(FEATURES, matched, query, format);
+        return listAnswer(FEATURES, matched, livePage(query), format);
       });
     },
     documented({
@@ -87,18 +100,12 @@ export function featureRoutes(
   );
 }
 
-function isPlain({ daemon, feature, search, min_utilization, state, sort, limit, offset }: Query): boolean {
-  const narrowed = [daemon, feature, search, min_utilization, state, sort, limit].some(
-    (value) => value !== null,
-  );
-  return !narrowed && offset === 0;
-}
-
 function wanted(query: Query, feature: ServerPicture["features"][number]): boolean {
-  if (query.daemon !== null && !query.daemon.includes(feature.daemon)) return false;
-  if (query.feature !== null && !query.feature.includes(feature.name)) return false;
-  if (query.state !== null && !query.state.includes(feature.state)) return false;
-  if (query.search !== null && !feature.name.toLowerCase().includes(query.search.toLowerCase())) return false;
-  if (query.min_utilization === null) return true;
+  if (query.daemon !== undefined && !query.daemon.includes(feature.daemon)) return false;
+  if (query.feature !== undefined && !query.feature.includes(feature.name)) return false;
+  if (query.state !== undefined && !query.state.includes(feature.state)) return false;
+  if (query.search !== undefined && !feature.name.toLowerCase().includes(query.search.toLowerCase()))
+    return false;
+  if (query.min_utilization === undefined) return true;
   return feature.utilization !== null && feature.utilization >= query.min_utilization;
 }

@@ -3,17 +3,18 @@ import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import { keyProblem, type NewKey } from "../../domain/keys.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
+import { unicode } from "../../domain/text-types.ts";
 import { ROLES } from "../../domain/words.ts";
 import { whenFree } from "../../store/busy.ts";
-import { chooseFormat } from "../answers/format.ts";
+import { responseOf } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
-
 import type { Audit } from "../audit.ts";
-import { jsonBody } from "../body.ts";
+import { fields } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
-import { FORMAT, STORED_PAGE, sortBy } from "../parameters.ts";
+import { gated } from "../exchange.ts";
+import { formatOf } from "../history-query.ts";
+import { FORMAT, STORED_PAGE, sortBy, sortOf } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { KEY_FIELDS, Key, keyRecord, Quota } from "../records/key-record.ts";
 import { shown } from "../shown.ts";
@@ -29,39 +30,35 @@ const CreatedKey = Type.Object(
   { title: "CreatedKey" },
 );
 
-const BODY = jsonBody(
-  Type.Object({
-    name: Type.String(),
-    role: words(ROLES),
-    expiresAt: Type.Optional(nullable(Timestamp)),
-    anonymize: Type.Optional(Type.Boolean()),
-    dailyQuota: Type.Optional(Quota),
-    monthlyQuota: Type.Optional(Quota),
-    requestsPerMinute: Type.Optional(Quota),
-  }),
-  { name: "wall display", role: "viewer", expiresAt: "2099-12-31T00:00:00Z" },
-);
+const Body = fields({
+  name: unicode(0, null),
+  role: words(ROLES),
+  expiresAt: Type.Optional(nullable(Timestamp)),
+  anonymize: Type.Optional(Type.Boolean()),
+  dailyQuota: Type.Optional(Quota),
+  monthlyQuota: Type.Optional(Quota),
+  requestsPerMinute: Type.Optional(Quota),
+});
 
 const KEYS: ListKind<Key> = { plural: "keys", record: Key, identity: ["id"] };
 const QUERY = queryOf({ sort: sortBy(sortable<Key>(Key)), ...STORED_PAGE, ...FORMAT });
-const ID = {
-  id: { description: "Id of the key, the part between lmk_ and the secret", example: "k3v9x2m7q1ab" },
-};
+const ID = Type.Object({
+  id: Type.String({
+    description: "Id of the key, the part between lmk_ and the secret",
+    example: "k3v9x2m7q1ab",
+  }),
+});
 
 /** Who may ask: making, listing and ending keys. */
-export function keyRoutes(
-  { keys, clock, settings }: Pick<HttpDeps, "keys" | "clock" | "settings">,
-  exchanges: Exchanges,
-  audit: Audit,
-) {
+export function keyRoutes({ keys, clock }: Pick<HttpDeps, "keys" | "clock">, audit: Audit) {
   return new Elysia({ name: "routes/keys" })
+    .use(gated)
     .get(
       "/api/keys",
-      ({ request }) => {
-        const query = QUERY.parse(exchanges.of(request).query);
-        const format = chooseFormat(query, request.headers.get("accept"));
-        const { body, headers } = listAnswer(KEYS, keys.list().map(keyRecord), query, format);
-        return new Response(body, { headers });
+      ({ request, query }) => {
+        const { limit = 100, offset = 0 } = query;
+        const page = { sort: sortOf(query.sort), limit, offset };
+        return responseOf(listAnswer(KEYS, keys.list().map(keyRecord), page, formatOf(query, request)));
       },
       documented({
         access: "keys",
@@ -74,8 +71,7 @@ export function keyRoutes(
     )
     .post(
       "/api/keys",
-      async ({ request }) => {
-        const body = await BODY.read(request, settings().maxBodyBytes);
+      async ({ exchange, body, status }) => {
         const wanted: NewKey = {
           name: body.name,
           role: body.role,
@@ -97,21 +93,17 @@ export function keyRoutes(
         }
         const { key, presented } = result;
         const { id: keyId, name, role, anonymize } = key;
-        audit.done(request, "API key created", { keyId, name, role, anonymize });
-        return Response.json(
-          { ...keyRecord(key), key: presented },
-          {
-            status: 201,
-            headers: { location: `/api/keys/${key.id}` },
-          },
-        );
+        audit.done(exchange, "API key created", { keyId, name, role, anonymize });
+        exchange.headers.location = `/api/keys/${keyId}`;
+        return status(201, { ...keyRecord(key), key: presented });
       },
       documented({
         access: "keys",
         tag: "Keys",
         summary: "Make a key",
         description: "The key itself is in this answer and nowhere else.",
-        body: BODY,
+        body: Body,
+        example: { name: "wall display", role: "viewer", expiresAt: "2099-12-31T00:00:00Z" },
         answers: {
           201: { description: "Made", schema: CreatedKey, headers: { Location: "Path of the key" } },
         },
@@ -124,31 +116,31 @@ export function keyRoutes(
         const key = keys.get(params.id);
         if (key === null) throw unknownKey(params.id);
         if (key.state === "revoked") throw gone(params.id);
-        return Response.json(keyRecord(key));
+        return keyRecord(key);
       },
       documented({
         access: "keys",
         tag: "Keys",
         summary: "One key",
-        parameters: ID,
+        params: ID,
         answers: { 200: { description: "Key, without its secret", schema: Key } },
         errors: ["NOT_FOUND", "GONE"],
       }),
     )
     .delete(
       "/api/keys/:id",
-      async ({ request, params }) => {
+      async ({ exchange, params }) => {
         const outcome = await whenFree(() => keys.revoke(params.id), PATIENCE);
         if (outcome === "unknown") throw unknownKey(params.id);
         if (outcome === "gone") throw gone(params.id);
-        audit.done(request, "API key revoked", { keyId: params.id });
+        audit.done(exchange, "API key revoked", { keyId: params.id });
         return new Response(null, { status: 204 });
       },
       documented({
         access: "keys",
         tag: "Keys",
         summary: "Revoke a key",
-        parameters: ID,
+        params: ID,
         answers: { 204: { description: "Revoked" } },
         errors: ["NOT_FOUND", "GONE"],
       }),

@@ -9,14 +9,14 @@ import type { Answers } from "../answers/answers.ts";
 import { namedServers } from "../answers/asked-servers.ts";
 import { createJoiner, perPicture } from "../answers/fragments.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
+import { requirePermission } from "../auth.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchange, Exchanges } from "../exchange.ts";
-import type { ForcePoll } from "../force-poll.ts";
+import { type Exchange, gated } from "../exchange.ts";
 import { flag, names } from "../parameters.ts";
-import { requirePermission } from "../plugins/auth.ts";
 import { queryOf } from "../query.ts";
 import { featureRecord, serverRecord, summaryRecord } from "../records/to-records.ts";
+import { type ForcePoll, POLL_ERRORS } from "./rescan.ts";
 
 const QUERY = queryOf({
   refresh: flag("true polls first and waits, as POST /api/licenses/rescan does; needs the role operator."),
@@ -39,7 +39,6 @@ const Licenses = Type.Object(
 export function licenseRoutes(
   { alerts }: Pick<HttpDeps, "alerts">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
   answers: Answers,
   forcePoll: ForcePoll,
 ) {
@@ -75,43 +74,54 @@ export function licenseRoutes(
     );
   }
 
-  return new Elysia({ name: "routes/licenses" }).get(
-    "/api/licenses",
-    async ({ request, server }) => {
-      const exchange = exchanges.of(request);
-      const query = QUERY.parse(exchange.query);
-      if (query.refresh === true) {
-        requirePermission(exchange, "refresh", "refresh=true");
-        server?.timeout(request, 0);
-        await forcePoll(request, query.server);
-      }
-      const snapshot = snapshotFor(exchange);
-      const servers = namedServers(snapshot, query.server);
-      const counts = alerts.counts(query.server);
-      const make = () => answer(exchange, snapshot, servers, counts);
-      return answers.respond(request, exchange, snapshot, "json", make, JSON.stringify(counts));
-    },
-    documented({
-      access: "read",
-      tag: "Licenses",
-      summary: "Everything: servers, features, totals",
-      query: QUERY,
-      answers: {
-        200: {
-          description: "The snapshot",
-          schema: Licenses,
-        },
-        304: NOT_MODIFIED,
+  return new Elysia({ name: "routes/licenses" })
+    .use(gated)
+    .get(
+      "/api/licenses",
+      async ({ request, exchange, query, server }) => {
+        const { server: named = null } = query;
+        if (query.refresh === true) {
+          requirePermission(exchange, "refresh", "refresh=true");
+          server?.timeout(request, 0);
+          await forcePoll(exchange, named);
+        }
+        const snapshot = snapshotFor(exchange);
+        const servers = namedServers(snapshot, named);
+        const counts = alerts.counts(named);
+        const make = () => answer(exchange, snapshot, servers, counts);
+        return answers.respond(request, exchange, snapshot, "json", make, JSON.stringify(counts));
       },
-      errors: [
-        "NOT_FOUND",
-        "CONFLICT",
-        "UPSTREAM_ERROR",
-        "LICENSE_SERVER_UNREACHABLE",
-        "LICENSE_QUERY_FAILED",
-        "LICENSE_PARSE_ERROR",
-        "TIMEOUT",
-      ],
-    }),
-  );
+      documented({
+        access: "read",
+        tag: "Licenses",
+        summary: "Everything: servers, features, totals",
+        query: QUERY,
+        answers: {
+          200: {
+            description: "The snapshot",
+            schema: Licenses,
+          },
+          304: NOT_MODIFIED,
+        },
+        errors: POLL_ERRORS,
+      }),
+    )
+    .get(
+      "/api/licenses/summary",
+      ({ request, exchange }) => {
+        const snapshot = snapshotFor(exchange);
+        const counts = alerts.counts(null);
+        const make = () => jsonAnswer(encode(JSON.stringify(summaryRecord(snapshot, counts))));
+        return answers.respond(request, exchange, snapshot, "json", make, JSON.stringify(counts));
+      },
+      documented({
+        access: "read",
+        tag: "Licenses",
+        summary: "Totals over all servers",
+        answers: {
+          200: { description: "Totals", schema: SummaryRecord },
+          304: NOT_MODIFIED,
+        },
+      }),
+    );
 }

@@ -1,37 +1,32 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { iso } from "../../domain/clock.ts";
-import { ApiError } from "../../domain/errors.ts";
 import { LogEvent } from "../../domain/events.ts";
 import { permits } from "../../domain/keys.ts";
 import { nullable, Timestamp } from "../../domain/records.ts";
+import { text, textRule } from "../../domain/text-types.ts";
 import { LOG_LEVELS } from "../../domain/words.ts";
 import { wordsOf } from "../../store/log-words.ts";
-import { chooseFormat } from "../answers/format.ts";
 import { listDoc } from "../answers/list.ts";
 import type { Audit } from "../audit.ts";
-import { jsonBody } from "../body.ts";
+import { fields } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchange, Exchanges } from "../exchange.ts";
+import { type Exchange, gated } from "../exchange.ts";
 import { answerOf } from "../history.ts";
-import { FORMAT, integer, names, STORED_PAGE, text, wordList } from "../parameters.ts";
-import { type Parameter, type QueryOf, queryOf, REFUSED } from "../query.ts";
-import { checkRange, endTime, parseTime, startTime, TIME_FORM } from "../query-time.ts";
+import { formatOf } from "../history-query.ts";
+import { FORMAT, integer, names, STORED_PAGE, single, wordList } from "../parameters.ts";
+import { queryOf } from "../query.ts";
+import { endTime, openRange, parseTime, startTime, TIME_FORM } from "../query-time.ts";
 import { HIDDEN_FROM_VIEWERS } from "../streams/stream-filter.ts";
 
 /** Different words of one search: each of them costs a look at every line. */
 const MAX_WORDS = 20;
 
-/** `q`; absent = null. */
-const searchWords: Parameter<string | null> = {
-  ...text(
-    `At most ${MAX_WORDS} different words that must all occur, in the message or in values of the metadata.`,
-    "connection refused",
-  ),
-  takes: `at most ${MAX_WORDS} different words`,
-  read: ([value = ""]) => (wordsOf(value).length > MAX_WORDS ? REFUSED : value),
-};
+const SEARCH_WORDS = textRule(
+  `at most ${MAX_WORDS} different words`,
+  (value) => wordsOf(value).length <= MAX_WORDS,
+);
 
 const FILTER = {
   levels: wordList(LOG_LEVELS, "Levels."),
@@ -39,7 +34,11 @@ const FILTER = {
   server_ids: names("Ids of license servers that the lines are about.", "eda"),
   start_time: startTime("Lines from this time on."),
   end_time: endTime("Lines before this time."),
-  q: searchWords,
+  q: single(SEARCH_WORDS, {
+    type: "string",
+    description: `At most ${MAX_WORDS} different words that must all occur, in the message or in values of the metadata.`,
+    example: "connection refused",
+  }),
 };
 const RECENT = queryOf({
   lines: integer("How many of the last matching lines to answer.", {
@@ -51,15 +50,16 @@ const RECENT = queryOf({
   ...FORMAT,
 });
 const SEARCH = queryOf({ ...FILTER, ...STORED_PAGE, ...FORMAT });
+const LINES = queryOf(FILTER).schema;
 
-const CLEAR = jsonBody(
-  Type.Object({
-    before: Type.Optional(
-      Type.String({ description: "Only lines before this time (now, -7d, ISO 8601 or epoch milliseconds)" }),
+const Clear = fields({
+  before: Type.Optional(
+    text(
+      { takes: TIME_FORM, read: (value) => parseTime(value, Date.now()) ?? undefined },
+      { description: "Only lines before this time (now, -7d, ISO 8601 or epoch milliseconds)" },
     ),
-  }),
-  { before: "2026-01-31T00:00:00Z" },
-);
+  ),
+});
 
 const Count = Type.Integer({ minimum: 0 });
 const Stats = Type.Object(
@@ -77,22 +77,20 @@ const Stats = Type.Object(
 
 /** Reading and clearing the service's own log. */
 export function logRoutes(
-  { clock, history, logs, settings }: Pick<HttpDeps, "clock" | "history" | "logs" | "settings">,
-  exchanges: Exchanges,
+  { clock, history, logs }: Pick<HttpDeps, "clock" | "history" | "logs">,
   audit: Audit,
 ) {
   return new Elysia({ name: "routes/logs" })
+    .use(gated)
     .get(
       "/api/logs/recent",
-      async ({ request }) => {
-        const exchange = exchanges.of(request);
-        const query = RECENT.parse(exchange.query, clock.now());
+      async ({ request, exchange, query }) => {
         return answerOf(history, { request, caller: exchange.caller }, "logs", {
-          ...filterOf(query, exchange),
-          limit: query.lines,
+          ...filterOf(query, exchange, clock.now()),
+          limit: query.lines ?? 100,
           offset: 0,
           oldestFirst: true,
-          format: chooseFormat(query, request.headers.get("accept")),
+          format: formatOf(query, request),
         });
       },
       documented({
@@ -106,15 +104,13 @@ export function logRoutes(
     )
     .get(
       "/api/logs/search",
-      async ({ request }) => {
-        const exchange = exchanges.of(request);
-        const query = SEARCH.parse(exchange.query, clock.now());
+      async ({ request, exchange, query }) => {
         return answerOf(history, { request, caller: exchange.caller }, "logs", {
-          ...filterOf(query, exchange),
-          limit: query.limit,
-          offset: query.offset,
+          ...filterOf(query, exchange, clock.now()),
+          limit: query.limit ?? 100,
+          offset: query.offset ?? 0,
           oldestFirst: false,
-          format: chooseFormat(query, request.headers.get("accept")),
+          format: formatOf(query, request),
         });
       },
       documented({
@@ -130,8 +126,7 @@ export function logRoutes(
     )
     .get(
       "/api/logs/stats",
-      async ({ request }) => {
-        const exchange = exchanges.of(request);
+      async ({ request, exchange }) => {
         return answerOf(history, { request, caller: exchange.caller }, "logStats", hiddenFrom(exchange));
       },
       documented({
@@ -144,47 +139,35 @@ export function logRoutes(
     )
     .post(
       "/api/logs/clear",
-      async ({ request, server }) => {
-        const { before } = await CLEAR.read(request, settings().maxBodyBytes);
-        const at = before === undefined ? null : timeOf(before, clock.now());
-        // Many lines take many small steps, so that nobody waits for them.
+      async ({ request, exchange, body, server }) => {
+        const at = body.before === undefined ? null : (parseTime(body.before, clock.now())?.at ?? null);
+        // Many lines take many small steps, so that no other request waits for them.
         server?.timeout(request, 0);
-        const of = { before: iso(at) };
-        try {
-          const cleared = await logs.clear(at);
-          audit.done(request, "Logs were cleared", { ...of, cleared });
-          return Response.json({ cleared });
-        } catch (error) {
-          // Some may be gone all the same.
-          audit.refused(request, "Logs were cleared", error, of);
-          throw error;
-        }
+        // When it fails, some lines may be gone all the same.
+        exchange.acting = { message: "Logs were cleared", fields: { before: iso(at) } };
+        const cleared = await logs.clear(at);
+        audit.done(exchange, "Logs were cleared", { before: iso(at), cleared });
+        return { cleared };
       },
       documented({
         access: "clear_logs",
         tag: "Logs",
         summary: "Delete stored lines",
         description: "Never lines of the source audit. The clearing is itself logged.",
-        body: CLEAR,
+        body: Clear,
+        example: { before: "2026-01-31T00:00:00Z" },
         answers: { 200: { description: "How many were deleted", schema: Type.Object({ cleared: Count }) } },
       }),
     );
 }
 
-type Filter = Pick<QueryOf<typeof SEARCH>, keyof typeof FILTER>;
-
-function filterOf(query: Filter, exchange: Exchange) {
-  const { levels, sources, server_ids: serverIds, start_time: start, end_time: end, q } = query;
-  checkRange(start, end, { start: "start_time", end: "end_time" });
+function filterOf(query: Static<typeof LINES>, exchange: Exchange, now: number) {
+  const { levels = null, sources = null, server_ids: serverIds = null, q = null } = query;
+  const names = { start: "start_time", end: "end_time" };
+  const { start, end } = openRange(query.start_time, query.end_time, now, names);
   return { levels, sources, serverIds, start, end, q, hiddenSources: hiddenFrom(exchange) };
 }
 
 function hiddenFrom({ caller }: Exchange) {
   return caller !== null && permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
-}
-
-function timeOf(text: string, now: number): number {
-  const time = parseTime(text, now);
-  if (time !== null) return time.at;
-  throw new ApiError("INVALID_FIELD", `before takes ${TIME_FORM}.`);
 }

@@ -4,11 +4,13 @@ import { iso } from "../../domain/clock.ts";
 import type { Snapshot } from "../../domain/picture.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { type Summary, summarise } from "../../domain/summary.ts";
-import { metricsFormat } from "../answers/format.ts";
+import { createExposition } from "../../export/exposition.ts";
+import { CONTENT_TYPES, type TextFormat } from "../../export/family.ts";
+import { send } from "../answers/answer.ts";
+import { metricsFormat, scrapeFormat } from "../answers/format.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import type { RequestCounters } from "../request-counters.ts";
-import { type Scrape, TEXT_CONTENT } from "./prometheus.ts";
 
 const Count = Type.Integer({ minimum: 0 });
 const Percent = nullable(Type.Number({ minimum: 0 }));
@@ -37,46 +39,73 @@ const Metrics = Type.Object(
   { title: "Metrics" },
 );
 
-/** The metrics event of the streams, plus the daemon's own counters; or what Prometheus is told, by `Accept`. */
+/** Bodies of a text answer, for the document. */
+const TEXT_CONTENT = {
+  "text/plain": { schema: { type: "string", description: "Prometheus text format 0.0.4" } },
+  "application/openmetrics-text": { schema: { type: "string", description: "OpenMetrics 1.0" } },
+};
+
+/** The metrics event of the streams, plus the daemon's own counters; and the exposition for Prometheus. */
 export function metricsRoutes(
-  { clock, host, live, daemon }: Pick<HttpDeps, "clock" | "host" | "live" | "daemon">,
+  { clock, host, live, daemon, meters }: Pick<HttpDeps, "clock" | "host" | "live" | "daemon" | "meters">,
   requests: RequestCounters,
-  scrape: Scrape,
 ) {
   const seats = seatsOf();
-  return new Elysia({ name: "routes/metrics" }).get(
-    "/api/metrics",
-    ({ request }) => {
-      const format = metricsFormat(request.headers.get("accept"));
-      if (format !== "json") return scrape(request, format);
-      const { cpu, memory, disk } = host.sample();
-      const { total, used, utilization } = seats(live.snapshot());
-      const { polls, parseProblems, streamClients, memoryBytes, cpuSeconds, eventLoopLagMs } =
-        daemon.counters();
-      const byStatus = requests.byStatus();
-      return Response.json({
-        type: "metrics",
-        timestamp: iso(clock.now()),
-        cpu,
-        memory,
-        system: { cpu, memory, disk },
-        licenses: { total, used, utilization },
-        requests: { total: Object.values(byStatus).reduce((sum, count) => sum + count, 0), byStatus },
-        polls: { ok: polls.ok, partial: polls.partial, failed: polls.failed },
-        parseProblems,
-        streamClients,
-        process: { memoryBytes, cpuSeconds, eventLoopLagMs },
-      });
-    },
-    documented({
-      access: "read",
-      tag: "Service",
-      summary: "Load, seats and the daemon's own counters",
-      description:
-        "As text for Prometheus where `Accept` names one of its formats: then it is what `/metrics` answers.",
-      answers: { 200: { description: "One sample", schema: Metrics, content: TEXT_CONTENT } },
-    }),
-  );
+  const exposition = createExposition();
+
+  /** What was written for one scraper is kept for the next. It has no people in it, so every key reads the same. */
+  async function scrape(request: Request, format: TextFormat): Promise<Response> {
+    const body = await exposition.render(live.snapshot(), meters, format);
+    return send(request, { body, headers: { "content-type": CONTENT_TYPES[format] } });
+  }
+
+  return new Elysia({ name: "routes/metrics" })
+    .get(
+      "/api/metrics",
+      ({ request }) => {
+        const format = metricsFormat(request.headers.get("accept"));
+        if (format !== "json") return scrape(request, format);
+        const { cpu, memory, disk } = host.sample();
+        const { total, used, utilization } = seats(live.snapshot());
+        const { polls, parseProblems, streamClients, memoryBytes, cpuSeconds, eventLoopLagMs } =
+          daemon.counters();
+        const byStatus = requests.byStatus();
+        return {
+          type: "metrics" as const,
+          timestamp: iso(clock.now()),
+          cpu,
+          memory,
+          system: { cpu, memory, disk },
+          licenses: { total, used, utilization },
+          requests: { total: Object.values(byStatus).reduce((sum, count) => sum + count, 0), byStatus },
+          polls: { ok: polls.ok, partial: polls.partial, failed: polls.failed },
+          parseProblems,
+          streamClients,
+          process: { memoryBytes, cpuSeconds, eventLoopLagMs },
+        };
+      },
+      documented({
+        access: "read",
+        tag: "Service",
+        summary: "Load, seats and the daemon's own counters",
+        description:
+          "As text for Prometheus where `Accept` names one of its formats: then it is what `/metrics` answers.",
+        answers: { 200: { description: "One sample", schema: Metrics, content: TEXT_CONTENT } },
+      }),
+    )
+    .get(
+      "/metrics",
+      ({ request }) => scrape(request, scrapeFormat(request.headers.get("accept"))),
+      documented({
+        access: "read",
+        tag: "Service",
+        summary: "Metrics for Prometheus",
+        description:
+          "Servers, features, pools, polls, alerts and the daemon itself. OpenMetrics where `Accept` names it, else the " +
+          "older text format. Numbers that are stale are left out, their state is told. No label names a user.",
+        answers: { 200: { description: "All metrics", content: TEXT_CONTENT } },
+      }),
+    );
 }
 
 /** Seats of all servers, counted once per snapshot. */

@@ -9,14 +9,13 @@ import type { SnapshotFor } from "../anonymous/view.ts";
 import { encode, jsonAnswer, send } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
 import { knownServer, namedServers } from "../answers/asked-servers.ts";
-import { chooseFormat } from "../answers/format.ts";
 import { perPicture } from "../answers/fragments.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
-
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
-import { FORMAT, LIVE_PAGE, names, sortBy, wordList } from "../parameters.ts";
+import { gated } from "../exchange.ts";
+import { formatOf } from "../history-query.ts";
+import { FORMAT, LIVE_PAGE, livePage, names, sortBy, wordList } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { serverRecord } from "../records/to-records.ts";
 
@@ -52,36 +51,34 @@ const Raw = Type.Object(
   { title: "RawOutput" },
 );
 
-const ID = { id: { description: "Id of the server", example: "eda" } };
+const ID = Type.Object({ id: Type.String({ description: "Id of the server", example: "eda" }) });
 
 /** The license servers, one by one, and what their tools last said. */
 export function serverRoutes(
   { live, collector }: Pick<HttpDeps, "live" | "collector">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
   answers: Answers,
 ) {
   const recordOf = perPicture(serverRecord);
 
   return new Elysia({ name: "routes/servers" })
+    .use(gated)
     .get(
       "/api/licenses/servers",
-      ({ request }) => {
-        const exchange = exchanges.of(request);
-        const query = QUERY.parse(exchange.query);
-        const format = chooseFormat(query, request.headers.get("accept"));
+      ({ request, exchange, query }) => {
+        const format = formatOf(query, request);
         const snapshot = snapshotFor(exchange);
-        const servers = namedServers(snapshot, query.server);
+        const servers = namedServers(snapshot, query.server ?? null);
         return answers.respond(request, exchange, snapshot, format, () => {
           const matched = servers
             .map(recordOf)
             .filter(
               ({ manager, status, state }) =>
-                (query.manager === null || query.manager.includes(manager)) &&
-                (query.status === null || query.status.includes(status)) &&
-                (query.state === null || query.state.includes(state)),
+                (query.manager === undefined || query.manager.includes(manager)) &&
+                (query.status === undefined || query.status.includes(status)) &&
+                (query.state === undefined || query.state.includes(state)),
             );
-          return listAnswer(SERVERS, matched, query, format);
+          return listAnswer(SERVERS, matched, livePage(query), format);
         });
       },
       documented({
@@ -95,8 +92,7 @@ export function serverRoutes(
     )
     .get(
       "/api/licenses/servers/:id",
-      ({ request, params }) => {
-        const exchange = exchanges.of(request);
+      ({ request, exchange, params }) => {
         const snapshot = snapshotFor(exchange);
         const picture = knownServer(snapshot, params.id);
         return answers.respond(request, exchange, snapshot, "json", () =>
@@ -107,7 +103,7 @@ export function serverRoutes(
         access: "read",
         tag: "Licenses",
         summary: "One license server",
-        parameters: ID,
+        params: ID,
         answers: {
           200: { description: "Server", schema: ServerRecord },
           304: NOT_MODIFIED,
@@ -140,7 +136,7 @@ export function serverRoutes(
         summary: "The words of a server's last poll",
         description:
           "What was run and what it said, and the lines that no rule knew. Null before the first poll since the start.",
-        parameters: ID,
+        params: ID,
         answers: { 200: { description: "Raw output", schema: Raw } },
         errors: ["NOT_FOUND"],
       }),

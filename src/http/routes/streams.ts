@@ -1,12 +1,12 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { ApiError } from "../../domain/errors.ts";
+import { ApiError, type ErrorCode } from "../../domain/errors.ts";
 import { EVENT_SCHEMAS } from "../../domain/events.ts";
 import type { Permission } from "../../domain/keys.ts";
 import { namedServers } from "../answers/asked-servers.ts";
 import type { HttpDeps } from "../deps.ts";
-import { documented, type RouteDoc } from "../documented.ts";
-import type { Exchanges } from "../exchange.ts";
+import { documented } from "../documented.ts";
+import { type Exchange, gated } from "../exchange.ts";
 import { openStream } from "../streams/open-stream.ts";
 import { createSseStream, SSE_HEADERS } from "../streams/sse.ts";
 import {
@@ -35,12 +35,16 @@ interface IdleTimes {
 }
 
 /** Server-sent events. `/api/logs/stream` is the older name of `/stream/logs`. */
-export function sseRoutes({ log, streams, live }: Deps, exchanges: Exchanges) {
+export function sseRoutes({ log, streams, live }: Deps) {
   const http = log("http");
 
-  const serve = (stream: StreamName, request: Request, server: IdleTimes | null) => {
-    const exchange = exchanges.of(request);
-    const query: Wanted = STREAM_QUERIES[stream].parse(exchange.query);
+  const serve = (
+    stream: StreamName,
+    query: Wanted,
+    request: Request,
+    exchange: Exchange,
+    server: IdleTimes | null,
+  ) => {
     namedServers(live.snapshot(), query.server ?? null);
     const opening = openStream(streams, http, stream, request, exchange, query.last_event_id ?? null);
     const filter = createStreamFilter(stream, query, opening.sight);
@@ -52,12 +56,30 @@ export function sseRoutes({ log, streams, live }: Deps, exchanges: Exchanges) {
     return new Response(body, { headers: SSE_HEADERS });
   };
 
-  const route = (stream: StreamName) => documented({ ...docOf(stream), answers: { 200: sseAnswer(stream) } });
+  const route = <S extends StreamName>(stream: S) =>
+    documented({ ...docOf(stream), answers: { 200: sseAnswer(stream) } });
   return new Elysia({ name: "routes/sse" })
-    .get("/stream/logs", ({ request, server }) => serve("logs", request, server), route("logs"))
-    .get("/api/logs/stream", ({ request, server }) => serve("logs", request, server), route("logs"))
-    .get("/stream/metrics", ({ request, server }) => serve("metrics", request, server), route("metrics"))
-    .get("/stream/combined", ({ request, server }) => serve("combined", request, server), route("combined"));
+    .use(gated)
+    .get(
+      "/stream/logs",
+      ({ request, exchange, query, server }) => serve("logs", query, request, exchange, server),
+      route("logs"),
+    )
+    .get(
+      "/api/logs/stream",
+      ({ request, exchange, query, server }) => serve("logs", query, request, exchange, server),
+      route("logs"),
+    )
+    .get(
+      "/stream/metrics",
+      ({ request, exchange, query, server }) => serve("metrics", query, request, exchange, server),
+      route("metrics"),
+    )
+    .get(
+      "/stream/combined",
+      ({ request, exchange, query, server }) => serve("combined", query, request, exchange, server),
+      route("combined"),
+    );
 }
 
 /** What a route gives to the upgrade; the server is Elysia's. */
@@ -66,12 +88,16 @@ interface Upgrader {
 }
 
 /** WebSockets: the same parameters and the same objects, each log event once. */
-export function socketRoutes({ log, streams, live }: Deps, exchanges: Exchanges) {
+export function socketRoutes({ log, streams, live }: Deps) {
   const http = log("http");
 
-  const serve = (stream: StreamName, request: Request, upgrader: Upgrader | null) => {
-    const exchange = exchanges.of(request);
-    const query: Wanted = STREAM_QUERIES[stream].parse(exchange.query);
+  const serve = (
+    stream: StreamName,
+    query: Wanted,
+    request: Request,
+    exchange: Exchange,
+    upgrader: Upgrader | null,
+  ) => {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new ApiError(
         "INVALID_FIELD",
@@ -98,25 +124,38 @@ export function socketRoutes({ log, streams, live }: Deps, exchanges: Exchanges)
     throw new ApiError("INVALID_FIELD", "The WebSocket handshake is not complete (RFC 6455, section 4.2.1).");
   };
 
-  const route = (stream: StreamName) =>
+  const route = <S extends StreamName>(stream: S) =>
     documented({
       ...docOf(stream),
       description:
         'Sends one JSON object a message. Takes {"type":"ping"} and {"type":"subscribe", …parameters of the query…}; what it does not understand is answered with {"type":"error"} and the connection stays.',
       answers: { 101: socketAnswer(stream) },
-      errors: ["INVALID_FIELD", ...(docOf(stream).errors ?? [])],
+      errors: ["INVALID_FIELD", ...docOf(stream).errors],
     });
   return new Elysia({ name: "routes/sockets" })
-    .get("/ws/logs", ({ request, server }) => serve("logs", request, server), route("logs"))
-    .get("/ws/metrics", ({ request, server }) => serve("metrics", request, server), route("metrics"))
-    .get("/ws/combined", ({ request, server }) => serve("combined", request, server), route("combined"));
+    .use(gated)
+    .get(
+      "/ws/logs",
+      ({ request, exchange, query, server }) => serve("logs", query, request, exchange, server),
+      route("logs"),
+    )
+    .get(
+      "/ws/metrics",
+      ({ request, exchange, query, server }) => serve("metrics", query, request, exchange, server),
+      route("metrics"),
+    )
+    .get(
+      "/ws/combined",
+      ({ request, exchange, query, server }) => serve("combined", query, request, exchange, server),
+      route("combined"),
+    );
 }
 
-function docOf(stream: StreamName): Omit<RouteDoc, "answers"> {
+function docOf<S extends StreamName>(stream: S) {
   const { access, summary } = STREAMS[stream];
   return {
     access,
-    tag: "Streams",
+    tag: "Streams" as const,
     summary,
     keyInQuery: true,
     query: STREAM_QUERIES[stream],
@@ -126,7 +165,10 @@ function docOf(stream: StreamName): Omit<RouteDoc, "answers"> {
         example: "1769847330123",
       },
     },
-    errors: stream === "combined" ? ["NOT_FOUND", "SERVICE_UNAVAILABLE"] : ["SERVICE_UNAVAILABLE"],
+    errors: [
+      "SERVICE_UNAVAILABLE",
+      ...(stream === "combined" ? (["NOT_FOUND"] as const) : []),
+    ] as ErrorCode[],
   };
 }
 

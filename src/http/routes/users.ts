@@ -1,3 +1,4 @@
+import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { UserRecord } from "../../domain/records.ts";
@@ -6,17 +7,35 @@ import { perAudience, type SnapshotFor } from "../anonymous/view.ts";
 import { type Answer, jsonAnswer } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
 import { askedServers } from "../answers/asked-servers.ts";
-import { chooseFormat } from "../answers/format.ts";
-import { createJoiner } from "../answers/fragments.ts";
-import { listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
-
+import { createJoiner, perPicture, type TextPiece, textPiece } from "../answers/fragments.ts";
+import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, ordered, sortable } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
-import type { Exchange, Exchanges } from "../exchange.ts";
-import { FORMAT, LIVE_PAGE, NAMED, names, sortBy, wordList } from "../parameters.ts";
-import { type QueryOf, queryOf } from "../query.ts";
+import { type Exchange, gated } from "../exchange.ts";
+import { formatOf } from "../history-query.ts";
+import {
+  FORMAT,
+  isPlain,
+  LIVE_PAGE,
+  livePage,
+  NAMED,
+  named,
+  names,
+  type Sort,
+  sortBy,
+  wordList,
+} from "../parameters.ts";
+import { queryOf } from "../query.ts";
 import { userRecords } from "../records/to-records.ts";
-import { BY_START, createUserRows, USERS } from "./user-rows.ts";
+
+const USERS: ListKind<UserRecord> = {
+  plural: "users",
+  record: UserRecord,
+  identity: ["server", "daemon", "feature", "kind", "user", "host", "display", "handle"],
+};
+
+/** Who holds seats longest stands first; unknown starts come last. */
+const BY_START: Sort<keyof UserRecord> = { field: "startedAt", descending: false };
 
 const QUERY = queryOf({
   ...NAMED,
@@ -27,13 +46,12 @@ const QUERY = queryOf({
   ...LIVE_PAGE,
   ...FORMAT,
 });
-type Query = QueryOf<typeof QUERY>;
+type Query = Static<typeof QUERY.schema>;
 
 /** Who holds seats, for whom seats are kept, and who waits. */
 export function userRoutes(
   { history }: Pick<HttpDeps, "history">,
   snapshotFor: SnapshotFor,
-  exchanges: Exchanges,
   answers: Answers,
 ) {
   const makers = perAudience(() => ({ rowsOf: createUserRows(), join: createJoiner() }));
@@ -44,23 +62,26 @@ export function userRoutes(
     return jsonAnswer(join('{"users":[', rows, `],"total":${rows.length},"limit":null,"offset":0}`));
   }
 
-  return new Elysia({ name: "routes/users" }).get(
+  return new Elysia({ name: "routes/users" }).use(gated).get(
     "/api/licenses/users",
-    async ({ request }) => {
-      const exchange = exchanges.of(request);
-      const query = QUERY.parse(exchange.query);
-      const format = chooseFormat(query, request.headers.get("accept"));
+    async ({ request, exchange, query }) => {
+      const format = formatOf(query, request);
       const snapshot = snapshotFor(exchange);
-      const servers = await askedServers(history, { request, caller: exchange.caller }, snapshot, query);
+      const servers = await askedServers(
+        history,
+        { request, caller: exchange.caller },
+        snapshot,
+        named(query),
+      );
       return answers.respond(request, exchange, snapshot, format, () => {
         if (format === "json" && isPlain(query)) return everything(exchange, servers);
         const wanted = matcher(query);
         const matched = servers.flatMap(({ server, features }) =>
           features
-            .filter((feature) => query.feature === null || query.feature.includes(feature.name))
+            .filter((feature) => query.feature === undefined || query.feature.includes(feature.name))
             .flatMap((feature) => userRecords(server.id, feature).filter(wanted)),
         );
-        return listAnswer(USERS, matched, { ...query, sort: query.sort ?? BY_START }, format);
+        return listAnswer(USERS, matched, livePage(query, BY_START), format);
       });
     },
     documented({
@@ -75,17 +96,36 @@ export function userRoutes(
   );
 }
 
-/** The question for everything; its answer is made of rows that are kept. */
-function isPlain({ feature, server, daemon, user, host, kind, sort, limit, offset }: Query): boolean {
-  const narrowed = [feature, server, daemon, user, host, kind, sort, limit].some((value) => value !== null);
-  return !narrowed && offset === 0;
-}
-
 function matcher({ daemon, user, host, kind }: Query): (row: UserRecord) => boolean {
   const hosts = host && new Set(host.map((name) => name.toLowerCase()));
   return (row) =>
-    (daemon === null || daemon.includes(row.daemon)) &&
-    (user === null || (row.user !== null && user.includes(row.user))) &&
-    (hosts === null || (row.host !== null && hosts.has(row.host.toLowerCase()))) &&
-    (kind === null || kind.includes(row.kind));
+    (daemon === undefined || daemon.includes(row.daemon)) &&
+    (user === undefined || (row.user !== null && user.includes(row.user))) &&
+    (hosts === undefined || (row.host !== null && hosts.has(row.host.toLowerCase()))) &&
+    (kind === undefined || kind.includes(row.kind));
+}
+
+/** A row as it is kept: written out, with what it is sorted by. */
+interface Row extends TextPiece {
+  /** Epoch ms; unknown = Infinity, which puts it last. */
+  readonly start: number;
+}
+
+/**
+ * All rows of all servers by start, written out. Each server's rows are sorted and
+ * kept with its picture, so that after a poll only that server's are made anew and the rest is merged: servers in
+ * the order of their ids and a stable sort keep ties in the order of identity.
+ */
+function createUserRows(): (servers: readonly ServerPicture[]) => readonly TextPiece[] {
+  const rowsOf = perPicture(({ server, features }): readonly Row[] => {
+    const records = features.flatMap((feature) => userRecords(server.id, feature));
+    return ordered(records, BY_START, USERS.identity).map((record) => ({
+      start: record.startedAt === null ? Infinity : Date.parse(record.startedAt),
+      ...textPiece(JSON.stringify(record)),
+    }));
+  });
+  return (servers) => {
+    const byId = servers.toSorted((a, b) => (a.server.id < b.server.id ? -1 : 1));
+    return byId.flatMap(rowsOf).sort((a, b) => (a.start === b.start ? 0 : a.start - b.start));
+  };
 }

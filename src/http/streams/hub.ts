@@ -107,9 +107,13 @@ export function createHub({ bus, requestSample, keyHolds, timers, encoder }: Hub
 
   const unsubscribe = bus.subscribe((batch) => {
     if (groups.size === 0) return;
-    const encoded = batch.map(encoder.published);
+    const newest = batch.findLast(({ event }) => event.type === "metrics");
+    // Of several samples that a busy moment put into one group, the newest serves all.
+    const encoded = batch
+      .filter((one) => one.event.type !== "metrics" || one === newest)
+      .map(encoder.published);
     const others = encoded.filter(({ type }) => type !== "metrics");
-    const metrics = others.length < encoded.length;
+    const metrics = newest !== undefined;
     for (const { filter, clients } of groups.values()) {
       const plain = chunkOf(others, filter);
       const full = metrics && filter.intervalMs !== null ? chunkOf(encoded, filter) : plain;

@@ -31,7 +31,10 @@ export function backUpBeforeUpgrade(
   );
   const name = asideName(path, `schema-${schema.from}`, now);
   log.info("The database is copied before the upgrade of its schema", {
-    ...{ schema: schema.from, next: schema.to, size: printBytes(bytes), file: name },
+    schema: schema.from,
+    next: schema.to,
+    size: printBytes(bytes),
+    file: name,
   });
   const part = `${path}.upgrading`;
   removeDatabase(part);

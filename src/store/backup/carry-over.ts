@@ -33,7 +33,8 @@ export function readCarried(sqlite: Database, now: number): Carried {
 /** The same from the side copy, where the database is too damaged to be read. */
 export function carriedIn(rows: VitalRows, now: number): Carried {
   const keys = (rows.api_keys ?? []).map(({ id, name, revoked_at: revokedAt }) => ({
-    ...{ id: String(id), name: String(name) },
+    id: String(id),
+    name: String(name),
     revokedAt: typeof revokedAt === "number" ? revokedAt : null,
   }));
   const reserved = rows.event_marks?.find(({ name }) => name === "reserved")?.value;

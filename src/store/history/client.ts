@@ -225,7 +225,12 @@ export function createHistoryClient<Queries extends QueryTable>({
       const timer = setTimeout(() => giveUp(late(timeoutMs)), timeoutMs);
       const entry: Waiting = {
         ask: {
-          ...{ type: "query", id, name, params, timeoutMs, cancelled: shared },
+          type: "query",
+          id,
+          name,
+          params,
+          timeoutMs,
+          cancelled: shared,
           now: clock.now(),
         },
         settle(outcome) {

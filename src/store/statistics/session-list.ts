@@ -85,7 +85,16 @@ export function sessionRecord(
   // An open one's row does not follow each poll.
   const lastSeenAt = Math.max(session.lastSeenAt, session.endedAt === null ? (lastReading(server) ?? 0) : 0);
   return {
-    ...{ id, server, daemon, feature, user, host, display, version, count, handle },
+    id,
+    server,
+    daemon,
+    feature,
+    user,
+    host,
+    display,
+    version,
+    count,
+    handle,
     startedAt: iso(session.startedAt),
     firstSeenAt: iso(session.firstSeenAt),
     lastSeenAt: iso(lastSeenAt),

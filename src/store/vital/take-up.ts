@@ -41,6 +41,8 @@ function merge(
   if (!hasNews(sqlite, keys, addMissing)) return;
   const { added, revoked } = transaction(() => mergeKeys(sqlite, keys, addMissing), { durable: true });
   log.warn("The database had lost what was done to API keys: it was taken from the side copy", {
-    ...{ revoked: revoked.join(", "), broughtBack: added.join(", "), sideCopy: iso(writtenAt) },
+    revoked: revoked.join(", "),
+    broughtBack: added.join(", "),
+    sideCopy: iso(writtenAt),
   });
 }

@@ -191,7 +191,7 @@ describe("resuming", () => {
   ])("goes by %s", async (_, query, headers) => {
     const [, second = 0] = past(2);
     const path = query.endsWith("=") ? `${query}${second}` : query;
-    const { next } = await open(`/stream/logs?x=1${path}`, {
+    const { next } = await open(`/stream/logs?_=1${path}`, {
       headers: headers(second) as Record<string, string>,
     });
     expect(await next()).toEqual({ comment: `resume from ${second}` });

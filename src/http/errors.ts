@@ -1,10 +1,14 @@
-import { Elysia } from "elysia";
-import { type Clock, iso } from "../../domain/clock.ts";
-import { ApiError, type ErrorCode } from "../../domain/errors.ts";
-import type { Log } from "../../domain/log.ts";
-import type { ErrorBody } from "../../domain/records.ts";
-import { StoreError } from "../../store/store-error.ts";
-import type { Exchanges } from "../exchange.ts";
+import type { TObject } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { ValidationError } from "elysia";
+import { iso } from "../domain/clock.ts";
+import { ApiError, type ErrorCode } from "../domain/errors.ts";
+import type { Log } from "../domain/log.ts";
+import type { ErrorBody } from "../domain/records.ts";
+import { StoreError } from "../store/store-error.ts";
+import { invalidBody } from "./body.ts";
+import type { Exchange } from "./exchange.ts";
+import { invalidQuery, type QueryDefinition, type Sent } from "./query.ts";
 
 const REASONS: Readonly<Record<number, string>> = {
   400: "Bad Request",
@@ -35,37 +39,31 @@ const DATABASE_TROUBLE =
 const CLIENT_GONE = 499;
 
 /**
- * Turns whatever was thrown into the one error body. Only an {@link ApiError} speaks for itself; anything else
- * is logged with the request's id and told as DATABASE_ERROR or INTERNAL_ERROR, without its words.
+ * The one error body of whatever was thrown. Only an {@link ApiError} speaks for itself; anything else is logged with
+ * the request's id and becomes DATABASE_ERROR or INTERNAL_ERROR, without its words.
  */
-export function errors(exchanges: Exchanges, clock: Clock, log: Log) {
-  return new Elysia({ name: "errors" }).onError({ as: "global" }, ({ code, error, request }) => {
-    const exchange = exchanges.find(request);
-    if (request.signal.aborted && error instanceof DOMException && error.name === "AbortError") {
-      log.debug("The client went away before its answer", {
-        requestId: exchange?.id,
-        method: request.method,
-        path: exchange?.route?.path ?? null,
-      });
-      return new Response(null, { status: CLIENT_GONE });
-    }
-    const known = asApiError(code, error);
-    if (known.status >= 500 && known.cause !== undefined) {
-      log.error("Request failed", {
-        requestId: exchange?.id,
-        method: request.method,
-        path: exchange?.route?.path ?? null,
-        code: known.code,
-        cause: describe(known.cause),
-      });
-    }
-    const told = exchange?.caller?.anonymize === true ? withoutToolWords(known) : known;
-    return errorResponse(told, exchange?.id ?? Bun.randomUUIDv7(), clock.now());
-  });
+export function errorAnswer(
+  known: ApiError,
+  thrown: unknown,
+  request: Request,
+  exchange: Exchange | null,
+  now: number,
+  log: Log,
+): Response {
+  const of = { requestId: exchange?.id, method: request.method, path: exchange?.route?.path ?? null };
+  if (request.signal.aborted && thrown instanceof DOMException && thrown.name === "AbortError") {
+    log.debug("The client went away before its answer", of);
+    return new Response(null, { status: CLIENT_GONE });
+  }
+  if (known.status >= 500 && known.cause !== undefined) {
+    log.error("Request failed", { ...of, code: known.code, cause: describe(known.cause) });
+  }
+  const told = exchange?.caller?.anonymize === true ? withoutToolWords(known) : known;
+  return errorResponse(told, exchange?.id ?? Bun.randomUUIDv7(), now);
 }
 
 /** The answer to an error: body and headers. */
-export function errorResponse(error: ApiError, requestId: string, now: number): Response {
+function errorResponse(error: ApiError, requestId: string, now: number): Response {
   const body: ErrorBody = {
     error: reasonOf(error.status),
     code: error.code,
@@ -88,8 +86,10 @@ function withoutToolWords(error: ApiError): ApiError {
   return new ApiError(code, message, { retryAfterSeconds, headers });
 }
 
-function asApiError(code: unknown, error: unknown): ApiError {
+export function apiErrorOf(code: unknown, error: unknown): ApiError {
   if (error instanceof ApiError) return error;
+  // Its own message holds every value that was sent, keys too.
+  if (error instanceof ValidationError) return invalidRequest(error);
   // The gate answers unknown paths; this is a path that only the router refuses, e.g. by its encoding.
   if (code === "NOT_FOUND")
     return new ApiError("NOT_FOUND", "There is no such path; /swagger lists what there is.");
@@ -100,6 +100,14 @@ function asApiError(code: unknown, error: unknown): ApiError {
         "Something went wrong inside licmond. The log has the reason under this request id.",
       ];
   return new ApiError(told, message, { cause: error });
+}
+
+/** What TypeBox found wrong with a query or a body, in the contract's words. */
+function invalidRequest({ type, validator, value }: ValidationError): ApiError {
+  const { schema } = validator as { readonly schema: TObject };
+  return type === "query"
+    ? invalidQuery(schema.properties as QueryDefinition["parameters"], value as Sent)
+    : invalidBody(Value.Errors(schema, value), value);
 }
 
 const TRY_AGAIN = "The database could not do this now. Try again shortly; the log has the reason.";

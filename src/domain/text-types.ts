@@ -1,0 +1,82 @@
+import { Kind, type SchemaOptions, Type, TypeRegistry } from "@sinclair/typebox";
+
+/**
+ * Types that JSON Schema has no word for, as kinds of TypeBox: the config, bodies and queries use the same. Their own
+ * words stand under symbols, which no JSON shows.
+ */
+
+/** A text with a form of its own. */
+export interface TextRule<T = string> {
+  /** What it takes, in words, for messages. */
+  readonly takes: string;
+  /** The value; undefined when the text has not the form. */
+  read(text: string): T | undefined;
+}
+
+export const RULE = Symbol("rule");
+
+TypeRegistry.Set<{ [RULE]: TextRule<unknown> }>(
+  "Text",
+  (schema, value) => typeof value === "string" && schema[RULE].read(value) !== undefined,
+);
+
+export function textRule(takes: string, fits: (text: string) => boolean): TextRule {
+  return { takes, read: (text) => (fits(text) ? text : undefined) };
+}
+
+/** A text that stays a text; its rule says which ones are taken. */
+export function text(rule: TextRule<unknown>, options: SchemaOptions = {}) {
+  return Type.Unsafe<string>({ [Kind]: "Text", type: "string", ...options, [RULE]: rule });
+}
+
+/** JSON can escape half a surrogate pair, which UTF-8 (the store, logs, CSV) cannot hold. */
+export function unicode(minLength: number, maxLength: number | null, description?: string) {
+  const length = maxLength === null ? "" : ` of ${minLength} to ${maxLength} characters`;
+  const rule = textRule(
+    `a text in valid Unicode${length}`,
+    (value) =>
+      value.isWellFormed() && value.length >= minLength && value.length <= (maxLength ?? value.length),
+  );
+  return text(rule, {
+    ...(minLength > 0 && { minLength }),
+    ...(maxLength !== null && { maxLength }),
+    ...(description !== undefined && { description }),
+  });
+}
+
+/** What is read of a TypeBox schema, whose own type leaves its words open. */
+export interface Schema {
+  readonly [keyword: string]: unknown;
+  readonly [RULE]?: Pick<TextRule<unknown>, "takes">;
+  readonly type?: string | undefined;
+  readonly nullable?: boolean | undefined;
+  readonly enum?: readonly unknown[] | undefined;
+  readonly anyOf?: readonly Schema[] | undefined;
+  readonly properties?: Readonly<Record<string, Schema>> | undefined;
+  readonly items?: Schema | undefined;
+  readonly minimum?: number | undefined;
+  readonly maximum?: number | undefined;
+}
+
+/** What a schema takes, in words; `table` is the word for an object. */
+export function takes(schema: Schema, table: "table" | "object"): string {
+  return wordsFor(schema, table) + (schema.nullable === true ? " or null" : "");
+}
+
+function wordsFor(schema: Schema, table: "table" | "object"): string {
+  const { [RULE]: rule, type, minimum, maximum, items, anyOf } = schema;
+  if (rule !== undefined) return rule.takes;
+  if (schema.enum !== undefined) return `one of ${schema.enum.join(", ")}`;
+  if (anyOf !== undefined) return anyOf.map((each) => (each.items ? "a list" : "a text")).join(" or ");
+  const name = nameOf(type, table);
+  if (type === "array") return `a list of ${nameOf(items?.type, table)}s`;
+  if (type === "boolean") return "true or false";
+  if (minimum === undefined || type === "string") return `${name === "object" ? "an" : "a"} ${name}`;
+  const open = maximum === undefined || maximum === Number.MAX_SAFE_INTEGER;
+  return `a ${name} ${open ? `of ${minimum} or more` : `from ${minimum} to ${maximum}`}`;
+}
+
+function nameOf(type: string | undefined, table: "table" | "object"): string {
+  if (type === "object") return table;
+  return type === "integer" ? "whole number" : type === "number" ? "number" : "text";
+}

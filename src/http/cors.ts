@@ -1,0 +1,62 @@
+import { ApiError } from "../domain/errors.ts";
+import type { Exchange } from "./exchange.ts";
+import { allowOf } from "./route-table.ts";
+import { shown } from "./shown.ts";
+
+/** What scripts of a listed origin may send and read beyond what browsers always allow. */
+const REQUEST_HEADERS = "X-API-Key, Authorization, Content-Type, Last-Event-ID, X-Request-ID, If-None-Match";
+const EXPOSED_HEADERS =
+  "X-Request-ID, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, ETag";
+/** How long a browser may keep a preflight's answer. */
+const PREFLIGHT_SECONDS = 600;
+
+/**
+ * Cross-origin reading (https://fetch.spec.whatwg.org/#http-cors-protocol), off unless `http.cors_origins` lists the
+ * origin: exactly, as there is no wildcard. Keys travel in headers that a script sets, never by themselves, so
+ * credentials stay forbidden.
+ *
+ * Comes before every check, so that a script can read each refusal. Answers a preflight for a known path, which
+ * carries no key, reveals nothing and precedes every request of such a script; it draws on no bucket.
+ */
+export function answerCors(
+  request: Request,
+  { headers, route }: Exchange,
+  listed: readonly string[],
+): Response | undefined {
+  if (listed.length === 0) return undefined;
+  headers.vary = headers.vary === undefined ? "Origin" : `${headers.vary}, Origin`;
+  const origin = request.headers.get("origin");
+  if (origin === null || !listed.includes(origin)) return undefined;
+  headers["access-control-allow-origin"] = origin;
+
+  const isPreflight = request.method === "OPTIONS" && request.headers.has("access-control-request-method");
+  if (!isPreflight || route === null) {
+    headers["access-control-expose-headers"] = EXPOSED_HEADERS;
+    return undefined;
+  }
+  const allow = allowOf(route);
+  return new Response(null, {
+    status: 204,
+    headers: {
+      allow,
+      "access-control-allow-methods": allow,
+      "access-control-allow-headers": REQUEST_HEADERS,
+      "access-control-max-age": String(PREFLIGHT_SECONDS),
+    },
+  });
+}
+
+/**
+ * CORS does not hold for sockets: a page of any site may open one. A browser names the page's origin (`Origin`,
+ * RFC 6455 10.2): it must be the daemon's own, or one that `http.cors_origins` lists. Programs send none.
+ */
+export function checkSocketOrigin(request: Request, isHttps: () => boolean, listed: readonly string[]): void {
+  const origin = request.headers.get("origin");
+  if (origin === null || listed.includes(origin)) return;
+  const own = `${isHttps() ? "https" : "http"}://${request.headers.get("host") ?? ""}`;
+  if (URL.canParse(own) && new URL(own).origin === origin) return;
+  throw new ApiError(
+    "AUTH_INSUFFICIENT",
+    `Pages of the origin ${shown(origin)} may not open a WebSocket here: http.cors_origins does not list it.`,
+  );
+}

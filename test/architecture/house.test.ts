@@ -1,0 +1,17 @@
+import { expect, test } from "bun:test";
+import { bundlesIn, cyclesOf, filesIn } from "../../scripts/lib/house.ts";
+
+const src = filesIn("src");
+
+test("no file of src imports itself by way of others", () => {
+  expect(cyclesOf(src)).toEqual([]);
+  const circle = ["a", "b"].map((name, at) => {
+    const text = `import "./${at === 0 ? "b" : "a"}.ts";\n`;
+    return { path: `src/${name}.ts`, text, lines: 1 };
+  });
+  expect(cyclesOf(circle)).toEqual([["src/a.ts", "src/b.ts", "src/a.ts"]]);
+});
+
+test("arguments are plain: src bundles none into objects that are spread at once", () => {
+  expect(src.filter((file) => bundlesIn([file]) > 0).map(({ path }) => path)).toEqual([]);
+});
