@@ -24,7 +24,7 @@ import { serverRoutes } from "./routes/servers.ts";
 import { homeRoutes, serviceRoutes } from "./routes/service.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { statisticsRoutes } from "./routes/statistics.ts";
-import { socketRoutes, sseRoutes } from "./routes/streams.ts";
+import { streamRoutes } from "./routes/streams.ts";
 import { userRoutes } from "./routes/users.ts";
 
 /** A client may send little and must take what it is sent; how much may wait for it is counted where it is sent. */
@@ -89,7 +89,6 @@ function apiRoutes(deps: HttpDeps, counters: RequestCounters, audit: Audit) {
     .use(rescanRoutes(forcePoll))
     .use(executeRoutes(deps, audit))
     .use(logRoutes(deps, audit))
-    .use(sseRoutes(deps))
-    .use(socketRoutes(deps))
+    .use(streamRoutes(deps))
     .use(keyRoutes(deps, audit));
 }

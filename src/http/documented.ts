@@ -59,28 +59,13 @@ export const TAGS = {
 } as const;
 export type Tag = keyof typeof TAGS;
 
-/**
- * The schemas of answers, for types alone: at run time nothing validates an answer. Elysia adds a 422 of its own to
- * the types of every route that validates; no answer has it.
- */
+/** Statuses of errors; 422 is none, but Elysia adds one of its own to the types of every route that validates. */
+type ErrorStatus = (typeof ERROR_STATUS)[ErrorCode] | 422;
+
+/** The schemas of answers, for types alone: at run time nothing validates an answer. */
 type AnswerSchemas<A extends Answers> = {
   readonly [S in keyof A]: A[S] extends { readonly schema: infer T extends TSchema } ? T : TUnknown;
-} & {
-  readonly [S in
-    | 400
-    | 401
-    | 403
-    | 404
-    | 409
-    | 410
-    | 413
-    | 422
-    | 429
-    | 500
-    | 502
-    | 503
-    | 504]: typeof ErrorBody;
-};
+} & { readonly [S in ErrorStatus]: typeof ErrorBody };
 
 /**
  * The options of a route. They carry the types of its answers, too, which a typed client (Eden) reads. A route that
@@ -98,10 +83,12 @@ export function documented<
     summary: doc.summary,
     ...(doc.description !== undefined && { description: doc.description }),
     tags: [doc.tag],
-    security: secured ? securityOf(doc.keyInQuery === true) : [],
+    security: secured
+      ? [{ apiKey: [] }, { bearer: [] }, ...(doc.keyInQuery ? [{ apiKeyQuery: [] }] : [])]
+      : [],
     parameters: [
       ...parametersOf("path", doc.params?.properties),
-      ...headers({ ...(304 in doc.answers && CONDITION), ...doc.requestHeaders }),
+      ...parametersOf("header", { ...(304 in doc.answers && CONDITION), ...doc.requestHeaders }),
       ...parametersOf("query", query?.properties),
     ],
     ...(doc.body !== undefined && {
@@ -110,7 +97,10 @@ export function documented<
         content: { "application/json": { schema: doc.body, example: doc.example } },
       },
     }),
-    responses: { ...answersOf(doc.answers, secured), ...errorsOf(errorCodes(doc), secured) },
+    responses: {
+      ...answersOf(doc.answers, secured),
+      ...errorsOf(errorCodes(secured, doc.body !== undefined, doc.errors ?? []), secured),
+    },
     "x-permission": doc.access,
     ...(doc.keyInQuery === true && { "x-key-in-query": true }),
   };
@@ -127,34 +117,22 @@ export function documented<
 
 const NOTHING = queryOf({}).schema;
 
-function securityOf(keyInQuery: boolean) {
-  return [{ apiKey: [] }, { bearer: [] }, ...(keyInQuery ? [{ apiKeyQuery: [] }] : [])];
-}
-
 const TAG = { ETag: "Tag of the snapshot and the query" };
 const CONDITION = {
   "If-None-Match": { description: "ETag of an earlier answer: 304 while it is right", example: '"a1b2c3"' },
 };
 
-function headers(parameters: Readonly<Record<string, TextParameter>>) {
-  return Object.entries(parameters).map(([name, { description, example }]) => ({
-    name,
-    in: "header",
-    required: false,
-    description,
-    example,
-    schema: { type: "string" },
-  }));
-}
-
-function parametersOf(where: "path" | "query", properties: TProperties = {}) {
-  return Object.entries(properties).map(([name, { description, example, ...schema }]) => ({
+function parametersOf(
+  where: "path" | "query" | "header",
+  parameters: TProperties | RouteDoc["requestHeaders"] = {},
+) {
+  return Object.entries(parameters).map(([name, { description, example, ...schema }]) => ({
     name,
     in: where,
     required: where === "path",
     description,
     example,
-    schema: { ...schema },
+    schema: { type: "string", ...schema },
   }));
 }
 
@@ -171,64 +149,49 @@ const OF_STATUS: Readonly<Record<number, Readonly<Record<string, object>>>> = {
   503: Object.fromEntries([header("Retry-After")]),
 };
 
-function answersOf(answers: RouteDoc["answers"], secured: boolean) {
-  const responses: Record<string, object> = {};
-  for (const [status, { description, schema, content, headers }] of Object.entries(answers)) {
+function answersOf(answers: Answers, secured: boolean) {
+  const made = Object.entries(answers).map(([status, { description, schema, content, headers }]) => {
     const bodies = { ...(schema && { "application/json": { schema } }), ...content };
-    responses[status] = {
-      description,
-      headers: {
-        ...COMMON,
-        ...(secured && RATES),
-        ...Object.fromEntries(
-          Object.entries({ ...(status === "200" && 304 in answers && TAG), ...headers }).map(
-            ([name, told]) => [name, { description: told, schema: { type: "string" } }],
-          ),
-        ),
+    const told = Object.entries({ ...(status === "200" && 304 in answers && TAG), ...headers });
+    const own = told.map(([name, text]) => [name, { description: text, schema: { type: "string" } }]);
+    return [
+      status,
+      {
+        description,
+        headers: { ...COMMON, ...(secured && RATES), ...Object.fromEntries(own) },
+        ...(Object.keys(bodies).length > 0 && { content: bodies }),
       },
-      ...(Object.keys(bodies).length > 0 && { content: bodies }),
-    };
-  }
-  return responses;
+    ];
+  });
+  return Object.fromEntries(made);
 }
 
-function errorCodes({
-  access,
-  query,
-  body,
-  errors = [],
-}: Pick<RouteDoc, "access" | "query" | "body" | "errors">): Set<ErrorCode> {
-  return new Set<ErrorCode>([
-    ...(access === "open"
-      ? []
-      : ([
-          "AUTH_MISSING",
-          "AUTH_INVALID",
-          "AUTH_EXPIRED",
-          "AUTH_REVOKED",
-          "AUTH_INSUFFICIENT",
-          "RATE_LIMIT_EXCEEDED",
-          "QUOTA_EXCEEDED",
-          "DATABASE_ERROR",
-        ] as const)),
-    ...(access === "open" && query === undefined ? [] : (["INVALID_QUERY"] as const)),
-    ...(body === undefined ? [] : (["INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD"] as const)),
-    ...errors,
-    // Whatever the method: a body that nobody asked for is refused too.
-    "BODY_TOO_LARGE",
-    "INTERNAL_ERROR",
-  ]);
+/** Every route that needs a key can answer these. */
+const OF_KEYS: readonly ErrorCode[] = [
+  "AUTH_MISSING",
+  "AUTH_INVALID",
+  "AUTH_EXPIRED",
+  "AUTH_REVOKED",
+  "AUTH_INSUFFICIENT",
+  "RATE_LIMIT_EXCEEDED",
+  "QUOTA_EXCEEDED",
+  "DATABASE_ERROR",
+  "INVALID_QUERY",
+];
+const OF_BODIES: readonly ErrorCode[] = ["INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD"];
+
+function errorCodes(secured: boolean, takesBody: boolean, errors: readonly ErrorCode[]): Set<ErrorCode> {
+  // Whatever the method: a body that no route asked for is refused too.
+  const always: readonly ErrorCode[] = ["BODY_TOO_LARGE", "INTERNAL_ERROR"];
+  return new Set([...(secured ? OF_KEYS : []), ...(takesBody ? OF_BODIES : []), ...errors, ...always]);
 }
 
 function errorsOf(codes: ReadonlySet<ErrorCode>, secured: boolean) {
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of codes)
-    byStatus.set(ERROR_STATUS[code], [...(byStatus.get(ERROR_STATUS[code]) ?? []), code]);
-  const responses: Record<string, object> = {};
-  for (const [status, list] of byStatus) {
-    responses[status] = {
+  const made = Object.entries(Object.groupBy(codes, (code) => ERROR_STATUS[code])).map(([status, list]) => [
+    status,
+    {
       description: `Error: ${list.join(", ")}`,
-      headers: { ...COMMON, ...(secured && RATES), ...OF_STATUS[status] },
+      headers: { ...COMMON, ...(secured && RATES), ...OF_STATUS[Number(status)] },
       content: {
         "application/json": {
           schema: ErrorBody,
@@ -236,7 +199,7 @@ function errorsOf(codes: ReadonlySet<ErrorCode>, secured: boolean) {
         },
       },
       "x-retry": Object.fromEntries(list.map((code) => [code, ERROR_NOTES[code].retry])),
-    };
-  }
-  return responses;
+    },
+  ]);
+  return Object.fromEntries(made);
 }

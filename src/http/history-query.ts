@@ -3,7 +3,7 @@ import { textRule } from "../domain/text-types.ts";
 import { isZone } from "../domain/zone.ts";
 import type { SnapshotFor } from "./anonymous/view.ts";
 import { askedServers } from "./answers/asked-servers.ts";
-import { chooseFormat, type Format } from "./answers/format.ts";
+import { chooseFormat } from "./answers/format.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Asker } from "./history.ts";
@@ -54,7 +54,7 @@ export function createHistoryReader(
     return {
       asker,
       /** The servers that the query is about, in the order of the config. */
-      servers: await askedServers(history, asker, snapshotFor(exchange), { server, daemon, feature }),
+      servers: await askedServers(history, asker, snapshotFor(exchange), query),
       /** What the worker must know. */
       asked: {
         now,
@@ -66,16 +66,11 @@ export function createHistoryReader(
         timezone: query.timezone ?? settings().timezone,
         limit: query.limit ?? 100,
         offset: query.offset ?? 0,
-        format: formatOf(query, request),
+        format: chooseFormat(query, request.headers.get("accept")),
         anonymize: exchange.caller?.anonymize === true,
       },
     };
   };
-}
-
-export function formatOf(query: Pick<HistoryQuery, "format" | "bom">, request: Request): Format {
-  const { format = null, bom = null } = query;
-  return chooseFormat({ format, bom }, request.headers.get("accept"));
 }
 
 /** A range that ends now and is so long, unless told otherwise. Throws INVALID_QUERY. */

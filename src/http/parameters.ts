@@ -5,13 +5,7 @@ import { RULE, type TextRule, textRule } from "../domain/text-types.ts";
  * The kinds of query parameters that the API has, as TypeBox types: `query.ts` puts them together. The static type is
  * that of the value, for the route as for a typed client.
  */
-export type Parameter<T, Absent = null> = TUnsafe<T> & {
-  readonly [RULE]: ParameterRule<T>;
-  readonly [ABSENT]: Absent;
-};
-
-/** Value of an absent parameter, where a query is read without Elysia. */
-export const ABSENT = Symbol("absent");
+export type Parameter<T> = TUnsafe<T> & { readonly [RULE]: ParameterRule<T> };
 
 interface ParameterRule<T> {
   readonly takes: string;
@@ -19,23 +13,13 @@ interface ParameterRule<T> {
   read(sent: string | readonly string[]): T | undefined;
 }
 
-function parameter<T, Absent>(
-  options: SchemaOptions,
-  absent: Absent,
-  rule: ParameterRule<T>,
-): Parameter<T, Absent> {
-  return Object.assign(Type.Unsafe<T>(options), { [RULE]: rule, [ABSENT]: absent });
+function parameter<T>(options: SchemaOptions, rule: ParameterRule<T>): Parameter<T> {
+  return Object.assign(Type.Unsafe<T>(options), { [RULE]: rule });
 }
 
 /** A parameter that may be given once. */
-export function single<T>(rule: TextRule<T>, options: SchemaOptions): Parameter<T>;
-export function single<T, Absent>(
-  rule: TextRule<T>,
-  options: SchemaOptions,
-  absent: Absent,
-): Parameter<T, Absent>;
-export function single<T>({ takes, read }: TextRule<T>, options: SchemaOptions, absent: T | null = null) {
-  return parameter(options, absent, {
+export function single<T>({ takes, read }: TextRule<T>, options: SchemaOptions): Parameter<T> {
+  return parameter(options, {
     takes,
     read: (sent) => (typeof sent === "string" ? read(sent) : undefined),
   });
@@ -45,33 +29,35 @@ const MAX_ITEMS = 1000;
 
 /** A parameter that may be repeated; `split`: commas separate items too. */
 function list<T>({ takes, read }: TextRule<T>, items: SchemaOptions, options: SchemaOptions, split: boolean) {
-  return parameter<readonly T[], null>({ type: "array", items, maxItems: MAX_ITEMS, ...options }, null, {
-    takes,
-    read(sent) {
-      const texts = [sent].flat().flatMap((text) => (split ? text.split(",") : [text]));
-      const values = texts.length > MAX_ITEMS ? [undefined] : texts.map(read);
-      return values.includes(undefined) ? undefined : (values as T[]);
+  return parameter<readonly T[]>(
+    { type: "array", items, maxItems: MAX_ITEMS, ...options },
+    {
+      takes,
+      read(sent) {
+        const texts = [sent].flat().flatMap((text) => (split ? text.split(",") : [text]));
+        const values = texts.length > MAX_ITEMS ? [undefined] : texts.map(read);
+        return values.includes(undefined) ? undefined : (values as T[]);
+      },
     },
-  });
+  );
 }
+
+const ANY = textRule("a text", () => true);
 
 /** Free text. */
 export function text(description: string, example: string): Parameter<string> {
-  return single(
-    textRule("a text", () => true),
-    { type: "string", description, example },
-  );
+  return single(ANY, { type: "string", description, example });
 }
 
 /** Exact names, by comma or repetition. */
 export function names(description: string, example: string): Parameter<readonly string[]> {
-  const rule = textRule("names, separated by commas", () => true);
+  const rule = { ...ANY, takes: "names, separated by commas" };
   return list(rule, { type: "string" }, { description, example: [example] }, true);
 }
 
 /** Exact names by repetition alone, because they may hold commas. */
-export function wholeNames(description: string, example: string): Parameter<readonly string[]> {
-  const rule = textRule("a name; repeat it for more", () => true);
+function wholeNames(description: string, example: string): Parameter<readonly string[]> {
+  const rule = { ...ANY, takes: "a name; repeat it for more" };
   return list(rule, { type: "string" }, { description, example: [example] }, false);
 }
 
@@ -97,31 +83,29 @@ export function flag(description: string): Parameter<boolean> {
   return single({ takes: "true or false", read }, { type: "boolean", description, example: true });
 }
 
+interface Bounds {
+  readonly minimum: number;
+  readonly maximum: number;
+}
+
 /** A whole number in plain decimal digits, within bounds. */
-export function integer<Absent extends number | null>(
+export function integer(
   description: string,
-  { minimum, maximum, absent }: { minimum: number; maximum: number; absent: Absent },
-): Parameter<number, Absent> {
+  { minimum, maximum }: Bounds,
+  absent?: number,
+): Parameter<number> {
+  const rule = numberRule(`an integer from ${minimum} to ${maximum}`, /^-?\d{1,16}$/, minimum, maximum);
   const example = absent ?? Math.min(maximum, Math.max(minimum, 100));
   const options = { type: "integer", minimum, maximum, description, example };
-  const rule = numberRule(`an integer from ${minimum} to ${maximum}`, /^-?\d{1,16}$/, minimum, maximum);
-  return single(rule, absent === null ? options : { ...options, default: absent }, absent);
+  return single(rule, absent === undefined ? options : { ...options, default: absent });
 }
 
 /** A number in plain decimals (`12`, `12.5`), within bounds. */
-export function decimal(
-  description: string,
-  { minimum, maximum }: { minimum: number; maximum: number },
-): Parameter<number> {
+export function decimal(description: string, { minimum, maximum }: Bounds): Parameter<number> {
   const takes = `a number from ${minimum} to ${maximum} in plain decimals`;
+  const rule = numberRule(takes, /^-?\d{1,15}(\.\d{1,15})?$/, minimum, maximum);
   const example = Math.min(maximum, Math.max(minimum, 80));
-  return single(numberRule(takes, /^-?\d{1,15}(\.\d{1,15})?$/, minimum, maximum), {
-    type: "number",
-    minimum,
-    maximum,
-    description,
-    example,
-  });
+  return single(rule, { type: "number", minimum, maximum, description, example });
 }
 
 function numberRule(takes: string, form: RegExp, minimum: number, maximum: number): TextRule<number> {
@@ -163,52 +147,31 @@ export const NAMED = {
   server: names("Ids of servers. An unknown one is 404.", "eda"),
 };
 
-const OFFSET = integer("Matches to leave out at the front.", { minimum: 0, maximum: 2 ** 53 - 1, absent: 0 });
+const OFFSET = integer("Matches to leave out at the front.", { minimum: 0, maximum: 2 ** 53 - 1 }, 0);
 
 /** `limit` and `offset` of the lists of the live snapshot, which answer everything without a limit. */
 export const LIVE_PAGE = {
-  limit: integer("Most rows to answer; all when absent.", { minimum: 1, maximum: 10_000, absent: null }),
+  limit: integer("Most rows to answer; all when absent.", { minimum: 1, maximum: 10_000 }),
   offset: OFFSET,
 };
 
-/** What a query of a live list has of a page. */
-interface LiveQuery<F extends string> {
-  readonly sort?: F | `-${F}`;
-  readonly limit?: number;
-  readonly offset?: number;
-}
-
+/** The page of a live list. */
 export function livePage<F extends string>(
-  { sort, limit = undefined, offset = 0 }: LiveQuery<F>,
-  by: Sort<F> | null = null,
+  query: { readonly sort?: F | `-${F}`; readonly limit?: number; readonly offset?: number },
+  sort: Sort<F> | null = null,
 ) {
-  return { sort: sortOf(sort) ?? by, limit: limit ?? null, offset };
+  return { sort: sortOf(query.sort) ?? sort, limit: query.limit ?? null, offset: query.offset ?? 0 };
 }
 
-/** The question for everything; its answer is made of parts that are kept. */
-export function isPlain(query: {
-  readonly format?: string;
-  readonly bom?: boolean;
-  readonly offset?: number;
-}): boolean {
-  const { format: _, bom: __, offset = 0, ...narrowed } = query;
-  return offset === 0 && Object.keys(narrowed).length === 0;
-}
-
-/** What a query names of the license servers; null = all. */
-export function named({ server = null, daemon = null, feature = null }: NamedQuery) {
-  return { server, daemon, feature };
-}
-
-interface NamedQuery {
-  readonly server?: readonly string[] | null;
-  readonly daemon?: readonly string[] | null;
-  readonly feature?: readonly string[] | null;
+/** Whether a query asks for everything; that answer is made of parts that are kept. */
+export function isPlain(query: { readonly format?: string; readonly bom?: boolean }): boolean {
+  const { format: _, bom: __, ...narrowed } = query;
+  return Object.keys(narrowed).length === 0;
 }
 
 /** `limit` and `offset` of stored lists: 100 rows unless told otherwise. */
 export const STORED_PAGE = {
-  limit: integer("Most rows to answer.", { minimum: 1, maximum: 10_000, absent: 100 }),
+  limit: integer("Most rows to answer.", { minimum: 1, maximum: 10_000 }, 100),
   offset: OFFSET,
 };
 

@@ -2,10 +2,10 @@ import { Kind, type TObject, type TOptional, Type, TypeRegistry } from "@sinclai
 import { closestNames } from "../config/closest-word.ts";
 import { ApiError } from "../domain/errors.ts";
 import { RULE } from "../domain/text-types.ts";
-import { ABSENT, type Parameter } from "./parameters.ts";
+import type { Parameter } from "./parameters.ts";
 import { shown } from "./shown.ts";
 
-type Parameters = Readonly<Record<string, Parameter<unknown, unknown>>>;
+type Parameters = Readonly<Record<string, Parameter<unknown>>>;
 
 /** A query, declared once: Elysia validates with its schema, which the OpenAPI document shows too. */
 export interface QueryDefinition<P extends Parameters = Parameters> {
@@ -16,7 +16,7 @@ export interface QueryDefinition<P extends Parameters = Parameters> {
 }
 
 type QueryValues<P extends Parameters> = {
-  readonly [K in keyof P]: P[K] extends Parameter<infer T, infer Absent> ? T | Absent : never;
+  readonly [K in keyof P]: P[K] extends Parameter<infer T> ? T | null : never;
 };
 export type QueryOf<D> = D extends QueryDefinition<infer P> ? QueryValues<P> : never;
 
@@ -55,7 +55,7 @@ export function queryOf<const P extends Parameters>(parameters: P): QueryDefinit
   const schema = Type.Transform({ ...object, [Kind]: "Query" })
     .Decode((sent): object => read(parameters, sent as Sent))
     .Encode((values) => ({ ...values }));
-  const absent = Object.fromEntries(known.map(([name, { [ABSENT]: value }]) => [name, value]));
+  const absent = Object.fromEntries(known.map(([name, { default: value = null }]) => [name, value]));
   return {
     parameters,
     // To the compiler it is the object that it is made of, whose properties have the types of their values.

@@ -127,32 +127,32 @@ describe("the buffer that is used again", () => {
 });
 
 describe("format", () => {
-  test.each<["json" | "csv" | null, string | null, "json" | "csv"]>([
-    [null, null, "json"],
-    [null, "*/*", "json"],
-    [null, "text/html,application/xhtml+xml,*/*;q=0.8", "json"],
-    [null, "text/csv", "csv"],
-    [null, "text/csv;q=0.5, application/json", "json"],
-    [null, "text/csv, */*;q=0.1", "csv"],
-    [null, "text/csv;q=0", "json"],
-    [null, "text/csv;q=0.5, */*;q=0.9", "json"],
-    [null, "text/csv;q=0.9, */*;q=0.5", "csv"],
-    [null, "text/csv;q=0.5, application/*;q=0.9, application/json;q=0.1", "csv"],
-    [null, "application/json, text/csv", "csv"],
-    [null, "text/csv;q=0.5, application/json;q=2", "csv"],
-    [null, "TEXT/CSV ; header=present; Q=0.3", "csv"],
-    [null, "text/*", "json"],
-    [null, "image/png", "json"],
+  test.each<["json" | "csv" | undefined, string | null, "json" | "csv"]>([
+    [undefined, null, "json"],
+    [undefined, "*/*", "json"],
+    [undefined, "text/html,application/xhtml+xml,*/*;q=0.8", "json"],
+    [undefined, "text/csv", "csv"],
+    [undefined, "text/csv;q=0.5, application/json", "json"],
+    [undefined, "text/csv, */*;q=0.1", "csv"],
+    [undefined, "text/csv;q=0", "json"],
+    [undefined, "text/csv;q=0.5, */*;q=0.9", "json"],
+    [undefined, "text/csv;q=0.9, */*;q=0.5", "csv"],
+    [undefined, "text/csv;q=0.5, application/*;q=0.9, application/json;q=0.1", "csv"],
+    [undefined, "application/json, text/csv", "csv"],
+    [undefined, "text/csv;q=0.5, application/json;q=2", "csv"],
+    [undefined, "TEXT/CSV ; header=present; Q=0.3", "csv"],
+    [undefined, "text/*", "json"],
+    [undefined, "image/png", "json"],
     ["json", "text/csv", "json"],
     ["csv", "application/json", "csv"],
   ])("format=%s Accept: %s → %s", (format, accept, expected) =>
-    expect(chooseFormat({ format, bom: null }, accept)).toBe(expected),
+    expect(chooseFormat(format === undefined ? {} : { format }, accept)).toBe(expected),
   );
 
   test("a byte-order mark is CSV's alone, however CSV was asked for", () => {
     expect(chooseFormat({ format: "csv", bom: true }, null)).toBe("csv-bom");
-    expect(chooseFormat({ format: null, bom: true }, "text/csv")).toBe("csv-bom");
-    expect(chooseFormat({ format: null, bom: true }, null)).toBe("json");
+    expect(chooseFormat({ bom: true }, "text/csv")).toBe("csv-bom");
+    expect(chooseFormat({ bom: true }, null)).toBe("json");
     expect(chooseFormat({ format: "csv", bom: false }, null)).toBe("csv");
   });
 });

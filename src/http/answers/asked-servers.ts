@@ -5,11 +5,11 @@ import { type Asker, askHistory, type HistoryPort } from "../history.ts";
 import { shown } from "../shown.ts";
 import { perPicture } from "./fragments.ts";
 
-/** What a query names; null = all. */
+/** What a query names; all when absent. */
 interface Named {
-  readonly server: readonly string[] | null;
-  readonly daemon: readonly string[] | null;
-  readonly feature: readonly string[] | null;
+  readonly server?: readonly string[];
+  readonly daemon?: readonly string[];
+  readonly feature?: readonly string[];
 }
 
 const namesOf = perPicture(({ daemons, features }: ServerPicture) => ({
@@ -29,8 +29,8 @@ export async function askedServers(
 ): Promise<readonly ServerPicture[]> {
   const servers = namedServers(snapshot, server);
   const live = snapshot.servers.map(namesOf);
-  const missing = (what: "daemons" | "features", names: readonly string[] | null) =>
-    (names ?? []).filter((name) => !live.some((known) => known[what].has(name)));
+  const missing = (what: "daemons" | "features", names: readonly string[] = []) =>
+    names.filter((name) => !live.some((known) => known[what].has(name)));
   const daemons = missing("daemons", daemon);
   const features = missing("features", feature);
   if (daemons.length + features.length === 0) return servers;
@@ -52,8 +52,8 @@ function notFound(what: string, name: string, closest: readonly string[]): strin
 }
 
 /** The servers named, in the order of the config; all when none are named. Throws NOT_FOUND on an unknown id. */
-export function namedServers(snapshot: Snapshot, ids: readonly string[] | null): readonly ServerPicture[] {
-  if (ids === null) return snapshot.servers;
+export function namedServers(snapshot: Snapshot, ids?: readonly string[] | null): readonly ServerPicture[] {
+  if (ids === undefined || ids === null) return snapshot.servers;
   for (const id of ids) knownServer(snapshot, id);
   const wanted = new Set(ids);
   return snapshot.servers.filter(({ server }) => wanted.has(server.id));

@@ -9,8 +9,8 @@ export interface Formatted {
 }
 
 interface Wanted {
-  readonly format: "json" | "csv" | null;
-  readonly bom: boolean | null;
+  readonly format?: "json" | "csv";
+  readonly bom?: boolean;
 }
 
 /**

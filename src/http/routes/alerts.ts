@@ -13,6 +13,7 @@ import { ApiError } from "../../domain/errors.ts";
 import { Timestamp } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { knownServer } from "../answers/asked-servers.ts";
+import { chooseFormat } from "../answers/format.ts";
 import { listDoc } from "../answers/list.ts";
 import type { Audit } from "../audit.ts";
 import { fields } from "../body.ts";
@@ -20,7 +21,6 @@ import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { answerOf } from "../history.ts";
-import { formatOf } from "../history-query.ts";
 import { FORMAT, flag, names, STORED_PAGE, word, wordList } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { shown } from "../shown.ts";
@@ -96,7 +96,7 @@ export function alertRoutes(
           rules: rule,
           limit: query.limit ?? 100,
           offset: query.offset ?? 0,
-          format: formatOf(query, request),
+          format: chooseFormat(query, request.headers.get("accept")),
           anonymize: caller?.anonymize === true,
         });
       },

@@ -31,7 +31,6 @@ const QUERY = queryOf({
   days: integer("Only what expires within so many days; expired ones are told too.", {
     minimum: 0,
     maximum: 36_500,
-    absent: null,
   }),
   permanent: flag("Whether pools that never expire are listed too, at the end. Default: false."),
   sort: sortBy(sortable<ExpirationRecord>(ExpirationRecord)),

@@ -7,13 +7,12 @@ import { perAudience, type SnapshotFor } from "../anonymous/view.ts";
 import { type Answer, jsonAnswer } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
 import { askedServers } from "../answers/asked-servers.ts";
+import { chooseFormat } from "../answers/format.ts";
 import { createJoiner, perPicture, serialiseRows } from "../answers/fragments.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
-
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
-import { formatOf } from "../history-query.ts";
 import {
   decimal,
   FORMAT,
@@ -21,7 +20,6 @@ import {
   LIVE_PAGE,
   livePage,
   NAMED,
-  named,
   sortBy,
   text,
   wordList,
@@ -71,14 +69,9 @@ export function featureRoutes(
   return new Elysia({ name: "routes/features" }).use(gated).get(
     "/api/licenses/features",
     async ({ request, exchange, query }) => {
-      const format = formatOf(query, request);
+      const format = chooseFormat(query, request.headers.get("accept"));
       const snapshot = snapshotFor(exchange);
-      const servers = await askedServers(
-        history,
-        { request, caller: exchange.caller },
-        snapshot,
-        named(query),
-      );
+      const servers = await askedServers(history, { request, caller: exchange.caller }, snapshot, query);
       return answers.respond(request, exchange, snapshot, format, () => {
         if (format === "json" && isPlain(query)) return everything(exchange, servers);
         const matched = servers.flatMap(({ server, features }) =>

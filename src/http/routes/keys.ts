@@ -7,13 +7,13 @@ import { unicode } from "../../domain/text-types.ts";
 import { ROLES } from "../../domain/words.ts";
 import { whenFree } from "../../store/busy.ts";
 import { responseOf } from "../answers/answer.ts";
+import { chooseFormat } from "../answers/format.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
 import type { Audit } from "../audit.ts";
 import { fields } from "../body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { gated } from "../exchange.ts";
-import { formatOf } from "../history-query.ts";
 import { FORMAT, STORED_PAGE, sortBy, sortOf } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { KEY_FIELDS, Key, keyRecord, Quota } from "../records/key-record.ts";
@@ -58,7 +58,14 @@ export function keyRoutes({ keys, clock }: Pick<HttpDeps, "keys" | "clock">, aud
       ({ request, query }) => {
         const { limit = 100, offset = 0 } = query;
         const page = { sort: sortOf(query.sort), limit, offset };
-        return responseOf(listAnswer(KEYS, keys.list().map(keyRecord), page, formatOf(query, request)));
+        return responseOf(
+          listAnswer(
+            KEYS,
+            keys.list().map(keyRecord),
+            page,
+            chooseFormat(query, request.headers.get("accept")),
+          ),
+        );
       },
       documented({
         access: "keys",
@@ -72,14 +79,15 @@ export function keyRoutes({ keys, clock }: Pick<HttpDeps, "keys" | "clock">, aud
     .post(
       "/api/keys",
       async ({ exchange, body, status }) => {
+        const { expiresAt = null, dailyQuota = null, monthlyQuota = null, requestsPerMinute = null } = body;
         const wanted: NewKey = {
           name: body.name,
           role: body.role,
-          expiresAt: body.expiresAt == null ? null : Date.parse(body.expiresAt),
+          expiresAt: expiresAt === null ? null : Date.parse(expiresAt),
           anonymize: body.anonymize ?? false,
-          dailyQuota: body.dailyQuota ?? null,
-          monthlyQuota: body.monthlyQuota ?? null,
-          requestsPerMinute: body.requestsPerMinute ?? null,
+          dailyQuota,
+          monthlyQuota,
+          requestsPerMinute,
         };
         const problem = keyProblem(wanted, clock.now());
         if (problem !== null)

@@ -7,6 +7,7 @@ import { nullable, Timestamp } from "../../domain/records.ts";
 import { text, textRule } from "../../domain/text-types.ts";
 import { LOG_LEVELS } from "../../domain/words.ts";
 import { wordsOf } from "../../store/log-words.ts";
+import { chooseFormat } from "../answers/format.ts";
 import { listDoc } from "../answers/list.ts";
 import type { Audit } from "../audit.ts";
 import { fields } from "../body.ts";
@@ -14,7 +15,6 @@ import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { answerOf } from "../history.ts";
-import { formatOf } from "../history-query.ts";
 import { FORMAT, integer, names, STORED_PAGE, single, wordList } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { endTime, openRange, parseTime, startTime, TIME_FORM } from "../query-time.ts";
@@ -41,11 +41,7 @@ const FILTER = {
   }),
 };
 const RECENT = queryOf({
-  lines: integer("How many of the last matching lines to answer.", {
-    minimum: 1,
-    maximum: 10_000,
-    absent: 100,
-  }),
+  lines: integer("How many of the last matching lines to answer.", { minimum: 1, maximum: 10_000 }, 100),
   ...FILTER,
   ...FORMAT,
 });
@@ -90,7 +86,7 @@ export function logRoutes(
           limit: query.lines ?? 100,
           offset: 0,
           oldestFirst: true,
-          format: formatOf(query, request),
+          format: chooseFormat(query, request.headers.get("accept")),
         });
       },
       documented({
@@ -110,7 +106,7 @@ export function logRoutes(
           limit: query.limit ?? 100,
           offset: query.offset ?? 0,
           oldestFirst: false,
-          format: formatOf(query, request),
+          format: chooseFormat(query, request.headers.get("accept")),
         });
       },
       documented({

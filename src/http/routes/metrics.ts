@@ -50,7 +50,7 @@ export function metricsRoutes(
   { clock, host, live, daemon, meters }: Pick<HttpDeps, "clock" | "host" | "live" | "daemon" | "meters">,
   requests: RequestCounters,
 ) {
-  const seats = seatsOf();
+  const summaryOf = seatsOf();
   const exposition = createExposition();
 
   /** What was written for one scraper is kept for the next. It has no people in it, so every key reads the same. */
@@ -66,7 +66,7 @@ export function metricsRoutes(
         const format = metricsFormat(request.headers.get("accept"));
         if (format !== "json") return scrape(request, format);
         const { cpu, memory, disk } = host.sample();
-        const { total, used, utilization } = seats(live.snapshot());
+        const { seats, utilization } = summaryOf(live.snapshot());
         const { polls, parseProblems, streamClients, memoryBytes, cpuSeconds, eventLoopLagMs } =
           daemon.counters();
         const byStatus = requests.byStatus();
@@ -76,7 +76,7 @@ export function metricsRoutes(
           cpu,
           memory,
           system: { cpu, memory, disk },
-          licenses: { total, used, utilization },
+          licenses: { total: seats.total, used: seats.used, utilization },
           requests: { total: Object.values(byStatus).reduce((sum, count) => sum + count, 0), byStatus },
           polls: { ok: polls.ok, partial: polls.partial, failed: polls.failed },
           parseProblems,
@@ -108,21 +108,11 @@ export function metricsRoutes(
     );
 }
 
-/** Seats of all servers, counted once per snapshot. */
-function seatsOf(): (snapshot: Snapshot) => Summary["seats"] & Pick<Summary, "utilization"> {
-  let version = -1;
-  let kept: Summary["seats"] & Pick<Summary, "utilization"> = {
-    total: null,
-    used: null,
-    available: null,
-    utilization: null,
-  };
+/** Seats of all servers, counted once a snapshot. */
+function seatsOf(): (snapshot: Snapshot) => Summary {
+  let counted: { readonly of: Snapshot; readonly summary: Summary } | null = null;
   return (snapshot) => {
-    if (snapshot.version !== version) {
-      const { seats, utilization } = summarise(snapshot);
-      kept = { ...seats, utilization };
-      version = snapshot.version;
-    }
-    return kept;
+    if (counted?.of !== snapshot) counted = { of: snapshot, summary: summarise(snapshot) };
+    return counted.summary;
   };
 }

@@ -9,12 +9,12 @@ import type { SnapshotFor } from "../anonymous/view.ts";
 import { encode, jsonAnswer, send } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
 import { knownServer, namedServers } from "../answers/asked-servers.ts";
+import { chooseFormat } from "../answers/format.ts";
 import { perPicture } from "../answers/fragments.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { gated } from "../exchange.ts";
-import { formatOf } from "../history-query.ts";
 import { FORMAT, LIVE_PAGE, livePage, names, sortBy, wordList } from "../parameters.ts";
 import { queryOf } from "../query.ts";
 import { serverRecord } from "../records/to-records.ts";
@@ -66,9 +66,9 @@ export function serverRoutes(
     .get(
       "/api/licenses/servers",
       ({ request, exchange, query }) => {
-        const format = formatOf(query, request);
+        const format = chooseFormat(query, request.headers.get("accept"));
         const snapshot = snapshotFor(exchange);
-        const servers = namedServers(snapshot, query.server ?? null);
+        const servers = namedServers(snapshot, query.server);
         return answers.respond(request, exchange, snapshot, format, () => {
           const matched = servers
             .map(recordOf)

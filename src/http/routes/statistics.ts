@@ -16,13 +16,14 @@ import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
 import { MAX_POINTS, type StatsOrder } from "../../store/statistics/stats.ts";
 import { USAGE_ORDERS, type UsageOrder } from "../../store/statistics/usage.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
+import { chooseFormat } from "../answers/format.ts";
 import { csvToo, listDoc, sortable } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { gated } from "../exchange.ts";
 import { answerOf } from "../history.ts";
 import { FIGURES, keyColumns } from "../history-answers/statistics.ts";
-import { createHistoryReader, formatOf, rangeOfDays, timezone } from "../history-query.ts";
+import { createHistoryReader, rangeOfDays, timezone } from "../history-query.ts";
 import {
   FORMAT,
   flag,
@@ -106,7 +107,8 @@ export function statisticsRoutes(
       async ({ request, exchange, query }) => {
         const { feature = null, daemon = null, limit = null } = query;
         const interval = query.interval === undefined || query.interval === "auto" ? null : query.interval;
-        const series = formatOf(query, request) === "json" && (query.series ?? feature !== null);
+        const series =
+          chooseFormat(query, request.headers.get("accept")) === "json" && (query.series ?? feature !== null);
         const { asker, servers, asked } = await read({ request, exchange, query }, (...range) => {
           const { start, end } = rangeOfDays(1)(...range);
           if (series) checkPoints(bucketCount(interval ?? autoInterval(start, end), start, end));

@@ -7,19 +7,18 @@ import { perAudience, type SnapshotFor } from "../anonymous/view.ts";
 import { type Answer, jsonAnswer } from "../answers/answer.ts";
 import type { Answers } from "../answers/answers.ts";
 import { askedServers } from "../answers/asked-servers.ts";
+import { chooseFormat } from "../answers/format.ts";
 import { createJoiner, perPicture, type TextPiece, textPiece } from "../answers/fragments.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, ordered, sortable } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
-import { formatOf } from "../history-query.ts";
 import {
   FORMAT,
   isPlain,
   LIVE_PAGE,
   livePage,
   NAMED,
-  named,
   names,
   type Sort,
   sortBy,
@@ -65,14 +64,9 @@ export function userRoutes(
   return new Elysia({ name: "routes/users" }).use(gated).get(
     "/api/licenses/users",
     async ({ request, exchange, query }) => {
-      const format = formatOf(query, request);
+      const format = chooseFormat(query, request.headers.get("accept"));
       const snapshot = snapshotFor(exchange);
-      const servers = await askedServers(
-        history,
-        { request, caller: exchange.caller },
-        snapshot,
-        named(query),
-      );
+      const servers = await askedServers(history, { request, caller: exchange.caller }, snapshot, query);
       return answers.respond(request, exchange, snapshot, format, () => {
         if (format === "json" && isPlain(query)) return everything(exchange, servers);
         const wanted = matcher(query);

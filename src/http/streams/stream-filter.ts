@@ -24,11 +24,7 @@ const DOMAIN_PARAMETERS = {
   user: names("Only checkouts, checkins and denials of these users.", "ada"),
 };
 const METRICS_PARAMETERS = {
-  interval: integer("Milliseconds between two metrics events.", {
-    minimum: 250,
-    maximum: 3_600_000,
-    absent: 10_000,
-  }),
+  interval: integer("Milliseconds between two metrics events.", { minimum: 250, maximum: 3_600_000 }, 10_000),
   include: wordList(["system", "licenses", "all"], "What metrics events hold. All when absent."),
 };
 const RESUME = {
