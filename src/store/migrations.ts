@@ -18,6 +18,8 @@ import daemonsInUsage from "./migrations/0017-daemons-in-usage.sql" with { type:
 import indexOfLogWords from "./migrations/0018-index-of-log-words.sql" with { type: "text" };
 import noReplayTables from "./migrations/0019-no-replay-tables.sql" with { type: "text" };
 import picturesInOneRow from "./migrations/0020-pictures-in-one-row.sql" with { type: "text" };
+import stateOfItsOwn from "./migrations/0021-state-in-a-file-of-its-own.sql" with { type: "text" };
+import state from "./migrations/state/0001-state.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
 export interface Migration {
@@ -48,4 +50,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0018-index-of-log-words", sql: indexOfLogWords },
   { name: "0019-no-replay-tables", sql: noReplayTables },
   { name: "0020-pictures-in-one-row", sql: picturesInOneRow },
+  { name: "0021-state-in-a-file-of-its-own", sql: stateOfItsOwn },
 ];
+
+/** The same of `state.db`. */
+export const STATE_MIGRATIONS: readonly Migration[] = [{ name: "0001-state", sql: state }];
