@@ -8,6 +8,7 @@ import type { Problem } from "./config/problem.ts";
 import { createAlertService } from "./daemon/alerts.ts";
 import { type CertificateDeps, createCertificate } from "./daemon/certificate.ts";
 import { createPolling, createToolRunner } from "./daemon/collector.ts";
+import { createDailyBackups } from "./daemon/daily-backups.ts";
 import { createEventBus, createStatusLog } from "./daemon/events.ts";
 import { httpDepsOf } from "./daemon/http-deps.ts";
 import { createKeyService } from "./daemon/keys.ts";
@@ -205,6 +206,14 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const keep = () => running.current().retention;
     const retention = createRetention({ store, watch, timers: handleTimers, keep, log: storeLog });
     part("retention", retention).start();
+    const backups = createDailyBackups({
+      directory: store.directory,
+      keep: () => running.current().storage.backups,
+      clock,
+      timers: systemTimers,
+      log: storeLog,
+    });
+    part("daily backups", backups).start();
     const { oldestSampleAt } = kept;
     return { store, bus, events, live, history, oldestSampleAt, clockDoubtMs: watch.doubtMs };
   }

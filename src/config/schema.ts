@@ -53,6 +53,7 @@ export const ConfigFile = table({
   storage: section({
     directory: optional(form("absolutePath")),
     backup_before_upgrade: optional(Type.Boolean()),
+    backups: section({ state: integer(0, 365), history: integer(0, 365) }),
   }),
   log: section({ level: optional(oneOf(LOG_LEVELS)), format: optional(oneOf(["auto", "text", "json"])) }),
   collector: section({
