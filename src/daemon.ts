@@ -8,7 +8,7 @@ import type { Problem } from "./config/problem.ts";
 import { createAlertService } from "./daemon/alerts.ts";
 import { type CertificateDeps, createCertificate } from "./daemon/certificate.ts";
 import { createPolling, createToolRunner } from "./daemon/collector.ts";
-import { createDamageReport } from "./daemon/damage-report.ts";
+import { createDailyBackups } from "./daemon/daily-backups.ts";
 import { createEventBus, createStatusLog } from "./daemon/events.ts";
 import { httpDepsOf } from "./daemon/http-deps.ts";
 import { createKeyService } from "./daemon/keys.ts";
@@ -19,7 +19,6 @@ import { createRunningConfig, type Reloaded } from "./daemon/running-config.ts";
 import { connectServiceManager, type ServiceManager, serviceStatus } from "./daemon/service-manager.ts";
 import { openStoreRoom, type StoreRoom, startDespiteDamage } from "./daemon/store.ts";
 import { createTeardown } from "./daemon/teardown.ts";
-import { keepVitalCopy } from "./daemon/vital.ts";
 import { type Clock, systemClock } from "./domain/clock.ts";
 import type { LogOf } from "./domain/log.ts";
 import type { PollOutcome } from "./domain/poll.ts";
@@ -45,7 +44,6 @@ import type { Keys } from "./store/keys.ts";
 import type { Store } from "./store/open.ts";
 import { createRetention } from "./store/retention.ts";
 import { installationSecret } from "./store/secrets.ts";
-import type { StoreError } from "./store/store-error.ts";
 import { type BuildInfo, buildInfo } from "./system/build-info.ts";
 import { type Logging, processLogging } from "./system/log.ts";
 import { isClockSynchronised } from "./system/time-service.ts";
@@ -97,16 +95,17 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   let manager: ServiceManager | null = null;
   let toEnd = () => {};
 
-  async function start(damage: StoreError | null): Promise<Started> {
+  async function start(): Promise<Started> {
     const startedAt = clock.now();
     const begun = performance.now();
     manager = await connectServiceManager(environment, log("system"));
     if (manager !== null) part("service manager", manager);
     manager?.says("Opening the database");
-    const { store, retell } = openStoreRoom(config.storage, logging, { damage, manager });
+    const { store, retell } = openStoreRoom(config.storage, logging, manager);
     teardown.add("store", store.close);
-    teardown.add("side copy", keepVitalCopy(store));
-    toEnd = store.busy.ending;
+    toEnd = () => {
+      for (const file of [store, store.state]) file.busy.ending();
+    };
 
     const records = keepRecords(store, retell);
     const { live, bus } = records;
@@ -194,11 +193,10 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       log: storeLog,
     });
     part("live", live).subscribe(createStatusLog(log("collector")));
-    const onDamage = createDamageReport({ store, clock, log: storeLog });
     const client = createHistoryClient<HistoryAnswers & DayQueries>({
       path: store.path,
       clock,
-      onDamage,
+      onDamage: store.metDamage,
       log: storeLog,
     });
     const history = part("history", client);
@@ -215,6 +213,14 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const keep = () => running.current().retention;
     const retention = createRetention({ store, watch, timers: handleTimers, keep, log: storeLog });
     part("retention", retention).start();
+    const backups = createDailyBackups({
+      directory: store.directory,
+      keep: () => running.current().storage.backups,
+      clock,
+      timers: systemTimers,
+      log: storeLog,
+    });
+    part("daily backups", backups).start();
     const { oldestSampleAt } = kept;
     return { store, bus, events, live, history, oldestSampleAt, clockDoubtMs: watch.doubtMs };
   }

@@ -11,7 +11,7 @@ interface BackupOptions {
   readonly json?: true;
 }
 
-/** `licmond backup FILE`: a copy of the database, beside the running daemon. */
+/** `licmond backup FILE`: one file of both databases, beside the running daemon. */
 export function define(command: Command, io: CommandIo): void {
   command
     .argument("<file>", "where the copy goes; it appears when it is whole and checked")

@@ -3,8 +3,7 @@ import { iso } from "../domain/clock.ts";
 import { escapeControls } from "../domain/plain-text.ts";
 import type { OnStep } from "../store/backup/back-up.ts";
 import type { DatabaseReport } from "../store/backup/examine.ts";
-import { unlessAborted } from "../store/backup/unless-aborted.ts";
-import { examineInWorker } from "../store/backup/worker.ts";
+import { inWorker } from "../store/backup/worker.ts";
 import { listenToSignals } from "../system/signals.ts";
 import { type CommandIo, Failure } from "./io.ts";
 import { createProgress } from "./terminal.ts";
@@ -47,7 +46,7 @@ export async function databaseWork<T>(
 export async function verifyFile(io: CommandIo, file: string, json: boolean): Promise<void> {
   const report = await databaseWork(io, { copy: "", check: `Checking ${file}` }, (onStep, signal) => {
     onStep("check", null);
-    return unlessAborted(signal, examineInWorker(file));
+    return inWorker(signal, "examineDatabase", file);
   });
   io.out(json ? printJson(report) : printReport(report));
 }
@@ -71,7 +70,7 @@ function printReport(report: DatabaseReport): string {
 
 /** The same as JSON, times as ISO 8601; `more` stands behind it. */
 export function printJson(report: DatabaseReport, more: object = {}): string {
-  const { tables, oldestAt, newestAt, ...rest } = report;
+  const { tables, oldestAt, newestAt, isState: _, ...rest } = report;
   const shown = {
     ...rest,
     tables: Object.fromEntries(tables.map(({ name, rows }) => [name, rows])),

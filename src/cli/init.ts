@@ -72,6 +72,7 @@ export const INITIAL_CONFIG = `# licmond: the license monitoring daemon. \`licmo
 
 [storage]
 # directory = "/var/lib/licmond"    # under systemd: its state directory
+# backups = { state = 7, history = 1 }   # daily copies that are kept, in backups/ beside the database
 # backup_before_upgrade = true      # a new version copies the database beside itself before it changes its tables
 
 [log]

@@ -29,8 +29,8 @@ const VERBS = {
   install: "Installs this binary as a systemd service, with a user of its own and a config to fill in.",
   upgrade: "Replaces the installed binary, restarts the service, and goes back when that fails.",
   uninstall: "Stops the service and removes what install laid down. Config, data and user stay.",
-  backup: "Copies the database into a file, as it is at one moment, also while the daemon runs.",
-  restore: "Puts a backup in the place of the database. The daemon must be stopped.",
+  backup: "Copies the databases (licmond.db, state.db) into one file, also while the daemon runs.",
+  restore: "Puts a backup in the place of the databases. The daemon must be stopped.",
   openapi: "Prints the OpenAPI document that a daemon serves at /swagger/json.",
   version: "Prints version and commit.",
 };

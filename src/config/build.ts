@@ -33,6 +33,7 @@ export function buildConfig(file: ConfigFile, environment: Environment): Config 
     storage: {
       directory: storage.directory ?? stateDirectory(environment) ?? STORAGE_DIRECTORY,
       backupBeforeUpgrade: storage.backup_before_upgrade ?? true,
+      backups: { state: storage.backups?.state ?? 7, history: storage.backups?.history ?? 1 },
     },
     log: { level: log.level ?? "info", format: log.format ?? "auto" },
     collector,

@@ -21,6 +21,8 @@ export interface Config {
     readonly directory: string;
     /** A copy of the database is made before its schema is changed. */
     readonly backupBeforeUpgrade: boolean;
+    /** Daily backups that are kept: of state.db alone, and of both databases; 0 = none are made. */
+    readonly backups: { readonly state: number; readonly history: number };
   };
   readonly log: { readonly level: LogLevel; readonly format: "auto" | "text" | "json" };
   readonly collector: {

@@ -78,6 +78,7 @@ export const ConfigFile = table({
   storage: section({
     directory: optional(text(absolutePath)),
     backup_before_upgrade: optional(Type.Boolean()),
+    backups: section({ state: integer(0, 365), history: integer(0, 365) }),
   }),
   log: section({ level: optional(words(LOG_LEVELS)), format: optional(words(["auto", "text", "json"])) }),
   collector: section({

@@ -59,8 +59,13 @@ export interface KeyWatch {
  * The audit trail (`log`) of what the command line does to keys beside the daemon, and did while none ran: a command has
  * no event ids to give, so the daemon finds it in the database. How far it has told is kept there too.
  */
-export function createKeyWatch(store: Store, keys: Keys, log: Log, timers: Timers): KeyWatch {
-  const marks = createMarks(store);
+export function createKeyWatch(
+  { state }: Pick<Store, "state">,
+  keys: Keys,
+  log: Log,
+  timers: Timers,
+): KeyWatch {
+  const marks = createMarks(state);
   /** Keys whose making was told, and which of them were told to be revoked. */
   const told = new Map<string, { readonly revoked: boolean }>();
   const attempt = sayingOnce(log, "Changes to API keys cannot be looked for");
@@ -70,11 +75,11 @@ export function createKeyWatch(store: Store, keys: Keys, log: Log, timers: Timer
   const note = ({ id, revokedAt }: Pick<KeyRecord, "id" | "revokedAt">) =>
     told.set(id, { revoked: revokedAt !== null });
   const raise = (at: number) => {
-    if (at > marks.get("keys_told")) store.transaction(() => marks.raise("keys_told", at));
+    if (at > marks.get("keys_told")) state.transaction(() => marks.raise("keys_told", at));
   };
 
   function look(): void {
-    const current = store.dataVersion();
+    const current = state.dataVersion();
     if (current === version) return;
     let last = 0;
     for (const key of keys.list()) {

@@ -1,6 +1,7 @@
 import type { Config } from "../config/config.ts";
 import { printBytes } from "../domain/bytes.ts";
-import { type OpeningStep, openStore, type Store, type StoreOptions } from "../store/open.ts";
+import { openStore, type Store, type StoreOptions } from "../store/open.ts";
+import type { OpeningStep } from "../store/prepare.ts";
 import { StoreError } from "../store/store-error.ts";
 import type { Logging, LogSink } from "../system/log.ts";
 import type { ServiceManager } from "./service-manager.ts";
@@ -12,25 +13,24 @@ export interface StoreRoom {
 }
 
 /**
- * Opens the daemon's store. A damaged database is moved aside, because a monitor that is down all night is worse than
+ * Opens the daemon's databases. A damaged one is moved aside, because a monitor that is down all night is worse than
  * one that has lost its history for now.
  */
 export function openStoreRoom(
-  storage: Config["storage"],
+  { directory, backupBeforeUpgrade }: Pick<Config["storage"], "directory" | "backupBeforeUpgrade">,
   logging: Logging,
-  options: { readonly damage: StoreError | null; readonly manager: ServiceManager | null },
+  manager: ServiceManager | null,
 ): StoreRoom {
   const lines: Parameters<LogSink>[0][] = [];
   const removeSink = logging.addSink((line) => void lines.push(line));
-  const { damage, manager } = options;
   try {
     const store = openStore({
       ...(manager !== null && { onProgress: tellOpening(manager) }),
-      directory: storage.directory,
+      directory,
       log: logging.logOf("store"),
-      damaged: damage === null ? "move-aside" : { known: damage },
+      damaged: "move-aside",
       busyWaitMs: BUSY_WAIT_MS,
-      backUpBeforeUpgrade: storage.backupBeforeUpgrade,
+      backUpBeforeUpgrade: backupBeforeUpgrade,
     });
     return { store, retell: (sink) => lines.forEach(sink) };
   } finally {
@@ -44,7 +44,7 @@ const BUSY_WAIT_MS = 100;
 /** A slow disk: what work over the whole database is expected to manage at least. */
 const BYTES_A_MS = 20_000;
 const WORDS: Readonly<Record<OpeningStep, string>> = {
-  check: "Reading all of the database, which was damaged before",
+  check: "Reading all of the database, in which damage was met",
   copy: "Copying the database before its upgrade",
   upgrade: "Upgrading the database",
 };
@@ -55,23 +55,19 @@ function tellOpening(manager: ServiceManager): NonNullable<StoreOptions["onProgr
 }
 
 /**
- * Starts something on a store; once more, on a new database, when the store turns out to be damaged on the way.
- * `start` gets the damage that was met. Whatever it began must be undone by `undo`, which gets the reason.
+ * Starts something on a store; once more when the store turns out to be damaged on the way: the query that met it left a
+ * note, by which opening it again moves it aside. Whatever `start` began must be undone by `undo`, which gets the reason.
  */
 export async function startDespiteDamage<T>(
-  start: (damage: StoreError | null) => Promise<T>,
+  start: () => Promise<T>,
   undo: (reason: unknown) => Promise<void>,
 ): Promise<T> {
-  try {
-    return await start(null);
-  } catch (error) {
-    await undo(error);
-    if (!(error instanceof StoreError) || error.code !== "CORRUPT") throw error;
+  for (let isAgain = false; ; isAgain = true) {
     try {
-      return await start(error);
-    } catch (again) {
-      await undo(again);
-      throw again;
+      return await start();
+    } catch (error) {
+      await undo(error);
+      if (isAgain || !(error instanceof StoreError) || error.code !== "CORRUPT") throw error;
     }
   }
 }

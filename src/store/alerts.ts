@@ -1,5 +1,6 @@
 import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, sql } from "drizzle-orm";
 import type { Alert, AlertSubject } from "../domain/alerts.ts";
+import type { Db } from "./database-file.ts";
 import type { Store } from "./open.ts";
 import { alertBaselines, alerts, alertWatches } from "./schema.ts";
 
@@ -28,13 +29,17 @@ export interface Alerts {
 
 export function createAlerts(store: Store): Alerts {
   const { db, read } = store;
+  // Ids of alerts that licmond.db has forgotten are not given again.
+  const given = store.state.sqlite.query<{ id: number | null }, []>(
+    "SELECT seq AS id FROM sqlite_sequence WHERE name = 'alerts'",
+  );
   const newest = read(() =>
     db
       .select({ id: sql<number | null>`max(${alerts.id})` })
       .from(alerts)
       .get(),
   );
-  let last = newest?.id ?? 0;
+  let last = Math.max(newest?.id ?? 0, store.state.read(() => given.get())?.id ?? 0);
 
   return {
     nextId: () => ++last,
@@ -57,10 +62,17 @@ export function createAlerts(store: Store): Alerts {
       ).map(alertOf),
     write(alert) {
       const { id, ...rest } = { ...alert, told: JSON.stringify(alert.told) };
-      db.insert(alerts)
-        .values({ id, ...rest })
-        .onConflictDoUpdate({ target: alerts.id, set: rest })
-        .run();
+      const put = (into: Db) =>
+        void into
+          .insert(alerts)
+          .values({ id, ...rest })
+          .onConflictDoUpdate({ target: alerts.id, set: rest })
+          .run();
+      put(db);
+      const isOver = alert.resolvedAt !== null && alert.silencedUntil === null;
+      store.inState((state) =>
+        isOver ? void state.delete(alerts).where(eq(alerts.id, id)).run() : put(state),
+      );
     },
     watches: () =>
       read(() => db.select().from(alertWatches).all()).map(({ subject, body }) => ({
@@ -69,12 +81,15 @@ export function createAlerts(store: Store): Alerts {
       })),
     writeWatch({ rule, server, daemon, feature, detail }, body) {
       const subject = JSON.stringify({ rule, server, daemon, feature, detail });
-      if (body === null) db.delete(alertWatches).where(eq(alertWatches.subject, subject)).run();
-      else
-        db.insert(alertWatches)
-          .values({ subject, body })
-          .onConflictDoUpdate({ target: alertWatches.subject, set: { body } })
-          .run();
+      store.inBoth((each) => {
+        if (body === null) each.delete(alertWatches).where(eq(alertWatches.subject, subject)).run();
+        else
+          each
+            .insert(alertWatches)
+            .values({ subject, body })
+            .onConflictDoUpdate({ target: alertWatches.subject, set: { body } })
+            .run();
+      });
     },
     baselines: () =>
       new Map(

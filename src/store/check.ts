@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
-import { accessSync, constants, statSync } from "node:fs";
-import { hasAside } from "./damage/set-aside.ts";
+import { accessSync, constants, readdirSync, statSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { asStoreError, errorCode, type StoreError, type StoreErrorCode } from "./store-error.ts";
 
 /** Whether the database can be read and written now. `message` is for everybody: it holds no path. */
@@ -9,7 +9,7 @@ export interface DatabaseCheck {
   readonly message: string;
   /** Null when ok, or when the fault has no code of ours. */
   readonly code: StoreErrorCode | null;
-  /** It works, and somebody has to see to something: a damaged database lies beside it. */
+  /** It works, and needs an administrator: e.g. a damaged file lies beside it. */
   readonly degraded?: boolean;
 }
 
@@ -26,8 +26,7 @@ const MESSAGES: Readonly<Record<StoreErrorCode, string>> = {
   CLOSED: "The database is closed",
 };
 
-const ASIDE =
-  "The database works; a damaged one was moved aside and lies beside it until somebody moves it away";
+const ASIDE = "The database works; a damaged one was moved aside and lies beside it until it is moved away";
 
 export interface DatabaseCheckDeps {
   readonly sqlite: Database;
@@ -63,4 +62,10 @@ export function createDatabaseCheck({ sqlite, path, lastError }: DatabaseCheckDe
     if (isAside) return { ok: true, message: ASIDE, code: null, degraded: true };
     return { ok: true, message: "The database works", code: null };
   };
+}
+
+/** Whether damaged files that were moved aside still lie beside the database: nobody has seen to them yet. */
+function hasAside(path: string): boolean {
+  const prefix = `${basename(path)}.corrupt-`;
+  return readdirSync(dirname(path)).some((name) => name.startsWith(prefix));
 }

@@ -1,5 +1,5 @@
 import { eq, sql } from "drizzle-orm";
-import type { Store } from "./open.ts";
+import type { DatabaseFile } from "./database-file.ts";
 import { eventMarks } from "./schema.ts";
 
 export type MarkName =
@@ -14,7 +14,8 @@ export type MarkName =
   | "retention_time";
 
 /**
- * Numbers kept beside the events, in their transactions. Absent is 0. `deleted_sessions`: those that ended before it.
+ * Numbers kept beside the events, in their transactions; `reserved` and `keys_told` in state.db, the others in licmond.db.
+ * Absent is 0. `deleted_sessions`: those that ended before it.
  * `trusted_time`, `retention_time`: see `clock-watch.ts`.
  */
 export interface Marks {
@@ -25,7 +26,7 @@ export interface Marks {
   add(name: MarkName, value: number): void;
 }
 
-export function createMarks({ db, read }: Store): Marks {
+export function createMarks({ db, read }: Pick<DatabaseFile, "db" | "read">): Marks {
   const row = { name: sql.placeholder("name"), value: sql.placeholder("value") };
   const get = db
     .select({ value: eventMarks.value })

@@ -1,10 +1,12 @@
 import type { Database } from "bun:sqlite";
-import { and, asc, eq, gt, gte, inArray, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, inArray, lte, sql } from "drizzle-orm";
 import { EVENT_SCHEMAS, type EventType, type StoredEvent } from "../domain/events.ts";
+import type { Db } from "./database-file.ts";
 import { createMarks } from "./event-marks.ts";
 import { createLogCounts } from "./log-counts.ts";
 import type { Store } from "./open.ts";
 import { placeholdersOf } from "./placeholders.ts";
+import { AUDIT_LINES } from "./precious.ts";
 import { eventHoles, events } from "./schema.ts";
 import { createToldBefore, type EventCondition } from "./told-before.ts";
 
@@ -41,6 +43,7 @@ const DOMAIN_EVENTS = Object.keys(EVENT_SCHEMAS).filter((type) => type !== "log"
 export function createEvents(store: Store): Events {
   const { db } = store;
   const marks = createMarks(store);
+  const reserved = createMarks(store.state);
   const counts = createLogCounts(store);
   const insertRow = db.insert(events).values(placeholdersOf(events)).prepare();
   const columns = {
@@ -71,7 +74,7 @@ export function createEvents(store: Store): Events {
     insert(id, event, json) {
       const isLog = event.type === "log";
       const at = Date.parse(event.timestamp);
-      insertRow.run({
+      const row = {
         id,
         at,
         type: event.type,
@@ -79,8 +82,10 @@ export function createEvents(store: Store): Events {
         source: isLog ? event.source : null,
         server: isLog ? textOrNull(event.metadata.server) : event.server,
         body: json,
-      });
+      };
+      insertRow.run(row);
       if (!isLog) return;
+      if (event.source === "audit") store.inState((state) => keepAuditLine(state, row));
       counts.add(at, event.level, event.source, 1);
       marks.add("log_bytes", json.length);
     },
@@ -109,10 +114,22 @@ export function createEvents(store: Store): Events {
           .from(events)
           .get(),
       );
-      return Math.max(marks.get("reserved"), newest?.id ?? 0);
+      return Math.max(reserved.get("reserved"), newest?.id ?? 0);
     },
-    reserve: (highest) => store.transaction(() => marks.set("reserved", highest)),
+    reserve: (highest) => store.state.transaction(() => reserved.set("reserved", highest)),
   };
+}
+
+/** state.db has the newest lines of the audit trail too. */
+function keepAuditLine(state: Db, row: typeof events.$inferInsert): void {
+  state.insert(events).values(row).onConflictDoNothing().run();
+  const oldest = state
+    .select({ id: events.id })
+    .from(events)
+    .orderBy(desc(events.id))
+    .limit(1)
+    .offset(AUDIT_LINES);
+  state.delete(events).where(lte(events.id, oldest)).run();
 }
 
 /** Deletes stored events of other types than `log` that are too old, in steps of so many rows. */

@@ -9,8 +9,35 @@ import {
   openSync,
   statSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { asStoreError, errorCode, notWritable, StoreError } from "./store-error.ts";
+
+/** Paths of the two databases of a storage directory, and of the file by which it is locked. */
+export interface Paths {
+  /** `licmond.db`: the large one. */
+  readonly history: string;
+  /** `state.db`: keys, secrets and what else is small and precious. */
+  readonly state: string;
+  /** The copy of state.db, made anew with each change of a key. */
+  readonly stateCopy: string;
+  readonly lock: string;
+}
+
+export function pathsOf(directory: string): Paths {
+  const folder = resolve(directory);
+  const state = join(folder, "state.db");
+  return {
+    history: join(folder, "licmond.db"),
+    state,
+    stateCopy: `${state}.copy`,
+    lock: join(folder, "licmond.lock"),
+  };
+}
+
+/** Bytes of a file; 0 when it is not there. */
+export function fileSize(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
 
 /** Makes the storage directory when only it is missing, and makes sure that files can be made in it. */
 export function ensureDirectory(directory: string): void {

@@ -1,11 +1,8 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
-import { join } from "node:path";
-import { refuseOther } from "./files.ts";
+import { fileSize, pathsOf, refuseOther } from "./files.ts";
 import { refuseStrange } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { asStoreError, corrupt, errorCode, notWritable } from "./store-error.ts";
-
-const DATABASE = "licmond.db";
 
 /** Layout of the header: https://sqlite.org/fileformat2.html#the_database_header, numbers are big-endian. */
 const HEADER_BYTES = 100;
@@ -27,7 +24,7 @@ export interface DatabaseVersions {
  * Throws StoreError as `openStore` would.
  */
 export function inspectDatabase(directory: string): DatabaseVersions | null {
-  const path = join(directory, DATABASE);
+  const path = pathsOf(directory).history;
   const header = readHeader(path);
   if (header === null) return null;
   if (header.length < HEADER_BYTES || header.toString("latin1", 0, MAGIC.length) !== MAGIC) {
@@ -43,11 +40,12 @@ export function inspectDatabase(directory: string): DatabaseVersions | null {
   return { schema: isCurrent ? marks.version : null, current: MIGRATIONS.length };
 }
 
-/** True where certainly neither a database lies nor the side copy out of which its keys would come back. */
+/** True where certainly neither a database lies nor a copy out of which its keys would come back. */
 export function isEmptyStorage(directory: string): boolean {
-  return [DATABASE, `${DATABASE}.vital`].every((name) => {
+  const { history, state, stateCopy } = pathsOf(directory);
+  return [history, state, stateCopy, `${history}.vital`].every((path) => {
     try {
-      return statSync(join(directory, name), { throwIfNoEntry: false }) === undefined;
+      return statSync(path, { throwIfNoEntry: false }) === undefined;
     } catch {
       // Opening it in earnest tells what is wrong.
       return false;
@@ -70,14 +68,5 @@ function readHeader(path: string): Buffer | null {
     return header.subarray(0, readSync(file, header, 0, HEADER_BYTES, 0));
   } finally {
     closeSync(file);
-  }
-}
-
-function fileSize(path: string): number {
-  try {
-    return statSync(path).size;
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return 0;
-    throw asStoreError(error, path) ?? error;
   }
 }

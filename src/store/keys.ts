@@ -13,8 +13,9 @@ import {
   type RandomBytes,
   systemRandom,
 } from "../domain/keys.ts";
+import type { Db } from "./database-file.ts";
 import type { Store } from "./open.ts";
-import { apiKeys } from "./schema.ts";
+import { apiKeys, keyUses } from "./schema.ts";
 
 /** What came of a presented key. `invalid` tells nothing: expired and revoked are told to who has the secret. */
 export type KeyCheck =
@@ -67,32 +68,33 @@ const MAX_KEPT = 10_000;
 const NO_HASH = new Uint8Array(32);
 
 export function createKeys({ store, clock, random = systemRandom }: KeysDeps): Keys {
-  const { db } = store;
-  const uses = new Map<string, number>();
-  const byId = db
+  const { state } = store;
+  /** When each key was last used, written or not. */
+  const uses = new Map(
+    store.read(() => store.db.select().from(keyUses).all()).map(({ keyId, at }) => [keyId, at]),
+  );
+  const unwritten = new Set<string>();
+  const byId = state.db
     .select()
     .from(apiKeys)
     .where(eq(apiKeys.id, sql.placeholder("id")))
     .prepare();
-  const writeUse = db
-    .update(apiKeys)
-    .set({
-      lastUsedAt: sql`CASE WHEN ${apiKeys.lastUsedAt} - ${sql.placeholder("at")} BETWEEN 0 AND ${DAY_MS}
-        THEN ${apiKeys.lastUsedAt} ELSE ${sql.placeholder("at")} END`,
-    })
-    .where(eq(apiKeys.id, sql.placeholder("id")))
+  const writeUse = store.db
+    .insert(keyUses)
+    .values({ keyId: sql.placeholder("id"), at: sql.placeholder("at") })
+    .onConflictDoUpdate({ target: keyUses.keyId, set: { at: sql`excluded.at` } })
     .prepare();
 
   const isActive = () =>
     and(isNull(apiKeys.revokedAt), or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, clock.now())));
-  const rowOf = (id: string) => store.read(() => byId.get({ id }));
+  const rowOf = (id: string) => state.read(() => byId.get({ id }));
 
   // A row is read again when another connection has written anything, which costs a quarter of reading the row, and
   // when this one has written to the table.
   const kept = new Map<string, Row>();
   let keptVersion = -1;
   function keptRowOf(id: string): Row | undefined {
-    const version = store.dataVersion();
+    const version = state.dataVersion();
     if (version !== keptVersion || kept.size >= MAX_KEPT) kept.clear();
     keptVersion = version;
     const known = kept.get(id);
@@ -103,9 +105,7 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
   }
 
   function record({ secretHash: _, ...row }: Row): KeyRecord {
-    const noted = uses.get(row.id);
-    const lastUsedAt = noted === undefined ? row.lastUsedAt : laterUse(noted, row.lastUsedAt ?? 0);
-    return { ...row, lastUsedAt, state: keyState(row, clock.now()) };
+    return { ...row, lastUsedAt: uses.get(row.id) ?? null, state: keyState(row, clock.now()) };
   }
 
   function get(id: string): KeyRecord | null {
@@ -113,23 +113,20 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
     return row === undefined ? null : record(row);
   }
 
-  const activeNamed = (name: string) =>
-    store.read(() =>
-      db
-        .select()
-        .from(apiKeys)
-        .where(and(eq(apiKeys.name, name), isActive()))
-        .get(),
-    );
+  const activeNamed = (db: Db, name: string) =>
+    db
+      .select()
+      .from(apiKeys)
+      .where(and(eq(apiKeys.name, name), isActive()))
+      .get();
 
   function flush(): void {
-    if (uses.size === 0) return;
-    const batch = [...uses];
+    if (unwritten.size === 0) return;
+    const batch = [...unwritten].map((id) => ({ id, at: uses.get(id) ?? 0 }));
     store.transaction(({ after }) => {
-      for (const [id, at] of batch) writeUse.run({ id, at });
-      kept.clear();
+      for (const use of batch) writeUse.run(use);
       after(() => {
-        for (const [id, at] of batch) if (uses.get(id) === at) uses.delete(id);
+        for (const { id, at } of batch) if (uses.get(id) === at) unwritten.delete(id);
       });
     });
   }
@@ -139,36 +136,31 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
     create(wanted) {
       const problem = keyProblem(wanted, clock.now());
       if (problem !== null) throw new RangeError(problem.message);
-      return store.transaction(
-        () => {
-          const taken = activeNamed(wanted.name);
-          if (taken !== undefined) return { outcome: "name-taken", key: record(taken) };
-          const parts = makeKey(random);
-          const row: Row = {
-            id: parts.id,
-            name: wanted.name,
-            role: wanted.role,
-            secretHash: Buffer.from(hashOf(parts.secret)),
-            anonymize: wanted.anonymize,
-            createdAt: clock.now(),
-            expiresAt: wanted.expiresAt,
-            revokedAt: null,
-            lastUsedAt: null,
-            dailyQuota: wanted.dailyQuota,
-            monthlyQuota: wanted.monthlyQuota,
-            requestsPerMinute: wanted.requestsPerMinute,
-          };
-          db.insert(apiKeys).values(row).run();
-          store.keepVital();
-          return { outcome: "created", key: record(row), presented: printKey(parts) };
-        },
-        { durable: true },
-      );
+      const parts = makeKey(random);
+      const row: Row = {
+        id: parts.id,
+        name: wanted.name,
+        role: wanted.role,
+        secretHash: Buffer.from(hashOf(parts.secret)),
+        anonymize: wanted.anonymize,
+        createdAt: clock.now(),
+        expiresAt: wanted.expiresAt,
+        revokedAt: null,
+        dailyQuota: wanted.dailyQuota,
+        monthlyQuota: wanted.monthlyQuota,
+        requestsPerMinute: wanted.requestsPerMinute,
+      };
+      return state.change((db): CreateKeyResult => {
+        const taken = activeNamed(db, wanted.name);
+        if (taken !== undefined) return { outcome: "name-taken", key: record(taken) };
+        db.insert(apiKeys).values(row).run();
+        return { outcome: "created", key: record(row), presented: printKey(parts) };
+      });
     },
 
     list: () =>
-      store.read(() =>
-        db.select().from(apiKeys).orderBy(asc(apiKeys.createdAt), asc(apiKeys.id)).all().map(record),
+      state.read(() =>
+        state.db.select().from(apiKeys).orderBy(asc(apiKeys.createdAt), asc(apiKeys.id)).all().map(record),
       ),
 
     get,
@@ -177,8 +169,8 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
       const byItsId = isKeyId(idOrName) ? get(idOrName) : null;
       if (byItsId !== null) return byItsId;
       const newest = () =>
-        store.read(() =>
-          db
+        state.read(() =>
+          state.db
             .select()
             .from(apiKeys)
             .where(eq(apiKeys.name, idOrName))
@@ -186,25 +178,21 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
             .limit(1)
             .get(),
         );
-      const row = activeNamed(idOrName) ?? newest();
+      const row = state.read(() => activeNamed(state.db, idOrName)) ?? newest();
       return row === undefined ? null : record(row);
     },
 
-    revoke: (id) =>
-      store.transaction(
-        () => {
-          const row = byId.get({ id });
-          if (row === undefined) return "unknown";
-          if (row.revokedAt !== null) return "gone";
-          const revokedAt = clock.now();
-          db.update(apiKeys).set({ revokedAt }).where(eq(apiKeys.id, id)).run();
-          kept.clear();
-          // Before the answer: should the database be damaged, the key must not come back with what is rescued.
-          store.keepVital({ revoked: { id, at: revokedAt } });
-          return "revoked";
-        },
-        { durable: true },
-      ),
+    revoke(id) {
+      const revokedAt = clock.now();
+      return state.change((db) => {
+        const row = db.select().from(apiKeys).where(eq(apiKeys.id, id)).get();
+        if (row === undefined) return "unknown";
+        if (row.revokedAt !== null) return "gone";
+        db.update(apiKeys).set({ revokedAt }).where(eq(apiKeys.id, id)).run();
+        kept.clear();
+        return "revoked";
+      });
+    },
 
     verify(presented) {
       const parts = parseKey(presented);
@@ -218,12 +206,15 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
 
     touch(id, at) {
       uses.set(id, laterUse(at, uses.get(id) ?? 0));
+      unwritten.add(id);
     },
 
     flush,
 
     count: () =>
-      store.read(() => db.select({ active: count() }).from(apiKeys).where(isActive()).get()?.active ?? 0),
+      state.read(
+        () => state.db.select({ active: count() }).from(apiKeys).where(isActive()).get()?.active ?? 0,
+      ),
   };
 }
 

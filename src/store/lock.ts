@@ -69,3 +69,24 @@ function holderOf(lock: Database): number | null {
     return null;
   }
 }
+
+/** Does work for which a command needs the directory: it must not change the files under a daemon. Throws StoreError `HELD`. */
+export function withLock<T>(take: () => DirectoryLock, work: () => T): T {
+  let lock: DirectoryLock;
+  try {
+    lock = take();
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== "HELD") throw error;
+    throw new StoreError(
+      "HELD",
+      `${error.message}, with an older version of licmond or without one of its files`,
+      "Restart the daemon with this version first (systemctl restart licmond).",
+      error,
+    );
+  }
+  try {
+    return work();
+  } finally {
+    lock.release();
+  }
+}

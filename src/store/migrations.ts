@@ -19,6 +19,8 @@ import indexOfLogWords from "./migrations/0018-index-of-log-words.sql" with { ty
 import noReplayTables from "./migrations/0019-no-replay-tables.sql" with { type: "text" };
 import picturesInOneRow from "./migrations/0020-pictures-in-one-row.sql" with { type: "text" };
 import sumsInTables from "./migrations/0021-sums-of-days-in-tables.sql" with { type: "text" };
+import stateOfItsOwn from "./migrations/0022-state-in-a-file-of-its-own.sql" with { type: "text" };
+import state from "./migrations/state/0001-state.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
 export interface Migration {
@@ -50,4 +52,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0019-no-replay-tables", sql: noReplayTables },
   { name: "0020-pictures-in-one-row", sql: picturesInOneRow },
   { name: "0021-sums-of-days-in-tables", sql: sumsInTables },
+  { name: "0022-state-in-a-file-of-its-own", sql: stateOfItsOwn },
 ];
+
+/** The same of `state.db`. */
+export const STATE_MIGRATIONS: readonly Migration[] = [{ name: "0001-state", sql: state }];

@@ -31,14 +31,19 @@ export function createNotifications(store: Store, now: number): Notifications {
     nextId: () => ++last,
     load: () => read(() => db.select().from(notifications).orderBy(asc(notifications.id)).all()),
     write(rows) {
-      for (const row of rows) db.insert(notifications).values(row).onConflictDoNothing().run();
+      store.inBoth((each) => {
+        for (const row of rows) each.insert(notifications).values(row).onConflictDoNothing().run();
+      });
     },
     remove(ids) {
       if (ids.length === 0) return;
       store.transaction(() => {
-        db.delete(notifications)
-          .where(inArray(notifications.id, [...ids]))
-          .run();
+        store.inBoth((each) => {
+          each
+            .delete(notifications)
+            .where(inArray(notifications.id, [...ids]))
+            .run();
+        });
       });
     },
   };

@@ -43,13 +43,17 @@ export const apiKeys = sqliteTable(
     createdAt: integer("created_at").notNull(),
     expiresAt: integer("expires_at"),
     revokedAt: integer("revoked_at"),
-    lastUsedAt: integer("last_used_at"),
     dailyQuota: integer("daily_quota"),
     monthlyQuota: integer("monthly_quota"),
     requestsPerMinute: integer("requests_per_minute"),
   },
   (table) => [index("api_keys_by_name").on(table.name)],
 );
+
+export const keyUses = sqliteTable("key_uses", {
+  keyId: text("key_id").primaryKey(),
+  at: integer().notNull(),
+});
 
 export const events = sqliteTable(
   "events",
@@ -204,19 +208,18 @@ export const notifications = sqliteTable("notifications", {
   alert: text().notNull(),
 });
 
-/** Every table, for the test and for drizzle. */
+/** The tables of `licmond.db`, for the test. */
 export const tables = {
   servers,
   pictures,
   knownHosts,
-  apiKeys,
+  keyUses,
   events,
   logWords,
   logCounts,
   eventMarks,
   eventHoles,
   sessions,
-  secrets,
   quotaCounts,
   alerts,
   alertWatches,
@@ -224,3 +227,6 @@ export const tables = {
   notifications,
   importedSessions,
 };
+
+/** The tables of `state.db`; those in both have the same columns. */
+export const stateTables = { apiKeys, secrets, eventMarks, alerts, alertWatches, notifications, events };

@@ -1,6 +1,9 @@
+import { dirname, join } from "node:path";
 import { eq } from "drizzle-orm";
 import { type RandomBytes, systemRandom } from "../domain/keys.ts";
+import type { Db } from "./database-file.ts";
 import type { Store } from "./open.ts";
+import { openReader } from "./read-only.ts";
 import { secrets } from "./schema.ts";
 
 const SECRET_BYTES = 32;
@@ -17,30 +20,28 @@ export function installationSecret(
   name: SecretName,
   random: RandomBytes = systemRandom,
 ): Uint8Array {
-  const { db } = store;
-  const stored = () => db.select().from(secrets).where(eq(secrets.name, name)).get()?.value;
-  const known = store.read(stored);
+  const stored = (db: Db) => db.select().from(secrets).where(eq(secrets.name, name)).get()?.value;
+  const known = store.state.read(() => stored(store.state.db));
   if (known !== undefined) return known;
-  return store.transaction(
-    () => {
-      db.insert(secrets)
-        .values({ name, value: Buffer.from(random(SECRET_BYTES)) })
-        .onConflictDoNothing()
-        .run();
-      // Another process may have been first.
-      const value = stored();
-      if (value === undefined) throw new Error(`The secret ${name} could not be kept`);
-      return value;
-    },
-    { durable: true },
-  );
+  const made = Buffer.from(random(SECRET_BYTES));
+  return store.state.change((db) => {
+    db.insert(secrets).values({ name, value: made }).onConflictDoNothing().run();
+    // Another process may have been first.
+    return stored(db) ?? made;
+  });
 }
 
-/** The same over a connection that only reads; null = it was never made. */
+/** The same for a worker that only reads licmond.db, by its path; null = the secret was never made. */
 export function storedSecret(
   read: { all<Row>(sql: string, ...parameters: string[]): Row[] },
   name: SecretName,
 ): Uint8Array | null {
-  const [row] = read.all<{ value: Uint8Array }>("SELECT value FROM secrets WHERE name = ?", name);
-  return row?.value ?? null;
+  const [main] = read.all<{ file: string }>("SELECT file FROM pragma_database_list WHERE name = 'main'");
+  const sqlite = openReader(join(dirname(main?.file ?? ""), "state.db"));
+  try {
+    const query = sqlite.query<{ value: Uint8Array }, [string]>("SELECT value FROM secrets WHERE name = ?");
+    return query.get(name)?.value ?? null;
+  } finally {
+    sqlite.close();
+  }
 }

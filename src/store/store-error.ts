@@ -50,7 +50,7 @@ export function asStoreError(error: unknown, path: string): StoreError | null {
   if (error instanceof StoreError) return error;
   const code = errorCode(error);
   if (code === null) return null;
-  if (/^(SQLITE_FULL|ENOSPC|EDQUOT)/.test(code)) {
+  if (/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/.test(code)) {
     return new StoreError(
       "FULL",
       `There is no space left for ${path}`,

@@ -123,9 +123,12 @@ describe("what the command line does to keys", () => {
     let broken = false;
     const daemon = watched(directory, clock, (store) => ({
       ...store,
-      dataVersion() {
-        if (broken) throw new Error("disk I/O error");
-        return store.dataVersion();
+      state: {
+        ...store.state,
+        dataVersion() {
+          if (broken) throw new Error("disk I/O error");
+          return store.state.dataVersion();
+        },
       },
     }));
     broken = true;

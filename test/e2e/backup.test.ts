@@ -163,7 +163,7 @@ describe("a damaged database", () => {
     expect(Buffer.from(await Bun.file(join(site.folder, "storage", moved)).arrayBuffer()).equals(bytes)).toBe(
       true,
     );
-    await untilPrinted(second, "The database is damaged: it was moved aside");
+    await untilPrinted(second, "The database is damaged or missing");
     expect((await rescan(second, key)).status).toBe(200);
     expect(await json(await second.get("/api/licenses/users", key))).toMatchObject({ total: 1 });
     expect(await json(await second.get("/api/health"))).toMatchObject({

@@ -23,8 +23,8 @@ test("while another program has the database locked reads are answered, and what
     });
   expect((await post("/api/licenses/rescan")).status).toBe(200);
 
-  const database = join(site.folder, "storage", "licmond.db");
-  const release = await holdLock(database);
+  const files = ["licmond.db", "state.db"].map((name) => join(site.folder, "storage", name));
+  const releases = await Promise.all(files.map(holdLock));
   await tool.says(lmstat({ solver: { total: 4, holders: [{ user: "grace", host: "ws02" }] } }));
   let isDone = false;
   const rescan = post("/api/licenses/rescan").finally(() => {
@@ -53,7 +53,7 @@ test("while another program has the database locked reads are answered, and what
   const creation = post("/api/keys", { name: "made under the lock", role: "viewer" });
   creation.catch(() => {});
   expect((await daemon.get("/api/licenses", key)).status).toBe(200);
-  await release();
+  for (const release of releases) await release();
   const created = await creation;
   expect([(await rescan).status, created.status]).toEqual([200, 201]);
   const { key: made } = (await created.json()) as { key: string };

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { createKeys } from "../../src/store/keys.ts";
-import { cleanUp, later, linesOf, open, spawnScript, temporaryDirectory } from "./place.ts";
+import { cleanUp, later, linesOf, open, quickDirectory, spawnScript } from "./place.ts";
 import { plainKey } from "./plain-key.ts";
 
 afterEach(cleanUp);
@@ -9,7 +9,7 @@ afterEach(cleanUp);
 const ROUNDS = [1, 2, 7, 23, 40];
 
 test("kill -9 at any moment loses nothing that was committed", async () => {
-  const directory = temporaryDirectory();
+  const directory = quickDirectory();
   const told: string[] = [];
   for (const commits of ROUNDS) {
     const writer = spawnScript("writer.ts", [directory]);
@@ -32,10 +32,10 @@ test("kill -9 at any moment loses nothing that was committed", async () => {
     expect(store.db.get<string[]>("PRAGMA integrity_check")).toEqual(["ok"]);
     store.close();
   }
-});
+}, 60_000);
 
 test("a daemon and a command may write at the same time", async () => {
-  const directory = temporaryDirectory();
+  const directory = quickDirectory();
   const store = open(directory);
   const keys = createKeys({ store, clock: { now: () => Date.now() } });
   const writer = spawnScript("writer.ts", [directory, "cli"]);

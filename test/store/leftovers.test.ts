@@ -1,14 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import {
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from "node:fs";
-import { basename } from "node:path";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createKeys } from "../../src/store/keys.ts";
 import { cleanUp, later, linesOf, open, quickDirectory, spawnScript } from "./place.ts";
 import { plainKey } from "./plain-key.ts";
@@ -43,19 +34,19 @@ function litter(path: string): void {
 
 const ends = (path: string, among: readonly string[]) => among.filter((end) => existsSync(`${path}.${end}`));
 
-test.each(["daemon", "cli"] as const)(
-  "what a killed licmond left is removed by the next %s, and told",
-  (mode) => {
-    const { directory, path } = place();
-    litter(path);
-    const log = recordingLog();
-    open(directory, { log, mode });
-    expect(ends(path, HALF_MADE)).toEqual([]);
-    expect(ends(path, OTHERS)).toEqual(OTHERS);
-    expect(log.lines.map(({ message }) => message)).toEqual([REMOVED]);
-    expect(log.lines[0]?.fields.files).toContain(`${path}.rescuing-wal`);
-  },
-);
+test("what a killed licmond left is removed by the next daemon, and told", () => {
+  const { directory, path } = place();
+  const part = `${directory}/state.db.copy-4711`;
+  litter(path);
+  writeFileSync(part, "half");
+  const log = recordingLog();
+  open(directory, { log });
+  expect(ends(path, HALF_MADE)).toEqual([]);
+  expect(existsSync(part)).toBe(false);
+  expect(ends(path, OTHERS)).toEqual(OTHERS);
+  expect(log.lines.map(({ message }) => message)).toEqual([REMOVED]);
+  expect(log.lines[0]?.fields.files).toContain(`${path}.rescuing-wal`);
+});
 
 test("a folder by such a name is no file of ours", () => {
   const { directory, path } = place();
@@ -77,22 +68,4 @@ test("beside one that runs nothing is taken away: it may be at work on them", as
   expect(ends(path, HALF_MADE)).toEqual(HALF_MADE);
   holder.kill("SIGKILL");
   await holder.exited;
-});
-
-test("an exchange that was broken off is undone: the database has one name, and its log again", () => {
-  const from = open(quickDirectory());
-  const made = createKeys({ store: from, clock }).create(plainKey());
-  const directory = quickDirectory();
-  const path = `${directory}/licmond.db`;
-  for (const end of ["", "-wal"]) writeFileSync(path + end, readFileSync(from.path + end), { mode: 0o600 });
-  const aside = `${path}.corrupt-20260131T081530Z`;
-  linkSync(path, aside);
-  renameSync(`${path}-wal`, `${aside}-wal`);
-  const log = recordingLog();
-  const store = open(directory, { log, damaged: "move-aside" });
-  expect(readdirSync(directory).filter((name) => name.startsWith(basename(aside)))).toEqual([]);
-  expect(createKeys({ store, clock }).verify(made.outcome === "created" ? made.presented : "").outcome).toBe(
-    "valid",
-  );
-  expect(log.lines.map(({ message }) => message)).toEqual([REMOVED]);
 });

@@ -13,7 +13,6 @@ import { createLogs, type Logs } from "../../src/store/logs.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
 import { openStore, type Store } from "../../src/store/open.ts";
-import { lineWriter } from "../../src/store/vital/give-back.ts";
 
 const T = Date.parse("2026-03-02T12:00:00.000Z");
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
@@ -215,16 +214,6 @@ describe("the index of words", () => {
     while (logs.indexStep() > 0);
     expect(search(filter({ q: "server" }), 1)).toMatchObject({ total: 900 });
     expect(looked("nowhere")).toBeLessThan(500);
-  });
-
-  test("hides no line that comes back from the side copy among lines that are indexed", () => {
-    fill(T + 100, 300);
-    fill(T + 1_000, 300);
-    expect(logs.indexStep()).toBe(500);
-    const lost = line(T + 700, { source: "audit", message: "API key revoked" });
-    const row = { id: T + 700, at: T + 700, type: "log", level: "info", source: "audit", server: null };
-    expect(lineWriter(store.sqlite)({ ...row, body: JSON.stringify(lost) })).toBe(true);
-    expect(idsOf(search(filter({ q: "revoked" })).rows)).toEqual([700]);
   });
 
   test("stops a search whose time is up between two looks", () => {

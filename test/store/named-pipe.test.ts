@@ -26,7 +26,7 @@ test.each([
     "bytesInUse",
     "is not a file",
     (pipe: string) =>
-      `const { bytesInUse } = await import(${source("store/backup/room.ts")}); bytesInUse(${JSON.stringify(pipe)});`,
+      `const { bytesInUse } = await import(${source("store/backup/copy.ts")}); bytesInUse(${JSON.stringify(pipe)});`,
   ],
   [
     "readElf",

@@ -11,9 +11,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { createAlerts } from "../../src/store/alerts.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import { MIGRATIONS } from "../../src/store/migrations.ts";
-
+import type { Store } from "../../src/store/open.ts";
 import { StoreError, type StoreErrorCode } from "../../src/store/store-error.ts";
 import { cleanUp, later, linesOf, open, spawnScript, temporaryDirectory } from "./place.ts";
 import { plainKey } from "./plain-key.ts";
@@ -26,6 +27,12 @@ const NOBODY = 65534;
 if (!isRoot) console.warn("Tests of ownership need root: skipped");
 
 const clock = { now: () => Date.now() };
+const FILES = ["licmond.db", "state.db"]
+  .flatMap((name) => [name, `${name}-wal`, `${name}-shm`])
+  .concat("state.db.copy", "licmond.lock");
+/** A write that licmond.db takes. */
+const write = (store: Store, words = "x") =>
+  store.transaction(() => createAlerts(store).writeBaseline(words, words));
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 function failure(work: () => unknown): StoreError {
@@ -49,7 +56,7 @@ describe("opening a store", () => {
         chmodSync(directory, 0o700);
         const store = open(directory);
         createKeys({ store, clock }).create(plainKey());
-        for (const file of ["licmond.db", "licmond.db-wal", "licmond.db-shm", "licmond.lock"]) {
+        for (const file of FILES) {
           expect([file, modeOf(join(directory, file))]).toEqual([file, "600"]);
         }
         store.close();
@@ -89,7 +96,7 @@ describe("opening a store", () => {
     chownSync(directory, NOBODY, NOBODY);
     const store = open(directory);
     createKeys({ store, clock }).create(plainKey());
-    for (const file of ["licmond.db", "licmond.db-wal", "licmond.db-shm", "licmond.lock"]) {
+    for (const file of FILES) {
       const { uid, gid } = statSync(join(directory, file));
       expect([file, uid, gid]).toEqual([file, NOBODY, NOBODY]);
     }
@@ -304,10 +311,10 @@ describe("two at once", () => {
     const directory = temporaryDirectory();
     const daemon = open(directory);
     const command = open(directory, { mode: "cli" });
-    const before = daemon.dataVersion();
+    const before = daemon.state.dataVersion();
     const made = createKeys({ store: command, clock }).create(plainKey());
     if (made.outcome !== "created") throw new Error(made.outcome);
-    expect(daemon.dataVersion()).not.toBe(before);
+    expect(daemon.state.dataVersion()).not.toBe(before);
     const keys = createKeys({ store: daemon, clock });
     expect(keys.verify(made.presented).outcome).toBe("valid");
     createKeys({ store: command, clock }).revoke(made.key.id);
@@ -327,31 +334,36 @@ describe("two at once", () => {
     expect(open(directory, { mode: "cli", migrations: newer }).schemaVersion).toBe(newer.length);
   });
 
-  test("one that keeps the database locked past the timeout is told as BUSY", () => {
-    const directory = temporaryDirectory();
-    const store = open(directory);
-    store.db.run("PRAGMA busy_timeout = 20");
-    const other = new Database(store.path);
-    later(() => other.close());
-    other.run("BEGIN IMMEDIATE");
-    const keys = createKeys({ store, clock });
-    expect(failure(() => keys.create(plainKey())).code).toBe("BUSY");
-    expect(store.checkDatabase()).toMatchObject({ ok: false, code: "BUSY" });
-    other.run("ROLLBACK");
-    expect(keys.create(plainKey()).outcome).toBe("created");
-    expect(store.checkDatabase().ok).toBe(true);
-  });
+  test.each(["licmond.db", "state.db"])(
+    "one that keeps %s locked past the timeout is told as BUSY",
+    (name) => {
+      const store = open(temporaryDirectory());
+      const file = name === "state.db" ? store.state : store;
+      const keys = createKeys({ store, clock });
+      let made = 0;
+      const change = () =>
+        name === "state.db" ? keys.create(plainKey({ name: `key ${made++}` })).outcome : write(store);
+      file.db.run("PRAGMA busy_timeout = 20");
+      const other = new Database(file.path);
+      later(() => other.close());
+      other.run("BEGIN IMMEDIATE");
+      expect(failure(change).code).toBe("BUSY");
+      expect(store.checkDatabase()).toMatchObject({ ok: false, code: "BUSY" });
+      other.run("ROLLBACK");
+      change();
+      expect(store.checkDatabase().ok).toBe(true);
+    },
+  );
 });
 
 describe("the check of a working store", () => {
   test("a full database is told after the write that met it, and no longer once one went well", () => {
     const store = open(temporaryDirectory());
-    const keys = createKeys({ store, clock });
     const [pages = 0] = store.db.get<number[]>("PRAGMA page_count") ?? [];
     expect(pages).toBeGreaterThan(0);
     store.db.run(`PRAGMA max_page_count = ${pages}`);
     const fill = () => {
-      for (let n = 0; n < 1000; n++) keys.create(plainKey({ name: `${"x".repeat(90)}${n}` }));
+      for (let n = 0; n < 1000; n++) write(store, `${"x".repeat(900)}${n}`);
     };
     expect(failure(fill).code).toBe("FULL");
     expect(store.checkDatabase()).toEqual({
@@ -360,23 +372,23 @@ describe("the check of a working store", () => {
       code: "FULL",
     });
     store.db.run("PRAGMA max_page_count = 100000");
-    keys.create(plainKey({ name: "fits again" }));
+    write(store, "fits again");
     expect(store.checkDatabase()).toEqual({ ok: true, message: "The database works", code: null });
   });
 
   test("a read-only database is told", () => {
     const store = open(temporaryDirectory());
-    const keys = createKeys({ store, clock });
     store.db.run("PRAGMA query_only = ON");
-    expect(failure(() => keys.create(plainKey())).code).toBe("NOT_WRITABLE");
+    expect(failure(() => write(store)).code).toBe("NOT_WRITABLE");
     expect(store.checkDatabase()).toMatchObject({ ok: false, code: "NOT_WRITABLE" });
   });
 
-  test("a file that was removed is told", () => {
+  test.each(["licmond.db", "state.db"])("a %s that was removed is told", (name) => {
     const store = open(temporaryDirectory());
-    rmSync(store.path);
+    const path = join(store.directory, name);
+    rmSync(path);
     expect(store.checkDatabase()).toMatchObject({ ok: false });
-    writeFileSync(store.path, "");
+    writeFileSync(path, "");
     expect(store.checkDatabase()).toMatchObject({ ok: false });
   });
 

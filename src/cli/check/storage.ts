@@ -82,7 +82,7 @@ function onReadOnlyMount(path: string): Trouble {
 function strangers(directory: string): Trouble | null {
   const owner = statSync(directory).uid;
   const strange = readdirSync(directory).filter((name) => {
-    if (!name.startsWith("licmond.")) return false;
+    if (!/^(licmond|state)\./.test(name)) return false;
     try {
       return statSync(join(directory, name)).uid !== owner;
     } catch {

@@ -39,14 +39,14 @@ interface Audience {
 
 /** The installation's pseudonyms where there is no more than a connection: the secret never crosses a thread. */
 export function storedPseudonyms(): (read: Pick<Reader, "all">) => Pseudonyms {
-  let made: { readonly secret: Uint8Array; readonly pseudonyms: Pseudonyms } | null = null;
+  let made: Pseudonyms | null = null;
   return (read) => {
+    if (made !== null) return made;
     const secret = storedSecret(read, "pseudonyms");
     // The daemon makes it before it listens. Without it no name may leave.
     if (secret === null) throw new Error("The secret of the pseudonyms is not there");
-    if (made === null || Buffer.compare(made.secret, secret) !== 0)
-      made = { secret, pseudonyms: createPseudonyms(secret) };
-    return made.pseudonyms;
+    made = createPseudonyms(secret);
+    return made;
   };
 }
 

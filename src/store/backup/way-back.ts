@@ -4,9 +4,9 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { APPLICATION_ID, schemaVersion } from "../migrate.ts";
+import { openReader } from "../read-only.ts";
 import { copiesOf } from "./before-upgrade.ts";
 import { restore } from "./restore.ts";
-import { openReader } from "./untouched.ts";
 
 /** What becomes of the database when an older licmond is to work on it. */
 export type WayBack =
@@ -36,7 +36,15 @@ export async function wayBack(
 /** What was there moves aside, and keys that were revoked since stay revoked. Throws StoreError. */
 export async function restoreCopy({ database, copy }: { database: string; copy: string }): Promise<void> {
   const { signal } = new AbortController();
-  await restore({ directory: dirname(database), file: copy, now: Date.now(), onStep: () => {}, signal });
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  await restore({
+    directory: dirname(database),
+    file: copy,
+    now: Date.now(),
+    log,
+    onStep: () => {},
+    signal,
+  });
 }
 
 function schemaOf(path: string): number {

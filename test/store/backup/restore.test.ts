@@ -9,16 +9,17 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { backUp } from "../../../src/store/backup/back-up.ts";
 import { restore } from "../../../src/store/backup/restore.ts";
 import { createEvents } from "../../../src/store/events.ts";
 import { createKeys } from "../../../src/store/keys.ts";
 import { MIGRATIONS } from "../../../src/store/migrations.ts";
 import type { StoreError } from "../../../src/store/store-error.ts";
-import { fill } from "../damage/filled.ts";
+import { fill } from "../filled.ts";
 import { cleanUp, later, open, quickDirectory } from "../place.ts";
 import { plainKey } from "../plain-key.ts";
+import { recordingLog } from "../recording-log.ts";
 import { isRoot, NOBODY, quiet, refusal } from "./shared.ts";
 
 afterEach(cleanUp);
@@ -26,7 +27,9 @@ afterEach(cleanUp);
 const clock = { now: () => Date.now() };
 
 const bring = (directory: string, file: string, now = Date.now()) =>
-  restore({ directory, file, now, ...quiet });
+  restore({ directory, file, now, log: recordingLog(), ...quiet });
+
+const FILES = ["licmond.db", "state.db", "state.db.copy"];
 
 /** A closed database and its backup from before what `afterwards` did to it. */
 async function place(afterwards: (store: ReturnType<typeof open>) => void = () => {}) {
@@ -40,7 +43,7 @@ async function place(afterwards: (store: ReturnType<typeof open>) => void = () =
   // A connection of this process lingers until its statements are collected, and would be in the way.
   const directory = quickDirectory();
   const path = join(directory, "licmond.db");
-  Bun.spawnSync(["cp", store.path, path]);
+  for (const name of FILES) Bun.spawnSync(["cp", join(scratch, name), join(directory, name)]);
   return { directory, file, filled, path };
 }
 
@@ -51,19 +54,20 @@ describe("a restore", () => {
       createKeys({ store, clock }).create(plainKey({ name: "later" }));
     });
     const before = readFileSync(file);
-    const { report, aside, unread, lost, revoked } = await bring(directory, file);
-    expect({ path: report.path, keys: report.keys, unread, lost, revoked }).toEqual({
-      ...{ path, keys: 29, unread: null, lost: ["later"], revoked: [] },
+    const { report, aside, lost, revoked } = await bring(directory, file);
+    expect({ path: report.path, keys: report.keys, lost, revoked }).toEqual({
+      ...{ path, keys: 29, lost: ["later"], revoked: [] },
     });
     expect(readFileSync(file).equals(before)).toBe(true);
     expect(aside).toStartWith(`${path}.replaced-`);
-    expect(readdirSync(directory).sort()).toEqual(
-      ["licmond.db", basename(aside ?? ""), "licmond.db.vital", "licmond.lock"].sort(),
-    );
+    const asides = readdirSync(directory).filter((name) => name.includes(".replaced-"));
+    expect(asides.map((name) => name.slice(0, 12)).sort()).toEqual(["licmond.db.r", "state.db.rep"]);
     const store = open(directory);
     expect(createKeys({ store, clock }).verify(filled.keys[1] ?? "").outcome).toBe("valid");
     expect(store.sqlite.query("SELECT count(*) AS n FROM alerts").get()).toEqual({ n: 1 });
-    const old = new Database(aside ?? "", { readonly: true });
+    expect(aside).toBe(join(directory, asides.find((name) => name.startsWith("licmond")) ?? ""));
+    const oldState = join(directory, asides.find((name) => name.startsWith("state")) ?? "");
+    const old = new Database(oldState, { readonly: true });
     later(() => old.close());
     expect(old.query("SELECT count(*) AS n FROM api_keys").get()).toEqual({ n: 31 });
   });
@@ -106,20 +110,21 @@ describe("a restore", () => {
     expect(events.holesAbove(given)).toEqual([]);
   });
 
-  test("over a damaged database takes the present time for the ids, and says what it could not read", async () => {
+  test("over damaged files takes the present time for the ids, and says what it could not read", async () => {
     const { directory, file, filled, path } = await place();
-    writeFileSync(path, "x".repeat(5000));
+    for (const name of FILES) writeFileSync(join(directory, name), "x".repeat(5000));
     const now = filled.newestId + 5_000;
-    const { aside, unread } = await bring(directory, file, now);
-    expect(unread?.reason).toContain("is not a database");
-    expect(unread?.keysFrom).toBeNull();
+    const log = recordingLog();
+    const { aside } = await restore({ directory, file, now, log, ...quiet });
+    expect(log.lines).toMatchObject([{ message: expect.stringContaining("begins anew, without API keys") }]);
+    expect(aside).toStartWith(`${path}.replaced-`);
     expect(readFileSync(aside ?? "", "utf8")).toBe("x".repeat(5000));
     const events = createEvents(open(directory));
     expect(events.highestReserved()).toBe(now);
     expect(events.holesAbove(0)).toEqual([{ from: filled.newestId + 1, to: now }]);
   });
 
-  test("over a damaged database keeps revoked what its side copy says, and is not undone by that copy", async () => {
+  test("over a damaged database keeps revoked what state.db says, and is not undone by its copy", async () => {
     const { directory, file, filled, path } = await place();
     // A daemon was at work on it, and on it keys were revoked and made since the backup.
     const store = open(directory);
@@ -128,17 +133,44 @@ describe("a restore", () => {
     const later = keys.create(plainKey({ name: "later" }));
     store.close();
     writeFileSync(path, "x".repeat(5000));
-    const { unread, revoked, lost } = await bring(directory, file);
-    expect({ keysFrom: unread?.keysFrom, revoked, lost }).toEqual({
-      ...{ keysFrom: "side copy", revoked: ["key-1"], lost: ["later"] },
-    });
-    // What was put in place is damaged in turn: the side copy is of it.
+    writeFileSync(join(directory, "state.db"), "x".repeat(5000));
+    const { revoked, lost } = await bring(directory, file);
+    expect({ revoked, lost }).toEqual({ revoked: ["key-1"], lost: ["later"] });
+    // What was put in place is damaged in turn: the copy is of it.
     truncateSync(path, 5000);
+    writeFileSync(join(directory, "state.db"), "x".repeat(5000));
     const after = createKeys({ store: open(directory, { damaged: "move-aside" }), clock });
     expect(filled.keys.slice(0, 3).map((key) => after.verify(key).outcome)).toEqual([
       ...(["revoked", "revoked", "valid"] as const),
     ]);
     expect(after.verify(later.outcome === "created" ? later.presented : "").outcome).toBe("invalid");
+  });
+
+  test("that is killed behind its one rename is finished by the next start", async () => {
+    const { directory, file, filled } = await place((store) => {
+      const keys = createKeys({ store, clock });
+      keys.revoke(keys.find("key-5")?.id ?? "");
+      keys.create(plainKey({ name: "later" }));
+    });
+    Bun.spawnSync(["cp", file, join(directory, "licmond.db")]);
+    const store = open(directory);
+    const keys = createKeys({ store, clock });
+    expect(keys.list().map(({ name }) => name)).not.toContain("later");
+    expect(keys.verify(filled.keys[5] ?? "").outcome).toBe("revoked");
+    expect(keys.verify(filled.keys[6] ?? "").outcome).toBe("valid");
+  });
+
+  test("of a copy of state.db alone brings its keys back, and leaves the history", async () => {
+    const { directory, filled } = await place();
+    const file = join(quickDirectory(), "state.db");
+    await backUp({ directory, file, only: "state", force: false, ...quiet });
+    Bun.spawnSync(["rm", ...["state.db", "state.db.copy"].map((name) => join(directory, name))]);
+    const { report, revoked } = await bring(directory, file);
+    expect(report).toMatchObject({ path: join(directory, "state.db"), keys: 29 });
+    expect(revoked).toEqual([]);
+    const store = open(directory);
+    expect(createKeys({ store, clock }).verify(filled.keys[1] ?? "").outcome).toBe("valid");
+    expect(createEvents(store).page(0, 1_000)).toHaveLength(500);
   });
 
   test.each(MIGRATIONS.map((_, index) => index + 1).slice(0, -1))(
@@ -161,19 +193,18 @@ describe("a restore", () => {
     expect(open(directory).schemaVersion).toBe(MIGRATIONS.length);
   });
 
-  test("of the bytes of a killed daemon takes its write-ahead log too", async () => {
-    const from = quickDirectory();
-    const store = open(from);
+  test("of a licmond.db as a killed daemon left it takes its write-ahead log too, and leaves the keys", async () => {
+    const store = open(quickDirectory());
     store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    const filled = fill(store, { keys: 3, events: 5 });
+    fill(store, { keys: 3, events: 5 });
     const raw = quickDirectory();
     for (const suffix of ["", "-wal"])
       Bun.spawnSync(["cp", store.path + suffix, join(raw, `raw.db${suffix}`)]);
-    const { directory } = await place();
+    const { directory, filled } = await place();
     await bring(directory, join(raw, "raw.db"));
-    const keys = createKeys({ store: open(directory), clock });
-    expect(keys.list()).toHaveLength(3);
-    expect(keys.verify(filled.keys[1] ?? "").outcome).toBe("valid");
+    const restored = open(directory);
+    expect(createEvents(restored).page(0, 10)).toHaveLength(5);
+    expect(createKeys({ store: restored, clock }).verify(filled.keys[1] ?? "").outcome).toBe("valid");
   });
 
   test.if(isRoot)("by root gives the files to the owner of the directory", async () => {
@@ -206,7 +237,11 @@ describe("a restore that is refused changes nothing", () => {
     const before = readFileSync(path);
     expect((await refusal(bring(directory, file))).code).toBe(code as StoreError["code"]);
     expect(readFileSync(path).equals(before)).toBe(true);
-    expect(readdirSync(directory).filter((name) => name !== "licmond.lock")).toEqual(["licmond.db"]);
+    expect(
+      readdirSync(directory)
+        .filter((name) => name !== "licmond.lock")
+        .sort(),
+    ).toEqual([...FILES].sort());
   });
 
   test("while a daemon holds the directory, with its process", async () => {
@@ -221,7 +256,7 @@ describe("a restore that is refused changes nothing", () => {
   test("while a command has the database open", async () => {
     const { directory, file, path } = await place();
     const command = open(directory, { mode: "cli" });
-    command.sqlite.query("SELECT count(*) FROM api_keys").get();
+    command.sqlite.query("SELECT count(*) FROM events").get();
     const error = await refusal(bring(directory, file));
     expect(error.code).toBe("BUSY");
     expect(existsSync(`${path}.restoring`)).toBe(false);

@@ -1,10 +1,11 @@
-import type { LogEvent } from "../../../src/domain/events.ts";
-import { createEvents } from "../../../src/store/events.ts";
-import { createKeys } from "../../../src/store/keys.ts";
-import type { Store } from "../../../src/store/open.ts";
-import { createQuotas } from "../../../src/store/quotas.ts";
-import { installationSecret } from "../../../src/store/secrets.ts";
-import { plainKey } from "../plain-key.ts";
+import type { LogEvent } from "../../src/domain/events.ts";
+import { createAlerts } from "../../src/store/alerts.ts";
+import { createEvents } from "../../src/store/events.ts";
+import { createKeys } from "../../src/store/keys.ts";
+import type { Store } from "../../src/store/open.ts";
+import { createQuotas } from "../../src/store/quotas.ts";
+import { installationSecret } from "../../src/store/secrets.ts";
+import { plainKey } from "./plain-key.ts";
 
 const clock = { now: () => Date.now() };
 
@@ -29,9 +30,26 @@ export function fill(store: Store, { keys = 30, events = 500 } = {}): Filled {
   const quotas = createQuotas({ store, clock });
   quotas.take("k", { daily: 10, monthly: 10 });
   quotas.flush();
-  store.sqlite.run(
-    `INSERT INTO alerts (id, rule, severity, server, message, started_at, silenced_until, told)
-     VALUES (7, 'usage', 'warning', 'eda', 'nearly full', 1, 99, '{}')`,
+  store.transaction(() =>
+    createAlerts(store).write({
+      id: 7,
+      rule: "usage",
+      severity: "warning",
+      server: "eda",
+      daemon: null,
+      feature: null,
+      detail: null,
+      message: "nearly full",
+      value: 1,
+      threshold: 1,
+      startedAt: 1,
+      resolvedAt: null,
+      acknowledgedAt: 5,
+      acknowledgedBy: "ada",
+      comment: "known",
+      silencedUntil: 99,
+      told: {},
+    }),
   );
   const log = createEvents(store);
   const first = Date.now() - events;
@@ -39,20 +57,21 @@ export function fill(store: Store, { keys = 30, events = 500 } = {}): Filled {
   log.transaction(() => {
     for (let at = 1; at <= events; at++) {
       const id = first + at;
-      log.insert(id, logLine(id, at), JSON.stringify(logLine(id, at)));
+      const line = logLine(id, at, at === events ? "audit" : "system");
+      log.insert(id, line, JSON.stringify(line));
     }
   });
   return { keys: presented, secret, newestId: first + events };
 }
 
-function logLine(id: number, at: number): LogEvent {
+function logLine(id: number, at: number, source: LogEvent["source"]): LogEvent {
   return {
     type: "log",
     id: `log-${id}`,
     timestamp: new Date(id).toISOString(),
     level: "info",
     message: `Line ${at} of a store that has been at work for a while`,
-    source: "system",
+    source,
     metadata: { number: at },
   };
 }

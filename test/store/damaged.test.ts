@@ -13,22 +13,24 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { checkBeforeOpening } from "../../../src/store/damage/start-check.ts";
-import { createEvents } from "../../../src/store/events.ts";
-import { createKeys } from "../../../src/store/keys.ts";
-import { MIGRATIONS } from "../../../src/store/migrations.ts";
-import { openStore, type Store } from "../../../src/store/open.ts";
-import { createQuotas } from "../../../src/store/quotas.ts";
-import { installationSecret } from "../../../src/store/secrets.ts";
-import { StoreError } from "../../../src/store/store-error.ts";
-import { cleanUp, later, open, quickDirectory } from "../place.ts";
-import { recordingLog } from "../recording-log.ts";
+import { createAlerts } from "../../src/store/alerts.ts";
+import { createEvents } from "../../src/store/events.ts";
+import { createReader } from "../../src/store/history/reader.ts";
+import { createKeys } from "../../src/store/keys.ts";
+import { logStats } from "../../src/store/log-queries.ts";
+import { MIGRATIONS } from "../../src/store/migrations.ts";
+import { openStore, type Store } from "../../src/store/open.ts";
+import { installationSecret } from "../../src/store/secrets.ts";
+import { checkBeforeOpening } from "../../src/store/start-check.ts";
+import { StoreError } from "../../src/store/store-error.ts";
 import { type Filled, fill } from "./filled.ts";
+import { cleanUp, later, open, quickDirectory } from "./place.ts";
+import { recordingLog } from "./recording-log.ts";
 
 afterEach(cleanUp);
 
 const clock = { now: () => Date.now() };
-const MOVED = "The database is damaged: it was moved aside, and licmond goes on with a new one";
+const MOVED = "The database is damaged or missing: licmond goes on with a new one, history is lost";
 const PAGE = 4096;
 
 /** A directory with a filled database that was closed well. */
@@ -112,25 +114,45 @@ describe("a damaged database", () => {
     expect(store.checkDatabase()).not.toHaveProperty("degraded");
   });
 
-  test("gives its keys, secrets, quotas and alerts to the new one, and no event id is given twice", () => {
+  test("takes no key, secret, open alert or audit line with it, and no event id is given twice", () => {
     const { directory, path, filled } = place();
     overwrite(path, (rootOf(path, "events") - 1) * PAGE, noise(PAGE));
-    const { store, log } = openDespite(directory);
+    const { store } = openDespite(directory);
     const keys = createKeys({ store, clock });
     expect(filled.keys.map((key) => keys.verify(key).outcome)).toEqual([
       "revoked",
       ...Array(filled.keys.length - 1).fill("valid"),
     ]);
     expect(installationSecret(store, "pseudonyms")).toEqual(Buffer.from(filled.secret));
-    expect(createQuotas({ store, clock }).used("k")).toMatchObject({ day: 1, month: 1 });
-    expect(store.sqlite.query("SELECT id, silenced_until AS until FROM alerts").all()).toEqual([
-      { id: 7, until: 99 },
+    const alerts = createAlerts(store);
+    expect(alerts.firing()).toMatchObject([
+      { id: 7, acknowledgedBy: "ada", comment: "known", silencedUntil: 99 },
     ]);
+    expect(alerts.nextId()).toBe(8);
     const events = createEvents(store);
     expect(events.highestReserved()).toBeGreaterThanOrEqual(filled.newestId);
-    // Whoever resumes from an id of before is told that older events are gone.
+    expect(logStats(createReader(store.sqlite, { now: Date.now() }), [])).toMatchObject({
+      total: 1,
+      bySource: { audit: 1 },
+    });
+    // A client that resumes from an id of before learns that older events are gone.
     expect(events.deletedThrough()).toBeGreaterThanOrEqual(filled.newestId);
-    expect(log.lines.at(-1)?.fields.rescued).toBe("30 api_keys, 1 secrets, 1 quota_counts, 1 alerts");
+  });
+
+  test("that is missing is begun anew in the same way, and that is said", () => {
+    const { directory, path, filled } = place();
+    rmSync(path);
+    const { store, log } = openDespite(directory);
+    expect(createKeys({ store, clock }).verify(filled.keys[1] ?? "").outcome).toBe("valid");
+    expect(createAlerts(store).firing()).toHaveLength(1);
+    expect(log.lines).toMatchObject([
+      { level: "error", message: MOVED, fields: { reason: `${path} is not there` } },
+    ]);
+    expect(store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
+    store.close();
+    const next = openDespite(directory);
+    expect(next.log.lines).toEqual([]);
+    expect(next.store.checkDatabase()).not.toHaveProperty("degraded");
   });
 
   test("a new one that cannot be finished is never put in place: the next start still has the keys to give", () => {
@@ -144,23 +166,6 @@ describe("a damaged database", () => {
     expect(filled.keys.filter((key) => keys.verify(key).outcome === "valid").length).toBe(
       filled.keys.length - 1,
     );
-  });
-
-  test("gives the keys around a page that is gone", () => {
-    const directory = quickDirectory();
-    const first = open(directory);
-    const filled = fill(first, { keys: 300, events: 1 });
-    first.close();
-    const leaves = leavesOf(first.path, "api_keys");
-    expect(leaves.length).toBeGreaterThan(4);
-    // The side copy has them all.
-    rmSync(`${first.path}.vital`);
-    overwrite(first.path, ((leaves[2] ?? 0) - 1) * PAGE, noise(PAGE));
-    const { store } = openDespite(directory);
-    const keys = createKeys({ store, clock });
-    const known = filled.keys.filter((key) => keys.verify(key).outcome !== "invalid").length;
-    expect(known).toBeGreaterThan(200);
-    expect(known).toBeLessThan(300);
   });
 
   test("is refused where nobody asked for a new one, and beside a daemon", () => {
@@ -226,8 +231,9 @@ describe("a write-ahead log", () => {
     const filled = fill(store, { keys: 3, events: 20 });
     const directory = join(quickDirectory(), "killed");
     mkdirSync(directory, { mode: 0o700 });
-    for (const suffix of ["", "-wal"])
-      copyFileSync(store.path + suffix, join(directory, `licmond.db${suffix}`));
+    for (const name of readdirSync(from))
+      if (name !== "licmond.lock" && !name.endsWith("-shm"))
+        copyFileSync(join(from, name), join(directory, name));
     return { directory, path: join(directory, "licmond.db"), filled };
   }
 
@@ -236,18 +242,6 @@ describe("a write-ahead log", () => {
     const { store, log } = openDespite(directory);
     expect(createKeys({ store, clock }).list()).toHaveLength(filled.keys.length);
     expect(log.lines).toEqual([]);
-  });
-
-  test("with a damaged header is moved aside, not thrown away", () => {
-    const { directory, path } = killed();
-    overwrite(`${path}-wal`, 4, noise(8));
-    const before = readFileSync(`${path}-wal`);
-    const { store, log } = openDespite(directory);
-    works(store);
-    const [moved] = aside(directory);
-    expect(readFileSync(moved ?? "").equals(before)).toBe(true);
-    expect(log.lines.map(({ level }) => level)).toEqual(["error"]);
-    expect(store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
   });
 
   test("whose database is not there is moved aside too", () => {
@@ -260,24 +254,12 @@ describe("a write-ahead log", () => {
 });
 
 describe("of a large file, of which not all is read at the start", () => {
-  const check = (path: string) => checkBeforeOpening(path, MIGRATIONS, false, 0);
-  const cases: readonly [string, (path: string) => void][] = [
-    ["an end that is cut off", (path) => truncateSync(path, statSync(path).size - PAGE)],
-    ["a page of the keys", (path) => overwrite(path, (rootOf(path, "api_keys") - 1) * PAGE, noise(PAGE))],
-    [
-      "the first page of the events",
-      (path) => overwrite(path, (rootOf(path, "events") - 1) * PAGE, noise(PAGE)),
-    ],
-    [
-      "the last events",
-      (path) => overwrite(path, ((leavesOf(path, "events").at(-1) ?? 0) - 1) * PAGE, noise(PAGE)),
-    ],
-  ];
+  const check = (path: string, whole = false) => checkBeforeOpening(path, MIGRATIONS, whole, 0);
 
-  test.each(cases)("%s is seen", (_, damage) => {
+  test("an end that is cut off is seen", () => {
     const { path } = place();
     check(path);
-    damage(path);
+    truncateSync(path, statSync(path).size - PAGE);
     expect(() => check(path)).toThrow(StoreError);
   });
 
@@ -286,7 +268,7 @@ describe("of a large file, of which not all is read at the start", () => {
     const leaves = leavesOf(path, "events");
     overwrite(path, ((leaves[leaves.length >> 1] ?? 0) - 1) * PAGE, noise(PAGE));
     check(path);
-    expect(() => checkBeforeOpening(path, MIGRATIONS, true, 0)).toThrow(/is damaged/);
+    expect(() => check(path, true)).toThrow(/is damaged/);
   });
 });
 
@@ -306,6 +288,7 @@ test("whatever happens to the bytes: it opens, or the old bytes lie beside a new
     fc.property(change, (what) => {
       const directory = quickDirectory();
       const target = join(directory, "licmond.db");
+      copyFileSync(join(path, "..", "state.db"), join(directory, "state.db"));
       writeFileSync(target, "cut" in what ? whole.subarray(0, what.cut) : whole, { mode: 0o600 });
       if ("page" in what) overwrite(target, what.page * PAGE, new Uint8Array(PAGE).fill(what.fill));
       if ("at" in what) overwrite(target, what.at, what.bytes);
@@ -329,7 +312,7 @@ test("whatever happens to the bytes: it opens, or the old bytes lie beside a new
     }),
     { numRuns: 100 },
   );
-});
+}, 60_000);
 
 /** Pages of the leaves of a table, counted from 1. */
 function leavesOf(path: string, table: string): number[] {

@@ -1,0 +1,107 @@
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { printBytes } from "../domain/bytes.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { Log } from "../domain/log.ts";
+import { backUp } from "../store/backup/back-up.ts";
+import { bytesInUse, freeBytes } from "../store/backup/copy.ts";
+import { timeStamp } from "../store/exchange.ts";
+import { pathsOf } from "../store/files.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Not at once: a start has enough to do. */
+const FIRST_LOOK_MS = 60_000;
+
+/** `state`: state.db alone · `history`: both databases, as `licmond backup` writes them. */
+type Kind = "state" | "history";
+
+export interface DailyBackups {
+  start(): void;
+  /** Makes what is due, and removes what is too much. */
+  look(): Promise<void>;
+  stop(): void;
+}
+
+export interface DailyBackupsDeps {
+  readonly directory: string;
+  readonly keep: () => Readonly<Record<Kind, number>>;
+  readonly clock: Clock;
+  readonly timers: { after(ms: number, run: () => void): () => void };
+  readonly log: Log;
+  /** Free bytes of a directory's file system. Tests give their own. */
+  readonly free?: (directory: string) => number;
+}
+
+/** Keeps daily backups in `backups/` of the storage directory: `state-20260131T081530Z.db`, `history-…`. */
+export function createDailyBackups(deps: DailyBackupsDeps): DailyBackups {
+  const { directory, keep, clock, timers, log, free = freeBytes } = deps;
+  const folder = join(directory, "backups");
+  const ending = new AbortController();
+  let cancel = () => {};
+
+  /** The newest first. */
+  const madeOf = (kind: Kind) =>
+    readdirSync(folder)
+      .filter((name) => name.startsWith(`${kind}-`) && /-\d{8}T\d{6}Z\.db$/.test(name))
+      .sort()
+      .reverse();
+
+  async function make(kind: Kind, kept: number): Promise<void> {
+    const nameAt = (at: number) => `${kind}-${timeStamp(at)}.db`;
+    const now = clock.now();
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // One of a time to come was made while the clock was wrong.
+    const isDone = madeOf(kind).some((name) => name > nameAt(now - DAY_MS) && name < nameAt(now + DAY_MS));
+    if (isDone) return;
+    const needed = 2 * bytesInUse(pathsOf(directory).history);
+    if (kind === "history" && free(folder) < needed) {
+      log.warn("The daily backup of history was skipped: too little space is free", {
+        free: printBytes(free(folder)),
+        needed: printBytes(needed),
+        fix: "Free space, or set storage.backups to { history = 0 } and back up elsewhere (licmond backup)",
+      });
+      return;
+    }
+    await backUp({
+      directory,
+      file: join(folder, nameAt(now)),
+      ...(kind === "state" && { only: kind }),
+      force: false,
+      onStep: () => {},
+      signal: ending.signal,
+    });
+    for (const name of madeOf(kind).slice(kept)) rmSync(join(folder, name), { force: true });
+  }
+
+  async function look(): Promise<void> {
+    for (const kind of ["state", "history"] as const) {
+      const kept = keep()[kind];
+      try {
+        if (kept > 0) await make(kind, kept);
+      } catch (error) {
+        if (ending.signal.aborted) return;
+        log.warn("A daily backup could not be made", {
+          of: kind,
+          error: error instanceof Error ? error.message : String(error),
+        });
+      }
+    }
+  }
+
+  function wait(ms: number): void {
+    cancel = timers.after(ms, async () => {
+      await look();
+      if (!ending.signal.aborted) wait(HOUR_MS);
+    });
+  }
+
+  return {
+    start: () => wait(FIRST_LOOK_MS),
+    look,
+    stop() {
+      cancel();
+      ending.abort(new Error("The daemon ends"));
+    },
+  };
+}

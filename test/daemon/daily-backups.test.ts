@@ -1,0 +1,100 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createDailyBackups } from "../../src/daemon/daily-backups.ts";
+import { examineDatabase } from "../../src/store/backup/examine.ts";
+import { fill } from "../store/filled.ts";
+import { cleanUp, fixedClock, open, quickDirectory } from "../store/place.ts";
+import { recordingLog } from "../store/recording-log.ts";
+
+afterEach(cleanUp);
+
+const DAY = 86_400_000;
+const NOW = Date.parse("2026-01-31T08:15:30Z");
+
+function rig(keep = { state: 3, history: 1 }, free = 1e12) {
+  const directory = quickDirectory();
+  fill(open(directory), { keys: 2, events: 5 });
+  const clock = fixedClock(NOW);
+  const log = recordingLog();
+  const waiting: number[] = [];
+  const backups = createDailyBackups({
+    directory,
+    keep: () => keep,
+    clock,
+    timers: {
+      after(ms) {
+        waiting.push(ms);
+        return () => void waiting.pop();
+      },
+    },
+    log,
+    free: () => free,
+  });
+  const folder = join(directory, "backups");
+  return { backups, clock, log, folder, waiting, files: () => readdirSync(folder).sort() };
+}
+
+describe("daily backups", () => {
+  test("are whole, private, and made once a day; the newest are kept", async () => {
+    const { backups, clock, folder, files, log } = rig();
+    await backups.look();
+    expect(files()).toEqual(["history-20260131T081530Z.db", "state-20260131T081530Z.db"]);
+    for (const name of files()) {
+      expect(examineDatabase(join(folder, name))).toMatchObject({
+        keys: 1,
+        isState: name.startsWith("state"),
+      });
+      expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+    }
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    clock.advance(DAY - 1_000);
+    await backups.look();
+    expect(files()).toHaveLength(2);
+    for (let day = 0; day < 4; day++) {
+      clock.advance(DAY);
+      await backups.look();
+    }
+    expect(files()).toEqual([
+      "history-20260205T081529Z.db",
+      "state-20260203T081529Z.db",
+      "state-20260204T081529Z.db",
+      "state-20260205T081529Z.db",
+    ]);
+    expect(log.lines).toEqual([]);
+  });
+
+  test("of history are skipped, with a warning, where less than twice its size is free", async () => {
+    const { backups, files, log } = rig(undefined, 1);
+    await backups.look();
+    expect(files()).toEqual(["state-20260131T081530Z.db"]);
+    expect(log.lines).toMatchObject([{ level: "warn", message: expect.stringContaining("was skipped") }]);
+  });
+
+  test("are not made where none are to be kept, and one from a wrong clock keeps none from being made", async () => {
+    const { backups, files, folder, clock } = rig({ state: 3, history: 0 });
+    await backups.look();
+    writeFileSync(join(folder, "state-20310131T081530Z.db"), "");
+    clock.advance(DAY);
+    await backups.look();
+    expect(files().map((name) => name.slice(0, 14))).toEqual([
+      "state-20260131",
+      "state-20260201",
+      "state-20310131",
+    ]);
+    const other = rig({ state: 0, history: 0 });
+    await other.backups.look();
+    expect(() => other.files()).toThrow("ENOENT");
+  });
+
+  test("that fail are told, and looked for again", async () => {
+    const { backups, log, folder, waiting } = rig({ state: 1, history: 0 });
+    writeFileSync(folder, "in the way");
+    await backups.look();
+    expect(log.lines).toMatchObject([{ level: "warn", message: "A daily backup could not be made" }]);
+    backups.start();
+    expect(waiting).toHaveLength(1);
+    backups.stop();
+    expect(waiting).toHaveLength(0);
+  });
+});
