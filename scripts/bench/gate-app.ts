@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/domain/clock.ts";
+import { systemClock } from "../../src/domain/time/clock.ts";
 import { type App, createApp } from "../../src/http/app.ts";
 import { createKeys } from "../../src/store/keys.ts";
-import { openStore } from "../../src/store/open.ts";
+import { openStore } from "../../src/store/open/open.ts";
 import { createQuotas } from "../../src/store/quotas.ts";
 import { createLogging } from "../../src/system/log.ts";
 import { bench, feature, PLENTY, picture } from "../../test/http/make.ts";

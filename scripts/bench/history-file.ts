@@ -2,10 +2,10 @@ import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { MonitoredServer } from "../../src/domain/server.ts";
+import { createDayKeeper, DAY_QUERIES } from "../../src/history/day-keeper.ts";
+import { createReader } from "../../src/history/reader.ts";
 import { DAY, HOUR, MINUTE } from "../../src/simulator/calendar.ts";
-import { createDayKeeper, DAY_QUERIES } from "../../src/store/history/day-keeper.ts";
-import { createReader } from "../../src/store/history/reader.ts";
-import { openStore, type Store } from "../../src/store/open.ts";
+import { openStore, type Store } from "../../src/store/open/open.ts";
 import {
   createYear,
   nameOf,

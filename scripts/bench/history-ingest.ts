@@ -1,10 +1,10 @@
 import type { FeatureReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
+import { createHistory } from "../../src/history/history.ts";
 import { createLive } from "../../src/live/live.ts";
 import { MINUTE } from "../../src/simulator/calendar.ts";
 import { wholeReading } from "../../src/simulator/reading.ts";
-import { createHistory } from "../../src/store/history/history.ts";
-import { openStore, type Store } from "../../src/store/open.ts";
+import { openStore, type Store } from "../../src/store/open/open.ts";
 import { SILENT, serversOf } from "./history-file.ts";
 import { nameOf, type Year, type YearSize } from "./history-year.ts";
 import { median } from "./measure.ts";

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
+import { createHistoryClient } from "../../src/history/client.ts";
 import type { HistoryAnswers } from "../../src/http/history-answers/answers.ts";
 import { DAY, MINUTE } from "../../src/simulator/calendar.ts";
-import { createHistoryClient } from "../../src/store/history/client.ts";
 import { type HistoryFile, SILENT, serversOf } from "./history-file.ts";
 import { nameOf, type YearSize } from "./history-year.ts";
 import { longestStall, median, quantile } from "./measure.ts";

@@ -1,11 +1,11 @@
 import type { Step } from "../../src/domain/history.ts";
-import { mergeRollups, rollupOf } from "../../src/domain/rollup.ts";
+import { mergeRollups, rollupOf } from "../../src/domain/stats/rollup.ts";
+import { packDayRollup, withHour, withHourRollup } from "../../src/history/codec.ts";
+import { dayOf, packedKey } from "../../src/history/spans.ts";
 import { DAY, HOUR, MINUTE, type Week, weekAt } from "../../src/simulator/calendar.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";
-import { packDayRollup, withHour, withHourRollup } from "../../src/store/history/codec.ts";
-import { dayOf, packedKey } from "../../src/store/history/spans.ts";
-import type { Store } from "../../src/store/open.ts";
+import type { Store } from "../../src/store/open/open.ts";
 
 /** A site in numbers: `servers` license servers of `features` features each, over `days` days up to `end` (UTC midnight). */
 export interface YearSize {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MINUTE } from "../../src/simulator/calendar.ts";
-import { openStore } from "../../src/store/open.ts";
+import { openStore } from "../../src/store/open/open.ts";
 import { bytesOf, type HistoryFile, historyFile, SILENT } from "./history-file.ts";
 import { ingest } from "./history-ingest.ts";
 import { queries } from "./history-queries.ts";

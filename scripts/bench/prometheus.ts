@@ -1,5 +1,5 @@
-import { applyPoll } from "../../src/domain/apply-poll.ts";
 import type { ServerPicture, Snapshot } from "../../src/domain/picture.ts";
+import { applyPoll } from "../../src/domain/polls/apply-poll.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { createExposition } from "../../src/export/exposition.ts";
 import { createWriter } from "../../src/export/remote-write/writer.ts";

@@ -1,5 +1,5 @@
-import { featureKey } from "../domain/merge-blocks.ts";
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
+import { featureKey } from "../domain/polls/merge-blocks.ts";
 
 /** What is normal for a server: what a new reading is compared with. Stored, so that a restart misses nothing. */
 export interface Baseline {

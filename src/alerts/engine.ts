@@ -1,7 +1,7 @@
 import type { Alert, AlertCounts } from "../domain/alerts.ts";
-import type { Clock } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
+import type { Clock } from "../domain/time/clock.ts";
 import { type Conditions, evaluateDenial, evaluatePoll, evaluateTime } from "./evaluator.ts";
 import { createNotifier } from "./notifier.ts";
 import type { NoteFilter } from "./notify/note.ts";

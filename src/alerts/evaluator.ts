@@ -1,6 +1,6 @@
 import { type Alert, type AlertRule, type AlertSubject, subjectKey } from "../domain/alerts.ts";
-import { featureKey } from "../domain/merge-blocks.ts";
 import type { ServerPicture } from "../domain/picture.ts";
+import { featureKey } from "../domain/polls/merge-blocks.ts";
 import { type Baseline, compareTotals } from "./baseline.ts";
 import type { InMaintenance } from "./maintenance.ts";
 import {

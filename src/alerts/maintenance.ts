@@ -1,5 +1,5 @@
 import type { MaintenanceWindow } from "../config/config.ts";
-import { fromWallClock, wallClock } from "../domain/zone.ts";
+import { fromWallClock, wallClock } from "../domain/time/zone.ts";
 import { globPattern } from "./settings.ts";
 
 const DAY_MS = 86_400_000;

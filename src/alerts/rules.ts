@@ -5,10 +5,10 @@ import {
   daemonDownMessage,
   heldMessage,
 } from "../domain/alerts.ts";
-import { clockMessage, iso } from "../domain/clock.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../domain/picture.ts";
-import { worstOfEach } from "../domain/server-status.ts";
+import { worstOfEach } from "../domain/polls/server-status.ts";
 import { daysLeft } from "../domain/stats/expirations.ts";
+import { clockMessage, iso } from "../domain/time/clock.ts";
 import { type TotalChange, totalMessage } from "./baseline.ts";
 import type { SubjectSettings } from "./settings.ts";
 

@@ -1,6 +1,6 @@
 import { printBytes } from "../domain/bytes.ts";
-import { iso } from "../domain/clock.ts";
 import { escapeControls } from "../domain/plain-text.ts";
+import { iso } from "../domain/time/clock.ts";
 import type { OnStep } from "../store/backup/back-up.ts";
 import type { DatabaseReport } from "../store/backup/examine.ts";
 import { inWorker } from "../store/backup/worker.ts";

@@ -5,16 +5,16 @@ import { buildConfig } from "../config/build.ts";
 import type { Config } from "../config/config.ts";
 import type { Log } from "../domain/log.ts";
 import type { PollOutcome } from "../domain/poll.ts";
+import { shuffle } from "../domain/polls/track-sessions.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { shuffle } from "../domain/track-sessions.ts";
-import { hostZone } from "../domain/zone.ts";
+import { hostZone } from "../domain/time/zone.ts";
 import { createBackFill, hasHistory } from "../live/back-fill.ts";
 import { createSimulatedLog } from "../simulator/debug-log.ts";
 import { SERVERS, type ServerSpec } from "../simulator/servers.ts";
 import { createSite, type Site } from "../simulator/site.ts";
 import { createDenialSources } from "../store/denial-sources.ts";
 import { createDenials } from "../store/denials.ts";
-import { openStore } from "../store/open.ts";
+import { openStore } from "../store/open/open.ts";
 import { outcomeOf } from "./parse.ts";
 
 /** What a user who starts a demo may choose. */

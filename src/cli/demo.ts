@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import type { Config } from "../config/config.ts";
-import { systemClock } from "../domain/clock.ts";
-import { parseDuration } from "../domain/duration.ts";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
-import { hostZone } from "../domain/zone.ts";
+import { systemClock } from "../domain/time/clock.ts";
+import { parseDuration } from "../domain/time/duration.ts";
+import { hostZone } from "../domain/time/zone.ts";
 import { aheadFor, parseMomentOfWeek } from "../simulator/calendar.ts";
 import { createKeys } from "../store/keys.ts";
-import { openStore } from "../store/open.ts";
+import { openStore } from "../store/open/open.ts";
 import { listenToSignals } from "../system/signals.ts";
 import {
   createDemoLogs,

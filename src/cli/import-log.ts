@@ -1,14 +1,14 @@
 import { attemptOf } from "../collector/log-tail/log-tail.ts";
-import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../domain/denial-episodes.ts";
+import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../domain/denials/denial-episodes.ts";
 import type { MonitoredServer } from "../domain/server.ts";
+import { createImportedFeatures, createSessionImport } from "../history/sessions/import-sessions.ts";
 import { type DebugLog, type DebugLogCounts, noCounts } from "../managers/debug-log/debug-log.ts";
 import { createLineCutter } from "../managers/debug-log/lines.ts";
 import { createPairing, type PairedSession, type PairingCounts } from "../managers/debug-log/pairing.ts";
 import { createDenialSources } from "../store/denial-sources.ts";
 import { createDenials } from "../store/denials.ts";
-import { createImportedFeatures, createSessionImport } from "../store/import-sessions.ts";
 
-import type { Store } from "../store/open.ts";
+import type { Store } from "../store/open/open.ts";
 import { createServers } from "../store/servers.ts";
 import { firstDay, inOrder, type LogSource } from "./import-sources.ts";
 

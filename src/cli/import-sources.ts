@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { createGunzip } from "node:zlib";
 import type { DebugLog, DebugLogReader } from "../managers/debug-log/debug-log.ts";
 import { createLineCutter, natureOf } from "../managers/debug-log/lines.ts";
-import { ensureDirectory, makePrivateFile } from "../store/files.ts";
-import { errorCode } from "../store/store-error.ts";
+import { ensureDirectory, makePrivateFile } from "../store/database/files.ts";
+import { errorCode } from "../store/database/store-error.ts";
 
 /** A log to import. */
 export interface LogSource {

@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { iso } from "../domain/clock.ts";
-import { parseDuration } from "../domain/duration.ts";
 import { type KeyRecord, keyProblem, type NewKey } from "../domain/keys.ts";
+import { iso } from "../domain/time/clock.ts";
+import { parseDuration } from "../domain/time/duration.ts";
 import { ROLES, type Role } from "../domain/words.ts";
 import { keyRecord } from "../http/records/key-record.ts";
-import { isEmptyStorage } from "../store/inspect.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
-import { openStore } from "../store/open.ts";
+import { isEmptyStorage } from "../store/open/inspect.ts";
+import { openStore } from "../store/open/open.ts";
 import { type CommandIo, Failure, readConfig, refuseUsage, warningsOn, withConfigOption } from "./io.ts";
 import { printTable } from "./terminal.ts";
 

@@ -1,14 +1,14 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { pollErrorOf } from "../collector/poll-error.ts";
 import type { CommandRun } from "../collector/run-command.ts";
-import { applyPoll } from "../domain/apply-poll.ts";
 import { messageOf } from "../domain/error-code.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
+import { applyPoll } from "../domain/polls/apply-poll.ts";
 import type { Reading } from "../domain/reading.ts";
 import type { MonitoredServer } from "../domain/server.ts";
+import { hostZone, isZone } from "../domain/time/zone.ts";
 import type { ManagerName } from "../domain/words.ts";
-import { hostZone, isZone } from "../domain/zone.ts";
 import { featureRecord, serverRecord, userRecords } from "../http/records/to-records.ts";
 import { createKnownHosts } from "../managers/known-hosts.ts";
 import { readOutputSync } from "../managers/read-output.ts";

@@ -116,7 +116,7 @@ export async function runProgram(args: readonly string[], io: CommandIo): Promis
     if (error instanceof CommanderError) return io.exitCode(error.exitCode === 0 ? 0 : EXIT_USAGE);
     if (error instanceof StdoutError) return io.exitCode(EXIT_FAILURE);
     if (error instanceof Failure) return fail(io, error.message);
-    const { StoreError } = await import("../store/store-error.ts");
+    const { StoreError } = await import("../store/database/store-error.ts");
     if (error instanceof StoreError) return fail(io, `${error.message}. ${error.fix}`);
     io.err(`licmond: ${messageOf(error).split("\n").map(escapeControls).join("\n")}\n`);
     if (io.env.LICMOND_LOG_LEVEL === "debug" && error instanceof Error) io.err(`${error.stack ?? ""}\n`);

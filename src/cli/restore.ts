@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { printBytes } from "../domain/bytes.ts";
-import { iso } from "../domain/clock.ts";
 import { escapeControls } from "../domain/plain-text.ts";
+import { iso } from "../domain/time/clock.ts";
 import { type Restored, restore } from "../store/backup/restore.ts";
 import { databaseWork, verifyFile } from "./database-work.ts";
 import { type CommandIo, readConfig } from "./io.ts";

@@ -1,10 +1,10 @@
-import type { Clock } from "../domain/clock.ts";
 import { ApiError } from "../domain/errors.ts";
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import type { Timers } from "../domain/timers.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import type { Timers } from "../domain/time/timers.ts";
 import { createFlights, type FlightControl } from "./flights.ts";
 import {
   createOutageLog,

@@ -1,8 +1,8 @@
 import { basename } from "node:path";
 import type { PollErrorCode } from "../domain/errors.ts";
 import type { PollError } from "../domain/poll.ts";
+import { isUnreadable } from "../domain/polls/server-status.ts";
 import type { Reading, ToolError } from "../domain/reading.ts";
-import { isUnreadable } from "../domain/server-status.ts";
 import { decodeOutput } from "../managers/read-output.ts";
 import { managerOf } from "../managers/registry.ts";
 import { type CommandResult, type CommandRun, DEFAULT_MAX_BYTES } from "./run-command.ts";

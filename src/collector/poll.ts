@@ -1,13 +1,13 @@
-import type { Clock } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
 import type { MemberReachability, PollOutcome, PollRaw } from "../domain/poll.ts";
 import type { Reading } from "../domain/reading.ts";
 import type { MonitoredServer } from "../domain/server.ts";
+import type { Clock } from "../domain/time/clock.ts";
 import type { ManagerName } from "../domain/words.ts";
 import { createKnownHosts } from "../managers/known-hosts.ts";
 import type { Manager } from "../managers/manager.ts";
 import { readOutput } from "../managers/read-output.ts";
-import { isBusy } from "../store/busy.ts";
+import { isBusy } from "../store/database/busy.ts";
 import { createTurns } from "./pace.ts";
 import { errorsOf, isUsable, mayBeCut, pollErrorOf } from "./poll-error.ts";
 import type { MeasureReachability, MemberAddress } from "./reachability.ts";

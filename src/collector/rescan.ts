@@ -1,7 +1,7 @@
 import { ApiError, type ErrorCode } from "../domain/errors.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
-import type { Timers } from "../domain/timers.ts";
+import type { Timers } from "../domain/time/timers.ts";
 
 /** One server of a rescan; the API's record plus the error's details. */
 export interface RescanRow {

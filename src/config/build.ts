@@ -1,7 +1,7 @@
 import { parseBytes } from "../domain/bytes.ts";
-import { parseDuration } from "../domain/duration.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { hostZone } from "../domain/zone.ts";
+import { parseDuration } from "../domain/time/duration.ts";
+import { hostZone } from "../domain/time/zone.ts";
 import type { AlertOverride, AlertSettings, Config, Notification } from "./config.ts";
 import { pathOfFile } from "./credentials.ts";
 import type { Environment } from "./environment.ts";

@@ -1,9 +1,9 @@
 import { isIP } from "node:net";
 import { isAbsolute } from "node:path";
 import { parseBytes, printBytes, SIZE_FORM } from "../domain/bytes.ts";
-import { DURATION_FORM, parseDuration } from "../domain/duration.ts";
 import { type TextRule, textRule } from "../domain/text-types.ts";
-import { isZone } from "../domain/zone.ts";
+import { DURATION_FORM, parseDuration } from "../domain/time/duration.ts";
+import { isZone } from "../domain/time/zone.ts";
 import { credentialName } from "./credentials.ts";
 
 /** Texts of the config that have a form. */

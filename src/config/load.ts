@@ -1,6 +1,6 @@
 import { parse, TomlError } from "smol-toml";
 import { printPath } from "../domain/schema-problems.ts";
-import { beginsWithDate } from "../domain/zone.ts";
+import { beginsWithDate } from "../domain/time/zone.ts";
 import { buildConfig } from "./build.ts";
 import { checkValue, type Partly } from "./check-value.ts";
 import type { Config } from "./config.ts";

@@ -1,4 +1,4 @@
-import { hostZone, isDate, localToUtc } from "../domain/zone.ts";
+import { hostZone, isDate, localToUtc } from "../domain/time/zone.ts";
 
 const TIME =
   /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:([Zz])|([+-])(\d\d):?(\d\d))?$/;

@@ -11,14 +11,14 @@ import { createSender, createTargets, type Target } from "../alerts/notify/targe
 import { createSettings } from "../alerts/settings.ts";
 import type { Config } from "../config/config.ts";
 import type { DenialEvent } from "../domain/events.ts";
-import { hostZone } from "../domain/zone.ts";
+import { hostZone } from "../domain/time/zone.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import type { Bus } from "../live/bus.ts";
 import { createAlerts } from "../store/alerts.ts";
 import { createMarks } from "../store/event-marks.ts";
 import type { Events } from "../store/events.ts";
 import { createNotifications } from "../store/notifications.ts";
-import type { Store } from "../store/open.ts";
+import type { Store } from "../store/open/open.ts";
 
 const PAGE_EVENTS = 500;
 

@@ -6,13 +6,13 @@ import { type CommandRunner, createCommandRunner } from "../collector/run-comman
 import { findTool } from "../collector/tool.ts";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
-import type { Clock } from "../domain/clock.ts";
 import type { LogOf } from "../domain/log.ts";
-import { systemTimers } from "../domain/timers.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import { systemTimers } from "../domain/time/timers.ts";
 import type { Live } from "../live/live.ts";
 import { managerOf } from "../managers/registry.ts";
 import { createKnownHostsStore } from "../store/known-hosts.ts";
-import type { Store } from "../store/open.ts";
+import type { Store } from "../store/open/open.ts";
 
 /**
  * Runs the vendors' tools with the daemon's $PATH and $HOME, and nothing else of its environment. A daemon that ends at

@@ -1,12 +1,12 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { printBytes } from "../domain/bytes.ts";
-import type { Clock } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
+import type { Clock } from "../domain/time/clock.ts";
 import { backUp } from "../store/backup/back-up.ts";
-import { bytesInUse, freeBytes } from "../store/backup/copy.ts";
-import { timeStamp } from "../store/exchange.ts";
-import { pathsOf } from "../store/files.ts";
+import { bytesInUse, freeBytes } from "../store/database/copy.ts";
+import { timeStamp } from "../store/database/exchange.ts";
+import { pathsOf } from "../store/database/files.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -1,13 +1,13 @@
-import type { Clock } from "../domain/clock.ts";
 import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
-import { statusChanges } from "../domain/poll-events.ts";
-import { systemTimers } from "../domain/timers.ts";
+import { statusChanges } from "../domain/polls/poll-events.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import { systemTimers } from "../domain/time/timers.ts";
 import { type Bus, createBus } from "../live/bus.ts";
 import { createIds } from "../live/ids.ts";
 import type { Change } from "../live/live.ts";
 import { createEvents, type Events } from "../store/events.ts";
-import type { Store } from "../store/open.ts";
+import type { Store } from "../store/open/open.ts";
 import type { LogSink } from "../system/log.ts";
 
 export interface EventBus {

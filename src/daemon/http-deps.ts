@@ -1,12 +1,12 @@
 import type { Collector } from "../collector/collector.ts";
 import { type Problem, printProblem } from "../config/problem.ts";
-import { hostZone } from "../domain/zone.ts";
+import { hostZone } from "../domain/time/zone.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import type { Hub } from "../http/streams/hub.ts";
 import type { Bus } from "../live/bus.ts";
 import type { Sampler } from "../live/sampler.ts";
 import type { Events } from "../store/events.ts";
-import type { Store } from "../store/open.ts";
+import type { Store } from "../store/open/open.ts";
 import { healthOf } from "./health.ts";
 import { countersOf, createLogsPort, type LoopLag } from "./ports.ts";
 

@@ -1,11 +1,11 @@
-import type { Clock } from "../domain/clock.ts";
 import { messageOf } from "../domain/error-code.ts";
 import type { KeyRecord } from "../domain/keys.ts";
 import type { Log, LogOf } from "../domain/log.ts";
-import { repeat, systemTimers, type Timers } from "../domain/timers.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import { repeat, systemTimers, type Timers } from "../domain/time/timers.ts";
 import { createMarks } from "../store/event-marks.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
-import type { Store } from "../store/open.ts";
+import type { Store } from "../store/open/open.ts";
 import { createQuotas, type Quotas } from "../store/quotas.ts";
 
 /** Looks this often whether another process wrote: what it did to keys is told within 5 s. */

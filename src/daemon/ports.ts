@@ -1,16 +1,16 @@
 import type { Collector } from "../collector/collector.ts";
-import type { Clock } from "../domain/clock.ts";
 import type { MetricsEvent } from "../domain/events.ts";
 import type { Snapshot } from "../domain/picture.ts";
-import { nextTurn } from "../domain/slices.ts";
 import { summarise } from "../domain/summary.ts";
-import { repeat } from "../domain/timers.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import { nextTurn } from "../domain/time/slices.ts";
+import { repeat } from "../domain/time/timers.ts";
 import type { DaemonCounters, HostPort, LogsPort } from "../http/deps.ts";
 import type { Hub } from "../http/streams/hub.ts";
 import type { Bus } from "../live/bus.ts";
-import { whenFree } from "../store/busy.ts";
+import { whenFree } from "../store/database/busy.ts";
 import { createLogs } from "../store/logs.ts";
-import type { Store } from "../store/open.ts";
+import type { Store } from "../store/open/open.ts";
 import { hostInfo, networkInterfaces } from "../system/host-info.ts";
 import { createHostMetrics, type HostSample } from "../system/host-metrics.ts";
 

@@ -1,8 +1,8 @@
 import type { Config } from "../config/config.ts";
-import type { Clock } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
-import type { Timers } from "../domain/timers.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import type { Timers } from "../domain/time/timers.ts";
 import type { Writer } from "../export/remote-write/writer.ts";
 import type { Meters } from "./meters.ts";
 

@@ -1,9 +1,9 @@
 import type { Config } from "../config/config.ts";
 import type { LoadedConfig } from "../config/find.ts";
 import { type Problem, printProblem } from "../config/problem.ts";
-import type { Clock } from "../domain/clock.ts";
 import { messageOf } from "../domain/error-code.ts";
 import type { LogOf } from "../domain/log.ts";
+import type { Clock } from "../domain/time/clock.ts";
 import type { DaemonStatus } from "../http/deps.ts";
 
 export interface Reloaded {

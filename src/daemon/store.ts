@@ -1,8 +1,8 @@
 import type { Config } from "../config/config.ts";
 import { printBytes } from "../domain/bytes.ts";
-import { openStore, type Store, type StoreOptions } from "../store/open.ts";
-import type { OpeningStep } from "../store/prepare.ts";
-import { StoreError } from "../store/store-error.ts";
+import { StoreError } from "../store/database/store-error.ts";
+import { openStore, type Store, type StoreOptions } from "../store/open/open.ts";
+import type { OpeningStep } from "../store/open/prepare.ts";
 import type { Logging, LogSink } from "../system/log.ts";
 import type { ServiceManager } from "./service-manager.ts";
 

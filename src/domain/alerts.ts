@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { iso } from "./clock.ts";
 import { nullable, Timestamp, words } from "./records.ts";
+import { iso } from "./time/clock.ts";
 
 /** Alerts: the words, the record, and what makes two alerts the same trouble. */
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { iso } from "./clock.ts";
 import { nullable, Timestamp, words } from "./records.ts";
+import { iso } from "./time/clock.ts";
 
 export const DENIAL_OUTCOMES = ["denied", "granted_later", "queued"] as const;
 /** What came of a denied request: nothing · seats within seconds, from whatever pool or server · a place in the queue. */

@@ -1,5 +1,5 @@
 import { type Expiry, PERMANENT } from "./reading.ts";
-import { endOfDay, isDate } from "./zone.ts";
+import { endOfDay, isDate } from "./time/zone.ts";
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 

@@ -3,8 +3,8 @@ import { Value } from "@sinclair/typebox/value";
 import { ERROR_CODES } from "./errors.ts";
 import { RESERVATION_TYPES } from "./reading.ts";
 import { text, textRule } from "./text-types.ts";
+import { beginsWithDate } from "./time/zone.ts";
 import { DATA_STATES, PART_STATUSES, POOL_KINDS, SERVER_STATUSES, USER_KINDS } from "./words.ts";
-import { beginsWithDate } from "./zone.ts";
 
 /**
  * The records of the API: one schema each, from which the static type, the OpenAPI

@@ -1,5 +1,5 @@
 import type { CheckoutReading } from "./reading.ts";
-import { secondOccurrence, wallClock } from "./zone.ts";
+import { secondOccurrence, wallClock } from "./time/zone.ts";
 
 export const END_REASONS = ["checkin", "server_restart", "unobserved"] as const;
 /**

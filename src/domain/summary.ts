@@ -1,5 +1,5 @@
-import { percent } from "./feature-picture.ts";
 import type { ServerPicture, Snapshot } from "./picture.ts";
+import { percent } from "./polls/feature-picture.ts";
 import type { Expiry } from "./reading.ts";
 import type { ServerStatus } from "./words.ts";
 

@@ -1,5 +1,5 @@
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
-import { createSlices } from "../domain/slices.ts";
+import { createSlices } from "../domain/time/slices.ts";
 import { braces, type Emit, end, type Family, head, type Labels, line, type TextFormat } from "./family.ts";
 import { emitServer } from "./server-metrics.ts";
 

@@ -1,5 +1,5 @@
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
-import { worstOfEach } from "../domain/server-status.ts";
+import { worstOfEach } from "../domain/polls/server-status.ts";
 import { DATA_STATES, PART_STATUSES, SERVER_STATUSES } from "../domain/words.ts";
 import { counter, type Emit, emitKnown, emitOneOf, gauge, type Labels, seconds } from "./family.ts";
 

@@ -1,11 +1,11 @@
 import type { TObject } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ValidationError } from "elysia";
-import { iso } from "../domain/clock.ts";
 import { ApiError, type ErrorCode } from "../domain/errors.ts";
 import type { Log } from "../domain/log.ts";
 import type { ErrorBody } from "../domain/records.ts";
-import { StoreError } from "../store/store-error.ts";
+import { iso } from "../domain/time/clock.ts";
+import { StoreError } from "../store/database/store-error.ts";
 import { invalidBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { invalidQuery, type QueryDefinition, type Sent } from "./query.ts";

@@ -1,6 +1,6 @@
 import { Elysia, ElysiaStatus, ParseError } from "elysia";
-import { iso } from "../domain/clock.ts";
 import { ApiError } from "../domain/errors.ts";
+import { iso } from "../domain/time/clock.ts";
 import type { Audit } from "./audit.ts";
 import { presentedKey, requirePermission, validKey } from "./auth.ts";
 import { readJson, tooLarge } from "./body.ts";

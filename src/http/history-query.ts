@@ -1,6 +1,6 @@
 import { ApiError } from "../domain/errors.ts";
 import { textRule } from "../domain/text-types.ts";
-import { isZone } from "../domain/zone.ts";
+import { isZone } from "../domain/time/zone.ts";
 import type { SnapshotFor } from "./anonymous/view.ts";
 import { askedServers } from "./answers/asked-servers.ts";
 import { chooseFormat } from "./answers/format.ts";

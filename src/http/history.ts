@@ -1,6 +1,6 @@
 import { ApiError } from "../domain/errors.ts";
-import { type HistoryClient, HistoryTimeout } from "../store/history/client.ts";
-import type { QueryName, QueryParams } from "../store/history/protocol.ts";
+import { type HistoryClient, HistoryTimeout } from "../history/client.ts";
+import type { QueryName, QueryParams } from "../history/protocol.ts";
 import { type Answer, send } from "./answers/answer.ts";
 import type { HistoryAnswers } from "./history-answers/answers.ts";
 

@@ -1,6 +1,6 @@
-import { parseDuration } from "../domain/duration.ts";
 import { ApiError } from "../domain/errors.ts";
-import { isDate } from "../domain/zone.ts";
+import { parseDuration } from "../domain/time/duration.ts";
+import { isDate } from "../domain/time/zone.ts";
 import { single } from "./parameters.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,12 +1,12 @@
-import { applyPoll } from "../domain/apply-poll.ts";
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
+import { applyPoll } from "../domain/polls/apply-poll.ts";
+import type { Tracked } from "../domain/polls/track-sessions.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import type { Tracked } from "../domain/track-sessions.ts";
-import { createHistory } from "../store/history/history.ts";
-import { HOUR_MS } from "../store/history/spans.ts";
-import type { Store } from "../store/open.ts";
+import { createHistory } from "../history/history.ts";
+import { HOUR_MS } from "../history/spans.ts";
+import type { Store } from "../store/open/open.ts";
 import { createPictures } from "../store/pictures.ts";
 import { createServers } from "../store/servers.ts";
 import { createTracker } from "./sessions.ts";

@@ -1,4 +1,3 @@
-import { iso } from "../domain/clock.ts";
 import {
   type AnyEvent,
   type EventInput,
@@ -6,7 +5,8 @@ import {
   NEVER_UNSTORED,
   type StoredEvent,
 } from "../domain/events.ts";
-import type { Timers } from "../domain/timers.ts";
+import { iso } from "../domain/time/clock.ts";
+import type { Timers } from "../domain/time/timers.ts";
 import type { Ids } from "./ids.ts";
 
 /** Polls and events are committed in groups, this long after the first of a group at the latest. */

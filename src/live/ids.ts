@@ -1,4 +1,4 @@
-import type { Clock } from "../domain/clock.ts";
+import type { Clock } from "../domain/time/clock.ts";
 
 /** How far ahead of the clock an id may be and still be taken as its time. */
 const TRUSTED_AHEAD_MS = 1_000;

@@ -1,20 +1,20 @@
-import { applyPoll, initialPicture, markStale, staleDeadline } from "../domain/apply-poll.ts";
-import type { Clock } from "../domain/clock.ts";
 import { messageOf } from "../domain/error-code.ts";
 import type { EventInput } from "../domain/events.ts";
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
-import { pollEvents, statusChanges } from "../domain/poll-events.ts";
+import { applyPoll, initialPicture, markStale, staleDeadline } from "../domain/polls/apply-poll.ts";
+import { pollEvents, statusChanges } from "../domain/polls/poll-events.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { nextTurn } from "../domain/slices.ts";
-import { MINUTE_MS } from "../domain/time.ts";
-import type { Timers } from "../domain/timers.ts";
-import type { Recorder } from "../store/history/recorder.ts";
-import type { Store } from "../store/open.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import { nextTurn } from "../domain/time/slices.ts";
+import { MINUTE_MS } from "../domain/time/time.ts";
+import type { Timers } from "../domain/time/timers.ts";
+import type { Recorder } from "../history/recorder.ts";
+import { StoreError } from "../store/database/store-error.ts";
+import type { Store } from "../store/open/open.ts";
 import { createPictures } from "../store/pictures.ts";
 import { createServers } from "../store/servers.ts";
-import { StoreError } from "../store/store-error.ts";
 import { createTracker } from "./sessions.ts";
 
 /** A deadline is looked at again this often, because the wall clock may jump while a timer waits. */

@@ -1,6 +1,6 @@
-import type { Clock } from "../domain/clock.ts";
 import type { MetricsEvent } from "../domain/events.ts";
-import type { Timers } from "../domain/timers.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import type { Timers } from "../domain/time/timers.ts";
 import type { Bus, Published } from "./bus.ts";
 
 /** At most one sample in this time, however many ask. */

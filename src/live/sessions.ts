@@ -1,7 +1,5 @@
-import { featureKey } from "../domain/merge-blocks.ts";
 import type { ServerPicture } from "../domain/picture.ts";
-import { seatKey } from "../domain/session.ts";
-import { inSlices } from "../domain/slices.ts";
+import { featureKey } from "../domain/polls/merge-blocks.ts";
 import {
   type NextIds,
   NO_TRACKING,
@@ -11,9 +9,11 @@ import {
   type Tracked,
   type Tracking,
   trackSessions,
-} from "../domain/track-sessions.ts";
-import type { Store } from "../store/open.ts";
-import { createSessions } from "../store/sessions.ts";
+} from "../domain/polls/track-sessions.ts";
+import { seatKey } from "../domain/session.ts";
+import { inSlices } from "../domain/time/slices.ts";
+import { createSessions } from "../history/sessions/sessions.ts";
+import type { Store } from "../store/open/open.ts";
 
 /** Of features that nothing is known of (null), each open session was last seen when its server was last read. */
 export interface LastPicture extends Pick<ServerPicture, "collectedAt"> {

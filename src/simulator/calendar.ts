@@ -1,4 +1,4 @@
-import { fromWallClock, wallClock } from "../domain/zone.ts";
+import { fromWallClock, wallClock } from "../domain/time/zone.ts";
 
 export const MINUTE = 60_000;
 export const HOUR = 3_600_000;

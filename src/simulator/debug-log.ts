@@ -1,4 +1,4 @@
-import { wallClock } from "../domain/zone.ts";
+import { wallClock } from "../domain/time/zone.ts";
 import { DAY, HOUR, MINUTE, type Week, weekAt, weekOf } from "./calendar.ts";
 import { hash } from "./random.ts";
 import type { Grant, Schedule } from "./seats.ts";

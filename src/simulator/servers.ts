@@ -1,6 +1,6 @@
 import { type Expiry, PERMANENT, type ReservationType, UNKNOWN_EXPIRY } from "../domain/reading.ts";
+import { endOfDay } from "../domain/time/zone.ts";
 import type { ManagerName, PoolKind } from "../domain/words.ts";
-import { endOfDay } from "../domain/zone.ts";
 import { dateOf, weekAt } from "./calendar.ts";
 
 /** A simulated license server: what stands still of it. What moves is drawn from seed and clock. */

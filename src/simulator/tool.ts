@@ -1,6 +1,6 @@
 import type { Reading } from "../domain/reading.ts";
+import { beginsWithDate, hostZone, isZone } from "../domain/time/zone.ts";
 import type { ManagerName } from "../domain/words.ts";
-import { beginsWithDate, hostZone, isZone } from "../domain/zone.ts";
 import type { Manager } from "../managers/manager.ts";
 import { type MemberSpec, SERVERS } from "./servers.ts";
 import { createSite } from "./site.ts";

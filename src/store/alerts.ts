@@ -1,8 +1,8 @@
 import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, sql } from "drizzle-orm";
 import type { Alert, AlertSubject } from "../domain/alerts.ts";
-import type { Db } from "./database-file.ts";
-import type { Store } from "./open.ts";
-import { alertBaselines, alerts, alertWatches } from "./schema.ts";
+import type { Db } from "./database/database-file.ts";
+import { alertBaselines, alerts, alertWatches } from "./database/schema.ts";
+import type { Store } from "./open/open.ts";
 
 /** Alerts deleted in one transaction. */
 const STEP_ROWS = 500;

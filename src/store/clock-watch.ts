@@ -1,7 +1,7 @@
-import { type Clock, clockMessage } from "../domain/clock.ts";
 import type { Log } from "../domain/log.ts";
+import { type Clock, clockMessage } from "../domain/time/clock.ts";
 import { createMarks } from "./event-marks.ts";
-import type { Store } from "./open.ts";
+import type { Store } from "./open/open.ts";
 
 /**
  * Holds the clock against the time that is stored, so that a clock that is wrong deletes nothing.

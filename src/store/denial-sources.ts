@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { Store } from "./open.ts";
+import type { Store } from "./open/open.ts";
 
 /** A time in which the denials of a server could be seen, epoch ms. */
 export interface DenialSpan {

@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
 import type { Denial } from "../domain/denials.ts";
-import { deleteStep } from "./delete-step.ts";
+import { deleteStep } from "./database/delete-step.ts";
 import { type DenialRow, denialOf, type Rows } from "./denial-queries.ts";
-import type { Store } from "./open.ts";
+import type { Store } from "./open/open.ts";
 
 /** Rows of one name that are looked at for one that overlaps. */
 const NEAR_ROWS = 4;

@@ -1,6 +1,6 @@
 import { eq, sql } from "drizzle-orm";
-import type { DatabaseFile } from "./database-file.ts";
-import { eventMarks } from "./schema.ts";
+import type { DatabaseFile } from "./database/database-file.ts";
+import { eventMarks } from "./database/schema.ts";
 
 export type MarkName =
   | "reserved"

@@ -1,13 +1,13 @@
 import type { Database } from "bun:sqlite";
 import { and, asc, desc, eq, gt, gte, inArray, lte, sql } from "drizzle-orm";
 import { EVENT_SCHEMAS, type EventType, type StoredEvent } from "../domain/events.ts";
-import type { Db } from "./database-file.ts";
+import type { Db } from "./database/database-file.ts";
+import { placeholdersOf } from "./database/placeholders.ts";
+import { AUDIT_LINES } from "./database/precious.ts";
+import { eventHoles, events } from "./database/schema.ts";
 import { createMarks } from "./event-marks.ts";
 import { createLogCounts } from "./log-counts.ts";
-import type { Store } from "./open.ts";
-import { placeholdersOf } from "./placeholders.ts";
-import { AUDIT_LINES } from "./precious.ts";
-import { eventHoles, events } from "./schema.ts";
+import type { Store } from "./open/open.ts";
 import { createToldBefore, type EventCondition } from "./told-before.ts";
 
 /** A stored event as it is read back: encoded, with what streams filter by. */

@@ -1,6 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
 import { and, asc, count, desc, eq, gt, isNull, or, sql } from "drizzle-orm";
-import type { Clock } from "../domain/clock.ts";
 import {
   isKeyId,
   type KeyRecord,
@@ -13,9 +12,10 @@ import {
   type RandomBytes,
   systemRandom,
 } from "../domain/keys.ts";
-import type { Db } from "./database-file.ts";
-import type { Store } from "./open.ts";
-import { apiKeys, keyUses } from "./schema.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import type { Db } from "./database/database-file.ts";
+import { apiKeys, keyUses } from "./database/schema.ts";
+import type { Store } from "./open/open.ts";
 
 /** What came of a presented key. `invalid` tells nothing: expired and revoked are told to who has the secret. */
 export type KeyCheck =

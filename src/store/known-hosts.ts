@@ -1,9 +1,9 @@
 import { eq, sql } from "drizzle-orm";
 import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
-import type { Store } from "./open.ts";
-import { placeholdersOf } from "./placeholders.ts";
-import { knownHosts } from "./schema.ts";
+import { placeholdersOf } from "./database/placeholders.ts";
+import { knownHosts } from "./database/schema.ts";
+import type { Store } from "./open/open.ts";
 
 /** As many as the parsers keep in memory: the newest of a longer list are stored. */
 const MAX_HOSTS = 50_000;

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
-import type { Store } from "./open.ts";
-import { placeholdersOf } from "./placeholders.ts";
-import { logCounts } from "./schema.ts";
+import { placeholdersOf } from "./database/placeholders.ts";
+import { logCounts } from "./database/schema.ts";
+import type { Store } from "./open/open.ts";
 
 const HOUR_MS = 3_600_000;
 

@@ -1,5 +1,5 @@
 import type { LogEvent } from "../domain/events.ts";
-import type { Store } from "./open.ts";
+import type { Store } from "./open/open.ts";
 
 /** Lines of one row of the index: their words take a few milliseconds to collect, and a few tens of kB. */
 const RUN_LINES = 500;

@@ -1,11 +1,11 @@
 import { inArray } from "drizzle-orm";
 import { LOG_SOURCES, type LogSource } from "../domain/words.ts";
+import { events } from "./database/schema.ts";
 import { createMarks } from "./event-marks.ts";
 import { oldestIds } from "./events.ts";
 import { createLogCounts } from "./log-counts.ts";
 import { createLogIndex } from "./log-words.ts";
-import type { Store } from "./open.ts";
-import { events } from "./schema.ts";
+import type { Store } from "./open/open.ts";
 import { createToldBefore, type EventCondition } from "./told-before.ts";
 
 /** Lines deleted in one transaction: a few milliseconds. */

@@ -1,6 +1,6 @@
 import { asc, inArray, sql } from "drizzle-orm";
-import type { Store } from "./open.ts";
-import { notifications } from "./schema.ts";
+import { notifications } from "./database/schema.ts";
+import type { Store } from "./open/open.ts";
 
 /** One thing that is still to be told to one target; `alert` is the record as JSON. */
 export type NotificationRow = typeof notifications.$inferSelect;

@@ -1,12 +1,12 @@
 import { sql } from "drizzle-orm";
-import type { Clock } from "../domain/clock.ts";
 import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
-import { inSlices } from "../domain/slices.ts";
-import type { Store } from "./open.ts";
-import { placeholdersOf } from "./placeholders.ts";
-import { pictures } from "./schema.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import { inSlices } from "../domain/time/slices.ts";
+import { placeholdersOf } from "./database/placeholders.ts";
+import { pictures } from "./database/schema.ts";
+import type { Store } from "./open/open.ts";
 
 /** Raise it when the shape of ServerPicture changes: pictures of another format are not read, the next poll makes new ones. */
 export const PICTURE_FORMAT = 1;

@@ -1,7 +1,7 @@
 import { lt, sql } from "drizzle-orm";
-import type { Clock } from "../domain/clock.ts";
-import type { Store } from "./open.ts";
-import { quotaCounts } from "./schema.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import { quotaCounts } from "./database/schema.ts";
+import type { Store } from "./open/open.ts";
 
 const DAY_MS = 86_400_000;
 

@@ -1,10 +1,10 @@
 import { dirname, join } from "node:path";
 import { eq } from "drizzle-orm";
 import { type RandomBytes, systemRandom } from "../domain/keys.ts";
-import type { Db } from "./database-file.ts";
-import type { Store } from "./open.ts";
-import { openReader } from "./read-only.ts";
-import { secrets } from "./schema.ts";
+import type { Db } from "./database/database-file.ts";
+import { openReader } from "./database/read-only.ts";
+import { secrets } from "./database/schema.ts";
+import type { Store } from "./open/open.ts";
 
 const SECRET_BYTES = 32;
 

@@ -1,9 +1,9 @@
 import { sql } from "drizzle-orm";
-import type { Clock } from "../domain/clock.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import type { Store } from "./open.ts";
-import { placeholdersOf } from "./placeholders.ts";
-import { servers } from "./server-table.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import { placeholdersOf } from "./database/placeholders.ts";
+import { servers } from "./database/server-table.ts";
+import type { Store } from "./open/open.ts";
 
 /** A license server as the store remembers it, configured now or once. Times are epoch ms. */
 export type ServerMemory = typeof servers.$inferSelect;

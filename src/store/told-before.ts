@@ -1,4 +1,4 @@
-import type { Store } from "./open.ts";
+import type { Store } from "./open/open.ts";
 
 const DAY_MS = 86_400_000;
 /** Rows behind their ids that one look takes, oldest first: a look at 100,000 of them held the event loop for 83 ms. */

@@ -8,7 +8,7 @@ import {
   totalmem,
   type,
 } from "node:os";
-import { hostZone } from "../domain/zone.ts";
+import { hostZone } from "../domain/time/zone.ts";
 import { type ReadFile, readSystemFile } from "./host-metrics.ts";
 
 /** What does not change while licmond runs. */

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, statfsSync } from "node:fs";
-import { type Clock, systemClock } from "../domain/clock.ts";
+import { type Clock, systemClock } from "../domain/time/clock.ts";
 
 /** A small text file of /proc, /sys or /etc; null when it is not there or may not be read. */
 export type ReadFile = (path: string) => string | null;

@@ -1,7 +1,7 @@
 import { fstatSync } from "node:fs";
-import { type Clock, systemClock } from "../domain/clock.ts";
 import type { Log, LogFields, LogOf } from "../domain/log.ts";
 import { escapeControls, maskSecrets } from "../domain/plain-text.ts";
+import { type Clock, systemClock } from "../domain/time/clock.ts";
 import { LOG_LEVELS, type LogLevel, type LogSource } from "../domain/words.ts";
 
 /** One line of licmond's own log, secrets masked. */

@@ -1,9 +1,9 @@
+import { DAY_QUERIES } from "../history/day-keeper.ts";
+import type { ToWorker } from "../history/protocol.ts";
+import { createHistoryServer } from "../history/serve.ts";
 import { historyAnswers, storedPseudonyms } from "../http/history-answers/answers.ts";
-import { DAY_QUERIES } from "../store/history/day-keeper.ts";
-import type { ToWorker } from "../store/history/protocol.ts";
-import { createHistoryServer } from "../store/history/serve.ts";
 
-// The worker that reads history: see `store/history/client.ts` for its other side.
+// The worker that reads history: see `history/client.ts` for its other side.
 declare const self: Worker;
 
 const queries = { ...DAY_QUERIES, ...historyAnswers(storedPseudonyms()) };

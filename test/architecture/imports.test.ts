@@ -22,7 +22,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   store: ["domain"],
   system: ["domain"],
 
-  live: ["domain", "store"],
+  history: ["domain", "store"],
+  live: ["domain", "store", "history"],
   config: ["domain", "managers"],
   simulator: ["domain", "managers"],
 
@@ -31,12 +32,24 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   collector: ["domain", "managers", "store", "live", "system", "config"],
   alerts: ["domain", "managers", "store", "live", "system", "config"],
 
-  http: ["domain", "managers", "store", "live", "system", "config", "export", "collector", "alerts"],
+  http: [
+    "domain",
+    "managers",
+    "store",
+    "history",
+    "live",
+    "system",
+    "config",
+    "export",
+    "collector",
+    "alerts",
+  ],
 
   daemon: [
     "domain",
     "managers",
     "store",
+    "history",
     "live",
     "system",
     "config",
@@ -53,6 +66,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "domain",
     "managers",
     "store",
+    "history",
     "live",
     "system",
     "config",
@@ -70,8 +84,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages that one concern brought in, and the rooms in which it lives. */
 const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
-  "bun:sqlite": ["store"],
-  "drizzle-orm": ["store"],
+  "bun:sqlite": ["store", "history"],
+  "drizzle-orm": ["store", "history"],
   elysia: ["http"],
   "@elysiajs/swagger": ["http"],
   "swagger-ui-dist": ["http"],

@@ -1,13 +1,13 @@
 import { afterEach, expect, test } from "bun:test";
 import { demoSite, makeDemoHistory } from "../../src/cli/demo-site.ts";
-import { coveredMs } from "../../src/domain/rollup.ts";
-import { hostZone } from "../../src/domain/zone.ts";
+import { coveredMs } from "../../src/domain/stats/rollup.ts";
+import { hostZone } from "../../src/domain/time/zone.ts";
+import { createReader } from "../../src/history/reader.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";
 import { denialPage } from "../../src/store/denial-queries.ts";
 import { createDenialSources } from "../../src/store/denial-sources.ts";
 import { createDenials } from "../../src/store/denials.ts";
-import { createReader } from "../../src/store/history/reader.ts";
 import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
 import { recordingLog } from "../store/recording-log.ts";
 

@@ -7,11 +7,11 @@ import { Command, CommanderError } from "commander";
 import { define } from "../../src/cli/demo.ts";
 import { demoSite, ownProgram } from "../../src/cli/demo-site.ts";
 import type { Config } from "../../src/config/config.ts";
-import { systemClock } from "../../src/domain/clock.ts";
+import { systemClock } from "../../src/domain/time/clock.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import { simulate } from "../../src/simulator/tool.ts";
 import { createKeys } from "../../src/store/keys.ts";
-import { openStore } from "../../src/store/open.ts";
+import { openStore } from "../../src/store/open/open.ts";
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 

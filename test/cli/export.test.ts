@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { SessionRecord } from "../../src/domain/history-records.ts";
 import * as a from "../domain/make.ts";
-import { createRig } from "../store/history/rig.ts";
+import { createRig } from "../history/rig.ts";
 import { cleanUp } from "../store/place.ts";
 import { createPlace, run } from "./rig.ts";
 

@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { createReader } from "../../src/store/history/reader.ts";
-import { openStore } from "../../src/store/open.ts";
-import { statsQuery } from "../../src/store/statistics/stats.ts";
+import { createReader } from "../../src/history/reader.ts";
+import { statsQuery } from "../../src/history/statistics/stats.ts";
+import { openStore } from "../../src/store/open/open.ts";
 import { createPlace, type Place, run } from "./rig.ts";
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };

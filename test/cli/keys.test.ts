@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { systemClock } from "../../src/domain/clock.ts";
+import { systemClock } from "../../src/domain/time/clock.ts";
 import { createKeys } from "../../src/store/keys.ts";
-import { openStore } from "../../src/store/open.ts";
+import { openStore } from "../../src/store/open/open.ts";
 import { createPlace, run } from "./rig.ts";
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };

@@ -1,5 +1,5 @@
-import type { Clock } from "../../src/domain/clock.ts";
-import type { Timers } from "../../src/domain/timers.ts";
+import type { Clock } from "../../src/domain/time/clock.ts";
+import type { Timers } from "../../src/domain/time/timers.ts";
 
 export interface VirtualTime {
   readonly clock: Clock;

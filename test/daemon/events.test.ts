@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEventBus } from "../../src/daemon/events.ts";
-import { openStore } from "../../src/store/open.ts";
+import { openStore } from "../../src/store/open/open.ts";
 import { createLogging } from "../../src/system/log.ts";
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };

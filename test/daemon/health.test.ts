@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type HealthView, healthOf } from "../../src/daemon/health.ts";
-import { initialPicture } from "../../src/domain/apply-poll.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
+import { initialPicture } from "../../src/domain/polls/apply-poll.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 
 const NOW = 1_000_000_000;

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { createKeyWatch, KEY_WATCH_MS } from "../../src/daemon/keys.ts";
 import type { Log, LogFields } from "../../src/domain/log.ts";
 import { createKeys } from "../../src/store/keys.ts";
-import type { Store } from "../../src/store/open.ts";
+import type { Store } from "../../src/store/open/open.ts";
 import { cleanUp, fixedClock, open, temporaryDirectory } from "../store/place.ts";
 import { plainKey } from "../store/plain-key.ts";
 

@@ -6,9 +6,8 @@ import {
   serviceStatus,
   watchdogOf,
 } from "../../src/daemon/service-manager.ts";
-
-import { initialPicture } from "../../src/domain/apply-poll.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
+import { initialPicture } from "../../src/domain/polls/apply-poll.ts";
 import { server } from "../domain/make.ts";
 import { recordingLog } from "../store/recording-log.ts";
 

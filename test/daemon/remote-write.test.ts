@@ -2,8 +2,8 @@ import { afterEach, expect, test } from "bun:test";
 import { uncompress } from "snappyjs";
 import type { Config } from "../../src/config/config.ts";
 import { createRemoteWrite } from "../../src/daemon/remote-write.ts";
-import { systemClock } from "../../src/domain/clock.ts";
-import { systemTimers } from "../../src/domain/timers.ts";
+import { systemClock } from "../../src/domain/time/clock.ts";
+import { systemTimers } from "../../src/domain/time/timers.ts";
 import { type Emit, gauge } from "../../src/export/family.ts";
 import { nameOf, readRequest } from "../export/remote-write/read-request.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { applyPoll, initialPicture, markStale } from "../../src/domain/apply-poll.ts";
+import { applyPoll, initialPicture, markStale } from "../../src/domain/polls/apply-poll.ts";
 import type { FeatureReading } from "../../src/domain/reading.ts";
 import { NEXT_EXPIRIES, summarise } from "../../src/domain/summary.ts";
 import { checkout, feature, NOON, outcome, pool, reading, server, toolError } from "./make.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { MIGRATIONS } from "../../src/store/migrations.ts";
-import { openStore } from "../../src/store/open.ts";
+import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
+import { openStore } from "../../src/store/open/open.ts";
 import { BINARY, type Daemon, until, untilPrinted } from "./harness.ts";
 import { lmstat } from "./lmstat.ts";
 import { createSite, type Site } from "./site.ts";

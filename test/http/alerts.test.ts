@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { AlertEvent } from "../../src/domain/events.ts";
+import { createReader } from "../../src/history/reader.ts";
 import { anonymousEvent } from "../../src/http/anonymous/picture.ts";
 import { createAlerts } from "../../src/store/alerts.ts";
-import { createReader } from "../../src/store/history/reader.ts";
 import { createRig, type Rig } from "../alerts/rig.ts";
 import { checkout, feature, NOON, reading } from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";

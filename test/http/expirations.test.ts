@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Expiry } from "../../src/domain/reading.ts";
 import type { ExpirationRecord } from "../../src/domain/records.ts";
-import { endOfDay } from "../../src/domain/zone.ts";
+import { endOfDay } from "../../src/domain/time/zone.ts";
 import { type Bench, bench, feature, monitored, NOW, picture } from "./make.ts";
 
 /** NOW is 2026-03-01T12:00Z: in Auckland it is the 2nd. */

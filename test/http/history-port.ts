@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
+import { createReader, type Reader } from "../../src/history/reader.ts";
 import type { HistoryPort } from "../../src/http/history.ts";
 import { historyAnswers } from "../../src/http/history-answers/answers.ts";
-import { createReader, type Reader } from "../../src/store/history/reader.ts";
-import { MIGRATIONS } from "../../src/store/migrations.ts";
+import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
 import { PSEUDONYMS } from "./streams/rig.ts";
 
 /** History without a worker: the same queries, their parameters and answers copied as between threads. */

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { createHistoryClient } from "../../src/history/client.ts";
 import { createPseudonyms } from "../../src/http/anonymous/pseudonyms.ts";
 import type { HistoryAnswers } from "../../src/http/history-answers/answers.ts";
-import { createHistoryClient } from "../../src/store/history/client.ts";
 import { installationSecret } from "../../src/store/secrets.ts";
 import * as a from "../domain/make.ts";
-import { createRig } from "../store/history/rig.ts";
+import { createRig } from "../history/rig.ts";
 import { cleanUp, later } from "../store/place.ts";
 
 afterEach(cleanUp);

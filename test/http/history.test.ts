@@ -7,14 +7,14 @@ import type {
   UsageRecord,
 } from "../../src/domain/history-records.ts";
 import type { FeatureReading } from "../../src/domain/reading.ts";
+import { HistoryTimeout } from "../../src/history/client.ts";
+import { createSessionImport } from "../../src/history/sessions/import-sessions.ts";
+import { StoreError } from "../../src/store/database/store-error.ts";
 import { createDenialSources } from "../../src/store/denial-sources.ts";
 import { createDenials } from "../../src/store/denials.ts";
-import { HistoryTimeout } from "../../src/store/history/client.ts";
-import { createSessionImport } from "../../src/store/import-sessions.ts";
-import type { Store } from "../../src/store/open.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+import type { Store } from "../../src/store/open/open.ts";
 import * as a from "../domain/make.ts";
-import { createRig } from "../store/history/rig.ts";
+import { createRig } from "../history/rig.ts";
 import { cleanUp } from "../store/place.ts";
 import { historyPort } from "./history-port.ts";
 import { type Bench, bench, feature, memoryKeys, monitored, picture } from "./make.ts";

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { FeatureReading } from "../../src/domain/reading.ts";
 import { createDenials } from "../../src/store/denials.ts";
 import * as a from "../domain/make.ts";
-import { createRig } from "../store/history/rig.ts";
+import { createRig } from "../history/rig.ts";
 import { cleanUp } from "../store/place.ts";
 import { historyPort } from "./history-port.ts";
 import { type Bench, bench, feature, memoryKeys, picture } from "./make.ts";

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLogsPort } from "../../src/daemon/ports.ts";
 import type { LogEvent } from "../../src/domain/events.ts";
+import { createReader } from "../../src/history/reader.ts";
 import { createEvents } from "../../src/store/events.ts";
-import { createReader } from "../../src/store/history/reader.ts";
-import { openStore, type Store } from "../../src/store/open.ts";
+import { openStore, type Store } from "../../src/store/open/open.ts";
 import { historyPort } from "./history-port.ts";
 import { type Ask, type Bench, bench } from "./make.ts";
 

@@ -4,8 +4,8 @@ import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Verb } from "../../src/install/pass.ts";
 import { goBack, type UpgradeWanted, upgrade } from "../../src/install/upgrade.ts";
-import { migrate } from "../../src/store/migrate.ts";
-import { MIGRATIONS } from "../../src/store/migrations.ts";
+import { migrate } from "../../src/store/database/migrate.ts";
+import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
 import { createRig, LAYOUT, lookAt, NEW_BINARY, type Rig, runAll } from "./rig.ts";
 
 const RESTART = "systemctl restart licmond.service";

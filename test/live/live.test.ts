@@ -3,7 +3,7 @@ import { type EventInput, NEVER_UNSTORED } from "../../src/domain/events.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { type Change, createLive } from "../../src/live/live.ts";
-import type { Store } from "../../src/store/open.ts";
+import type { Store } from "../../src/store/open/open.ts";
 import { createServers } from "../../src/store/servers.ts";
 import * as a from "../domain/make.ts";
 import { cleanUp, fixedClock, open, temporaryDirectory } from "../store/place.ts";

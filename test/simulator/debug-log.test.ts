@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { offsetAt } from "../../src/domain/zone.ts";
+import { offsetAt } from "../../src/domain/time/zone.ts";
 import type { DebugLogEvent } from "../../src/managers/debug-log/debug-log.ts";
 import { createDebugLogReader } from "../../src/managers/flexnet/debug-log/reader.ts";
 import { createSimulatedLog } from "../../src/simulator/debug-log.ts";

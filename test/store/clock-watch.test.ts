@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { type ClockWatch, createClockWatch } from "../../src/store/clock-watch.ts";
 import { createEvents } from "../../src/store/events.ts";
-import type { Store } from "../../src/store/open.ts";
+import type { Store } from "../../src/store/open/open.ts";
 import { NOON } from "../domain/make.ts";
 import { cleanUp, open, temporaryDirectory } from "./place.ts";
 import { recordingLog } from "./recording-log.ts";

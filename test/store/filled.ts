@@ -2,7 +2,7 @@ import type { LogEvent } from "../../src/domain/events.ts";
 import { createAlerts } from "../../src/store/alerts.ts";
 import { createEvents } from "../../src/store/events.ts";
 import { createKeys } from "../../src/store/keys.ts";
-import type { Store } from "../../src/store/open.ts";
+import type { Store } from "../../src/store/open/open.ts";
 import { createQuotas } from "../../src/store/quotas.ts";
 import { installationSecret } from "../../src/store/secrets.ts";
 import { plainKey } from "./plain-key.ts";

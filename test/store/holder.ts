@@ -1,6 +1,7 @@
 /** A licmond that opens a store, says so, and holds it until its input ends. Arguments: directory, mode. */
-import { openStore } from "../../src/store/open.ts";
-import { StoreError } from "../../src/store/store-error.ts";
+
+import { StoreError } from "../../src/store/database/store-error.ts";
+import { openStore } from "../../src/store/open/open.ts";
 import { recordingLog } from "./recording-log.ts";
 
 const [directory = "", mode = "daemon"] = process.argv.slice(2);

@@ -14,19 +14,19 @@ test.each([
     "openStore",
     "is not a file",
     (pipe: string) =>
-      `const { openStore } = await import(${source("store/open.ts")}); openStore({ directory: ${directory(pipe)}, log: ${log}, damaged: "move-aside" });`,
+      `const { openStore } = await import(${source("store/open/open.ts")}); openStore({ directory: ${directory(pipe)}, log: ${log}, damaged: "move-aside" });`,
   ],
   [
     "withDatabase",
     "is not a file",
     (pipe: string) =>
-      `const { withDatabase } = await import(${source("store/read-only.ts")}); await withDatabase(${directory(pipe)}, async () => {});`,
+      `const { withDatabase } = await import(${source("store/database/read-only.ts")}); await withDatabase(${directory(pipe)}, async () => {});`,
   ],
   [
     "bytesInUse",
     "is not a file",
     (pipe: string) =>
-      `const { bytesInUse } = await import(${source("store/backup/copy.ts")}); bytesInUse(${JSON.stringify(pipe)});`,
+      `const { bytesInUse } = await import(${source("store/database/copy.ts")}); bytesInUse(${JSON.stringify(pipe)});`,
   ],
   [
     "readElf",

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { applyPoll } from "../../src/domain/apply-poll.ts";
 import type { FeaturePicture, ServerPicture } from "../../src/domain/picture.ts";
+import { applyPoll } from "../../src/domain/polls/apply-poll.ts";
 import type { FeatureReading } from "../../src/domain/reading.ts";
 import { createKnownHostsStore } from "../../src/store/known-hosts.ts";
 import { createPictures, encode } from "../../src/store/pictures.ts";

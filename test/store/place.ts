@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openStore, type Store, type StoreOptions } from "../../src/store/open.ts";
+import { openStore, type Store, type StoreOptions } from "../../src/store/open/open.ts";
 import { recordingLog } from "./recording-log.ts";
 
 /** Directories and stores for tests. Each file that uses them says `afterEach(cleanUp)`: a hook set here would be one file's. */

@@ -3,7 +3,7 @@
  * `written <n>` behind each write. Argument: directory.
  */
 
-import { openStore } from "../../src/store/open.ts";
+import { openStore } from "../../src/store/open/open.ts";
 import { createQuotas } from "../../src/store/quotas.ts";
 import { recordingLog } from "./recording-log.ts";
 

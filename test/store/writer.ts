@@ -1,6 +1,6 @@
 /** Commits keys one after the other and says each name once it is committed. Arguments: directory, mode. */
 import { createKeys } from "../../src/store/keys.ts";
-import { openStore } from "../../src/store/open.ts";
+import { openStore } from "../../src/store/open/open.ts";
 import { plainKey } from "./plain-key.ts";
 import { recordingLog } from "./recording-log.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isZone } from "../../src/domain/zone.ts";
+import { isZone } from "../../src/domain/time/zone.ts";
 import { hostInfo, networkInterfaces, osName, parseNetDev } from "../../src/system/host-info.ts";
 
 const NET_DEV = `Inter-|   Receive                                                |  Transmit

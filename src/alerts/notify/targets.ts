@@ -1,5 +1,5 @@
 import type { Notification } from "../../config/config.ts";
-import type { Clock } from "../../domain/clock.ts";
+import type { Clock } from "../../domain/time/clock.ts";
 import { createCommand, type RunCommand } from "./command.ts";
 import { createEmail } from "./email.ts";
 import type { NoteFilter, Sender } from "./note.ts";

@@ -1,4 +1,4 @@
-import { iso } from "../../domain/clock.ts";
+import { iso } from "../../domain/time/clock.ts";
 import type { Message } from "./note.ts";
 import { lines, subject, worst } from "./text.ts";
 

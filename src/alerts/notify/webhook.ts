@@ -1,5 +1,5 @@
-import type { Clock } from "../../domain/clock.ts";
 import { codeOf } from "../../domain/error-code.ts";
+import type { Clock } from "../../domain/time/clock.ts";
 import { DeliveryError, readSecret, type Sender } from "./note.ts";
 
 import { render, type Template } from "./templates.ts";

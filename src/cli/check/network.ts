@@ -5,7 +5,7 @@ import type { Environment } from "../../config/environment.ts";
 import { messageOf } from "../../domain/error-code.ts";
 import { post } from "../../export/remote-write/post.ts";
 import { certificateWarning, readTls } from "../../http/tls.ts";
-import { errorCode } from "../../store/store-error.ts";
+import { errorCode } from "../../store/database/store-error.ts";
 import { isLoopback } from "../serve.ts";
 import type { Report } from "../terminal.ts";
 

@@ -1,8 +1,8 @@
 import { accessSync, constants, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { diskLevel } from "../../alerts/rules.ts";
-import { inspectDatabase } from "../../store/inspect.ts";
-import { errorCode, StoreError } from "../../store/store-error.ts";
+import { errorCode, StoreError } from "../../store/database/store-error.ts";
+import { inspectDatabase } from "../../store/open/inspect.ts";
 import type { Report } from "../terminal.ts";
 
 const WHAT = "storage";

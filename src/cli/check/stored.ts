@@ -1,9 +1,9 @@
 import { globPattern } from "../../alerts/settings.ts";
 import type { AlertOverride, Config } from "../../config/config.ts";
-import { zoneSkewByAges } from "../../domain/clock-skew.ts";
-import { withDatabase } from "../../store/read-only.ts";
-import { sessionAges } from "../../store/sessions.ts";
-import { StoreError } from "../../store/store-error.ts";
+import { zoneSkewByAges } from "../../domain/time/clock-skew.ts";
+import { sessionAges } from "../../history/sessions/sessions.ts";
+import { withDatabase } from "../../store/database/read-only.ts";
+import { StoreError } from "../../store/database/store-error.ts";
 import type { Report } from "../terminal.ts";
 import { clockWords } from "./polls.ts";
 

@@ -1,5 +1,5 @@
 import type { Step } from "../history.ts";
-import { fromWallClock, wallClock } from "../zone.ts";
+import { fromWallClock, wallClock } from "../time/zone.ts";
 import { fourDecimals } from "./rounding.ts";
 import { createCutter } from "./spans.ts";
 import { addSums, addTime, emptySums, type UsageSums } from "./usage-sums.ts";

@@ -1,5 +1,5 @@
 import type { Expiry } from "../reading.ts";
-import { wallClock } from "../zone.ts";
+import { wallClock } from "../time/zone.ts";
 
 const DAY_MS = 86_400_000;
 

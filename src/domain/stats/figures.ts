@@ -1,5 +1,5 @@
-import { histogramOfRollup, type Rollup, sumsOfRollup } from "../rollup.ts";
 import { quantile } from "./histogram.ts";
+import { histogramOfRollup, type Rollup, sumsOfRollup } from "./rollup.ts";
 import { fourDecimals, percentOf, seatHours, shareOf } from "./rounding.ts";
 
 /** The figures of one feature over a range (record `stats` of the contract). Unknown is null. */

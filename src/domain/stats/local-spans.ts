@@ -1,4 +1,4 @@
-import { offsetAt } from "../zone.ts";
+import { offsetAt } from "../time/zone.ts";
 
 const QUARTER_MS = 900_000;
 const DAY_MS = 86_400_000;

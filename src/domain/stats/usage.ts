@@ -1,4 +1,4 @@
-import { wallClock } from "../zone.ts";
+import { wallClock } from "../time/zone.ts";
 import { dayEdges } from "./bucketed.ts";
 import { clip, type HeldSession, type Holding } from "./holding.ts";
 import { seatHours } from "./rounding.ts";

@@ -1,8 +1,8 @@
 import { compress } from "snappyjs";
-import type { Clock } from "../../domain/clock.ts";
 import type { Log } from "../../domain/log.ts";
 import type { Snapshot } from "../../domain/picture.ts";
-import { createSlices, type RunInSlices } from "../../domain/slices.ts";
+import type { Clock } from "../../domain/time/clock.ts";
+import { createSlices, type RunInSlices } from "../../domain/time/slices.ts";
 import { counter, type Emit, emitKnown, gauge, type Labels, NO_LABELS, seconds } from "../family.ts";
 import type { Posted, WriteTarget } from "./post.ts";
 import { createSeriesBook, encodeRequest, type SeriesSample } from "./series.ts";

@@ -1,7 +1,7 @@
 import { closestNames } from "../../config/closest-word.ts";
-import type { Reader } from "../../store/history/reader.ts";
+import type { Reader } from "../../history/reader.ts";
+import { knownNames } from "../../history/statistics/known-names.ts";
 import { storedSecret } from "../../store/secrets.ts";
-import { knownNames } from "../../store/statistics/known-names.ts";
 import { createPseudonyms, type Pseudonyms } from "../anonymous/pseudonyms.ts";
 import { alertsAnswer, denialsAnswer, logStatsAnswer, logsAnswer, sessionsAnswer } from "./lists.ts";
 import { efficiencyAnswer, heatmapAnswer, statsAnswer, usageAnswer } from "./statistics.ts";

@@ -1,14 +1,14 @@
 import { AlertRecord, alertRecord, anonymousAlert } from "../../domain/alerts.ts";
-import { iso } from "../../domain/clock.ts";
 import { type Denial, DenialRecord, denialRecord } from "../../domain/denials.ts";
 import { LogEvent } from "../../domain/events.ts";
 import { SessionRecord } from "../../domain/history-records.ts";
+import { iso } from "../../domain/time/clock.ts";
 import type { LogSource } from "../../domain/words.ts";
+import { type LogFilter, logStats, searchLogs } from "../../history/log-queries.ts";
+import type { Reader } from "../../history/reader.ts";
+import { namesOf, type SessionsQuery, sessionsQuery } from "../../history/sessions/session-list.ts";
 import { type AlertFilter, alertPage } from "../../store/alert-queries.ts";
 import { type DenialPage, type DenialQuery, denialPage, deniedPeople } from "../../store/denial-queries.ts";
-import type { Reader } from "../../store/history/reader.ts";
-import { type LogFilter, logStats, searchLogs } from "../../store/log-queries.ts";
-import { namesOf, type SessionsQuery, sessionsQuery } from "../../store/statistics/session-list.ts";
 import { namesFor, type Pseudonyms } from "../anonymous/pseudonyms.ts";
 import { type Answer, encode, jsonAnswer } from "../answers/answer.ts";
 import type { Formatted } from "../answers/format.ts";

@@ -1,4 +1,3 @@
-import { iso } from "../../domain/clock.ts";
 import {
   EfficiencyRecord,
   EfficiencyRow,
@@ -7,16 +6,17 @@ import {
   UsageRecord,
 } from "../../domain/history-records.ts";
 import type { UsageKey } from "../../domain/stats/usage.ts";
-import type { Reader } from "../../store/history/reader.ts";
+import { iso } from "../../domain/time/clock.ts";
+import type { Reader } from "../../history/reader.ts";
+import { namesOf } from "../../history/sessions/session-list.ts";
 import {
   type EfficiencyQuery,
   type EfficiencyRow as Efficient,
   efficiencyQuery,
-} from "../../store/statistics/efficiency.ts";
-import { type HeatmapQuery, heatmapQuery } from "../../store/statistics/heatmap.ts";
-import { namesOf } from "../../store/statistics/session-list.ts";
-import { type StatsQuery, statsQuery } from "../../store/statistics/stats.ts";
-import { type UsageQuery, usageQuery } from "../../store/statistics/usage.ts";
+} from "../../history/statistics/efficiency.ts";
+import { type HeatmapQuery, heatmapQuery } from "../../history/statistics/heatmap.ts";
+import { type StatsQuery, statsQuery } from "../../history/statistics/stats.ts";
+import { type UsageQuery, usageQuery } from "../../history/statistics/usage.ts";
 import { namesFor, type Pseudonyms } from "../anonymous/pseudonyms.ts";
 import { type Answer, encode, jsonAnswer } from "../answers/answer.ts";
 import type { Formatted } from "../answers/format.ts";

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { iso } from "../../domain/clock.ts";
 import { KEY_STATES, type KeyRecord } from "../../domain/keys.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
+import { iso } from "../../domain/time/clock.ts";
 import { ROLES } from "../../domain/words.ts";
 
 /** Requests; null = no quota of its own. */

@@ -1,5 +1,4 @@
 import type { AlertCounts } from "../../domain/alerts.ts";
-import { iso } from "../../domain/clock.ts";
 import type {
   CheckoutPicture,
   FeaturePicture,
@@ -19,6 +18,7 @@ import type {
 } from "../../domain/records.ts";
 import { daysLeft } from "../../domain/stats/expirations.ts";
 import { type PoolExpiry, summarise } from "../../domain/summary.ts";
+import { iso } from "../../domain/time/clock.ts";
 
 /** Pictures → the records of the API. Pure: equal pictures give equal records, byte for byte. */
 

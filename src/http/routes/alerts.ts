@@ -8,10 +8,10 @@ import {
   anonymousAlert,
   SEVERITIES,
 } from "../../domain/alerts.ts";
-import { iso } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
 import { Timestamp } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
+import { iso } from "../../domain/time/clock.ts";
 import { knownServer } from "../answers/asked-servers.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { listDoc } from "../answers/list.ts";

@@ -5,7 +5,7 @@ import { keyProblem, type NewKey } from "../../domain/keys.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { ROLES } from "../../domain/words.ts";
-import { whenFree } from "../../store/busy.ts";
+import { whenFree } from "../../store/database/busy.ts";
 import { responseOf } from "../answers/answer.ts";
 import { chooseFormat } from "../answers/format.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";

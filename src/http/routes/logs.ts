@@ -1,10 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { iso } from "../../domain/clock.ts";
 import { LogEvent } from "../../domain/events.ts";
 import { permits } from "../../domain/keys.ts";
 import { nullable, Timestamp } from "../../domain/records.ts";
 import { text, textRule } from "../../domain/text-types.ts";
+import { iso } from "../../domain/time/clock.ts";
 import { LOG_LEVELS } from "../../domain/words.ts";
 import { wordsOf } from "../../store/log-words.ts";
 import { chooseFormat } from "../answers/format.ts";

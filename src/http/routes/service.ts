@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { iso } from "../../domain/clock.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { Snapshot } from "../../domain/picture.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
+import { iso } from "../../domain/time/clock.ts";
 import type { Audit } from "../audit.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";

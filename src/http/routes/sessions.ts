@@ -1,12 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { DENIAL_STATES, type DenialLogging } from "../../collector/log-tail/denial-watch.ts";
-import { iso } from "../../domain/clock.ts";
 import { DenialRecord } from "../../domain/denials.ts";
 import { SessionRecord } from "../../domain/history-records.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
+import { iso } from "../../domain/time/clock.ts";
+import { SESSION_ORDERS, type SessionOrder } from "../../history/sessions/session-list.ts";
 import { DENIAL_SORTS } from "../../store/denial-queries.ts";
-import { SESSION_ORDERS, type SessionOrder } from "../../store/statistics/session-list.ts";
 import type { SnapshotFor } from "../anonymous/view.ts";
 import { listDoc } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";

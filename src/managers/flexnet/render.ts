@@ -9,7 +9,7 @@ import type {
   Reading,
   ReservationReading,
 } from "../../domain/reading.ts";
-import { wallClock } from "../../domain/zone.ts";
+import { wallClock } from "../../domain/time/zone.ts";
 import type { RenderOptions } from "../manager.ts";
 import { isTableOnly, renderTable, tableFeatures } from "./render-table.ts";
 

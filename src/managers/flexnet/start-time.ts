@@ -1,4 +1,4 @@
-import { isDate, localToUtc, wallClock, weekdayOf } from "../../domain/zone.ts";
+import { isDate, localToUtc, wallClock, weekdayOf } from "../../domain/time/zone.ts";
 import { createDigits } from "../scan.ts";
 
 /** Resolves the year-less start times of one output. */

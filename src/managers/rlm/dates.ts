@@ -1,4 +1,4 @@
-import { isDate, localToUtc } from "../../domain/zone.ts";
+import { isDate, localToUtc } from "../../domain/time/zone.ts";
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAY_MS = 86_400_000;

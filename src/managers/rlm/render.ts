@@ -7,7 +7,7 @@ import type {
   PoolReading,
   Reading,
 } from "../../domain/reading.ts";
-import { wallClock } from "../../domain/zone.ts";
+import { wallClock } from "../../domain/time/zone.ts";
 import type { RenderOptions } from "../manager.ts";
 import { printLongTime, printYearless } from "./dates.ts";
 

@@ -1,10 +1,10 @@
 import { existsSync, linkSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { removeDatabase } from "../exchange.ts";
-import { isSameFile, makePrivateFile, pathsOf, syncToDisk } from "../files.ts";
-import { STATE_MIGRATIONS } from "../migrations.ts";
-import { asStoreError, errorCode, StoreError } from "../store-error.ts";
-import { bytesInUse, requireRoom } from "./copy.ts";
+import { bytesInUse, requireRoom } from "../database/copy.ts";
+import { removeDatabase } from "../database/exchange.ts";
+import { isSameFile, makePrivateFile, pathsOf, syncToDisk } from "../database/files.ts";
+import { asStoreError, errorCode, StoreError } from "../database/store-error.ts";
+import { STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import type { DatabaseReport } from "./examine.ts";
 import { inWorker } from "./worker.ts";
 

@@ -1,11 +1,11 @@
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { assertOurs, schemaVersion } from "../migrate.ts";
-import { MIGRATIONS, STATE_MIGRATIONS } from "../migrations.ts";
-import { openUntouched, tableNames } from "../read-only.ts";
-import { assertWhole } from "../start-check.ts";
-import { asStoreError, corrupt, StoreError } from "../store-error.ts";
+import { assertOurs, schemaVersion } from "../database/migrate.ts";
+import { openUntouched, tableNames } from "../database/read-only.ts";
+import { asStoreError, corrupt, StoreError } from "../database/store-error.ts";
+import { MIGRATIONS, STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import { assertWhole } from "../open/start-check.ts";
 
 /** What is in a database file that was found to be whole and licmond's. */
 export interface DatabaseReport {

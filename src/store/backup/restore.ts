@@ -2,8 +2,9 @@ import { Database } from "bun:sqlite";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Log } from "../../domain/log.ts";
-import { openConnection } from "../database-file.ts";
-import { exchange, removeDatabase, removeLeftovers } from "../exchange.ts";
+import { requireRoom } from "../database/copy.ts";
+import { openConnection } from "../database/database-file.ts";
+import { exchange, removeDatabase, removeLeftovers } from "../database/exchange.ts";
 import {
   ensureDirectory,
   fileSize,
@@ -12,15 +13,14 @@ import {
   type Paths,
   pathsOf,
   refuseOther,
-} from "../files.ts";
-import { lockDirectory } from "../lock.ts";
-import { assertOurs } from "../migrate.ts";
-import { MIGRATIONS, STATE_MIGRATIONS } from "../migrations.ts";
-import { stateOf } from "../precious.ts";
-import { type CarriedOver, carryOver, putState, settleState, takeInState } from "../state-files.ts";
-import { asStoreError, StoreError } from "../store-error.ts";
+} from "../database/files.ts";
+import { lockDirectory } from "../database/lock.ts";
+import { assertOurs } from "../database/migrate.ts";
+import { stateOf } from "../database/precious.ts";
+import { asStoreError, StoreError } from "../database/store-error.ts";
+import { MIGRATIONS, STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import { type CarriedOver, carryOver, putState, settleState, takeInState } from "../open/state-files.ts";
 import type { OnStep } from "./back-up.ts";
-import { requireRoom } from "./copy.ts";
 import type { DatabaseReport } from "./examine.ts";
 import { inWorker } from "./worker.ts";
 

@@ -3,9 +3,9 @@ import { existsSync, rmSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { APPLICATION_ID, schemaVersion } from "../migrate.ts";
-import { openReader } from "../read-only.ts";
-import { copiesOf } from "./before-upgrade.ts";
+import { APPLICATION_ID, schemaVersion } from "../database/migrate.ts";
+import { openReader } from "../database/read-only.ts";
+import { copiesOf } from "../open/before-upgrade.ts";
 import { restore } from "./restore.ts";
 
 /** What becomes of the database when an older licmond is to work on it. */

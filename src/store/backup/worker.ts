@@ -1,5 +1,5 @@
-import { StoreError, type StoreErrorCode } from "../store-error.ts";
-import { copyBoth, copyDatabase } from "./copy.ts";
+import { copyBoth, copyDatabase } from "../database/copy.ts";
+import { StoreError, type StoreErrorCode } from "../database/store-error.ts";
 import { examineDatabase } from "./examine.ts";
 
 /** Work on whole databases, which is done in a thread of its own. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
+import { createHistory } from "../../../src/history/history.ts";
 import { createLive } from "../../../src/live/live.ts";
-import { createHistory } from "../../../src/store/history/history.ts";
-import { openStore } from "../../../src/store/open.ts";
+import { openStore } from "../../../src/store/open/open.ts";
 import { feature, outcome, reading, server } from "../../domain/make.ts";
 import { recordingLog } from "../../store/recording-log.ts";
 import { createPlace, type Place, run } from "../rig.ts";

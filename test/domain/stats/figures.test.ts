@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Series } from "../../../src/domain/history.ts";
-import { mergeRollups, type Rollup, rollupOf } from "../../../src/domain/rollup.ts";
 import { type Figures, figuresOf } from "../../../src/domain/stats/figures.ts";
+import { mergeRollups, type Rollup, rollupOf } from "../../../src/domain/stats/rollup.ts";
 import { type Poll, randomPolls, seconds, seriesOf } from "./histories.ts";
 
 const START = Date.UTC(2026, 0, 1);

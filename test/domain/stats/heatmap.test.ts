@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { NO_ROLLUP, sumsOfRollup } from "../../../src/domain/rollup.ts";
 import { createHeatmap } from "../../../src/domain/stats/heatmap.ts";
 import { localSpans } from "../../../src/domain/stats/local-spans.ts";
+import { NO_ROLLUP, sumsOfRollup } from "../../../src/domain/stats/rollup.ts";
 import { eachSpan } from "../../../src/domain/stats/spans.ts";
-import { offsetAt } from "../../../src/domain/zone.ts";
+import { offsetAt } from "../../../src/domain/time/zone.ts";
 import { DAYS, type Poll, randomPolls, seconds, seriesOf, wallClock, ZONES } from "./histories.ts";
 
 const LENGTH = 50 * 3600;

@@ -2,7 +2,7 @@ import { dayEdges } from "../../../src/domain/stats/bucketed.ts";
 import { clip, type HeldSession, type Holding } from "../../../src/domain/stats/holding.ts";
 import { seatHours } from "../../../src/domain/stats/rounding.ts";
 import type { UsageGroup, UsageKey } from "../../../src/domain/stats/usage.ts";
-import { offsetAt } from "../../../src/domain/zone.ts";
+import { offsetAt } from "../../../src/domain/time/zone.ts";
 
 /** Usage once more, another way: every session is put into its groups by itself, and the changes of each are sorted. */
 

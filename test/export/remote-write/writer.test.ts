@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { uncompress } from "snappyjs";
 import type { ServerPicture } from "../../../src/domain/picture.ts";
-import { createSlices } from "../../../src/domain/slices.ts";
+import { createSlices } from "../../../src/domain/time/slices.ts";
 import { type Emit, gauge } from "../../../src/export/family.ts";
 import type { Posted, WriteTarget } from "../../../src/export/remote-write/post.ts";
 import {

@@ -1,5 +1,5 @@
 import type { CheckoutEvent, EventInput, LogEvent } from "../../../src/domain/events.ts";
-import { systemTimers } from "../../../src/domain/timers.ts";
+import { systemTimers } from "../../../src/domain/time/timers.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
 import { createEncoder, type EventRow } from "../../../src/http/streams/encode.ts";
 import type { StreamsPort } from "../../../src/http/streams/hub.ts";

@@ -14,7 +14,7 @@ import {
   type ToolError,
   UNKNOWN_EXPIRY,
 } from "../../../src/domain/reading.ts";
-import { endOfDay } from "../../../src/domain/zone.ts";
+import { endOfDay } from "../../../src/domain/time/zone.ts";
 import { parseToolError } from "../../../src/managers/flexnet/status-lines.ts";
 
 /**

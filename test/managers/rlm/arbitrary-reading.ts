@@ -8,7 +8,7 @@ import {
   type Reading,
   UNKNOWN_EXPIRY,
 } from "../../../src/domain/reading.ts";
-import { offsetAt } from "../../../src/domain/zone.ts";
+import { offsetAt } from "../../../src/domain/time/zone.ts";
 
 /** Readings whose text rlmstat could print: what `render` says it excludes is left out, and no more. */
 

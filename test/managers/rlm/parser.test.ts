@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { applyPoll } from "../../../src/domain/apply-poll.ts";
+import { applyPoll } from "../../../src/domain/polls/apply-poll.ts";
 import { PERMANENT, type Reading } from "../../../src/domain/reading.ts";
 import { outcome, server } from "../../domain/make.ts";
 import { fixture, parse, summary } from "./read.ts";

@@ -15,11 +15,11 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { type BackupOptions, backUp } from "../../../src/store/backup/back-up.ts";
-import { requireRoom } from "../../../src/store/backup/copy.ts";
 import { examineDatabase } from "../../../src/store/backup/examine.ts";
+import { requireRoom } from "../../../src/store/database/copy.ts";
+import { StoreError } from "../../../src/store/database/store-error.ts";
 import { createKeys } from "../../../src/store/keys.ts";
-import { MIGRATIONS } from "../../../src/store/migrations.ts";
-import { StoreError } from "../../../src/store/store-error.ts";
+import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 import { fill } from "../filled.ts";
 import { cleanUp, open, quickDirectory } from "../place.ts";
 import { plainKey } from "../plain-key.ts";

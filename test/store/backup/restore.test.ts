@@ -12,10 +12,10 @@ import {
 import { join } from "node:path";
 import { backUp } from "../../../src/store/backup/back-up.ts";
 import { restore } from "../../../src/store/backup/restore.ts";
+import type { StoreError } from "../../../src/store/database/store-error.ts";
 import { createEvents } from "../../../src/store/events.ts";
 import { createKeys } from "../../../src/store/keys.ts";
-import { MIGRATIONS } from "../../../src/store/migrations.ts";
-import type { StoreError } from "../../../src/store/store-error.ts";
+import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 import { fill } from "../filled.ts";
 import { cleanUp, later, open, quickDirectory } from "../place.ts";
 import { plainKey } from "../plain-key.ts";

@@ -1,4 +1,4 @@
-import { StoreError } from "../../../src/store/store-error.ts";
+import { StoreError } from "../../../src/store/database/store-error.ts";
 
 /** Only root can give files away. */
 export const isRoot = process.getuid?.() === 0;

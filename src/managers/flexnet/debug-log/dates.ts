@@ -1,4 +1,4 @@
-import { fromWallClock, wallClock } from "../../../domain/zone.ts";
+import { fromWallClock, wallClock } from "../../../domain/time/zone.ts";
 import type { FirstDay } from "../../debug-log/debug-log.ts";
 import { createHeadReader, DAY_SECONDS, isDull, printedDate } from "./head.ts";
 

@@ -1,4 +1,4 @@
-import { isDate } from "../../../domain/zone.ts";
+import { isDate } from "../../../domain/time/zone.ts";
 import { isDigit, twoDigits } from "../../scan.ts";
 
 /** The front of a line: `[date] H:MM:SS (daemon) message`. One object, filled again for every line. */

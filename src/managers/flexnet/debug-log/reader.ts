@@ -1,4 +1,4 @@
-import { wallClock } from "../../../domain/zone.ts";
+import { wallClock } from "../../../domain/time/zone.ts";
 import {
   type DebugLog,
   type DebugLogEvent,

@@ -1,0 +1,192 @@
+import type { FeaturePicture, ServerPicture } from "../picture.ts";
+import type { PollOutcome } from "../poll.ts";
+import type { FeatureReading, MemberReading, Reading } from "../reading.ts";
+import type { MonitoredServer } from "../server.ts";
+import type { DataState, ServerStatus } from "../words.ts";
+import { failedFeature, readFeature, staleFeature } from "./feature-picture.ts";
+import { featureKey, mergeBlocks } from "./merge-blocks.ts";
+import { isAnswered, isUnreadable, serverStatus, worstOfEach } from "./server-status.ts";
+
+/** Good readings in a row that must lack a feature before it is gone: a cut text can look whole. */
+const MISSED_UNTIL_REMOVED = 2;
+
+/** A server of which nothing is known yet. */
+export function initialPicture(server: MonitoredServer): ServerPicture {
+  return {
+    server,
+    status: "unknown",
+    state: "failed",
+    members: [],
+    daemons: [],
+    error: null,
+    collectedAt: null,
+    lastPollAt: null,
+    nextPollAt: null,
+    pollDurationMs: null,
+    toolVersion: null,
+    clockOffsetMs: null,
+    cut: false,
+    unparsedLines: 0,
+    unparsed: [],
+    reachability: [],
+    features: [],
+  };
+}
+
+/**
+ * Lays one poll's outcome over what was known before. Pure; nothing that was known is destroyed by a poll that
+ * failed: its numbers stay with their `collectedAt` and become stale.
+ */
+export function applyPoll(
+  previous: ServerPicture | null,
+  server: MonitoredServer,
+  outcome: PollOutcome,
+  nextPollAt: number | null,
+): ServerPicture {
+  const before = previous ?? initialPicture(server);
+  const poll = {
+    server,
+    lastPollAt: outcome.finishedAt,
+    nextPollAt,
+    pollDurationMs: outcome.durationMs,
+    reachability: outcome.reachability,
+  };
+  const { reading, error } = outcome;
+  if (reading === null || error !== null) {
+    return {
+      ...before,
+      ...poll,
+      error,
+      state: before.collectedAt === null ? "failed" : "stale",
+      features: featuresAfterFailure(before.features, reading, outcome.finishedAt),
+      unparsedLines: reading?.unparsedLines ?? 0,
+      unparsed: reading?.unparsed ?? [],
+      ...partsAfterFailure(before, outcome),
+    };
+  }
+
+  const features = layOver(before.features, reading, outcome.finishedAt);
+  const partial =
+    reading.cut || reading.stray === true || features.some((feature) => feature.state === "partial");
+  return {
+    ...poll,
+    status: statusOfReading(reading),
+    state: partial ? "partial" : "ok",
+    members: reading.members,
+    daemons: reading.daemons,
+    error: null,
+    collectedAt: outcome.finishedAt,
+    toolVersion: reading.toolVersion,
+    clockOffsetMs:
+      reading.reportTime === null
+        ? null
+        : reading.reportTime - Math.floor(outcome.startedAt / 60_000) * 60_000,
+    cut: reading.cut,
+    unparsedLines: reading.unparsedLines,
+    unparsed: reading.unparsed,
+    features,
+  };
+}
+
+/** When the numbers become stale by age alone: 2 × interval + timeout after the last good reading; null = never. */
+export function staleDeadline(picture: ServerPicture): number | null {
+  if (picture.collectedAt === null || picture.state === "stale" || picture.state === "failed") return null;
+  return picture.collectedAt + 2 * picture.server.intervalMs + picture.server.timeoutMs;
+}
+
+/** The picture with its numbers marked stale, e.g. after a restart or past the deadline. */
+export function markStale(picture: ServerPicture): ServerPicture {
+  const state: DataState = picture.collectedAt === null ? "failed" : "stale";
+  return { ...picture, state, features: picture.features.map((feature) => staleFeature(feature)) };
+}
+
+/** A reading without member lines (RLM's ISV part alone) still proves that somebody answered. */
+function statusOfReading(reading: Reading): ServerStatus {
+  const status = serverStatus(reading.members, reading.daemons);
+  return status === "unknown" && reading.features.some(isAnswered) ? "up" : status;
+}
+
+/** The last good numbers, and the features of which the tool said no more than an error. None is gone for that. */
+function featuresAfterFailure(
+  before: readonly FeaturePicture[],
+  reading: Reading | null,
+  at: number,
+): readonly FeaturePicture[] {
+  const named = reading !== null && reading.features.length > 0;
+  return named
+    ? layOver(before, { ...reading, cut: true }, at)
+    : before.map((feature) => staleFeature(feature));
+}
+
+/** Members, daemons and status after a poll that failed: what it says of them, else what is certain. */
+function partsAfterFailure(
+  before: ServerPicture,
+  outcome: PollOutcome,
+): Pick<ServerPicture, "members" | "daemons" | "status"> {
+  const { reading, error, reachability } = outcome;
+  const isErrorsAlone = reading !== null && isUnreadable(reading);
+  if (reading !== null && (reading.members.length > 0 || isErrorsAlone)) {
+    const status = serverStatus(reading.members, reading.daemons);
+    return {
+      members: reading.members,
+      daemons: reading.daemons.length > 0 ? reading.daemons : before.daemons.map(unknownPart),
+      // The members may answer while the query as a whole fails: then nothing is known of the rest.
+      status: status === "down" ? status : isErrorsAlone ? "degraded" : "unknown",
+    };
+  }
+  const refused = reachability.length > 0 && reachability.every((member) => member.reachable === false);
+  const down = error?.code === "LICENSE_SERVER_UNREACHABLE" || (error?.code === "TIMEOUT" && refused);
+  const status = down ? "down" : "unknown";
+  return {
+    members: before.members.map(
+      (member): MemberReading => ({ ...member, status, master: false, error: null }),
+    ),
+    daemons: before.daemons.map(unknownPart),
+    status,
+  };
+}
+
+function unknownPart<T extends { readonly status: string }>(part: T): T {
+  return { ...part, status: "unknown" };
+}
+
+function layOver(
+  before: readonly FeaturePicture[],
+  reading: Reading,
+  collectedAt: number,
+): readonly FeaturePicture[] {
+  const known = new Map(before.map((feature) => [featureKey(feature.daemon, feature.name), feature]));
+  const daemonStatus = new Map(worstOfEach(reading.daemons).map((daemon) => [daemon.name, daemon.status]));
+  const isUp = (daemon: string) => (daemonStatus.get(daemon) ?? "up") === "up";
+  /** The feature as one that this reading lacks; null when that makes it one too many. */
+  const missedOnce = (feature: FeaturePicture): FeaturePicture | null => {
+    const missed = feature.missed + (!reading.cut && isUp(feature.daemon) ? 1 : 0);
+    return missed < MISSED_UNTIL_REMOVED ? staleFeature(feature, missed) : null;
+  };
+
+  const features = mergeBlocks(reading.features).map((block) => {
+    const key = featureKey(block.daemon, block.name);
+    const previous = known.get(key) ?? null;
+    known.delete(key);
+    // "No such feature exists" for every feature is how lmstat says that their daemon is not up.
+    if (block.error !== null && !isUp(block.daemon)) return unread(block, previous);
+    // A license file knows nothing of the use: what a server said of it is missing, not gone.
+    const kept =
+      block.fromFile === true && previous !== null && knowsUse(previous) ? missedOnce(previous) : null;
+    return kept ?? readFeature(block, collectedAt, previous);
+  });
+  for (const missing of known.values()) {
+    const kept = missedOnce(missing);
+    if (kept !== null) features.push(kept);
+  }
+  return features;
+}
+
+function knowsUse({ used, checkouts, reservations, queue }: FeaturePicture): boolean {
+  return used !== null || checkouts.length + reservations.length + queue.length > 0;
+}
+
+function unread(block: FeatureReading, previous: FeaturePicture | null): FeaturePicture {
+  if (previous !== null && previous.collectedAt !== null) return staleFeature(previous);
+  return failedFeature(block.daemon, block.name, block.error?.message ?? null);
+}

@@ -1,0 +1,53 @@
+import type { DaemonReading, MemberReading, Reading } from "../reading.ts";
+import type { PartStatus, ServerStatus } from "../words.ts";
+
+/**
+ * Reachability of a server from its parts. A triad works while two of its three members are up (quorum), any
+ * other server while one is; a member or daemon that is missing beside working ones makes it `degraded`.
+ * With no working daemon nobody gets a seat, so the server counts as down although its manager answers.
+ */
+export function serverStatus(
+  members: readonly Pick<MemberReading, "status">[],
+  daemons: readonly Pick<DaemonReading, "status">[],
+): ServerStatus {
+  const ofMembers = statusOf(members, members.length === 3 ? 2 : 1);
+  const ofDaemons = statusOf(daemons, 1);
+  if (members.length === 0) return daemons.length === 0 ? "unknown" : ofDaemons;
+  if (daemons.length === 0 || ofMembers === "down" || ofMembers === "unknown") return ofMembers;
+  if (ofDaemons === "up" || ofDaemons === "unknown") return ofMembers;
+  return ofDaemons;
+}
+
+/** The tool reached the manager, and got nothing but errors from every daemon behind it. */
+export function isUnreadable({ daemons, features }: Pick<Reading, "daemons" | "features">): boolean {
+  return (
+    daemons.length > 0 &&
+    daemons.every(({ status, error }) => status === "unknown" && error !== null) &&
+    !features.some(isAnswered)
+  );
+}
+
+/** The feature was read from a server, not from a license file. */
+export function isAnswered({ error, fromFile }: Reading["features"][number]): boolean {
+  return error === null && fromFile !== true;
+}
+
+function statusOf(parts: readonly { readonly status: string }[], quorum: number): ServerStatus {
+  const up = parts.filter((part) => part.status === "up").length;
+  if (up === parts.length && up > 0) return "up";
+  if (up >= quorum) return "degraded";
+  return parts.some((part) => part.status === "down") ? "down" : "unknown";
+}
+
+/** The worst first. */
+const RANK: Readonly<Record<PartStatus, number>> = { down: 0, unknown: 1, up: 2 };
+
+/** One daemon of each name: of those that several license servers behind one address have, the worst. */
+export function worstOfEach<D extends Pick<DaemonReading, "name" | "status">>(daemons: readonly D[]): D[] {
+  const worst = new Map<string, D>();
+  for (const daemon of daemons) {
+    const known = worst.get(daemon.name);
+    if (known === undefined || RANK[daemon.status] < RANK[known.status]) worst.set(daemon.name, daemon);
+  }
+  return [...worst.values()];
+}

@@ -1,0 +1,316 @@
+import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../picture.ts";
+import type { CheckoutReading } from "../reading.ts";
+import type { MonitoredServer } from "../server.ts";
+import { beginOf, endSession, type Session, seenAgain, shownBegin, startOf } from "../session.ts";
+import { secondOccurrence } from "../time/zone.ts";
+import { group, matchSeats, SLICE_ROWS } from "./match-seats.ts";
+import { featureKey } from "./merge-blocks.ts";
+
+/** Readings of a partial feature after which a seat that most of them lack is taken for gone. */
+const PARTIAL_READINGS = 3;
+const PARTIAL_MISSES = 2;
+/** A feature that is gone may be back with seats of before: for so long it is known when they were absent. */
+const GONE_KNOWN_MS = 86_400_000;
+
+/** What is known of one server's seats between polls. Immutable: a poll makes a new one. */
+export interface Tracking {
+  readonly features: ReadonlyMap<string, FeatureTracking>;
+  /** False until the first good reading: its seats were not taken now, so nothing announces them. */
+  readonly begun: boolean;
+}
+
+interface FeatureTracking {
+  readonly open: readonly OpenSession[];
+  /** Last reading in which the feature was whole: what that lacked was absent then. */
+  readonly readAt: number | null;
+  /** Whole readings in a row in which the feature was partial. */
+  readonly partialRun: number;
+  /** The server or the daemon was seen down since `readAt`. */
+  readonly seenDown: boolean;
+}
+
+interface OpenSession {
+  readonly session: Session;
+  /** Which of the last {@link PARTIAL_READINGS} partial readings lacked it, the newest last. */
+  readonly misses: readonly boolean[];
+}
+
+export interface SessionChanges {
+  readonly opened: readonly Session[];
+  readonly closed: readonly Session[];
+  /** Open sessions whose stored row says something else now: another handle, count or begin, or missing for the first time. */
+  readonly changed: readonly Session[];
+  /** Whether `opened` are to be announced. */
+  readonly announce: boolean;
+}
+
+/**
+ * So many new ids for rows that stand in the tool's order. The daemon gives them shuffled: a tool may print its rows
+ * sorted by user, and keys that may not know users see the ids.
+ */
+export type NextIds = (count: number) => readonly number[];
+
+/** Shuffles in place (Fisher and Yates); `random` gives 0 ≤ n < 1. */
+export function shuffle(ids: number[], random: () => number): number[] {
+  for (let left = ids.length; left > 1; left--) {
+    const one = left - 1;
+    const other = Math.floor(random() * left);
+    [ids[one], ids[other]] = [ids[other] ?? 0, ids[one] ?? 0];
+  }
+  return ids;
+}
+
+export const NO_TRACKING: Tracking = { features: new Map(), begun: false };
+
+/** When the sessions of a feature were ended because its server was taken out of the config, epoch ms. */
+export interface Released {
+  readonly daemon: string;
+  readonly feature: string;
+  readonly endedAt: number;
+}
+
+/**
+ * Takes up the sessions that an earlier process left open, and what its last picture says of the features. What was
+ * ended with its server's removal and is still held when the server is back begins anew: not before that end.
+ */
+export function resumeTracking(
+  open: readonly Session[],
+  begun: boolean,
+  pictured: readonly FeaturePicture[],
+  released: readonly Released[] = [],
+): Tracking {
+  const features = new Map<string, FeatureTracking>();
+  for (const { daemon, feature, endedAt } of released)
+    features.set(featureKey(daemon, feature), nobody(endedAt));
+  for (const feature of pictured) {
+    const readAt = wholeAt(feature);
+    const key = featureKey(feature.daemon, feature.name);
+    if (readAt !== null) features.set(key, nobody(Math.max(readAt, features.get(key)?.readAt ?? 0)));
+  }
+  for (const [key, sessions] of group(open, ({ daemon, feature }) => featureKey(daemon, feature))) {
+    features.set(key, {
+      ...(features.get(key) ?? nobody(null)),
+      open: sessions.reverse().map((session) => ({ session, misses: [] })),
+    });
+  }
+  return { features, begun };
+}
+
+/** When a stored feature was read whole. Its state says only that it is stale by now: its lines say more. */
+function wholeAt({ used, checkouts, reserved, collectedAt }: FeaturePicture): number | null {
+  const held = checkouts.reduce((sum, { count }) => sum + count, reserved ?? 0);
+  return used !== null && held >= used ? collectedAt : null;
+}
+
+function nobody(readAt: number | null): FeatureTracking {
+  return { open: [], readAt, partialRun: 0, seenDown: false };
+}
+
+/** Every open session, in the order of their features. */
+export function openSessions(tracking: Tracking): Session[] {
+  return [...tracking.features.values()].flatMap((feature) => feature.open.map(({ session }) => session));
+}
+
+/**
+ * Ends what is open of a server that is no longer configured: nobody looks any more. Each ends when it was last seen.
+ */
+export function releaseAll(tracking: Tracking): SessionChanges {
+  const closed = openSessions(tracking).map(
+    (session): Session => ({ ...session, endedAt: session.lastSeenAt, endReason: "unobserved" }),
+  );
+  return { opened: [], closed, changed: [], announce: false };
+}
+
+/** What one poll means for the seats of its server. */
+export interface Tracked {
+  readonly tracking: Tracking;
+  readonly changes: SessionChanges;
+  /** The picture with each checkout that was read now knowing its session's times. */
+  readonly picture: ServerPicture;
+}
+
+/**
+ * Compares a poll's picture with the open sessions. A feature that this poll did not read closes nothing; one that
+ * is partial closes what two of its last three whole readings lacked; one that is `ok` closes what it lacks.
+ *
+ * A generator, because a site may hold 50,000 seats: it yields now and then so that the caller can let others in.
+ */
+export function* trackSessions(
+  before: Tracking,
+  picture: ServerPicture,
+  nextIds: NextIds,
+): Generator<void, Tracked> {
+  const { server, collectedAt, lastPollAt } = picture;
+  const good = collectedAt !== null && collectedAt === lastPollAt && picture.error === null;
+  const features = new Map<string, FeatureTracking>();
+  const changes = { opened: [] as Session[], closed: [] as Session[], changed: [] as Session[] };
+  const gone = new Map(before.features);
+  const seen: FeaturePicture[] = [];
+  let rows = 0;
+
+  for (const feature of picture.features) {
+    const key = featureKey(feature.daemon, feature.name);
+    const known = before.features.get(key);
+    gone.delete(key);
+    if (!good || feature.collectedAt !== collectedAt || feature.state === "failed") {
+      if (known !== undefined) features.set(key, unread(known, picture, feature.daemon));
+      seen.push(feature);
+      continue;
+    }
+    rows += feature.checkouts.length + (known?.open.length ?? 0);
+    if (rows > SLICE_ROWS) {
+      rows = 0;
+      yield;
+    }
+    const tracked = yield* trackFeature(known, feature, picture, collectedAt, nextIds, changes);
+    features.set(key, tracked);
+    const missing = tracked.open.slice(feature.checkouts.length).map(({ session }) => session);
+    seen.push({
+      ...feature,
+      checkouts: withTimes(feature.checkouts, tracked.open, server),
+      ...(missing.length > 0 && { alsoHeldBy: missing.map(({ user, host }) => ({ user, host })) }),
+    });
+  }
+
+  for (const [key, known] of gone) {
+    const [daemon = ""] = key.split("\0");
+    // A feature is only gone from the picture when two good readings lacked it.
+    if (!good || collectedAt === null) {
+      features.set(key, unread(known, picture, daemon));
+      continue;
+    }
+    for (const { session } of known.open)
+      changes.closed.push(end(session, collectedAt, known, server.intervalMs));
+    const absentAt = known.open.length > 0 ? collectedAt : known.readAt;
+    if (absentAt !== null && collectedAt - absentAt < GONE_KNOWN_MS) features.set(key, nobody(absentAt));
+  }
+  const tracking = { features, begun: before.begun || good };
+  // Events follow the ids, not the tool's rows, see `NextIds`.
+  const byId = (a: Session, b: Session) => a.id - b.id;
+  changes.opened.sort(byId);
+  changes.closed.sort(byId);
+  return {
+    tracking,
+    changes: { ...changes, announce: before.begun },
+    picture: { ...picture, features: seen },
+  };
+}
+
+/** The first sessions of a feature that was read are those of its lines, in their order. */
+function withTimes(
+  rows: readonly CheckoutReading[],
+  open: readonly OpenSession[],
+  { intervalMs, timezone }: MonitoredServer,
+): CheckoutPicture[] {
+  return rows.map((row, index) => {
+    const session = open[index]?.session;
+    if (session === undefined) return row;
+    const { startedAt } = session;
+    const isSecond =
+      startedAt !== null &&
+      row.startedAt !== null &&
+      startedAt !== row.startedAt &&
+      startedAt === secondOccurrence(timezone, row.startedAt);
+    return {
+      ...row,
+      startedAt: isSecond ? startedAt : row.startedAt,
+      firstSeenAt: session.firstSeenAt,
+      beganAt: shownBegin(session, intervalMs),
+    };
+  });
+}
+
+function* trackFeature(
+  known: FeatureTracking | undefined,
+  feature: FeaturePicture,
+  picture: ServerPicture,
+  readAt: number,
+  nextIds: NextIds,
+  changes: { opened: Session[]; closed: Session[]; changed: Session[] },
+): Generator<void, FeatureTracking> {
+  const matched = yield* matchSeats(known?.open ?? [], feature.checkouts, picture.server.timezone);
+  const partial = feature.state === "partial";
+  const whole = partial && !picture.cut;
+  const open: OpenSession[] = [];
+  const ids = nextIds(matched.held.filter(({ held }) => held === null).length).values();
+  for (const { row, held } of matched.held) {
+    if (held === null) {
+      const id = ids.next().value;
+      if (id === undefined) throw new Error("The store gave no id to a session");
+      const session = openSession(id, picture.server, feature, row, readAt, known?.readAt ?? null);
+      changes.opened.push(session);
+      open.push({ session, misses: [] });
+      continue;
+    }
+    const session = { ...seenAgain(held.session, readAt), count: row.count, handle: row.handle };
+    const differs =
+      held.session.count !== row.count ||
+      held.session.handle !== row.handle ||
+      held.session.firstSeenAt !== session.firstSeenAt;
+    const wasMissing = held.misses.at(-1) === true;
+    if (differs || wasMissing) changes.changed.push(session);
+    open.push({ session, misses: whole ? pushMiss(held.misses, false) : partial ? held.misses : [] });
+    if (open.length % SLICE_ROWS === 0) yield;
+  }
+
+  const partialRun = whole ? (known?.partialRun ?? 0) + 1 : partial ? (known?.partialRun ?? 0) : 0;
+  for (const held of matched.missing) {
+    const misses = whole ? pushMiss(held.misses, true) : held.misses;
+    const enough = partialRun >= PARTIAL_READINGS && misses.filter(Boolean).length >= PARTIAL_MISSES;
+    if (!partial || (whole && enough)) {
+      changes.closed.push(end(held.session, readAt, known, picture.server.intervalMs));
+    } else {
+      if (held.misses.at(-1) !== true) changes.changed.push(held.session);
+      open.push({ session: held.session, misses });
+    }
+  }
+  return { open, readAt: partial ? (known?.readAt ?? null) : readAt, partialRun, seenDown: false };
+}
+
+function openSession(
+  id: number,
+  { id: server, intervalMs, timezone }: MonitoredServer,
+  feature: FeaturePicture,
+  row: CheckoutReading,
+  readAt: number,
+  absentAt: number | null,
+): Session {
+  const { user, host, display, qualifier, version, count, handle } = row;
+  const startedAt = startOf(row.startedAt, readAt, absentAt, timezone);
+  return {
+    id,
+    server,
+    daemon: feature.daemon,
+    feature: feature.name,
+    user,
+    host,
+    display,
+    qualifier,
+    version,
+    count,
+    handle,
+    startedAt,
+    beganAt: beginOf(startedAt, readAt, absentAt, intervalMs),
+    firstSeenAt: readAt,
+    lastSeenAt: readAt,
+    endedAt: null,
+    endReason: null,
+  };
+}
+
+function end(session: Session, at: number, known: FeatureTracking | undefined, intervalMs: number): Session {
+  return endSession(session, at, { down: known?.seenDown ?? false, intervalMs });
+}
+
+/** Nothing was read of the feature; a server or daemon seen down explains a later absence. */
+function unread(known: FeatureTracking, picture: ServerPicture, daemon: string): FeatureTracking {
+  const down =
+    picture.status === "down" ||
+    picture.daemons.some(({ name, status }) => name === daemon && status === "down");
+  return down && !known.seenDown ? { ...known, seenDown: true } : known;
+}
+
+function pushMiss(misses: readonly boolean[], missed: boolean): readonly boolean[] {
+  if (!missed && misses.length === 0) return misses;
+  return [...misses.slice(-(PARTIAL_READINGS - 1)), missed];
+}

@@ -1,0 +1,193 @@
+import type { Series } from "../history.ts";
+import { eachSpan } from "./spans.ts";
+import { emptySums, type UsageSums } from "./usage-sums.ts";
+
+/**
+ * A feature's counts over a bucket of time, in a form that adds up. Peaks, percentiles, utilization and the share of
+ * time in which the k-th seat was busy do not follow from those of smaller buckets; the time at each level does.
+ * Whole numbers alone, so that the order of adding changes nothing.
+ */
+export interface Rollup {
+  /** One for each total that was in force; ascending by total, what has none first. */
+  readonly groups: readonly RollupGroup[];
+  /** Seats issued in the last covered moment; null when unlimited or unknown, or when nothing is covered. */
+  readonly total: number | null;
+  /** End of the last covered moment (epoch ms); null when nothing is covered. */
+  readonly coveredUntil: number | null;
+  /** Small ids of the users who had a session in the bucket, ascending. */
+  readonly users: readonly number[];
+  /** Null: nobody counts them. */
+  readonly denials: number | null;
+}
+
+/** The covered time in which `total` seats were issued. */
+export interface RollupGroup {
+  readonly total: number | null;
+  readonly unlimited: boolean;
+  /** `[used, ms]`: for how long so many seats were in use; ascending by `used`, each `ms` above 0. */
+  readonly levels: readonly Level[];
+}
+
+export type Level = readonly [used: number, ms: number];
+
+/** A rollup of the bucket that begins at `at` (epoch ms). */
+export interface Bucket {
+  readonly at: number;
+  readonly rollup: Rollup;
+}
+
+export const NO_ROLLUP: Rollup = { groups: [], total: null, coveredUntil: null, users: [], denials: null };
+
+/** For how long `used` was known, in ms. */
+export function coveredMs({ groups }: Pick<Rollup, "groups">): number {
+  let sum = 0;
+  for (const { levels } of groups) for (const [, ms] of levels) sum += ms;
+  return sum;
+}
+
+/** The sums of a rollup, as steps give them. */
+export function sumsOfRollup(rollup: Rollup): UsageSums {
+  const sums = emptySums();
+  for (const { total, unlimited, levels } of rollup.groups) {
+    let groupMs = 0;
+    let usedMs = 0;
+    for (const [used, ms] of levels) {
+      groupMs += ms;
+      usedMs += used * ms;
+    }
+    sums.coveredMs += groupMs;
+    sums.usedMs += usedMs;
+    sums.peakUsed = Math.max(sums.peakUsed ?? 0, levels.at(-1)?.[0] ?? 0);
+    if (unlimited || total === null || total === 0) continue;
+    sums.ratedMs += groupMs;
+    sums.utilizationMs += usedMs / total;
+  }
+  return { ...sums, total: rollup.total, coveredUntil: rollup.coveredUntil };
+}
+
+/** How long each number of seats was in use, whatever the total was. */
+export function histogramOfRollup({ groups }: Pick<Rollup, "groups">): Map<number, number> {
+  const histogram = new Map<number, number>();
+  for (const { levels } of groups) {
+    for (const [used, ms] of levels) histogram.set(used, (histogram.get(used) ?? 0) + ms);
+  }
+  return histogram;
+}
+
+/** What rollups, or steps, add up to: fed piece by piece, in any order. One can be used again and again. */
+export interface RollupSum {
+  /** So many ms in which `used` of `total` seats were in use. */
+  level(total: number | null, unlimited: boolean, used: number, ms: number): void;
+  /** Covered time ended at `until` (epoch ms), with so many seats issued. */
+  covered(until: number, total: number | null): void;
+  user(id: number): void;
+  denials(count: number): void;
+  add(rollup: Rollup): void;
+  /** The rollup of all that came since the last call. */
+  take(): Rollup;
+}
+
+interface SumGroup {
+  readonly total: number | null;
+  readonly unlimited: boolean;
+  readonly levels: Map<number, number>;
+}
+
+export function createRollupSum(): RollupSum {
+  let groups: SumGroup[] = [];
+  let users = new Set<number>();
+  let total: number | null = null;
+  let coveredUntil: number | null = null;
+  let denied: number | null = null;
+  /** Totals hardly ever change: mostly it is the group at hand. */
+  let current: SumGroup | undefined;
+
+  function level(issued: number | null, unlimited: boolean, used: number, ms: number): void {
+    if (current === undefined || current.total !== issued || current.unlimited !== unlimited) {
+      current = groups.find((group) => group.total === issued && group.unlimited === unlimited);
+      if (current === undefined) {
+        current = { total: issued, unlimited, levels: new Map() };
+        groups.push(current);
+      }
+    }
+    current.levels.set(used, (current.levels.get(used) ?? 0) + ms);
+  }
+  function covered(until: number, issued: number | null): void {
+    if (coveredUntil !== null && until <= coveredUntil) return;
+    coveredUntil = until;
+    total = issued;
+  }
+  function denials(count: number): void {
+    denied = (denied ?? 0) + count;
+  }
+
+  return {
+    level,
+    covered,
+    user: (id) => void users.add(id),
+    denials,
+    add(rollup) {
+      for (const group of rollup.groups)
+        for (const [used, ms] of group.levels) level(group.total, group.unlimited, used, ms);
+      for (const user of rollup.users) users.add(user);
+      if (rollup.coveredUntil !== null) covered(rollup.coveredUntil, rollup.total);
+      if (rollup.denials !== null) denials(rollup.denials);
+    },
+    take() {
+      const sum: Rollup = {
+        groups: groups
+          .map(({ levels, ...group }) => ({ ...group, levels: [...levels].sort((a, b) => a[0] - b[0]) }))
+          .sort((a, b) => (a.total ?? -1) - (b.total ?? -1) || Number(a.unlimited) - Number(b.unlimited)),
+        total,
+        coveredUntil,
+        users: [...users].sort((a, b) => a - b),
+        denials: denied,
+      };
+      groups = [];
+      current = undefined;
+      users = new Set();
+      total = null;
+      coveredUntil = null;
+      denied = null;
+      return sum;
+    },
+  };
+}
+
+/** Adds up rollups of different times. */
+export function mergeRollups(list: readonly Rollup[]): Rollup {
+  const [only] = list;
+  if (list.length === 1 && only !== undefined) return only;
+  const sum = createRollupSum();
+  for (const one of list) sum.add(one);
+  return sum.take();
+}
+
+/** Rolls up the part of a series that lies in [start, end). */
+export function rollupOf(
+  { steps, end: last }: Pick<Series, "steps" | "end">,
+  start: number,
+  end: number,
+  { users, denials }: Pick<Rollup, "users" | "denials"> = NO_ROLLUP,
+): Rollup {
+  const sum = createRollupSum();
+  eachSpan({ steps: stepsFrom(steps, start), start, end: Math.min(end, last) }, (step, from, to) => {
+    if (step.used === null) return;
+    const total = step.unlimited ? null : step.total;
+    sum.level(total, step.unlimited, step.used, to - from);
+    sum.covered(to, total);
+  });
+  return { ...sum.take(), users, denials };
+}
+
+/** The steps from the one that holds at an instant on. */
+function stepsFrom(steps: Series["steps"], at: number): Series["steps"] {
+  let low = 0;
+  let high = steps.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((steps[middle]?.at ?? 0) <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low <= 1 ? steps : steps.slice(low - 1);
+}

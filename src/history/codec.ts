@@ -1,0 +1,322 @@
+import type { Step } from "../domain/history.ts";
+import {
+  type Bucket,
+  createRollupSum,
+  type Level,
+  type Rollup,
+  type RollupSum,
+} from "../domain/stats/rollup.ts";
+import { DAY_MS, HOUR_MS } from "./spans.ts";
+
+/**
+ * Packed history: a feature's samples of a UTC day, its rollups of the day's hours, and its rollup of the day. Whole
+ * numbers from 0 on take seven bits a byte, the lowest first; the high bit says that more follow (LEB128).
+ *
+ * A day's samples are a segment for each hour that has any: `hour, count, samples`. A sample is the time since the one
+ * before (or since the hour began), a byte of flags, and what differs from the one before. A day's hours are a record an
+ * hour: a byte that says which hour, and its body, or a bit that says "as the record before": quiet nights are one byte an
+ * hour. Segments and records stand alone, so that an hour is added without reading the others.
+ */
+
+// Flags of a sample.
+const USED_UNKNOWN = 1;
+const TOTAL = 2;
+const RESERVED = 4;
+const QUEUED = 8;
+const UNLIMITED = 16;
+
+// Flags of a rollup.
+const TO_THE_END = 1;
+const DENIALS = 2;
+/** One group whose levels fill the bucket: the last level's time follows from the others. */
+const FULL = 4;
+
+/** What the total of a group is written as: else the total and 2. */
+const TOTAL_UNKNOWN = 0;
+const TOTAL_UNLIMITED = 1;
+
+const HOUR_BITS = 31;
+const SAME_AS_BEFORE = 32;
+
+/** Throws RangeError on what is no whole number from 0 to 2^53 - 1. */
+function putNumber(bytes: number[], value: number): void {
+  if (!Number.isSafeInteger(value) || value < 0) throw new RangeError(`${value} cannot be packed`);
+  let rest = value;
+  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
+  bytes.push(rest);
+}
+
+/** Unknown as 0. */
+function putOptional(bytes: number[], value: number | null): void {
+  putNumber(bytes, value === null ? 0 : value + 1);
+}
+
+interface ByteReader {
+  /** Throws RangeError where the bytes end too early. */
+  number(): number;
+  optional(): number | null;
+  at: number;
+}
+
+/** Where the statistics of whole sites spend their time: nothing is made but what the caller makes. */
+function readerOf(data: Uint8Array, from: number): ByteReader {
+  const reader: ByteReader = {
+    at: from,
+    number() {
+      const first = data[reader.at++];
+      if (first === undefined) throw new RangeError("packed history ends too early");
+      if (first < 128) return first;
+      let value = first - 128;
+      for (let scale = 128; ; scale *= 128) {
+        const next = data[reader.at++];
+        if (next === undefined) throw new RangeError("packed history ends too early");
+        value += (next & 127) * scale;
+        if (next < 128) return value;
+      }
+    },
+    optional() {
+      const value = reader.number();
+      return value === 0 ? null : value - 1;
+    },
+  };
+  return reader;
+}
+
+/** A part of a day's bytes that stands alone. */
+interface Segment {
+  readonly hour: number;
+  /** Without what says which hour it is. */
+  readonly body: Uint8Array;
+}
+
+/** Puts an hour in its place among those of a day, once or again; null leaves it out. */
+function withSegment(before: readonly Segment[], hour: number, body: readonly number[] | null): Segment[] {
+  const others = before.filter((one) => one.hour !== hour);
+  if (body === null) return others;
+  return [...others, { hour, body: Uint8Array.from(body) }].sort((a, b) => a.hour - b.hour);
+}
+
+export interface HourOfSamples {
+  /** 0–23, UTC. */
+  readonly hour: number;
+  /** Ascending by time. */
+  readonly samples: readonly Step[];
+}
+
+/** The samples of a day that begins at `dayAt`, with those of an hour put in their place. */
+export function withHour(
+  dayAt: number,
+  data: Uint8Array | null,
+  { hour, samples }: HourOfSamples,
+): Uint8Array {
+  const segments: Segment[] = [];
+  if (data !== null)
+    readSamples(dayAt, data, (of, from, to) => segments.push({ hour: of, body: data.subarray(from, to) }));
+  const body = samples.length === 0 ? null : packSamples(dayAt + hour * HOUR_MS, samples);
+  return Buffer.concat(
+    withSegment(segments, hour, body).flatMap((one) => [Uint8Array.of(one.hour), one.body]),
+  );
+}
+
+/** The samples of a day, ascending. */
+export function samplesOfDay(dayAt: number, data: Uint8Array): Step[] {
+  return readSamples(dayAt, data, () => {});
+}
+
+function packSamples(hourAt: number, samples: readonly Step[]): number[] {
+  const bytes: number[] = [];
+  putNumber(bytes, samples.length);
+  let before: Step = { at: hourAt, used: 0, total: null, reserved: null, queued: null, unlimited: false };
+  let lastUsed = 0;
+  for (const sample of samples) {
+    const { at, used, total, reserved, queued, unlimited } = sample;
+    putNumber(bytes, at - before.at);
+    bytes.push(
+      (used === null ? USED_UNKNOWN : 0) |
+        (total === before.total ? 0 : TOTAL) |
+        (reserved === before.reserved ? 0 : RESERVED) |
+        (queued === before.queued ? 0 : QUEUED) |
+        (unlimited ? UNLIMITED : 0),
+    );
+    if (used !== null) {
+      // Of either sign: 0, -1, 1, -2, … as 0, 1, 2, 3, …
+      const more = used - lastUsed;
+      putNumber(bytes, more < 0 ? -more * 2 - 1 : more * 2);
+      lastUsed = used;
+    }
+    if (total !== before.total) putOptional(bytes, total);
+    if (reserved !== before.reserved) putOptional(bytes, reserved);
+    if (queued !== before.queued) putOptional(bytes, queued);
+    before = sample;
+  }
+  return bytes;
+}
+
+function readSamples(
+  dayAt: number,
+  data: Uint8Array,
+  segment: (hour: number, from: number, to: number) => void,
+): Step[] {
+  const reader = readerOf(data, 0);
+  const samples: Step[] = [];
+  while (reader.at < data.length) {
+    const hour = reader.number();
+    const from = reader.at;
+    let at = dayAt + hour * HOUR_MS;
+    let lastUsed = 0;
+    let total: number | null = null;
+    let reserved: number | null = null;
+    let queued: number | null = null;
+    for (let left = reader.number(); left > 0; left--) {
+      at += reader.number();
+      const flags = reader.number();
+      if ((flags & USED_UNKNOWN) === 0) {
+        const more = reader.number();
+        lastUsed += more % 2 === 1 ? -(more + 1) / 2 : more / 2;
+      }
+      if ((flags & TOTAL) !== 0) total = reader.optional();
+      if ((flags & RESERVED) !== 0) reserved = reader.optional();
+      if ((flags & QUEUED) !== 0) queued = reader.optional();
+      const used = (flags & USED_UNKNOWN) === 0 ? lastUsed : null;
+      samples.push({ at, total, used, reserved, queued, unlimited: (flags & UNLIMITED) !== 0 });
+    }
+    segment(hour, from, reader.at);
+  }
+  return samples;
+}
+
+/** What takes a rollup in, piece by piece. */
+export type RollupSink = Pick<RollupSum, "level" | "covered" | "user" | "denials">;
+
+const SKIP: RollupSink = { level() {}, covered() {}, user() {}, denials() {} };
+
+export function packDayRollup(dayAt: number, rollup: Rollup): Uint8Array {
+  return Uint8Array.from(packRollup({ at: dayAt, rollup }, DAY_MS));
+}
+
+export function readDayRollup(dayAt: number, data: Uint8Array, sink: RollupSink): void {
+  readRollup(readerOf(data, 0), dayAt, DAY_MS, sink);
+}
+
+/** The day with an hour put in its place; one of which nothing is known is left out. */
+export function withHourRollup(dayAt: number, data: Uint8Array | null, bucket: Bucket): Uint8Array {
+  const segments: Segment[] = [];
+  if (data !== null)
+    eachHour(dayAt, data, (at, reader, from) => {
+      readRollup(reader, at, HOUR_MS, SKIP);
+      segments.push({ hour: (at - dayAt) / HOUR_MS, body: data.subarray(from, reader.at) });
+    });
+  const known = bucket.rollup.groups.length > 0 || bucket.rollup.denials !== null;
+  const hours = withSegment(
+    segments,
+    (bucket.at - dayAt) / HOUR_MS,
+    known ? packRollup(bucket, HOUR_MS) : null,
+  );
+  return Buffer.concat(
+    hours.flatMap(({ hour, body }, index) => {
+      const before = hours[index - 1];
+      const isSame = before !== undefined && Buffer.compare(before.body, body) === 0;
+      return isSame ? [Uint8Array.of(hour | SAME_AS_BEFORE)] : [Uint8Array.of(hour), body];
+    }),
+  );
+}
+
+/** Reads the hours of a day into the sink of each; an hour without a sink is passed over. */
+export function readHours(dayAt: number, data: Uint8Array, sinkOf: (at: number) => RollupSink | null): void {
+  eachHour(dayAt, data, (at, reader, _, isSame) => {
+    const sink = sinkOf(at);
+    if (sink !== null || !isSame) readRollup(reader, at, HOUR_MS, sink ?? SKIP);
+  });
+}
+
+/** The hours of a day, ascending; those that nothing is known of are left out. */
+export function unpackHours(dayAt: number, data: Uint8Array): Bucket[] {
+  const sum = createRollupSum();
+  const buckets: Bucket[] = [];
+  eachHour(dayAt, data, (at, reader) => {
+    readRollup(reader, at, HOUR_MS, sum);
+    buckets.push({ at, rollup: sum.take() });
+  });
+  return buckets;
+}
+
+/** Visits each hour with a reader at its body, which begins at `from`: of one that is as before, at that one's. */
+function eachHour(
+  dayAt: number,
+  data: Uint8Array,
+  visit: (at: number, reader: ByteReader, from: number, isSame: boolean) => void,
+): void {
+  const reader = readerOf(data, 0);
+  let body = 0;
+  for (let next = 0; next < data.length; ) {
+    const head = data[next++] ?? 0;
+    const isSame = (head & SAME_AS_BEFORE) !== 0;
+    if (!isSame) body = next;
+    reader.at = body;
+    visit(dayAt + (head & HOUR_BITS) * HOUR_MS, reader, body, isSame);
+    if (!isSame) next = reader.at;
+  }
+}
+
+function packRollup({ at, rollup }: Bucket, spanMs: number): number[] {
+  const { groups, total, coveredUntil, users, denials } = rollup;
+  const bytes: number[] = [];
+  const [only] = groups;
+  const full = groups.length === 1 && only !== undefined && sumOf(only.levels) === spanMs;
+  const toTheEnd = coveredUntil === at + spanMs;
+  bytes.push((full ? FULL : 0) | (toTheEnd ? TO_THE_END : 0) | (denials === null ? 0 : DENIALS));
+  if (!full) putNumber(bytes, groups.length);
+  for (const group of groups) {
+    const { levels } = group;
+    putNumber(
+      bytes,
+      group.unlimited ? TOTAL_UNLIMITED : group.total === null ? TOTAL_UNKNOWN : group.total + 2,
+    );
+    putNumber(bytes, levels.length);
+    levels.forEach(([used, ms], index) => {
+      putNumber(bytes, used - (levels[index - 1]?.[0] ?? 0));
+      if (!full || index < levels.length - 1) putNumber(bytes, ms);
+    });
+  }
+  if (groups.length > 1) putOptional(bytes, total);
+  if (!toTheEnd) putNumber(bytes, coveredUntil === null ? 0 : coveredUntil - at);
+  putNumber(bytes, users.length);
+  users.forEach((user, index) => {
+    putNumber(bytes, user - (users[index - 1] ?? 0));
+  });
+  if (denials !== null) putNumber(bytes, denials);
+  return bytes;
+}
+
+/** Reads one rollup of a bucket that begins at `at`. */
+function readRollup(reader: ByteReader, at: number, spanMs: number, sink: RollupSink): void {
+  const flags = reader.number();
+  const full = (flags & FULL) !== 0;
+  const groups = full ? 1 : reader.number();
+  let total: number | null = null;
+  for (let group = 0; group < groups; group++) {
+    const code = reader.number();
+    total = code > TOTAL_UNLIMITED ? code - 2 : null;
+    let used = 0;
+    let rest = spanMs;
+    for (let more = reader.number(); more > 0; more--) {
+      used += reader.number();
+      const ms = full && more === 1 ? rest : reader.number();
+      rest -= ms;
+      sink.level(total, code === TOTAL_UNLIMITED, used, ms);
+    }
+  }
+  if (groups > 1) total = reader.optional();
+  const until = (flags & TO_THE_END) !== 0 ? spanMs : reader.number();
+  if (groups > 0) sink.covered(at + until, total);
+  let user = 0;
+  for (let left = reader.number(); left > 0; left--) {
+    user += reader.number();
+    sink.user(user);
+  }
+  if ((flags & DENIALS) !== 0) sink.denials(reader.number());
+}
+
+function sumOf(levels: readonly Level[]): number {
+  return levels.reduce((sum, [, ms]) => sum + ms, 0);
+}

@@ -1,0 +1,79 @@
+import type { SessionFilter } from "./source.ts";
+
+export type Named = Pick<SessionFilter, "servers" | "daemons" | "features">;
+
+/** A condition of SQL with what is bound in it. */
+export interface Condition {
+  readonly sql: string;
+  readonly values: readonly (string | number | null)[];
+}
+
+export function allOf(conditions: readonly (Condition | null)[]): Condition {
+  const given = conditions.filter((condition) => condition !== null);
+  return {
+    sql: given.length === 0 ? "TRUE" : given.map(({ sql }) => `(${sql})`).join(" AND "),
+    values: given.flatMap(({ values }) => values),
+  };
+}
+
+/** One bound list, however long: SQLite limits the number of parameters. */
+function oneOf(column: string, names: readonly string[] | null): Condition | null {
+  if (names === null) return null;
+  return { sql: `${column} IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(names)] };
+}
+
+export function sessionCondition({ servers, daemons, features, users, hosts }: SessionFilter): Condition {
+  return allOf([
+    oneOf("server_id", servers),
+    oneOf("daemon", daemons),
+    oneOf("feature", features),
+    oneOf("user", users),
+    oneOf("lower(host)", hosts?.map((host) => host.toLowerCase()) ?? null),
+  ]);
+}
+
+/** Sessions that overlap a range, by what is stored of them: an open one has no end yet. For who reads all rows anyway. */
+export function overlapCondition(start: number | null, end: number | null): Condition {
+  return allOf([
+    end === null ? null : { sql: "began_at < ?", values: [end] },
+    start === null ? null : { sql: "ended_at IS NULL OR ended_at > ?", values: [start] },
+  ]);
+}
+
+/** As in the index `sessions_long`, word for word: else it is not used. */
+export const IS_LONG = "ended_at - began_at > 86400000";
+export const LONG_MS = 86_400_000;
+
+/**
+ * Rows of sessions that overlap a range, by what is stored of them: an open one has no end yet. As a table in
+ * parentheses with the columns asked for. Several SELECTs that exclude each other where there is a start, because each
+ * has an index of its own; an OR of them would read every session there is. What began before the end and ended more than
+ * a day after it is a long one, and there are as many of these as there are seats, at most, for all were held at one
+ * moment; the rest ended by then. What is open at `now` says nothing of what is still to come.
+ */
+export function overlapping(
+  columns: string,
+  filter: Condition,
+  start: number | null,
+  end: number | null,
+  now: number,
+): Condition {
+  const parts: Condition[] = [];
+  const select = (sql: string, values: readonly number[], from = "sessions") => {
+    const began = end === null ? null : { sql: "began_at < ?", values: [end] };
+    const where = allOf([filter, began, { sql, values }]);
+    parts.push({ sql: `SELECT ${columns} FROM ${from} WHERE ${where.sql}`, values: where.values });
+  };
+  if (start === null) select("TRUE", []);
+  else if (end === null) select("ended_at > ?", [start]);
+  else {
+    const soon = end + LONG_MS;
+    select("ended_at > ? AND ended_at <= ?", [start, soon]);
+    select(`ended_at > ? AND ${IS_LONG}`, [Math.max(start, soon)], "sessions INDEXED BY sessions_long");
+  }
+  if (start !== null && start < now) select("ended_at IS NULL", []);
+  return {
+    sql: `(${parts.map(({ sql }) => sql).join(" UNION ALL ")})`,
+    values: parts.flatMap(({ values }) => values),
+  };
+}

@@ -1,0 +1,192 @@
+import type { LogLevel, LogSource } from "../domain/words.ts";
+import type { Rows } from "../store/denial-queries.ts";
+import { lineMatcher, mayHave, wordsOf } from "../store/log-words.ts";
+import type { HistorySource } from "./source.ts";
+
+/** Which log lines are meant; null = all. Times are epoch ms, [start, end). */
+export interface LogFilter {
+  readonly levels: readonly LogLevel[] | null;
+  readonly sources: readonly string[] | null;
+  readonly serverIds: readonly string[] | null;
+  readonly start: number | null;
+  readonly end: number | null;
+  /** Words that must all occur. */
+  readonly q: string | null;
+  /** Sources that the caller may not see. */
+  readonly hiddenSources: readonly LogSource[];
+}
+
+export interface FoundLogs {
+  /** JSON texts of the log events asked for. */
+  readonly rows: readonly string[];
+  /** How many match in all. */
+  readonly total: number;
+}
+
+export interface LogStats {
+  readonly total: number;
+  readonly byLevel: Readonly<Record<string, number>>;
+  readonly bySource: Readonly<Record<string, number>>;
+  /** Hours that have lines, oldest first. */
+  readonly byHour: readonly { readonly hour: number; readonly count: number }[];
+  readonly oldestAt: number | null;
+  readonly newestAt: number | null;
+  /** Bytes of the stored lines of all sources. */
+  readonly sizeBytes: number;
+}
+
+/** What reading log lines takes of the read side of history, in whose worker it runs. */
+type LogRead = Rows & Pick<HistorySource, "checkpoint">;
+/** A part of a WHERE with its values. */
+interface Condition {
+  readonly where: string;
+  readonly values: readonly (string | number)[];
+}
+
+/** Lines, and rows of the index, that are read between two checkpoints. */
+const LINES_AT_ONCE = 2_000;
+const INDEX_ROWS_AT_ONCE = 50;
+
+/** Matches, newest first. */
+export function searchLogs(read: LogRead, filter: LogFilter, limit: number, offset: number): FoundLogs {
+  const condition = conditionOf(filter);
+  const words = wordsOf(filter.q ?? "");
+  if (words.length > 0) return withWords(read, condition, words, limit, offset);
+  const { where, values } = condition;
+  const rows = read.all<{ body: string }>(
+    `SELECT body FROM events WHERE ${where} ORDER BY id DESC LIMIT ? OFFSET ?`,
+    ...values,
+    limit,
+    offset,
+  );
+  read.checkpoint();
+  return { rows: rows.map(({ body }) => body), total: countLogs(read, filter, condition) };
+}
+
+function countLogs(read: LogRead, filter: LogFilter, { where, values }: Condition): number {
+  const { serverIds, start, end } = filter;
+  // By level and source the lines are counted already.
+  const isCounted = serverIds === null && start === null && end === null;
+  const counted = kindsOf(filter);
+  const [row] = isCounted
+    ? read.all<{ total: number | null }>(
+        `SELECT sum(count) AS total FROM log_counts WHERE ${counted.where}`,
+        ...counted.values,
+      )
+    : read.all<{ total: number }>(`SELECT count(*) AS total FROM events WHERE ${where}`, ...values);
+  return row?.total ?? 0;
+}
+
+/** Goes from the newest line to the oldest, and leaves out runs of lines that lack a word by the index. */
+function withWords(
+  read: LogRead,
+  { where, values }: Condition,
+  words: readonly string[],
+  limit: number,
+  offset: number,
+): FoundLogs {
+  const matches = lineMatcher(words);
+  const rows: string[] = [];
+  let total = 0;
+
+  /** Lines with ids in [from, before). */
+  function look(from: number, before: number): void {
+    for (let end = before; ; ) {
+      const lines = read.all<{ id: number; body: string }>(
+        `SELECT id, body FROM events WHERE ${where} AND id >= ? AND id < ? ORDER BY id DESC LIMIT ${LINES_AT_ONCE}`,
+        ...values,
+        from,
+        end,
+      );
+      for (const { body } of lines) {
+        if (!matches(body)) continue;
+        if (total >= offset && rows.length < limit) rows.push(body);
+        total++;
+      }
+      read.checkpoint();
+      const last = lines.at(-1);
+      if (last === undefined || lines.length < LINES_AT_ONCE) return;
+      end = last.id;
+    }
+  }
+
+  let end = Number.MAX_SAFE_INTEGER;
+  for (;;) {
+    const runs = read.all<{ from: number; through: number; words: string }>(
+      `SELECT from_id AS "from", through_id AS through, words FROM log_words WHERE from_id < ?
+       ORDER BY from_id DESC LIMIT ${INDEX_ROWS_AT_ONCE}`,
+      end,
+    );
+    for (const run of runs) {
+      look(run.through + 1, end);
+      if (mayHave(run.words, words)) look(run.from, run.through + 1);
+      end = run.from;
+    }
+    read.checkpoint();
+    if (runs.length < INDEX_ROWS_AT_ONCE) break;
+  }
+  look(0, end);
+  return { rows, total };
+}
+
+export function logStats(read: LogRead, hidden: readonly LogSource[]): LogStats {
+  const { where, values } = among("source", hidden, "NOT IN");
+  const sums = <Key extends string | number>(column: "level" | "source" | "hour") =>
+    read.all<{ key: Key; count: number }>(
+      `SELECT ${column} AS key, sum(count) AS count FROM log_counts WHERE ${where}
+       GROUP BY ${column} HAVING sum(count) > 0 ORDER BY ${column}`,
+      ...values,
+    );
+  const asRecord = (list: readonly { key: string; count: number }[]) =>
+    Object.fromEntries(list.map(({ key, count }) => [key, count]));
+  const edge = (direction: "ASC" | "DESC") =>
+    read.all<{ at: number }>(
+      `SELECT at FROM events WHERE type = 'log' AND ${where} ORDER BY id ${direction} LIMIT 1`,
+      ...values,
+    )[0]?.at ?? null;
+  const bySource = sums<string>("source");
+  const [size] = read.all<{ value: number }>("SELECT value FROM event_marks WHERE name = 'log_bytes'");
+  return {
+    total: bySource.reduce((sum, { count }) => sum + count, 0),
+    byLevel: asRecord(sums<string>("level")),
+    bySource: asRecord(bySource),
+    byHour: sums<number>("hour").map(({ key: hour, count }) => ({ hour, count })),
+    oldestAt: edge("ASC"),
+    newestAt: edge("DESC"),
+    sizeBytes: size?.value ?? 0,
+  };
+}
+
+/** By what a line says of itself. */
+function kindsOf({ levels, sources, hiddenSources }: LogFilter): Condition {
+  return all([
+    among("source", hiddenSources, "NOT IN"),
+    ...(levels === null ? [] : [among("level", levels, "IN")]),
+    ...(sources === null ? [] : [among("source", sources, "IN")]),
+  ]);
+}
+
+function conditionOf(filter: LogFilter): Condition {
+  const { sources, serverIds, start, end } = filter;
+  // Sources and servers have indexes of their own: without the plus SQLite would take that of the types all the same.
+  const type = sources === null && serverIds === null ? "type" : "+type";
+  return all([
+    { where: `${type} = 'log'`, values: [] },
+    kindsOf(filter),
+    ...(serverIds === null ? [] : [among("server", serverIds, "IN")]),
+    // A line's time never exceeds its id, by which the lines are ordered.
+    ...(start === null ? [] : [{ where: "id >= ? AND at >= ?", values: [start, start] }]),
+    ...(end === null ? [] : [{ where: "at < ?", values: [end] }]),
+  ]);
+}
+
+function all(parts: readonly Condition[]): Condition {
+  return {
+    where: parts.map(({ where }) => where).join(" AND "),
+    values: parts.flatMap(({ values }) => values),
+  };
+}
+
+function among(column: string, list: readonly string[], operator: "IN" | "NOT IN"): Condition {
+  return { where: `${column} ${operator} (SELECT value FROM json_each(?))`, values: [JSON.stringify(list)] };
+}

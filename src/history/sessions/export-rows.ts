@@ -1,0 +1,173 @@
+import type { Database } from "bun:sqlite";
+import { type TSchema, Type } from "@sinclair/typebox";
+import { DenialRecord, denialRecord } from "../../domain/denials.ts";
+import { LogEvent } from "../../domain/events.ts";
+import { SessionRecord } from "../../domain/history-records.ts";
+import { nullable, Timestamp } from "../../domain/records.ts";
+import type { Session } from "../../domain/session.ts";
+import { iso } from "../../domain/time/clock.ts";
+import { type DenialRow, denialOf } from "../../store/denial-queries.ts";
+import { allOf, type Condition, overlapCondition, sessionCondition } from "../filters.ts";
+import { type Asked, holdingsAt } from "../open-sessions.ts";
+import { createReader } from "../reader.ts";
+import type { ExportTable } from "./export-tables.ts";
+import { SESSION_COLUMNS, sessionRecord } from "./session-list.ts";
+
+export interface ExportQuery extends Asked {
+  /** [start, end), epoch ms; null = from ever, for ever. */
+  readonly start: number | null;
+  readonly end: number | null;
+  readonly servers: readonly string[] | null;
+  /** Not for logs. */
+  readonly daemons: readonly string[] | null;
+  readonly features: readonly string[] | null;
+}
+
+/** Some rows, so many that they fit. */
+export interface Slice {
+  readonly rows: readonly object[];
+  /** How far it is with them, 0–1. */
+  readonly done: number;
+}
+
+export interface Export {
+  readonly record: TSchema;
+  /** In the order of time, or by feature and time (samples). Each slice is read when it is asked for. */
+  slices(): Generator<Slice>;
+}
+
+const SLICE_ROWS = 5_000;
+const SLICE_MS = 7 * 86_400_000;
+
+const SampleRecord = Type.Object({
+  server: Type.String(),
+  daemon: Type.String(),
+  feature: Type.String(),
+  timestamp: Timestamp,
+  total: nullable(Type.Integer()),
+  used: nullable(Type.Integer({ description: "Null from here on nobody knows" })),
+  reserved: nullable(Type.Integer()),
+  queued: nullable(Type.Integer()),
+  unlimited: Type.Boolean(),
+});
+
+export function createExport(sqlite: Database, table: ExportTable, query: ExportQuery): Export {
+  switch (table) {
+    case "sessions":
+      return sessionExport(sqlite, query);
+    case "samples":
+      return { record: SampleRecord, slices: () => sampleSlices(sqlite, query) };
+    case "denials":
+      return denialExport(sqlite, query);
+    case "logs":
+      return logExport(sqlite, query);
+  }
+}
+
+function sessionExport(sqlite: Database, query: ExportQuery): Export {
+  const wanted = allOf([
+    sessionCondition({ ...query, users: null, hosts: null }),
+    overlapCondition(query.start, query.end),
+  ]);
+  const held = holdingsAt(createReader(sqlite, query).lastReadings(), query);
+  return {
+    record: SessionRecord,
+    slices: () =>
+      byId<Session>(sqlite, "sessions", SESSION_COLUMNS, wanted, (session) => sessionRecord(session, held)),
+  };
+}
+
+function denialExport(sqlite: Database, query: ExportQuery): Export {
+  const wanted = allOf([
+    sessionCondition({ ...query, users: null, hosts: null }),
+    query.start === null ? null : { sql: "at >= ?", values: [query.start] },
+    query.end === null ? null : { sql: "at < ?", values: [query.end] },
+  ]);
+  return {
+    record: DenialRecord,
+    slices: () =>
+      byId<DenialRow & { readonly id: number }>(sqlite, "denials", "*", wanted, (row) =>
+        denialRecord(denialOf(row)),
+      ),
+  };
+}
+
+function logExport(sqlite: Database, { start, end, servers }: ExportQuery): Export {
+  const wanted = allOf([
+    { sql: "type = 'log'", values: [] },
+    servers === null
+      ? null
+      : { sql: "server IN (SELECT value FROM json_each(?))", values: [JSON.stringify(servers)] },
+    start === null ? null : { sql: "at >= ?", values: [start] },
+    end === null ? null : { sql: "at < ?", values: [end] },
+  ]);
+  return {
+    record: LogEvent,
+    slices: () =>
+      byId<{ readonly id: number; readonly body: string }>(
+        ...([sqlite, "events", "id, body", wanted] as const),
+        ({ body }) => JSON.parse(body) as LogEvent,
+      ),
+  };
+}
+
+/** Rows of a table in the order of their ids, up to the newest at the beginning. */
+function* byId<Row extends { readonly id: number }>(
+  sqlite: Database,
+  table: "sessions" | "denials" | "events",
+  columns: string,
+  wanted: Condition,
+  record: (row: Row) => object,
+): Generator<Slice> {
+  const ends = sqlite
+    .query<{ first: number | null; last: number | null }, []>(
+      `SELECT min(id) AS first, max(id) AS last FROM ${table}`,
+    )
+    .get();
+  const [first, last] = [ends?.first ?? 0, ends?.last ?? 0];
+  const next = sqlite.query<Row, (string | number | null)[]>(
+    `SELECT ${columns} FROM ${table} WHERE id > ? AND id <= ? AND ${wanted.sql} ORDER BY id LIMIT ${SLICE_ROWS}`,
+  );
+  for (let after = first - 1; after < last; ) {
+    const rows = next.all(after, last, ...wanted.values);
+    after = rows.length < SLICE_ROWS ? last : (rows.at(-1)?.id ?? last);
+    yield { rows: rows.map(record), done: last > first ? (after - first) / (last - first) : 1 };
+  }
+}
+
+/** Counts as they changed, feature by feature; a gap is a row without counts. */
+function* sampleSlices(sqlite: Database, query: ExportQuery): Generator<Slice> {
+  // What a reader remembers holds for one state of the database: one a slice.
+  const reader = () => createReader(sqlite, { now: query.now });
+  const read = reader();
+  const start = query.start ?? read.reach().samplesFrom ?? query.now;
+  const end = Math.min(query.end ?? query.now, query.now);
+  const features = read.features(query);
+  for (const [index, known] of features.entries()) {
+    const { server, daemon, feature } = known;
+    let before = "";
+    for (let from = start; from < end; from += SLICE_MS) {
+      const until = Math.min(from + SLICE_MS, end);
+      const rows: object[] = [];
+      for (const { at, ...counts } of reader().series(known, from, until).steps) {
+        const what = JSON.stringify(counts);
+        // A slice begins with what the one before ended with.
+        if (what === before || (before === "" && counts.used === null)) continue;
+        before = what;
+        const { total, used, reserved, queued, unlimited } = counts;
+        rows.push({
+          server,
+          daemon,
+          feature,
+          timestamp: iso(at),
+          total,
+          used,
+          reserved,
+          queued,
+          unlimited,
+        });
+      }
+      yield { rows, done: (index + (until - start) / (end - start)) / features.length };
+    }
+  }
+}

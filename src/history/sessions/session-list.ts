@@ -1,0 +1,105 @@
+import type { SessionRecord } from "../../domain/history-records.ts";
+import type { Session } from "../../domain/session.ts";
+import { iso } from "../../domain/time/clock.ts";
+import { overlapping, sessionCondition } from "../filters.ts";
+import { type Asked, type Holdings, holdingsAt } from "../open-sessions.ts";
+import type { Reader } from "../reader.ts";
+import type { SessionFilter } from "../source.ts";
+
+/** What sessions can be sorted by, as their columns are called when read: nothing that tells of a name. */
+export const SESSION_ORDERS = ["firstSeenAt", "lastSeenAt", "endedAt", "startedAt", "count"] as const;
+export type SessionOrder = (typeof SESSION_ORDERS)[number];
+
+export interface SessionsQuery extends Asked {
+  readonly filter: SessionFilter;
+  /** Those that overlap [start, end); null = from ever, for ever. */
+  readonly start: number | null;
+  readonly end: number | null;
+  readonly sort: { readonly field: SessionOrder; readonly descending: boolean };
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export interface SessionsResult {
+  readonly rows: readonly SessionRecord[];
+  readonly total: number;
+}
+
+export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, host, display, qualifier, version, count, handle,
+  started_at AS startedAt, began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt,
+  ended_at AS endedAt, end_reason AS endReason`;
+
+/** Who had what, when. Nulls last whichever way it goes, ties by id. The list is SQL: it is sorted, cut and counted there. */
+export function sessionsQuery(
+  read: Pick<Reader, "all" | "checkpoint" | "lastReadings">,
+  query: SessionsQuery,
+): SessionsResult {
+  const { sort, limit, offset } = query;
+  const { start, end } = query;
+  const filter = sessionCondition(query.filter);
+  const direction = sort.descending ? "DESC" : "ASC";
+  // What is never null is sorted by its index where nothing is said of nulls.
+  const nulls = sort.field === "endedAt" || sort.field === "startedAt" ? "NULLS LAST" : "";
+  const found = overlapping(SESSION_COLUMNS, filter, start, end, query.now);
+  const rows = read.all<Session>(
+    `SELECT * FROM ${found.sql} ORDER BY ${sort.field} ${direction} ${nulls}, id ${direction} LIMIT ? OFFSET ?`,
+    ...found.values,
+    limit,
+    offset,
+  );
+  read.checkpoint();
+  const counted = overlapping("1", filter, start, end, query.now);
+  const [count] = read.all<{ total: number }>(
+    `SELECT count(*) AS total FROM ${counted.sql}`,
+    ...counted.values,
+  );
+  const held = holdingsAt(read.lastReadings(), query);
+  return { rows: rows.map((session) => sessionRecord(session, held)), total: count?.total ?? 0 };
+}
+
+/**
+ * Every name in the sessions that overlap a range, its own users and hosts left aside: what an anonymized caller's
+ * filter is looked up in.
+ */
+export function namesOf(
+  read: Pick<Reader, "all" | "now">,
+  filter: SessionFilter,
+  { start, end }: { readonly start: number | null; readonly end: number | null },
+): { readonly users: readonly string[]; readonly hosts: readonly string[] } {
+  const anybody = sessionCondition({ ...filter, users: null, hosts: null });
+  const distinct = (column: string) => {
+    const { sql, values } = overlapping(`${column} AS name`, anybody, start, end, read.now);
+    return read
+      .all<{ name: string | null }>(`SELECT DISTINCT name FROM ${sql}`, ...values)
+      .flatMap(({ name }) => (name === null ? [] : [name]));
+  };
+  return { users: distinct("user"), hosts: distinct("host") };
+}
+
+/** The API's record, with the names as they are. */
+export function sessionRecord(
+  session: Session,
+  { holdingOf, lastReading, shownBegin }: Holdings,
+): SessionRecord {
+  const { id, server, daemon, feature, user, host, display, version, count, handle, endReason } = session;
+  // An open one's row does not follow each poll.
+  const lastSeenAt = Math.max(session.lastSeenAt, session.endedAt === null ? (lastReading(server) ?? 0) : 0);
+  return {
+    id,
+    server,
+    daemon,
+    feature,
+    user,
+    host,
+    display,
+    version,
+    count,
+    handle,
+    startedAt: iso(session.startedAt),
+    firstSeenAt: iso(session.firstSeenAt),
+    lastSeenAt: iso(lastSeenAt),
+    endedAt: iso(session.endedAt),
+    endReason,
+    durationSeconds: Math.floor((holdingOf(session).to - shownBegin(session)) / 1000),
+  };
+}

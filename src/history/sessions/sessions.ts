@@ -1,0 +1,141 @@
+import type { Database } from "bun:sqlite";
+import { and, asc, eq, isNull, sql } from "drizzle-orm";
+import type { Released, SessionChanges } from "../../domain/polls/track-sessions.ts";
+import type { Session } from "../../domain/session.ts";
+import { deleteStep } from "../../store/database/delete-step.ts";
+import { placeholdersOf } from "../../store/database/placeholders.ts";
+import { sessions } from "../../store/database/schema.ts";
+import { createMarks } from "../../store/event-marks.ts";
+import type { Store } from "../../store/open/open.ts";
+import { createSessionDays } from "../session-days.ts";
+
+interface Sessions {
+  /** Ids for new sessions: one counter for all, above everything stored. */
+  nextId(): number;
+  /** What an earlier process left open, in the order of their ids. */
+  open(serverId: string): Session[];
+  /** Writes what a poll changed; runs in the caller's transaction. */
+  write(changes: SessionChanges): void;
+  /** When a server was read last, epoch ms. */
+  lastReading(serverId: string): number | null;
+  /** Servers with open sessions. */
+  openServers(): readonly string[];
+  /** Features of a server whose last session was ended with the server's removal. */
+  released(serverId: string): readonly Released[];
+  /** Deletes one step of the sessions that ended before an instant, and notes it; answers how many. */
+  retainStep(endedBefore: number): number;
+}
+
+export function createSessions(store: Store): Sessions {
+  const { db, read } = store;
+  const newest = read(() =>
+    db
+      .select({ id: sql<number | null>`max(${sessions.id})` })
+      .from(sessions)
+      .get(),
+  );
+  // Rows of imported logs have numbers below zero.
+  let last = Math.max(0, newest?.id ?? 0);
+
+  const insert = db.insert(sessions).values(placeholdersOf(sessions)).prepare();
+  const update = db
+    .update(sessions)
+    .set({
+      count: sql`${sql.placeholder("count")}`,
+      handle: sql`${sql.placeholder("handle")}`,
+      beganAt: sql`${sql.placeholder("beganAt")}`,
+      firstSeenAt: sql`${sql.placeholder("firstSeenAt")}`,
+      lastSeenAt: sql`${sql.placeholder("lastSeenAt")}`,
+      endedAt: sql`${sql.placeholder("endedAt")}`,
+      endReason: sql`${sql.placeholder("endReason")}`,
+    })
+    .where(eq(sessions.id, sql.placeholder("id")))
+    .prepare();
+
+  const remove = store.sqlite.query<null, [number, number]>(
+    "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE ended_at < ? ORDER BY ended_at LIMIT ?)",
+  );
+
+  const marks = createMarks(store);
+  const days = createSessionDays(store);
+
+  const lastReading = store.sqlite.query<{ readAt: number | null }, [string]>(
+    "SELECT max(read_at) AS readAt FROM coverage WHERE server_id = ?",
+  );
+  const openServers = store.sqlite.query<{ id: string }, []>(
+    "SELECT DISTINCT server_id AS id FROM sessions WHERE ended_at IS NULL",
+  );
+  const lastEnds = store.sqlite.query<LastEnd, [string]>(
+    `SELECT daemon, feature, id, ended_at AS endedAt, end_reason AS endReason, last_seen_at AS lastSeenAt
+     FROM (SELECT (SELECT id FROM sessions WHERE server_id = ?1
+         AND daemon = history_features.daemon AND feature = name AND ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT 1) AS last
+       FROM history_features WHERE server_id = ?1) JOIN sessions ON id = last`,
+  );
+
+  return {
+    nextId: () => ++last,
+    open: (serverId) =>
+      read(() =>
+        db
+          .select()
+          .from(sessions)
+          .where(and(eq(sessions.serverId, serverId), isNull(sessions.endedAt)))
+          .orderBy(asc(sessions.id))
+          .all(),
+      ).map(({ serverId: server, ...row }) => ({ ...row, server })),
+    lastReading: (serverId) => read(() => lastReading.get(serverId)?.readAt ?? null),
+    openServers: () => read(() => openServers.all().map(({ id }) => id)),
+    released: (serverId) =>
+      read(() => lastEnds.all(serverId)).filter(
+        ({ id, endedAt, endReason, lastSeenAt }) =>
+          id > 0 && endReason === "unobserved" && endedAt === lastSeenAt,
+      ),
+    write({ opened, closed, changed }) {
+      for (const { server: serverId, ...session } of opened) insert.run({ ...session, serverId });
+      for (const session of [...changed, ...closed]) {
+        const { id, count, handle, beganAt, firstSeenAt, lastSeenAt, endedAt, endReason } = session;
+        update.run({ id, count, handle, beganAt, firstSeenAt, lastSeenAt, endedAt, endReason });
+      }
+    },
+    retainStep: (endedBefore) =>
+      deleteStep(store, (limit) => {
+        const { changes } = remove.run(endedBefore, limit);
+        if (changes > 0) marks.raise("deleted_sessions", endedBefore);
+        return changes || days.drop(marks.get("deleted_sessions"), limit);
+      }),
+  };
+}
+
+interface LastEnd extends Released {
+  readonly id: number;
+  readonly endReason: string | null;
+  readonly lastSeenAt: number;
+}
+
+/** How old checkouts were, by the server's clock, when a poll first saw them. */
+interface SessionAges {
+  /** The youngest, in ms; negative = it began later than it was seen. */
+  readonly least: number;
+  /** Polls that saw new ones. */
+  readonly polls: number;
+}
+
+/** Open sessions that are looked at, the newest. */
+const MOST = 500;
+
+/**
+ * Ages of a server's open sessions when they were first seen. The first poll's are left out: they may have begun at any
+ * time. Null = none was seen since.
+ */
+export function sessionAges(sqlite: Database, serverId: string): SessionAges | null {
+  const found = sqlite
+    .query<{ least: number | null; polls: number }, [string, string, number]>(
+      `SELECT MIN(first_seen_at - started_at) AS least, COUNT(DISTINCT first_seen_at) AS polls FROM (
+         SELECT first_seen_at, started_at FROM sessions
+         WHERE server_id = ? AND ended_at IS NULL AND started_at IS NOT NULL AND first_seen_at >
+           (SELECT MIN(first_seen_at) FROM sessions WHERE server_id = ? AND ended_at IS NULL)
+         ORDER BY id DESC LIMIT ?)`,
+    )
+    .get(serverId, serverId, MOST);
+  return found === null || found.least === null ? null : { least: found.least, polls: found.polls };
+}

@@ -1,0 +1,92 @@
+import type { FeatureId, Series } from "../../domain/history.ts";
+import { levelsAtBegin } from "../../domain/stats/concurrency.ts";
+import { type Demand, demandOf, UNKNOWN_DEMAND } from "../../domain/stats/demand.ts";
+import { type Efficiency, efficiencyOf } from "../../domain/stats/efficiency.ts";
+import { coveredMs, histogramOfRollup, NO_ROLLUP } from "../../domain/stats/rollup.ts";
+import type { Named } from "../filters.ts";
+import { type Asked, holdings } from "../open-sessions.ts";
+import { type Range, type ResolvedRange, resolveRange, rollupsOver } from "../range.ts";
+import type { HistorySource } from "../source.ts";
+
+export interface EfficiencyQuery extends Range, Asked {
+  readonly filter: Named;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export interface EfficiencyRow extends FeatureId, Efficiency {
+  readonly total: number | null;
+  readonly demand: Demand;
+}
+
+export interface EfficiencyResult extends ResolvedRange {
+  readonly rows: readonly EfficiencyRow[];
+  readonly total: number;
+}
+
+/** How well seats were used, by feature. Features of which nothing is known in the range are there when named. */
+export async function efficiencyQuery(
+  source: HistorySource,
+  query: EfficiencyQuery,
+): Promise<EfficiencyResult> {
+  const { filter, limit, offset } = query;
+  const range = resolveRange(query, await source.reach());
+  const { start, end } = range;
+  const { holdingOf } = await holdings(source, query);
+  // Of what is no longer kept nobody knows whom fewer seats would have kept out.
+  const kept = start >= (await source.sessionsFrom());
+  const known = await source.features(filter);
+  const rollups = await rollupsOver(source, known, range, false);
+  const found = known
+    .map((feature, index) => ({ feature, rollup: rollups[index] ?? NO_ROLLUP }))
+    .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
+  const rows: EfficiencyRow[] = [];
+  for (const { feature: known, rollup } of found.slice(offset, offset + limit)) {
+    source.checkpoint();
+    const { server, daemon, feature } = known;
+    const series = await source.series(known, start, end);
+    const { total } = rollup;
+    // Rollups tell nothing of queues, and denials are kept as long as sessions.
+    const { demand, asked } =
+      kept && range.resolution === "exact"
+        ? demandOf(
+            series,
+            total,
+            await source.unmetRequests(known, start, end),
+            await isLogged(source, known, series, rollup.coveredUntil ?? start),
+          )
+        : UNKNOWN_DEMAND;
+    rows.push({
+      server,
+      daemon,
+      feature,
+      total,
+      ...efficiencyOf(histogramOfRollup(rollup), total, kept ? await levelsOf(known, series) : null, asked),
+      demand,
+    });
+  }
+  return { ...range, rows, total: found.length };
+
+  /** For each session that began in the range the seats in use with it. */
+  async function levelsOf(feature: FeatureId, { steps }: Series): Promise<number[]> {
+    const held: Parameters<typeof levelsAtBegin>[0][number][] = [];
+    for await (const sessions of source.sessions(start, end, null, [feature]))
+      for (const session of sessions)
+        held.push({ ...holdingOf(session), count: session.count, firstSeenAt: session.firstSeenAt });
+    return levelsAtBegin(held, steps, start, end);
+  }
+}
+
+/** The log must have been read for so much of the time for which counts are known: a restart may leave seconds out. */
+const LOGGED_SHARE = 0.95;
+
+async function isLogged(
+  source: HistorySource,
+  feature: FeatureId,
+  { steps }: Series,
+  until: number,
+): Promise<boolean> {
+  const from = steps.find(({ used }) => used !== null)?.at ?? until;
+  if (from >= until || (await source.denials(feature, from, until)) === null) return false;
+  return (await source.loggedMs(feature.server, from, until)) >= LOGGED_SHARE * (until - from);
+}

@@ -1,0 +1,117 @@
+import type { FeatureId } from "../../domain/history.ts";
+import { autoInterval, bucketEdges, type Interval, type Point } from "../../domain/stats/bucketed.ts";
+import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
+import { coveredMs, NO_ROLLUP } from "../../domain/stats/rollup.ts";
+import type { Named } from "../filters.ts";
+import type { Asked } from "../open-sessions.ts";
+import {
+  historyBegins,
+  type Range,
+  type ResolvedRange,
+  resolveRange,
+  rollupsOver,
+  type SortBy,
+  sortedBy,
+} from "../range.ts";
+import type { HistorySource, KnownFeature } from "../source.ts";
+import { pointsFor } from "./series.ts";
+
+import { heldHours } from "./usage.ts";
+
+/** Points of all series of one answer. */
+export const MAX_POINTS = 100_000;
+
+export type StatsOrder = keyof FeatureId | keyof Figures;
+
+export interface StatsQuery extends Range, Asked {
+  readonly filter: Named;
+  /** Features to tell of even when no count of theirs was ever read, as of uncounted ones. Default: none. */
+  readonly uncounted?: readonly FeatureId[];
+  /** Null = the smallest that gives few enough buckets. */
+  readonly interval: Interval | null;
+  /** IANA zone of day buckets. */
+  readonly timezone: string;
+  readonly series: boolean;
+  /** Null = by server, daemon and name. */
+  readonly sort: SortBy<StatsOrder> | null;
+  readonly limit: number | null;
+  readonly offset: number;
+}
+
+export interface StatsRow extends FeatureId, Figures {
+  /** Null where no series was asked for. */
+  readonly points: readonly Point[] | null;
+}
+
+export interface StatsResult extends ResolvedRange {
+  readonly interval: Interval;
+  readonly rows: readonly StatsRow[];
+  /** Features that matched. */
+  readonly total: number;
+  /** Points that the answer would have had; above {@link MAX_POINTS} `rows` is empty. */
+  readonly points: number;
+}
+
+/** Figures of features, and their series. Features of which nothing is known in the range are there when named. */
+export async function statsQuery(source: HistorySource, query: StatsQuery): Promise<StatsResult> {
+  const { filter, timezone, limit, offset } = query;
+  const range = resolveRange(query, await source.reach());
+  const { start, end } = range;
+  const chosen = query.interval ?? autoInterval(start, end);
+  const interval = range.resolution === "1h" && chosen === "5m" ? "1h" : chosen;
+
+  const counted = await source.features(filter);
+  const rollups = await rollupsOver(source, counted, range, true);
+  const found = withUncounted(counted, query.uncounted ?? [])
+    .map((one, index) => ({ ...one, rollup: rollups[index] ?? NO_ROLLUP }))
+    .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
+  const kept = start >= (await source.sessionsFrom());
+  const named = filter.features === null ? undefined : found.map(({ feature }) => feature);
+  const heldOf = kept ? await heldHours(source, filter, range, query, named) : () => 0;
+  const begin = await historyBegins(source, range);
+  const figures: (FeatureId & Figures & { readonly known: KnownFeature | null })[] = [];
+  for (const { feature: id, known, rollup } of found) {
+    source.checkpoint();
+    const looked = coveredMs(rollup) > 0;
+    const sessions = kept ? await source.sessionCount(id, start, end) : 0;
+    // Logs tell of sessions where nobody looked, but not that there were none.
+    const told = kept && (looked || sessions > 0);
+    // Of the time before the first poll imported logs tell; of what has no counts there are no rollups.
+    const until = known === null ? end : begin;
+    const earlier = kept && start < until ? await source.denials(id, start, until) : null;
+    const denials = earlier === null ? rollup.denials : earlier + (rollup.denials ?? 0);
+    const row = figuresOf(rollup, end - start, {
+      uniqueUsers: looked ? rollup.users.length : null,
+      sessions: told ? sessions : null,
+      heldSeatHours: told ? heldOf(id) : null,
+      denials,
+      queuedRequests: kept && denials !== null ? await source.queuedRequests(id, start, end) : null,
+    });
+    const { server, daemon, feature } = id;
+    figures.push({ known, server, daemon, feature, ...row });
+  }
+  const sorted = query.sort === null ? figures : sortedBy(figures, query.sort);
+  const page = sorted.slice(offset, limit === null ? undefined : offset + limit);
+
+  const edges = query.series ? bucketEdges(interval, start, end, timezone) : [];
+  const points = page.length * Math.max(0, edges.length - 1);
+  const rows: StatsRow[] = [];
+  for (const { known, ...row } of points > MAX_POINTS ? [] : page) {
+    source.checkpoint();
+    rows.push({ ...row, points: query.series ? await pointsFor(source, known, range, edges) : null });
+  }
+  return { ...range, interval, total: found.length, points, rows };
+}
+
+/** What is counted stands first, as it came. */
+function withUncounted(
+  counted: readonly KnownFeature[],
+  others: readonly FeatureId[],
+): { readonly feature: FeatureId; readonly known: KnownFeature | null }[] {
+  const keyOf = ({ server, daemon, feature }: FeatureId) => JSON.stringify([server, daemon, feature]);
+  const keys = new Set(others.length === 0 ? [] : counted.map(keyOf));
+  return [
+    ...counted.map((feature) => ({ feature, known: feature })),
+    ...others.filter((id) => !keys.has(keyOf(id))).map((feature) => ({ feature, known: null })),
+  ];
+}

@@ -1,0 +1,175 @@
+import { Database } from "bun:sqlite";
+import { statSync } from "node:fs";
+import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
+import type { Log } from "../../domain/log.ts";
+import type { Migration } from "../migrations/migrations.ts";
+import { createDatabaseCheck, type DatabaseCheck } from "../open/check.ts";
+import { type BusyWait, createBusyWait, isBusy } from "./busy.ts";
+import { ensurePrivateFile } from "./files.ts";
+import { assertOurs, schemaVersion } from "./migrate.ts";
+import { asStoreError, StoreError } from "./store-error.ts";
+import { createTransaction, type RunTransaction } from "./transaction.ts";
+
+export type Db = BunSQLiteDatabase;
+
+/**
+ * One open file, `licmond.db` or `state.db`. What was committed survives the death of the process at any moment. Whatever
+ * SQLite or the disk does wrong comes out of `read` and `transaction` as a StoreError.
+ */
+export interface DatabaseFile {
+  readonly path: string;
+  readonly db: Db;
+  /** The connection behind `db`, for statements too hot for the query builder. Guard reads with `read` as well. */
+  readonly sqlite: Database;
+  readonly schemaVersion: number;
+  /** Runs a query (or several) and turns the store's own faults into StoreErrors. */
+  read<T>(query: () => T): T;
+  readonly transaction: RunTransaction;
+  /** Changes when another connection, e.g. `licmond keys` beside the daemon, has written. */
+  dataVersion(): number;
+  /** Bytes of the file with its write-ahead log. */
+  sizeBytes(): number;
+  checkDatabase(): DatabaseCheck;
+  readonly busy: Pick<BusyWait, "patienceMs" | "isWorthWaiting" | "ending">;
+  /** Notes damage (`CORRUPT`) that another connection met and that was confirmed, as if a query here had. */
+  metDamage(error: StoreError): void;
+  /** `isLast`: writes the log back into the database. Does not throw; a second call does nothing. */
+  close(isLast: boolean): void;
+}
+
+export interface DatabaseFileOptions {
+  readonly log: Log;
+  /** How long a write waits for another program's lock: see BusyWait. Null = 5 s, in its thread. */
+  readonly busyWaitMs: number | null;
+  /** Called once, when a query meets damage. */
+  readonly onDamage: (error: StoreError) => void;
+}
+
+export function createDatabaseFile(
+  sqlite: Database,
+  path: string,
+  { log, busyWaitMs, onDamage }: DatabaseFileOptions,
+): DatabaseFile {
+  const busy = createBusyWait(sqlite, busyWaitMs, log);
+  const direct = createTransaction({
+    sqlite,
+    onEffectError: (error) => log.error("Work after a commit failed", { error: String(error) }),
+  });
+  const dataVersion = sqlite.query<{ data_version: number }, []>("PRAGMA data_version");
+  let lastWriteError: StoreError | null = null;
+  let damage: StoreError | null = null;
+  let closed = false;
+
+  function guarded<T>(work: () => T): T {
+    if (closed) throw new StoreError("CLOSED", `The database ${path} is closed`, "Start licmond again.");
+    try {
+      return work();
+    } catch (error) {
+      const known = asStoreError(error, path);
+      if (known?.code === "CORRUPT") met(known);
+      throw known ?? error;
+    }
+  }
+
+  /** Damage does not go away by itself: the check reports it until the next start, which sees to it. */
+  function met(error: StoreError): void {
+    if (damage !== null) return;
+    damage = error;
+    onDamage(error);
+  }
+
+  const transaction: RunTransaction = (work, options) => {
+    const isWhole = closed || !sqlite.inTransaction;
+    try {
+      const result = guarded(() => {
+        if (isWhole) busy.before();
+        return direct(work, options);
+      });
+      if (isWhole) busy.after(null);
+      lastWriteError = null;
+      return result;
+    } catch (error) {
+      busy.after(error);
+      if (error instanceof StoreError && (!isBusy(error) || busy.isTrouble())) lastWriteError = error;
+      throw error;
+    }
+  };
+
+  const check = createDatabaseCheck({ sqlite, path, lastError: () => damage ?? lastWriteError });
+  const attempt = (step: string, work: () => void) => {
+    try {
+      work();
+    } catch (error) {
+      log.warn("Closing the database was not clean", {
+        step,
+        error: error instanceof Error ? error.message : String(error),
+      });
+    }
+  };
+
+  return {
+    path,
+    db: drizzle(sqlite),
+    sqlite,
+    schemaVersion: schemaVersion(sqlite),
+    read: guarded,
+    transaction,
+    dataVersion: () => guarded(() => dataVersion.get()?.data_version ?? 0),
+    sizeBytes: () => fileSize(path) + fileSize(`${path}-wal`),
+    checkDatabase: () =>
+      closed ? { ok: false, message: "The database is closed", code: "CLOSED" } : check(),
+    busy,
+    metDamage: met,
+    close(isLast) {
+      if (closed) return;
+      closed = true;
+      attempt("optimize", () => sqlite.run("PRAGMA optimize"));
+      // The last connection takes the write-ahead log with it; beside a daemon it stays the daemon's.
+      if (isLast) attempt("checkpoint", () => sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"));
+      attempt("close", () => sqlite.close());
+    },
+  };
+}
+
+/** Opens, or makes, a file for writing. First look, then touch: one that is not ours stays as it is. Throws StoreError. */
+export function openConnection(path: string, migrations: readonly Migration[], log: Log | null): Database {
+  let sqlite: Database | null = null;
+  try {
+    ensurePrivateFile(path);
+    sqlite = new Database(path, { create: true, strict: true });
+    sqlite.run("PRAGMA busy_timeout = 5000");
+    assertOurs(sqlite, path, migrations);
+    prepareConnection(sqlite, log);
+    return sqlite;
+  } catch (error) {
+    sqlite?.close();
+    throw asStoreError(error, path) ?? error;
+  }
+}
+
+/** Every setting of a connection, in one place. See https://sqlite.org/pragma.html */
+function prepareConnection(sqlite: Database, log: Log | null): void {
+  // Readers and the writer do not wait for each other.
+  const journal = sqlite.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL").get()?.journal_mode;
+  if (journal !== "wal") {
+    log?.warn("The file system does not take SQLite's write-ahead log: use a local one", {
+      journalMode: journal ?? null,
+    });
+  }
+  // With WAL a commit survives the death of the process in NORMAL; only a power cut may undo the last ones.
+  // What must survive that too (keys) asks for a durable transaction.
+  sqlite.run("PRAGMA synchronous = NORMAL");
+  sqlite.run("PRAGMA foreign_keys = ON");
+  // Pages once touched stay in the process up to this. 16 MB made neither polls nor events nor searches faster (the
+  // kernel keeps the file anyhow); it filled as the database grew, and a day of polls looked like a leak.
+  sqlite.run("PRAGMA cache_size = -4000");
+  sqlite.run("PRAGMA temp_store = MEMORY");
+  // Every 1 MiB the log is written back: the event loop stands still meanwhile (2–3 ms; 8 ms with SQLite's 4 MiB).
+  sqlite.run("PRAGMA wal_autocheckpoint = 256");
+  // A burst (many first polls) must not leave a log file of its size for ever.
+  sqlite.run("PRAGMA journal_size_limit = 33554432");
+}
+
+function fileSize(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}

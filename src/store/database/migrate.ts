@@ -1,0 +1,100 @@
+import type { Database } from "bun:sqlite";
+import type { Migration } from "../migrations/migrations.ts";
+import { asStoreError, StoreError } from "./store-error.ts";
+
+/** Marks a file as licmond's (`LMON`), so that another program's database is not taken over. */
+export const APPLICATION_ID = 0x4c4d4f4e;
+
+/** Number of migrations that the database has taken. */
+export function schemaVersion(sqlite: Database): number {
+  return pragma(sqlite, "user_version");
+}
+
+/**
+ * Refuses a database that this binary must not write: a newer licmond's (`NEWER`), another program's (`FOREIGN`).
+ */
+export function assertOurs(sqlite: Database, path: string, migrations: readonly Migration[]): void {
+  const applicationId = pragma(sqlite, "application_id");
+  const isEmpty = sqlite.query("SELECT 1 FROM sqlite_schema LIMIT 1").get() === null;
+  refuseStrange({ applicationId, version: schemaVersion(sqlite), isEmpty }, path, migrations);
+}
+
+/** What a database says of itself. */
+export interface DatabaseMarks {
+  readonly applicationId: number;
+  readonly version: number;
+  /** It has no table yet. */
+  readonly isEmpty: boolean;
+}
+
+/** Throws the StoreError of {@link assertOurs} for what a file says of itself. */
+export function refuseStrange(
+  { applicationId, version, isEmpty }: DatabaseMarks,
+  path: string,
+  migrations: readonly Migration[],
+): void {
+  if (applicationId !== APPLICATION_ID && !(applicationId === 0 && isEmpty)) {
+    throw new StoreError(
+      "FOREIGN",
+      `${path} is a database of another program`,
+      "Set storage.directory to a directory of licmond's own.",
+    );
+  }
+  if (version > migrations.length) {
+    throw new StoreError(
+      "NEWER",
+      `${path} was written by a newer licmond (schema ${version}, this one knows up to ${migrations.length})`,
+      "Run the newer licmond again, or restore a backup from before the upgrade.",
+    );
+  }
+}
+
+/**
+ * Brings the database up to the last migration: each one once, in order, in a transaction of its own.
+ *
+ * Foreign keys are off meanwhile, and switched outside of the transactions, because inside the pragma does nothing:
+ * rebuilding a table (create, copy, drop, rename) would then delete every row that refers to it
+ * (https://sqlite.org/lang_altertable.html#otheralter). Broken references are looked for before each commit instead.
+ */
+export function migrate(sqlite: Database, path: string, migrations: readonly Migration[]): void {
+  assertOurs(sqlite, path, migrations);
+  if (schemaVersion(sqlite) === migrations.length) return;
+  sqlite.run("PRAGMA foreign_keys = OFF");
+  try {
+    migrations.forEach((migration, index) => {
+      step(sqlite, path, migration, index + 1);
+    });
+  } finally {
+    sqlite.run("PRAGMA foreign_keys = ON");
+  }
+}
+
+function step(sqlite: Database, path: string, migration: Migration, version: number): void {
+  const run = sqlite.transaction(() => {
+    // Read inside the write transaction: another process may just have taken this step.
+    if (schemaVersion(sqlite) >= version) return;
+    sqlite.run(migration.sql);
+    const broken = sqlite.query("PRAGMA foreign_key_check").all().length;
+    if (broken > 0) throw new Error(`${broken} rows refer to rows that are gone`);
+    sqlite.run(`PRAGMA application_id = ${APPLICATION_ID}`);
+    sqlite.run(`PRAGMA user_version = ${version}`);
+  });
+  try {
+    run.immediate();
+  } catch (error) {
+    const known = asStoreError(error, path);
+    if (known !== null) throw known;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StoreError(
+      "MIGRATION",
+      `${path} could not be brought to schema ${version} (${migration.name}): ${reason}`,
+      "Nothing was changed. Run the licmond that wrote the file, and report this as a bug.",
+      error,
+    );
+  }
+}
+
+function pragma(sqlite: Database, name: "user_version" | "application_id"): number {
+  const row = sqlite.query<Record<string, number>, []>(`PRAGMA ${name}`).get();
+  return row?.[name] ?? 0;
+}

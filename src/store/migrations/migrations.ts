@@ -1,0 +1,59 @@
+import pictures from "./0001-pictures.sql" with { type: "text" };
+import keys from "./0002-keys.sql" with { type: "text" };
+import events from "./0003-events.sql" with { type: "text" };
+import sessions from "./0004-sessions.sql" with { type: "text" };
+import secrets from "./0005-secrets.sql" with { type: "text" };
+import quotas from "./0006-quotas.sql" with { type: "text" };
+import history from "./0007-history.sql" with { type: "text" };
+import denials from "./0008-denials.sql" with { type: "text" };
+import alerts from "./0009-alerts.sql" with { type: "text" };
+import denialsInRollups from "./0010-denials-in-rollups.sql" with { type: "text" };
+import sessionsByStart from "./0011-sessions-by-start.sql" with { type: "text" };
+import longSessions from "./0012-long-sessions.sql" with { type: "text" };
+import unparsedAndDisk from "./0013-unparsed-and-disk.sql" with { type: "text" };
+import sumsOfDays from "./0014-sums-of-days.sql" with { type: "text" };
+import importedFeatures from "./0015-imported-features.sql" with { type: "text" };
+import eventsBehind from "./0016-events-behind-their-ids.sql" with { type: "text" };
+import daemonsInUsage from "./0017-daemons-in-usage.sql" with { type: "text" };
+import indexOfLogWords from "./0018-index-of-log-words.sql" with { type: "text" };
+import noReplayTables from "./0019-no-replay-tables.sql" with { type: "text" };
+import picturesInOneRow from "./0020-pictures-in-one-row.sql" with { type: "text" };
+import sumsInTables from "./0021-sums-of-days-in-tables.sql" with { type: "text" };
+import stateOfItsOwn from "./0022-state-in-a-file-of-its-own.sql" with { type: "text" };
+import state from "./state/0001-state.sql" with { type: "text" };
+
+/** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
+export interface Migration {
+  readonly name: string;
+  /** Statements, run in one transaction with foreign keys off. */
+  readonly sql: string;
+}
+
+/** In order: the schema version (`PRAGMA user_version`) of a database is the number of steps it has taken. */
+export const MIGRATIONS: readonly Migration[] = [
+  { name: "0001-pictures", sql: pictures },
+  { name: "0002-keys", sql: keys },
+  { name: "0003-events", sql: events },
+  { name: "0004-sessions", sql: sessions },
+  { name: "0005-secrets", sql: secrets },
+  { name: "0006-quotas", sql: quotas },
+  { name: "0007-history", sql: history },
+  { name: "0008-denials", sql: denials },
+  { name: "0009-alerts", sql: alerts },
+  { name: "0010-denials-in-rollups", sql: denialsInRollups },
+  { name: "0011-sessions-by-start", sql: sessionsByStart },
+  { name: "0012-long-sessions", sql: longSessions },
+  { name: "0013-unparsed-and-disk", sql: unparsedAndDisk },
+  { name: "0014-sums-of-days", sql: sumsOfDays },
+  { name: "0015-imported-features", sql: importedFeatures },
+  { name: "0016-events-behind-their-ids", sql: eventsBehind },
+  { name: "0017-daemons-in-usage", sql: daemonsInUsage },
+  { name: "0018-index-of-log-words", sql: indexOfLogWords },
+  { name: "0019-no-replay-tables", sql: noReplayTables },
+  { name: "0020-pictures-in-one-row", sql: picturesInOneRow },
+  { name: "0021-sums-of-days-in-tables", sql: sumsInTables },
+  { name: "0022-state-in-a-file-of-its-own", sql: stateOfItsOwn },
+];
+
+/** The same of `state.db`. */
+export const STATE_MIGRATIONS: readonly Migration[] = [{ name: "0001-state", sql: state }];

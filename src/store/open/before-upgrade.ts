@@ -1,0 +1,67 @@
+import { readdirSync, renameSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { printBytes } from "../../domain/bytes.ts";
+import type { Log } from "../../domain/log.ts";
+import { bytesInUse, copyBoth, requireRoom } from "../database/copy.ts";
+import { asideName, removeDatabase } from "../database/exchange.ts";
+import { makePrivateFile, type Paths, syncToDisk } from "../database/files.ts";
+import { asStoreError } from "../database/store-error.ts";
+
+/** Copies that are kept, the new one included. */
+const KEPT = 2;
+
+/**
+ * Copies the databases beside themselves before their schema is changed (`licmond.db.schema-<n>-<time>`), and removes the
+ * oldest of such copies. Throws StoreError; nothing has been changed then.
+ */
+export function backUpBeforeUpgrade(
+  paths: Paths,
+  schema: { readonly from: number; readonly to: number },
+  now: number,
+  log: Log,
+): void {
+  const directory = dirname(paths.history);
+  const bytes = bytesInUse(paths.history);
+  requireRoom(
+    directory,
+    bytes,
+    "The upgrade begins with one; nothing was changed, and the licmond before this one still runs on it. Free space on " +
+      "its file system, or upgrade without a copy (storage.backup_before_upgrade = false).",
+  );
+  const name = asideName(paths.history, `schema-${schema.from}`, now);
+  log.info("The database is copied before the upgrade of its schema", {
+    schema: schema.from,
+    next: schema.to,
+    size: printBytes(bytes),
+    file: name,
+  });
+  const part = `${paths.history}.upgrading`;
+  removeDatabase(part);
+  try {
+    makePrivateFile(part, directory);
+    copyBoth(paths, part);
+    syncToDisk(part);
+    renameSync(part, name);
+    syncToDisk(directory);
+  } catch (error) {
+    removeDatabase(part);
+    throw asStoreError(error, part) ?? error;
+  }
+  for (const file of copiesOf(paths.history).slice(KEPT)) {
+    rmSync(file, { force: true });
+    log.info("An old copy from before an upgrade was removed", { file });
+  }
+}
+
+/** The copies that there are, the newest first: by the time in their names, which copying them about does not change. */
+export function copiesOf(path: string): string[] {
+  const prefix = `${basename(path)}.schema-`;
+  const stampOf = (name: string) => /^\d+-(\d{8}T\d{6}Z.*)$/.exec(name.slice(prefix.length))?.[1];
+  return readdirSync(dirname(path))
+    .flatMap((name) => {
+      const stamp = name.startsWith(prefix) ? stampOf(name) : undefined;
+      return stamp === undefined ? [] : [{ file: join(dirname(path), name), stamp }];
+    })
+    .sort((a, b) => (a.stamp < b.stamp ? 1 : -1))
+    .map(({ file }) => file);
+}

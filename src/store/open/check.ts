@@ -1,0 +1,71 @@
+import type { Database } from "bun:sqlite";
+import { accessSync, constants, readdirSync, statSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { asStoreError, errorCode, type StoreError, type StoreErrorCode } from "../database/store-error.ts";
+
+/** Whether the database can be read and written now. `message` is for everybody: it holds no path. */
+export interface DatabaseCheck {
+  readonly ok: boolean;
+  readonly message: string;
+  /** Null when ok, or when the fault has no code of ours. */
+  readonly code: StoreErrorCode | null;
+  /** It works, and needs an administrator: e.g. a damaged file lies beside it. */
+  readonly degraded?: boolean;
+}
+
+const MESSAGES: Readonly<Record<StoreErrorCode, string>> = {
+  NOT_WRITABLE: "The database cannot be written",
+  NEWER: "The database was written by a newer licmond",
+  HELD: "Another licmond uses the database",
+  FOREIGN: "The database is another program's",
+  CORRUPT: "The database is damaged",
+  FULL: "There is no space left for the database",
+  BUSY: "The database is locked by another program",
+  IO: "The disk of the database failed",
+  MIGRATION: "The database could not be brought up to date",
+  CLOSED: "The database is closed",
+};
+
+const ASIDE = "The database works; a damaged one was moved aside and lies beside it until it is moved away";
+
+export interface DatabaseCheckDeps {
+  readonly sqlite: Database;
+  readonly path: string;
+  /** The error with which the last write failed, or damage that any query met; null when all went well. */
+  readonly lastError: () => StoreError | null;
+}
+
+/**
+ * A check that writes nothing: the file is still the one that was opened, it and its directory may be written, a page can
+ * be read, and the last write (pictures are written at every poll) went well.
+ */
+export function createDatabaseCheck({ sqlite, path, lastError }: DatabaseCheckDeps): () => DatabaseCheck {
+  const opened = statSync(path).ino;
+  const read = sqlite.query("SELECT count(*) FROM sqlite_schema");
+  return () => {
+    let isAside = false;
+    try {
+      const now = statSync(path, { throwIfNoEntry: false });
+      if (now?.ino !== opened) {
+        return { ok: false, message: "The database file was removed or replaced", code: null };
+      }
+      accessSync(path, constants.R_OK | constants.W_OK);
+      isAside = hasAside(path);
+      read.get();
+    } catch (error) {
+      const code = asStoreError(error, path)?.code ?? null;
+      const message = code === null ? `The database cannot be read (${errorCode(error)})` : MESSAGES[code];
+      return { ok: false, message, code };
+    }
+    const failed = lastError();
+    if (failed !== null) return { ok: false, message: MESSAGES[failed.code], code: failed.code };
+    if (isAside) return { ok: true, message: ASIDE, code: null, degraded: true };
+    return { ok: true, message: "The database works", code: null };
+  };
+}
+
+/** Whether damaged files that were moved aside still lie beside the database: nobody has seen to them yet. */
+function hasAside(path: string): boolean {
+  const prefix = `${basename(path)}.corrupt-`;
+  return readdirSync(dirname(path)).some((name) => name.startsWith(prefix));
+}

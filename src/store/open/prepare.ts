@@ -1,0 +1,155 @@
+import { Database } from "bun:sqlite";
+import { existsSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Log } from "../../domain/log.ts";
+import { openConnection } from "../database/database-file.ts";
+import { exchange, removeDatabase, removeLeftovers } from "../database/exchange.ts";
+import { fileSize, makePrivateFile, type Paths } from "../database/files.ts";
+import { migrate, schemaVersion } from "../database/migrate.ts";
+import { IN_BOTH, putRows, readRows, stateOf } from "../database/precious.ts";
+import { tableNames } from "../database/read-only.ts";
+import { StoreError } from "../database/store-error.ts";
+import { type Migration, STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import { backUpBeforeUpgrade } from "./before-upgrade.ts";
+import { checkBeforeOpening, damageMet, forgetDamage } from "./start-check.ts";
+import { ANEW, BACKUP, markOf, settleState, takeInState } from "./state-files.ts";
+
+export interface PrepareOptions {
+  readonly paths: Paths;
+  readonly log: Log;
+  readonly migrations: readonly Migration[];
+  /** What damage leads to: see StoreOptions. */
+  readonly damaged: "refuse" | "move-aside";
+  readonly backUpBeforeUpgrade: boolean;
+  /** Called before work that may take long: what begins now, and how many bytes it goes over. */
+  readonly onProgress: (step: OpeningStep, bytes: number) => void;
+  readonly now: number;
+}
+
+export type OpeningStep = "check" | "copy" | "upgrade";
+
+export interface Prepared {
+  readonly history: Database;
+  readonly state: Database;
+  /** What an administrator should see to, although everything works; else null. */
+  readonly notice: string | null;
+}
+
+/**
+ * Opens both files, after it saw to them: what is damaged or missing is put back or begun anew, what an older licmond left
+ * is moved and migrated. Each step can be repeated after `kill -9`. The caller holds the directory. Throws StoreError.
+ */
+export function prepareFiles(options: PrepareOptions): Prepared {
+  const { paths, log, migrations, now } = options;
+  const leftovers = [...removeLeftovers(paths.history), ...removeLeftovers(paths.state)];
+  if (leftovers.length > 0)
+    log.warn("Files that a killed licmond left half made were removed", { files: leftovers.join(", ") });
+  const [isMissing, isStateMissing] = [fileSize(paths.history) === 0, fileSize(paths.state) === 0];
+  const origin = settleState(paths, options.damaged !== "refuse", log, now);
+  const damage = damageOf(options);
+  if (origin === "none" && (damage !== null || isMissing)) takeInState(paths, null, false, now);
+  const hasBegunAnew = damage !== null || (isMissing && existsSync(paths.state));
+  if (hasBegunAnew) {
+    const movedTo = beginAnew(paths, migrations, now);
+    log.error("The database is damaged or missing: licmond goes on with a new one, history is lost", {
+      reason: damage?.message ?? `${paths.history} is not there`,
+      movedTo,
+      kept: "API keys, open alerts, the newest lines of the audit trail",
+      fix: `${BACKUP}, or go on; then move the damaged files away`,
+    });
+  }
+  if (options.damaged !== "refuse") forgetDamage(paths.history);
+  const opened = bringUpToDate(options);
+  // What was moved aside lies beside the databases, which the check sees by itself.
+  const stateNotice =
+    isStateMissing && origin === "copy" ? "state.db was missing: its copy took its place" : null;
+  const isAnew = isMissing && hasBegunAnew;
+  return { ...opened, notice: isAnew ? "The database was missing: a new one was begun" : stateNotice };
+}
+
+/** The damage that licmond.db is to be moved aside for; null when it is whole, not there, or not to be looked at. */
+function damageOf({ paths, log, migrations, damaged, onProgress }: PrepareOptions): StoreError | null {
+  if (damaged === "refuse") return null;
+  const met = damageMet(paths.history);
+  if (met !== null) {
+    log.warn("Damage of the database was met before: all of it is read now", { met });
+    onProgress("check", fileSize(paths.history));
+  }
+  try {
+    checkBeforeOpening(paths.history, migrations, met !== null);
+  } catch (error) {
+    if (error instanceof StoreError && error.code === "CORRUPT") return error;
+    throw error;
+  }
+  if (met !== null) log.warn("The database was read and is whole: licmond goes on with it", { met });
+  return null;
+}
+
+/**
+ * Puts a new licmond.db, with the rows that state.db keeps of it, in the place of one that is damaged or not there. It is
+ * made beside it first: a process that is killed on the way must not leave one without the open alerts.
+ */
+function beginAnew(paths: Paths, migrations: readonly Migration[], now: number): string | null {
+  const fresh = `${paths.history}.rescuing`;
+  const deleted = Math.max(markOf(paths.state, "reserved"), now);
+  const state = existsSync(paths.state) ? openConnection(paths.state, STATE_MIGRATIONS, null) : stateOf(null);
+  removeDatabase(fresh);
+  makePrivateFile(fresh, dirname(fresh));
+  const sqlite = new Database(fresh, { readwrite: true, strict: true });
+  try {
+    // It is thrown away unless it comes to its end, and is on the disk before it is put in place.
+    sqlite.run("PRAGMA journal_mode = MEMORY");
+    migrate(sqlite, fresh, migrations);
+    putRows(sqlite, readRows(state, IN_BOTH));
+    sqlite.run(
+      `INSERT INTO event_marks (name, value) VALUES ('deleted_logs', ?1), ('deleted_events', ?1),
+         ('log_bytes', (SELECT ifnull(sum(length(body)), 0) FROM events))`,
+      [deleted],
+    );
+    sqlite.run(
+      `INSERT INTO log_counts (hour, level, source, count)
+         SELECT at / 3600000 * 3600000, level, source, count(*) FROM events GROUP BY 1, 2, 3`,
+    );
+    sqlite.close();
+    return exchange(fresh, paths.history, "corrupt", now);
+  } catch (error) {
+    sqlite.close();
+    removeDatabase(fresh);
+    throw error;
+  } finally {
+    state.close();
+  }
+}
+
+/** Opens both files and brings them up to date, after a copy of them. */
+function bringUpToDate({ paths, log, migrations, now, onProgress, ...options }: PrepareOptions) {
+  const opened: Database[] = [];
+  const open = (path: string, wanted: readonly Migration[]) => {
+    const sqlite = openConnection(path, wanted, log);
+    opened.push(sqlite);
+    return sqlite;
+  };
+  try {
+    const history = open(paths.history, migrations);
+    takeInState(paths, history, false, now);
+    const state = open(paths.state, STATE_MIGRATIONS);
+    const [from, stateFrom] = [schemaVersion(history), schemaVersion(state)];
+    if (stateFrom === 0 && tableNames(history).includes("key_uses"))
+      log.error(`state.db and its copy are missing: ${ANEW}`, { fix: BACKUP });
+    const isStateOld = stateFrom > 0 && stateFrom < STATE_MIGRATIONS.length;
+    if (from > 0 && (from < migrations.length || isStateOld)) {
+      onProgress("copy", fileSize(paths.history));
+      if (options.backUpBeforeUpgrade) backUpBeforeUpgrade(paths, { from, to: migrations.length }, now, log);
+      onProgress("upgrade", fileSize(paths.history));
+    }
+    migrate(state, paths.state, STATE_MIGRATIONS);
+    migrate(history, paths.history, migrations);
+    // Without its log it must not be one of before that has keys.
+    if (from > 0 && from < migrations.length) history.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    rmSync(`${paths.history}.vital`, { force: true });
+    return { history, state };
+  } catch (error) {
+    for (const sqlite of opened) sqlite.close();
+    throw error;
+  }
+}

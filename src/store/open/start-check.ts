@@ -1,0 +1,110 @@
+import type { Database } from "bun:sqlite";
+import { closeSync, existsSync, openSync, readFileSync, readSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { fileSize, makePrivateFile, refuseOther } from "../database/files.ts";
+import { assertOurs } from "../database/migrate.ts";
+import { openReader } from "../database/read-only.ts";
+import { asStoreError, corrupt, errorCode } from "../database/store-error.ts";
+import type { Migration } from "../migrations/migrations.ts";
+
+/** A file up to this size is read whole: some 250 MB are read in a second. */
+const READ_WHOLE_BYTES = 32 * 1024 * 1024;
+
+/**
+ * Looks for damage before the daemon writes anything, for a bounded time: a small file is read whole, of a large one its
+ * header and schema. `whole` = read all of it, its indexes too, however long that takes. Changes nothing. Damage that lies
+ * elsewhere is met by a query later. Throws StoreError `CORRUPT`, `FOREIGN`, `NEWER`.
+ */
+export function checkBeforeOpening(
+  path: string,
+  migrations: readonly Migration[],
+  whole: boolean,
+  readWholeBytes = READ_WHOLE_BYTES,
+): void {
+  const size = fileSize(path);
+  // With a journal of a transaction that was cut off, SQLite must first roll it back: it is looked at when it is opened.
+  if (size === 0 || existsSync(`${path}-journal`)) return;
+  refuseOther(path);
+  assertHeader(path, size);
+  let sqlite: Database | null = null;
+  try {
+    sqlite = openReader(path);
+    assertOurs(sqlite, path, migrations);
+    if (whole || size <= readWholeBytes) assertWhole(sqlite, path, whole ? "integrity_check" : "quick_check");
+  } catch (error) {
+    const known = asStoreError(error, path);
+    if (known === null) {
+      // Tables and rows that are not as the schema has them; anything else is a bug.
+      if (errorCode(error)?.startsWith("SQLITE_") !== true) throw error;
+      throw corrupt(`The database ${path} is damaged`, error);
+    }
+    // What this connection may not do, the next one says better.
+    if (known.code === "CORRUPT" || known.code === "FOREIGN" || known.code === "NEWER") throw known;
+  } finally {
+    sqlite?.close();
+  }
+}
+
+/**
+ * Sees in the header what SQLite itself would stumble over only later: it opens a file of a future format, and writes
+ * nothing to it; and one that was cut off. Reads the file itself: not to be called in a process that has the database
+ * open. Layout: https://sqlite.org/fileformat2.html#the_database_header
+ */
+function assertHeader(path: string, size: number): void {
+  const header = Buffer.alloc(100);
+  const file = openSync(path, "r");
+  try {
+    readSync(file, header, 0, header.length, 0);
+  } finally {
+    closeSync(file);
+  }
+  if (header.readUInt8(18) > 2) throw corrupt(`The header of ${path} is damaged`);
+  // While there is a write-ahead log the file may be shorter: the rest is in the log.
+  const isSettled = fileSize(`${path}-wal`) === 0 && header.readUInt32BE(24) === header.readUInt32BE(92);
+  const pageSize = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
+  if (isSettled && size < header.readUInt32BE(28) * pageSize) throw corrupt(`${path} was cut off`);
+}
+
+/** Throws StoreError `CORRUPT` when a page of the database is not what it should be. */
+export function assertWhole(
+  sqlite: Database,
+  path: string,
+  check: "quick_check" | "integrity_check" = "quick_check",
+): void {
+  try {
+    const found = sqlite.query<Record<string, string>, []>(`PRAGMA ${check}(1)`).get()?.[check];
+    if (found === "ok") return;
+    // A line for each finding, below one that names the database: pages and cells, no values.
+    const finding = (found ?? "").split("\n").find((line) => line !== "" && !line.startsWith("***"));
+    throw corrupt(`The database ${path} is damaged${finding === undefined ? "" : ` (${finding})`}`);
+  } catch (error) {
+    // A schema that cannot be read is an error of SQL here.
+    if (errorCode(error) === "SQLITE_ERROR") throw corrupt(`The database ${path} is damaged`, error);
+    throw error;
+  }
+}
+
+/**
+ * A note beside the database that a query met damage: the next start then reads all of the file instead of parts of it.
+ * A file, because what is damaged is the last place to write it into.
+ */
+const noteOf = (path: string) => `${path}.damaged`;
+
+/** What was met; null when nothing was. */
+export function damageMet(path: string): string | null {
+  return existsSync(noteOf(path)) ? readFileSync(noteOf(path), "utf8").trim() : null;
+}
+
+/** Does nothing when there is a note already. Never throws: the damage itself is being reported. */
+export function noteDamage(path: string, what: string): void {
+  try {
+    makePrivateFile(noteOf(path), dirname(path));
+    writeFileSync(noteOf(path), `${what}\n`);
+  } catch {
+    // There already, or the disk takes nothing: the next start looks at parts, as always.
+  }
+}
+
+export function forgetDamage(path: string): void {
+  rmSync(noteOf(path), { force: true });
+}

@@ -1,0 +1,177 @@
+import { Database } from "bun:sqlite";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Log } from "../../domain/log.ts";
+import { exchange, removeDatabase } from "../database/exchange.ts";
+import { fileSize, makePrivateFile, type Paths } from "../database/files.ts";
+import { schemaVersion } from "../database/migrate.ts";
+import {
+  IN_ONE_FILE,
+  putRows,
+  readRows,
+  revoke,
+  stateIn,
+  stateOf,
+  unpackState,
+} from "../database/precious.ts";
+import { openReader, tableNames } from "../database/read-only.ts";
+import { StoreError } from "../database/store-error.ts";
+import { STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import { checkBeforeOpening } from "./start-check.ts";
+
+/** `own` state.db is there · `copy` its copy took its place · `none` there is no state.db. */
+export type StateOrigin = "own" | "copy" | "none";
+
+/**
+ * Puts the copy of state.db in its place where that is damaged, missing, or older: then it lost what was answered. A
+ * damaged one without a usable copy is begun anew. Throws StoreError `CORRUPT` unless damage `mayMove` it.
+ */
+export function settleState(paths: Paths, mayMove: boolean, log: Log, now: number): StateOrigin {
+  const [own, copy] = [look(paths.state), look(paths.stateCopy)];
+  const isCopyNewer = copy !== null && copy.changes > (own?.changes ?? -1);
+  if (!isCopyNewer && (own === null || own.fault === null)) {
+    // A damaged copy is made anew once state.db is open.
+    if (copy?.fault != null) rmSync(paths.stateCopy);
+    return own === null ? "none" : "own";
+  }
+  if (own?.fault != null && !mayMove) throw own.fault;
+  const state = stateOf(isCopyNewer ? readFileSync(paths.stateCopy) : null);
+  // Ids that were reserved since the copy was made are not above the present time.
+  state.run("UPDATE event_marks SET value = max(value, ?) WHERE name = 'reserved'", [now]);
+  const movedTo = putState(paths, state, "corrupt", now);
+  const lacks = own === null ? "is not there" : "lost its last changes";
+  const reason = own?.fault?.message ?? `${paths.state} ${lacks}`;
+  if (isCopyNewer) log.error("The state came back from its copy, with the API keys", { reason, movedTo });
+  else log.error(`The state is damaged and has no copy: ${ANEW}`, { reason, movedTo, fix: BACKUP });
+  return isCopyNewer ? "copy" : "own";
+}
+
+export const ANEW = "it begins anew, without API keys";
+export const BACKUP = "Stop licmond and put the last backup in its place (licmond restore FILE)";
+
+/** How often keys and secrets changed in a state.db, -1 when it is damaged; null when there is none. */
+function look(path: string): { readonly fault: StoreError | null; readonly changes: number } | null {
+  if (fileSize(path) === 0) return null;
+  try {
+    checkBeforeOpening(path, STATE_MIGRATIONS, true);
+    return { fault: null, changes: markOf(path, "changes") };
+  } catch (error) {
+    if (error instanceof StoreError && error.code === "CORRUPT") return { fault: error, changes: -1 };
+    throw error;
+  }
+}
+
+/** A number of a state.db; 0 where it is not there. */
+export function markOf(path: string, name: "changes" | "reserved"): number {
+  if (fileSize(path) === 0) return 0;
+  const sqlite = openReader(path);
+  try {
+    return schemaVersion(sqlite) === 0 ? 0 : markIn(sqlite, name);
+  } finally {
+    sqlite.close();
+  }
+}
+
+function markIn(sqlite: Database, name: "changes" | "reserved"): number {
+  const query = sqlite.query<{ value: number }, [string]>("SELECT value FROM event_marks WHERE name = ?");
+  return query.get(name)?.value ?? 0;
+}
+
+/**
+ * Writes a state out of memory, and exchanges it for the one that is there and for its copy. It closes `state`. Answers
+ * where the one that was there is now; `word` null = it goes.
+ */
+export function putState(
+  paths: Paths,
+  state: Database,
+  word: "corrupt" | "replaced" | null,
+  now: number,
+): string | null {
+  const bytes = state.serialize();
+  state.close();
+  const put = (target: string, aside: typeof word) => {
+    const fresh = `${target}.restoring`;
+    removeDatabase(fresh);
+    makePrivateFile(fresh, dirname(target));
+    writeFileSync(fresh, bytes);
+    return exchange(fresh, target, aside, now);
+  };
+  const movedTo = put(paths.state, word);
+  put(paths.stateCopy, null);
+  return movedTo;
+}
+
+export interface CarriedOver {
+  /** Names of keys that were active in the backup and have been revoked since: they stay revoked. */
+  readonly revoked: readonly string[];
+  /** Names of active keys that the backup does not know: they end to work. */
+  readonly lost: readonly string[];
+}
+
+/**
+ * Makes the state that a licmond.db brings along (a backup, or 0.1's) the state of the directory. What must not be undone
+ * is carried over from the present one. Can be repeated until licmond.db brings none along. `history` null = it cannot be
+ * read; `isRestored` = it is not the one that was in use.
+ */
+export function takeInState(
+  paths: Paths,
+  history: Database | null,
+  isRestored: boolean,
+  now: number,
+): CarriedOver {
+  const state = stateIn(history, paths.history);
+  const names = history === null ? [] : tableNames(history);
+  const isBackup = state !== null && names.includes("key_uses");
+  const isOther = isRestored || isBackup;
+  // Where nothing says which ids were given, those up to now were.
+  const given = isOther ? markOf(paths.state, "reserved") || now : 0;
+  if (state === null) {
+    if (history !== null && isOther) markHole(history, given);
+    return { revoked: [], lost: [] };
+  }
+  const carried = carryOver(state, paths.state, given, !isOther);
+  if (history !== null && isOther) markHole(history, markIn(state, "reserved"));
+  putState(paths, state, isOther ? "replaced" : null, now);
+  // 0.1's rows are removed by the migration: until then 0.1 may be started on them.
+  if (history !== null && isBackup) unpackState(history);
+  else if (history !== null && names.includes("event_marks")) carryOver(history, paths.state, 0, false);
+  return carried;
+}
+
+/**
+ * Takes over revocations and given event ids from the state.db at `path`, whichever licmond wrote it. `all` = and every
+ * row that is only there: a licmond.db of 0.1 that comes back took nothing away.
+ */
+export function carryOver(state: Database, path: string, given: number, all: boolean): CarriedOver {
+  type KeyRow = { id: string; name: string; revoked_at: number | null };
+  const keysOf = (sqlite: Database) =>
+    sqlite.query<KeyRow, []>("SELECT id, name, revoked_at FROM api_keys ORDER BY created_at").all();
+  const names = (keys: readonly KeyRow[]) => keys.map(({ name }) => name);
+  const present =
+    fileSize(path) === 0 ? stateOf(null) : new Database(path, { readwrite: true, strict: true });
+  try {
+    if (all) putRows(state, readRows(present, IN_ONE_FILE));
+    const known = new Map(keysOf(state).map((key) => [key.id, key.revoked_at]));
+    const revoked = keysOf(present).filter((key) => key.revoked_at !== null && known.get(key.id) === null);
+    for (const key of revoked) revoke(state, key);
+    const lost = keysOf(present).filter((key) => key.revoked_at === null && !known.has(key.id));
+    const highest = (name: "changes" | "reserved") => Math.max(markIn(present, name), markIn(state, name));
+    const set = state.query("INSERT OR REPLACE INTO event_marks (name, value) VALUES (?, ?)");
+    set.run("reserved", Math.max(highest("reserved"), given));
+    // Above that of the copy that lies there, which would take its place else.
+    set.run("changes", highest("changes") + 1);
+    return { revoked: names(revoked), lost: names(lost) };
+  } finally {
+    present.close();
+  }
+}
+
+/** Events that were given ids up to `last` are missing: a client that resumes from one of them learns that. */
+function markHole(sqlite: Database, last: number): void {
+  if (!tableNames(sqlite).includes("event_holes")) return;
+  sqlite.run(
+    `INSERT OR REPLACE INTO event_holes (from_id, to_id)
+       SELECT ifnull(max(id), 0) + 1, ?1 FROM events HAVING ifnull(max(id), 0) < ?1`,
+    [last],
+  );
+}

@@ -1,0 +1,127 @@
+import { describe, expect, test } from "bun:test";
+import { countDenials } from "../../../src/domain/denials/denial-counters.ts";
+import { type Attempt, createEpisodes } from "../../../src/domain/denials/denial-episodes.ts";
+import type { DaemonReading } from "../../../src/domain/reading.ts";
+
+const T = Date.UTC(2026, 0, 30, 12);
+const own = { server: "eda", daemon: "acmed", feature: "solver", user: "ada", host: "ws01" };
+const attempt = (kind: Attempt["kind"], seconds: number, more: Partial<Attempt> = {}): Attempt => ({
+  ...own,
+  kind,
+  at: T + seconds * 1000,
+  count: 1,
+  reason: null,
+  code: null,
+  ...more,
+});
+const denied = (seconds: number, more?: Partial<Attempt>) => attempt("denied", seconds, more);
+const granted = (seconds: number, more?: Partial<Attempt>) => attempt("granted", seconds, more);
+
+function episodesOf(...attempts: Attempt[]) {
+  const episodes = createEpisodes();
+  for (const one of attempts) episodes.take(one);
+  const { changed, settled } = episodes.drain(T + 86_400_000);
+  expect(settled).toHaveLength(changed.length);
+  return changed.map(({ denial }) => ({
+    at: (denial.at - T) / 1000,
+    until: (denial.until - T) / 1000,
+    attempts: denial.attempts,
+    outcome: denial.outcome,
+  }));
+}
+
+const other = { server: "cad", daemon: "otherd" };
+
+describe("episodes", () => {
+  const wasDenied = [{ outcome: "denied" }];
+  const wasGranted = [{ outcome: "granted_later" }];
+  test.each<[string, Attempt[], object[]]>([
+    ["one denial", [denied(0)], [{ at: 0, until: 0, attempts: 1, outcome: "denied" }]],
+    [
+      "retries are one row",
+      [0, 30, 90, 380].map((at) => denied(at)),
+      [{ at: 0, until: 380, attempts: 4, ...wasDenied[0] }],
+    ],
+    [
+      "after a pause it is another one",
+      [denied(0), denied(301)],
+      [{ attempts: 1 }, { at: 301, attempts: 1 }],
+    ],
+    ["granted within ten seconds", [denied(0), granted(10)], wasGranted],
+    ["granted after that", [denied(0), granted(11)], wasDenied],
+    ["granted two seconds before", [granted(0), denied(2)], wasGranted],
+    ["granted three seconds before", [granted(0), denied(3)], wasDenied],
+    ["granted by another server", [denied(0), granted(4, other)], wasGranted],
+    ["granted to another user", [denied(0), granted(4, { user: "bob" })], wasDenied],
+    ["another feature", [denied(0), granted(4, { feature: "x" })], wasDenied],
+    [
+      "denied again after the grant: another one",
+      [denied(0), granted(5), denied(60)],
+      [
+        { at: 0, ...wasGranted[0] },
+        { at: 60, attempts: 1, ...wasDenied[0] },
+      ],
+    ],
+    [
+      "the grant between two attempts explains both",
+      [denied(0), granted(0), denied(1)],
+      [{ at: 0, until: 1, attempts: 2, ...wasGranted[0] }],
+    ],
+    ["queued", [denied(0), attempt("queued", 1)], [{ attempts: 1, outcome: "queued" }]],
+    ["two servers, two rows", [denied(0), denied(1, other)], [{ attempts: 1 }, { attempts: 1 }]],
+    ["logs a few seconds apart", [granted(8, other), denied(1)], [{ at: 1, ...wasGranted[0] }]],
+  ])("%s", (_name, attempts, expected) => {
+    expect(episodesOf(...attempts)).toMatchObject(expected);
+  });
+
+  test("are told once, when the outcome is settled", () => {
+    const episodes = createEpisodes();
+    episodes.take(denied(0));
+    expect(episodes.drain(T + 10_000)).toMatchObject({ changed: [{ told: false }], settled: [] });
+    expect(episodes.drain(T + 10_000)).toEqual({ changed: [], settled: [] });
+    const { settled } = episodes.drain(T + 10_001);
+    expect(settled).toMatchObject([{ told: true, denial: { outcome: "denied" } }]);
+    episodes.take(denied(30));
+    expect(episodes.drain(T + 60_000)).toMatchObject({ changed: [{ denial: { attempts: 2 } }], settled: [] });
+  });
+
+  test("go on where an earlier process was", () => {
+    const first = createEpisodes();
+    first.take(denied(0));
+    const [stored] = first.drain(T).changed;
+    const next = createEpisodes();
+    if (stored !== undefined) next.resume(stored.denial, stored.told);
+    next.take(denied(40));
+    expect(next.drain(T + 60_000)).toMatchObject({
+      changed: [{ denial: { at: T, attempts: 2 } }],
+      settled: [{ denial: { at: T } }],
+    });
+  });
+
+  test("are forgotten once nothing can be added", () => {
+    const episodes = createEpisodes();
+    for (let index = 0; index < 1000; index++) episodes.take(denied(0, { user: `u${index}` }));
+    episodes.drain(T + 3_600_000);
+    expect(episodes.isWaiting).toBe(false);
+    expect(episodes.drain(T + 7_200_000)).toEqual({ changed: [], settled: [] });
+  });
+});
+
+test.each<[string, Record<string, number>, (number | null)[], number | null, number | null]>([
+  ["the first reading is where counting begins", {}, [7], null, 7],
+  ["the difference", { isv: 7 }, [9], 2, 9],
+  ["nothing", { isv: 9 }, [9], null, 9],
+  ["a restart is no negative denial", { isv: 9 }, [0], null, 0],
+  ["what was denied since a restart", { isv: 9 }, [3], 3, 3],
+  ["nothing printed", { isv: 9 }, [null], null, 9],
+  ["daemon not printed", { isv: 9 }, [], null, 9],
+])("counters: %s", (_name, before, printed, count, after) => {
+  const daemons = printed.map((denials): DaemonReading => {
+    const totals = { checkouts: 0, denials, removals: 0 };
+    return { name: "isv", status: "up", version: null, error: null, totals };
+  });
+  const step = countDenials(before, daemons);
+  expect(step.denied).toEqual(count === null ? [] : [{ daemon: "isv", count }]);
+  expect(step.counters.isv ?? null).toBe(after);
+  expect(step.changed).toBe(before.isv !== after);
+});

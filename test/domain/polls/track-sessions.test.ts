@@ -1,0 +1,443 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { ServerPicture } from "../../../src/domain/picture.ts";
+import { applyPoll } from "../../../src/domain/polls/apply-poll.ts";
+import {
+  NO_TRACKING,
+  openSessions,
+  resumeTracking,
+  shuffle,
+  trackSessions,
+} from "../../../src/domain/polls/track-sessions.ts";
+import type { CheckoutReading, Reading } from "../../../src/domain/reading.ts";
+import { beginOf, durationSeconds, type Session, seatKey, shownBegin } from "../../../src/domain/session.ts";
+import { summarise } from "../../../src/domain/summary.ts";
+import { checkout, daemon, failedPoll, feature, NOON, outcome, reading, server } from "../make.ts";
+
+const MINUTE = 60_000;
+
+/** A site whose polls are given one by one, a minute apart unless said otherwise. `order` is that of new ids. */
+function site(timezone = "UTC", begin = NOON, order = (ids: number[]) => ids) {
+  let picture: ServerPicture | null = null;
+  let shown: ServerPicture | null = null;
+  let tracking = NO_TRACKING;
+  let nextId = 1;
+  const eda = server({ timezone });
+  let now = begin - MINUTE;
+  const track = () => {
+    if (picture === null) throw new Error("no poll yet");
+    const steps = trackSessions(tracking, picture, (count) =>
+      order(Array.from({ length: count }, () => nextId++)),
+    );
+    for (;;) {
+      const step = steps.next();
+      if (step.done !== true) continue;
+      tracking = step.value.tracking;
+      shown = step.value.picture;
+      picture = shown;
+      return step.value.changes;
+    }
+  };
+  return {
+    read(change: Partial<Reading>, after = MINUTE) {
+      now += after;
+      const poll = outcome({ reading: reading(change), startedAt: now, finishedAt: now });
+      picture = applyPoll(picture, eda, poll, null);
+      return track();
+    },
+    /** The polled feature holds these seats. */
+    seats(rows: readonly CheckoutReading[], change: Parameters<typeof feature>[0] = {}, after = MINUTE) {
+      return this.read({ features: [feature({ checkouts: rows, used: rows.length, ...change })] }, after);
+    },
+    fail(after = MINUTE) {
+      now += after;
+      picture = applyPoll(picture, eda, failedPoll({ finishedAt: now }), null);
+      return track();
+    },
+    restart() {
+      tracking = resumeTracking(openSessions(tracking), tracking.begun, picture?.features ?? []);
+    },
+    open: () => openSessions(tracking),
+    /** Whom the summary counts. */
+    users: () => summarise({ version: 1, servers: shown === null ? [] : [shown] }).users,
+    /** The checkouts of the picture. */
+    shown: () => (shown?.features ?? []).flatMap(({ checkouts }) => checkouts),
+    now: () => now,
+  };
+}
+
+const ann = checkout({ user: "ann", handle: "1", startedAt: NOON - 3_600_000 });
+const bob = checkout({ user: "bob", handle: "2", startedAt: NOON - 1_800_000 });
+const names = (list: readonly Session[]) => list.map(({ user }) => user);
+
+describe("a session", () => {
+  test("of the first reading is opened without announcement, later ones with", () => {
+    const at = site();
+    expect(at.seats([ann])).toMatchObject({ announce: false, opened: [{ user: "ann", id: 1 }] });
+    const second = { announce: true, opened: [{ user: "bob", id: 2 }], closed: [] };
+    expect(at.seats([ann, bob])).toMatchObject(second);
+  });
+
+  test("ends with the first good reading without it", () => {
+    const at = site();
+    at.seats([ann, bob]);
+    const { closed } = at.seats([bob]);
+    const ended = { user: "ann", lastSeenAt: NOON, endedAt: NOON + MINUTE, endReason: "checkin" } as const;
+    expect(closed).toMatchObject([ended]);
+    expect(names(at.open())).toEqual(["bob"]);
+  });
+
+  test("is closed by no poll that failed, was cut, or saw the daemon down", () => {
+    const at = site();
+    at.seats([ann]);
+    const down = { features: [], daemons: [daemon({ status: "down" })] };
+    for (const changes of [at.fail(), at.read({ features: [], cut: true }), at.read(down), at.fail()]) {
+      expect(changes).toMatchObject({ opened: [], closed: [] });
+    }
+    expect(names(at.open())).toEqual(["ann"]);
+  });
+
+  test("of a feature that two good readings lack ends with the second", () => {
+    const at = site();
+    at.seats([ann]);
+    expect(at.read({ features: [] }).closed).toEqual([]);
+    expect(names(at.read({ features: [] }).closed)).toEqual(["ann"]);
+  });
+
+  test("of a partial feature ends when two of three whole readings lack it", () => {
+    const at = site();
+    at.seats([ann, bob]);
+    const short = { consistency: "short" as const };
+    expect(at.seats([bob], short).closed).toEqual([]);
+    expect(at.seats([bob, ann], short).closed).toEqual([]);
+    expect(at.seats([bob], short).closed).toMatchObject([{ user: "ann", endReason: "checkin" }]);
+  });
+
+  test("whose line a cut reading lacks counts in the summary as long as it is open", () => {
+    const at = site();
+    at.seats([ann, bob]);
+    expect(at.users()).toBe(2);
+    at.seats([ann], { used: 2, consistency: "short", cut: true });
+    expect([at.users(), names(at.open())]).toEqual([2, ["ann", "bob"]]);
+    at.fail();
+    expect(at.users()).toBe(2);
+    at.seats([ann]);
+    expect(at.users()).toBe(1);
+  });
+
+  test("of a feature whose text is cut again and again stays open", () => {
+    const at = site();
+    at.seats([ann, bob]);
+    for (let poll = 0; poll < 6; poll++) {
+      const cut = feature({ checkouts: [bob], used: 2, consistency: "short", cut: true });
+      expect(at.read({ features: [cut], cut: true }).closed).toEqual([]);
+    }
+    expect(names(at.open()).sort()).toEqual(["ann", "bob"]);
+  });
+
+  test("after a gap of more than two intervals ends unobserved, counted to one interval after it was seen", () => {
+    const at = site();
+    at.seats([ann]);
+    const [ended] = at.seats([], {}, 10 * MINUTE).closed;
+    expect(ended).toMatchObject({ endReason: "unobserved", lastSeenAt: NOON, endedAt: NOON + 10 * MINUTE });
+    if (ended !== undefined) expect(durationSeconds(ended, at.now(), MINUTE)).toBe(3_600 + 60);
+  });
+
+  test("that is gone after its server was down ended with the restart", () => {
+    const at = site();
+    at.seats([ann]);
+    at.fail();
+    expect(at.seats([]).closed).toMatchObject([{ endReason: "server_restart" }]);
+  });
+
+  test("goes on under a new handle when user, host, version and start are the same", () => {
+    const at = site();
+    at.seats([ann]);
+    const changes = at.seats([{ ...ann, handle: "77" }]);
+    expect(changes).toMatchObject({ opened: [], closed: [], changed: [{ id: 1, handle: "77" }] });
+  });
+
+  test("is a new one when the same handle starts later than the last reading", () => {
+    const at = site();
+    at.seats([ann]);
+    const changes = at.seats([{ ...ann, startedAt: NOON + 30_000 }]);
+    expect(changes).toMatchObject({ opened: [{ id: 2 }], closed: [{ id: 1 }] });
+  });
+
+  test("survives a restart of the daemon and is not announced again", () => {
+    const at = site();
+    at.seats([ann]);
+    at.restart();
+    expect(at.seats([ann])).toMatchObject({ opened: [], closed: [], announce: true });
+  });
+
+  test("changes its count without becoming another", () => {
+    const at = site();
+    at.seats([ann]);
+    const changes = at.seats([{ ...ann, count: 5 }]);
+    expect(changes).toMatchObject({ opened: [], closed: [], changed: [{ id: 1, count: 5 }] });
+  });
+});
+
+describe("the begin of a session", () => {
+  test.each([
+    ["as reported", -3_600_000, true, -3_600_000],
+    ["first seen, when the tool says nothing", null, true, 0],
+    ["first seen, when the report lies in the future", 3_600_000, true, 0],
+    ["first seen, when a reading proves its absence after the reported start", -3_600_000, false, MINUTE],
+    [
+      "first seen, as the feature's counts have it, when it was taken between two readings",
+      30_000,
+      false,
+      MINUTE,
+    ],
+  ])("%s", (_, started, first, began) => {
+    const at = site();
+    if (!first) at.seats([]);
+    const startedAt = started === null ? null : NOON + started;
+    expect(at.seats([{ ...ann, startedAt }]).opened[0]?.beganAt).toBe(NOON + began);
+  });
+});
+
+describe("past a gap in observation", () => {
+  const [ABSENT, SEEN] = [NOON, NOON + 60 * MINUTE];
+  test.each([
+    ["a seat counts from its reported start", NOON + 20 * MINUTE, NOON + 20 * MINUTE],
+    ["but not while the one before counts", NOON + 30_000, NOON + MINUTE],
+    ["nor from a start before its absence", NOON - 5 * MINUTE, SEEN],
+    ["without a start, from when it is seen", null, SEEN],
+  ])("%s", (_, startedAt, began) => {
+    expect(beginOf(startedAt, SEEN, ABSENT, MINUTE)).toBe(began);
+  });
+});
+
+describe("how long a session lasts is told", () => {
+  test.each([
+    ["from its reported start, though it counts from when it was seen", 50_000, -50_000],
+    ["from when it was seen, where the reported start is of an earlier session", 3_600_000, 0],
+    ["from when it was seen, where the tool says nothing", null, 0],
+    ["from when it was seen, where the report lies in the future", -90_000, 0],
+  ])("%s", (_, early, from) => {
+    const startedAt = early === null ? null : NOON - early;
+    expect(shownBegin({ startedAt, beganAt: NOON, firstSeenAt: NOON }, MINUTE)).toBe(NOON + from);
+  });
+
+  test("in the picture, too", () => {
+    const at = site();
+    at.seats([]);
+    const startedAt = NOON + 30_000;
+    const { opened } = at.seats([{ ...ann, startedAt }]);
+    expect([opened[0]?.beganAt, at.shown()[0]?.beganAt]).toEqual([NOON + MINUTE, startedAt]);
+  });
+});
+
+describe("a seat whose reported start lies in an ended session of its own begins when it is seen again", () => {
+  const began = (changes: { opened: readonly Session[] }) => changes.opened.map(({ beganAt }) => beganAt);
+
+  test("after its feature was gone and came back", () => {
+    const at = site();
+    at.seats([ann]);
+    at.read({ features: [] });
+    expect(names(at.read({ features: [] }).closed)).toEqual(["ann"]);
+    at.fail();
+    expect(began(at.seats([ann]))).toEqual([at.now()]);
+  });
+
+  test("after a restart that followed a reading without it", () => {
+    const at = site();
+    at.seats([ann]);
+    at.seats([]);
+    at.restart();
+    expect(began(at.seats([ann]))).toEqual([at.now()]);
+  });
+
+  test("a feature that was gone for long is a new one", () => {
+    const at = site();
+    at.seats([ann]);
+    at.read({ features: [] });
+    at.read({ features: [] });
+    const days = 3 * 24 * 60 * MINUTE;
+    at.read({ features: [] }, days);
+    expect(began(at.seats([ann]))).toEqual([ann.startedAt ?? 0]);
+  });
+});
+
+test("a reading that lacks lines proves no absence: the reported start counts, also over a restart", () => {
+  const short = { consistency: "short" as const, used: 2 };
+  for (const restart of [false, true]) {
+    const at = site();
+    at.seats([ann], short);
+    if (restart) at.restart();
+    expect(at.seats([ann, bob], { used: 2 }).opened).toMatchObject([{ user: "bob", beganAt: bob.startedAt }]);
+  }
+});
+
+test("identical lines are told apart by their ordinal", () => {
+  const at = site();
+  const twin = checkout({ handle: null, startedAt: null });
+  expect(at.seats([twin, twin, twin]).opened).toHaveLength(3);
+  expect(at.seats([twin, twin])).toMatchObject({ opened: [], closed: [{ user: "ann" }] });
+  expect(at.open()).toHaveLength(2);
+});
+
+test("on any history every line has exactly one open session, and each session opens and closes once", () => {
+  const row = fc.record({
+    user: fc.constantFrom("ann", "bob", "cy"),
+    host: fc.constantFrom("ws1", "WS1", null),
+    handle: fc.constantFrom("1", "2", null),
+    startedAt: fc.constantFrom(null, NOON - 7_200_000, NOON - 3_600_000),
+  });
+  const poll = fc.oneof(
+    fc.array(row, { maxLength: 6 }),
+    fc.constantFrom("fail" as const, "restart" as const),
+  );
+  fc.assert(
+    fc.property(fc.array(poll, { maxLength: 12 }), (polls) => {
+      const at = site();
+      const opened: number[] = [];
+      const closed: number[] = [];
+      at.seats([]);
+      for (const each of polls) {
+        if (each === "restart") {
+          at.restart();
+          continue;
+        }
+        const rows = each === "fail" ? null : each.map((change) => checkout(change));
+        const changes = rows === null ? at.fail() : at.seats(rows);
+        opened.push(...changes.opened.map(({ id }) => id));
+        closed.push(...changes.closed.map(({ id }) => id));
+        if (rows !== null) expect(at.open().map(seatKey).sort()).toEqual(rows.map(seatKey).sort());
+      }
+      expect(new Set(opened).size).toBe(opened.length);
+      expect(new Set(closed).size).toBe(closed.length);
+      const left = opened.filter((id) => !closed.includes(id));
+      expect(new Set(at.open().map(({ id }) => id))).toEqual(new Set(left));
+    }),
+  );
+});
+
+test("ten thousand equal lines take time in proportion", () => {
+  const at = site();
+  const twin = checkout({ handle: null, startedAt: null });
+  const many = Array.from({ length: 10_000 }, () => twin);
+  at.seats(many);
+  expect(at.seats(many)).toMatchObject({ opened: [], closed: [] });
+});
+
+describe("the order of ids", () => {
+  const rows = ["ada", "bob", "eve"].map((user) => checkout({ user, handle: user }));
+
+  test("is that in which they are given, and events follow it, not the rows of the tool", () => {
+    const at = site("UTC", NOON, (ids) => ids.reverse());
+    at.read({ features: [feature({ checkouts: [] })] });
+    const opened = at.read({ features: [feature({ used: 3, checkouts: rows })] }).opened;
+    expect(opened.map(({ id, user }) => `${id} ${user}`)).toEqual(["1 eve", "2 bob", "3 ada"]);
+    at.read({ features: [feature({ used: 3, checkouts: rows.toReversed() })] });
+    const { closed } = at.read({ features: [feature({ checkouts: [] })] });
+    expect(closed.map(({ user }) => user)).toEqual(["eve", "bob", "ada"]);
+  });
+
+  test("may be any: a shuffle makes each about as often as the others", () => {
+    let seed = 1;
+    const random = () => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed / 2_147_483_647;
+    };
+    const counts = new Map<string, number>();
+    for (let round = 0; round < 6_000; round++) {
+      const made = shuffle([1, 2, 3], random).join("");
+      counts.set(made, (counts.get(made) ?? 0) + 1);
+    }
+    expect([...counts.keys()].sort()).toEqual(["123", "132", "213", "231", "312", "321"]);
+    for (const count of counts.values()) expect(Math.abs(count - 1_000)).toBeLessThan(150);
+  });
+});
+
+test("a start that the tool says later than at first is shown", () => {
+  const at = site();
+  at.seats([{ ...ann, startedAt: null }]);
+  at.seats([ann]);
+  expect(at.shown()).toMatchObject([{ startedAt: ann.startedAt }]);
+});
+
+describe("a start in the hour that occurs twice", () => {
+  const SECOND = Date.parse("2026-10-25T01:30:00Z");
+  const FIRST = SECOND - 60 * MINUTE;
+  // What the parsers make of 02:30: the first occurrence.
+  const cy = checkout({ user: "cy", handle: "3", startedAt: FIRST });
+
+  test("is the second where the reading before proves the seat free, in the picture too and over restarts", () => {
+    const at = site("Europe/Berlin", SECOND - MINUTE);
+    at.seats([]);
+    expect(at.seats([cy], {}, MINUTE + 5_000).opened).toMatchObject([{ user: "cy", startedAt: SECOND }]);
+    expect(at.shown()).toMatchObject([{ startedAt: SECOND, beganAt: SECOND }]);
+    // The server restarts: another handle, and the same words.
+    const again = at.seats([{ ...cy, handle: "9" }]);
+    expect([again.opened, again.closed]).toEqual([[], []]);
+    expect(at.shown()).toMatchObject([{ startedAt: SECOND, handle: "9" }]);
+    at.restart();
+    at.seats([{ ...cy, handle: "9" }]);
+    expect(at.shown()).toMatchObject([{ startedAt: SECOND }]);
+  });
+
+  test("is the first where no reading says otherwise", () => {
+    const unread = site("Europe/Berlin", SECOND + MINUTE);
+    expect(unread.seats([cy]).opened).toMatchObject([{ startedAt: FIRST }]);
+    const early = site("Europe/Berlin", FIRST - MINUTE);
+    early.seats([]);
+    expect(early.seats([cy], {}, 2 * MINUTE).opened).toMatchObject([{ startedAt: FIRST }]);
+    // Taken from its user and taken again at once it keeps its start: the second one is still to come.
+    early.seats([]);
+    expect(early.seats([cy]).opened).toMatchObject([{ startedAt: FIRST }]);
+  });
+});
+
+describe("a clock that is set back", () => {
+  const DAY = 86_400_000;
+  const cy = checkout({ user: "cy", handle: "3", startedAt: null });
+
+  test("by less than a day gives no session an end before its begin", () => {
+    const at = site();
+    at.seats([ann]);
+    at.seats([ann, bob]);
+    const [ended] = at.seats([ann], {}, -30 * MINUTE).closed;
+    const later = NOON + MINUTE;
+    expect(ended).toMatchObject({ user: "bob", firstSeenAt: later, endedAt: later, endReason: "checkin" });
+    const [last] = at.seats([]).closed;
+    expect(last).toMatchObject({ user: "ann", firstSeenAt: NOON, lastSeenAt: NOON, endedAt: NOON });
+  });
+
+  test("by days takes back what was seen meanwhile", () => {
+    const at = site();
+    at.seats([ann]);
+    at.seats([ann, cy, bob], {}, 500 * DAY);
+    const { changed, closed } = at.seats([ann, cy], {}, -500 * DAY + MINUTE);
+    const now = NOON + MINUTE;
+    expect(closed).toMatchObject([{ user: "bob", firstSeenAt: now, lastSeenAt: now, endedAt: now }]);
+    expect(changed).toMatchObject([{ user: "cy", beganAt: now, firstSeenAt: now, lastSeenAt: now }]);
+    expect(at.seats([]).closed).toMatchObject([
+      { user: "ann", firstSeenAt: NOON, lastSeenAt: now, endedAt: now + MINUTE, endReason: "checkin" },
+      { user: "cy", firstSeenAt: now, endedAt: now + MINUTE },
+    ]);
+  });
+
+  test("or ahead, as often as it likes, leaves the times of every session in order", () => {
+    const after = fc.oneof(
+      fc.constantFrom(MINUTE, -500 * DAY, 500 * DAY),
+      fc.integer({ min: -3 * DAY, max: 3 * DAY }),
+    );
+    const poll = fc.tuple(fc.subarray([ann, bob, cy]), after);
+    fc.assert(
+      fc.property(fc.array(poll, { maxLength: 20 }), (polls) => {
+        const at = site();
+        const ended = polls.flatMap(([rows, after]) => at.seats(rows, {}, after).closed);
+        for (const session of [...at.open(), ...ended]) {
+          const { beganAt, firstSeenAt, lastSeenAt, endedAt } = session;
+          const times = [beganAt, firstSeenAt, lastSeenAt, endedAt ?? lastSeenAt];
+          expect(times).toEqual([...times].sort((one, other) => one - other));
+          expect(durationSeconds(session, at.now(), MINUTE)).toBeGreaterThanOrEqual(0);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,71 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { parseBytes, printBytes } from "../../../src/domain/bytes.ts";
+import { parseDuration, printDuration } from "../../../src/domain/time/duration.ts";
+
+test.each<[string, number | null]>([
+  ["60s", 60_000],
+  ["5m", 300_000],
+  ["24h", 86_400_000],
+  ["400d", 400 * 86_400_000],
+  ["5y", 5 * 365 * 86_400_000],
+  ["0s", 0],
+  ["007s", 7_000],
+  ["", null],
+  ["60", null],
+  ["s", null],
+  ["1.5h", null],
+  ["-1s", null],
+  ["1 s", null],
+  ["1h30m", null],
+  ["1ms", null],
+  ["1S", null],
+  ["999999999999999y", null],
+])("the duration %j is %p ms", (text, ms) => {
+  expect(parseDuration(text)).toBe(ms);
+});
+
+test.each<[number, string]>([
+  [0, "0s"],
+  [1_499, "1s"],
+  [90_000, "90s"],
+  [120_000, "2m"],
+  [86_400_000, "1d"],
+  [365 * 86_400_000, "1y"],
+])("%p ms print as %s", (ms, text) => {
+  expect(printDuration(ms)).toBe(text);
+});
+
+test("what is printed is read as the same", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 4e9 }), (seconds) => {
+      expect(parseDuration(printDuration(seconds * 1000))).toBe(seconds * 1000);
+    }),
+  );
+});
+
+test.each<[string, number | null]>([
+  ["256MB", 256e6],
+  ["256 MB", 256e6],
+  ["1kB", 1000],
+  ["1KiB", 1024],
+  ["2gib", 2 * 2 ** 30],
+  ["512", 512],
+  ["512B", 512],
+  ["1iB", null],
+  ["1.5GB", null],
+  ["-1MB", null],
+  ["MB", null],
+  ["999999999999999TB", null],
+])("the size %j is %p bytes", (text, bytes) => {
+  expect(parseBytes(text)).toBe(bytes);
+});
+
+test.each<[number, string]>([
+  [0, "0 B"],
+  [999, "999 B"],
+  [1_500_000, "1.5 MB"],
+  [256e6, "256 MB"],
+])("%p bytes print as %s", (bytes, text) => {
+  expect(printBytes(bytes)).toBe(text);
+});

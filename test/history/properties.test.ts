@@ -1,0 +1,148 @@
+import { afterEach, expect, test } from "bun:test";
+import fc from "fast-check";
+import { coveredMs, mergeRollups, rollupOf } from "../../src/domain/stats/rollup.ts";
+import { DAY_MS, HOUR_MS } from "../../src/history/spans.ts";
+import * as a from "../domain/make.ts";
+import { cleanUp } from "../store/place.ts";
+import { createRig, outcomeOf, plainSteps, type RawPoll } from "./rig.ts";
+
+afterEach(cleanUp);
+
+const NAMES = ["compiler", "viewer", "solver, 64 bit"];
+
+const counts = fc.record({
+  total: fc.constantFrom(5, 10, 10, 10, 250),
+  used: fc.integer({ min: 0, max: 12 }),
+  queued: fc.constantFrom(0, 0, 0, 3),
+});
+
+const poll = fc.record({
+  wait: fc.oneof(
+    { weight: 12, arbitrary: fc.integer({ min: 55_000, max: 70_000 }) },
+    { weight: 2, arbitrary: fc.constantFrom(150_000, 150_001, 149_999, 1) },
+    { weight: 2, arbitrary: fc.integer({ min: 100_000, max: 4 * HOUR_MS }) },
+    { weight: 1, arbitrary: fc.integer({ min: DAY_MS / 4, max: 2 * DAY_MS }) },
+  ),
+  failed: fc.boolean().map((one) => one),
+  failing: fc.integer({ min: 0, max: 9 }),
+  features: fc.tuple(...NAMES.map(() => fc.option(counts, { freq: 8 }))),
+  same: fc.boolean(),
+  restart: fc.integer({ min: 0, max: 9 }),
+  pack: fc.integer({ min: 0, max: 4 }),
+});
+
+/** Polls as they come, fed to a daemon that restarts and packs now and then. */
+async function play(list: readonly (typeof poll extends fc.Arbitrary<infer T> ? T : never)[]) {
+  const rig = createRig();
+  const polls: RawPoll[] = [];
+  let at = a.NOON;
+  let last: RawPoll["counts"] = new Map();
+  for (const one of list) {
+    at += one.wait;
+    const fresh = new Map(
+      NAMES.flatMap((name, index) => {
+        const found = one.features[index];
+        return found === null || found === undefined ? [] : [[name, found] as const];
+      }),
+    );
+    const read: RawPoll["counts"] = one.same && last !== null && last.size > 0 ? last : fresh;
+    if (read !== null) last = read;
+    const raw: RawPoll = { at, counts: one.failing === 0 ? null : read };
+    if (one.restart === 0) rig.restart();
+    await rig.poll(outcomeOf(raw));
+    polls.push(raw);
+    if (one.pack === 0) rig.history().packAll();
+  }
+  return { rig, polls, from: a.NOON, until: at };
+}
+
+test("steps are those of a plain loop over the raw polls, whatever was packed, failed or restarted", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(poll, { minLength: 1, maxLength: 40 }),
+      fc.array(
+        fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true })),
+        {
+          minLength: 3,
+          maxLength: 3,
+        },
+      ),
+      async (list, ranges) => {
+        const { rig, polls, from, until } = await play(list);
+        const whole = until + 200_000 - from;
+        for (const packed of [false, true]) {
+          if (packed) {
+            rig.clock.time = until + 2 * DAY_MS;
+            rig.history().packAll();
+          }
+          const now = rig.clock.time;
+          for (const { feature, ...known } of rig.reader().features()) {
+            for (const [one, other] of [...ranges, [0, 1] as const]) {
+              const start = Math.floor(from + Math.min(one, other) * whole);
+              const end = Math.floor(from + Math.max(one, other) * whole) + 1;
+              const { steps } = rig.reader().series({ ...known, feature }, start, end);
+              expect(steps).toEqual(plainSteps(polls, feature, { start, end, now }));
+            }
+          }
+        }
+        cleanUp();
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test("rollups are those of the plain loop, made hour by hour, at once, or again", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(poll, { minLength: 1, maxLength: 40 }), async (list) => {
+      const { rig, polls, until } = await play(list);
+      rig.clock.time = until + 2 * DAY_MS;
+      rig.history().packAll();
+      const firstDay = Math.floor(a.NOON / DAY_MS) * DAY_MS;
+      const end = Math.ceil(until / DAY_MS) * DAY_MS + DAY_MS;
+      const stored = () =>
+        ["rollup_hours", "rollup_days", "sample_days"].map((table) =>
+          rig.store.sqlite.query(`SELECT key, hex(data) AS data FROM ${table} ORDER BY key`).all(),
+        );
+      const first = stored();
+      for (const feature of rig.reader().features()) {
+        const steps = plainSteps(polls, feature.feature, { start: firstDay, end, now: rig.clock.time });
+        const hours = rig.reader().hours(feature, firstDay, end);
+        const wanted = [];
+        for (let at = firstDay; at < end; at += HOUR_MS) {
+          const rollup = rollupOf({ steps, end }, at, at + HOUR_MS);
+          if (coveredMs(rollup) > 0) wanted.push({ at, rollup });
+        }
+        expect(hours).toEqual(wanted);
+        const whole = rollupOf({ steps, end }, firstDay, end);
+        expect(
+          mergeRollups(
+            rig
+              .reader()
+              .days(feature, firstDay, end)
+              .map((day) => day.rollup),
+          ),
+        ).toEqual(whole);
+        expect(rig.reader().over(feature, a.NOON + 1234, until - 77)).toEqual(
+          rollupOf({ steps, end }, a.NOON + 1234, until - 77),
+        );
+      }
+      const features = rig.reader().features();
+      expect(rig.reader().rollups(features, a.NOON + 1234, until - 77)).toEqual(
+        features.map((feature) => rig.reader().over(feature, a.NOON + 1234, until - 77)),
+      );
+      expect(rig.store.sqlite.query("SELECT count(*) AS n FROM samples").get()).toEqual({ n: 0 });
+
+      rig.history().reopen(firstDay, end);
+      rig.history().packAll();
+      expect(stored()).toEqual(first);
+      rig.store.sqlite.run("DELETE FROM rollup_hours");
+      rig.store.sqlite.run("DELETE FROM rollup_days");
+      rig.history().reopen(firstDay, end);
+      rig.history().packAll();
+      expect(stored()).toEqual(first);
+      cleanUp();
+    }),
+    { numRuns: 40 },
+  );
+});

@@ -1,0 +1,84 @@
+import { afterEach, expect, test } from "bun:test";
+import { coveredMs } from "../../src/domain/stats/rollup.ts";
+import { createHistoryRetention } from "../../src/history/retain.ts";
+import { DAY_MS, HOUR_MS } from "../../src/history/spans.ts";
+import { MOST_ROWS } from "../../src/store/database/delete-step.ts";
+import * as a from "../domain/make.ts";
+import { cleanUp } from "../store/place.ts";
+import { createRig, outcomeOf } from "./rig.ts";
+
+afterEach(cleanUp);
+
+const DAYS = 12;
+
+async function withDays() {
+  const rig = createRig([a.server({ intervalMs: HOUR_MS })]);
+  const first = Math.floor(a.NOON / DAY_MS) * DAY_MS;
+  for (let hour = 0; hour < DAYS * 24; hour++) {
+    const counts = new Map([
+      ["compiler", { total: 10, used: hour % 7, queued: 0 }],
+      ["quiet", { total: 3, used: 1, queued: 0 }],
+    ]);
+    await rig.poll(outcomeOf({ at: first + hour * HOUR_MS, counts }));
+    // Somebody fails in the middle, so that there is more than one coverage.
+    if (hour === 100) await rig.poll(outcomeOf({ at: first + hour * HOUR_MS + 1, counts: null }));
+  }
+  rig.clock.time = first + (DAYS + 1) * DAY_MS;
+  rig.history().packAll();
+  return { rig, first, now: rig.clock.time };
+}
+
+test("samples, coverage and rollups go by whole days, each after its own time", async () => {
+  const { rig, first, now } = await withDays();
+  const retention = createHistoryRetention(rig.store);
+  const keep = { samplesMs: 5 * DAY_MS + 1, rollupsMs: 9 * DAY_MS };
+  const before = rig.reader().over(rig.feature("compiler"), first, now);
+  while (retention.step(now, keep) > 0);
+
+  // The day in which the time ends stays whole.
+  const samplesFrom = first + (DAYS + 1 - 6) * DAY_MS;
+  const rollupsFrom = first + (DAYS + 1 - 9) * DAY_MS;
+  expect(rig.reader().reach()).toEqual({ samplesFrom, rollupsFrom });
+  for (const name of ["compiler", "quiet"]) {
+    const feature = rig.feature(name);
+    const { steps } = rig.reader().series(feature, samplesFrom, now);
+    expect(steps[0]).toMatchObject({ at: samplesFrom, used: name === "quiet" ? 1 : expect.any(Number) });
+    const hours = rig.reader().hours(feature, first, now);
+    expect(hours[0]?.at).toBe(rollupsFrom);
+    expect(hours).toHaveLength((9 - 1) * 24);
+    expect(rig.reader().days(feature, first, now)).toHaveLength(9 - 1);
+  }
+
+  // Behind the samples the rollups still tell, in whole hours.
+  const asked = rig.reader().over(rig.feature("compiler"), rollupsFrom + 1, samplesFrom - 1);
+  // All but the hour behind the failure.
+  expect(coveredMs(asked)).toBe(samplesFrom - rollupsFrom - (HOUR_MS - 1));
+  expect(coveredMs(before)).toBeGreaterThan(coveredMs(asked));
+
+  // Rolling up again what has no samples any more takes nothing away.
+  rig.history().reopen(first, now);
+  rig.history().packAll();
+  expect(rig.reader().over(rig.feature("compiler"), rollupsFrom + 1, samplesFrom - 1)).toEqual(asked);
+});
+
+test("one step does little, and nothing is left to do in the end", async () => {
+  const { rig, now } = await withDays();
+  const insert = rig.store.sqlite.query<null, [number, Uint8Array]>(
+    "INSERT INTO sample_days (key, data) VALUES (?, ?)",
+  );
+  rig.store.transaction(() => {
+    for (let key = 1; key <= 20_000; key++) insert.run(key, new Uint8Array(600));
+  });
+  const retention = createHistoryRetention(rig.store);
+  let steps = 0;
+  for (;;) {
+    const deleted = retention.step(now, { samplesMs: DAY_MS, rollupsMs: DAY_MS });
+    if (deleted === 0) break;
+    steps++;
+    expect(deleted).toBeLessThanOrEqual(MOST_ROWS);
+  }
+  // What such a step costs on a year's database the bench measures.
+  expect(steps).toBeGreaterThanOrEqual(20_000 / MOST_ROWS);
+  const left = rig.store.sqlite.query("SELECT count(*) AS n FROM coverage").get();
+  expect(left).toEqual({ n: 0 });
+});

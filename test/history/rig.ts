@@ -1,0 +1,121 @@
+import type { Step } from "../../src/domain/history.ts";
+import type { PollOutcome } from "../../src/domain/poll.ts";
+import type { MonitoredServer } from "../../src/domain/server.ts";
+import { createHistory } from "../../src/history/history.ts";
+import { createReader, type Reader } from "../../src/history/reader.ts";
+import type { KnownFeature } from "../../src/history/source.ts";
+import { createLive } from "../../src/live/live.ts";
+import type { Store } from "../../src/store/open/open.ts";
+import * as a from "../domain/make.ts";
+import { fixedClock, open, temporaryDirectory } from "../store/place.ts";
+import { recordingLog } from "../store/recording-log.ts";
+
+/** A daemon's store with polls that the test makes: restarts, packing and reading by hand. */
+export function createRig(
+  servers: readonly MonitoredServer[] = [a.server()],
+  directory = temporaryDirectory(),
+) {
+  const store: Store = open(directory);
+  const clock = fixedClock(a.NOON);
+  const log = recordingLog();
+  const timers = { set: () => 0, clear() {} };
+  const process = () => {
+    const history = createHistory({ store, clock, timers, log });
+    const live = createLive({
+      ...{ store, servers, clock, log, recorder: history.recorder },
+      commit: async (work) => store.transaction(() => work()),
+      timers: { after: () => () => {} },
+    });
+    return { history, live };
+  };
+  let running = process();
+  return {
+    ...{ store, clock, log },
+    history: () => running.history,
+    live: () => running.live,
+    /** A new process over the same store. */
+    restart() {
+      running = process();
+    },
+    async poll(outcome: PollOutcome) {
+      clock.time = outcome.finishedAt;
+      await running.live.record(outcome, null);
+    },
+    reader: (now = clock.time): Reader => createReader(store.sqlite, { now }),
+    feature(name: string): KnownFeature {
+      const [found] = createReader(store.sqlite, { now: clock.time }).features({ features: [name] });
+      if (found === undefined) throw new Error(`no history of ${name}`);
+      return found;
+    },
+  };
+}
+
+/** One poll as a plain loop sees it. */
+export interface RawPoll {
+  readonly at: number;
+  /** Null: the poll failed. Else counts by feature; a feature that is not there was not read. */
+  readonly counts: ReadonlyMap<string, Counts> | null;
+}
+
+export interface Counts {
+  readonly total: number;
+  readonly used: number;
+  readonly queued: number;
+}
+
+export function outcomeOf({ at, counts }: RawPoll): PollOutcome {
+  if (counts === null) return a.failedPoll({ startedAt: at - 200, finishedAt: at });
+  const features = [...counts].map(([name, { total, used, queued }]) =>
+    a.feature({
+      name,
+      total,
+      used,
+      checkouts: [],
+      queue:
+        queued === 0
+          ? []
+          : [
+              {
+                ...{ user: "ann", host: null, display: null, qualifier: null, version: null, handle: null },
+                count: queued,
+                pool: 0,
+              },
+            ],
+    }),
+  );
+  return a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) });
+}
+
+/** The steps of a feature, from the raw polls alone: each holds until the next, or for one interval before a gap. */
+export function plainSteps(
+  polls: readonly RawPoll[],
+  name: string,
+  { start, end, now }: { start: number; end: number; now: number },
+  { intervalMs, timeoutMs }: Pick<MonitoredServer, "intervalMs" | "timeoutMs"> = a.server(),
+): Step[] {
+  const steps: Step[] = [];
+  const gap = { total: null, used: null, reserved: null, queued: null, unlimited: false };
+  for (let at = start; at < end; ) {
+    const next = polls.findIndex((poll) => poll.at > at);
+    const poll = polls[next === -1 ? polls.length - 1 : next - 1];
+    const following = next === -1 ? undefined : polls[next];
+    const counts = poll === undefined || poll.at > at ? undefined : poll.counts?.get(name);
+    let until = following?.at ?? Number.POSITIVE_INFINITY;
+    let holds = counts !== undefined;
+    if (poll !== undefined && poll.at <= at) {
+      const late = until - poll.at > 2 * intervalMs + timeoutMs;
+      const known = Math.min(late ? poll.at + intervalMs : until, now);
+      if (at < known) until = known;
+      else holds = false;
+    }
+    const step: Step =
+      holds && counts !== undefined
+        ? { at, total: counts.total, used: counts.used, reserved: 0, queued: counts.queued, unlimited: false }
+        : { at, ...gap };
+    const { at: _, ...what } = step;
+    const { at: __, ...before } = steps.at(-1) ?? { at: 0 };
+    if (!Bun.deepEquals(what, before)) steps.push(step);
+    at = until;
+  }
+  return steps;
+}

@@ -1,0 +1,182 @@
+import { afterEach, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { HeldSession } from "../../../src/domain/stats/holding.ts";
+import type { UsageKey } from "../../../src/domain/stats/usage.ts";
+import { holdings } from "../../../src/history/open-sessions.ts";
+import { createReader } from "../../../src/history/reader.ts";
+import { HELD_COLUMNS } from "../../../src/history/session-reader.ts";
+import { DAY_MS } from "../../../src/history/spans.ts";
+import { heldHours, usageQuery } from "../../../src/history/statistics/usage.ts";
+import { createServers } from "../../../src/store/servers.ts";
+import { byKeys, createPlainUsage } from "../../domain/stats/plain-usage.ts";
+import { monitored } from "../../http/make.ts";
+import { cleanUp, fixedClock, open, temporaryDirectory } from "../../store/place.ts";
+import { recordingLog } from "../../store/recording-log.ts";
+import { INTERVALS, makeDays } from "./rig.ts";
+
+afterEach(cleanUp);
+
+const HOUR = 3_600_000;
+const SERVERS = ["eda", "cad"];
+
+/** Hours since the first day began, many of them where days meet. */
+const hours = fc.oneof(fc.integer({ min: 0, max: 150 }), fc.constantFrom(0, 24, 48, 72, 96, 120));
+const session = fc.record({
+  began: hours,
+  lasted: fc.oneof(fc.constantFrom(0, 1, 24, 48, -2), fc.integer({ min: 0, max: 90 })),
+  /** Hours after its begin in which nobody looked yet. */
+  late: fc.constantFrom(0, 0, 0, 1, 30),
+  /** Hours before its end in which nobody saw it. */
+  unseen: fc.constantFrom(0, 0, 0, 1, 30),
+  reason: fc.constantFrom("checkin", "checkin", "checkin", "unobserved", "server_restart", null),
+  server: fc.constantFrom(...SERVERS),
+  daemon: fc.constantFrom("acmed", "betad"),
+  feature: fc.constantFrom("solver", "mesher"),
+  user: fc.constantFrom("ada", "bob", "ws01"),
+  host: fc.constantFrom("ws01", "WS01", "ws02", null),
+  count: fc.integer({ min: 1, max: 3 }),
+});
+const some = (names: readonly string[]) => fc.option(fc.subarray([...names]), { freq: 3 });
+const question = fc.record({
+  edges: fc.uniqueArray(hours, { minLength: 2, maxLength: 2 }),
+  by: fc.uniqueArray(fc.constantFrom<UsageKey>("user", "host", "feature", "daemon", "server", "day"), {
+    minLength: 1,
+    maxLength: 2,
+  }),
+  timezone: fc.constantFrom("UTC", "Europe/Berlin", "Asia/Kolkata"),
+  filter: fc.record({
+    servers: some(SERVERS),
+    daemons: some(["betad"]),
+    features: some(["solver"]),
+    users: some(["ada", "bob", "nobody"]),
+    hosts: some(["Ws01", "ws02"]),
+  }),
+});
+
+test("usage is the same whichever days are packed, and as told by every session by itself", async () => {
+  const store = open(temporaryDirectory());
+  createServers({ store, clock: { now: () => 0 } }).configured(SERVERS.map((id) => monitored(id)));
+  const insert = store.sqlite.query<null, (string | number | null)[]>(
+    `INSERT INTO sessions (id, server_id, daemon, feature, user, host, count, began_at, first_seen_at, last_seen_at,
+       ended_at, end_reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const put = (
+    { began, lasted, unseen, reason, late, server, daemon, feature, user, host, count }: Rolled,
+    id: number,
+  ) => {
+    const end = reason === null ? null : (began + lasted) * HOUR;
+    const seen = Math.max(began + late, began + lasted - unseen) * HOUR;
+    insert.run(
+      id,
+      server,
+      daemon,
+      feature,
+      user,
+      host,
+      count,
+      began * HOUR,
+      (began + late) * HOUR,
+      seen,
+      end,
+      reason,
+    );
+  };
+  type Rolled = typeof session extends fc.Arbitrary<infer T> ? T : never;
+  type Question = typeof question extends fc.Arbitrary<infer T> ? T : never;
+  async function agrees(questions: readonly Question[]) {
+    for (const { edges, by, timezone, filter } of questions) {
+      const [start = 0, end = 0] = edges.toSorted((a, b) => a - b).map((hour) => hour * HOUR);
+      const now = 200 * HOUR;
+      const read = createReader(store.sqlite, { now });
+      const asked = { now, intervals: INTERVALS };
+      const plain = createPlainUsage(by, start, end, timezone);
+      const { holdingOf } = await holdings(read, asked);
+      for (const row of read.all<HeldSession>(`SELECT ${HELD_COLUMNS} FROM sessions`)) {
+        const { servers, daemons, features, users, hosts } = filter;
+        if (servers !== null && !servers.includes(row.server)) continue;
+        if (daemons !== null && !daemons.includes(row.daemon)) continue;
+        if (features !== null && !features.includes(row.feature)) continue;
+        if (users !== null && !users.includes(row.user)) continue;
+        const host = row.host?.toLowerCase();
+        if (hosts !== null && !hosts.some((one) => one.toLowerCase() === host)) continue;
+        plain.add(row, holdingOf(row));
+      }
+      const { rows } = await usageQuery(read, {
+        ...{ ...asked, start, end, filter, groupBy: by, timezone, limit: 1000, offset: 0 },
+        sort: { field: "heldSeatHours", descending: true },
+      });
+      const told = rows.map(({ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt }) => ({
+        ...{ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt },
+      }));
+      expect(byKeys(told)).toEqual(byKeys(plain.groups()));
+      // The hours of a feature are the same, whether it is named or one of all.
+      const { servers, daemons } = filter;
+      const names = { servers, daemons };
+      const solvers = (servers ?? SERVERS).flatMap((server) =>
+        (daemons ?? ["acmed", "betad"]).map((daemon) => ({ server, daemon, feature: "solver" })),
+      );
+      const range = { start, end };
+      const ofEach = await heldHours(read, { ...names, features: ["solver"] }, range, asked, solvers);
+      const ofSite = await heldHours(read, { ...names, features: null }, range, asked);
+      for (const solver of solvers) expect(ofEach(solver)).toBe(ofSite(solver));
+    }
+  }
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(session, { maxLength: 30 }),
+      fc.array(session, { maxLength: 4 }),
+      fc.array(question, { minLength: 4, maxLength: 4 }),
+      fc.integer({ min: 0, max: 170 }),
+      async (list, late, questions, packedAt) => {
+        for (const table of ["sessions", "session_days_made", "session_names", "session_features"])
+          store.sqlite.run(`DELETE FROM ${table}`);
+        list.forEach(put);
+        await makeDays(store, fixedClock(packedAt * HOUR), recordingLog());
+        // Sessions of an old log, and ones that end only now: some in days that are packed.
+        late.forEach((one, at) => {
+          put(one, list.length + at);
+        });
+        store.sqlite.run(
+          "UPDATE sessions SET ended_at = began_at + 7200000, end_reason = 'checkin' WHERE ended_at IS NULL AND id % 2 = 0",
+        );
+        await agrees(questions);
+        // What the news took away is made again.
+        await makeDays(store, fixedClock(packedAt * HOUR), recordingLog());
+        await agrees(questions);
+      },
+    ),
+    { numRuns: 40 },
+  );
+}, 60_000);
+
+test("what happens while a day is packed has it packed once more", async () => {
+  const store = open(temporaryDirectory());
+  createServers({ store, clock: { now: () => 0 } }).configured([monitored("eda")]);
+  const put = (id: number) =>
+    store.sqlite.run(
+      `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at,
+         end_reason) VALUES (?, 'eda', 'acmed', 'solver', 'ada', 1, 0, 0, 0, ?, 'checkin')`,
+      [id, id * HOUR],
+    );
+  put(1);
+  let more = 1;
+  const meanwhile = () => {
+    if (++more < 4) put(more);
+  };
+  expect(await makeDays(store, fixedClock(2 * DAY_MS), recordingLog(), meanwhile)).toEqual({
+    sessions: 1,
+    sites: 0,
+  });
+  const { rows } = await usageQuery(createReader(store.sqlite, { now: 2 * DAY_MS }), {
+    ...{ now: 2 * DAY_MS, intervals: {}, start: 0, end: DAY_MS, groupBy: ["user"], timezone: "UTC" },
+    ...{
+      filter: { servers: null, daemons: null, features: null, users: null, hosts: null },
+      limit: 10,
+      offset: 0,
+    },
+    sort: { field: "heldSeatHours", descending: true },
+  });
+  expect(rows.map(({ sessions, heldSeatHours }) => ({ sessions, heldSeatHours }))).toEqual([
+    { sessions: 3, heldSeatHours: 6 },
+  ]);
+});

@@ -1,0 +1,100 @@
+import { afterEach, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { HeldSession } from "../../../src/domain/stats/holding.ts";
+import { createReader } from "../../../src/history/reader.ts";
+import { sessionsQuery } from "../../../src/history/sessions/session-list.ts";
+import { createServers } from "../../../src/store/servers.ts";
+import { monitored } from "../../http/make.ts";
+import { cleanUp, open, temporaryDirectory } from "../../store/place.ts";
+
+afterEach(cleanUp);
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+/** Hours, with many that are equal or lie a day apart: where the parts of a range meet. */
+const hours = fc.oneof(fc.integer({ min: 0, max: 120 }), fc.constantFrom(0, 24, 25, 47, 48, 49, 72, 96));
+const session = fc.record({
+  began: hours,
+  /** First seen so much later. */
+  late: fc.constantFrom(0, 0, 0, 1, 30),
+  lasted: fc.oneof(fc.constantFrom(0, 1, 23, 24, 25, 48, 72), fc.integer({ min: 0, max: 100 })),
+  open: fc.integer({ min: 0, max: 9 }).map((roll) => roll === 0),
+  feature: fc.constantFrom("solver", "mesher"),
+});
+
+test("sessions are found wherever a range lies, as by looking at each of them", async () => {
+  const store = open(temporaryDirectory());
+  createServers({ store, clock: { now: () => 0 } }).configured([monitored("eda")]);
+  const insert = store.sqlite.query<null, (string | number | null)[]>(
+    `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at,
+       end_reason) VALUES (?, 'eda', 'acmed', ?, 'ada', 1, ?, ?, ?, ?, 'checkin')`,
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(session, { maxLength: 40 }),
+      fc.uniqueArray(hours, { minLength: 2, maxLength: 2 }),
+      async (list, edges) => {
+        const [start = 0, end = 0] = edges.sort((a, b) => a - b).map((hour) => hour * HOUR);
+        store.sqlite.run("DELETE FROM sessions");
+        const plain = list.map(({ began, late, lasted, open: isOpen, feature }, id) => {
+          const beganAt = began * HOUR;
+          const seenAt = beganAt + Math.min(late, lasted) * HOUR;
+          const endedAt = isOpen ? null : beganAt + lasted * HOUR;
+          insert.run(id, feature, beganAt, seenAt, endedAt ?? seenAt, endedAt);
+          return { id, feature, beganAt, seenAt, endedAt };
+        });
+        const wanted = plain.filter(
+          ({ beganAt, endedAt }) => beganAt < end && (endedAt === null || endedAt > start),
+        );
+        const ids = (rows: readonly { readonly id: number }[]) =>
+          rows.map(({ id }) => id).sort((a, b) => a - b);
+        const read = createReader(store.sqlite, { now: 300 * DAY });
+
+        const { rows, total } = await sessionsQuery(read, {
+          ...{ now: 300 * DAY, intervals: {}, start, end, limit: 1000, offset: 0 },
+          filter: { servers: null, daemons: null, features: null, users: null, hosts: null },
+          sort: { field: "firstSeenAt", descending: true },
+        });
+        expect([total, ids(rows)]).toEqual([wanted.length, ids(wanted)]);
+        // Seats are held from the first reading on.
+        const held = wanted.filter(({ seenAt }) => seenAt < end);
+        const lasting = new Set(ids(held));
+        const visited = visitedBy(read.sessions(start, end, null));
+        expect(visited.length).toBe(new Set(visited).size);
+        expect(visited.filter((id) => lasting.has(id)).sort((x, y) => x - y)).toEqual(ids(held));
+        const order = visited.map((id) => plain[id]?.seenAt ?? 0).filter((seenAt) => seenAt >= start);
+        expect(order).toEqual(order.toSorted((x, y) => x - y));
+        for (const feature of ["solver", "mesher"]) {
+          const one = { server: "eda", daemon: "acmed", feature };
+          const own = held.filter((session) => session.feature === feature);
+          const found = visitedBy(read.sessions(start, end, null, [one])).filter((id) => lasting.has(id));
+          expect(found.sort((x, y) => x - y)).toEqual(ids(own));
+          expect(read.sessionCount(one, start, end)).toBe(
+            wanted.filter((session) => session.feature === feature).length,
+          );
+        }
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test("a long list of sessions is read in batches that leave nothing out and have nothing twice", () => {
+  const store = open(temporaryDirectory());
+  createServers({ store, clock: { now: () => 0 } }).configured([monitored("eda")]);
+  const [start, end, count] = [1, 50 * HOUR, 30_500];
+  store.sqlite.run(
+    `WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ?)
+     INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at,
+       end_reason) SELECT id, 'eda', 'acmed', 'solver', 'ada', 1, 0, id % 2 * id / 5 * 1000, 0, ? + id / 7 * 1000, 'checkin' FROM n`,
+    [count, 2 * HOUR],
+  );
+  const read = createReader(store.sqlite, { now: 300 * DAY });
+  const visited = visitedBy(read.sessions(start, end, null));
+  expect([visited.length, new Set(visited).size]).toEqual([count, count]);
+});
+
+function visitedBy(batches: Iterable<readonly HeldSession[]>): number[] {
+  return [...batches].flat().map((one) => (one as HeldSession & { readonly id: number }).id);
+}

@@ -1,0 +1,390 @@
+import { afterEach, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { Session } from "../../../src/domain/session.ts";
+import { bucketEdges, INTERVALS } from "../../../src/domain/stats/bucketed.ts";
+import type { UsageGroup } from "../../../src/domain/stats/usage.ts";
+import { holdingsAt } from "../../../src/history/open-sessions.ts";
+import { SESSION_COLUMNS, sessionsQuery } from "../../../src/history/sessions/session-list.ts";
+import { efficiencyQuery } from "../../../src/history/statistics/efficiency.ts";
+import { heatmapQuery } from "../../../src/history/statistics/heatmap.ts";
+import { statsQuery } from "../../../src/history/statistics/stats.ts";
+import { usageQuery } from "../../../src/history/statistics/usage.ts";
+import * as a from "../../domain/make.ts";
+import { wallClock, ZONES } from "../../domain/stats/histories.ts";
+import { cleanUp } from "../../store/place.ts";
+import { createRig } from "../rig.ts";
+
+afterEach(cleanUp);
+
+const HOUR = 3_600_000;
+const { intervalMs, timeoutMs } = a.server();
+
+/** One poll of a server with one feature, as it was. `users` null: it failed. */
+interface Raw {
+  readonly at: number;
+  readonly total: number;
+  readonly users: readonly string[] | null;
+  /** When each of them took the seat, as the tool says. */
+  readonly started: ReadonlyMap<string, number>;
+}
+
+const polls = fc.array(
+  fc.record({
+    wait: fc.oneof(
+      { weight: 14, arbitrary: fc.constant(60) },
+      { weight: 4, arbitrary: fc.integer({ min: 30, max: 149 }) },
+      { weight: 1, arbitrary: fc.integer({ min: 151, max: 3 * 3600 }) },
+      { weight: 1, arbitrary: fc.integer({ min: 8 * 3600, max: 20 * 3600 }) },
+    ),
+    total: fc.constantFrom<number[]>(2, 3, 3, 3, 0, 8),
+    users: fc.option(fc.subarray(["ada", "bob", "eve", "uma"]), { freq: 12 }),
+    /** Seconds by which who is new took the seat before the poll. */
+    lead: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1, max: 7200 })),
+    same: fc.integer({ min: 0, max: 3 }).map((roll) => roll > 0),
+    pack: fc.integer({ min: 0, max: 5 }).map((roll) => roll === 0),
+  }),
+  { minLength: 1, maxLength: 50 },
+);
+
+/** Plays polls to a daemon, from an instant on. */
+async function play(list: typeof polls extends fc.Arbitrary<infer T> ? T : never, from: number) {
+  const rig = createRig();
+  const raws: Raw[] = [];
+  let at = from;
+  let last: Pick<(typeof list)[number], "total" | "users"> | undefined = list[0];
+  let seats: ReadonlyMap<string, number> = new Map();
+  for (const { wait, pack, lead, ...rolled } of list) {
+    at += wait * 1000;
+    const { total, users }: Pick<Raw, "total" | "users"> =
+      rolled.same && last !== undefined && last.users !== null ? last : rolled;
+    last = { total, users: users === null ? null : [...users] };
+    const before = seats;
+    const started = new Map(users?.map((user) => [user, before.get(user) ?? at - lead * 1000]));
+    if (users !== null) seats = started;
+    raws.push({ at, total, users, started });
+    const features = [
+      a.feature({
+        name: "solver",
+        total,
+        used: users?.length ?? 0,
+        checkouts: (users ?? []).map((user, index) =>
+          a.checkout({
+            user,
+            host: index % 2 === 0 ? "ws1" : "WS1",
+            handle: user,
+            startedAt: started.get(user) ?? null,
+          }),
+        ),
+      }),
+    ];
+    await rig.poll(
+      users === null
+        ? a.failedPoll({ startedAt: at - 200, finishedAt: at })
+        : a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }),
+    );
+    if (pack) rig.history().packAll();
+  }
+  return { rig, raws, until: at };
+}
+
+/** What was known in each second of [start, end), by looking at the raw polls. */
+function secondsOf(raws: readonly Raw[], start: number, end: number, now: number): (Raw | null)[] {
+  const held: (Raw | null)[] = [];
+  for (let at = start; at < end; at += 1000) {
+    const index = raws.findLastIndex((poll) => poll.at <= at);
+    const poll = raws[index];
+    if (poll === undefined || poll.users === null || at >= now) {
+      held.push(null);
+      continue;
+    }
+    const next = raws[index + 1]?.at ?? Number.POSITIVE_INFINITY;
+    const late = next - poll.at > 2 * intervalMs + timeoutMs;
+    held.push(late && at >= poll.at + intervalMs ? null : poll);
+  }
+  return held;
+}
+
+interface PlainSession {
+  readonly user: string;
+  /** When it began, by the evidence. */
+  readonly from: number;
+  readonly firstSeen: number;
+  readonly lastSeen: number;
+  readonly ended: number | null;
+  /** End of its holding by the rule of durations. */
+  readonly to: number;
+}
+
+/** Sessions, by looking at the raw polls that could be read. */
+function sessionsOf(raws: readonly Raw[], now: number): PlainSession[] {
+  const good = raws.filter((poll) => poll.users !== null);
+  const found: PlainSession[] = [];
+  const close = (user: string, firstSeen: number, lastSeen: number, ended: number | null) => {
+    const first = good.findIndex(({ at }) => at === firstSeen);
+    const absent = good[first - 1]?.at ?? Number.NEGATIVE_INFINITY;
+    const started = good[first]?.started.get(user) ?? firstSeen;
+    const gap = firstSeen - absent > 2 * intervalMs;
+    // FlexNet tells starts by the minute.
+    const proven = started + 60_000 <= absent || (Number.isFinite(absent) && !gap);
+    const from = proven ? firstSeen : Math.max(started, absent + intervalMs);
+    const end = ended ?? now;
+    const to = end - lastSeen > 2 * intervalMs ? lastSeen + intervalMs : end;
+    found.push({ user, from, firstSeen, lastSeen, ended, to });
+  };
+  for (const user of ["ada", "bob", "eve", "uma"]) {
+    let from: number | null = null;
+    let seen = 0;
+    for (const poll of good) {
+      if (poll.users?.includes(user) === true) {
+        from ??= poll.at;
+        seen = poll.at;
+      } else if (from !== null) {
+        close(user, from, seen, poll.at);
+        from = null;
+      }
+    }
+    if (from !== null) close(user, from, seen, null);
+  }
+  return found;
+}
+
+const round = (value: number, by: number) => Math.round(value * by) / by;
+const sum = (values: readonly number[]) => values.reduce((x, y) => x + y, 0);
+const near = (got: number | null | undefined, wanted: number | null, by = 0.010_001) => {
+  if (wanted === null) expect(got).toBeNull();
+  else expect(Math.abs((got ?? Number.NaN) - wanted), `${got} for ${wanted}`).toBeLessThanOrEqual(by);
+};
+
+const FILTER = { servers: null, daemons: null, features: ["solver"] };
+const asked = (now: number) => ({ now, intervals: { eda: intervalMs } });
+
+/** Starts around days on which clocks are set, so that ranges lie over them. */
+const start = fc.constantFrom(
+  ...["2026-03-28T20:00:00Z", "2026-10-24T20:00:00Z", "2026-04-04T10:00:00Z", "2026-11-01T02:00:00Z"].map(
+    (text) => Date.parse(text),
+  ),
+);
+const cut = fc.record({ head: fc.nat(5000), tail: fc.nat(7200) });
+
+test("figures and series agree with plain loops over the raw polls", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      polls,
+      start,
+      cut,
+      fc.constantFrom(...INTERVALS),
+      fc.constantFrom(...ZONES),
+      async (list, at, { head, tail }, interval, timezone) => {
+        const { rig, raws, until } = await play(list, at);
+        const range = {
+          start: at + head * 1000,
+          end: Math.max(until + tail * 1000 - 3600_000, at + head * 1000 + 1000),
+        };
+        const now = until + 1000;
+        const told = await statsQuery(rig.reader(now), {
+          ...{
+            ...range,
+            ...asked(now),
+            interval,
+            timezone,
+            series: true,
+            sort: null,
+            limit: null,
+            offset: 0,
+          },
+          filter: FILTER,
+        });
+        const seconds = secondsOf(raws, range.start, range.end, now);
+        const known = seconds.filter((poll) => poll !== null);
+        const used = known.map((poll) => poll.users?.length ?? 0);
+        const rated = known.filter((poll) => poll.total > 0);
+        const ratios = rated.map((poll) => (poll.users?.length ?? 0) / poll.total);
+        const holders = sessionsOf(raws, now).filter(
+          ({ from, ended }) => from < range.end && (ended ?? now) > range.start,
+        );
+        // Who had a session in an hour of the range, cut to it, of which anything is known; of more than a day the
+        // hours at both ends count in full.
+        const sessions = sessionsOf(raws, now);
+        const isLong = range.end - range.start > 24 * HOUR;
+        const users = new Set<string>();
+        for (let hour = Math.floor(range.start / HOUR) * HOUR; hour < range.end; hour += HOUR) {
+          const from = isLong ? hour : Math.max(hour, range.start);
+          const to = isLong ? hour + HOUR : Math.min(hour + HOUR, range.end);
+          if (secondsOf(raws, from, to, now).every((poll) => poll === null)) continue;
+          for (const one of sessions)
+            if (one.from < to && (one.ended ?? Infinity) > from) users.add(one.user);
+        }
+        const [row] = told.rows;
+        if (row === undefined) return expect(raws.every((poll) => poll.users === null)).toBe(true);
+        const some = used.length > 0;
+        expect(row).toMatchObject({
+          total: known.at(-1)?.total ?? null,
+          peakUsed: some ? Math.max(...used) : null,
+          p95Used: used.toSorted((x, y) => x - y)[Math.ceil(0.95 * used.length) - 1] ?? null,
+          saturatedSeconds:
+            rated.length > 0 ? rated.filter((poll) => (poll.users?.length ?? 0) >= poll.total).length : null,
+          sessions: some || holders.length > 0 ? holders.length : null,
+          uniqueUsers: some ? users.size : null,
+        });
+        near(row.averageUsed, some ? sum(used) / used.length : null, 0.001);
+        near(row.usedSeatHours, some ? sum(used) / 3600 : null, 0.001);
+        const heldMs = sessions.map(({ firstSeen, to }) =>
+          Math.max(0, Math.min(to, range.end) - Math.max(firstSeen, range.start)),
+        );
+        near(row.heldSeatHours, some || holders.length > 0 ? sum(heldMs) / HOUR : null, 0.001);
+        near(row.coverage, known.length / seconds.length, 0.001);
+        near(row.peakUtilization, ratios.length > 0 ? Math.max(...ratios) * 100 : null);
+        near(row.averageUtilization, ratios.length > 0 ? (sum(ratios) / ratios.length) * 100 : null);
+
+        const name = (second: number) => {
+          const instant = range.start + second * 1000;
+          if (interval === "1d") return wallClock(timezone, instant).day;
+          return String(Math.floor(instant / (interval === "1h" ? HOUR : 300_000)));
+        };
+        const buckets = Map.groupBy(seconds.keys(), name);
+        expect(row.points?.map(({ at: begin }) => begin)).toEqual(
+          bucketEdges(interval, range.start, range.end, timezone).slice(0, -1),
+        );
+        expect(row.points?.length).toBe(buckets.size);
+        [...buckets.values()].forEach((inside, index) => {
+          const polled = inside.flatMap((second) => seconds[second] ?? []);
+          const counts = polled.map((poll) => poll.users?.length ?? 0);
+          const point = row.points?.[index];
+          near(point?.used, counts.length > 0 ? sum(counts) / counts.length : null, 0.002);
+          expect(point?.peakUsed).toBe(counts.length > 0 ? Math.max(...counts) : null);
+          expect(point?.total).toBe(polled.at(-1)?.total ?? null);
+        });
+        cleanUp();
+      },
+    ),
+    { numRuns: 15 },
+  );
+});
+
+test("the heat map agrees with plain loops and the wall clock", async () => {
+  await fc.assert(
+    fc.asyncProperty(polls, start, fc.constantFrom(...ZONES), async (list, at, timezone) => {
+      const { rig, raws, until } = await play(list, at);
+      const range = { start: at, end: until + 1000 };
+      const { cells } = await heatmapQuery(rig.reader(until + 1000), { ...range, filter: FILTER, timezone });
+      const seconds = secondsOf(raws, range.start, range.end, until + 1000);
+      let clock = wallClock(timezone, at);
+      const byCell = Map.groupBy(seconds.keys(), (second) => {
+        if ((at / 1000 + second) % 900 === 0) clock = wallClock(timezone, at + second * 1000);
+        return `${clock.weekday} ${clock.hour}`;
+      });
+      for (const { weekday, hour, averageUsed, peakUsed, coverage } of cells) {
+        const inside = byCell.get(`${weekday} ${hour}`) ?? [];
+        const counts = inside.flatMap((second) => seconds[second]?.users?.length ?? []);
+        near(averageUsed, counts.length > 0 ? sum(counts) / counts.length : null, 0.002);
+        expect(peakUsed).toBe(counts.length > 0 ? Math.max(...counts) : null);
+        near(coverage, inside.length > 0 ? counts.length / inside.length : 0, 0.001);
+      }
+      cleanUp();
+    }),
+    { numRuns: 10 },
+  );
+});
+
+test("sessions, usage and efficiency agree with plain loops over the raw polls", async () => {
+  await fc.assert(
+    fc.asyncProperty(polls, start, cut, async (list, at, { head, tail }) => {
+      const { rig, raws, until } = await play(list, at);
+      const now = until + 1000;
+      const range = {
+        start: at + head * 1000,
+        end: Math.max(until - Math.floor(tail / 2) * 1000, at + head * 1000 + 1000),
+      };
+      const read = rig.reader(now);
+      const plain = sessionsOf(raws, now);
+      const nobody = { servers: null, daemons: null, features: null, users: null, hosts: null };
+
+      const listed = sessionsQuery(read, {
+        ...{ ...asked(now), start: null, end: null, filter: nobody, limit: 1000, offset: 0 },
+        sort: { field: "firstSeenAt", descending: false },
+      });
+      const { holdingOf } = holdingsAt(read.lastReadings(), asked(now));
+      const shown = read.all<Session>(`SELECT ${SESSION_COLUMNS} FROM sessions`).map((session) => {
+        const { user, beganAt: from, firstSeenAt: firstSeen, lastSeenAt, endedAt: ended } = session;
+        const seen = raws.filter((poll) => poll.users?.includes(user)).map((poll) => poll.at);
+        const lastSeen = ended === null ? Math.max(...seen) : lastSeenAt;
+        return { user, from, firstSeen, ended, to: holdingOf(session).to, lastSeen };
+      });
+      const order = (x: PlainSession, y: PlainSession) => x.from - y.from || (x.user < y.user ? -1 : 1);
+      expect(shown.toSorted(order)).toEqual(plain.toSorted(order));
+      expect(listed.total).toBe(plain.length);
+
+      const { rows } = await usageQuery(read, {
+        ...{
+          ...range,
+          ...asked(now),
+          filter: nobody,
+          groupBy: ["user"],
+          timezone: "UTC",
+          limit: 100,
+          offset: 0,
+        },
+        sort: { field: "heldSeatHours", descending: true },
+      });
+      const clipped = plain
+        .map((one) => ({
+          ...one,
+          from: Math.max(one.firstSeen, range.start),
+          to: Math.min(one.to, range.end),
+        }))
+        .filter(({ from, to }) => from < to);
+      const wanted = [...Map.groupBy(clipped, ({ user }) => user)].map(([user, own]) => ({
+        keys: { user },
+        heldSeatHours: round(sum(own.map(({ from, to }) => to - from)) / HOUR, 10_000),
+        sessions: own.length,
+        peakHeld: 1,
+        uniqueUsers: 1,
+        lastUsedAt: Math.max(...own.map(({ to }) => to)),
+      }));
+      const plainRows = rows.map(({ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt }) => ({
+        ...{ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt },
+      }));
+      // All together are never more than a reading had.
+      const [together] = (
+        await usageQuery(read, {
+          ...{ ...asked(now), start: at, end: now, filter: nobody, groupBy: ["feature"], timezone: "UTC" },
+          ...{ limit: 1, offset: 0, sort: { field: "heldSeatHours", descending: true } },
+        })
+      ).rows;
+      if (together !== undefined)
+        expect(together.peakHeld).toBe(Math.max(...raws.map(({ users }) => users?.length ?? 0)));
+      const byUser = (x: Pick<UsageGroup, "keys">, y: Pick<UsageGroup, "keys">) =>
+        (x.keys.user ?? "") < (y.keys.user ?? "") ? -1 : 1;
+      expect(plainRows.toSorted(byUser)).toEqual(wanted.toSorted(byUser));
+      expect(rows.map(({ heldSeatHours }) => heldSeatHours)).toEqual(
+        rows.map(({ heldSeatHours }) => heldSeatHours).toSorted((x, y) => y - x),
+      );
+
+      const [efficiency] = (
+        await efficiencyQuery(read, {
+          ...{ ...range, ...asked(now), filter: FILTER, limit: 10, offset: 0 },
+        })
+      ).rows;
+      if (efficiency === undefined) return;
+      const used = secondsOf(raws, range.start, range.end, now).flatMap((poll) => poll?.users?.length ?? []);
+      for (const { seat, busyPercent } of efficiency.seats)
+        near(busyPercent, (used.filter((count) => count >= seat).length / used.length) * 100);
+      const began = plain.filter(({ firstSeen }) => firstSeen >= range.start && firstSeen < range.end);
+      for (const { total, saturatedSeconds, affectedSessions } of efficiency.whatIf) {
+        // No log tells what was asked beyond the seats.
+        if (total > (efficiency.total ?? 0)) {
+          expect([saturatedSeconds, affectedSessions]).toEqual([null, null]);
+          continue;
+        }
+        expect(saturatedSeconds).toBe(used.filter((count) => count >= total).length);
+        expect(affectedSessions).toBe(
+          began.filter(
+            ({ firstSeen }) => (raws.find((poll) => poll.at === firstSeen)?.users?.length ?? 0) > total,
+          ).length,
+        );
+      }
+      cleanUp();
+    }),
+    { numRuns: 15 },
+  );
+});

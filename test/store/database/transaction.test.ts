@@ -1,0 +1,147 @@
+import { Database } from "bun:sqlite";
+import { afterEach, describe, expect, test } from "bun:test";
+import { createTransaction } from "../../../src/store/database/transaction.ts";
+import { cleanUp, later } from "../place.ts";
+
+afterEach(cleanUp);
+
+function make() {
+  const sqlite = new Database(":memory:", { strict: true });
+  later(() => sqlite.close());
+  sqlite.run("CREATE TABLE t (n INTEGER UNIQUE)");
+  const errors: unknown[] = [];
+  const transaction = createTransaction({ sqlite, onEffectError: (error) => errors.push(error) });
+  return {
+    sqlite,
+    errors,
+    transaction,
+    add: (n: number) => sqlite.run("INSERT INTO t VALUES (?)", [n]),
+    rows: () =>
+      sqlite
+        .query<{ n: number }, []>("SELECT n FROM t ORDER BY n")
+        .all()
+        .map((row) => row.n),
+  };
+}
+
+describe("a transaction", () => {
+  test("answers what its work returns, and runs effects behind the commit, in order", () => {
+    const { transaction, add, sqlite, rows } = make();
+    const told: string[] = [];
+    const result = transaction(({ after }) => {
+      after(() => told.push(`first ${sqlite.inTransaction}`));
+      add(1);
+      after(() => told.push("second"));
+      expect(told).toEqual([]);
+      return "result";
+    });
+    expect(result).toBe("result");
+    expect(told).toEqual(["first false", "second"]);
+    expect(rows()).toEqual([1]);
+  });
+
+  test("leaves nothing and tells nothing when its work throws", () => {
+    const { transaction, add, rows } = make();
+    const told: string[] = [];
+    expect(() =>
+      transaction(({ after }) => {
+        after(() => told.push("never"));
+        add(1);
+        throw new Error("no");
+      }),
+    ).toThrow("no");
+    expect(rows()).toEqual([]);
+    transaction(() => add(2));
+    expect(told).toEqual([]);
+    expect(rows()).toEqual([2]);
+  });
+
+  test("inside another one is undone alone, and its effects wait for the outer commit", () => {
+    const { transaction, add, rows } = make();
+    const told: string[] = [];
+    transaction(({ after }) => {
+      add(1);
+      after(() => told.push("outer"));
+      expect(() =>
+        transaction((inner) => {
+          add(2);
+          inner.after(() => told.push("undone"));
+          throw new Error("inner");
+        }),
+      ).toThrow("inner");
+      transaction((inner) => {
+        add(3);
+        inner.after(() => told.push("inner"));
+      });
+      expect(told).toEqual([]);
+    });
+    expect(told).toEqual(["outer", "inner"]);
+    expect(rows()).toEqual([1, 3]);
+  });
+
+  test("takes its inner ones with it when it fails", () => {
+    const { transaction, add, rows } = make();
+    const told: string[] = [];
+    const work = () =>
+      transaction(() => {
+        transaction(({ after }) => {
+          add(1);
+          after(() => told.push("never"));
+        });
+        add(1);
+      });
+    expect(work).toThrow(/UNIQUE/);
+    expect(rows()).toEqual([]);
+    expect(told).toEqual([]);
+  });
+
+  test("refuses a promise, in the types and at run time, and leaves nothing of it", () => {
+    const { transaction, add, rows } = make();
+    expect(() =>
+      // @ts-expect-error the work must not be async
+      transaction(async () => {
+        add(1);
+      }),
+    ).toThrow(/async/);
+    expect(rows()).toEqual([]);
+  });
+
+  test("stands when an effect throws: the error is told, the other effects run", () => {
+    const { transaction, add, rows, errors } = make();
+    const told: string[] = [];
+    transaction(({ after }) => {
+      add(1);
+      after(() => {
+        throw new Error("effect");
+      });
+      after(() => told.push("still"));
+    });
+    expect(rows()).toEqual([1]);
+    expect(told).toEqual(["still"]);
+    expect(errors.map(String)).toEqual(["Error: effect"]);
+  });
+
+  test("may be begun by an effect", () => {
+    const { transaction, add, rows } = make();
+    transaction(({ after }) => {
+      add(1);
+      after(() => transaction(() => add(2)));
+    });
+    expect(rows()).toEqual([1, 2]);
+  });
+
+  test("waits for the disk when it is durable, and only then", () => {
+    const { transaction, sqlite } = make();
+    const level = () => sqlite.query<{ synchronous: number }, []>("PRAGMA synchronous").get()?.synchronous;
+    const NORMAL = 1;
+    const FULL = 2;
+    sqlite.run("PRAGMA synchronous = NORMAL");
+    expect(transaction(level)).toBe(NORMAL);
+    expect(transaction(level, { durable: true })).toBe(FULL);
+    const fails = () => {
+      throw new Error("no");
+    };
+    expect(() => transaction(fails, { durable: true })).toThrow("no");
+    expect(level()).toBe(NORMAL);
+  });
+});

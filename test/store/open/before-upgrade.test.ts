@@ -1,0 +1,110 @@
+import { Database } from "bun:sqlite";
+import { afterEach, describe, expect, test } from "bun:test";
+import { chownSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { examineDatabase } from "../../../src/store/backup/examine.ts";
+import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
+import { isRoot } from "../backup/shared.ts";
+import { cleanUp, open, quickDirectory } from "../place.ts";
+import { recordingLog } from "../recording-log.ts";
+
+afterEach(cleanUp);
+
+const copies = (directory: string) =>
+  readdirSync(directory)
+    .filter((name) => name.startsWith("licmond.db.schema-"))
+    .sort();
+
+/** A closed database of an earlier schema with a server in it. */
+function old(version: number): string {
+  const directory = quickDirectory();
+  const store = open(directory, { migrations: MIGRATIONS.slice(0, version) });
+  store.sqlite.run("INSERT INTO servers VALUES ('eda', 'flexnet', '27000@lic1', 'EDA', 1, 2)");
+  store.close();
+  return directory;
+}
+
+describe("before an upgrade", () => {
+  test.each(MIGRATIONS.map((_, index) => index + 1).slice(0, -1))(
+    "of schema %i a copy is made",
+    (version) => {
+      const directory = old(version);
+      const log = recordingLog();
+      const steps: string[] = [];
+      const now = Date.parse("2026-01-31T08:15:30.123Z");
+      const store = open(directory, { log, now: () => now, onProgress: (step) => void steps.push(step) });
+      expect(store.schemaVersion).toBe(MIGRATIONS.length);
+      const name = `licmond.db.schema-${version}-20260131T081530Z`;
+      expect(copies(directory)).toEqual([name]);
+      const copy = join(directory, name);
+      expect(examineDatabase(copy)).toMatchObject({ schemaVersion: version });
+      expect(statSync(copy).mode & 0o777).toBe(0o600);
+      const sqlite = new Database(copy, { readonly: true });
+      expect(sqlite.query("SELECT id FROM servers").all()).toEqual([{ id: "eda" }]);
+      sqlite.close();
+      expect(steps).toEqual(["copy", "upgrade"]);
+      expect(log.lines).toEqual([
+        {
+          level: "info",
+          message: "The database is copied before the upgrade of its schema",
+          fields: { schema: version, next: MIGRATIONS.length, size: expect.any(String), file: copy },
+        },
+      ]);
+    },
+  );
+
+  test("a new or present database is not copied", () => {
+    const directory = quickDirectory();
+    open(directory).close();
+    open(directory).close();
+    expect(copies(directory)).toEqual([]);
+  });
+
+  test("the newest two are kept, whatever their versions, and nothing else is touched", () => {
+    const directory = old(3);
+    const others = ["licmond.db.schema-notes", "licmond.db.schema-1-20260101T000000Z.txt.bak"];
+    for (const name of ["licmond.db.schema-2-20250101T000000Z", "licmond.db.schema-9-20240101T000000Z"])
+      writeFileSync(join(directory, name), "older");
+    writeFileSync(join(directory, others[0] ?? ""), "a note");
+    open(directory).close();
+    expect(copies(directory)).toEqual([
+      "licmond.db.schema-2-20250101T000000Z",
+      expect.stringContaining("licmond.db.schema-3-"),
+      "licmond.db.schema-notes",
+    ]);
+  });
+
+  test("it can be done without", () => {
+    const directory = old(4);
+    expect(open(directory, { backUpBeforeUpgrade: false }).schemaVersion).toBe(MIGRATIONS.length);
+    expect(copies(directory)).toEqual([]);
+  });
+
+  test.if(isRoot)("by root the copy is the daemon's user's", () => {
+    const directory = old(5);
+    chownSync(directory, 65534, 65534);
+    open(directory).close();
+    expect(statSync(join(directory, copies(directory)[0] ?? "")).uid).toBe(65534);
+  });
+
+  const canMount = isRoot && Bun.spawnSync(["unshare", "-m", "true"]).exitCode === 0;
+  if (!canMount)
+    console.warn("Mounting is not allowed here: the test of an upgrade on a full disk is skipped");
+
+  test.if(canMount)("without room for it nothing is changed, and the way out is told", async () => {
+    const directory = old(6);
+    const script = `mount -t tmpfs -o size=20m none "$1" && cp "$0"/licmond.db "$1" && exec "$2" "$3" "$1"`;
+    const [mountPoint, holder] = [quickDirectory(), join(import.meta.dir, "..", "holder.ts")];
+    const child = Bun.spawn(
+      ["unshare", "-m", "sh", "-c", script, directory, mountPoint, process.execPath, holder],
+      {
+        ...{ stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+      },
+    );
+    const said: unknown = JSON.parse(await child.stdout.text());
+    expect(said).toMatchObject({ code: "FULL" });
+    expect(JSON.stringify(said)).toContain("storage.backup_before_upgrade = false");
+    expect(JSON.stringify(said)).toContain("20");
+    expect(readFileSync(join(directory, "licmond.db")).readUInt32BE(60)).toBe(6);
+  });
+});

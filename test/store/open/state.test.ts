@@ -1,0 +1,242 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { createAlerts } from "../../../src/store/alerts.ts";
+import { createKeys } from "../../../src/store/keys.ts";
+import { createNotifications } from "../../../src/store/notifications.ts";
+import type { Store } from "../../../src/store/open/open.ts";
+import { installationSecret } from "../../../src/store/secrets.ts";
+import { type Filled, fill } from "../filled.ts";
+import { cleanUp, open, quickDirectory } from "../place.ts";
+import { recordingLog } from "../recording-log.ts";
+
+afterEach(cleanUp);
+
+const clock = { now: () => Date.now() };
+const PAGE = 4096;
+const CAME_BACK = "The state came back from its copy, with the API keys";
+
+/** Files as `kill -9` leaves them, of a store that `fill` filled, by their names. */
+async function killed(more: (store: Store, filled: Filled) => void = () => {}) {
+  const store = open(quickDirectory());
+  const filled = fill(store, { keys: 4, events: 60 });
+  more(store, filled);
+  // What both files have is written to the second one in a microtask.
+  await Promise.resolve();
+  const bytes = new Map(
+    readdirSync(store.directory)
+      .filter((name) => /\.db(-wal|\.copy)?$/.test(name))
+      .map((name) => [name, readFileSync(join(store.directory, name))]),
+  );
+  return { bytes, filled };
+}
+
+/** Lays such files down in a directory of their own, changed, and opens them. */
+function reopen(bytes: ReadonlyMap<string, Buffer>, change: (directory: string) => void = () => {}) {
+  const directory = join(quickDirectory(), "storage");
+  mkdirSync(directory, { mode: 0o700 });
+  for (const [name, content] of bytes) writeFileSync(join(directory, name), content, { mode: 0o600 });
+  change(directory);
+  const log = recordingLog();
+  return { store: open(directory, { log, damaged: "move-aside" }), log, directory };
+}
+
+const outcomes = (store: Store, { keys }: Filled): readonly string[] => {
+  const repository = createKeys({ store, clock });
+  return keys.map((key) => repository.verify(key).outcome);
+};
+const AS_BEFORE = ["revoked", "valid", "valid", "valid"];
+
+function fillPage(path: string, page: number, byte: number): void {
+  const content = readFileSync(path);
+  content.fill(byte, page * PAGE, Math.min((page + 1) * PAGE, content.length));
+  writeFileSync(path, content);
+}
+
+const revokeAnother = (store: Store) => {
+  const keys = createKeys({ store, clock });
+  expect(keys.revoke(keys.find("key-1")?.id ?? "")).toBe("revoked");
+};
+const AFTER = ["revoked", "revoked", "valid", "valid"];
+
+describe("state.db and its copy", () => {
+  test("are private, and hold no key, only its hash", () => {
+    const store = open(quickDirectory());
+    const { keys } = fill(store, { keys: 3, events: 1 });
+    for (const path of [store.state.path, `${store.state.path}.copy`]) {
+      expect(statSync(path).mode & 0o777).toBe(0o600);
+      const text = readFileSync(path, "latin1");
+      for (const key of keys) expect(text).not.toContain(key.slice(-43));
+    }
+  });
+
+  test.each(["state.db", "state.db-wal", "state.db.copy", "licmond.db", "licmond.db-wal"])(
+    "no key is lost and no revoked one comes back, whichever page of %s is gone",
+    async (name) => {
+      const { bytes, filled } = await killed((store) => {
+        store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
+        revokeAnother(store);
+      });
+      const pages = Math.ceil((bytes.get(name)?.length ?? 0) / PAGE);
+      expect(pages).toBeGreaterThan(0);
+      for (const byte of [0, 0xa5]) {
+        for (let page = 0; page < pages; page++) {
+          const { store } = reopen(bytes, (directory) => fillPage(join(directory, name), page, byte));
+          expect({ byte, page, outcomes: outcomes(store, filled) }).toEqual({ byte, page, outcomes: AFTER });
+          expect(Buffer.from(installationSecret(store, "pseudonyms")).equals(filled.secret)).toBe(true);
+          expect(createAlerts(store).firing()).toMatchObject([{ id: 7, comment: "known" }]);
+          store.close();
+        }
+      }
+    },
+    120_000,
+  );
+
+  const losses: readonly [string, (directory: string) => void][] = [
+    ["state.db is not there", (directory) => rmSync(join(directory, "state.db"))],
+    ["state.db lost all its bytes", (directory) => writeFileSync(join(directory, "state.db"), "")],
+    ["the log that has it is gone", (directory) => rmSync(join(directory, "state.db-wal"))],
+    ["licmond.db is not there", (directory) => rmSync(join(directory, "licmond.db"))],
+    ["the copy is not there", (directory) => rmSync(join(directory, "state.db.copy"))],
+    [
+      "all of licmond.db is gone",
+      (directory) => {
+        for (const name of readdirSync(directory))
+          if (name.startsWith("licmond.")) rmSync(join(directory, name));
+      },
+    ],
+  ];
+  test.each(losses)(
+    "a key that was revoked stays revoked, and the others work, when %s",
+    async (_, change) => {
+      const { bytes, filled } = await killed((store) => {
+        store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
+        revokeAnother(store);
+      });
+      expect(bytes.get("state.db-wal")?.length).toBeGreaterThan(0);
+      const { store, directory } = reopen(bytes, change);
+      expect(outcomes(store, filled)).toEqual(AFTER);
+      expect(createAlerts(store).firing()).toHaveLength(1);
+      // And the next start has both again.
+      store.close();
+      rmSync(join(directory, "state.db"));
+      const next = open(directory, { damaged: "move-aside" });
+      expect(outcomes(next, filled)).toEqual(AFTER);
+    },
+  );
+
+  test("what came back from the copy is said, in the log and by the check", async () => {
+    const { bytes } = await killed((store) => store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"));
+    const damaged = reopen(bytes, (directory) => fillPage(join(directory, "state.db"), 1, 0xa5));
+    const [line] = damaged.log.lines;
+    expect(line).toMatchObject({ level: "error", message: CAME_BACK });
+    expect(existsSync(String(line?.fields.movedTo))).toBe(true);
+    expect(damaged.store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
+    const missing = reopen(bytes, (directory) => rmSync(join(directory, "state.db")));
+    expect(missing.log.lines).toMatchObject([{ level: "error", message: CAME_BACK }]);
+    expect(missing.store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
+  });
+
+  test("without a usable copy a damaged one is begun anew, and that is said", async () => {
+    const { bytes } = await killed((store) => store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"));
+    const { store, log } = reopen(bytes, (directory) => {
+      for (const name of ["state.db", "state.db.copy"]) fillPage(join(directory, name), 0, 0);
+    });
+    expect(createKeys({ store, clock }).list()).toEqual([]);
+    expect(log.lines).toMatchObject([
+      { level: "error", message: expect.stringContaining("begins anew, without API keys") },
+    ]);
+  });
+
+  test("a command refuses a damaged one, and puts the copy in the place of a missing one", async () => {
+    const { bytes, filled } = await killed();
+    const place = reopen(bytes);
+    place.store.close();
+    const directory = join(quickDirectory(), "commands");
+    mkdirSync(directory);
+    for (const name of ["licmond.db", "state.db", "state.db.copy"])
+      copyFileSync(join(place.directory, name), join(directory, name));
+    fillPage(join(directory, "state.db"), 0, 0);
+    expect(() => open(directory, { mode: "cli" })).toThrow(/is not a database/);
+    rmSync(join(directory, "state.db"));
+    expect(outcomes(open(directory, { mode: "cli" }), filled)).toEqual(AS_BEFORE);
+  });
+
+  test("a key that is revoked while the copy cannot be made stays revoked all the same", async () => {
+    const { bytes, filled } = await killed();
+    const { store, log, directory } = reopen(bytes);
+    // Where the new copy would be made.
+    mkdirSync(join(directory, `state.db.copy-${process.pid}`));
+    writeFileSync(join(directory, `state.db.copy-${process.pid}`, "x"), "");
+    revokeAnother(store);
+    expect(log.lines.map(({ message }) => message)).toEqual(["The copy of the state could not be written"]);
+    const left = new Map([...bytes].filter(([name]) => name.startsWith("licmond")));
+    left.set("state.db.copy", readFileSync(join(directory, "state.db.copy")));
+    expect(outcomes(reopen(left).store, filled)).toEqual(AFTER);
+  });
+});
+
+describe("rows that both files have", () => {
+  const rowsOf = (store: Store, table: string) =>
+    store.state.sqlite.query<{ id: number }, []>(`SELECT id FROM ${table} ORDER BY id`).all();
+
+  test("are written to state.db once licmond.db has them, and not after a rollback", async () => {
+    const store = open(quickDirectory());
+    const queue = createNotifications(store, 0);
+    const note = { target: "t", kind: "fired", at: 1, alert: "{}" };
+    expect(() =>
+      store.transaction(() => {
+        queue.write([{ id: 1, ...note }]);
+        throw new Error("no");
+      }),
+    ).toThrow("no");
+    store.transaction(() =>
+      queue.write([
+        { id: 2, ...note },
+        { id: 3, ...note },
+      ]),
+    );
+    await Promise.resolve();
+    expect(rowsOf(store, "notifications")).toEqual([{ id: 2 }, { id: 3 }]);
+    queue.remove([2]);
+    await Promise.resolve();
+    expect(rowsOf(store, "notifications")).toEqual([{ id: 3 }]);
+  });
+
+  test("an alert that is over leaves state.db, but not while its silence goes on", async () => {
+    const store = open(quickDirectory());
+    fill(store, { keys: 1, events: 1 });
+    const alerts = createAlerts(store);
+    const [alert] = alerts.firing();
+    if (alert === undefined) throw new Error("no alert");
+    store.transaction(() => alerts.write({ ...alert, id: 8, silencedUntil: null, resolvedAt: 10 }));
+    await Promise.resolve();
+    expect(rowsOf(store, "alerts")).toEqual([{ id: 7 }]);
+    store.transaction(() => alerts.write({ ...alert, resolvedAt: 10 }));
+    await Promise.resolve();
+    expect(rowsOf(store, "alerts")).toEqual([{ id: 7 }]);
+    store.transaction(() => alerts.write({ ...alert, silencedUntil: null, resolvedAt: 10 }));
+    await Promise.resolve();
+    expect(rowsOf(store, "alerts")).toEqual([]);
+  });
+
+  test("are those of licmond.db again at the next start, as kill -9 may have come between the two", async () => {
+    const { bytes } = await killed((store) => {
+      store.sqlite.run("UPDATE alerts SET resolved_at = 10");
+      store.sqlite.run("INSERT INTO notifications VALUES (4, 't', 'fired', 1, '{}')");
+    });
+    const { store } = reopen(bytes);
+    expect(rowsOf(store, "alerts")).toEqual([]);
+    expect(rowsOf(store, "notifications")).toEqual([{ id: 4 }]);
+    expect(createAlerts(store).firing()).toEqual([]);
+  });
+});
