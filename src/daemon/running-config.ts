@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import type { LoadedConfig } from "../config/find.ts";
+import type { LoadedConfig } from "../config/load.ts";
 import { type Problem, printProblem } from "../config/problem.ts";
 import { messageOf } from "../domain/error-code.ts";
 import type { LogOf } from "../domain/log.ts";

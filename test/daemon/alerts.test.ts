@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { loadConfig } from "../../src/config/find.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { createDaemon } from "../../src/daemon.ts";
 import { systemClock } from "../../src/domain/time/clock.ts";
 import { createKeys } from "../../src/store/keys.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { type LoadedConfig, loadConfig } from "../../src/config/find.ts";
-import { interpretConfig } from "../../src/config/load.ts";
+import { type LoadedConfig, loadConfig, interpretConfig } from "../../src/config/load.ts";
+
 import { createDaemon, type Daemon } from "../../src/daemon.ts";
 import { systemClock } from "../../src/domain/time/clock.ts";
 import { createKeys } from "../../src/store/keys.ts";
