@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { type LoadedConfig, loadConfig, interpretConfig } from "../../src/config/load.ts";
+import { interpretConfig, type LoadedConfig, loadConfig } from "../../src/config/load.ts";
 
 import { createDaemon, type Daemon } from "../../src/daemon.ts";
 import { systemClock } from "../../src/domain/time/clock.ts";

@@ -3,10 +3,9 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ERROR_CODES, ERROR_STATUS, type ErrorCode } from "../../src/domain/errors.ts";
 import { CANARY, createAsker, createErrorSite } from "./error-site.ts";
+import { fill, holdLock, mayMount, smallDisk } from "./faults.ts";
 import { until } from "./harness.ts";
-import { holdLock } from "./hold-lock.ts";
 import type { Site } from "./site.ts";
-import { fill, mayMount, smallDisk } from "./small-disk.ts";
 
 const json = (body: unknown, more: BunFetchRequestInit = {}): BunFetchRequestInit => ({
   method: "POST",
@@ -130,7 +129,7 @@ describe("every error of the catalogue, by its real condition, from the built bi
     await using daemon = await site.serve();
     const admin = await site.key("admin");
     const { ask } = await createAsker(site, daemon);
-    const release = await holdLock(databaseOf(site));
+    const release = await holdLock(join(site.folder, "storage/state.db"));
     const made = await ask("/api/keys", admin, json({ name: "while locked", role: "viewer" }));
     expect(made).toEqual({ status: 500, code: "DATABASE_ERROR" });
     await release();
