@@ -20,7 +20,8 @@ test("from a poll to the receiver, once, over a restart and a reload", async () 
   await using place = await createPlace();
   const told: Told[] = [];
   using receiver = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0 },
+    hostname: "127.0.0.1",
+    port: 0,
     async fetch(request) {
       told.push((await request.json()) as Told);
       return new Response();
@@ -66,8 +67,14 @@ rules = ["usage"]
     const { port } = await daemon.start();
     const store = openStore({ directory: place.storage, log: quiet, mode: "cli" });
     const made = createKeys({ store, clock: systemClock }).create({
-      ...{ name: `test ${port}`, role: "operator", expiresAt: null, anonymize: false },
-      ...{ dailyQuota: null, monthlyQuota: null, requestsPerMinute: null },
+      name: `test ${port}`,
+      role: "operator",
+      expiresAt: null,
+      anonymize: false,
+
+      dailyQuota: null,
+      monthlyQuota: null,
+      requestsPerMinute: null,
     });
     store.close();
     if (made.outcome !== "created") throw new Error(made.outcome);

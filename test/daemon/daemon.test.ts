@@ -34,8 +34,14 @@ function makeKey(place: Place): string {
   const store = openStore({ directory: place.storage, log: quiet, mode: "cli" });
   try {
     const made = createKeys({ store, clock: systemClock }).create({
-      ...{ name: "test", role: "admin", expiresAt: null, anonymize: false },
-      ...{ dailyQuota: null, monthlyQuota: null, requestsPerMinute: null },
+      name: "test",
+      role: "admin",
+      expiresAt: null,
+      anonymize: false,
+
+      dailyQuota: null,
+      monthlyQuota: null,
+      requestsPerMinute: null,
     });
     if (made.outcome !== "created") throw new Error(made.outcome);
     return made.presented;
@@ -151,7 +157,8 @@ test("a config file that is gone drops nothing, one that has come is taken", asy
   await daemon.start();
   found = { ...defaults, file: null };
   expect(daemon.reload()).toEqual({
-    ...{ outcome: "refused", needRestart: [] },
+    outcome: "refused",
+    needRestart: [],
     problems: ["there is no config file any more"],
   });
   found = whole;
