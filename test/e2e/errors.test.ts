@@ -20,6 +20,9 @@ async function keyWith(site: Site, ...args: string[]): Promise<string> {
   return made.stdout.trim();
 }
 
+const LAST_EVENT = { "Last-Event-ID": "yesterday" };
+const REFRESH = "refresh=true&server=down";
+
 /** Comes in pieces, so that no length goes before it. */
 const inPieces = () =>
   new ReadableStream<Uint8Array>({
@@ -64,17 +67,9 @@ describe("every error of the catalogue, by its real condition, from the built bi
       ["INVALID_FIELD", "a time", () => ask("/api/logs/clear", admin, json({ before: `2026-${CANARY}` }))],
       ["INVALID_FIELD", "a plain GET of a socket", () => ask("/ws/logs", admin)],
       ["INVALID_QUERY", "a limit", () => ask("/api/licenses/features?limit=-1", viewer)],
-      [
-        "INVALID_QUERY",
-        "an event id",
-        () => ask("/stream/logs", admin, { headers: { "Last-Event-ID": "yesterday" } }),
-      ],
+      ["INVALID_QUERY", "an event id", () => ask("/stream/logs", admin, { headers: LAST_EVENT })],
       ["BODY_TOO_LARGE", "by its length", () => ask("/api/keys", admin, json(" ".repeat(70_000)))],
-      [
-        "BODY_TOO_LARGE",
-        "by its pieces",
-        () => ask("/api/keys", admin, { method: "POST", body: inPieces() }),
-      ],
+      ["BODY_TOO_LARGE", "in pieces", () => ask("/api/keys", admin, { method: "POST", body: inPieces() })],
       ["NOT_FOUND", "a path", () => ask("/api/nowhere")],
       ["NOT_FOUND", "a server", () => ask("/api/licenses/servers/nobody", viewer)],
       ["NOT_FOUND", "a key", () => ask("/api/keys/aaaaaaaaaaaa", admin)],
@@ -87,11 +82,7 @@ describe("every error of the catalogue, by its real condition, from the built bi
       ["QUOTA_EXCEEDED", "one request a day", () => drain(() => ask("/api/licenses/summary", once))],
       ["UPSTREAM_ERROR", "two that fail", () => rescan("down", "odd")],
       ["LICENSE_SERVER_UNREACHABLE", "refused", () => rescan("down")],
-      [
-        "LICENSE_SERVER_UNREACHABLE",
-        "by refresh",
-        () => ask("/api/licenses?refresh=true&server=down", admin),
-      ],
+      ["LICENSE_SERVER_UNREACHABLE", "by refresh", () => ask(`/api/licenses?${REFRESH}`, admin)],
       ["LICENSE_PARSE_ERROR", "not lmstat", () => rescan("odd")],
       ["LICENSE_QUERY_FAILED", "no tool", () => rescan("no-tool")],
       ["TIMEOUT", "a tool that hangs", () => rescan("hang")],
