@@ -45,6 +45,7 @@ class WorkerHere {
   }
   async postMessage(data: unknown): Promise<void> {
     await this.#loaded;
+    // The worker sets its handler on `self`, which is this global object.
     (globalThis as unknown as WorkerHere).onmessage?.({ data });
   }
   addEventListener() {}
