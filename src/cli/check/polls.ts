@@ -1,4 +1,4 @@
-import { createMaintenance } from "../../alerts/maintenance.ts";
+import { createMaintenance } from "../../alerts/settings.ts";
 import { inspectTool } from "../../collector/tool.ts";
 import type { Config } from "../../config/config.ts";
 import type { Environment } from "../../config/environment.ts";

@@ -1,9 +1,7 @@
-import { countDenials, type DenialCounters } from "../../domain/denials/denial-counters.ts";
-import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../../domain/denials/denial-episodes.ts";
-import { denialEvent } from "../../domain/denials/denial-events.ts";
-import { countedDenials } from "../../domain/denials.ts";
+import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../../domain/denial-episodes.ts";
+import { countDenials, countedDenials, type DenialCounters } from "../../domain/denials.ts";
 import { messageOf } from "../../domain/error-code.ts";
-import type { EventInput } from "../../domain/events.ts";
+import { denialEvent, type EventInput } from "../../domain/events.ts";
 import type { Log } from "../../domain/log.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
