@@ -30,47 +30,26 @@ export async function awaitRescan(
   timeoutMs: number,
   timers: Timers,
 ): Promise<RescanRow[]> {
-  const { promise: late, resolve: ringLate } = Promise.withResolvers<null>();
-  const callOff = timers.after(timeoutMs, () => ringLate(null));
+  const { promise: late, resolve: ring } = Promise.withResolvers<null>();
+  const cancel = timers.after(timeoutMs, () => ring(null));
   const rows = polls.map(async ({ server, done }): Promise<RescanRow> => {
+    const failed = (durationMs: number, code: ErrorCode, message: string, details: string | null = null) => {
+      return { server, status: "failed", durationMs, error: { code, message, details } } as const;
+    };
     try {
       const polled = await Promise.race([done, late]);
-      return polled === null ? lateRow(server, timeoutMs) : polledRow(server, polled);
+      if (polled === null) {
+        const message = `The poll was not done within ${timeoutMs / 1000} s; it goes on.`;
+        return failed(timeoutMs, "TIMEOUT", message);
+      }
+      const { error, durationMs } = polled.outcome;
+      const status = error !== null ? "failed" : polled.picture.state === "ok" ? "ok" : "partial";
+      return { server, status, durationMs, error };
     } catch (error) {
-      return { server, status: "failed", durationMs: 0, error: wordsOf(error) };
+      // A poll that was called off says why itself; anything else came from keeping its reading.
+      if (error instanceof ApiError) return failed(0, error.code, error.message, error.details ?? null);
+      return failed(0, "DATABASE_ERROR", "The server was polled, but its reading could not be kept.");
     }
   });
-  try {
-    return await Promise.all(rows);
-  } finally {
-    callOff();
-  }
-}
-
-function polledRow(server: string, { outcome, picture }: PolledServer): RescanRow {
-  const { error, durationMs } = outcome;
-  const status = error !== null ? "failed" : picture.state === "ok" ? "ok" : "partial";
-  return { server, status, durationMs, error };
-}
-
-function lateRow(server: string, timeoutMs: number): RescanRow {
-  const message = `The poll was not done within ${timeoutMs / 1000} s; it goes on.`;
-  return {
-    server,
-    status: "failed",
-    durationMs: timeoutMs,
-    error: { code: "TIMEOUT", message, details: null },
-  };
-}
-
-/** A poll that was called off says why itself; anything else came from keeping its reading. */
-function wordsOf(error: unknown): RescanRow["error"] {
-  if (error instanceof ApiError) {
-    return { code: error.code, message: error.message, details: error.details ?? null };
-  }
-  return {
-    code: "DATABASE_ERROR",
-    message: "The server was polled, but its reading could not be kept.",
-    details: null,
-  };
+  return Promise.all(rows).finally(cancel);
 }

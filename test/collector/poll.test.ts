@@ -7,7 +7,7 @@ import type { MeasureReachability, MemberAddress } from "../../src/collector/rea
 import { type CommandRequest, createCommandRunner } from "../../src/collector/run-command.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { managerOf } from "../../src/managers/registry.ts";
-import { server } from "./sample-poll.ts";
+import { server } from "./collector-site.ts";
 
 const tools = join(import.meta.dir, "../fake-tools");
 const path = `${tools}:/usr/bin:/bin`;
