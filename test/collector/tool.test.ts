@@ -5,13 +5,39 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { createCommandRunner } from "../../src/collector/run-command.ts";
 import { explainStart, inspectTool, readElf, type StartFailure } from "../../src/collector/tool.ts";
-import { elfFile } from "./elf-file.ts";
 
 let folder = "";
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "licmond-tools-"));
 });
 afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The bytes of an ELF file that has a header, one PT_LOAD and, if asked for, one PT_INTERP, and no code. */
+function elfFile(bits: number, machine: number, interpreter: string | null): Uint8Array {
+  const wide = bits === 64;
+  const [headerSize, entrySize] = wide ? [64, 56] : [52, 32];
+  const count = interpreter === null ? 1 : 2;
+  const textAt = headerSize + count * entrySize;
+  const text = Buffer.from(`${interpreter ?? ""}\0`);
+  const bytes = Buffer.alloc(textAt + text.length);
+  const word = (value: number, at: number) =>
+    wide ? bytes.writeBigUInt64LE(BigInt(value), at) : bytes.writeUInt32LE(value, at);
+  bytes.set([0x7f, 0x45, 0x4c, 0x46, wide ? 2 : 1, 1, 1]);
+  bytes.set(text, textAt);
+  bytes.writeUInt16LE(2, 16);
+  bytes.writeUInt16LE(machine, 18);
+  bytes.writeUInt32LE(1, 20);
+  word(headerSize, wide ? 32 : 28);
+  bytes.writeUInt16LE(entrySize, wide ? 54 : 42);
+  bytes.writeUInt16LE(count, wide ? 56 : 44);
+  bytes.writeUInt32LE(1, headerSize);
+  if (interpreter === null) return bytes;
+  const entry = headerSize + entrySize;
+  bytes.writeUInt32LE(3, entry);
+  word(textAt, entry + (wide ? 8 : 4));
+  word(text.length, entry + (wide ? 32 : 16));
+  return bytes;
+}
 
 function put(name: string, bytes: string | Uint8Array, mode = 0o755): string {
   const file = join(folder, name);
@@ -21,7 +47,7 @@ function put(name: string, bytes: string | Uint8Array, mode = 0o755): string {
 }
 
 function failureOf(file: string): StartFailure {
-  const finding = inspectTool({ argv: [file, "-x"] }, "/usr/bin:/bin");
+  const finding = inspectTool([file], "/usr/bin:/bin");
   if (finding.ok) throw new Error(`${file} was found fit to start`);
   return finding.failure;
 }
@@ -31,8 +57,8 @@ const sibling = process.arch === "arm64" ? 40 : 3;
 
 describe("inspectTool", () => {
   test("a program that can start is found, by path and by name", () => {
-    expect(inspectTool({ argv: ["/bin/sh", "-c"] }, "")).toEqual({ ok: true, path: "/bin/sh" });
-    expect(inspectTool({ names: ["no-such-tool", "env"] }, "/no/such:/usr/bin")).toEqual({
+    expect(inspectTool(["/bin/sh"], "")).toEqual({ ok: true, path: "/bin/sh" });
+    expect(inspectTool(["no-such-tool", "env"], "/no/such:/usr/bin")).toEqual({
       ok: true,
       path: "/usr/bin/env",
     });
@@ -40,19 +66,16 @@ describe("inspectTool", () => {
 
   test("of several names the first that can start wins, else the first that exists is explained", () => {
     mkdirSync(join(folder, "bin"));
-    const broken = put(
-      "bin/lmutil",
-      elfFile({ bits: 64, little: true, machine: native, interpreter: "/no/ld.so" }),
-    );
+    const broken = put("bin/lmutil", elfFile(64, native, "/no/ld.so"));
     const names = ["lmutil", "lmstat"];
-    const before = inspectTool({ names }, join(folder, "bin"));
+    const before = inspectTool(names, join(folder, "bin"));
     expect(before).toMatchObject({ ok: false, failure: { reason: "missing_loader", path: broken } });
     const works = put("bin/lmstat", "#!/bin/sh\n");
-    expect(inspectTool({ names }, join(folder, "bin"))).toEqual({ ok: true, path: works });
+    expect(inspectTool(names, join(folder, "bin"))).toEqual({ ok: true, path: works });
   });
 
   test("nothing found names what was looked for, where, and the setting", () => {
-    const finding = inspectTool({ names: ["lmutil", "lmstat"] }, "/no/such");
+    const finding = inspectTool(["lmutil", "lmstat"], "/no/such");
     expect(finding).toMatchObject({ ok: false, failure: { reason: "not_found", path: null } });
     if (finding.ok) return;
     expect(finding.failure.message).toBe("No `lmutil` or `lmstat` in any directory of $PATH (/no/such).");
@@ -67,9 +90,7 @@ describe("inspectTool", () => {
   ] as const) {
     test(`missing loader ${loader}: ${fix}`, () => {
       const machine = bits === 64 ? native : sibling;
-      const failure = failureOf(
-        put("needs-loader", elfFile({ bits, little: true, machine, interpreter: loader })),
-      );
+      const failure = failureOf(put("needs-loader", elfFile(bits, machine, loader)));
       expect(failure.reason).toBe("missing_loader");
       expect(failure.message).toContain(`its loader ${loader} does not`);
       expect(failure.fix).toContain(fix);
@@ -77,8 +98,8 @@ describe("inspectTool", () => {
   }
 
   test("a static program needs no loader", () => {
-    const file = put("static", elfFile({ bits: 64, little: true, machine: native, interpreter: null }));
-    expect(inspectTool({ argv: [file] }, "")).toEqual({ ok: true, path: file });
+    const file = put("static", elfFile(64, native, null));
+    expect(inspectTool([file], "")).toEqual({ ok: true, path: file });
   });
 
   for (const [name, bytes, mode, reason, words] of [
@@ -95,10 +116,7 @@ describe("inspectTool", () => {
   }
 
   test("a script whose interpreter lacks its own loader", () => {
-    const inner = put(
-      "inner",
-      elfFile({ bits: 64, little: true, machine: native, interpreter: "/no/ld.so" }),
-    );
+    const inner = put("inner", elfFile(64, native, "/no/ld.so"));
     const failure = failureOf(put("outer", `#!${inner}\n`));
     expect(failure.reason).toBe("missing_loader");
     expect(failure.message).toContain("outer cannot start");
@@ -128,13 +146,13 @@ test.each([
   ["empty", "", "It is empty"],
   ["windows.exe", "MZ\x90\0\x03", "no Linux program"],
   ["text", "echo hello\n", "text without a #! line"],
-  ["arm", elfFile({ bits: 64, little: true, machine: sibling + 60, interpreter: null }), "It is built for"],
+  ["arm", elfFile(64, sibling + 60, null), "It is built for"],
 ])("what the kernel does not run is explained: %s", async (name, bytes, words) => {
   const tool = put(name, bytes);
   const runner = createCommandRunner({ path: "/usr/bin:/bin", home: "/" });
   const result = await runner.run({ argv: [tool], env: {}, timeoutMs: 20_000 });
   // Before it is run, too, unless an emulator may run it.
-  const emulated = existsSync("/proc/sys/fs/binfmt_misc/status") && inspectTool({ argv: [tool] }, "").ok;
+  const emulated = existsSync("/proc/sys/fs/binfmt_misc/status") && inspectTool([tool], "").ok;
   if (!emulated) expect(failureOf(tool)).toMatchObject({ reason: "wrong_format", path: tool });
   expect(result).toMatchObject({ started: false, failure: { reason: "wrong_format", path: tool } });
   expect(!result.started && result.failure.message).toContain(words);
@@ -157,7 +175,7 @@ test("what the mode allows and the system refuses lies on a file system without 
 });
 
 test("an ELF header that is cut or holds anything at all is never thrown at", () => {
-  const whole = elfFile({ bits: 64, little: true, machine: 62, interpreter: "/lib/x" });
+  const whole = elfFile(64, 62, "/lib/x");
   expect(readElf(put("whole", whole))).toEqual({ bits: 64, machine: 62, interpreter: "/lib/x" });
   fc.assert(
     fc.property(
