@@ -41,9 +41,11 @@ export interface DemandContext {
   readonly clock: SiteClock;
   readonly server: string;
   readonly feature: string;
+  readonly use: UseSpec;
+  readonly week: Week;
   readonly staff: Staff;
   readonly staffSpec: StaffSpec;
-  /** The server starts anew with every block of weeks: nothing is held across. */
+  /** The server is restarted with every block of weeks: nothing is held across. */
   readonly restarts: boolean;
 }
 
@@ -88,27 +90,27 @@ export function staffOf(seed: number, server: string, spec: StaffSpec): Staff {
   }) as [Person, ...Person[]];
 }
 
+type Wish = Omit<Request, "ordinal">;
+
 /** Everything that is asked of one feature in one week, in the order of time. */
-export function demandOf(context: DemandContext, use: UseSpec, week: Week): readonly Request[] {
-  const requests: Omit<Request, "ordinal">[] = [];
-  for (const [day, midnight] of week.midnights.entries()) {
-    for (const person of context.staff) requests.push(...workOf(context, use, week, day, midnight, person));
-    requests.push(...jobsOf(context, use, week, day, midnight));
-  }
+export function demandOf(context: DemandContext): readonly Request[] {
+  const { staff, use, week } = context;
+  const requests = week.midnights.flatMap((midnight, day) => [
+    ...staff.flatMap((person) => workOf(context, day, midnight, person)),
+    ...jobsOf(context, day, midnight),
+  ]);
   requests.sort((a, b) => a.askedAt - b.askedAt);
-  const held = longHoldsOf(context, use, week).sort((a, b) => a.askedAt - b.askedAt);
+  const held = longHoldsOf(context).sort((a, b) => a.askedAt - b.askedAt);
   return [...held, ...requests.map((request, index) => ({ ...request, ordinal: (use.long ?? 0) + index }))];
 }
 
 /** A person's working day is cut into as many parts as it has sessions, so that they do not pile up. */
 function workOf(
-  { seed, server, feature }: DemandContext,
-  use: UseSpec,
-  week: Week,
+  { seed, server, feature, use, week }: DemandContext,
   day: number,
   midnight: number,
   person: Person,
-): Omit<Request, "ordinal">[] {
+): Wish[] {
   // Whether a person is in the office does not depend on the feature.
   const presence = draws(seed, server, person.user, week.index, day);
   if (day === 6 || presence.chance(day === 5 ? 1 - SATURDAY_WORK : ABSENT)) return [];
@@ -135,13 +137,9 @@ function workOf(
 }
 
 /** Jobs start in the evening, on compute nodes, and hold several seats into the night. */
-function jobsOf(
-  { seed, server, feature, staff, staffSpec }: DemandContext,
-  { batch }: UseSpec,
-  week: Week,
-  day: number,
-  midnight: number,
-): Omit<Request, "ordinal">[] {
+function jobsOf(context: DemandContext, day: number, midnight: number): Wish[] {
+  const { seed, server, feature, staff, staffSpec, use, week } = context;
+  const { batch } = use;
   if (batch === undefined) return [];
   const draw = draws(seed, server, feature, "batch", week.index, day);
   return Array.from({ length: draw.integer(...batch.jobs) }, () => {
@@ -162,8 +160,8 @@ function jobsOf(
 }
 
 /** Long holds that touch a week. They begin on a Monday before people arrive, so that there is a seat for them. */
-function longHoldsOf(context: DemandContext, use: UseSpec, week: Week): Request[] {
-  const { seed, clock, server, feature, staff, restarts } = context;
+function longHoldsOf(context: DemandContext): Request[] {
+  const { seed, clock, server, feature, staff, restarts, use, week } = context;
   return Array.from({ length: use.long ?? 0 }, (_, slot) => {
     // Slots change hands in different weeks.
     const shift = restarts ? 0 : slot % LONG_BLOCK_WEEKS;

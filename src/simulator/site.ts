@@ -37,20 +37,25 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions): Site {
     const key = `${server.id}\n${feature.daemon}\n${feature.name}\n${week.index}`;
     const known = schedules.get(key);
     if (known !== undefined) return known;
-    const staff = staffs.getOrInsertComputed(server.id, () => staffOf(seed, server.id, server.staff));
-    const context = {
-      seed,
-      clock,
-      server: server.id,
-      feature: `${feature.daemon}:${feature.name}`,
-      staff,
-      staffSpec: server.staff,
-      restarts: server.manager === "rlm",
-    };
-    const played = seat(feature.use === null ? [] : demandOf(context, feature.use, week), {
+    const { use } = feature;
+    const requests =
+      use === null
+        ? []
+        : demandOf({
+            seed,
+            clock,
+            server: server.id,
+            feature: `${feature.daemon}:${feature.name}`,
+            use,
+            week,
+            staff: staffs.getOrInsertComputed(server.id, () => staffOf(seed, server.id, server.staff)),
+            staffSpec: server.staff,
+            restarts: server.manager === "rlm",
+          });
+    const played = seat(requests, {
       pools: feature.pools.map((pool) => pool.seats),
       kept: feature.kept.map(({ type, name, seats }) => ({ seats, isFor: (actor) => actor[type] === name })),
-      whenFull: server.manager === "rlm" || feature.deny === true ? "deny" : "queue",
+      whenFull: server.manager === "rlm" || feature.deny ? "deny" : "queue",
     });
     if (schedules.size >= MAX_CACHED) schedules.clear();
     schedules.set(key, played);
@@ -70,21 +75,20 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions): Site {
     };
   };
 
+  /** Of a server that counts since its start (RLM). */
   const totals = (server: ServerSpec, week: Week, instant: number, daemon: string) => {
-    let [checkouts, denials] = [0, 0];
-    for (let index = startWeekOf(week); index <= week.index; index++) {
-      const then = index === week.index ? week : weekOf(clock, index);
-      for (const feature of server.features) {
-        if (feature.daemon !== daemon) continue;
-        const schedule = play(server, feature, then);
-        // A seat held since an earlier week was counted there.
-        checkouts += schedule.grants.filter(
-          ({ request, startedAt }) => request.week === index && startedAt <= instant,
-        ).length;
-        denials += schedule.denials.filter(({ at }) => at <= instant).length;
-      }
-    }
-    return { checkouts, denials };
+    const indexes = Array.from({ length: week.index - startWeekOf(week) + 1 }, (_, n) => week.index - n);
+    const played = server.features
+      .filter((feature) => feature.daemon === daemon)
+      .flatMap((feature) =>
+        indexes.map((index) => ({ index, ...play(server, feature, weekOf(clock, index)) })),
+      );
+    // A seat held since an earlier week was counted there.
+    const checkouts = played.flatMap(({ index, grants }) =>
+      grants.filter(({ request, startedAt }) => request.week === index && startedAt <= instant),
+    );
+    const denials = played.flatMap((week) => week.denials.filter(({ at }) => at <= instant));
+    return { checkouts: checkouts.length, denials: denials.length };
   };
 
   return {
