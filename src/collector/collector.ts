@@ -5,7 +5,7 @@ import type { PollOutcome, PollRaw } from "../domain/poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import type { Timers } from "../domain/time/timers.ts";
-import { createPollCounter, kept, logOutage, type PollStats } from "./outcomes.ts";
+import { createPollCounter, kept, logOutage } from "./outcomes.ts";
 import { firstDelayMs, isInPace, nextPollTime } from "./pace.ts";
 import { failedInside } from "./poll.ts";
 import { awaitRescan, type PolledServer, type RescanRow } from "./rescan.ts";
@@ -28,34 +28,8 @@ export interface CollectorDeps {
   readonly hungBefore: (server: MonitoredServer) => boolean;
 }
 
-export interface CollectorStatus extends PollStats {
-  readonly servers: number;
-  readonly enabled: number;
-  /** Enabled servers whose tool was started in the last interval. */
-  readonly asked: number;
-  readonly runningPolls: number;
-  /** Epoch ms. */
-  readonly lastPollAt: number | null;
-  readonly nextPollAt: number | null;
-}
-
-export interface Collector {
-  start(): void;
-  /** Calls off what runs (its tools are killed) and waits for it. Nothing starts afterwards. */
-  stop(): Promise<void>;
-  /** The config's servers from now on: added, removed and changed ones are taken up while polls run. */
-  setServers(servers: readonly MonitoredServer[]): void;
-  /**
-   * Polls a server now, or joins its running poll. A poll that fails resolves with `outcome.error`. Rejects with ApiError
-   * NOT_FOUND, CONFLICT (disabled) or SERVICE_UNAVAILABLE (stopping), and with what `record` threw.
-   */
-  pollNow(serverId: string): Promise<PolledServer>;
-  /** Polls these servers (null = all enabled) now; at most `timeoutMs` for all. Rejects like `pollNow` for a bad id. */
-  rescan(serverIds: readonly string[] | null, timeoutMs: number): Promise<RescanRow[]>;
-  status(): CollectorStatus;
-  /** Raw output of the last poll; null before the first poll and for unknown ids. */
-  raw(serverId: string): Promise<PollRaw | null>;
-}
+export type Collector = ReturnType<typeof createCollector>;
+export type CollectorStatus = ReturnType<Collector["status"]>;
 
 /**
  * Share of the places that slow polls have together. The other three quarters always turn over quickly: 30 hanging
@@ -97,7 +71,7 @@ interface Flight {
 }
 
 /** Polls every enabled server at its interval: one poll a server, `concurrency` in all. */
-export function createCollector(deps: CollectorDeps): Collector {
+export function createCollector(deps: CollectorDeps) {
   const { concurrency, clock, random, timers, log, poll, record, forget, hungBefore } = deps;
   const slowPlaces = Math.max(1, Math.floor(concurrency * SLOW_SHARE));
   const urgentLane = new Set<Flight>();
@@ -249,17 +223,19 @@ export function createCollector(deps: CollectorDeps): Collector {
   }
 
   return {
-    start() {
+    start(): void {
       if (state !== "idle") return;
       state = "started";
       scheduleFirst([...entries.values()]);
     },
-    async stop() {
+    /** Calls off what runs (its tools are killed) and waits for it. Nothing starts afterwards. */
+    async stop(): Promise<void> {
       state = "stopped";
       for (const entry of entries.values()) ground(entry, stoppingError());
       await Promise.all(landing.values());
     },
-    setServers(servers) {
+    /** The config's servers from now on: added, removed and changed ones are taken up while polls run. */
+    setServers(servers: readonly MonitoredServer[]): void {
       const before = entries;
       entries = new Map(
         servers.map((server) => [server.id, before.get(server.id) ?? entryOf(server, false)]),
@@ -275,8 +251,13 @@ export function createCollector(deps: CollectorDeps): Collector {
       }
       scheduleFirst([...entries].filter(([id]) => !before.has(id)).map(([, entry]) => entry));
     },
-    pollNow: async (serverId) => launch(known(serverId), true),
-    async rescan(serverIds, timeoutMs) {
+    /**
+     * Polls a server now, or joins its running poll. A poll that fails resolves with `outcome.error`. Rejects with
+     * ApiError NOT_FOUND, CONFLICT (disabled) or SERVICE_UNAVAILABLE (stopping), and with what `record` threw.
+     */
+    pollNow: async (serverId: string) => launch(known(serverId), true),
+    /** Polls these servers (null = all enabled) now; at most `timeoutMs` for all. Rejects like `pollNow` for a bad id. */
+    async rescan(serverIds: readonly string[] | null, timeoutMs: number): Promise<RescanRow[]> {
       const enabled = [...entries.values()].filter(({ server }) => server.enabled);
       // All are looked up before the first is polled.
       const chosen = serverIds === null ? enabled : [...new Set(serverIds)].map(known);
@@ -291,14 +272,17 @@ export function createCollector(deps: CollectorDeps): Collector {
       return {
         servers: all.length,
         enabled: enabled.length,
+        /** Enabled servers whose tool was started in the last interval. */
         asked: enabled.filter(({ server, askedAt }) => isInPace(server, askedAt, clock.now())).length,
         runningPolls: all.filter(({ flight }) => flight !== null && places.has(flight)).length,
+        /** Epoch ms; null before the first poll, and when none is due. */
         lastPollAt: ended.length === 0 ? null : Math.max(...ended),
         nextPollAt: due.length === 0 ? null : Math.min(...due),
         ...counter.stats(),
       };
     },
-    raw: async (serverId) => (await entries.get(serverId)?.raw()) ?? null,
+    /** Raw output of the last poll; null before the first poll and for unknown ids. */
+    raw: async (serverId: string) => (await entries.get(serverId)?.raw()) ?? null,
   };
 }
 

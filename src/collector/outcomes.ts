@@ -5,19 +5,12 @@ import type { PollOutcome, PollRaw } from "../domain/poll.ts";
 /** Polls whose durations are remembered. */
 const WINDOW = 512;
 
-export interface PollStats {
-  /** Polls since the start; `partial` = usable, but the text was cut. */
-  readonly polls: { readonly ok: number; readonly partial: number; readonly failed: number };
-  /** Over the last 512 polls; null before the first. */
-  readonly durationMs: { readonly p50: number | null; readonly p95: number | null };
-  /** Lines since the start that no rule knew. */
-  readonly parseProblems: number;
-}
-
 export function createPollCounter() {
   const durations: number[] = [];
   let position = 0;
+  /** Since the start; `partial` = usable, but the text was cut. */
   const polls = { ok: 0, partial: 0, failed: 0 };
+  /** Lines that no rule knew. */
   let parseProblems = 0;
 
   return {
@@ -27,8 +20,9 @@ export function createPollCounter() {
       polls[error !== null ? "failed" : reading?.cut ? "partial" : "ok"]++;
       parseProblems += reading?.unparsedLines ?? 0;
     },
-    stats(): PollStats {
+    stats() {
       const sorted = durations.toSorted((a, b) => a - b);
+      /** Null before the first poll. */
       const durationMs = { p50: percentile(sorted, 50), p95: percentile(sorted, 95) };
       return { polls: { ...polls }, durationMs, parseProblems };
     },

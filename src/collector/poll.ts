@@ -15,13 +15,6 @@ import type { MeasureReachability, MemberAddress } from "./reachability.ts";
 import type { CommandResult, CommandRun, CommandRunner } from "./run-command.ts";
 import { findTool } from "./tool.ts";
 
-interface Poller {
-  /** Asks one server once. Does not reject for anything that tool or server do. */
-  poll(server: MonitoredServer, signal?: AbortSignal): Promise<PollOutcome>;
-  /** Drops what was learnt of a server that is gone, or is another one now. */
-  forget(serverId: string): void;
-}
-
 export interface PollerDeps {
   readonly run: CommandRunner["run"];
   readonly managerOf: (
@@ -38,36 +31,31 @@ export interface PollerDeps {
   readonly requestsWant?: () => boolean;
 }
 
-/** What is kept of a server between its polls. */
-interface Memory {
-  readonly knownHosts: ReturnType<typeof createKnownHosts>;
-  /** Of the last reading: where the address is a license file, only a reading knows the members. */
-  members: readonly MemberAddress[];
-}
-
 /**
  * Polls servers: command, run, parse, judge. A timeout that still yielded usable numbers is no error: the reading is
  * kept with `cut` set, so that its server is `partial` and missing features go stale instead of away. Output beyond the
  * cap is an error and is not parsed: 16 MiB of checkouts would take several times their size as a reading.
  */
-export function createPoller(deps: PollerDeps): Poller {
+export function createPoller(deps: PollerDeps) {
   const { run, managerOf, measure, path, clock, hosts, log, requestsWant = () => false } = deps;
-  const memories = new Map<string, Memory>();
+  /** What is kept of a server between its polls. */
+  const known = new Map<string, ReturnType<typeof createKnownHosts>>();
+  /** Of the last reading: where the address is a license file, only a reading knows the members. */
+  const knownMembers = new Map<string, readonly MemberAddress[]>();
   const turn = createTurns(requestsWant);
 
+  /** Asks one server once. Does not reject for anything that tool or server do. */
   async function poll(server: MonitoredServer, signal?: AbortSignal): Promise<PollOutcome> {
     // A spawn holds the event loop for a millisecond or more: several that are due at once go one by one.
     await turn();
     const startedAt = clock.now();
     const begun = performance.now();
     const { tools, parseAddress, command, createParser } = managerOf(server.manager);
-    const memory = memories.getOrInsertComputed(server.id, () => {
-      return { knownHosts: createKnownHosts(hosts?.load(server.id)), members: [] };
-    });
+    const knownHosts = known.getOrInsertComputed(server.id, () => createKnownHosts(hosts?.load(server.id)));
 
     const parsed = parseAddress(server.address);
     const isNamed = !("problem" in parsed) && parsed.members.length > 0;
-    const members = isNamed ? parsed.members : memory.members;
+    const members = isNamed ? parsed.members : (knownMembers.get(server.id) ?? []);
     const measured = measure(members, signal);
 
     let result: CommandResult;
@@ -84,15 +72,16 @@ export function createPoller(deps: PollerDeps): Poller {
       });
     }
     await turn();
-    const { knownHosts } = memory;
     const parser = () => createParser({ zone: server.timezone, now: startedAt, knownHosts });
     const reading = result.started && !result.truncated ? await read(result, parser) : null;
-    if (reading !== null && reading.members.length > 0) memory.members = reading.members;
-    if (reading?.recognised && !signal?.aborted) keepHosts(server.id, memory);
+    if (reading !== null && reading.members.length > 0) knownMembers.set(server.id, reading.members);
+    if (reading?.recognised && !signal?.aborted) keepHosts(server.id, knownHosts.list());
 
     // The poll ends here: what the measurement beside it takes is no part of the tool's time, nor of the numbers' age.
     const durationMs = Math.round(performance.now() - begun);
-    const reachability = await (members.length > 0 ? measured : measure(memory.members, signal));
+    const reachability = await (members.length > 0
+      ? measured
+      : measure(knownMembers.get(server.id) ?? [], signal));
     // What is made of the reading (its picture, sessions, rows) has a turn of its own too.
     await turn();
     const error = pollErrorOf({ result, reading, address: server.address, timeoutMs: server.timeoutMs });
@@ -105,9 +94,9 @@ export function createPoller(deps: PollerDeps): Poller {
     };
   }
 
-  function keepHosts(serverId: string, { knownHosts }: Memory): void {
+  function keepHosts(serverId: string, list: readonly string[]): void {
     try {
-      hosts?.save(serverId, knownHosts.list());
+      hosts?.save(serverId, list);
     } catch (error) {
       // Only a restart would miss them: no reason to lose the reading. The next poll keeps them too.
       if (isBusy(error)) return;
@@ -115,7 +104,13 @@ export function createPoller(deps: PollerDeps): Poller {
     }
   }
 
-  return { poll, forget: (serverId) => void memories.delete(serverId) };
+  /** Drops what was learnt of a server that is gone, or is another one now. */
+  function forget(serverId: string): void {
+    known.delete(serverId);
+    knownMembers.delete(serverId);
+  }
+
+  return { poll, forget };
 }
 
 async function read(result: CommandRun, parser: () => ReturnType<Manager["createParser"]>): Promise<Reading> {

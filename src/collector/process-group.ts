@@ -1,18 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-export type EndCause = "timeout" | "overflow" | "abort";
+type EndCause = "timeout" | "overflow" | "abort";
 
-export interface Ending {
-  /** Why the command is being ended from here; null while it runs or when it ended by itself. */
-  readonly cause: EndCause | null;
-  /** Settles when even SIGKILL did not help in time. */
-  readonly gaveUp: Promise<void>;
-  begin(cause: EndCause): void;
-  clear(): void;
-}
+export type Ending = ReturnType<typeof createEnding>;
 
 /** SIGTERM to the group, SIGKILL after the grace, and an end to the waiting after that. */
-export function createEnding(pid: number, graceMs: number, killWaitMs: number): Ending {
+export function createEnding(pid: number, graceMs: number, killWaitMs: number) {
   const { promise: gaveUp, resolve: giveUp } = Promise.withResolvers<void>();
   let cause: EndCause | null = null;
   let timer: Timer | undefined;
@@ -21,17 +14,21 @@ export function createEnding(pid: number, graceMs: number, killWaitMs: number): 
     timer = setTimeout(giveUp, killWaitMs);
   };
   return {
+    /** Why the command is being ended from here; null while it runs or when it ended by itself. */
     get cause() {
       return cause;
     },
+    /** Settles when even SIGKILL did not help in time. */
     gaveUp,
-    begin(why) {
+    begin(why: EndCause): void {
       if (cause !== null) return;
       cause = why;
       // A tool that prints too much gets no time to go on.
-      if (why === "overflow") return kill();
-      signalGroup(pid, "SIGTERM");
-      timer = setTimeout(kill, graceMs);
+      if (why === "overflow") kill();
+      else {
+        signalGroup(pid, "SIGTERM");
+        timer = setTimeout(kill, graceMs);
+      }
     },
     clear: () => clearTimeout(timer),
   };

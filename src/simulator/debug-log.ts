@@ -5,12 +5,6 @@ import type { Grant, Schedule } from "./seats.ts";
 import type { FeatureSpec, ServerSpec } from "./servers.ts";
 import type { Site } from "./site.ts";
 
-/** The debug log that lmgrd and its vendor daemons would have written about the same life that the readings tell of. */
-export interface SimulatedLog {
-  /** Lines of [from, to), epoch ms, each with its line end. Pieces that touch make the whole. */
-  text(from: number, to: number): string;
-}
-
 interface Line {
   /** Epoch ms, whole seconds. */
   readonly at: number;
@@ -27,7 +21,8 @@ const FULL = '(Licensed number of users already reached. (-4,342:10054 ""))';
 /** Weeks kept: the one that goes on, and the one before it. */
 const MAX_WEEKS = 2;
 
-export function createSimulatedLog(site: Site, server: ServerSpec): SimulatedLog {
+/** The debug log that lmgrd and its vendor daemons would have written about the same life that the readings tell of. */
+export function createSimulatedLog(site: Site, server: ServerSpec) {
   const { seed } = site;
   const weeks = new Map<number, readonly Line[]>();
 
@@ -51,7 +46,8 @@ export function createSimulatedLog(site: Site, server: ServerSpec): SimulatedLog
   }
 
   return {
-    text(from, to) {
+    /** Lines of [from, to), epoch ms, each with its line end. Pieces that touch make the whole. */
+    text(from: number, to: number): string {
       const parts: string[] = [];
       for (let index = weekAt(site.clock, from).index; weekOf(site.clock, index).startsAt < to; index++) {
         for (const { at, daemon, message } of linesOf(index)) {

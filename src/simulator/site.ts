@@ -15,20 +15,13 @@ export interface SiteOptions extends Partial<SiteClock> {
   readonly zone: string;
 }
 
+export type Site = ReturnType<typeof createSite>;
+
 /**
  * The simulated site: what each license server would say at an instant, a pure function of seed and clock.
  * Nothing is stepped from a beginning; a week is played through when it is first looked at.
  */
-export interface Site {
-  readonly seed: number;
-  readonly clock: SiteClock;
-  /** `members` are the hosts asked; the server answers under the names by which it was called. */
-  reading(server: ServerSpec, instant: number, members?: readonly MemberSpec[]): Reading;
-  /** What becomes of the requests for a feature in the week of an instant. */
-  schedule(server: ServerSpec, feature: FeatureSpec, instant: number): Schedule;
-}
-
-export function createSite({ seed, zone, ahead = 0 }: SiteOptions): Site {
+export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
   const clock: SiteClock = { zone, ahead };
   const staffs = new Map<string, Staff>();
   const schedules = new Map<string, Schedule>();
@@ -94,8 +87,11 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions): Site {
   return {
     seed,
     clock,
-    schedule: (server, feature, instant) => play(server, feature, weekAt(clock, instant)),
-    reading(server, instant, members = server.members) {
+    /** What becomes of the requests for a feature in the week of an instant. */
+    schedule: (server: ServerSpec, feature: FeatureSpec, instant: number) =>
+      play(server, feature, weekAt(clock, instant)),
+    /** `members` are the hosts asked; the server answers under the names by which it was called. */
+    reading(server: ServerSpec, instant: number, members: readonly MemberSpec[] = server.members): Reading {
       const week = weekAt(clock, instant);
       const silent = isSilent(seed, server, instant);
       return readingOf({

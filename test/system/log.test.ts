@@ -127,7 +127,7 @@ describe("formats", () => {
   ] as const)(
     "%s, terminal %p, journal %p, stderr %p: %s",
     (wanted, isTerminal, journalStream, stderrStream, format) => {
-      expect(chooseLogFormat(wanted, { isTerminal, journalStream, stderrStream })).toBe(format);
+      expect(chooseLogFormat(wanted, isTerminal, journalStream, stderrStream)).toBe(format);
     },
   );
 });

@@ -11,49 +11,34 @@ const MAX_RUNNING = 4;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const RETRY_SECONDS = 5;
 
-/** Runs commands of a catalogue and nothing else. */
-export interface Executor {
-  /** False = `execute.enabled` is not set. */
-  readonly enabled: boolean;
-  /** Throws INVALID_FIELD, which lists the commands there are. */
-  find(command: string): CatalogueEntry;
-  /** What would be run. Throws ApiError. */
-  plan(entry: CatalogueEntry, request: PlanRequest): CommandPlan;
-  /** Throws COMMAND_EXECUTION_FAILED, COMMAND_TIMEOUT, and SERVICE_UNAVAILABLE while too many run. */
-  run(plan: CommandPlan): Promise<Execution>;
-}
-
 interface ExecutorDeps extends PlanDeps {
   /** The config's section, asked each time: a reload holds at once. */
   readonly settings: () => Config["execute"];
   readonly run: CommandRunner["run"];
 }
 
-/** How a command ended that ended well. */
-interface Execution {
-  readonly exitCode: number;
-  readonly stdout: string;
-  readonly stderr: string;
-  /** One of the two was longer than its cap. */
-  readonly truncated: boolean;
-  readonly durationMs: number;
-}
+export type Executor = ReturnType<typeof createExecutor>;
 
-export function createExecutor(deps: ExecutorDeps): Executor {
+/** Runs commands of a catalogue and nothing else. */
+export function createExecutor(deps: ExecutorDeps) {
   let running = 0;
   return {
+    /** False = `execute.enabled` is not set. */
     get enabled() {
       return deps.settings().enabled;
     },
-    find(command) {
+    /** Throws INVALID_FIELD, which lists the commands there are. */
+    find(command: string): CatalogueEntry {
       const catalogue = catalogueOf(deps.settings().commands);
       const entry = catalogue.get(command);
       if (entry !== undefined) return entry;
       const names = [...catalogue.keys()].join(", ");
       throw new ApiError("INVALID_FIELD", `Field "command" names no command; there are ${names}.`);
     },
-    plan: (entry, request) => planCommand(entry, request, deps),
-    async run(plan) {
+    /** What would be run. Throws ApiError. */
+    plan: (entry: CatalogueEntry, request: PlanRequest) => planCommand(entry, request, deps),
+    /** Throws COMMAND_EXECUTION_FAILED, COMMAND_TIMEOUT, and SERVICE_UNAVAILABLE while too many run. */
+    async run(plan: CommandPlan) {
       if (running >= MAX_RUNNING) {
         throw new ApiError("SERVICE_UNAVAILABLE", `${MAX_RUNNING} commands run already, which is the most.`, {
           retryAfterSeconds: RETRY_SECONDS,
@@ -77,7 +62,7 @@ const LAST_LINES = 20;
 const LAST_CHARACTERS = 4000;
 
 /** Throws COMMAND_EXECUTION_FAILED or COMMAND_TIMEOUT, with the command's last words in `details`. */
-function executionOf({ command, timeoutMs }: CommandPlan, result: CommandResult): Execution {
+function executionOf({ command, timeoutMs }: CommandPlan, result: CommandResult) {
   const isCalledOff = result.started ? result.aborted : result.failure.reason === "aborted";
   if (isCalledOff) {
     throw new ApiError("SERVICE_UNAVAILABLE", "licmond is stopping, and the command was ended with it.", {
@@ -103,6 +88,7 @@ function executionOf({ command, timeoutMs }: CommandPlan, result: CommandResult)
     exitCode,
     stdout: maskSecrets(decodeOutput(stdout)),
     stderr: maskSecrets(decodeOutput(stderr)),
+    /** One of the two was longer than its cap. */
     truncated: truncated || stderrTruncated,
     durationMs: Math.round(durationMs),
   };

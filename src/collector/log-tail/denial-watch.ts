@@ -28,19 +28,6 @@ export interface DenialLogging {
   readonly message: string | null;
 }
 
-/** Stores and publishes denials: of logs as they grow, and of counters as they are polled. */
-export interface DenialWatch {
-  start(): void;
-  setServers(servers: readonly MonitoredServer[]): void;
-  /** A poll's outcome: to be called for every change of a picture. */
-  polled(picture: ServerPicture): void;
-  logging(): readonly DenialLogging[];
-  /** Resolves once what is being read now has been read. */
-  idle(): Promise<void>;
-  /** Ends the timer, waits for what is being read, and notes how far it came. */
-  stop(): Promise<void>;
-}
-
 export interface DenialWatchDeps {
   readonly denials: Denials;
   readonly sources: DenialSources;
@@ -73,7 +60,8 @@ interface Watched {
   atEnd: boolean;
 }
 
-export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
+/** Stores and publishes denials: of logs as they grow, and of counters as they are polled. */
+export function createDenialWatch(deps: DenialWatchDeps) {
   const { denials, sources, commit, clock, timers, log } = deps;
   const episodes = createEpisodes();
   /** As they are stored. */
@@ -259,19 +247,22 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
   follow(deps.servers);
 
   return {
-    start() {
+    start(): void {
       stopped = false;
       run();
     },
     setServers: follow,
-    polled(picture) {
+    /** A poll's outcome: to be called for every change of a picture. */
+    polled(picture: ServerPicture): void {
       counted = counted.then(() => count(picture));
     },
-    logging: () => [...watched.values()].map(loggingOf),
-    async idle() {
+    logging: (): readonly DenialLogging[] => [...watched.values()].map(loggingOf),
+    /** Resolves once what is being read now has been read. */
+    async idle(): Promise<void> {
       await Promise.all([running, counted]);
     },
-    async stop() {
+    /** Ends the timer, waits for what is being read, and notes how far it came. */
+    async stop(): Promise<void> {
       stopped = true;
       cancel();
       await Promise.all([running, counted]);

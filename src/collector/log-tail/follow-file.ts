@@ -25,15 +25,6 @@ interface Piece {
   readonly lost: boolean;
 }
 
-export interface FileFollower {
-  /** The next piece, at most `limit` bytes, as it is found at `now` (epoch ms). Rejects with the error of the file system. */
-  next(limit: number, now: number): Promise<Piece>;
-  /** The first bytes of the file, at most `limit`: what kind of file it is. Rejects as `next` does. */
-  head(limit: number): Promise<Uint8Array>;
-  /** Null before the first `next`. */
-  readonly place: FilePlace | null;
-}
-
 const PRINT_BYTES = 1024;
 const LF = 0x0a;
 /** File systems round times, and their clock may be a tick behind. */
@@ -50,7 +41,7 @@ const NOTHING: Piece = { bytes: new Uint8Array(0), atEnd: true, lost: false };
  * Without a place it begins at the end: what stands there is history. All of a log is news that was first looked for in
  * vain and made later.
  */
-export function createFileFollower(path: string, from: FilePlace | null): FileFollower {
+export function createFileFollower(path: string, from: FilePlace | null) {
   let place = from;
   /** The file as it was when it was found to be read to its end: inode, size and time. */
   let seen = "";
@@ -59,6 +50,7 @@ export function createFileFollower(path: string, from: FilePlace | null): FileFo
   /** Since when it is known that there is no file, epoch ms. */
   let missingSince: number | null = null;
 
+  /** The next piece, at most `limit` bytes, as it is found at `now` (epoch ms). Rejects with the error of the file system. */
   async function next(limit: number, now: number): Promise<Piece> {
     const rest = former === null ? null : await readFormer(former, limit);
     if (rest !== null) return rest;
@@ -119,10 +111,12 @@ export function createFileFollower(path: string, from: FilePlace | null): FileFo
 
   return {
     next,
-    async head(limit) {
+    /** The first bytes of the file, at most `limit`: what kind of file it is. Rejects as `next` does. */
+    async head(limit: number) {
       await using file = await open(path, "r");
       return await readAt(file, 0, limit);
     },
+    /** Null before the first `next`. */
     get place() {
       return place;
     },

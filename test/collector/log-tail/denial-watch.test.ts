@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { appendFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createDenialWatch, type DenialWatch } from "../../../src/collector/log-tail/denial-watch.ts";
+import { createDenialWatch } from "../../../src/collector/log-tail/denial-watch.ts";
 import { PIECE_BYTES } from "../../../src/collector/log-tail/log-tail.ts";
 import type { EventInput } from "../../../src/domain/events.ts";
 import type { ServerPicture } from "../../../src/domain/picture.ts";
@@ -40,7 +40,7 @@ let store: Store;
 let told: EventInput[] = [];
 let failing = false;
 let log = recordingLog();
-let watch: DenialWatch;
+let watch: ReturnType<typeof createDenialWatch>;
 /** Only the newest process is alive. */
 let process = 0;
 

@@ -2,7 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { appendFile, copyFile, mkdtemp, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createFileFollower, type FileFollower } from "../../../src/collector/log-tail/follow-file.ts";
+import { createFileFollower } from "../../../src/collector/log-tail/follow-file.ts";
+
+type FileFollower = ReturnType<typeof createFileFollower>;
 
 let folder = "";
 let log = "";
