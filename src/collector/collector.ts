@@ -5,10 +5,16 @@ import type { PollOutcome, PollRaw } from "../domain/poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import type { Timers } from "../domain/time/timers.ts";
-import { createPollCounter, kept, logOutage } from "./outcomes.ts";
+import {
+  awaitRescan,
+  createPollCounter,
+  kept,
+  logOutage,
+  type PolledServer,
+  type RescanRow,
+} from "./outcomes.ts";
 import { firstDelayMs, isInPace, nextPollTime } from "./pace.ts";
 import { failedInside } from "./poll.ts";
-import { awaitRescan, type PolledServer, type RescanRow } from "./rescan.ts";
 
 export interface CollectorDeps {
   readonly servers: readonly MonitoredServer[];

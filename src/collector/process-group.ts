@@ -24,11 +24,8 @@ export function createEnding(pid: number, graceMs: number, killWaitMs: number) {
       if (cause !== null) return;
       cause = why;
       // A tool that prints too much gets no time to go on.
-      if (why === "overflow") kill();
-      else {
-        signalGroup(pid, "SIGTERM");
-        timer = setTimeout(kill, graceMs);
-      }
+      if (why !== "overflow") signalGroup(pid, "SIGTERM");
+      timer = setTimeout(kill, why === "overflow" ? 0 : graceMs);
     },
     clear: () => clearTimeout(timer),
   };

@@ -30,21 +30,8 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
     const key = `${server.id}\n${feature.daemon}\n${feature.name}\n${week.index}`;
     const known = schedules.get(key);
     if (known !== undefined) return known;
-    const { use } = feature;
-    const requests =
-      use === null
-        ? []
-        : demandOf({
-            seed,
-            clock,
-            server: server.id,
-            feature: `${feature.daemon}:${feature.name}`,
-            use,
-            week,
-            staff: staffs.getOrInsertComputed(server.id, () => staffOf(seed, server.id, server.staff)),
-            staffSpec: server.staff,
-            restarts: server.manager === "rlm",
-          });
+    const staff = staffs.getOrInsertComputed(server.id, () => staffOf(seed, server.id, server.staff));
+    const requests = demandOf({ seed, clock, server, feature, staff, week });
     const played = seat(requests, {
       pools: feature.pools.map((pool) => pool.seats),
       kept: feature.kept.map(({ type, name, seats }) => ({ seats, isFor: (actor) => actor[type] === name })),

@@ -28,7 +28,7 @@ export interface DenialLogging {
   readonly message: string | null;
 }
 
-export interface DenialWatchDeps {
+interface DenialWatchDeps {
   readonly denials: Denials;
   readonly sources: DenialSources;
   /** Commits facts with the events that tell of them: the bus. */
