@@ -4,7 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { createCommandRunner } from "../../src/collector/run-command.ts";
-import { explainStart, inspectTool, readElf, type StartFailure } from "../../src/collector/tool.ts";
+import {
+  explainStart,
+  inspectTool,
+  readElf,
+  type StartFailure,
+  type StartReason,
+} from "../../src/collector/tool.ts";
 
 let folder = "";
 beforeAll(() => {
@@ -58,10 +64,8 @@ const sibling = process.arch === "arm64" ? 40 : 3;
 describe("inspectTool", () => {
   test("a program that can start is found, by path and by name", () => {
     expect(inspectTool(["/bin/sh"], "")).toEqual({ ok: true, path: "/bin/sh" });
-    expect(inspectTool(["no-such-tool", "env"], "/no/such:/usr/bin")).toEqual({
-      ok: true,
-      path: "/usr/bin/env",
-    });
+    const found = inspectTool(["no-such-tool", "env"], "/no/such:/usr/bin");
+    expect(found).toEqual({ ok: true, path: "/usr/bin/env" });
   });
 
   test("of several names the first that can start wins, else the first that exists is explained", () => {
@@ -82,49 +86,45 @@ describe("inspectTool", () => {
     expect(finding.failure.fix).toContain("`tool`");
   });
 
-  for (const [loader, bits, fix] of [
-    ["/lib64/ld-lsb-x86-64.so.3", 64, "ln -s /lib64/ld-linux-x86-64.so.2 /lib64/ld-lsb-x86-64.so.3"],
-    ["/lib64/ld-lsb-x86-64.so.3", 64, "apt install lsb-core"],
-    ["/lib/ld-lsb.so.3", 32, "dpkg --add-architecture i386"],
-    ["/lib/ld-of-nobody.so.9", 32, "/lib/ld-of-nobody.so.9"],
-  ] as const) {
-    test(`missing loader ${loader}: ${fix}`, () => {
-      const machine = bits === 64 ? native : sibling;
-      const failure = failureOf(put("needs-loader", elfFile(bits, machine, loader)));
-      expect(failure.reason).toBe("missing_loader");
-      expect(failure.message).toContain(`its loader ${loader} does not`);
-      expect(failure.fix).toContain(fix);
-    });
-  }
-
   test("a static program needs no loader", () => {
     const file = put("static", elfFile(64, native, null));
     expect(inspectTool([file], "")).toEqual({ ok: true, path: file });
   });
 
-  for (const [name, bytes, mode, reason, words] of [
+  const lsb = "/lib64/ld-lsb-x86-64.so.3";
+  const ownLoader = "/lib/ld-of-nobody.so.9";
+
+  test.each<[string, string | Uint8Array, number, StartReason, string, string?]>([
+    ["lsb", elfFile(64, native, lsb), 0o755, "missing_loader", `its loader ${lsb} does not`, `so.2 ${lsb}`],
+    ["lsb", elfFile(64, native, lsb), 0o755, "missing_loader", "64-bit", "apt install lsb-core"],
+    [
+      "i386",
+      elfFile(32, sibling, "/lib/ld-lsb.so.3"),
+      0o755,
+      "missing_loader",
+      "32-bit",
+      "add-architecture i386",
+    ],
+    ["own", elfFile(32, sibling, ownLoader), 0o755, "missing_loader", ownLoader, ownLoader],
     ["crlf", "#!/bin/sh\r\necho\r\n", 0o755, "missing_interpreter", "Windows line ends"],
+    ["crlf-option", "#!/bin/none -e\r\n", 0o755, "missing_interpreter", "Windows line ends"],
     ["perl6", "#! /opt/none/perl6 -w\n", 0o755, "missing_interpreter", "/opt/none/perl6, which"],
     ["bare", "#!\n", 0o755, "missing_interpreter", "no interpreter"],
     ["plain", "#!/bin/sh\n", 0o644, "not_executable", "not executable for this user"],
-  ] as const) {
-    test(`${name}: ${reason}`, () => {
-      const failure = failureOf(put(name, bytes, mode));
-      expect(failure.reason).toBe(reason);
-      expect(failure.message).toContain(words);
-    });
-  }
+  ])("%s", (name, bytes, mode, reason, words, fix = "") => {
+    const failure = failureOf(put(name, bytes, mode));
+    expect(failure.reason).toBe(reason);
+    expect(failure.message).toContain(words);
+    expect(failure.fix).toContain(fix);
+  });
 
-  test("a script whose interpreter lacks its own loader", () => {
+  test("a script whose interpreter lacks its own loader, a directory, and a path through a file", () => {
     const inner = put("inner", elfFile(64, native, "/no/ld.so"));
     const failure = failureOf(put("outer", `#!${inner}\n`));
     expect(failure.reason).toBe("missing_loader");
     expect(failure.message).toContain("outer cannot start");
-  });
-
-  test("a directory, and a path through a file", () => {
-    expect(failureOf(folder)).toMatchObject({ reason: "not_a_file" });
-    expect(failureOf("/bin/sh/lmutil")).toMatchObject({ reason: "not_found" });
+    expect(failureOf(folder).reason).toBe("not_a_file");
+    expect(failureOf("/bin/sh/lmutil").reason).toBe("not_found");
   });
 });
 
