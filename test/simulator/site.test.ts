@@ -45,15 +45,14 @@ function usedAt(id: string, instant: number): number {
 
 describe("a reading", () => {
   test("is the same from every process, and another for another seed", () => {
+    const [again, other] = [7, 8].map((seed) => createSite({ seed, zone: ZONE }));
     for (const spec of SERVERS) {
-      const again = createSite({ seed: 7, zone: ZONE });
       // The second site has looked at other weeks before.
-      again.reading(spec, NOON - 40 * DAY);
-      again.reading(spec, NOON + 40 * DAY);
-      expect(again.reading(spec, NOON)).toEqual(site.reading(spec, NOON));
+      again?.reading(spec, NOON - 40 * DAY);
+      again?.reading(spec, NOON + 40 * DAY);
+      expect(again?.reading(spec, NOON)).toEqual(site.reading(spec, NOON));
+      expect(other?.reading(spec, NOON)).not.toEqual(site.reading(spec, NOON));
     }
-    const other = createSite({ seed: 8, zone: ZONE }).reading(server("eda"), NOON);
-    expect(other).not.toEqual(site.reading(server("eda"), NOON));
   });
 
   test("text of every server has no line that the parser does not know, and says the same", () => {
@@ -235,9 +234,8 @@ describe("what each server shows", () => {
       expect(silent).toHaveLength(10);
       expect((silent[9] ?? 0) - (silent[0] ?? 0)).toBe(9);
     }
-    expect(SERVERS.filter((spec) => isSilent(seed, spec, NOON + 5 * MINUTE) && spec.id !== "remote")).toEqual(
-      [],
-    );
+    const others = SERVERS.filter(({ id }) => id !== "remote");
+    expect(others.some((spec) => isSilent(seed, spec, NOON + 5 * MINUTE))).toBe(false);
   });
 
   test("embedded: uncounted features have no totals", () => {

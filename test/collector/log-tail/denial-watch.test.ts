@@ -17,7 +17,10 @@ import { cleanUp, open, temporaryDirectory } from "../../store/place.ts";
 import { recordingLog } from "../../store/recording-log.ts";
 import { createVirtualTime, type VirtualTime } from "../virtual-time.ts";
 
-afterEach(cleanUp);
+afterEach(async () => {
+  await watch.stop();
+  await cleanUp();
+});
 
 const T = Date.UTC(2026, 0, 30, 12);
 const NAMES = { servers: null, daemons: null, features: null, users: null, hosts: null };
@@ -77,6 +80,11 @@ async function pass(seconds: number): Promise<void> {
   }
 }
 
+async function begun(): Promise<void> {
+  begin();
+  await pass(2);
+}
+
 const rows = () =>
   denialPage(createDenials(store), ANY)
     .rows.toReversed()
@@ -84,8 +92,7 @@ const rows = () =>
 
 describe("a debug log", () => {
   test("is followed: stored at once, told when the outcome is settled", async () => {
-    begin();
-    await pass(2);
+    await begun();
     expect(watch.logging()).toMatchObject([{ state: "on", source: "debug_log", since: T }]);
     appendFileSync(logFile, denied("12:00:02") + denied("12:00:03", "bob") + out("12:00:05", "bob"));
     await pass(2);
@@ -100,12 +107,10 @@ describe("a debug log", () => {
     await pass(20);
     expect(rows()).toEqual(["ada 2 denied", "bob 1 granted_later"]);
     expect(told).toHaveLength(2);
-    await watch.stop();
   });
 
   test("goes on over a restart and a rotation, without loss or double", async () => {
-    begin();
-    await pass(2);
+    await begun();
     appendFileSync(logFile, denied("12:00:01"));
     await pass(4);
     await watch.stop();
@@ -118,12 +123,10 @@ describe("a debug log", () => {
     expect(rows()).toEqual(["ada 2 denied", "bob 1 denied"]);
     expect(told).toMatchObject([{ user: "ada" }, { user: "bob" }]);
     expect(watch.logging()).toMatchObject([{ state: "on", since: T }]);
-    await watch.stop();
   });
 
   test("that is killed without an end loses and doubles nothing", async () => {
-    begin();
-    await pass(2);
+    await begun();
     appendFileSync(logFile, denied("12:00:01") + out("12:00:01", "bob"));
     await pass(2);
     // No stop: what was in memory is gone. Another process, the same store.
@@ -131,7 +134,6 @@ describe("a debug log", () => {
     await pass(30);
     expect(rows()).toEqual(["ada 1 denied"]);
     expect(told).toHaveLength(1);
-    await watch.stop();
   });
 
   test("that is not there is said once, is no zero, and is read again when it is back", async () => {
@@ -151,12 +153,10 @@ describe("a debug log", () => {
     appendFileSync(logFile, denied("12:00:30"));
     await pass(30);
     expect(counted()).toBe(1);
-    await watch.stop();
   });
 
   test("that is encrypted is said to be", async () => {
-    begin();
-    await pass(2);
+    await begun();
     writeFileSync(logFile, new Uint8Array(Array.from({ length: 500 }, (_, index) => (index * 37) % 256)));
     await pass(4);
     const encrypted = { state: "unreadable", message: expect.stringContaining("encrypted report log") };
@@ -165,19 +165,16 @@ describe("a debug log", () => {
     await pass(4);
     expect(watch.logging()).toMatchObject([encrypted]);
     await watch.stop();
-    begin();
-    await pass(2);
+    await begun();
     expect(watch.logging()).toMatchObject([encrypted]);
     writeFileSync(logFile, denied("12:00:10"));
     await pass(30);
     expect(watch.logging()).toMatchObject([{ state: "on" }]);
     expect(told).toHaveLength(1);
-    await watch.stop();
   });
 
   test("while the store fails nothing is told, and after it each denial is told and stored once, over a crash too", async () => {
-    begin();
-    await pass(2);
+    await begun();
     failing = true;
     appendFileSync(logFile, denied("12:00:03"));
     await pass(30);
@@ -193,13 +190,11 @@ describe("a debug log", () => {
     await pass(60);
     expect(rows()).toEqual(["ada 1 denied", "bob 1 denied"]);
     expect(told).toMatchObject([{ user: "ada" }, { user: "bob" }]);
-    await watch.stop();
   });
 
   test("what the store could not take of when it was read is made up for", async () => {
     failing = true;
-    begin();
-    await pass(2);
+    await begun();
     expect(watch.logging()).toMatchObject([{ state: "off", since: null }]);
     failing = false;
     await pass(2);
@@ -222,12 +217,10 @@ describe("a debug log", () => {
     failing = false;
     await pass(2);
     expect(createDenialSources(store).spans("eda").at(-1)?.to).toBe(T + 16_000);
-    await watch.stop();
   });
 
   test("a long absence is made up for piece by piece, and the loop is given back after each", async () => {
-    begin();
-    await pass(2);
+    await begun();
     const lines = Array.from({ length: 40_000 }, (_, index) => out("12:00:01", `u${index}`)).join("");
     appendFileSync(logFile, lines + denied("12:00:01"));
     let turns = 0;
@@ -241,7 +234,6 @@ describe("a debug log", () => {
     over = true;
     expect(rows()).toEqual(["ada 1 denied"]);
     expect(turns).toBeGreaterThanOrEqual(Math.floor(lines.length / PIECE_BYTES));
-    await watch.stop();
   });
 });
 
@@ -267,7 +259,6 @@ describe("counters", () => {
     watch.polled(read(9, T + 240_000));
     await watch.idle();
     expect(told).toMatchObject([{ daemon: "isv", count: 4 }]);
-    await watch.stop();
   });
 
   test("are told as differences of polls, over restarts of either side", async () => {
@@ -288,7 +279,6 @@ describe("counters", () => {
     expect(watch.logging()).toMatchObject([{ state: "on", source: "counters", since: T }]);
     const nuke = { id: 1, server: "vfx", daemon: "isv", feature: "nuke" };
     expect(createDenialCounts(createDenials(store), T + 3_600_000)(nuke, T, T + 3_600_000)).toBeNull();
-    await watch.stop();
   });
 });
 
@@ -301,5 +291,4 @@ test("a server without a source says what would help", async () => {
   watch.setServers([monitored("eda")]);
   await pass(4);
   expect(createDenialSources(store).seen()).toEqual([]);
-  await watch.stop();
 });
