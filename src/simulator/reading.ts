@@ -122,16 +122,10 @@ function flexnetFeature(state: ServerState, feature: FeatureState, index: number
   const { spec, grants, waits, idleKept } = feature;
   const base = featureBase(spec);
   const idle = idleKept.reduce((sum, seats) => sum + seats, 0);
-  const client = (request: Request, pool: number) => ({
-    user: request.actor.user,
-    host: request.actor.host,
-    display: request.actor.display,
-    qualifier: null,
-    version: spec.pools[pool]?.version ?? null,
-    count: request.count,
-    handle: String(handleOf(state, index, request)),
-    pool,
-  });
+  const client = (request: Request, pool: number) => {
+    const handle = String(handleOf(state, index, request));
+    return { ...clientBase(spec, request, pool), display: request.actor.display, handle, pool };
+  };
   // lmstat prints no count of an uncounted feature.
   const counted = (used: number) => (base.unlimited ? null : used);
   return {
@@ -178,27 +172,27 @@ function rlmFeature(state: ServerState, { spec, grants }: FeatureState, index: n
     })),
     checkouts: grants
       .map(({ request, startedAt, pool }) => {
-        const version = spec.pools[pool]?.version ?? null;
+        const client = clientBase(spec, request, pool);
         return {
-          user: request.actor.user,
-          host: request.actor.host,
+          ...client,
           display: null,
-          qualifier: null,
-          version,
-          count: request.count,
           handle: handleOf(state, index, request).toString(16),
           pid: null,
           startedAt: asPrinted(state.zone, startedAt),
           lingerSeconds: null,
           borrowed: false,
           // Usage lines name the version and no pool: of two pools of one version it could be either.
-          pool: spec.pools.filter((other) => other.version === version).length === 1 ? pool : null,
+          pool: spec.pools.filter(({ version }) => version === client.version).length === 1 ? pool : null,
         };
       })
       .sort((a, b) => a.startedAt - b.startedAt),
     reservations: [],
     queue: [],
   };
+}
+
+function clientBase({ pools }: FeatureSpec, { actor: { user, host }, count }: Request, pool: number) {
+  return { user, host, qualifier: null, version: pools[pool]?.version ?? null, count };
 }
 
 function poolReading({ zone, instant }: ServerState, pool: PoolSpec, used: number | null): PoolReading {

@@ -1,4 +1,4 @@
-import { type Expiry, PERMANENT, type ReservationType } from "../domain/reading.ts";
+import { type Expiry, PERMANENT } from "../domain/reading.ts";
 import { endOfDay } from "../domain/time/zone.ts";
 import type { ManagerName } from "../domain/words.ts";
 import { dateOf, weekAt } from "./calendar.ts";
@@ -50,7 +50,7 @@ export interface FeatureSpec {
   /** A request without a seat is refused, also where others of the server wait: most clients do not queue. */
   readonly deny: boolean;
   readonly kept: readonly {
-    readonly type: Extract<ReservationType, "user" | "host" | "group">;
+    readonly type: "user" | "group";
     readonly name: string;
     readonly seats: number;
   }[];
@@ -117,7 +117,7 @@ function feature(name: string, pools: PoolSpec | PoolSpec[], use: UseSpec | null
 }
 
 /** Some seats of a feature are kept for a group of the staff, or for one user. */
-function keep(type: "group" | "user", name: string, seats: number, feature: Feature): Feature {
+function keep(name: string, seats: number, feature: Feature, type: "group" | "user" = "group"): Feature {
   return { ...feature, kept: [{ type, name, seats }] };
 }
 
@@ -180,6 +180,7 @@ const FLOWS = use(0.15, [1, 2], [60, 300], batch([2, 5], [4, 8], [3, 8]));
 const RENDERING = use(0.3, [1, 3], [20, 120], batch([4, 8], [2, 6], [2, 8]));
 const RADIO = use(0.06, [1, 2], [30, 240]);
 const CAD = use(0.7, [1, 2], [90, 480]);
+const COMPILING = use(0.5, [3, 9], [1, 25]);
 const LAPTOPS = use(0.03, [1, 1], [60, 300], { long: 5, borrow: true });
 
 /**
@@ -201,18 +202,13 @@ export const SERVERS: readonly ServerSpec[] = [
       siliqd: [
         feature("Schema_Editor", pool("v2026.06", 38, YEARLY), use(0.75, [1, 3], [30, 300], { long: 2 })),
         feature("Wave_Viewer", pool("v2026.06", 25, YEARLY), use(0.5, [1, 4], [10, 120])),
-        keep(
-          "group",
-          "verification",
-          6,
-          feature("LogicSim_Core", pool("v2026.09", 38, SUPPORTED), SIMULATION),
-        ),
+        keep("verification", 6, feature("LogicSim_Core", pool("v2026.09", 38, SUPPORTED), SIMULATION)),
         deny(feature("LogicSim_Debug", pool("v2026.09", 8, SUPPORTED), use(0.22, [1, 3], [20, 180]))),
         feature("Synth-Ultra", pool("v2025.12", 16, LEASED), SYNTHESIS),
         feature("Timing_Signoff", pool("v2025.12", 12, LEASED), SIGNOFF),
         feature("Layout_XL", pool("v2026.06", 30, YEARLY), use(0.3, [1, 3], [60, 400])),
         feature("DRC_Check", [pool("v2024.03", 8, YEARLY), pool("v2026.03", 8, SUPPORTED)], CHECKS),
-        keep("group", "analog", 1, feature("RF_Option", pool("v2026.06", 4, SUPPORTED), RADIO)),
+        keep("analog", 1, feature("RF_Option", pool("v2026.06", 4, SUPPORTED), RADIO)),
         feature("Power_Analyzer", pool("v2023.12", 3, EXPIRED), null),
       ],
     },
@@ -285,12 +281,7 @@ export const SERVERS: readonly ServerSpec[] = [
     daemons: { compd: "v11.14.1" },
     features: {
       compd: [
-        keep(
-          "user",
-          "buildbot",
-          2,
-          feature("cc_arm64", pool("v6.22", 12, YEARLY), use(0.5, [3, 9], [1, 25])),
-        ),
+        keep("buildbot", 2, feature("cc_arm64", pool("v6.22", 12, YEARLY), COMPILING), "user"),
         deny(feature("debugger", pool("v6.22", 6, SUPPORTED), use(0.3, [1, 3], [20, 200]))),
         feature("static_check", pool("v6.10", 5, LEASED), use(0.2, [1, 3], [5, 60])),
         feature("cc_host_any", pool("v6.22", null, "permanent"), null),

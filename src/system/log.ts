@@ -19,17 +19,16 @@ export type LogSink = (line: LogLine) => void;
 
 export type Logging = ReturnType<typeof createLogging>;
 
-interface LoggingDeps {
-  readonly level: LogLevel;
-  readonly clock: Clock;
-  readonly sinks: readonly LogSink[];
-}
-
 /**
  * The one logger. Not a library: those tried keep their sinks in a registry of the whole process, where two daemons
  * (tests, `demo`) would write into each other, and read braces in a message as a template.
  */
-export function createLogging({ level, clock, sinks }: LoggingDeps) {
+export function createLogging(options: {
+  readonly level: LogLevel;
+  readonly clock: Clock;
+  readonly sinks: readonly LogSink[];
+}) {
+  const { level, clock, sinks } = options;
   const taken = new Set(sinks);
   const broken = new WeakSet<LogSink>();
   let lowest = LOG_LEVELS.indexOf(level);
