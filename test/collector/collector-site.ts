@@ -121,3 +121,10 @@ export function createSite(
       polls.filter((each) => each.id === id).map(({ startedAt }) => (startedAt - begun) / 1000),
   };
 }
+
+/** A site whose collector is started. */
+export function startSite(...of: Parameters<typeof createSite>) {
+  const site = createSite(...of);
+  site.collector.start();
+  return site;
+}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ApiError } from "../../src/domain/errors.ts";
-import { createSite, server, UNREACHABLE } from "./collector-site.ts";
+import { createSite, server, startSite, UNREACHABLE } from "./collector-site.ts";
 
 const codeOf = (promise: Promise<unknown>) =>
   promise.then(
@@ -16,8 +16,7 @@ describe("the schedule", () => {
   ])(
     "begins at once and goes on at the interval, from start to start, a tenth early or late: %p",
     async (value, starts) => {
-      const site = createSite(["a"], { random: () => value });
-      site.collector.start();
+      const site = startSite(["a"], { random: () => value });
       await site.time.pass(200_000);
       expect(site.startsOf("a").map(Math.round)).toEqual(starts);
     },
@@ -25,9 +24,8 @@ describe("the schedule", () => {
 
   test("many servers begin spread over ten seconds, the first of them at once", async () => {
     const ids = Array.from({ length: 28 }, (_, index) => `s${index}`);
-    const site = createSite(ids, { concurrency: 8 });
+    const site = startSite(ids, { concurrency: 8 });
     for (const id of ids) site.behave(id, { takesMs: 10 });
-    site.collector.start();
     await site.time.pass(20_000);
     const starts = ids.map((id) => site.startsOf(id)[0]);
     expect(starts.slice(0, 9)).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0.5]);
@@ -35,34 +33,30 @@ describe("the schedule", () => {
   });
 
   test("a slow poll is not doubled: the next one comes a tenth of an interval after it", async () => {
-    const site = createSite([server("a", { intervalMs: 5000 })]);
+    const site = startSite([server("a", { intervalMs: 5000 })]);
     site.behave("a", { takesMs: 20_000 });
-    site.collector.start();
     await site.time.pass(45_000);
     expect(site.startsOf("a")).toEqual([0, 20.5, 41]);
     expect(site.most.ofOneServer).toBe(1);
   });
 
   test("failures double the wait up to ten minutes, and the first success ends that", async () => {
-    const site = createSite(["a"]);
+    const site = startSite(["a"]);
     site.behave("a", { error: UNREACHABLE, takesMs: 0 });
-    site.collector.start();
     await site.time.pass(2_800_000);
     expect(site.startsOf("a")).toEqual([0, 60, 180, 420, 900, 1500, 2100, 2700]);
     site.behave("a", { error: null });
     await site.time.pass(650_000);
     expect(site.startsOf("a").slice(8)).toEqual([3300, 3360, 3420]);
     // An interval that is longer is its own ceiling.
-    const hourly = createSite([server("a", { intervalMs: 3_600_000 })]);
+    const hourly = startSite([server("a", { intervalMs: 3_600_000 })]);
     hourly.behave("a", { error: UNREACHABLE, takesMs: 0 });
-    hourly.collector.start();
     await hourly.time.pass(4 * 3_600_000);
     expect(hourly.startsOf("a")).toEqual([0, 3600, 7200, 10800, 14400]);
   });
 
   test("disabled servers are never polled", async () => {
-    const site = createSite([server("a", { enabled: false }), "b"]);
-    site.collector.start();
+    const site = startSite([server("a", { enabled: false }), "b"]);
     await site.time.pass(100_000);
     expect(site.startsOf("a")).toEqual([]);
     expect(site.startsOf("b")).toEqual([0, 60]);
@@ -71,9 +65,8 @@ describe("the schedule", () => {
   });
 
   test("a store that fails is logged, told to who waits, and stops nothing", async () => {
-    const site = createSite(["a"]);
+    const site = startSite(["a"]);
     site.store.take = () => Promise.reject(new Error("disk full"));
-    site.collector.start();
     const told = codeOf(site.collector.pollNow("a"));
     await site.time.pass(70_000);
     expect(await told).toBe("Error: disk full");
@@ -86,9 +79,8 @@ describe("the schedule", () => {
   });
 
   test("a poll that breaks is recorded as failed", async () => {
-    const site = createSite(["a"]);
+    const site = startSite(["a"]);
     site.behave("a", { breaks: true });
-    site.collector.start();
     await site.time.pass(2000);
     expect(site.recorded[0]?.outcome.error?.code).toBe("LICENSE_QUERY_FAILED");
     expect(site.log.some(({ level }) => level === "error")).toBe(true);
@@ -97,8 +89,7 @@ describe("the schedule", () => {
 
 describe("a forced poll", () => {
   test("joins the running one", async () => {
-    const site = createSite(["a"]);
-    site.collector.start();
+    const site = startSite(["a"]);
     await site.time.pass(500);
     const both = Promise.all([site.collector.pollNow("a"), site.collector.pollNow("a")]);
     await site.time.pass(600);
@@ -109,8 +100,7 @@ describe("a forced poll", () => {
   });
 
   test("runs at once between two scheduled ones and moves the next", async () => {
-    const site = createSite(["a"]);
-    site.collector.start();
+    const site = startSite(["a"]);
     await site.time.pass(30_000);
     const polled = site.collector.pollNow("a");
     await site.time.pass(70_000);
@@ -119,9 +109,8 @@ describe("a forced poll", () => {
   });
 
   test("goes ahead of scheduled ones that wait, its own included", async () => {
-    const site = createSite(["a", "b", "c", "d"], { concurrency: 1 });
+    const site = startSite(["a", "b", "c", "d"], { concurrency: 1 });
     for (const id of ["a", "b", "c", "d"]) site.behave(id, { takesMs: 15_000 });
-    site.collector.start();
     await site.time.pass(11_000);
     expect(site.running()).toEqual(["a"]);
     site.collector.pollNow("d");
@@ -192,9 +181,8 @@ describe("a rescan", () => {
 
 describe("a changed config", () => {
   test("adds and removes servers while polls run", async () => {
-    const site = createSite(["a", "b"]);
+    const site = startSite(["a", "b"]);
     site.behave("b", { takesMs: 10_000 });
-    site.collector.start();
     await site.time.pass(2000);
     const waiting = codeOf(site.collector.pollNow("b"));
     site.collector.setServers([server("a"), server("c")]);
@@ -209,9 +197,8 @@ describe("a changed config", () => {
   });
 
   test("a new address ends the running poll and asks there, for those who wait as well", async () => {
-    const site = createSite(["a"]);
+    const site = startSite(["a"]);
     site.behave("a", { takesMs: 10_000 });
-    site.collector.start();
     await site.time.pass(2000);
     const waiting = site.collector.pollNow("a");
     site.collector.setServers([server("a", { address: "27000@lic2" })]);
@@ -226,8 +213,7 @@ describe("a changed config", () => {
   });
 
   test("a new name or interval disturbs no running poll", async () => {
-    const site = createSite(["a"]);
-    site.collector.start();
+    const site = startSite(["a"]);
     await site.time.pass(500);
     site.collector.setServers([server("a", { name: "other", intervalMs: 10_000 })]);
     await site.time.pass(25_000);
@@ -238,9 +224,8 @@ describe("a changed config", () => {
   });
 
   test("disabling calls the poll off, enabling polls at once, but never beside the one that dies", async () => {
-    const site = createSite(["a"], { abortTakesMs: 3000 });
+    const site = startSite(["a"], { abortTakesMs: 3000 });
     site.behave("a", { takesMs: 10_000 });
-    site.collector.start();
     await site.time.pass(2000);
     site.collector.setServers([server("a", { enabled: false })]);
     await site.time.pass(1000);
@@ -279,9 +264,8 @@ describe("stop", () => {
 
 describe("the log", () => {
   test("has one line when a server goes down and one when it is back", async () => {
-    const site = createSite(["a"]);
+    const site = startSite(["a"]);
     const loud = () => site.log.filter(({ level }) => level !== "debug");
-    site.collector.start();
     await site.time.pass(10_000);
     expect(loud()).toEqual([]);
     site.behave("a", { error: { ...UNREACHABLE, details: `(-15,570)${"x".repeat(2000)}` } });
@@ -332,10 +316,9 @@ describe("what it tells of itself", () => {
   });
 
   test("keeps the last poll's words", async () => {
-    const site = createSite(["a"]);
+    const site = startSite(["a"]);
     expect(await site.collector.raw("a")).toBeNull();
     expect(await site.collector.raw("nobody")).toBeNull();
-    site.collector.start();
     await site.time.pass(2000);
     const raw = await site.collector.raw("a");
     expect(raw).toEqual(site.recorded[0]?.outcome.raw ?? null);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { PollError } from "../../src/domain/poll.ts";
-import { createSite, server } from "./collector-site.ts";
+import { createSite, server, startSite } from "./collector-site.ts";
 
 const TIMED_OUT: PollError = { code: "TIMEOUT", message: "It did not finish.", details: null };
 const HANGS = { takesMs: 30_000, error: TIMED_OUT };
@@ -24,8 +24,7 @@ test.each([
   [60, 40],
 ])("with %d tools hanging, each of %d healthy servers is polled within 1.5 intervals", async (many, few) => {
   const [hanging, healthy] = [ids("hanging", many), ids("healthy", few)];
-  const site = createSite([...hanging, ...healthy], { random: numbers() });
-  site.collector.start();
+  const site = startSite([...hanging, ...healthy], { random: numbers() });
   await site.time.pass(5 * MINUTE * 1000);
   const begun = 5 * MINUTE;
   for (const id of hanging) site.behave(id, HANGS);
@@ -71,9 +70,8 @@ test.each([
 });
 
 test("a timeout that still yielded numbers counts as hanging, and so does one before the start", async () => {
-  const site = createSite(["a", "b", "c", "d"], { concurrency: 4, hungBefore: ["b", "c", "d"] });
+  const site = startSite(["a", "b", "c", "d"], { concurrency: 4, hungBefore: ["b", "c", "d"] });
   for (const id of ["b", "c", "d"]) site.behave(id, { takesMs: 30_000, error: null });
-  site.collector.start();
   await site.time.pass(29_000);
   expect(site.running()).toEqual(["b"]);
   await site.time.pass(400_000);
@@ -81,9 +79,8 @@ test("a timeout that still yielded numbers counts as hanging, and so does one be
 });
 
 test("a server with a new address starts without the record of the old one", async () => {
-  const site = createSite(["a", "b"], { concurrency: 4, hungBefore: ["a", "b"] });
+  const site = startSite(["a", "b"], { concurrency: 4, hungBefore: ["a", "b"] });
   for (const id of ["a", "b"]) site.behave(id, HANGS);
-  site.collector.start();
   await site.time.pass(1000);
   expect(site.running()).toHaveLength(1);
   site.collector.setServers([server("a"), server("b", { address: "1@new" })]);

@@ -79,71 +79,34 @@ const LIBRARY = "lmutil: error while loading shared libraries: libX.so.1: cannot
 const wrongFile = toolError({ message: "License file does not support. (-25,1)" });
 
 describe("what a failure is called", () => {
+  const FAILED = "LICENSE_QUERY_FAILED";
+  const UNREACHABLE = "LICENSE_SERVER_UNREACHABLE";
+  const TOO_MUCH = "lmutil printed more than 16 MiB, and licmond ended it for that.";
+  const EMBEDDED = "firewall rejects the connection; it is no lmgrd but FlexNet Embedded";
+  const triad = bare({ members: [{ ...down, error: refused }, down] });
+  const wrong = bare({ errors: [refused, wrongFile] });
+  const embedded = bare({ members: [{ ...down, error: unreadable }] });
+  const noLibrary = { exitCode: 127, stdout: bytes(""), stderr: bytes(LIBRARY) };
+
   test.each<[string, Partial<CommandRun>, Reading, PollErrorCode, (string | null)?]>([
     ["within 30 s", { timedOut: true, stdout: bytes("") }, unknown, "TIMEOUT", null],
-    [
-      "killed",
-      { timedOut: true },
-      bare({ members: [member({ error: refused, status: "down" })] }),
-      "TIMEOUT",
-    ],
-    ["No license server answers", {}, bare({ members: [down] }), "LICENSE_SERVER_UNREACHABLE"],
-    ["lmutil died of SIGSEGV", { exitCode: null, signal: "SIGSEGV" }, unknown, "LICENSE_QUERY_FAILED"],
-    ["died of SIGABRT", { exitCode: null, signal: "SIGABRT" }, bare(), "LICENSE_QUERY_FAILED"],
-    ["called off", { aborted: true, signal: "SIGTERM" }, unknown, "LICENSE_QUERY_FAILED"],
-    ["cannot be killed", { abandoned: true, exitCode: null }, unknown, "LICENSE_QUERY_FAILED"],
-    ["exit code 1", { exitCode: 1 }, unknown, "LICENSE_QUERY_FAILED"],
+    ["killed", { timedOut: true }, triad, "TIMEOUT"],
+    ["No license server answers", {}, bare({ members: [down] }), UNREACHABLE],
+    ["lmutil died of SIGSEGV", { exitCode: null, signal: "SIGSEGV" }, unknown, FAILED],
+    ["died of SIGABRT", { exitCode: null, signal: "SIGABRT" }, bare(), FAILED],
+    ["called off", { aborted: true, signal: "SIGTERM" }, unknown, FAILED],
+    ["cannot be killed", { abandoned: true, exitCode: null }, unknown, FAILED],
+    ["exit code 1", { exitCode: 1 }, unknown, FAILED],
     ["no part that licmond knows", {}, unknown, "LICENSE_PARSE_ERROR"],
     ["no part", {}, bare(), "LICENSE_PARSE_ERROR"],
     ["said nothing", { stdout: bytes("\n") }, unknown, "LICENSE_PARSE_ERROR", null],
-    [
-      "lmutil printed more than 16 MiB, and licmond ended it for that.",
-      { truncated: true, exitCode: null, signal: "SIGKILL" },
-      unknown,
-      "LICENSE_QUERY_FAILED",
-    ],
-    [
-      "at 27000@lic1",
-      { exitCode: 241 },
-      bare({ errors: [refused] }),
-      "LICENSE_SERVER_UNREACHABLE",
-      refused.message,
-    ],
-    [
-      "No license server answers",
-      {},
-      bare({ members: [{ ...down, error: refused }, down] }),
-      "LICENSE_SERVER_UNREACHABLE",
-      refused.message,
-    ],
-    [
-      "answered with an error",
-      {},
-      bare({ errors: [refused, wrongFile] }),
-      "LICENSE_QUERY_FAILED",
-      `${refused.message}\n${wrongFile.message}`,
-    ],
-    [
-      "no data could be read from it (-16,287)",
-      { exitCode: 240 },
-      bare({ errors: [unreadable] }),
-      "LICENSE_QUERY_FAILED",
-      unreadable.message,
-    ],
-    [
-      "firewall rejects the connection; it is no lmgrd but FlexNet Embedded",
-      {},
-      bare({ members: [{ ...down, error: unreadable }] }),
-      "LICENSE_QUERY_FAILED",
-      unreadable.message,
-    ],
-    [
-      "its library libX.so.1 is missing",
-      { exitCode: 127, stdout: bytes(""), stderr: bytes(LIBRARY) },
-      unknown,
-      "LICENSE_QUERY_FAILED",
-      LIBRARY,
-    ],
+    [TOO_MUCH, { truncated: true, exitCode: null, signal: "SIGKILL" }, unknown, FAILED],
+    ["at 27000@lic1", { exitCode: 241 }, bare({ errors: [refused] }), UNREACHABLE, refused.message],
+    ["No license server answers", {}, triad, UNREACHABLE, refused.message],
+    ["answered with an error", {}, wrong, FAILED, `${refused.message}\n${wrongFile.message}`],
+    ["read from it (-16,287)", { exitCode: 240 }, bare({ errors: [unreadable] }), FAILED, unreadable.message],
+    [EMBEDDED, {}, embedded, FAILED, unreadable.message],
+    ["its library libX.so.1 is missing", noLibrary, unknown, FAILED, LIBRARY],
   ])("%s", (words, result, read, code, details = "its words") => {
     const error = errorOf(run(result), read);
     expect(error).toMatchObject({ code, details });
