@@ -45,17 +45,15 @@ export function createSimulatedLog(site: Site, server: ServerSpec) {
     return lines;
   }
 
-  return {
-    /** Lines of [from, to), epoch ms, each with its line end. Pieces that touch make the whole. */
-    text(from: number, to: number): string {
-      const parts: string[] = [];
-      for (let index = weekAt(site.clock, from).index; weekOf(site.clock, index).startsAt < to; index++) {
-        for (const { at, daemon, message } of linesOf(index)) {
-          if (at >= from && at < to) parts.push(`${clockOf(site.clock.zone, at)} (${daemon}) ${message}\n`);
-        }
+  /** Lines of [from, to), epoch ms, each with its line end. Pieces that touch make the whole. */
+  return function text(from: number, to: number): string {
+    const parts: string[] = [];
+    for (let index = weekAt(site.clock, from).index; weekOf(site.clock, index).startsAt < to; index++) {
+      for (const { at, daemon, message } of linesOf(index)) {
+        if (at >= from && at < to) parts.push(`${clockOf(site.clock.zone, at)} (${daemon}) ${message}\n`);
       }
-      return parts.join("");
-    },
+    }
+    return parts.join("");
   };
 }
 

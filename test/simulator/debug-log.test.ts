@@ -33,7 +33,7 @@ describe("the simulated debug log", () => {
     const to = from + 5 * DAY;
     let requests = 0;
     for (const server of LOGGED) {
-      const text = createSimulatedLog(site, server).text(from, to);
+      const text = createSimulatedLog(site, server)(from, to);
       const { events, counts } = read(text, zone, from);
       expect(counts).toMatchObject({ malformed: 0, withoutHead: 0, brokenTimes: 0, dateJumps: 0 });
       for (const { at } of events) {
@@ -68,9 +68,9 @@ describe("the simulated debug log", () => {
     const from = Date.parse("2026-11-20T00:00:00Z");
     const to = from + 6 * DAY;
     const log = createSimulatedLog(site, eda);
-    const whole = log.text(from, to);
+    const whole = log(from, to);
     let pieces = "";
-    for (let at = from; at < to; at += 7 * HOUR) pieces += log.text(at, Math.min(at + 7 * HOUR, to));
+    for (let at = from; at < to; at += 7 * HOUR) pieces += log(at, Math.min(at + 7 * HOUR, to));
     expect(pieces).toBe(whole);
     // Somebody is denied also when nobody is at work.
     expect(whole.split("\n").filter((line) => line.includes(" DENIED: ")).length).toBeGreaterThan(6 * 24);

@@ -12,18 +12,9 @@ export interface TailCursor {
   readonly reader: ReaderState;
 }
 
-export interface TailStep {
-  readonly attempts: readonly Attempt[];
-  /** Where to go on once the attempts are stored; null before the first. */
-  readonly cursor: TailCursor | null;
-  readonly atEnd: boolean;
-  readonly lost: boolean;
-  /** Time of the last line, epoch ms; null before the first. */
-  readonly lastAt: number | null;
-}
-
 /** Reads at most one piece of a log. Rejects when the log cannot be read, with words for an administrator. */
-export type LogTail = (now: number) => Promise<TailStep>;
+export type LogTail = ReturnType<typeof createLogTail>;
+export type TailStep = Awaited<ReturnType<LogTail>>;
 
 /** Read at a time: a millisecond or two of parsing. */
 export const PIECE_BYTES = 128 * 1024;
@@ -35,7 +26,7 @@ export function createLogTail(
   server: { readonly id: string; readonly timezone: string },
   path: string,
   cursor: TailCursor | null,
-): LogTail {
+) {
   const follower = createFileFollower(path, cursor?.place ?? null);
   const cutter = createLineCutter();
   let attempts: Attempt[] = [];
@@ -62,7 +53,7 @@ export function createLogTail(
     sniffed = true;
   }
 
-  return async (now) => {
+  return async (now: number) => {
     await refuseOtherFiles();
     const before = follower.place?.offset ?? 0;
     const { bytes, atEnd, lost } = await follower.next(PIECE_BYTES, now).catch((error: unknown) => {
@@ -80,7 +71,8 @@ export function createLogTail(
     }
     const read = attempts;
     attempts = [];
-    const reached = place && ({ kind: "log", path, place, reader: reader.state() } as const);
+    /** Where to go on once the attempts are stored; null before the first. */
+    const reached: TailCursor | null = place && { kind: "log", path, place, reader: reader.state() };
     return { attempts: read, atEnd, lost, lastAt: reader.lastAt, cursor: reached };
   };
 }
