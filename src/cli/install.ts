@@ -2,12 +2,18 @@ import { statSync } from "node:fs";
 import type { Command } from "commander";
 import { loadConfig } from "../config/find.ts";
 import { escapeControls } from "../domain/plain-text.ts";
-import { createHost, type Host, kindOf } from "../install/host.ts";
+import { createHost, type Host, kindOf, textOf } from "../install/host.ts";
 import { install } from "../install/install.ts";
 import { LAYOUT, UNIT_NAME } from "../install/layout.ts";
-import { lockInstallation, lockPath } from "../install/lock.ts";
-import { textOf } from "../install/ownership.ts";
-import { createPass, type Finding, type Pass, StepError, type Verb } from "../install/pass.ts";
+import {
+  createPass,
+  type Finding,
+  lockInstallation,
+  lockPath,
+  type Pass,
+  StepError,
+  type Verb,
+} from "../install/pass.ts";
 import { hasProgram, isSystemdHost, serviceState, systemRun } from "../install/service.ts";
 import { INITIAL_CONFIG } from "./init.ts";
 import { type CommandIo, configOption, EXIT_FAILURE, EXIT_USAGE, Failure, problemLines } from "./io.ts";
@@ -70,7 +76,7 @@ async function runInstall(options: InstallOptions, command: Command, io: Command
     start,
     has: hasProgram,
   };
-  const { outcome } = await runVerb((pass) => install(pass, host, wanted), host, dryRun, false, io);
+  const { outcome } = await runVerb((pass) => install(pass, wanted), host, dryRun, false, io);
   if (outcome === "unchanged") io.out("Nothing to do: all is installed.\n");
   else if (outcome === "failed") io.err(GOES_ON);
   else if (outcome === "changed")
@@ -183,7 +189,7 @@ export async function runVerb(
   const print = (doing: "would" | "done") => (finding: Finding) => {
     if (!brief || finding.kind !== "nothing") io.out(lineOf(finding, doing));
   };
-  const look = createPass(false);
+  const look = createPass(host, false);
   await verb(look);
   refuseWith(look, io);
   if (dryRun || !look.hasWork()) {
@@ -196,7 +202,7 @@ export async function runVerb(
     throw new Failure(
       `another licmond (process ${locked.holder}) is at work on this installation: nothing was changed`,
     );
-  const act = createPass(true, print("done"));
+  const act = createPass(host, true, print("done"));
   try {
     await verb(act);
     // The process that held the lock until now may have done it all.

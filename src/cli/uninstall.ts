@@ -46,7 +46,7 @@ async function runUninstall(options: UninstallOptions, command: Command, io: Com
   if (purge && !yes && !dryRun) await confirmPurge(host.root, command, io);
   const withSystemd = host.root === null && (await isSystemdHost(host.run));
   const wanted = { purge, force, withSystemd, otherData };
-  const { outcome } = await runVerb((pass) => uninstall(pass, host, wanted), host, dryRun, true, io);
+  const { outcome } = await runVerb((pass) => uninstall(pass, wanted), host, dryRun, true, io);
   if (outcome === "unchanged") io.out("Nothing to do: nothing of licmond is left that uninstall removes.\n");
   else if (outcome === "failed") io.err(GOES_ON);
   else if (outcome === "changed") io.out("licmond is removed.\n");

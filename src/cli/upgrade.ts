@@ -78,7 +78,7 @@ async function runUpgrade(
     rollBackIn: rollback ? storage : null,
     service,
   } as const;
-  const { outcome, pass } = await runVerb((each) => upgrade(each, host, plan), host, dryRun, false, io);
+  const { outcome, pass } = await runVerb((each) => upgrade(each, plan), host, dryRun, false, io);
   if (outcome === "unchanged") io.out("Nothing to do: it is installed already.\n");
   else if (outcome === "changed")
     io.out(

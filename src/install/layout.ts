@@ -32,21 +32,20 @@ export interface InstalledText {
   readonly changeBy: string;
 }
 
-export const UNIT: InstalledText = {
-  path: LAYOUT.unit,
-  text: unit,
-  changeBy: "put changes into a drop-in: systemctl edit licmond",
-};
-export const SYSUSERS: InstalledText = {
-  path: LAYOUT.sysusers,
-  text: sysusers,
-  changeBy: "put lines of your own into another file of /etc/sysusers.d",
-};
-export const TMPFILES: InstalledText = {
-  path: LAYOUT.tmpfiles,
-  text: tmpfiles,
-  changeBy: "put lines of your own into another file of /etc/tmpfiles.d",
-};
+/** In the order in which they are laid down. */
+export const TEXTS: readonly InstalledText[] = [
+  {
+    path: LAYOUT.sysusers,
+    text: sysusers,
+    changeBy: "put lines of your own into another file of /etc/sysusers.d",
+  },
+  {
+    path: LAYOUT.tmpfiles,
+    text: tmpfiles,
+    changeBy: "put lines of your own into another file of /etc/tmpfiles.d",
+  },
+  { path: LAYOUT.unit, text: unit, changeBy: "put changes into a drop-in: systemctl edit licmond" },
+];
 
 /**
  * The first line of a text that licmond installed. By its hash of everything below an administrator's change is known

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Locked, lockInstallation } from "../../src/install/lock.ts";
+import { type Locked, lockInstallation } from "../../src/install/pass.ts";
 
 let folder = "";
 let path = "";

@@ -95,18 +95,18 @@ export function treeOf(folder: string): string[] {
 }
 
 /** Looks, and acts when nothing is refused; gives the last findings by subject. */
-export async function runAll(verb: Verb): Promise<ReadonlyMap<string, Finding>> {
-  const look = createPass(false);
+export async function runAll(rig: Rig, verb: Verb): Promise<ReadonlyMap<string, Finding>> {
+  const look = createPass(rig.host, false);
   await verb(look);
   if (look.found.some(({ kind }) => kind === "refuse")) return bySubject(look.found);
-  const act = createPass(true);
+  const act = createPass(rig.host, true);
   await verb(act);
   return bySubject(act.found);
 }
 
 /** Only looks. */
-export async function lookAt(verb: Verb): Promise<readonly Finding["kind"][]> {
-  const look = createPass(false);
+export async function lookAt(rig: Rig, verb: Verb): Promise<readonly Finding["kind"][]> {
+  const look = createPass(rig.host, false);
   await verb(look);
   return look.found.map(({ kind }) => kind);
 }

@@ -15,7 +15,7 @@ async function installed(): Promise<Rig> {
     start: true,
     has: () => true,
   };
-  await runAll((pass) => install(pass, rig.host, wanted));
+  await runAll(rig, (pass) => install(pass, wanted));
   await rig.write(`${LAYOUT.data}/licmond.db`, "data");
   Object.assign(rig.service, { active: true, enabled: true });
   rig.ran.length = 0;
@@ -24,7 +24,7 @@ async function installed(): Promise<Rig> {
 
 const PLAIN = { purge: false, force: false, withSystemd: true, otherData: null };
 const remove = (rig: Rig, more: Partial<UninstallWanted> = {}) =>
-  runAll((pass) => uninstall(pass, rig.host, { ...PLAIN, ...more }));
+  runAll(rig, (pass) => uninstall(pass, { ...PLAIN, ...more }));
 const isThere = (rig: Rig, path: string) => rig.tree().some((line) => line.includes(` ${path.slice(1)} `));
 const acted = (rig: Rig) => rig.ran.filter((line) => !/^(getent|systemctl show)/.test(line));
 const LAID = [LAYOUT.binary, LAYOUT.unit, LAYOUT.sysusers, LAYOUT.tmpfiles];

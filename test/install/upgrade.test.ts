@@ -19,21 +19,21 @@ async function upgradable(installed = "1.1.0"): Promise<Rig> {
 async function steps(rig: Rig, version: string, options: Partial<UpgradeWanted> = {}): Promise<Verb> {
   const file = await rig.binary(NEW_BINARY, version);
   const wanted = { file, allowDowngrade: false, rollBackIn: null, service: "runs", ...options } as const;
-  return (pass) => upgrade(pass, rig.host, wanted);
+  return (pass) => upgrade(pass, wanted);
 }
 
 /** `upgrade --rollback` on a host whose config names this storage directory. */
 function rollback(rig: Rig, storage: string | null = null): Verb {
   const file = rig.host.at(LAYOUT.previousBinary);
   const wanted = { file, allowDowngrade: true, rollBackIn: storage, service: "runs" } as const;
-  return (pass) => upgrade(pass, rig.host, wanted);
+  return (pass) => upgrade(pass, wanted);
 }
 
 const acted = (rig: Rig) => rig.ran.filter((line) => !/ version$|check --config-only$/.test(line));
 
 test("replaces, keeps the old one, lays down what the new one brings, and restarts last", async () => {
   await using rig = await upgradable();
-  await runAll(await steps(rig, "1.2.0"));
+  await runAll(rig, await steps(rig, "1.2.0"));
   expect(rig.read(LAYOUT.binary)).toContain("version=1.2.0;");
   expect(rig.read(LAYOUT.previousBinary)).toContain("version=1.1.0;");
   expect(acted(rig)).toEqual([`${LAYOUT.binary} install`, "systemctl reset-failed licmond.service", RESTART]);
@@ -43,34 +43,34 @@ test("looking changes nothing", async () => {
   await using rig = await upgradable();
   const all = await steps(rig, "1.2.0");
   const before = rig.tree();
-  expect(await lookAt(all)).toEqual(["do", "do", "do"]);
+  expect(await lookAt(rig, all)).toEqual(["do", "do", "do"]);
   expect(rig.tree()).toEqual(before);
   expect(acted(rig)).toEqual([]);
 });
 
 test("a service that does not run is not started, and where there is none nothing is run", async () => {
   await using rig = await upgradable();
-  await runAll(await steps(rig, "1.2.0", { service: "stopped" }));
+  await runAll(rig, await steps(rig, "1.2.0", { service: "stopped" }));
   expect(acted(rig)).toEqual([`${LAYOUT.binary} install`]);
   rig.ran.length = 0;
-  await runAll(await steps(rig, "1.3.0", { service: "none" }));
+  await runAll(rig, await steps(rig, "1.3.0", { service: "none" }));
   expect(acted(rig)).toEqual([]);
   expect(rig.read(LAYOUT.previousBinary)).toContain("version=1.2.0;");
 });
 
 test("the same bytes: nothing to do", async () => {
   await using rig = await upgradable();
-  const plans = await runAll(await steps(rig, "1.1.0"));
+  const plans = await runAll(rig, await steps(rig, "1.1.0"));
   expect([...plans.values()].map(({ kind }) => kind)).toEqual(["nothing", "nothing", "nothing"]);
 });
 
 test("back and forth: the previous one takes the place, and what was there becomes the previous one", async () => {
   await using rig = await upgradable();
-  await runAll(await steps(rig, "1.2.0"));
-  await runAll(rollback(rig));
+  await runAll(rig, await steps(rig, "1.2.0"));
+  await runAll(rig, rollback(rig));
   expect(rig.read(LAYOUT.binary)).toContain("version=1.1.0;");
   expect(rig.read(LAYOUT.previousBinary)).toContain("version=1.2.0;");
-  await runAll(rollback(rig));
+  await runAll(rig, rollback(rig));
   expect(rig.read(LAYOUT.binary)).toContain("version=1.2.0;");
 });
 
@@ -112,7 +112,7 @@ describe("refuses, and changes nothing", () => {
     const all = await steps(rig, version);
     await make(rig);
     const before = rig.tree();
-    const plan = (await runAll(all)).get(LAYOUT.binary);
+    const plan = (await runAll(rig, all)).get(LAYOUT.binary);
     expect(plan).toMatchObject({ kind: "refuse", words: expect.stringContaining(words) });
     expect(rig.tree()).toEqual(before);
     expect(acted(rig)).toEqual([]);
@@ -120,7 +120,7 @@ describe("refuses, and changes nothing", () => {
 
   test("an older one only until it is allowed", async () => {
     await using rig = await upgradable();
-    await runAll(await steps(rig, "1.0.0", { allowDowngrade: true }));
+    await runAll(rig, await steps(rig, "1.0.0", { allowDowngrade: true }));
     expect(rig.read(LAYOUT.binary)).toContain("version=1.0.0;");
   });
 });
@@ -128,14 +128,14 @@ describe("refuses, and changes nothing", () => {
 test("an installed one that does not even run can be replaced", async () => {
   await using rig = await upgradable();
   rig.answer = (line) => (line === `${LAYOUT.binary} version` ? { ok: false, words: "killed" } : undefined);
-  await runAll(await steps(rig, "0.9.0"));
+  await runAll(rig, await steps(rig, "0.9.0"));
   expect(rig.read(LAYOUT.binary)).toContain("version=0.9.0;");
 });
 
 test("a version from before `check --config-only` is not held against that", async () => {
   await using rig = await upgradable();
   rig.answer = (line) => (line.endsWith("check --config-only") ? { ok: false, exitCode: 2 } : undefined);
-  await runAll(await steps(rig, "1.0.0", { allowDowngrade: true }));
+  await runAll(rig, await steps(rig, "1.0.0", { allowDowngrade: true }));
   expect(rig.read(LAYOUT.binary)).toContain("version=1.0.0;");
 });
 
@@ -145,7 +145,7 @@ test("a restart that fails tells the journal's last words; going back puts the o
     if (line === RESTART) return { ok: false, words: "Job for licmond.service failed" };
     return line.startsWith("journalctl") ? { stdout: "the port is taken\n" } : undefined;
   };
-  await expect(runAll(await steps(rig, "1.2.0"))).rejects.toThrow(
+  await expect(runAll(rig, await steps(rig, "1.2.0"))).rejects.toThrow(
     /Job for licmond.service failed\nits last words:\nthe port is taken/,
   );
   rig.answer = () => undefined;
@@ -162,7 +162,7 @@ describe("the database goes back with the binary", () => {
 
   /** After an upgrade, with a database whose schema is newer than the older binary knows. */
   async function migrated(rig: Rig): Promise<{ readonly path: string; told(): string[] }> {
-    await runAll(await steps(rig, "1.2.0"));
+    await runAll(rig, await steps(rig, "1.2.0"));
     rig.ran.length = 0;
     const directory = rig.host.at(STORAGE);
     const path = join(directory, "licmond.db");
@@ -190,10 +190,10 @@ describe("the database goes back with the binary", () => {
     await using rig = await upgradable();
     const { path, told } = await migrated(rig);
     const before = rig.tree();
-    expect(await lookAt(rollback(rig, STORAGE))).toEqual(["do", "do", "do", "do", "do"]);
+    expect(await lookAt(rig, rollback(rig, STORAGE))).toEqual(["do", "do", "do", "do", "do"]);
     expect(rig.tree()).toEqual(before);
     rig.ran.length = 0;
-    await runAll(rollback(rig, STORAGE));
+    await runAll(rig, rollback(rig, STORAGE));
     expect(told()).toEqual(["before"]);
     expect(readdirSync(dirname(path)).filter((name) => name.includes(".replaced-"))).toHaveLength(1);
     expect(rig.read(LAYOUT.binary)).toContain("version=1.1.0;");
@@ -208,7 +208,7 @@ describe("the database goes back with the binary", () => {
     await using rig = await upgradable();
     const { told } = await migrated(rig);
     rig.answer = () => undefined;
-    await runAll(rollback(rig, STORAGE));
+    await runAll(rig, rollback(rig, STORAGE));
     expect(told()).toEqual(["after"]);
     expect(rig.ran).not.toContain(STOP);
   });
@@ -219,7 +219,7 @@ describe("the database goes back with the binary", () => {
     for (const name of readdirSync(dirname(path)))
       if (name.includes(".schema-")) rmSync(join(dirname(path), name));
     const before = rig.tree();
-    const refused = (await runAll(rollback(rig, STORAGE))).get(path);
+    const refused = (await runAll(rig, rollback(rig, STORAGE))).get(path);
     expect(refused).toMatchObject({ kind: "refuse", words: expect.stringContaining("no copy from before") });
     expect(rig.tree()).toEqual(before);
   });

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const WRITE = new URL("../../src/install/write.ts", import.meta.url).pathname;
+const WRITE = new URL("../../src/install/files.ts", import.meta.url).pathname;
 
 test("a file that cannot be written to its end is an error, and the one before it stays", () => {
   const folder = mkdtempSync(join(tmpdir(), "licmond-write-"));
