@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import { type KeyRecord, keyProblem, type NewKey } from "../domain/keys.ts";
 import { iso } from "../domain/time/clock.ts";
 import { parseDuration } from "../domain/time/duration.ts";
@@ -8,6 +8,7 @@ import { createKeys, type Keys } from "../store/keys.ts";
 import { isEmptyStorage } from "../store/open/inspect.ts";
 import { openStore } from "../store/open/open.ts";
 import { type CommandIo, Failure, readConfig, refuseUsage, warningsOn, withConfigOption } from "./io.ts";
+import { integer, parserOf } from "./options.ts";
 import { printTable } from "./terminal.ts";
 
 interface CreateOptions {
@@ -106,7 +107,7 @@ function defineRevoke(keys: Command, io: CommandIo): void {
 
 /**
  * Opens the keys of the configured storage directory, beside a daemon if there is one. `withoutAny` is done instead where
- * nothing is stored yet: who only looks makes no database.
+ * nothing is stored yet: a command that only looks makes no database.
  */
 async function withKeys(
   command: Command,
@@ -126,20 +127,14 @@ async function withKeys(
   }
 }
 
-function expiry(text: string): number {
-  const ms = parseDuration(text);
-  if (ms !== null && ms > 0) return ms;
-  throw new InvalidArgumentError("It takes a duration of 1s or more, e.g. 90d.");
-}
-
-function count(text: string): number {
-  const value = /^\d{1,15}$/.test(text) ? Number(text) : 0;
-  if (value >= 1) return value;
-  throw new InvalidArgumentError("It takes a whole number of 1 or more.");
-}
+const expiry = parserOf(
+  (text) => parseDuration(text) || null,
+  "It takes a duration of 1s or more, e.g. 90d.",
+);
+const count = integer(1, Number.MAX_SAFE_INTEGER, "It takes a whole number of 1 or more.");
 
 /** Keys for people. */
-export function printKeys(keys: readonly KeyRecord[]): string {
+function printKeys(keys: readonly KeyRecord[]): string {
   if (keys.length === 0)
     return "There is no key yet. licmond keys create --name NAME --role admin makes one.\n";
   return printTable(
@@ -157,7 +152,7 @@ export function printKeys(keys: readonly KeyRecord[]): string {
 }
 
 /** Keys as the API's records. */
-export function printKeyRecords(keys: readonly KeyRecord[]): string {
+function printKeyRecords(keys: readonly KeyRecord[]): string {
   return `${JSON.stringify({ keys: keys.map(keyRecord) }, null, 2)}\n`;
 }
 

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import { pollErrorOf } from "../collector/poll-error.ts";
 import type { CommandRun } from "../collector/run-command.ts";
 import { messageOf } from "../domain/error-code.ts";
@@ -7,13 +7,14 @@ import type { PollOutcome } from "../domain/poll.ts";
 import { applyPoll } from "../domain/polls/apply-poll.ts";
 import type { Reading } from "../domain/reading.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { hostZone, isZone } from "../domain/time/zone.ts";
+import { hostZone } from "../domain/time/zone.ts";
 import type { ManagerName } from "../domain/words.ts";
 import { featureRecord, serverRecord, userRecords } from "../http/records/to-records.ts";
 import { createKnownHosts } from "../managers/known-hosts.ts";
 import { readOutputSync } from "../managers/read-output.ts";
 import { MANAGERS, managerOf } from "../managers/registry.ts";
 import { type CommandIo, Failure, failPoll, toolWords } from "./io.ts";
+import { zone } from "./options.ts";
 import { printTable } from "./terminal.ts";
 
 /** The text was read, and its numbers are not whole. */
@@ -83,19 +84,8 @@ export function serverOf(
   address: string,
   timezone: string,
 ): MonitoredServer {
-  return {
-    id,
-    name: id,
-    manager,
-    address,
-    tool: null,
-    timezone,
-    intervalMs: 60_000,
-    timeoutMs: 0,
-    enabled: true,
-    labels: {},
-    logFile: null,
-  };
+  const times = { timezone, intervalMs: 60_000, timeoutMs: 0 };
+  return { id, name: id, manager, address, tool: null, ...times, enabled: true, labels: {}, logFile: null };
 }
 
 /** The outcome of a poll whose tool has run to its end. `address`: where it asked; null when nobody was asked. */
@@ -109,15 +99,14 @@ export function outcomeOf(
   durationMs: number,
 ): PollOutcome {
   const raw = { argv, exitCode: 0, signal: null, stdout, stderr: new Uint8Array(0), truncated: false };
-  const result: CommandRun = {
-    ...raw,
+  const ended = {
     started: true,
     stderrTruncated: false,
     timedOut: false,
     aborted: false,
     abandoned: false,
-    durationMs,
-  };
+  } as const;
+  const result: CommandRun = { ...raw, ...ended, durationMs };
   return {
     serverId: server.id,
     startedAt: finishedAt - durationMs,
@@ -136,11 +125,6 @@ async function bytesOf(file: string): Promise<Uint8Array> {
   } catch (error) {
     throw new Failure(`${file} cannot be read: ${messageOf(error)}`);
   }
-}
-
-function zone(text: string): string {
-  if (isZone(text)) return text;
-  throw new InvalidArgumentError('It takes an IANA time zone, e.g. "Europe/Berlin".');
 }
 
 /** Control characters that JSON lets through, and that some terminals act on. */
@@ -165,47 +149,27 @@ export function printPicture(picture: ServerPicture, columns?: number): string {
   const server = serverRecord(picture);
   const head = `${server.id}: ${server.status}, ${server.state}${seconds(server.pollDurationMs)}\n`;
   const parts = [
-    ...server.members.map(({ host, port, status, master, version, error }) => [
-      "member",
-      `${port === null ? "" : `${port}@`}${host}${master ? " (master)" : ""}`,
-      status,
-      version ?? "",
-      error ?? "",
-    ]),
-    ...server.daemons.map(({ name, status, version, error }) => [
-      "daemon",
-      name,
-      status,
-      version ?? "",
-      error ?? "",
-    ]),
+    ...server.members.map(({ host, port, status, master, version, error }) => {
+      const name = `${port === null ? "" : `${port}@`}${host}${master ? " (master)" : ""}`;
+      return ["member", name, status, version ?? "", error ?? ""];
+    }),
+    ...server.daemons.map(({ name, status, version, error }) => {
+      return ["daemon", name, status, version ?? "", error ?? ""];
+    }),
   ];
   const features = picture.features.map((feature) => {
-    const { daemon, name, total, used, available, queued, unlimited, expiresOn, permanent, state } =
-      featureRecord(server.id, feature);
-    const expiry = permanent ? "permanent" : (expiresOn ?? "?");
-    const seats = unlimited ? "unlimited" : known(total);
-    return [
-      daemon,
-      name,
-      seats,
-      known(used),
-      unlimited ? "" : known(available),
-      queued ? String(queued) : "",
-      expiry,
-      state,
-    ];
+    const record = featureRecord(server.id, feature);
+    const { daemon, name, total, used, available, queued, unlimited, permanent, state } = record;
+    const [seats, free] = unlimited ? ["unlimited", ""] : [known(total), known(available)];
+    const expiry = permanent ? "permanent" : (record.expiresOn ?? "?");
+    return [daemon, name, seats, known(used), free, queued ? String(queued) : "", expiry, state];
   });
   const users = picture.features
     .flatMap((feature) => userRecords(server.id, feature))
-    .map(({ kind, feature, user, host, count, startedAt, reservedFor }) => [
-      kind,
-      feature,
-      user ?? (reservedFor === null ? "?" : `${reservedFor.type} ${reservedFor.name}`),
-      host ?? "",
-      String(count),
-      startedAt ?? "",
-    ]);
+    .map(({ kind, feature, user, host, count, startedAt, reservedFor }) => {
+      const holder = user ?? (reservedFor === null ? "?" : `${reservedFor.type} ${reservedFor.name}`);
+      return [kind, feature, holder, host ?? "", String(count), startedAt ?? ""];
+    });
   return [
     head,
     table(["part", "name", "status", "version", "error"], parts),

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import type { Config } from "../../config/config.ts";
 import { credentialOfPath } from "../../config/credentials.ts";
 import { DEFAULT_CONFIG_FILE, loadConfig } from "../../config/find.ts";
@@ -12,6 +12,7 @@ import {
   problemLines,
   readConfig,
 } from "../io.ts";
+import { integer } from "../options.ts";
 import { createReport, type Report } from "../terminal.ts";
 import { checkAlerts } from "./alerts.ts";
 import { checkExposed, checkHost } from "./host.ts";
@@ -30,6 +31,9 @@ interface CheckOptions {
   readonly days: number;
 }
 
+const MAX_DAYS = 3650;
+const TAKES_DAYS = `It takes a whole number of days from 1 to ${MAX_DAYS}.`;
+
 /** `licmond check`: everything that would go wrong in the first week, before it does. */
 export function define(command: Command, io: CommandIo): void {
   command
@@ -41,7 +45,7 @@ export function define(command: Command, io: CommandIo): void {
     )
     .addOption(new Option("--trial", "what a copy of the unit runs").hideHelp())
     .option("--alerts", "say instead what each alert rule would have done over the stored history")
-    .option("--days <days>", "with --alerts: how far back", days, 30)
+    .option("--days <days>", "with --alerts: how far back", integer(1, MAX_DAYS, TAKES_DAYS), 30)
     .addHelpText(
       "after",
       `
@@ -108,12 +112,4 @@ async function tryAlerts(days: number, command: Command, io: CommandIo): Promise
   if (config.servers.length === 0)
     throw new Failure("the config names no server: there is nothing that a rule could have told of");
   await checkAlerts(config, days, io);
-}
-
-const MAX_DAYS = 3650;
-
-function days(text: string): number {
-  const value = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (value >= 1 && value <= MAX_DAYS) return value;
-  throw new InvalidArgumentError(`It takes a whole number of days from 1 to ${MAX_DAYS}.`);
 }
