@@ -1,10 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import type { Config } from "../config/config.ts";
 import { codeOf, messageOf } from "../domain/error-code.ts";
-import type { Log } from "../domain/log.ts";
 import { systemClock } from "../domain/time/clock.ts";
 import { parseDuration } from "../domain/time/duration.ts";
 import { hostZone } from "../domain/time/zone.ts";
@@ -20,7 +19,8 @@ import {
   demoSite,
   makeDemoHistory,
 } from "./demo-site.ts";
-import { type CommandIo, EXIT_FAILURE } from "./io.ts";
+import { type CommandIo, EXIT_FAILURE, warningsOn } from "./io.ts";
+import { integer, parserOf } from "./options.ts";
 import { createProgress } from "./terminal.ts";
 
 /** Where a demo listens unless told otherwise or the port is taken. */
@@ -44,6 +44,12 @@ export interface DemoDeps {
   listenForEnd(): { readonly wanted: Promise<unknown>; quit(): void };
 }
 
+const within = (from: number, to: number) => integer(from, to, `expected an integer from ${from} to ${to}`);
+const interval = parserOf((text) => {
+  const ms = parseDuration(text);
+  return ms !== null && ms >= 5_000 && ms <= 86_400_000 ? text : null;
+}, "expected a duration from 5s to 24h, e.g. 10s");
+
 /** `licmond demo`: the whole daemon on built-in simulated license servers, with an admin key of its own. */
 export function define(command: Command, io: DemoIo, given: Partial<DemoDeps> = {}): void {
   const deps: DemoDeps = {
@@ -59,7 +65,7 @@ export function define(command: Command, io: DemoIo, given: Partial<DemoDeps> = 
     .description(
       "Runs the whole daemon on built-in simulated license servers, with a month of history. Prints its address and an admin key; Ctrl-C ends it.",
     )
-    .option("--port <port>", `port to listen on (default ${DEFAULT_PORT}, or a free one)`, integer(0, 65_535))
+    .option("--port <port>", `port to listen on (default ${DEFAULT_PORT}, or a free one)`, within(0, 65_535))
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option(
       "--directory <directory>",
@@ -68,14 +74,14 @@ export function define(command: Command, io: DemoIo, given: Partial<DemoDeps> = 
     .option(
       "--at <moment>",
       'moment of the week at which the simulated people begin, e.g. "Tue 10:30" (default: a working one)',
-      moment,
+      parserOf(parseMomentOfWeek, 'expected a day and a time, e.g. "Tue 10:30"'),
     )
-    .option("--seed <number>", "another seed is another site", integer(0, 999_999_999), DEFAULT_SEED)
+    .option("--seed <number>", "another seed is another site", within(0, 999_999_999), DEFAULT_SEED)
     .option("--interval <duration>", "time between two polls of a server", interval, "10s")
     .option(
       "--history <days>",
       "days of history that a fresh directory begins with",
-      integer(0, MAX_DAYS),
+      within(0, MAX_DAYS),
       DEFAULT_DAYS,
     )
     .addHelpText("after", '\nExample:\n  licmond demo --port 9000 --interval 5s --at "Tue 10:30"')
@@ -92,12 +98,12 @@ async function runDemo(options: DemoOptions, deps: DemoDeps, io: DemoIo): Promis
   try {
     const ahead = aheadFor(hostZone(), Date.now(), options.at ?? null);
     const demo = demoSite({ ...options, port, directory }, ahead);
-    let ended = false;
+    let isOver = false;
     void end.wanted.then(() => {
-      ended = true;
+      isOver = true;
     });
-    await deps.makeHistory(demo, options, () => !ended);
-    if (ended) return;
+    await deps.makeHistory(demo, options, () => !isOver);
+    if (isOver) return;
     const logs = createDemoLogs(demo, Date.now());
     const daemon = await deps.createDaemon(demo.config);
     // A daemon that cannot start leaves nothing behind.
@@ -143,12 +149,6 @@ async function makeHistory(
   else progress.end(made === "broken off" ? "Broken off" : "There is history already: it stays as it is");
 }
 
-/** A log that shows only what goes wrong. */
-function warningsOn({ err }: DemoIo): Log {
-  const show = (message: string) => err(`${message}\n`);
-  return { debug() {}, info() {}, warn: show, error: show };
-}
-
 /** Writes the logs until the returned function is called, or until writing fails, which it says. */
 function keepWriting(logs: DemoLogs, { err }: DemoIo): () => void {
   const write = () => {
@@ -171,16 +171,16 @@ function listenForSignal(): ReturnType<DemoDeps["listenForEnd"]> {
   return { wanted: promise, quit };
 }
 
-/** The wanted port if it is free, else a free one; of a `given` one nothing but itself will do. */
+/** The wanted port if it is free, else a free one; a port that the user has `given` must be free. */
 function choosePort(host: string, wanted: number, given: boolean): number {
   try {
     return listenOnce(host, wanted);
   } catch (error) {
-    if (!given && codeOf(error) === "EADDRINUSE") return listenOnce(host, 0);
-    const why =
-      codeOf(error) === "EADDRINUSE"
-        ? `another program listens on ${host}:${wanted}; name another --port, or none for a free one`
-        : `nothing can listen on ${host}:${wanted} (${codeOf(error)})`;
+    const isTaken = codeOf(error) === "EADDRINUSE";
+    if (isTaken && !given) return listenOnce(host, 0);
+    const why = isTaken
+      ? `another program listens on ${host}:${wanted}; name another --port, or none for a free one`
+      : `nothing can listen on ${host}:${wanted} (${codeOf(error)})`;
     throw new Error(why, { cause: error });
   }
 }
@@ -196,20 +196,10 @@ async function makeAdminKey(directory: string, io: DemoIo): Promise<string> {
   const store = openStore({ directory, log: warningsOn(io), mode: "cli" });
   try {
     const keys = createKeys({ store, clock: systemClock });
-    const wanted = {
-      name: KEY_NAME,
-      role: "admin",
-      expiresAt: null,
-      anonymize: false,
-      dailyQuota: null,
-      monthlyQuota: null,
-      requestsPerMinute: null,
-    } as const;
-    let made = keys.create(wanted);
-    if (made.outcome === "name-taken") {
-      keys.revoke(made.key.id);
-      made = keys.create(wanted);
-    }
+    const earlier = keys.find(KEY_NAME);
+    if (earlier !== null) keys.revoke(earlier.id);
+    const limits = { expiresAt: null, dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
+    const made = keys.create({ name: KEY_NAME, role: "admin", anonymize: false, ...limits });
     if (made.outcome !== "created")
       throw new Error(`The key "${KEY_NAME}" could not be made in ${directory}`);
     return made.presented;
@@ -251,24 +241,4 @@ function shownHost(host: string): string {
   if (host === "0.0.0.0" || host === "") return "127.0.0.1";
   if (host === "::") return "[::1]";
   return host.includes(":") ? `[${host}]` : host;
-}
-
-function integer(from: number, to: number) {
-  return (text: string): number => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= from && value <= to) return value;
-    throw new InvalidArgumentError(`expected an integer from ${from} to ${to}`);
-  };
-}
-
-function interval(text: string): string {
-  const ms = parseDuration(text);
-  if (ms !== null && ms >= 5_000 && ms <= 86_400_000) return text;
-  throw new InvalidArgumentError("expected a duration from 5s to 24h, e.g. 10s");
-}
-
-function moment(text: string): number {
-  const found = parseMomentOfWeek(text);
-  if (found !== null) return found;
-  throw new InvalidArgumentError('expected a day and a time, e.g. "Tue 10:30"');
 }
