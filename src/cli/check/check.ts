@@ -15,9 +15,10 @@ import {
 import { integer } from "../options.ts";
 import { createReport, type Report } from "../terminal.ts";
 import { checkAlerts } from "./alerts.ts";
-import { checkExposed, checkHost } from "./host.ts";
-import { checkExport } from "./network.ts";
+import { checkExposed, checkFiles, checkHosts, checkTools } from "./host.ts";
+import { checkExport, checkListening } from "./network.ts";
 import { checkPolls } from "./polls.ts";
+import { checkStorage } from "./storage.ts";
 import { checkAges, checkNames } from "./stored.ts";
 import { checkUnit } from "./unit.ts";
 import { answerTrial } from "./unit-trial.ts";
@@ -86,7 +87,11 @@ async function checkConfig(
   report.fine("config", file ?? "none: the defaults hold (licmond init writes one)");
   if (config.servers.length === 0) report.warning("config", "no server is configured");
   await checkNames(config, report);
-  await checkHost(config, io.env, report);
+  checkStorage(config.storage.directory, report);
+  await checkListening(config.http, io.env, report);
+  checkFiles(config, io.env, report);
+  checkTools(config.servers, io.env, report);
+  await checkHosts(config.servers, report);
   checkExposed(config, file, io.env, report);
   await checkExport(config, report);
   if (polls) await checkPolls(config, io.env, io.now(), report);

@@ -10,17 +10,6 @@ import type { MonitoredServer } from "../../domain/server.ts";
 import { managerOf } from "../../managers/registry.ts";
 import { daemonGroups, exposureOf, exposureWords } from "../../system/exposed-file.ts";
 import type { Report } from "../terminal.ts";
-import { checkListening } from "./network.ts";
-import { checkStorage } from "./storage.ts";
-
-/** What the config asks of this host. Changes nothing on it. */
-export async function checkHost(config: Config, environment: Environment, report: Report): Promise<void> {
-  checkStorage(config.storage.directory, report);
-  await checkListening(config.http, environment, report);
-  checkFiles(config, environment, report);
-  for (const server of config.servers) checkTool(server, environment.PATH ?? "", report);
-  await checkHosts(config.servers, report);
-}
 
 /** Secrets that others may read, and a config that others may write. */
 export function checkExposed(
@@ -37,23 +26,22 @@ export function checkExposed(
 }
 
 /** Files that the config names and the daemon will read. */
-function checkFiles(config: Config, environment: Environment, report: Report): void {
-  const allow = "let this user read it, or run `sudo licmond check`";
+export function checkFiles(config: Config, environment: Environment, report: Report): void {
+  const check = (what: string, file: string, shown: string, fix: string) => {
+    const why = whyUnreadable(file);
+    const allow = "let this user read it, or run `sudo licmond check`";
+    if (why === null) report.fine(what, "can be read");
+    else report.problem(what, `${shown} ${why}`, why === MISSING ? fix : allow);
+  };
   for (const { id, logFile } of config.servers) {
-    if (logFile === null) continue;
     const fix =
       "correct log_file, or have the vendor daemon write its debug log there (DEBUGLOG in its options file)";
-    const why = whyUnreadable(logFile);
-    if (why === null) report.fine(`${id}: log_file`, "can be read");
-    else report.problem(`${id}: log_file`, `${logFile} ${why}`, why === MISSING ? fix : allow);
+    if (logFile !== null) check(`${id}: log_file`, logFile, logFile, fix);
   }
   for (const [what, file] of secretFiles(config)) {
-    if (credentialOfPath(file, environment) !== null) continue;
     const fix = `correct ${what.slice(what.search(/\w+$/))}, or write the secret there, on one line`;
-    const why = whyUnreadable(file);
-    if (why === null) report.fine(what, "can be read");
     // Where a secret lies may tell something; that it is the wrong file, too.
-    else report.problem(what, `the file ${why}`, why === MISSING ? fix : allow);
+    if (credentialOfPath(file, environment) === null) check(what, file, "the file", fix);
   }
 }
 
@@ -69,47 +57,47 @@ function whyUnreadable(file: string): string | null {
   }
 }
 
-function checkTool({ id, manager, tool, enabled }: MonitoredServer, path: string, report: Report): void {
-  const finding = inspectTool(tool === null ? { names: managerOf(manager).tools } : { argv: tool }, path);
-  const what = `${id}: tool`;
-  if (finding.ok) report.fine(what, finding.path);
-  else if (enabled) report.problem(what, finding.failure.message, finding.failure.fix);
-  else report.warning(what, `${finding.failure.message} (the server is disabled)`);
+export function checkTools(
+  servers: readonly MonitoredServer[],
+  environment: Environment,
+  report: Report,
+): void {
+  for (const { id, manager, tool, enabled } of servers) {
+    const wanted = tool === null ? { names: managerOf(manager).tools } : { argv: tool };
+    const finding = inspectTool(wanted, environment.PATH ?? "");
+    const what = `${id}: tool`;
+    if (finding.ok) report.fine(what, finding.path);
+    else if (enabled) report.problem(what, finding.failure.message, finding.failure.fix);
+    else report.warning(what, `${finding.failure.message} (the server is disabled)`);
+  }
 }
 
-/** Names must resolve; whether anybody answers is the servers' affair, and said as a warning. */
-async function checkHosts(servers: readonly MonitoredServer[], report: Report): Promise<void> {
+/** Names must resolve; whether a server answers there is the servers' affair, and said as a warning. */
+export async function checkHosts(servers: readonly MonitoredServer[], report: Report): Promise<void> {
   const measure = createReachability();
   await Promise.all(
     servers.map(async ({ id, manager, address, enabled }) => {
       const parsed = managerOf(manager).parseAddress(address);
       if ("problem" in parsed) return;
       if (parsed.members.length === 0) return checkLicenseFile(id, address, report);
-      for (const member of enabled ? await measure(parsed.members) : []) {
-        const name = member.port === null ? member.host : `${member.port}@${member.host}`;
-        if (member.addresses.length === 0)
-          report.problem(
-            `${id}: host`,
-            `${name} does not resolve (${member.error ?? "no address"})`,
-            "correct the address, or the name service",
-          );
-        else if (member.reachable === false)
-          report.warning(
-            `${id}: host`,
-            `${name} resolves, and nobody answers there (${member.error ?? "no answer"})`,
-          );
-        else report.fine(`${id}: host`, `${name} is ${member.addresses.join(", ")}`);
+      const what = `${id}: host`;
+      for (const { host, port, addresses, error, reachable } of enabled
+        ? await measure(parsed.members)
+        : []) {
+        const name = port === null ? host : `${port}@${host}`;
+        const unresolved = `${name} does not resolve (${error ?? "no address"})`;
+        if (addresses.length === 0)
+          report.problem(what, unresolved, "correct the address, or the name service");
+        else if (reachable === false)
+          report.warning(what, `${name} resolves, and nobody answers there (${error ?? "no answer"})`);
+        else report.fine(what, `${name} is ${addresses.join(", ")}`);
       }
     }),
   );
 }
 
 function checkLicenseFile(id: string, file: string, report: Report): void {
+  const cannot = `the license file ${file} cannot be read by this user`;
   if (whyUnreadable(file) === null) report.fine(`${id}: address`, `${file} can be read`);
-  else
-    report.problem(
-      `${id}: address`,
-      `the license file ${file} cannot be read by this user`,
-      "correct the address, or its permissions",
-    );
+  else report.problem(`${id}: address`, cannot, "correct the address, or its permissions");
 }

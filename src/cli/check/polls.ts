@@ -5,7 +5,6 @@ import type { Environment } from "../../config/environment.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import type { PollOutcome } from "../../domain/poll.ts";
 import { applyPoll } from "../../domain/polls/apply-poll.ts";
-import type { Reading } from "../../domain/reading.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
 import { type ClockSkew, clockSkew } from "../../domain/time/clock-skew.ts";
 import { hostZone } from "../../domain/time/zone.ts";
@@ -14,7 +13,7 @@ import { countOf } from "../io.ts";
 import { createProber } from "../probe.ts";
 import type { Report } from "../terminal.ts";
 
-/** Somebody waits: servers that do not answer must not add up. What is under way at the end takes its own timeout. */
+/** A user waits: servers that do not answer must not add up. What is under way at the end takes its own timeout. */
 const LIMITS = { atOnce: 32, beginWithinMs: 60_000 } as const;
 
 /** Asks every server once, as the daemon will, and looks at what it says and at its clock. */
@@ -49,7 +48,7 @@ export async function checkPolls(
   );
 }
 
-/** A server whose tool cannot start or whose address is wrong has been told of. */
+/** A server whose tool cannot start or whose address is wrong has been reported. */
 function isAskable({ enabled, manager, address, tool }: MonitoredServer, path: string): boolean {
   const { tools, parseAddress } = managerOf(manager);
   return (
@@ -69,15 +68,15 @@ function tell(server: MonitoredServer, outcome: PollOutcome, inMaintenance: bool
   else if (trouble !== null)
     report.problem(what, trouble, `see what its tool says: \`licmond probe ${server.id} --raw\``);
   if (reading === null) return;
-  const checkouts = reading.features.reduce((sum, { checkouts }) => sum + checkouts.length, 0);
-  if (trouble === null)
-    report.fine(
-      what,
-      `it answers: ${countOf(reading.features.length, "feature")}, ${countOf(checkouts, "checkout")}`,
-    );
+  const checkouts = reading.features.flatMap((feature) => feature.checkouts);
+  const counts = `${countOf(reading.features.length, "feature")}, ${countOf(checkouts.length, "checkout")}`;
+  if (trouble === null) report.fine(what, `it answers: ${counts}`);
   const skew = clockSkew({
     reportTime: reading.reportTime,
-    latestStart: latestStart(reading),
+    latestStart: checkouts.reduce<number | null>(
+      (latest, { startedAt }) => (startedAt === null ? latest : Math.max(latest ?? startedAt, startedAt)),
+      null,
+    ),
     askedAt: outcome.startedAt,
     answeredAt: outcome.finishedAt,
     zone: server.timezone,
@@ -94,38 +93,32 @@ function troubleOf({ status, members, daemons }: ServerPicture): string | null {
   return `it answers, and is ${status}: ${lost.join(", ")}`;
 }
 
-function latestStart({ features }: Reading): number | null {
-  const starts = features.flatMap(({ checkouts }) => checkouts.flatMap(({ startedAt }) => startedAt ?? []));
-  return starts.reduce<number | null>((latest, at) => Math.max(latest ?? at, at), null);
-}
-
 /** What is wrong with a server's clock, read in the zone that is set for it, and what to do. */
 export function clockWords(skew: ClockSkew, zone: string): [string, string] {
-  const differs = `${duration(skew.ahead)} ${skew.ahead > 0 ? "ahead of" : "behind"}`;
-  switch (skew.kind) {
-    case "zone":
-      return [
-        `read in ${zone}, its clock is ${differs} this host's: \`timezone\` is not the server's zone`,
-        `set the server's timezone to its own, one that is ${skew.utcOffset} now`,
-      ];
-    case "clock":
-      return [
-        `its clock is ${differs} this host's: start times are off by that`,
-        "let both hosts keep time (chrony, systemd-timesyncd): `timedatectl` shows whether they do",
-      ];
-    case "future":
-      return [
-        `read in ${zone}, its latest checkout starts ${duration(skew.ahead)} from now`,
-        "set the server's timezone to its own; if it is, let the server's host keep time (chrony, systemd-timesyncd)",
-      ];
-  }
+  const off = duration(skew.ahead);
+  const differs = `its clock is ${off} ${skew.ahead > 0 ? "ahead of" : "behind"} this host's`;
+  const keepTime = "(chrony, systemd-timesyncd)";
+  if (skew.kind === "zone")
+    return [
+      `read in ${zone}, ${differs}: \`timezone\` is not the server's zone`,
+      `set the server's timezone to its own, one that is ${skew.utcOffset} now`,
+    ];
+  if (skew.kind === "clock")
+    return [
+      `${differs}: start times are off by that`,
+      `let both hosts keep time ${keepTime}: \`timedatectl\` shows whether they do`,
+    ];
+  return [
+    `read in ${zone}, its latest checkout starts ${off} from now`,
+    `set the server's timezone to its own; if it is, let the server's host keep time ${keepTime}`,
+  ];
 }
 
 /** `2 h 5 min` */
 function duration(ms: number): string {
   const minutes = Math.round(Math.abs(ms) / 60_000);
   const hours = Math.floor(minutes / 60);
-  return [hours > 0 ? `${hours} h` : "", minutes % 60 > 0 || hours === 0 ? `${minutes % 60} min` : ""]
-    .filter((part) => part !== "")
-    .join(" ");
+  const rest = minutes % 60;
+  if (hours === 0) return `${rest} min`;
+  return rest === 0 ? `${hours} h` : `${hours} h ${rest} min`;
 }

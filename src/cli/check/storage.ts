@@ -6,26 +6,24 @@ import { inspectDatabase } from "../../store/open/inspect.ts";
 import type { Report } from "../terminal.ts";
 
 const WHAT = "storage";
-
-interface Trouble {
-  readonly message: string;
-  readonly fix: string;
-}
+const ANOTHER = "set storage.directory to another";
 
 /** Blocks of a file system, as statfs(2) tells them. */
 export type StatFs = (
   path: string,
 ) => Pick<ReturnType<typeof statfsSync>, "blocks" | "bfree" | "bavail" | "bsize">;
 
-/** The storage directory: that it can be written, by whom, what is in it, and how much room there is. Makes nothing. */
+/** The storage directory: who can write it, what is in it, and how much room there is. Makes nothing. */
 export function checkStorage(directory: string, report: Report, statFs: StatFs = statfsSync): void {
   const exists = isThere(directory);
-  const hindered = exists ? obstacleIn(directory) : obstacleAbove(directory);
-  if (hindered !== null) report.problem(WHAT, hindered.message, hindered.fix);
-  else report.fine(WHAT, exists ? `${directory} can be written` : `${directory} will be made`);
-  if (exists && hindered === null) tellDatabase(directory, report);
-  const room = hindered === null ? statFs(exists ? directory : dirname(directory)) : null;
-  if (room !== null) tellRoom(directory, room, report);
+  const trouble = exists ? troubleIn(directory) : troubleAbove(directory);
+  if (trouble !== null) {
+    report.problem(WHAT, ...trouble);
+    return;
+  }
+  report.fine(WHAT, exists ? `${directory} can be written` : `${directory} will be made`);
+  if (exists) checkDatabase(directory, report);
+  checkRoom(directory, statFs(exists ? directory : dirname(directory)), report);
 }
 
 function isThere(directory: string): boolean {
@@ -37,68 +35,53 @@ function isThere(directory: string): boolean {
   }
 }
 
-function fixOf(directory: string): string {
-  return `give it to the user that runs the daemon (chown licmond:licmond ${directory}), or set storage.directory to another`;
-}
+type Trouble = readonly [message: string, fix: string] | null;
 
-function obstacleIn(directory: string): Trouble | null {
+function troubleIn(directory: string): Trouble {
   try {
     if (!statSync(directory).isDirectory())
-      return { message: `${directory} is not a directory`, fix: "set storage.directory to one" };
+      return [`${directory} is not a directory`, "set storage.directory to one"];
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     if (errorCode(error) === "EROFS") return onReadOnlyMount(directory);
-    return { message: `${directory} cannot be written by this user`, fix: fixOf(directory) };
+    const fix = `give it to the user that runs the daemon (chown licmond:licmond ${directory}), or ${ANOTHER}`;
+    return [`${directory} cannot be written by this user`, fix];
   }
-  return strangers(directory);
+  // Left by a daemon that once ran as root, or by a copy made as root. A file beside the database comes and goes.
+  const owner = statSync(directory).uid;
+  const isForeign = (name: string) =>
+    (statSync(join(directory, name), { throwIfNoEntry: false })?.uid ?? owner) !== owner;
+  const foreign = readdirSync(directory).filter((name) => /^(licmond|state)\./.test(name) && isForeign(name));
+  if (foreign.length === 0) return null;
+  const belong = `${foreign.join(", ")} in ${directory} ${foreign.length === 1 ? "belongs" : "belong"}`;
+  return [
+    `${belong} to another user than the directory: the daemon cannot write`,
+    `chown -R --reference=${directory} ${directory}`,
+  ];
 }
 
-function obstacleAbove(directory: string): Trouble | null {
+function troubleAbove(directory: string): Trouble {
   const parent = dirname(directory);
+  const cannot = `${directory} does not exist and cannot be made`;
   try {
     accessSync(parent, constants.W_OK | constants.X_OK);
-    if ((statSync(parent).mode & 0o222) !== 0) return null;
     // /proc and /sys: root may write there, and yet nothing can be made.
-    const message = `${directory} does not exist and cannot be made: ${parent} takes no new directory`;
-    return { message, fix: "set storage.directory to another" };
+    const isSpecial = (statSync(parent).mode & 0o222) === 0;
+    return isSpecial ? [`${cannot}: ${parent} takes no new directory`, ANOTHER] : null;
   } catch (error) {
     if (errorCode(error) === "EROFS") return onReadOnlyMount(parent);
-    const message = `${directory} does not exist and cannot be made by this user`;
-    return {
-      message,
-      fix: "make it and give it to the user that runs the daemon, or set storage.directory to another",
-    };
+    return [`${cannot} by this user`, `make it and give it to the user that runs the daemon, or ${ANOTHER}`];
   }
 }
 
 function onReadOnlyMount(path: string): Trouble {
-  return {
-    message: `${path} lies on a file system that is mounted read-only (EROFS)`,
-    fix: "mount it writable (mount -o remount,rw), or set storage.directory to another",
-  };
+  return [
+    `${path} lies on a file system that is mounted read-only (EROFS)`,
+    `mount it writable (mount -o remount,rw), or ${ANOTHER}`,
+  ];
 }
 
-/** Files of another owner than their directory: left by a daemon that once ran as root, or by a copy made as root. */
-function strangers(directory: string): Trouble | null {
-  const owner = statSync(directory).uid;
-  const strange = readdirSync(directory).filter((name) => {
-    if (!/^(licmond|state)\./.test(name)) return false;
-    try {
-      return statSync(join(directory, name)).uid !== owner;
-    } catch {
-      // A file beside the database comes and goes with the daemon.
-      return false;
-    }
-  });
-  if (strange.length === 0) return null;
-  const verb = strange.length === 1 ? "belongs" : "belong";
-  return {
-    message: `${strange.join(", ")} in ${directory} ${verb} to another user than the directory: the daemon cannot write`,
-    fix: `chown -R --reference=${directory} ${directory}`,
-  };
-}
-
-function tellDatabase(directory: string, report: Report): void {
+function checkDatabase(directory: string, report: Report): void {
   try {
     const versions = inspectDatabase(directory);
     if (versions === null || versions.schema === null || versions.schema === versions.current) return;
@@ -117,7 +100,7 @@ const LITTLE_BYTES = 512 * 1024 * 1024;
 const TOO_LITTLE_BYTES = 64 * 1024 * 1024;
 
 /** The limits of the alert rule, before there is a daemon to fire it; and a disk that is small. */
-function tellRoom(directory: string, room: ReturnType<StatFs>, report: Report): void {
+function checkRoom(directory: string, room: ReturnType<StatFs>, report: Report): void {
   const taken = Number(room.blocks) - Number(room.bfree);
   const whole = taken + Number(room.bavail);
   const free = Number(room.bavail) * Number(room.bsize);
@@ -127,11 +110,7 @@ function tellRoom(directory: string, room: ReturnType<StatFs>, report: Report): 
   const level = diskLevel(used);
   if (level === 0 && free >= LITTLE_BYTES) return;
   const message = `the file system of ${directory} is ${used.toFixed(1)} % full, ${Math.floor(free / 1e6)} MB are free`;
+  const fix = "free space, set storage.directory to another file system, or keep less ([retention])";
   if (level < 2 && free >= TOO_LITTLE_BYTES) report.warning(WHAT, message);
-  else
-    report.problem(
-      WHAT,
-      message,
-      "free space, set storage.directory to another file system, or keep less ([retention])",
-    );
+  else report.problem(WHAT, message, fix);
 }
