@@ -52,7 +52,7 @@ const FILES: Record<keyof typeof VERBS, () => Promise<{ define(command: Command,
   upgrade: () => import("./upgrade.ts"),
   uninstall: () => import("./uninstall.ts"),
   backup: () => import("./backup.ts"),
-  restore: () => import("./restore.ts"),
+  restore: async () => ({ define: (await import("./backup.ts")).defineRestore }),
   openapi: () => import("./openapi.ts"),
   version: () => import("./version.ts"),
 };

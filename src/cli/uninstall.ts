@@ -3,8 +3,8 @@ import { kindOf } from "../install/host.ts";
 import { LAYOUT } from "../install/layout.ts";
 import { isSystemdHost } from "../install/service.ts";
 import { uninstall } from "../install/uninstall.ts";
-import { GOES_ON, hostFor, refusePackaged, runVerb, storageOf } from "./install.ts";
-import { type CommandIo, EXIT_USAGE, Failure } from "./io.ts";
+import { GOES_ON, hostFor, refuse, refusePackaged, runVerb, storageOf } from "./install.ts";
+import { type CommandIo, Failure } from "./io.ts";
 
 interface UninstallOptions {
   readonly dryRun?: true;
@@ -55,9 +55,9 @@ async function runUninstall(options: UninstallOptions, command: Command, io: Com
 /** Asks a person; where there is none, `--yes` must have said it. */
 async function confirmPurge(root: string | null, command: Command, io: CommandIo): Promise<void> {
   if (!io.terminal.out || !process.stdin.isTTY)
-    return command.error(
-      "licmond: --purge deletes config, history and keys for good: say --yes where nobody can be asked",
-      { exitCode: EXIT_USAGE },
+    return refuse(
+      command,
+      "--purge deletes config, history and keys for good: say --yes where nobody can be asked",
     );
   const where = root === null ? "on this host" : `below ${root}`;
   await io.flushed();

@@ -6,8 +6,8 @@ import { LAYOUT } from "../install/layout.ts";
 import type { Pass } from "../install/pass.ts";
 import { isSystemdHost, restartService, serviceState } from "../install/service.ts";
 import { goBack, type ServiceNow, STOP, upgrade } from "../install/upgrade.ts";
-import { hostFor, lines, refusePackaged, runVerb, storageOf } from "./install.ts";
-import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, Failure } from "./io.ts";
+import { hostFor, lines, refuse, refusePackaged, runVerb, storageOf } from "./install.ts";
+import { type CommandIo, EXIT_FAILURE, Failure } from "./io.ts";
 
 interface UpgradeOptions {
   readonly allowDowngrade?: true;
@@ -49,42 +49,31 @@ async function runUpgrade(
 ): Promise<void> {
   const { allowDowngrade = false, rollback = false, dryRun = false } = options;
   if (rollback && named !== undefined)
-    return command.error("licmond: --rollback takes no file: it goes back to the previous one", {
-      exitCode: EXIT_USAGE,
-    });
+    return refuse(command, "--rollback takes no file: it goes back to the previous one");
   // Without a file it is the binary of this process, when licmond does not run from its sources.
   const own = Bun.isStandaloneExecutable ? process.execPath : null;
   const wanted = rollback ? LAYOUT.previousBinary : (named ?? own);
   if (wanted === null || (named === undefined && wanted === LAYOUT.binary))
-    return command.error(`licmond: ${LAYOUT.binary} itself runs this: name the new binary`, {
-      exitCode: EXIT_USAGE,
-    });
+    return refuse(command, `${LAYOUT.binary} itself runs this: name the new binary`);
   const host = await hostFor(null, false, command, io);
   refusePackaged(host);
   const file = existsSync(wanted) ? realpathSync(wanted) : null;
-  if (file === null || kindOf(file) !== "file")
-    throw new Failure(
-      rollback
-        ? `there is no ${wanted}: nothing was upgraded yet`
-        : `${wanted} is not a file that can be read`,
-    );
+  const none = rollback
+    ? `there is no ${wanted}: nothing was upgraded yet`
+    : `${wanted} is not a file that can be read`;
+  if (file === null || kindOf(file) !== "file") throw new Failure(none);
   const hasService = kindOf(host.at(LAYOUT.unit)) === "file" && (await isSystemdHost(host.run));
   const runs = hasService && (await serviceState(host.run)).isActive;
   const service = runs ? "runs" : hasService ? "stopped" : "none";
   const storage = storageOf(host);
-  const plan = {
-    file,
-    allowDowngrade: allowDowngrade || rollback,
-    rollBackIn: rollback ? storage : null,
-    service,
-  } as const;
+  const rollBackIn = rollback ? storage : null;
+  const plan = { file, allowDowngrade: allowDowngrade || rollback, rollBackIn, service } as const;
   const { outcome, pass } = await runVerb((each) => upgrade(each, plan), host, dryRun, false, io);
   if (outcome === "unchanged") io.out("Nothing to do: it is installed already.\n");
-  else if (outcome === "changed")
-    io.out(
-      `${rollback ? "Went back" : "Upgraded"}${hasService ? "" : "; restart what runs the other one"}.\n`,
-    );
-  else if (outcome === "failed") await undo(host, pass, service, storage, io);
+  else if (outcome === "changed") {
+    const restart = hasService ? "" : "; restart what runs the other one";
+    io.out(`${rollback ? "Went back" : "Upgraded"}${restart}.\n`);
+  } else if (outcome === "failed") await undo(host, pass, service, storage, io);
 }
 
 /** After a step that failed: what ran before, again. */
