@@ -34,18 +34,10 @@ export interface UnitNeeds {
 export function unitNeeds(config: Config, configFile: string | null, environment: Environment): UnitNeeds {
   const files: Need[] = [];
   const credentials: { what: string; name: string }[] = [];
-  const add = (what: string, path: string, access: Need["access"], more: Partial<Need> = {}) =>
-    void files.push({
-      what,
-      path,
-      access,
-      names: [],
-      mayShow: true,
-      credential: null,
-      places: placesOf(path),
-      isNew: modeOf(path) === null,
-      ...more,
-    });
+  const add = (what: string, path: string, access: Need["access"], more: Partial<Need> = {}) => {
+    const found = { places: placesOf(path), isNew: modeOf(path) === null };
+    files.push({ what, path, access, names: [], mayShow: true, credential: null, ...found, ...more });
+  };
   const file = (what: string, path: string, more: Partial<Need> = {}) => {
     if (modeOf(path) !== null) add(what, path, "read", more);
   };
@@ -98,13 +90,9 @@ export function modeOf(path: string): number | null {
 }
 
 function placesOf(path: string): string[] {
-  const places: string[] = [];
-  for (const each of [path, realPathOf(path)]) {
-    const chain = [each];
-    for (let above = dirname(each); above !== chain[0]; above = dirname(above)) chain.unshift(above);
-    places.push(...chain);
-  }
-  return places;
+  const withAbove = (each: string): string[] =>
+    dirname(each) === each ? [each] : [...withAbove(dirname(each)), each];
+  return [...withAbove(path), ...withAbove(realPathOf(path))];
 }
 
 function realPathOf(path: string): string {
