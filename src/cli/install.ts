@@ -71,7 +71,7 @@ async function runInstall(options: InstallOptions, command: Command, io: Command
     configText: await configText(configOption(command), io),
     withoutSystemd: !systemd,
     start,
-    has: hasProgram,
+    hasSysusers: hasProgram("systemd-sysusers"),
   };
   const { outcome } = await runVerb((pass) => install(pass, wanted), host, dryRun, false, io);
   if (outcome === "unchanged") io.out("Nothing to do: all is installed.\n");

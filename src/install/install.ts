@@ -10,15 +10,7 @@ import {
   writeWhole,
 } from "./files.ts";
 import { kindOf, type OwnerName, ownerOf, rootsOwn, serviceAccount } from "./host.ts";
-import {
-  type InstalledText,
-  LAYOUT,
-  originOf,
-  SERVICE_NAME,
-  TEXTS,
-  UNIT_NAME,
-  withMark,
-} from "./layout.ts";
+import { type InstalledText, LAYOUT, originOf, SERVICE_NAME, TEXTS, UNIT_NAME, withMark } from "./layout.ts";
 import { fileAt, mayWrite, type Pass } from "./pass.ts";
 import { must, restartService, serviceState } from "./service.ts";
 
@@ -32,24 +24,24 @@ export interface InstallWanted {
   readonly withoutSystemd: boolean;
   /** Start the service, now and at every boot. */
   readonly start: boolean;
-  /** Whether the host has a program. */
-  readonly has: (program: string) => boolean;
+  /** The host has systemd-sysusers. */
+  readonly hasSysusers: boolean;
 }
 
 /** Everything that `licmond install` does, in order. */
 export async function install(pass: Pass, wanted: InstallWanted): Promise<void> {
-  const { binary, version, configText, has } = wanted;
+  const { binary, version, configText } = wanted;
   // Directories of the system that are missing are open to all.
   process.umask(0o022);
   await layBinary(pass, binary, version);
   if (wanted.withoutSystemd) return layConfig(pass, configText, 0o644, "root:root");
   for (const text of TEXTS) await layText(pass, text, version);
-  if (pass.root === null) await makeUser(pass, has("systemd-sysusers"));
+  if (pass.root === null) await makeUser(pass, wanted.hasSysusers ? SYSUSERS_ARGV : USERADD_ARGV);
   await layDirectory(pass, LAYOUT.configDirectory, 0o750, "root:licmond");
   await layConfig(pass, configText, 0o640, "root:licmond");
   await layDirectory(pass, LAYOUT.data, 0o700, "licmond:licmond");
   if (pass.root !== null) return;
-  if (has("systemd-tmpfiles")) await applyTmpfiles(pass);
+  await applyTmpfiles(pass);
   await reloadManager(pass);
   if (wanted.start) await startService(pass);
 }
@@ -115,8 +107,7 @@ const USERADD_ARGV = [
   ...["--shell", "/usr/sbin/nologin", "--comment", "License monitoring daemon", SERVICE_NAME],
 ];
 
-async function makeUser(pass: Pass, hasSysusers: boolean): Promise<void> {
-  const argv = hasSysusers ? SYSUSERS_ARGV : USERADD_ARGV;
+async function makeUser(pass: Pass, argv: readonly string[]): Promise<void> {
   const subject = argv.map((word) => (word.includes(" ") ? `'${word}'` : word)).join(" ");
   if ((await serviceAccount(pass)) !== null) return pass.fine(subject, `the user ${SERVICE_NAME} is there`);
   await pass.change(subject, `make the user ${SERVICE_NAME}`, () => must(pass.run, argv));

@@ -13,7 +13,7 @@ async function steps(rig: Rig, options: { start?: boolean; withoutSystemd?: bool
     configText: "# config\n",
     withoutSystemd: options.withoutSystemd ?? false,
     start: options.start ?? false,
-    has: () => true,
+    hasSysusers: true,
   };
   return (pass) => install(pass, wanted);
 }

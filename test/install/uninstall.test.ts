@@ -13,7 +13,7 @@ async function installed(): Promise<Rig> {
     configText: "# config\n",
     withoutSystemd: false,
     start: true,
-    has: () => true,
+    hasSysusers: true,
   };
   await runAll(rig, (pass) => install(pass, wanted));
   await rig.write(`${LAYOUT.data}/licmond.db`, "data");
