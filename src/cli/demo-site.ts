@@ -46,30 +46,14 @@ export function demoSite(
 ): DemoSite {
   const { host, port, directory, interval, seed } = options;
   const timezone = hostZone();
+  const servers = SERVERS.map(({ id, name, manager, address, labels, debugLog }) => {
+    const site = [`--server=${id}`, `--seed=${seed}`, `--timezone=${timezone}`, `--ahead=${ahead}`];
+    const tool = [...ownProgram(), "simulate", manager, ...site];
+    const log = debugLog ? { log_file: join(directory, "simulated-logs", `${id}.log`) } : {};
+    return { id, name, manager, address, labels: { ...labels }, timezone, tool, ...log };
+  });
   const config = buildConfig(
-    {
-      http: { host, port },
-      storage: { directory },
-      collector: { interval },
-      servers: SERVERS.map(({ id, name, manager, address, labels, debugLog }) => ({
-        id,
-        name,
-        manager,
-        address,
-        labels: { ...labels },
-        timezone,
-        ...(debugLog && { log_file: join(directory, "simulated-logs", `${id}.log`) }),
-        tool: [
-          ...ownProgram(),
-          "simulate",
-          manager,
-          `--server=${id}`,
-          `--seed=${seed}`,
-          `--timezone=${timezone}`,
-          `--ahead=${ahead}`,
-        ],
-      })),
-    },
+    { http: { host, port }, storage: { directory }, collector: { interval }, servers },
     {},
   );
   return { config, site: createSite({ seed, zone: timezone, ahead }) };
@@ -137,30 +121,24 @@ const ROUNDS = 6;
 const POLL_MS = 40;
 const NOTHING = new Uint8Array(0);
 
-export interface DemoHistoryOptions {
-  readonly days: number;
-  /** Epoch ms: history ends here. */
-  readonly now: number;
-  readonly log: Log;
-  /** Called with how much is done, 0–1; answers whether to go on. */
-  readonly progress: (done: number) => boolean;
-}
-
 /**
- * Fills a fresh directory with what the simulated servers would have said in the days before: readings of the
- * simulator on the way that every poll takes, without a tool to spawn. Throws StoreError.
+ * Fills a fresh directory with what the simulated servers would have said in the days until `now` (epoch ms): readings
+ * of the simulator on the way that every poll takes, without a tool to spawn. `progress` gets how much is done, 0–1, and
+ * answers whether to go on. Throws StoreError.
  */
 export async function makeDemoHistory(
-  demo: DemoSite,
-  { days, now, log, progress }: DemoHistoryOptions,
+  { config, site }: DemoSite,
+  days: number,
+  now: number,
+  log: Log,
+  progress: (done: number) => boolean,
 ): Promise<"made" | "there already" | "broken off"> {
-  const { config, site } = demo;
   const store = openStore({ directory: config.storage.directory, log });
   try {
     if (hasHistory(store)) return "there already";
     const servers = config.servers.map((server): MonitoredServer => ({ ...server, intervalMs: INTERVAL_MS }));
     const begun = now - days * DAY_MS;
-    const logs = createDemoLogs(demo, begun);
+    const logs = createDemoLogs({ config, site }, begun);
 
     // Denials of the past are seen by the daemon's own watch, over logs that grow hour by hour.
     let time = 0;

@@ -25,9 +25,6 @@ import { createProgress } from "./terminal.ts";
 
 /** Where a demo listens unless told otherwise or the port is taken. */
 const DEFAULT_PORT = 8080;
-const DEFAULT_SEED = 1;
-const DEFAULT_DAYS = 30;
-const MAX_DAYS = 365;
 const KEY_NAME = "demo";
 /** The simulated debug logs are written once a second. */
 const WRITE_MS = 1_000;
@@ -39,28 +36,31 @@ export interface DemoDeps {
   /** The whole daemon: polls, stores and answers from `start` until `stop`. */
   createDaemon(config: Config): Promise<{ start(): Promise<unknown>; stop(): Promise<unknown> }>;
   /** Fills a fresh directory with the history of so many days, while `goOn` says so. */
-  makeHistory(demo: DemoSite, options: DemoOptions, goOn: () => boolean): Promise<void>;
+  makeHistory(demo: DemoSite, days: number, goOn: () => boolean, io: DemoIo): Promise<void>;
   /** Resolves `wanted` when the demo is to end (Ctrl-C), until `quit`. */
   listenForEnd(): { readonly wanted: Promise<unknown>; quit(): void };
 }
+
+const REAL: DemoDeps = {
+  createDaemon: async (config) => (await import("../daemon.ts")).createDaemon(config),
+  makeHistory,
+  /** Ctrl-C or `kill`; a second one ends the process at once. */
+  listenForEnd() {
+    const { promise: wanted, resolve: stop } = Promise.withResolvers<string>();
+    const quit = listenToSignals({ stop, exitNow: () => process.exit(EXIT_FAILURE), reload() {} });
+    return { wanted, quit };
+  },
+};
 
 const within = (from: number, to: number) => integer(from, to, `expected an integer from ${from} to ${to}`);
 const interval = parserOf((text) => {
   const ms = parseDuration(text);
   return ms !== null && ms >= 5_000 && ms <= 86_400_000 ? text : null;
 }, "expected a duration from 5s to 24h, e.g. 10s");
+const moment = parserOf(parseMomentOfWeek, 'expected a day and a time, e.g. "Tue 10:30"');
 
 /** `licmond demo`: the whole daemon on built-in simulated license servers, with an admin key of its own. */
 export function define(command: Command, io: DemoIo, given: Partial<DemoDeps> = {}): void {
-  const deps: DemoDeps = {
-    async createDaemon(config) {
-      const { createDaemon } = await import("../daemon.ts");
-      return createDaemon(config);
-    },
-    makeHistory: (demo, options, goOn) => makeHistory(demo, options, goOn, io),
-    listenForEnd: listenForSignal,
-    ...given,
-  };
   command
     .description(
       "Runs the whole daemon on built-in simulated license servers, with a month of history. Prints its address and an admin key; Ctrl-C ends it.",
@@ -74,18 +74,13 @@ export function define(command: Command, io: DemoIo, given: Partial<DemoDeps> = 
     .option(
       "--at <moment>",
       'moment of the week at which the simulated people begin, e.g. "Tue 10:30" (default: a working one)',
-      parserOf(parseMomentOfWeek, 'expected a day and a time, e.g. "Tue 10:30"'),
+      moment,
     )
-    .option("--seed <number>", "another seed is another site", within(0, 999_999_999), DEFAULT_SEED)
+    .option("--seed <number>", "another seed is another site", within(0, 999_999_999), 1)
     .option("--interval <duration>", "time between two polls of a server", interval, "10s")
-    .option(
-      "--history <days>",
-      "days of history that a fresh directory begins with",
-      within(0, MAX_DAYS),
-      DEFAULT_DAYS,
-    )
+    .option("--history <days>", "days of history that a fresh directory begins with", within(0, 365), 30)
     .addHelpText("after", '\nExample:\n  licmond demo --port 9000 --interval 5s --at "Tue 10:30"')
-    .action((options: DemoOptions) => runDemo(options, deps, io));
+    .action((options: DemoOptions) => runDemo(options, { ...REAL, ...given }, io));
 }
 
 /** Runs until the end is wanted. Throws an Error whose message says what to do when it cannot start. */
@@ -102,7 +97,7 @@ async function runDemo(options: DemoOptions, deps: DemoDeps, io: DemoIo): Promis
     void end.wanted.then(() => {
       isOver = true;
     });
-    await deps.makeHistory(demo, options, () => !isOver);
+    if (options.history > 0) await deps.makeHistory(demo, options.history, () => !isOver, io);
     if (isOver) return;
     const logs = createDemoLogs(demo, Date.now());
     const daemon = await deps.createDaemon(demo.config);
@@ -114,7 +109,7 @@ async function runDemo(options: DemoOptions, deps: DemoDeps, io: DemoIo): Promis
       const key = await makeAdminKey(directory, io);
       if (port !== wanted)
         io.out(`Port ${wanted} is taken, so this demo listens on ${port} (--port chooses one).\n`);
-      io.out(welcome(demo.config, options, key, temporary));
+      io.out(welcome(demo.config, options.seed, key, temporary));
       await end.wanted;
     } finally {
       stopLogs();
@@ -126,27 +121,16 @@ async function runDemo(options: DemoOptions, deps: DemoDeps, io: DemoIo): Promis
   }
 }
 
-async function makeHistory(
-  demo: DemoSite,
-  { history: days }: DemoOptions,
-  goOn: () => boolean,
-  io: DemoIo,
-): Promise<void> {
-  if (days === 0) return;
+async function makeHistory(demo: DemoSite, days: number, goOn: () => boolean, io: DemoIo): Promise<void> {
   const begun = performance.now();
-  const progress = createProgress(`Making ${days} days of history`, io);
-  const made = await makeDemoHistory(demo, {
-    days,
-    now: Date.now(),
-    log: warningsOn(io),
-    progress(done) {
-      progress.at(done);
-      return goOn();
-    },
+  const bar = createProgress(`Making ${days} days of history`, io);
+  const made = await makeDemoHistory(demo, days, Date.now(), warningsOn(io), (done) => {
+    bar.at(done);
+    return goOn();
   });
   const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-  if (made === "made") progress.end(`Made ${days} days of history in ${seconds} s`);
-  else progress.end(made === "broken off" ? "Broken off" : "There is history already: it stays as it is");
+  if (made === "made") bar.end(`Made ${days} days of history in ${seconds} s`);
+  else bar.end(made === "broken off" ? "Broken off" : "There is history already: it stays as it is");
 }
 
 /** Writes the logs until the returned function is called, or until writing fails, which it says. */
@@ -162,13 +146,6 @@ function keepWriting(logs: DemoLogs, { err }: DemoIo): () => void {
   const timer = setInterval(write, WRITE_MS);
   write();
   return () => clearInterval(timer);
-}
-
-/** Ctrl-C or `kill`; a second one ends the process at once. */
-function listenForSignal(): ReturnType<DemoDeps["listenForEnd"]> {
-  const { promise, resolve: stop } = Promise.withResolvers<string>();
-  const quit = listenToSignals({ stop, exitNow: () => process.exit(EXIT_FAILURE), reload() {} });
-  return { wanted: promise, quit };
 }
 
 /** The wanted port if it is free, else a free one; a port that the user has `given` must be free. */
@@ -208,12 +185,8 @@ async function makeAdminKey(directory: string, io: DemoIo): Promise<string> {
   }
 }
 
-function welcome(
-  { http, storage, servers, collector }: Config,
-  { seed }: DemoOptions,
-  key: string,
-  temporary: boolean,
-): string {
+function welcome(config: Config, seed: number, key: string, temporary: boolean): string {
+  const { http, storage, servers, collector } = config;
   const url = `http://${shownHost(http.host)}:${http.port}`;
   const curl = (path: string) => `  curl -H 'X-API-Key: ${key}' '${url}${path}'`;
   return `

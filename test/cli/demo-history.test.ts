@@ -18,7 +18,7 @@ const HOUR = 3_600_000;
 
 async function make(directory: string, progress: (done: number) => boolean = () => true) {
   const options = { host: "127.0.0.1", port: 0, seed: 3, interval: "10s", history: 2, directory };
-  return makeDemoHistory(demoSite(options, 0), { days: 2, now: NOW, log: recordingLog(), progress });
+  return makeDemoHistory(demoSite(options, 0), 2, NOW, recordingLog(), progress);
 }
 
 test("two days of history say what the simulated servers would have said, and no more", async () => {

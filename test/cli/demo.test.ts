@@ -50,8 +50,8 @@ async function demo(
     program.command("demo"),
     { out, err: () => {}, terminal: { out: false, err: false } },
     {
-      async makeHistory(_, { history }) {
-        calls.push(`history ${history}`);
+      async makeHistory(_, days) {
+        calls.push(`history ${days}`);
       },
       async createDaemon(config) {
         seen.config = config;
