@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CommandIo } from "../../src/cli/io.ts";
@@ -71,4 +71,15 @@ export async function createPlace(): Promise<Place> {
   };
   await place.write("");
   return place;
+}
+
+/** Writes a config with a FlexNet server whose tool prints a text; `settings` are more lines of its table. */
+export async function withTool(place: Place, output: string, settings = ""): Promise<string> {
+  const tool = join(place.folder, "lmutil");
+  await Bun.write(`${tool}.txt`, output);
+  await Bun.write(tool, `#!/bin/sh\nexec cat '${tool}.txt'\n`);
+  await chmod(tool, 0o755);
+  const server = 'id = "eda"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"';
+  await place.write(`[[servers]]\n${server}\ntool = "${tool}"\n${settings}`);
+  return tool;
 }

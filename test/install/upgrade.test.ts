@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Ran } from "../../src/install/host.ts";
 import type { Verb } from "../../src/install/pass.ts";
 import { goBack, type UpgradeWanted, upgrade } from "../../src/install/upgrade.ts";
 import { migrate } from "../../src/store/database/migrate.ts";
@@ -29,14 +30,16 @@ function rollback(rig: Rig, storage: string | null = null): Verb {
   return (pass) => upgrade(pass, wanted);
 }
 
-const acted = (rig: Rig) => rig.ran.filter((line) => !/ version$|check --config-only$/.test(line));
-
 test("replaces, keeps the old one, lays down what the new one brings, and restarts last", async () => {
   await using rig = await upgradable();
   await runAll(rig, await steps(rig, "1.2.0"));
   expect(rig.read(LAYOUT.binary)).toContain("version=1.2.0;");
   expect(rig.read(LAYOUT.previousBinary)).toContain("version=1.1.0;");
-  expect(acted(rig)).toEqual([`${LAYOUT.binary} install`, "systemctl reset-failed licmond.service", RESTART]);
+  expect(rig.acted()).toEqual([
+    `${LAYOUT.binary} install`,
+    "systemctl reset-failed licmond.service",
+    RESTART,
+  ]);
 });
 
 test("looking changes nothing", async () => {
@@ -45,16 +48,16 @@ test("looking changes nothing", async () => {
   const before = rig.tree();
   expect(await lookAt(rig, all)).toEqual(["do", "do", "do"]);
   expect(rig.tree()).toEqual(before);
-  expect(acted(rig)).toEqual([]);
+  expect(rig.acted()).toEqual([]);
 });
 
 test("a service that does not run is not started, and where there is none nothing is run", async () => {
   await using rig = await upgradable();
   await runAll(rig, await steps(rig, "1.2.0", { service: "stopped" }));
-  expect(acted(rig)).toEqual([`${LAYOUT.binary} install`]);
+  expect(rig.acted()).toEqual([`${LAYOUT.binary} install`]);
   rig.ran.length = 0;
   await runAll(rig, await steps(rig, "1.3.0", { service: "none" }));
-  expect(acted(rig)).toEqual([]);
+  expect(rig.acted()).toEqual([]);
   expect(rig.read(LAYOUT.previousBinary)).toContain("version=1.2.0;");
 });
 
@@ -75,39 +78,31 @@ test("back and forth: the previous one takes the place, and what was there becom
 });
 
 describe("refuses, and changes nothing", () => {
-  const refused: [string, string, (rig: Rig) => unknown, string][] = [
+  const answers = (asked: string, answer: Partial<Ran>) => (rig: Rig) => {
+    rig.answer = (line) => (line === `${NEW_BINARY} ${asked}` ? answer : undefined);
+  };
+  const download = (change: (whole: string) => string) => (rig: Rig) =>
+    rig.write(NEW_BINARY, change(rig.read(NEW_BINARY)));
+  const refuses = { ok: false, stdout: "PROBLEM  config: x\n" };
+  test.each<[string, string, (rig: Rig) => unknown, string]>([
     ["an older version", "1.0.9", () => {}, "older than the installed 1.1.0"],
     ["a pre-release of what is installed", "1.1.0-rc.1", () => {}, "older than the installed 1.1.0"],
-    ["a file that is no licmond", "1.2.0", (rig) => rig.write(NEW_BINARY, "PK"), "is not a licmond"],
-    [
-      "a download that broke off",
-      "1.2.0",
-      (rig) => rig.write(NEW_BINARY, rig.read(NEW_BINARY).slice(0, -5)),
-      "or not the whole of one",
-    ],
+    ["a file that is no licmond", "1.2.0", download(() => "PK"), "is not a licmond"],
+    ["a download that broke off", "1.2.0", download((all) => all.slice(0, -5)), "or not the whole of one"],
     ["nothing installed", "1.2.0", (rig) => rig.write(LAYOUT.binary, "#!"), "is not a licmond"],
     [
       "a binary for another machine",
       "1.2.0",
-      (rig) => {
-        rig.answer = (line) =>
-          line === `${NEW_BINARY} version` ? { ok: false, words: "Exec format error" } : undefined;
-      },
+      answers("version", { ok: false, words: "Exec format error" }),
       "does not run on this host: Exec format error",
     ],
     [
       "a config that the new one does not take",
       "1.2.0",
-      (rig) => {
-        rig.answer = (line) =>
-          line === `${NEW_BINARY} check --config-only`
-            ? { ok: false, stdout: "PROBLEM  config: x\n" }
-            : undefined;
-      },
+      answers("check --config-only", refuses),
       "does not take the config:\nPROBLEM  config: x",
     ],
-  ];
-  test.each(refused)("%s", async (_name, version, make, words) => {
+  ])("%s", async (_name, version, make, words) => {
     await using rig = await upgradable();
     const all = await steps(rig, version);
     await make(rig);
@@ -115,7 +110,7 @@ describe("refuses, and changes nothing", () => {
     const plan = (await runAll(rig, all)).get(LAYOUT.binary);
     expect(plan).toMatchObject({ kind: "refuse", words: expect.stringContaining(words) });
     expect(rig.tree()).toEqual(before);
-    expect(acted(rig)).toEqual([]);
+    expect(rig.acted()).toEqual([]);
   });
 
   test("an older one only until it is allowed", async () => {
@@ -152,7 +147,11 @@ test("a restart that fails tells the journal's last words; going back puts the o
   rig.ran.length = 0;
   await goBack(rig.host, "runs", null);
   expect(rig.read(LAYOUT.binary)).toContain("version=1.1.0;");
-  expect(acted(rig)).toEqual([`${LAYOUT.binary} install`, "systemctl reset-failed licmond.service", RESTART]);
+  expect(rig.acted()).toEqual([
+    `${LAYOUT.binary} install`,
+    "systemctl reset-failed licmond.service",
+    RESTART,
+  ]);
 });
 
 describe("the database goes back with the binary", () => {
@@ -197,7 +196,7 @@ describe("the database goes back with the binary", () => {
     expect(told()).toEqual(["before"]);
     expect(readdirSync(dirname(path)).filter((name) => name.includes(".replaced-"))).toHaveLength(1);
     expect(rig.read(LAYOUT.binary)).toContain("version=1.1.0;");
-    expect(acted(rig).filter((line) => line.startsWith("systemctl"))).toEqual([
+    expect(rig.acted().filter((line) => line.startsWith("systemctl"))).toEqual([
       STOP,
       "systemctl reset-failed licmond.service",
       RESTART,

@@ -1,14 +1,24 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { createPlace, run } from "../rig.ts";
+import { createServers } from "../../../src/store/servers.ts";
+import { monitored } from "../../http/make.ts";
+import { cleanUp, open } from "../../store/place.ts";
+import { createPlace, type Place, run } from "../rig.ts";
+
+afterEach(cleanUp);
+
+const check = (place: Place, ...args: string[]) => run(["check", "--config", place.config, ...args]);
+/** Makes the databases, too. */
+const makeKey = ({ config }: Place) =>
+  run(["keys", "create", "--name", "a", "--role", "viewer", "--config", config]);
 
 test("all well", async () => {
   await using place = await createPlace();
   await mkdir(place.storage);
   await place.write('[[servers]]\nid = "a"\nmanager = "rlm"\naddress = "5053@127.0.0.1"\ntool = "/bin/sh"');
-  const { exitCode, out } = await run(["check", "--no-poll", "--config", place.config]);
+  const { exitCode, out } = await check(place, "--no-poll");
   expect(out).toContain(`ok       config: ${place.config}\n`);
   expect(out).toContain(`ok       storage: ${place.storage} can be written\n`);
   expect(out).toContain("ok       a: tool: /bin/sh\n");
@@ -64,54 +74,44 @@ secret_file = "${join(place.folder, "hook")}"
 });
 
 describe("a database that the daemon would refuse is told before", () => {
-  const refused: [string, (file: string) => Promise<unknown>, string][] = [
+  const pragma = (file: string, setting: string) => {
+    const sqlite = new Database(file);
+    sqlite.run(`PRAGMA ${setting}`);
+    sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    sqlite.close();
+  };
+  test.each<[string, (file: string) => unknown, string]>([
     ["no database", (file) => Bun.write(file, "x".repeat(9000)), "is not a database"],
     ["half a header", (file) => Bun.write(file, "SQLite format 3\0half"), "is not a database"],
-    [
-      "a newer licmond's",
-      async (file) => pragma(file, "user_version = 999"),
-      "by a newer licmond (schema 999",
-    ],
-    [
-      "another program's",
-      async (file) => pragma(file, "application_id = 7"),
-      "a database of another program",
-    ],
-  ];
-  for (const [name, make, words] of refused) {
-    test(name, async () => {
-      await using place = await createPlace();
-      await run(["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config]);
-      const files = await readdir(place.storage);
-      await make(join(place.storage, "licmond.db"));
-      const { exitCode, out } = await run(["check", "--config", place.config]);
-      expect(out).toContain(`PROBLEM  storage: ${join(place.storage, "licmond.db")} `);
-      expect(out).toContain(words);
-      expect(exitCode).toBe(1);
-      expect((await readdir(place.storage)).sort()).toEqual(files.sort());
-    });
-  }
+    ["a newer licmond's", (file) => pragma(file, "user_version = 999"), "by a newer licmond (schema 999"],
+    ["another program's", (file) => pragma(file, "application_id = 7"), "a database of another program"],
+  ])("%s", async (_name, make, words) => {
+    await using place = await createPlace();
+    await makeKey(place);
+    const databases = async () =>
+      (await readdir(place.storage)).filter((name) => !/-(wal|shm)$/.test(name)).sort();
+    const files = await databases();
+    await make(join(place.storage, "licmond.db"));
+    const { exitCode, out } = await check(place);
+    expect(out).toContain(`PROBLEM  storage: ${join(place.storage, "licmond.db")} `);
+    expect(out).toContain(words);
+    expect(exitCode).toBe(1);
+    expect(await databases()).toEqual(files);
+  });
 
   test("a good one and an empty one are not", async () => {
     await using place = await createPlace();
-    await run(["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config]);
-    expect((await run(["check", "--config", place.config])).exitCode).toBe(0);
+    await makeKey(place);
+    expect((await check(place)).exitCode).toBe(0);
     await Bun.write(join(place.storage, "licmond.db"), "");
-    expect((await run(["check", "--config", place.config])).exitCode).toBe(0);
+    expect((await check(place)).exitCode).toBe(0);
   });
 });
-
-function pragma(file: string, setting: string): void {
-  const sqlite = new Database(file);
-  sqlite.run(`PRAGMA ${setting}`);
-  sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  sqlite.close();
-}
 
 test("a config with mistakes", async () => {
   await using place = await createPlace();
   await place.write('[log]\nlevel = "x"\n[limits]\nburst = 0');
-  const { exitCode, out } = await run(["check", "--config", place.config]);
+  const { exitCode, out } = await check(place);
   expect(exitCode).toBe(1);
   expect(out).toContain(`${place.config}:7: log.level`);
   expect(out).toContain(`${place.config}:9: limits.burst`);
@@ -124,4 +124,96 @@ test("colour only for a person who wants it", async () => {
   expect((await run(args, { terminal: true })).out).toContain("\u001b[32mok     \u001b[0m");
   expect((await run(args, { terminal: true, env: { NO_COLOR: "1" } })).out).not.toContain("\u001b");
   expect((await run(args)).out).not.toContain("\u001b");
+});
+
+test.each([
+  [204, "ok       export.remote_write: HOST takes metrics\n", 0],
+  [503, "warning  export.remote_write: nothing can be written to HOST now. It answered 503\n", 0],
+  [
+    401,
+    "PROBLEM  export.remote_write: HOST refuses to be written to. It answered 401\n         fix: correct token_file",
+    1,
+  ],
+  [404, "--web.enable-remote-write-receiver\n", 1],
+])("check tells of a receiver that answers %d", async (status, told, exits) => {
+  await using place = await createPlace();
+  const bodies: Uint8Array[] = [];
+  using receiver = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      expect(request.headers.get("authorization")).toBe("Bearer token-HUSH");
+      bodies.push(await request.bytes());
+      return new Response(null, { status });
+    },
+  });
+  const token = join(place.folder, "token");
+  await Bun.write(token, "token-HUSH\n");
+  await place.write(
+    `[export.remote_write]\nurl = "http://127.0.0.1:${receiver.port}/write"\ntoken_file = "${token}"`,
+  );
+  const { exitCode, out } = await check(place);
+  expect(out).toContain(told.replace("HOST", `127.0.0.1:${receiver.port}`));
+  expect(out).not.toContain("HUSH");
+  expect(exitCode).toBe(exits);
+  // Snappy's way to write nothing.
+  expect(bodies.map((body) => [...body])).toEqual([[0]]);
+});
+
+test("check tells that nobody answers", async () => {
+  await using place = await createPlace();
+  await place.write('[export.remote_write]\nurl = "http://127.0.0.1:1/write"');
+  const { exitCode, out } = await check(place);
+  expect(out).toContain(
+    "warning  export.remote_write: nothing can be written to 127.0.0.1:1 now. It cannot be reached",
+  );
+  expect(exitCode).toBe(0);
+});
+
+const SERVER = '[[servers]]\nid = "eda"\nmanager = "rlm"\naddress = "5053@127.0.0.1"\ntool = "/bin/sh"\n';
+const WINDOW = 'start = "2026-01-01T22:00:00Z"\nduration = "2h"\nevery = "day"\n';
+
+async function warnings(toml: string, features: readonly string[] = []): Promise<readonly string[]> {
+  await using place = await createPlace();
+  await mkdir(place.storage);
+  await place.write(SERVER + toml);
+  if (features.length > 0) {
+    const store = open(place.storage);
+    createServers({ store, clock: { now: () => 0 } }).configured([monitored("eda")]);
+    for (const name of features)
+      store.sqlite.run("INSERT INTO history_features (server_id, daemon, name) VALUES ('eda', 'acmed', ?)", [
+        name,
+      ]);
+    store.close();
+  }
+  const { exitCode, out } = await check(place, "--no-poll");
+  expect(exitCode).toBe(0);
+  return out.split("\n").filter((line) => /^warning {2}(alerts|maintenance)/.test(line));
+}
+
+test.each<[string, string, readonly string[], readonly string[]]>([
+  ["servers that are there", `[[maintenance]]\nservers = ["e*"]\n${WINDOW}`, [], []],
+  [
+    "no such server",
+    `[[maintenance]]\nservers = ["eda", "ead*"]\n${WINDOW}[[alerts.overrides]]\nserver = "x?"\nenabled = false\n`,
+    [],
+    [
+      'warning  alerts.overrides[0]: it holds for nothing: no server is called "x?"',
+      'warning  maintenance[0]: no server is called "ead*"',
+    ],
+  ],
+  [
+    "a feature that nobody has seen",
+    '[[alerts.overrides]]\nfeature = "solver"\nenabled = false\n[[alerts.overrides]]\nserver = "eda"\nfeature = "sloven*"\nenabled = false\n',
+    ["solver"],
+    ['warning  alerts.overrides[1]: it holds for nothing seen so far: server "eda", feature "sloven*"'],
+  ],
+  [
+    "features of which nothing is known yet",
+    '[[alerts.overrides]]\nfeature = "any"\nenabled = false\n',
+    [],
+    [],
+  ],
+])("check and names that name nothing: %s", async (_, toml, features, wanted) => {
+  expect(await warnings(toml, features)).toEqual(wanted);
 });

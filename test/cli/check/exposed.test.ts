@@ -46,50 +46,53 @@ function told(files: Named): string[] {
 
 /** Files are given to other owners. */
 describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alone", () => {
-  test("root:licmond 0640 is as it should be", async () => {
-    await using place = await createPlace();
-    expect(told(await named(place))).toEqual([]);
-  });
-
-  test("a TLS key and a secret that others may read, with the chmod that mends it", async () => {
+  const KEY = (file: string, words: string) => `http.tls_key: ${file} ${words}`;
+  test.each<[string, (files: Named) => unknown, (files: Named) => string[]]>([
+    ["root:licmond 0640 is as it should be", () => {}, () => []],
+    [
+      "a TLS key and a secret that others may read, with the chmod that mends it",
+      async ({ key, hook }) => {
+        await chmod(key, 0o644);
+        await chmod(hook, 0o666);
+      },
+      ({ key, hook }) => [
+        KEY(key, `(mode 0644) can be read by every user (fix: chmod 0640 ${key})`),
+        `notifications[0].secret_file: ${hook} (mode 0666) can be read and written by every user (fix: chmod 0660 ${hook})`,
+      ],
+    ],
+    [
+      "what the service reads only as one of all is given to its group",
+      async ({ key }) => {
+        await chown(key, 0, 0);
+        await chmod(key, 0o644);
+      },
+      ({ key }) => [
+        KEY(key, `(mode 0644) can be read by every user (fix: chgrp ${USER} ${key} && chmod 0640 ${key})`),
+      ],
+    ],
+    [
+      "another group",
+      ({ key }) => chown(key, USER, STAFF),
+      ({ key }) => [
+        KEY(
+          key,
+          `(mode 0640) can be read by the group ${STAFF} (fix: chgrp ${USER} ${key} && chmod 0640 ${key})`,
+        ),
+      ],
+    ],
+    ["a config that others may read is no matter", ({ place }) => chmod(place.config, 0o644), () => []],
+    [
+      "a config that others may write",
+      ({ place }) => chmod(place.config, 0o646),
+      ({ place: { config } }) => [
+        `config: ${config} (mode 0646) can be written by every user (fix: chmod 0644 ${config})`,
+      ],
+    ],
+  ])("%s", async (_name, change, expected) => {
     await using place = await createPlace();
     const files = await named(place);
-    await chmod(files.key, 0o644);
-    await chmod(files.hook, 0o666);
-    expect(told(files)).toEqual([
-      `http.tls_key: ${files.key} (mode 0644) can be read by every user (fix: chmod 0640 ${files.key})`,
-      `notifications[0].secret_file: ${files.hook} (mode 0666) can be read and written by every user (fix: chmod 0660 ${files.hook})`,
-    ]);
-  });
-
-  test("what the service reads only as one of all is given to its group", async () => {
-    await using place = await createPlace();
-    const files = await named(place);
-    await chown(files.key, 0, 0);
-    await chmod(files.key, 0o644);
-    expect(told(files)).toEqual([
-      `http.tls_key: ${files.key} (mode 0644) can be read by every user (fix: chgrp ${USER} ${files.key} && chmod 0640 ${files.key})`,
-    ]);
-  });
-
-  test("another group", async () => {
-    await using place = await createPlace();
-    const files = await named(place);
-    await chown(files.key, USER, STAFF);
-    expect(told(files)).toEqual([
-      `http.tls_key: ${files.key} (mode 0640) can be read by the group ${STAFF} (fix: chgrp ${USER} ${files.key} && chmod 0640 ${files.key})`,
-    ]);
-  });
-
-  test("a config that others may write; that they may read it is no matter", async () => {
-    await using place = await createPlace();
-    const files = await named(place);
-    await chmod(place.config, 0o644);
-    expect(told(files)).toEqual([]);
-    await chmod(place.config, 0o646);
-    expect(told(files)).toEqual([
-      `config: ${place.config} (mode 0646) can be written by every user (fix: chmod 0644 ${place.config})`,
-    ]);
+    await change(files);
+    expect(told(files)).toEqual(expected(files));
   });
 
   test("a directory that keeps others out, and a credential", async () => {
@@ -101,8 +104,7 @@ describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alo
     const key = join(closed, "tls.key");
     await Bun.write(key, "secret\n");
     await chmod(key, 0o644);
-    expect(told({ ...files, key })).toEqual([]);
-    expect(told({ ...files, key: "credential:tls-key" })).toEqual([]);
+    for (const other of [key, "credential:tls-key"]) expect(told({ ...files, key: other })).toEqual([]);
   });
 
   test("`serve` says so in its log", async () => {
