@@ -25,17 +25,6 @@ export function define(command: Command, io: CommandIo): void {
     .option("--force", "take the place of a file that is there")
     .option("--verify", VERIFY)
     .option("--json", "print what is in the copy as JSON on stdout")
-    .addHelpText(
-      "after",
-      `
-The copy holds everything: history, sessions, logs, alerts, and the hashes of the API keys. It is made with mode 0600,
-and whoever has it can read who used what: keep it as you keep the database. The daemon goes on meanwhile.
-
-Examples:
-  sudo licmond backup /var/backups/licmond-$(date +%F).db
-  licmond backup --verify /var/backups/licmond-2026-01-31.db
-  sudo licmond restore /var/backups/licmond-2026-01-31.db`,
-    )
     .action(async (file: string, { force, verify, json }: Options) => {
       if (verify === true) return verifyFile(file, json === true, io);
       const { directory } = (await readConfig(command, io)).config.storage;
@@ -61,19 +50,6 @@ export function defineRestore(command: Command, io: CommandIo): void {
     )
     .option("--verify", VERIFY)
     .option("--json", "with --verify: as JSON")
-    .addHelpText(
-      "after",
-      `
-What is there is moved aside (licmond.db.replaced-<time>, state.db.replaced-<time>), never deleted; the file stays as it
-is. A key that was revoked since the backup stays revoked. One made since then is gone with what came after the backup.
-A daily backup of the state (backups/state-<time>.db) brings the keys back and leaves the history as it is.
-A backup of an older licmond is upgraded when the daemon starts; one of a newer licmond is refused.
-
-Example:
-  sudo systemctl stop licmond
-  sudo licmond restore /var/backups/licmond-2026-01-31.db
-  sudo systemctl start licmond`,
-    )
     .action(async (file: string, { verify, json }: Options) => {
       if (verify === true) return verifyFile(file, json === true, io);
       const { directory } = (await readConfig(command, io)).config.storage;

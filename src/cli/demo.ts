@@ -79,7 +79,6 @@ export function define(command: Command, io: DemoIo, given: Partial<DemoDeps> = 
     .option("--seed <number>", "another seed is another site", within(0, 999_999_999), 1)
     .option("--interval <duration>", "time between two polls of a server", interval, "10s")
     .option("--history <days>", "days of history that a fresh directory begins with", within(0, 365), 30)
-    .addHelpText("after", '\nExample:\n  licmond demo --port 9000 --interval 5s --at "Tue 10:30"')
     .action((options: DemoOptions) => runDemo(options, { ...REAL, ...given }, io));
 }
 

@@ -38,15 +38,6 @@ export function define(command: Command, io: CommandIo): void {
     .option("--feature <name>", "only of this feature; may be repeated", again)
     .option("--bom", "begin CSV with a byte-order mark, which Excel needs to read it as UTF-8")
     .option("-o, --output <file>", "write to a file (default: stdout)")
-    .addHelpText(
-      "after",
-      `
-Sessions are those that held seats in the range. Samples are counts as they changed: a row without counts begins a gap.
-
-Examples:
-  licmond export sessions --start 2026-01-01 -o sessions.csv
-  licmond export samples --server eda --feature solver --format json | jq '.[].used'`,
-    )
     .action((wanted: ExportTable, options: ExportOptions) => runExport(wanted, options, command, io));
 }
 

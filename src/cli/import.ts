@@ -31,18 +31,6 @@ export function define(command: Command, io: CommandIo): void {
     .argument("[files...]", "debug logs, in any order, also packed by gzip; default, or -: stdin")
     .requiredOption("--server <id>", "the configured server that wrote them")
     .option("--timezone <zone>", "zone of the times in the logs (default: the server's)", zone)
-    .addHelpText(
-      "after",
-      `
-Nothing is stored twice: a log may be imported again, also while the daemon runs. Of the time in which the daemon
-watched the server itself, its own sessions stand and those of the log are left out. What is older than
-retention.sessions keeps (400d by default) is left out, too, and counted: raise it first for logs of years.
-Logs are read where they lie; what comes by stdin is kept in the storage directory until it is imported.
-
-Examples:
-  licmond import --server eda /var/log/flexnet/snps.log*
-  xzcat snps.log.*.xz | licmond import --server eda`,
-    )
     .action(async (files: string[], options: ImportOptions) => {
       const { config } = await readConfig(command, io);
       const server = config.servers.find(({ id }) => id === options.server);

@@ -10,14 +10,6 @@ import { type CommandIo, configOption, Failure } from "./io.ts";
 export function define(command: Command, io: CommandIo): void {
   command
     .option("--output <file>", "where to write it (default: what --config names), - for stdout")
-    .addHelpText(
-      "after",
-      `
-Examples:
-  sudo licmond init                       # /etc/licmond/licmond.toml
-  licmond init --output ./licmond.toml
-  licmond init --output - | less`,
-    )
     .action(async ({ output }: { output?: string }) => {
       if (output === "-") return io.out(INITIAL_CONFIG);
       const { file } = configFile(output ?? configOption(command), io.env);

@@ -32,26 +32,6 @@ export function define(command: Command, io: CommandIo): void {
     .option("--start", "start the service too, now and at every boot")
     .option("--no-systemd", "the binary and the config alone, for hosts without systemd")
     .option("--root <dir>", "lay the files below a directory and run nothing, for images and packages")
-    .addHelpText(
-      "after",
-      `
-What it lays down:
-  /usr/local/bin/licmond                 this binary
-  /etc/systemd/system/licmond.service    the unit; changes belong into a drop-in: systemctl edit licmond
-  /etc/sysusers.d/licmond.conf           the user licmond
-  /etc/tmpfiles.d/licmond.conf           the owners of its directories
-  /etc/licmond/licmond.toml              a commented config, or the one that --config names, when there is none
-  /var/lib/licmond                       the database's directory
-
-It can be run again at any time: what is as it should be stays, and so does what you have changed. What is not from
-licmond is never written over; then nothing at all is done. Exit codes: 0 installed, 1 refused or failed.
-
-Examples:
-  sudo ./licmond install --dry-run
-  sudo ./licmond install
-  sudo ./licmond install --config ./licmond.toml --start
-  ./licmond install --root ./image`,
-    )
     .action((options: InstallOptions) => runInstall(options, command, io));
 }
 

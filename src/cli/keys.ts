@@ -39,15 +39,6 @@ function defineCreate(keys: Command, io: CommandIo): void {
     .option("--monthly-quota <requests>", "requests a month", count)
     .option("--requests-per-minute <requests>", "instead of the config's limit", count)
     .option("--anonymize", "users and hosts are pseudonyms (role viewer only)")
-    .addHelpText(
-      "after",
-      `
-Roles: viewer reads, operator also rescans and acknowledges, admin does everything, calendar reads the expiry calendar.
-
-Examples:
-  licmond keys create --name wall --role viewer
-  licmond keys create --name ci --role operator --expires 90d > /etc/ci/licmond.key`,
-    )
     .action(async (options: CreateOptions, command: Command) => {
       const wanted: NewKey = {
         name: options.name,
@@ -74,7 +65,6 @@ function defineList(keys: Command, io: CommandIo): void {
   withConfigOption(keys.command("list"))
     .description("Lists all keys, revoked ones too. The keys themselves are stored nowhere.")
     .option("--json", "print the API's records")
-    .addHelpText("after", "\nExample:\n  licmond keys list")
     .action(async ({ json }: { json?: true }, command: Command) => {
       const print = (keys: readonly KeyRecord[]) => io.out((json ? printKeyRecords : printKeys)(keys));
       await withKeys(
@@ -90,7 +80,6 @@ function defineRevoke(keys: Command, io: CommandIo): void {
   withConfigOption(keys.command("revoke"))
     .description("Ends a key for good. A running daemon refuses it at once.")
     .argument("<id or name>", "as `licmond keys list` shows it")
-    .addHelpText("after", "\nExample:\n  licmond keys revoke wall")
     .action(async (named: string, _options: unknown, command: Command) => {
       const unknown = () => {
         throw new Failure(`there is no key "${named}"; \`licmond keys list\` shows them`);

@@ -33,16 +33,6 @@ export function define(command: Command, io: CommandIo): void {
     .addOption(new Option("--manager <name>", "whose output it is").choices(MANAGERS).makeOptionMandatory())
     .option("--timezone <zone>", "zone in which the server prints its times (default: this host's)", zone)
     .option("--server <id>", "id of the server in the records (default: the manager's name)")
-    .addHelpText(
-      "after",
-      `
-Lines that no rule knows go to stderr, with their numbers.
-Exit codes: 0 ok, 3 partial (the text is cut, or counts do not add up), 1 unusable.
-
-Examples:
-  lmutil lmstat -a -i -c 27000@lic1 | licmond parse --manager flexnet
-  licmond parse --manager rlm rlmstat.txt | jq '.features[] | {name, used, total}'`,
-    )
     .action(async (file: string | undefined, options: ParseOptions) => {
       if (file === undefined || file === "-") parse(await io.stdin(), options, "stdin", io);
       else parse(await bytesOf(file), options, file, io);

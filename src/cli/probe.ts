@@ -28,16 +28,6 @@ export function define(command: Command, io: CommandIo): void {
     .option("--json", "print the API's records")
     .addOption(new Option("--raw", "print the tool's own words").conflicts("json"))
     .option("--tool <file>", "the tool to run instead of the configured one")
-    .addHelpText(
-      "after",
-      `
-Exit codes: 0 the server answered, 1 it did not, 2 usage.
-
-Examples:
-  licmond probe eda
-  licmond probe flexnet 27000@lic1,27000@lic2,27000@lic3 --tool /opt/flexnet/lmutil
-  licmond probe eda --raw > lmstat.txt`,
-    )
     .action(async (named: string, address: string | undefined, options: ProbeOptions) => {
       const { config } = await readConfig(command, io);
       const asked = serverNamed(named, address, config, command);

@@ -1,6 +1,7 @@
 import { type AddHelpTextContext, Command, CommanderError } from "commander";
 import { messageOf } from "../domain/error-code.ts";
 import { escapeControls } from "../domain/plain-text.ts";
+import help from "./help.txt" with { type: "text" };
 import {
   type CommandIo,
   EXIT_FAILURE,
@@ -91,10 +92,20 @@ Exit codes: 0 ok, 1 failure, 2 usage.`,
     );
   for (const [name, does] of Object.entries(VERBS)) {
     const command = withConfigOption(program.command(name)).summary(does).description(does);
-    if (args === undefined || args.includes(name))
-      (await FILES[name as keyof typeof VERBS]()).define(command, io);
+    if (args !== undefined && !args.includes(name)) continue;
+    (await FILES[name as keyof typeof VERBS]()).define(command, io);
+    addHelp(command, name);
+    for (const below of command.commands) addHelp(below, `${name} ${below.name()}`);
   }
   return program;
+}
+
+/** In turn the name of a command, in brackets in the file, and the text below its options. */
+const HELP = help.split(/^\[([a-z ]+)\]$/m);
+
+function addHelp(command: Command, name: string): void {
+  const at = HELP.indexOf(name);
+  if (at >= 0) command.addHelpText("after", HELP[at + 1]?.trimEnd() ?? "");
 }
 
 /** `licmond nosuch --help`: commander would print the help of the whole, as if that were what was asked for. */

@@ -13,16 +13,7 @@ const STOP_DEADLINE_MS = 9_500;
 
 /** `licmond serve`: the daemon, in the foreground, until a signal ends it. */
 export function define(command: Command, io: CommandIo): void {
-  command
-    .addHelpText(
-      "after",
-      `
-Signals: SIGTERM and SIGINT end it in order, a second one at once; SIGHUP reads the config again.
-
-Example:
-  licmond serve --config ./licmond.toml`,
-    )
-    .action(() => serve(command, io));
+  command.action(() => serve(command, io));
 }
 
 async function serve(command: Command, io: CommandIo): Promise<void> {

@@ -22,16 +22,6 @@ export function define(command: Command, io: CommandIo): void {
     .option("--force", "remove unit, sysusers and tmpfiles also when they were changed by hand")
     .option("--dry-run", "print every step and change nothing")
     .option("--root <dir>", "remove the files below a directory and run nothing")
-    .addHelpText(
-      "after",
-      `
-Whatever stays is named, with the command that deletes it. Exit codes: 0 removed, 1 refused or failed, 2 usage.
-
-Examples:
-  sudo licmond uninstall --dry-run
-  sudo licmond uninstall
-  sudo licmond uninstall --purge`,
-    )
     .action((options: UninstallOptions) => runUninstall(options, command, io));
 }
 

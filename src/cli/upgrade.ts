@@ -25,19 +25,6 @@ export function define(command: Command, io: CommandIo): void {
     )
     .option("--rollback", "back to the binary that the last upgrade replaced, and to its database")
     .option("--dry-run", "print every step and change nothing")
-    .addHelpText(
-      "after",
-      `
-Nothing is fetched: download the new binary first. It must run on this host and take the config before the old one is
-stopped. A service that runs is restarted, and waited for until it answers; if it does not, the old binary comes back.
-The replaced one stays as /usr/local/bin/licmond.previous. A database that the older one cannot read is exchanged for
-the copy from before its migration; nothing of it is deleted. Exit codes: 0 upgraded, 1 refused or failed, 2 usage.
-
-Examples:
-  sudo ./licmond upgrade                 # the one just downloaded
-  sudo licmond upgrade ./licmond-1.2.0
-  sudo licmond upgrade --rollback`,
-    )
     .action((file: string | undefined, options: UpgradeOptions) => runUpgrade(file, options, command, io));
 }
 

@@ -47,16 +47,6 @@ export function define(command: Command, io: CommandIo): void {
     .addOption(new Option("--trial", "what a copy of the unit runs").hideHelp())
     .option("--alerts", "say instead what each alert rule would have done over the stored history")
     .option("--days <days>", "with --alerts: how far back", integer(1, MAX_DAYS, TAKES_DAYS), 30)
-    .addHelpText(
-      "after",
-      `
-Run it as root where licmond is a service: it then starts a copy of the unit, which tries as the service's user, inside its
-sandbox, what the config names. Elsewhere as the user that runs the daemon. Exit codes: 0 all well, 1 with every problem.
-
-Examples:
-  sudo licmond check
-  sudo licmond check --alerts --days 90`,
-    )
     .action((options: CheckOptions) => {
       if (options.trial === true) return answerTrial(io);
       if (options.configOnly === true) return checkConfigOnly(command, io);
