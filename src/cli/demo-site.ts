@@ -72,34 +72,30 @@ function specOf(id: string): ServerSpec {
   return spec;
 }
 
-/** The debug logs of the simulated servers, written as time passes, as a vendor daemon writes them. */
-export interface DemoLogs {
-  /** Appends what has happened since the last call, also since an earlier process'. Throws the file system's error. */
-  writeUpTo(now: number): void;
-}
-
 /** After a longer pause the log has a gap: half a year of lines would take too long to write. */
 const LONGEST_MS = 35 * 86_400_000;
 
-/** Logs that are not there begin at `begin`, epoch ms. */
-export function createDemoLogs({ config, site }: DemoSite, begin: number): DemoLogs {
+/**
+ * The debug logs of the simulated servers, as vendor daemons write them; those that are not there begin at `begin`, epoch
+ * ms. Each call of the answer appends what has happened since the last one, also since that of an earlier process, and
+ * throws the file system's error.
+ */
+export function createDemoLogs({ config, site }: DemoSite, begin: number): (now: number) => void {
   const logs = config.servers.flatMap(({ id, logFile }) => {
     if (logFile === null) return [];
     mkdirSync(dirname(logFile), { recursive: true });
     return [{ path: logFile, log: createSimulatedLog(site, specOf(id)), to: writtenUpTo(logFile, begin) }];
   });
-  return {
-    writeUpTo(now) {
-      const until = Math.floor(now / 1000) * 1000;
-      for (const one of logs) {
-        if (until <= one.to) continue;
-        const text = one.log.text(Math.max(one.to, until - LONGEST_MS), until);
-        if (text !== "") appendFileSync(one.path, text);
-        // The time of the file says how far it is written: the next process goes on from there.
-        utimesSync(one.path, until / 1000, until / 1000);
-        one.to = until;
-      }
-    },
+  return (now) => {
+    const until = Math.floor(now / 1000) * 1000;
+    for (const one of logs) {
+      if (until <= one.to) continue;
+      const text = one.log.text(Math.max(one.to, until - LONGEST_MS), until);
+      if (text !== "") appendFileSync(one.path, text);
+      // The time of the file says how far it is written: the next process goes on from there.
+      utimesSync(one.path, until / 1000, until / 1000);
+      one.to = until;
+    }
   };
 }
 
@@ -119,7 +115,6 @@ const DAY_MS = 86_400_000;
 /** Rounds of polls stored together. */
 const ROUNDS = 6;
 const POLL_MS = 40;
-const NOTHING = new Uint8Array(0);
 
 /**
  * Fills a fresh directory with what the simulated servers would have said in the days until `now` (epoch ms): readings
@@ -138,7 +133,7 @@ export async function makeDemoHistory(
     if (hasHistory(store)) return "there already";
     const servers = config.servers.map((server): MonitoredServer => ({ ...server, intervalMs: INTERVAL_MS }));
     const begun = now - days * DAY_MS;
-    const logs = createDemoLogs({ config, site }, begun);
+    const writeLogs = createDemoLogs({ config, site }, begun);
 
     // Denials of the past are seen by the daemon's own watch, over logs that grow hour by hour.
     let time = 0;
@@ -150,7 +145,7 @@ export async function makeDemoHistory(
       log,
       clock: { now: () => time },
       timers: {
-        after: (_, run) => {
+        after(_, run) {
           readLogs = run;
           return () => {};
         },
@@ -170,7 +165,7 @@ export async function makeDemoHistory(
         // What stands in a log at the first look is history, and is not read.
         if (isFirst) denials.start();
         else {
-          logs.writeUpTo(instant);
+          writeLogs(instant);
           readLogs();
         }
         await denials.idle();
@@ -197,5 +192,5 @@ export async function makeDemoHistory(
 
 function pollAt(site: Site, server: MonitoredServer, at: number): PollOutcome {
   const reading = site.reading(specOf(server.id), at);
-  return outcomeOf(server, server.address, server.tool ?? [], NOTHING, reading, at, POLL_MS);
+  return outcomeOf(server, server.address, server.tool ?? [], new Uint8Array(0), reading, at, POLL_MS);
 }

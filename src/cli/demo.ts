@@ -11,14 +11,7 @@ import { aheadFor, parseMomentOfWeek } from "../simulator/calendar.ts";
 import { createKeys } from "../store/keys.ts";
 import { openStore } from "../store/open/open.ts";
 import { listenToSignals } from "../system/signals.ts";
-import {
-  createDemoLogs,
-  type DemoLogs,
-  type DemoOptions,
-  type DemoSite,
-  demoSite,
-  makeDemoHistory,
-} from "./demo-site.ts";
+import { createDemoLogs, type DemoOptions, type DemoSite, demoSite, makeDemoHistory } from "./demo-site.ts";
 import { type CommandIo, EXIT_FAILURE, warningsOn } from "./io.ts";
 import { integer, parserOf } from "./options.ts";
 import { createProgress } from "./terminal.ts";
@@ -98,12 +91,12 @@ async function runDemo(options: DemoOptions, deps: DemoDeps, io: DemoIo): Promis
     });
     if (options.history > 0) await deps.makeHistory(demo, options.history, () => !isOver, io);
     if (isOver) return;
-    const logs = createDemoLogs(demo, Date.now());
+    const writeLogs = createDemoLogs(demo, Date.now());
     const daemon = await deps.createDaemon(demo.config);
     // A daemon that cannot start leaves nothing behind.
     await daemon.start();
     // Logs and key come after the start: it fails where another demo runs, whose log and key these would be.
-    const stopLogs = keepWriting(logs, io);
+    const stopLogs = keepWriting(writeLogs, io);
     try {
       const key = await makeAdminKey(directory, io);
       if (port !== wanted)
@@ -133,10 +126,10 @@ async function makeHistory(demo: DemoSite, days: number, goOn: () => boolean, io
 }
 
 /** Writes the logs until the returned function is called, or until writing fails, which it says. */
-function keepWriting(logs: DemoLogs, { err }: DemoIo): () => void {
+function keepWriting(writeLogs: (now: number) => void, { err }: DemoIo): () => void {
   const write = () => {
     try {
-      logs.writeUpTo(Date.now());
+      writeLogs(Date.now());
     } catch (error) {
       clearInterval(timer);
       err(`The simulated debug logs cannot be written: ${messageOf(error)}\n`);

@@ -56,7 +56,8 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
   else sessions.alone();
   const denials = createDenials(store);
   const noteFeatures = createImportedFeatures(store);
-  const batches = createBatches(store, beside ? sessions : null);
+  const other = beside ? sessions : null;
+  const enough = beside ? GATHERED_BESIDE : ROWS_ALONE;
   const observedFrom = sessions.observedFrom(server.id);
   store.transaction(() => {
     const servers = createServers({ store, clock: { now: () => now } });
@@ -84,7 +85,7 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
     const fresh = kept.filter(({ endedAt }) => observedFrom === null || endedAt <= observedFrom);
     report.sessions.observed += kept.length - fresh.length;
     waiting = [];
-    await batches.write(fresh, (rows) => {
+    await inBatches(store, other, fresh, (rows) => {
       const added = sessions.add(server.id, rows);
       report.sessions.added += added;
       report.sessions.known += rows.length - added;
@@ -95,12 +96,10 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
     for (const episode of over) going.delete(episode);
     const lasting = over.filter(({ denial }) => denial.at >= keptFrom);
     report.denials.old += over.length - lasting.length;
-    await batches.write(lasting, (rows) => {
+    await inBatches(store, other, lasting, (rows) => {
       for (const { denial, times } of rows) report.denials[denials.absorb(denial, times, liveFrom)]++;
-      noteFeatures(
-        server.id,
-        rows.map(({ denial }) => denial),
-      );
+      const named = rows.map(({ denial }) => denial);
+      noteFeatures(server.id, named);
     });
   }
   const logs = options.logs.toSorted((a, b) => (a.firstAt ?? 0) - (b.firstAt ?? 0));
@@ -130,7 +129,7 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
       cutter.feed(piece, reader.line);
       onProgress(done, total);
       unwritten++;
-      if (waiting.length >= batches.enough || unwritten >= MAX_PIECES) await write(reader.lastAt ?? 0);
+      if (waiting.length >= enough || unwritten >= MAX_PIECES) await write(reader.lastAt ?? 0);
     }
     cutter.finish(reader.line);
     reader.flush();
@@ -161,29 +160,23 @@ const ROWS_BESIDE = 200;
 const GATHERED_BESIDE = 4_000;
 const LONGEST_BREAK_MS = 20;
 
-interface Batches {
-  /** So many rows are worth a write. */
-  readonly enough: number;
-  /** Works on rows in transactions, some at a time. Rejects with StoreError. */
-  write<Row>(rows: readonly Row[], work: (some: readonly Row[]) => void): Promise<void>;
-}
-
 /**
- * Alone in large transactions: what many rows change of one page is written once. Beside a daemon in ones so small that
- * it hardly waits, with as much time between them for its own. The write-ahead log is written back after each batch.
+ * Works on rows in transactions. Alone in large ones: what many rows change of one page is written once. Beside a daemon
+ * in ones so small that it hardly waits, with as much time between them for its own; the write-ahead log is written back
+ * at the end. Rejects with StoreError.
  */
-function createBatches(store: Store, beside: { writeBack(): void } | null): Batches {
+async function inBatches<Row>(
+  store: Store,
+  beside: { writeBack(): void } | null,
+  rows: readonly Row[],
+  work: (some: readonly Row[]) => void,
+): Promise<void> {
   const size = beside === null ? ROWS_ALONE : ROWS_BESIDE;
-  return {
-    enough: beside === null ? ROWS_ALONE : GATHERED_BESIDE,
-    async write(rows, work) {
-      for (let at = 0; at < rows.length; at += size) {
-        const startedAt = performance.now();
-        store.transaction(() => work(rows.slice(at, at + size)));
-        if (beside === null) continue;
-        await Bun.sleep(Math.min(LONGEST_BREAK_MS, Math.max(1, performance.now() - startedAt)));
-      }
-      beside?.writeBack();
-    },
-  };
+  for (let at = 0; at < rows.length; at += size) {
+    const startedAt = performance.now();
+    store.transaction(() => work(rows.slice(at, at + size)));
+    if (beside === null) continue;
+    await Bun.sleep(Math.min(LONGEST_BREAK_MS, Math.max(1, performance.now() - startedAt)));
+  }
+  beside?.writeBack();
 }
