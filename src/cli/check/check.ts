@@ -1,5 +1,4 @@
 import { type Command, Option } from "commander";
-import type { Config } from "../../config/config.ts";
 import { credentialOfPath } from "../../config/credentials.ts";
 import { DEFAULT_CONFIG_FILE, loadConfig } from "../../config/find.ts";
 import { readTls } from "../../http/tls.ts";
@@ -13,13 +12,12 @@ import {
   readConfig,
 } from "../io.ts";
 import { integer } from "../options.ts";
-import { createReport, type Report } from "../terminal.ts";
+import { createReport } from "../terminal.ts";
 import { checkAlerts } from "./alerts.ts";
-import { checkExposed, checkFiles, checkHosts, checkTools } from "./host.ts";
+import { checkExposed, checkFiles, checkStorage } from "./files.ts";
+import { checkNames } from "./names.ts";
 import { checkExport, checkListening } from "./network.ts";
-import { checkPolls } from "./polls.ts";
-import { checkStorage } from "./storage.ts";
-import { checkAges, checkNames } from "./stored.ts";
+import { checkAges, checkHosts, checkPolls, checkTools } from "./servers.ts";
 import { checkUnit } from "./unit.ts";
 import { answerTrial } from "./unit-trial.ts";
 
@@ -59,34 +57,26 @@ async function checkAll({ poll, unit }: CheckOptions, command: Command, io: Comm
   const loaded = loadConfig(configOption(command), io.env);
   const report = createReport(io);
   for (const warning of loaded.warnings) report.warning("config", warning);
-  if (loaded.ok) await checkConfig(loaded.config, loaded.file, poll, unit, report, io);
-  else for (const line of await problemLines(loaded)) report.problem("config", line, null);
+  for (const line of await problemLines(loaded)) report.problem("config", line, null);
+  if (loaded.ok) {
+    const { config, file } = loaded;
+    report.fine("config", file ?? "none: the defaults hold (licmond init writes one)");
+    if (config.servers.length === 0) report.warning("config", "no server is configured");
+    await checkNames(config, report);
+    checkStorage(config.storage.directory, report);
+    await checkListening(config.http, io.env, report);
+    checkFiles(config, io.env, report);
+    checkTools(config.servers, io.env, report);
+    await checkHosts(config.servers, report);
+    checkExposed(config, file, io.env, report);
+    await checkExport(config, report);
+    if (poll) await checkPolls(config, io.env, io.now(), report);
+    await checkAges(config, io.now(), report);
+    await checkUnit(config, file, unit, io, report);
+  }
   const count = report.problems();
   io.out(count === 0 ? "All is well.\n" : `${countOf(count, "problem")}.\n`);
   if (count > 0) io.exitCode(EXIT_FAILURE);
-}
-
-async function checkConfig(
-  config: Config,
-  file: string | null,
-  polls: boolean,
-  unitFile: string | undefined,
-  report: Report,
-  io: CommandIo,
-): Promise<void> {
-  report.fine("config", file ?? "none: the defaults hold (licmond init writes one)");
-  if (config.servers.length === 0) report.warning("config", "no server is configured");
-  await checkNames(config, report);
-  checkStorage(config.storage.directory, report);
-  await checkListening(config.http, io.env, report);
-  checkFiles(config, io.env, report);
-  checkTools(config.servers, io.env, report);
-  await checkHosts(config.servers, report);
-  checkExposed(config, file, io.env, report);
-  await checkExport(config, report);
-  if (polls) await checkPolls(config, io.env, io.now(), report);
-  await checkAges(config, io.now(), report);
-  await checkUnit(config, file, unitFile, io, report);
 }
 
 /** `systemctl reload` asks this first: a config that it passes is one that the running daemon takes. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmod, chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { checkExposed } from "../../../src/cli/check/host.ts";
+import { checkExposed } from "../../../src/cli/check/files.ts";
 import { startHints } from "../../../src/cli/serve.ts";
 import { loadConfig } from "../../../src/config/find.ts";
 import { createPlace, type Place } from "../rig.ts";

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { checkPolls } from "../../../src/cli/check/polls.ts";
+import { checkPolls } from "../../../src/cli/check/servers.ts";
 import { loadConfig } from "../../../src/config/find.ts";
 import { lmstat } from "../../e2e/lmstat.ts";
 import { createPlace, type Place, run, withTool } from "../rig.ts";

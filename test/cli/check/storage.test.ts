@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { chownSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { checkStorage, type StatFs } from "../../../src/cli/check/storage.ts";
+import { checkStorage, type StatFs } from "../../../src/cli/check/files.ts";
 import { createPlace, run } from "../rig.ts";
 
 /** What a check of the directory reports: a mark and the words each. */

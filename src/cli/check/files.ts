@@ -1,9 +1,61 @@
 import { accessSync, constants, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { diskLevel } from "../../alerts/rules.ts";
+import type { Config } from "../../config/config.ts";
+import { credentialOfPath } from "../../config/credentials.ts";
+import type { Environment } from "../../config/environment.ts";
+import { guardedFiles, secretFiles } from "../../config/guarded-files.ts";
+import { withDatabase } from "../../store/database/read-only.ts";
 import { errorCode, StoreError } from "../../store/database/store-error.ts";
 import { inspectDatabase } from "../../store/open/inspect.ts";
+import { daemonGroups, exposureOf, exposureWords } from "../../system/exposed-file.ts";
 import type { Report } from "../terminal.ts";
+
+/** Secrets that others may read, and a config that others may write. */
+export function checkExposed(
+  config: Config,
+  configFile: string | null,
+  environment: Environment,
+  report: Pick<Report, "warning">,
+  groups: readonly number[] = daemonGroups(),
+): void {
+  for (const { setting, file, kind } of guardedFiles(config, configFile, environment)) {
+    const exposure = exposureOf(file, kind, groups);
+    if (exposure !== null) report.warning(setting, exposureWords(exposure));
+  }
+}
+
+/** Files that the config names and the daemon will read. */
+export function checkFiles(config: Config, environment: Environment, report: Report): void {
+  const check = (what: string, file: string, shown: string, fix: string) => {
+    const why = whyUnreadable(file);
+    const allow = "let this user read it, or run `sudo licmond check`";
+    if (why === null) report.fine(what, "can be read");
+    else report.problem(what, `${shown} ${why}`, why === MISSING ? fix : allow);
+  };
+  for (const { id, logFile } of config.servers) {
+    const fix =
+      "correct log_file, or have the vendor daemon write its debug log there (DEBUGLOG in its options file)";
+    if (logFile !== null) check(`${id}: log_file`, logFile, logFile, fix);
+  }
+  for (const [what, file] of secretFiles(config)) {
+    const fix = `correct ${what.slice(what.search(/\w+$/))}, or write the secret there, on one line`;
+    // Where a secret lies may tell something; that it is the wrong file, too.
+    if (credentialOfPath(file, environment) === null) check(what, file, "the file", fix);
+  }
+}
+
+const MISSING = "does not exist";
+
+/** Null when this user can read the file. */
+export function whyUnreadable(file: string): string | null {
+  try {
+    accessSync(file, constants.R_OK);
+    return null;
+  } catch (error) {
+    return errorCode(error) === "ENOENT" ? MISSING : "cannot be read by this user";
+  }
+}
 
 const WHAT = "storage";
 const ANOTHER = "set storage.directory to another";
@@ -113,4 +165,17 @@ function checkRoom(directory: string, room: ReturnType<StatFs>, report: Report):
   const fix = "free space, set storage.directory to another file system, or keep less ([retention])";
   if (level < 2 && free >= TOO_LITTLE_BYTES) report.warning(WHAT, message);
   else report.problem(WHAT, message, fix);
+}
+
+/** Null where there is no database yet, or the check of the storage directory has said what is wrong with it. */
+export async function fromDatabase<T>(
+  directory: string,
+  read: Parameters<typeof withDatabase<T>>[1],
+): Promise<T | null> {
+  try {
+    return await withDatabase(directory, read);
+  } catch (error) {
+    if (error instanceof StoreError) return null;
+    throw error;
+  }
 }

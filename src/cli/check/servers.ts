@@ -1,4 +1,5 @@
 import { createMaintenance } from "../../alerts/maintenance.ts";
+import { createReachability } from "../../collector/reachability.ts";
 import { inspectTool } from "../../collector/tool.ts";
 import type { Config } from "../../config/config.ts";
 import type { Environment } from "../../config/environment.ts";
@@ -6,15 +7,65 @@ import type { ServerPicture } from "../../domain/picture.ts";
 import type { PollOutcome } from "../../domain/poll.ts";
 import { applyPoll } from "../../domain/polls/apply-poll.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
-import { type ClockSkew, clockSkew } from "../../domain/time/clock-skew.ts";
+import { type ClockSkew, clockSkew, zoneSkewByAges } from "../../domain/time/clock-skew.ts";
 import { hostZone } from "../../domain/time/zone.ts";
+import { sessionAges } from "../../history/sessions/sessions.ts";
 import { managerOf } from "../../managers/registry.ts";
 import { countOf } from "../io.ts";
 import { createProber } from "../probe.ts";
 import type { Report } from "../terminal.ts";
+import { fromDatabase, whyUnreadable } from "./files.ts";
+
+export function checkTools(
+  servers: readonly MonitoredServer[],
+  environment: Environment,
+  report: Report,
+): void {
+  for (const { id, manager, tool, enabled } of servers) {
+    const finding = toolOf(manager, tool, environment);
+    const what = `${id}: tool`;
+    if (finding.ok) report.fine(what, finding.path);
+    else if (enabled) report.problem(what, finding.failure.message, finding.failure.fix);
+    else report.warning(what, `${finding.failure.message} (the server is disabled)`);
+  }
+}
+
+function toolOf(manager: string, tool: MonitoredServer["tool"], { PATH = "" }: Environment) {
+  return inspectTool(tool === null ? { names: managerOf(manager).tools } : { argv: tool }, PATH);
+}
+
+/** Names must resolve; whether a server answers there is the servers' affair, and said as a warning. */
+export async function checkHosts(servers: readonly MonitoredServer[], report: Report): Promise<void> {
+  const measure = createReachability();
+  await Promise.all(
+    servers.map(async ({ id, manager, address, enabled }) => {
+      const parsed = managerOf(manager).parseAddress(address);
+      if ("problem" in parsed) return;
+      if (parsed.members.length === 0) return checkLicenseFile(id, address, report);
+      const what = `${id}: host`;
+      for (const { host, port, addresses, error, reachable } of enabled
+        ? await measure(parsed.members)
+        : []) {
+        const name = port === null ? host : `${port}@${host}`;
+        const unresolved = `${name} does not resolve (${error ?? "no address"})`;
+        if (addresses.length === 0)
+          report.problem(what, unresolved, "correct the address, or the name service");
+        else if (reachable === false)
+          report.warning(what, `${name} resolves, and nobody answers there (${error ?? "no answer"})`);
+        else report.fine(what, `${name} is ${addresses.join(", ")}`);
+      }
+    }),
+  );
+}
+
+function checkLicenseFile(id: string, file: string, report: Report): void {
+  const cannot = `the license file ${file} cannot be read by this user`;
+  if (whyUnreadable(file) === null) report.fine(`${id}: address`, `${file} can be read`);
+  else report.problem(`${id}: address`, cannot, "correct the address, or its permissions");
+}
 
 /** A user waits: servers that do not answer must not add up. What is under way at the end takes its own timeout. */
-const LIMITS = { atOnce: 32, beginWithinMs: 60_000 } as const;
+const LIMITS = { atOnce: 32, beginWithinMs: 60_000 };
 
 /** Asks every server once, as the daemon will, and looks at what it says and at its clock. */
 export async function checkPolls(
@@ -22,10 +73,16 @@ export async function checkPolls(
   environment: Environment,
   now: number,
   report: Report,
-  { atOnce, beginWithinMs }: { readonly atOnce: number; readonly beginWithinMs: number } = LIMITS,
+  { atOnce, beginWithinMs } = LIMITS,
 ): Promise<void> {
   const prober = createProber(environment);
-  const waiting = servers.filter((server) => isAskable(server, environment.PATH ?? ""));
+  // A server whose tool cannot start or whose address is wrong has been reported.
+  const waiting = servers.filter(
+    ({ enabled, manager, address, tool }) =>
+      enabled &&
+      !("problem" in managerOf(manager).parseAddress(address)) &&
+      toolOf(manager, tool, environment).ok,
+  );
   const inMaintenance = createMaintenance(maintenance, hostZone());
   const began = performance.now();
   const ask = async () => {
@@ -35,11 +92,7 @@ export async function checkPolls(
       tell(server, await prober.poll(server), inMaintenance(server.id, now), report);
     }
   };
-  try {
-    await Promise.all(Array.from({ length: Math.min(atOnce, waiting.length) }, ask));
-  } finally {
-    prober.end();
-  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, waiting.length) }, ask)).finally(prober.end);
   if (waiting.length === 0) return;
   const names = waiting.map(({ id }) => id).join(", ");
   report.warning(
@@ -48,18 +101,8 @@ export async function checkPolls(
   );
 }
 
-/** A server whose tool cannot start or whose address is wrong has been reported. */
-function isAskable({ enabled, manager, address, tool }: MonitoredServer, path: string): boolean {
-  const { tools, parseAddress } = managerOf(manager);
-  return (
-    enabled &&
-    !("problem" in parseAddress(address)) &&
-    inspectTool(tool === null ? { names: tools } : { argv: tool }, path).ok
-  );
-}
-
 function tell(server: MonitoredServer, outcome: PollOutcome, inMaintenance: boolean, report: Report): void {
-  const { error, reading } = outcome;
+  const { error, reading, startedAt: askedAt, finishedAt: answeredAt } = outcome;
   const what = `${server.id}: poll`;
   const trouble =
     error === null ? troubleOf(applyPoll(null, server, outcome, null)) : `${error.code}: ${error.message}`;
@@ -71,18 +114,12 @@ function tell(server: MonitoredServer, outcome: PollOutcome, inMaintenance: bool
   const checkouts = reading.features.flatMap((feature) => feature.checkouts);
   const counts = `${countOf(reading.features.length, "feature")}, ${countOf(checkouts.length, "checkout")}`;
   if (trouble === null) report.fine(what, `it answers: ${counts}`);
-  const skew = clockSkew({
-    reportTime: reading.reportTime,
-    latestStart: checkouts.reduce<number | null>(
-      (latest, { startedAt }) => (startedAt === null ? latest : Math.max(latest ?? startedAt, startedAt)),
-      null,
-    ),
-    askedAt: outcome.startedAt,
-    answeredAt: outcome.finishedAt,
-    zone: server.timezone,
-  });
+  const { reportTime } = reading;
+  const starts = checkouts.flatMap(({ startedAt }) => startedAt ?? []);
+  const latestStart = starts.length === 0 ? null : starts.reduce((latest, at) => Math.max(latest, at));
+  const skew = clockSkew({ reportTime, latestStart, askedAt, answeredAt, zone: server.timezone });
   if (skew !== null) report.problem(`${server.id}: clock`, ...clockWords(skew, server.timezone));
-  else if (reading.reportTime !== null) report.fine(`${server.id}: clock`, "agrees with this host's");
+  else if (reportTime !== null) report.fine(`${server.id}: clock`, "agrees with this host's");
 }
 
 /** What is wrong with a server whose poll succeeded; null = nothing. */
@@ -121,4 +158,22 @@ function duration(ms: number): string {
   const rest = minutes % 60;
   if (hours === 0) return `${rest} min`;
   return rest === 0 ? `${hours} h` : `${hours} h ${rest} min`;
+}
+
+/**
+ * What the checkouts seen so far tell of each server's zone. A tool that prints this host's clock, as lmstat does,
+ * tells nothing of the server's; how old new checkouts are does.
+ */
+export async function checkAges(
+  { servers, storage }: Config,
+  now: number,
+  report: Pick<Report, "problem">,
+): Promise<void> {
+  await fromDatabase(storage.directory, async (sqlite) => {
+    for (const { id, timezone, intervalMs, enabled } of servers) {
+      const ages = enabled ? sessionAges(sqlite, id) : null;
+      const skew = ages === null ? null : zoneSkewByAges(ages, { intervalMs, zone: timezone, now });
+      if (skew !== null) report.problem(`${id}: checkouts`, ...clockWords(skew, timezone));
+    }
+  });
 }
