@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, createReadStream, fstatSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createGunzip } from "node:zlib";
+import { messageOf } from "../domain/error-code.ts";
 import type { DebugLog } from "../managers/debug-log/debug-log.ts";
 import { createLineCutter, natureOf } from "../managers/debug-log/lines.ts";
 import { ensureDirectory, makePrivateFile } from "../store/database/files.ts";
@@ -68,8 +69,7 @@ async function* unpacked(path: string, onRead?: (bytes: number) => void): AsyncG
   try {
     for await (const piece of text) yield piece as Uint8Array;
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new LogReadError(`${path} cannot be unpacked to its end: ${why}`);
+    throw new LogReadError(`${path} cannot be unpacked to its end: ${messageOf(error)}`);
   } finally {
     file.destroy();
     text.destroy();
@@ -94,21 +94,17 @@ export interface DatedLog {
 export async function dated(source: LogSource, zone: string, debugLog: DebugLog): Promise<DatedLog> {
   const finder = debugLog.createFirstDay(zone);
   let hasDate = false;
-  await readLines(
-    source,
-    (text) => {
-      hasDate ||= finder.line(text);
-    },
-    () => hasDate,
-  );
+  const find = (text: string) => {
+    hasDate ||= finder.line(text);
+  };
+  await readLines(source, find, () => hasDate);
   const { day, inferred } = finder.result(source.lastWrite);
   const start = { day, second: -1, daemons: [] };
   const reader = debugLog.createReader({ zone, start, hold: false, onEvent: () => {} });
   await readLines(source, reader.line, () => reader.firstAt !== null);
   if (reader.recognised) return { source, day, inferred, firstAt: reader.firstAt };
-  throw new LogReadError(
-    `${source.name} is no ${debugLog.title}: no line of it begins with a time and a daemon`,
-  );
+  const none = "no line of it begins with a time and a daemon";
+  throw new LogReadError(`${source.name} is no ${debugLog.title}: ${none}`);
 }
 
 /** Reads the lines of a log until enough of them were read, which is asked once a piece. */

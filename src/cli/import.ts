@@ -8,14 +8,7 @@ import { managerOf } from "../managers/registry.ts";
 import { StoreError } from "../store/database/store-error.ts";
 import { openStore, type Store } from "../store/open/open.ts";
 import { type ImportReport, importLogs } from "./import-log.ts";
-import {
-  type DatedLog,
-  dated,
-  fileSource,
-  keepStdin,
-  LogReadError,
-  type LogSource,
-} from "./import-sources.ts";
+import { type DatedLog, dated, fileSource, keepStdin, LogReadError } from "./import-sources.ts";
 import { type CommandIo, Failure, fail, readConfig, refuseUsage, warningsOn } from "./io.ts";
 import { zone } from "./options.ts";
 import { createProgress } from "./terminal.ts";
@@ -44,19 +37,21 @@ export function define(command: Command, io: CommandIo): void {
       if (debugLog === null) return refuseUsage(command, unreadable);
       using closing = new DisposableStack();
       const timezone = options.timezone ?? server.timezone;
-      const read = (file: string) => open(file, config.storage.directory, closing, io);
+      const tell = (message: string) => io.err(`licmond: ${message}\n`);
+      const keep = async () => {
+        const kept = await keepStdin(io.stdinPieces(), config.storage.directory, io.now(), tell);
+        closing.defer(kept.close);
+        return kept.source;
+      };
       const logs: DatedLog[] = [];
       // Every log is looked at before the first is stored.
       let isBad = false;
       for (const file of files.length === 0 ? ["-"] : files) {
         try {
-          logs.push(await dated(await read(file), timezone, debugLog));
+          logs.push(await dated(file === "-" ? await keep() : fileSource(file), timezone, debugLog));
         } catch (error) {
-          const name = file === "-" ? "stdin" : file;
-          fail(
-            io,
-            error instanceof LogReadError ? error.message : `${name} cannot be read: ${messageOf(error)}`,
-          );
+          const why = `${file === "-" ? "stdin" : file} cannot be read: ${messageOf(error)}`;
+          fail(io, error instanceof LogReadError ? error.message : why);
           isBad = true;
         }
       }
@@ -70,19 +65,6 @@ export function define(command: Command, io: CommandIo): void {
         throw error;
       }
     });
-}
-
-async function open(
-  file: string,
-  storage: string,
-  closing: DisposableStack,
-  io: CommandIo,
-): Promise<LogSource> {
-  if (file !== "-") return fileSource(file);
-  const tell = (message: string) => io.err(`licmond: ${message}\n`);
-  const kept = await keepStdin(io.stdinPieces(), storage, io.now(), tell);
-  closing.defer(kept.close);
-  return kept.source;
 }
 
 async function importInto(
@@ -99,17 +81,9 @@ async function importInto(
   const now = io.now();
   const keptFrom = now - retention.sessionsMs;
   try {
-    const report = await importLogs({
-      store,
-      server,
-      debugLog,
-      zone: timezone,
-      logs,
-      now,
-      keptFrom,
-      beside,
-      onProgress: (done, of) => progress?.at(of === 0 ? 1 : done / of),
-    });
+    const onProgress = (done: number, of: number) => progress?.at(of === 0 ? 1 : done / of);
+    const given = { server, debugLog, zone: timezone, logs, now, keptFrom };
+    const report = await importLogs({ store, beside, onProgress, ...given });
     progress?.end(`Imported in ${((io.now() - now) / 1000).toFixed(1)} s`);
     io.out(printReport(report, server.id));
     if (report.sessions.old + report.denials.old > 0) io.err(tooOld(report, keptFrom));

@@ -11,15 +11,11 @@ import { type CommandIo, Failure, readConfig, refuseUsage, warningsOn, withConfi
 import { integer, parserOf } from "./options.ts";
 import { printTable } from "./terminal.ts";
 
-interface CreateOptions {
+interface CreateOptions extends Partial<Omit<NewKey, "expiresAt">> {
   readonly name: string;
   readonly role: Role;
   /** ms */
   readonly expires?: number;
-  readonly dailyQuota?: number;
-  readonly monthlyQuota?: number;
-  readonly requestsPerMinute?: number;
-  readonly anonymize?: true;
 }
 
 /** `licmond keys …`: API keys, also while the daemon runs. */
@@ -31,7 +27,6 @@ export function define(keys: Command, io: CommandIo): void {
 
 function defineCreate(keys: Command, io: CommandIo): void {
   withConfigOption(keys.command("create"))
-    .description("Makes a key and prints it, alone, on stdout. It is shown this once.")
     .requiredOption("--name <name>", "what it is for; no other active key may have the name")
     .addOption(new Option("--role <role>", "what it may do").choices(ROLES).makeOptionMandatory())
     .option("--expires <duration>", "when it ends, e.g. 90d (default: never)", expiry)
@@ -40,45 +35,34 @@ function defineCreate(keys: Command, io: CommandIo): void {
     .option("--requests-per-minute <requests>", "instead of the config's limit", count)
     .option("--anonymize", "users and hosts are pseudonyms (role viewer only)")
     .action(async (options: CreateOptions, command: Command) => {
-      const wanted: NewKey = {
-        name: options.name,
-        role: options.role,
-        expiresAt: options.expires === undefined ? null : io.now() + options.expires,
-        anonymize: options.anonymize ?? false,
-        dailyQuota: options.dailyQuota ?? null,
-        monthlyQuota: options.monthlyQuota ?? null,
-        requestsPerMinute: options.requestsPerMinute ?? null,
-      };
+      const { name, role, anonymize = false, expires } = options;
+      const { dailyQuota = null, monthlyQuota = null, requestsPerMinute = null } = options;
+      const expiresAt = expires === undefined ? null : io.now() + expires;
+      const limits = { dailyQuota, monthlyQuota, requestsPerMinute };
+      const wanted: NewKey = { name, role, anonymize, expiresAt, ...limits };
       const problem = keyProblem(wanted, io.now());
       if (problem !== null) return refuseUsage(command, problem.message);
       await withKeys(command, io, (repository) => {
         const made = repository.create(wanted);
         if (made.outcome === "created") return io.out(`${made.presented}\n`);
-        throw new Failure(
-          `an active key has the name "${wanted.name}"; revoke it first, or choose another name`,
-        );
+        const taken = `an active key has the name "${wanted.name}"`;
+        throw new Failure(`${taken}; revoke it first, or choose another name`);
       });
     });
 }
 
 function defineList(keys: Command, io: CommandIo): void {
   withConfigOption(keys.command("list"))
-    .description("Lists all keys, revoked ones too. The keys themselves are stored nowhere.")
     .option("--json", "print the API's records")
     .action(async ({ json }: { json?: true }, command: Command) => {
       const print = (keys: readonly KeyRecord[]) => io.out((json ? printKeyRecords : printKeys)(keys));
-      await withKeys(
-        command,
-        io,
-        (repository) => print(repository.list()),
-        () => print([]),
-      );
+      const list = (repository: Keys) => print(repository.list());
+      await withKeys(command, io, list, () => print([]));
     });
 }
 
 function defineRevoke(keys: Command, io: CommandIo): void {
   withConfigOption(keys.command("revoke"))
-    .description("Ends a key for good. A running daemon refuses it at once.")
     .argument("<id or name>", "as `licmond keys list` shows it")
     .action(async (named: string, _options: unknown, command: Command) => {
       const unknown = () => {
@@ -126,18 +110,12 @@ const count = integer(1, Number.MAX_SAFE_INTEGER, "It takes a whole number of 1 
 function printKeys(keys: readonly KeyRecord[]): string {
   if (keys.length === 0)
     return "There is no key yet. licmond keys create --name NAME --role admin makes one.\n";
-  return printTable(
-    ["id", "name", "role", "state", "created", "expires", "last used"],
-    keys.map(({ id, name, role, anonymize, state, createdAt, expiresAt, lastUsedAt }) => [
-      id,
-      name,
-      anonymize ? `${role} (anonymized)` : role,
-      state,
-      minute(createdAt),
-      expiresAt === null ? "never" : minute(expiresAt),
-      lastUsedAt === null ? "never" : minute(lastUsedAt),
-    ]),
-  );
+  const rows = keys.map(({ id, name, role, anonymize, state, createdAt, expiresAt, lastUsedAt }) => {
+    const [expires, used] = [expiresAt, lastUsedAt].map((at) => (at === null ? "never" : minute(at)));
+    const does = anonymize ? `${role} (anonymized)` : role;
+    return [id, name, does, state, minute(createdAt), expires ?? "", used ?? ""];
+  });
+  return printTable(["id", "name", "role", "state", "created", "expires", "last used"], rows);
 }
 
 /** Keys as the API's records. */

@@ -58,10 +58,9 @@ function parse(
   if (more > 0) io.err(`and ${more} more lines that no rule knows\n`);
 
   const { error } = outcome;
+  const strange = `has nothing in it that ${manager}'s tool prints`;
   if (error?.code === "LICENSE_PARSE_ERROR")
-    throw new Failure(
-      error.details === null ? `${name} is empty` : `${name} has nothing in it that ${manager}'s tool prints`,
-    );
+    throw new Failure(`${name} ${error.details === null ? "is empty" : strange}`);
   io.out(printRecords(picture));
   if (error !== null) failPoll(io, error);
   else io.exitCode(picture.state === "ok" ? 0 : EXIT_PARTIAL);
@@ -89,24 +88,12 @@ export function outcomeOf(
   durationMs: number,
 ): PollOutcome {
   const raw = { argv, exitCode: 0, signal: null, stdout, stderr: new Uint8Array(0), truncated: false };
-  const ended = {
-    started: true,
-    stderrTruncated: false,
-    timedOut: false,
-    aborted: false,
-    abandoned: false,
-  } as const;
-  const result: CommandRun = { ...raw, ...ended, durationMs };
-  return {
-    serverId: server.id,
-    startedAt: finishedAt - durationMs,
-    finishedAt,
-    durationMs,
-    reading: reading.recognised ? reading : null,
-    error: pollErrorOf({ result, reading, address, timeoutMs: server.timeoutMs }),
-    raw,
-    reachability: [],
-  };
+  const whole = { stderrTruncated: false, timedOut: false, aborted: false, abandoned: false };
+  const result: CommandRun = { ...raw, ...whole, started: true, durationMs };
+  const times = { startedAt: finishedAt - durationMs, finishedAt, durationMs };
+  const error = pollErrorOf({ result, reading, address, timeoutMs: server.timeoutMs });
+  const known = reading.recognised ? reading : null;
+  return { serverId: server.id, ...times, reading: known, error, raw, reachability: [] };
 }
 
 async function bytesOf(file: string): Promise<Uint8Array> {
@@ -137,7 +124,9 @@ export function printPicture(picture: ServerPicture, columns?: number): string {
   const table = (heads: readonly string[], rows: readonly (readonly string[])[]) =>
     rows.length === 0 ? "" : printTable(heads, rows, columns);
   const server = serverRecord(picture);
-  const head = `${server.id}: ${server.status}, ${server.state}${seconds(server.pollDurationMs)}\n`;
+  const ms = server.pollDurationMs;
+  const polled = ms === null ? "" : `, polled in ${(ms / 1000).toFixed(2)} s`;
+  const head = `${server.id}: ${server.status}, ${server.state}${polled}\n`;
   const parts = [
     ...server.members.map(({ host, port, status, master, version, error }) => {
       const name = `${port === null ? "" : `${port}@`}${host}${master ? " (master)" : ""}`;
@@ -160,20 +149,15 @@ export function printPicture(picture: ServerPicture, columns?: number): string {
       const holder = user ?? (reservedFor === null ? "?" : `${reservedFor.type} ${reservedFor.name}`);
       return [kind, feature, holder, host ?? "", String(count), startedAt ?? ""];
     });
-  return [
+  const tables = [
     head,
     table(["part", "name", "status", "version", "error"], parts),
     table(["daemon", "feature", ">total", ">used", ">free", ">queued", "expires", "state"], features),
     table(["kind", "feature", "user", "host", ">seats", "since"], users),
-  ]
-    .filter((text) => text !== "")
-    .join("\n");
+  ];
+  return tables.filter((text) => text !== "").join("\n");
 }
 
 function known(count: number | null): string {
   return count === null ? "?" : String(count);
-}
-
-function seconds(ms: number | null): string {
-  return ms === null ? "" : `, polled in ${(ms / 1000).toFixed(2)} s`;
 }

@@ -4,7 +4,6 @@ import { createReachability } from "../collector/reachability.ts";
 import { createCommandRunner } from "../collector/run-command.ts";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
-import type { PollOutcome } from "../domain/poll.ts";
 import { applyPoll } from "../domain/polls/apply-poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { systemClock } from "../domain/time/clock.ts";
@@ -33,7 +32,7 @@ export function define(command: Command, io: CommandIo): void {
       const asked = serverNamed(named, address, config, command);
       const server = options.tool === undefined ? asked : { ...asked, tool: [options.tool] };
       const prober = createProber(io.env);
-      const outcome = await prober.poll(server).finally(() => prober.end());
+      const outcome = await prober.poll(server).finally(prober.end);
       if (options.raw) {
         io.out(toolWords(io, "out", decodeOutput(outcome.raw.stdout)));
         io.err(toolWords(io, "err", decodeOutput(outcome.raw.stderr)));
@@ -67,23 +66,13 @@ function serverNamed(
   return { ...server, name: address, timeoutMs: collector.timeoutMs };
 }
 
-interface Prober {
-  /** One poll as the daemon makes it. */
-  poll(server: MonitoredServer): Promise<PollOutcome>;
-  /** To be called when all polls are over. */
-  end(): void;
-}
-
-/** Polls without a daemon. Ctrl-C kills the tools with us. */
-export function createProber(environment: Environment): Prober {
+/** Polls as the daemon does, without one, until `end` is called. Ctrl-C kills the tools with us. */
+export function createProber(environment: Environment) {
   const path = environment.PATH ?? "";
   const runner = createCommandRunner({ path, home: environment.HOME ?? "/" });
   const measure = createReachability();
   const { poll } = createPoller({ run: runner.run, managerOf, measure, path, clock: systemClock });
   const interrupted = () => void runner.stop();
   process.on("SIGINT", interrupted).on("SIGTERM", interrupted);
-  return {
-    poll,
-    end: () => void process.off("SIGINT", interrupted).off("SIGTERM", interrupted),
-  };
+  return { poll, end: () => void process.off("SIGINT", interrupted).off("SIGTERM", interrupted) };
 }

@@ -19,24 +19,17 @@ export function printTable(
 ): string {
   const right = heads.map((head) => head.startsWith(">"));
   const lines = [heads.map((head) => head.replace(/^>/, "")), ...rows.map((row) => row.map(escapeControls))];
-  const wanted = heads.map((_, column) =>
-    lines.reduce((widest, line) => Math.max(widest, Bun.stringWidth(line[column] ?? "")), 0),
-  );
+  const widest = (column: number) =>
+    lines.reduce((most, line) => Math.max(most, Bun.stringWidth(line[column] ?? "")), 0);
+  const wanted = heads.map((_, column) => widest(column));
   const limit = columns === undefined ? WIDEST_ALIGNED : widthThatFits(wanted, columns);
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => {
-          const width = Math.min(wanted[column] ?? 0, limit);
-          const shown = columns === undefined ? cell : cutTo(cell, width);
-          const blank = " ".repeat(Math.max(0, width - Bun.stringWidth(shown)));
-          return right[column] ? blank + shown : shown + blank;
-        })
-        .join(GAP)
-        .trimEnd(),
-    )
-    .join("\n")
-    .concat("\n");
+  const print = (cell: string, column: number) => {
+    const width = Math.min(wanted[column] ?? 0, limit);
+    const shown = columns === undefined ? cell : cutTo(cell, width);
+    const blank = " ".repeat(Math.max(0, width - Bun.stringWidth(shown)));
+    return right[column] ? blank + shown : shown + blank;
+  };
+  return lines.map((line) => `${line.map(print).join(GAP).trimEnd()}\n`).join("");
 }
 
 /** The width of the widest columns with which a line fits. */

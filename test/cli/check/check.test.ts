@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdir, readdir } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createServers } from "../../../src/store/servers.ts";
 import { monitored } from "../../http/make.ts";
@@ -74,6 +74,11 @@ secret_file = "${join(place.folder, "hook")}"
 });
 
 describe("a database that the daemon would refuse is told before", () => {
+  /** By another file: a connection that is not closed yet may write into the one that was there. */
+  const replace = async (file: string, text: string) => {
+    for (const name of [file, `${file}-wal`, `${file}-shm`]) await rm(name, { force: true });
+    await Bun.write(file, text);
+  };
   const pragma = (file: string, setting: string) => {
     const sqlite = new Database(file);
     sqlite.run(`PRAGMA ${setting}`);
@@ -81,8 +86,8 @@ describe("a database that the daemon would refuse is told before", () => {
     sqlite.close();
   };
   test.each<[string, (file: string) => unknown, string]>([
-    ["no database", (file) => Bun.write(file, "x".repeat(9000)), "is not a database"],
-    ["half a header", (file) => Bun.write(file, "SQLite format 3\0half"), "is not a database"],
+    ["no database", (file) => replace(file, "x".repeat(9000)), "is not a database"],
+    ["half a header", (file) => replace(file, "SQLite format 3\0half"), "is not a database"],
     ["a newer licmond's", (file) => pragma(file, "user_version = 999"), "by a newer licmond (schema 999"],
     ["another program's", (file) => pragma(file, "application_id = 7"), "a database of another program"],
   ])("%s", async (_name, make, words) => {
