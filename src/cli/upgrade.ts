@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import type { Command } from "commander";
 import { messageOf } from "../domain/error-code.ts";
-import { type Host, kindOf } from "../install/host.ts";
+import { kindOf } from "../install/host.ts";
 import { LAYOUT } from "../install/layout.ts";
 import type { Pass } from "../install/pass.ts";
 import { isSystemdHost, restartService, serviceState } from "../install/service.ts";
@@ -60,33 +60,25 @@ async function runUpgrade(
   else if (outcome === "changed") {
     const restart = hasService ? "" : "; restart what runs the other one";
     io.out(`${rollback ? "Went back" : "Upgraded"}${restart}.\n`);
-  } else if (outcome === "failed") await undo(host, pass, service, storage, io);
+  } else if (outcome === "failed") await undo(pass, service, storage, io);
 }
 
 /** After a step that failed: what ran before, again. */
-async function undo(
-  host: Host,
-  pass: Pass,
-  service: ServiceNow,
-  storage: string | null,
-  io: CommandIo,
-): Promise<void> {
+async function undo(pass: Pass, service: ServiceNow, storage: string | null, io: CommandIo): Promise<void> {
+  const say = (words: string) => io.err(`licmond: ${words}\n`);
   try {
     if (pass.changed(LAYOUT.binary)) {
-      await goBack(host, service, storage);
-      const running = service === "runs" ? ", which runs again" : "";
-      io.err(`licmond: went back to the version from before${running}\n`);
-    } else if (pass.changed(STOP.join(" "))) {
-      await restartService(host.run);
-      io.err("licmond: the installed version is as it was, and runs again\n");
+      await goBack(pass, service, storage);
+      say(`went back to the version from before${service === "runs" ? ", which runs again" : ""}`);
+    } else if (pass.changed(STOP)) {
+      await restartService(pass.run);
+      say("the installed version is as it was, and runs again");
     }
     // It fails before anything is in another's place, e.g. for want of room.
-    else io.err("licmond: the installed version is as it was, and was not stopped\n");
+    else say("the installed version is as it was, and was not stopped");
   } catch (error) {
     io.exitCode(EXIT_FAILURE);
-    io.err(
-      `licmond: going back failed too: ${lines(messageOf(error))}
-  If the database was migrated meanwhile, the older version refuses it: \`licmond restore\` puts the copy from before the migration, licmond.db.schema-* beside it, in its place.\n`,
-    );
+    say(`going back failed too: ${lines(messageOf(error))}
+  If the database was migrated meanwhile, the older version refuses it: \`licmond restore\` puts the copy from before the migration, licmond.db.schema-* beside it, in its place.`);
   }
 }

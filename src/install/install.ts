@@ -12,7 +12,7 @@ import {
 import { kindOf, type OwnerName, ownerOf, rootsOwn, serviceAccount } from "./host.ts";
 import { type InstalledText, LAYOUT, originOf, SERVICE_NAME, TEXTS, UNIT_NAME, withMark } from "./layout.ts";
 import { fileAt, mayWrite, type Pass } from "./pass.ts";
-import { must, restartService, serviceState } from "./service.ts";
+import { restartService, runStep, serviceState } from "./service.ts";
 
 export interface InstallWanted {
   /** The new binary. */
@@ -36,7 +36,7 @@ export async function install(pass: Pass, wanted: InstallWanted): Promise<void> 
   await layBinary(pass, binary, version);
   if (wanted.withoutSystemd) return layConfig(pass, configText, 0o644, "root:root");
   for (const text of TEXTS) await layText(pass, text, version);
-  if (pass.root === null) await makeUser(pass, wanted.hasSysusers ? SYSUSERS_ARGV : USERADD_ARGV);
+  if (pass.root === null) await makeUser(pass, wanted.hasSysusers ? MAKE_USER : USERADD);
   await layDirectory(pass, LAYOUT.configDirectory, 0o750, "root:licmond");
   await layConfig(pass, configText, 0o640, "root:licmond");
   await layDirectory(pass, LAYOUT.data, 0o700, "licmond:licmond");
@@ -99,18 +99,13 @@ async function layText(pass: Pass, { path, text, changeBy }: InstalledText, vers
   await pass.keep(path, stays, `compare it with ${beside}; ${changeBy}`, isLaid ? undefined : write(beside));
 }
 
-const SYSUSERS_ARGV = ["systemd-sysusers", LAYOUT.sysusers];
-const TMPFILES_ARGV = ["systemd-tmpfiles", "--create", LAYOUT.tmpfiles];
+const MAKE_USER = `systemd-sysusers ${LAYOUT.sysusers}`;
 /** For systems without systemd-sysusers: useradd(8), the same user. */
-const USERADD_ARGV = [
-  ...["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", LAYOUT.data],
-  ...["--shell", "/usr/sbin/nologin", "--comment", "License monitoring daemon", SERVICE_NAME],
-];
+const USERADD = `useradd --system --user-group --no-create-home --home-dir ${LAYOUT.data} --shell /usr/sbin/nologin --comment 'License monitoring daemon' ${SERVICE_NAME}`;
 
-async function makeUser(pass: Pass, argv: readonly string[]): Promise<void> {
-  const subject = argv.map((word) => (word.includes(" ") ? `'${word}'` : word)).join(" ");
-  if ((await serviceAccount(pass)) !== null) return pass.fine(subject, `the user ${SERVICE_NAME} is there`);
-  await pass.change(subject, `make the user ${SERVICE_NAME}`, () => must(pass.run, argv));
+async function makeUser(pass: Pass, line: string): Promise<void> {
+  if ((await serviceAccount(pass)) !== null) return pass.fine(line, `the user ${SERVICE_NAME} is there`);
+  await runStep(pass, line, `make the user ${SERVICE_NAME}`);
 }
 
 /**
@@ -174,29 +169,29 @@ function octal(mode: number): string {
 
 /** As every boot will; also those that an installation that broke off has laid down. */
 async function applyTmpfiles(pass: Pass): Promise<void> {
-  const subject = TMPFILES_ARGV.join(" ");
+  const line = `systemd-tmpfiles --create ${LAYOUT.tmpfiles}`;
   if (!pass.changed(LAYOUT.tmpfiles) && kindOf(pass.at(LAYOUT.secrets)) !== "missing")
-    return pass.fine(subject, "nothing new to apply");
-  await pass.change(subject, "apply it, as every boot will", () => must(pass.run, TMPFILES_ARGV));
+    return pass.fine(line, "nothing new to apply");
+  await runStep(pass, line, "apply it, as every boot will");
 }
 
 async function reloadManager(pass: Pass): Promise<void> {
-  const argv = ["systemctl", "daemon-reload"];
-  if (!pass.changed(LAYOUT.unit) && !(await serviceState(pass.run)).needsReload)
-    return pass.fine(argv.join(" "), "systemd knows the unit");
-  await pass.change(argv.join(" "), "let systemd read the unit", () => must(pass.run, argv));
+  const line = "systemctl daemon-reload";
+  const isKnown = !pass.changed(LAYOUT.unit) && !(await serviceState(pass.run)).needsReload;
+  if (isKnown) return pass.fine(line, "systemd knows the unit");
+  await runStep(pass, line, "let systemd read the unit");
 }
 
 /** Now and at every boot. A service that runs with something older is restarted. */
 async function startService(pass: Pass): Promise<void> {
   const { isActive, isEnabled } = await serviceState(pass.run);
-  const enable = ["systemctl", "enable", UNIT_NAME];
-  if (isEnabled) pass.fine(enable.join(" "), "it is enabled");
-  else await pass.change(enable.join(" "), "start it at every boot", () => must(pass.run, enable));
+  const enable = `systemctl enable ${UNIT_NAME}`;
+  if (isEnabled) pass.fine(enable, "it is enabled");
+  else await runStep(pass, enable, "start it at every boot");
 
-  const subject = `systemctl restart ${UNIT_NAME}`;
+  const restart = `systemctl restart ${UNIT_NAME}`;
   const isCurrent = !pass.changed(LAYOUT.binary) && !pass.changed(LAYOUT.unit);
-  if (isActive && isCurrent) return pass.fine(subject, "it runs with what is installed");
+  if (isActive && isCurrent) return pass.fine(restart, "it runs with what is installed");
   const what = isActive ? "restart it with what is installed now" : "start it";
-  await pass.change(subject, what, () => restartService(pass.run));
+  await pass.change(restart, what, () => restartService(pass.run));
 }

@@ -5,7 +5,7 @@ import { isLicmondBinary } from "./files.ts";
 import { type FileKind, kindOf, serviceAccount } from "./host.ts";
 import { type InstalledText, LAYOUT, originOf, SERVICE_NAME, TEXTS, UNIT_NAME } from "./layout.ts";
 import { mayWrite, type Pass } from "./pass.ts";
-import { must, SERVICE_TIMEOUT_MS, serviceState } from "./service.ts";
+import { must, runStep, SERVICE_TIMEOUT_MS, serviceState } from "./service.ts";
 
 export interface UninstallWanted {
   /** Config, data and user, too. */
@@ -44,21 +44,20 @@ export async function uninstall(pass: Pass, wanted: UninstallWanted): Promise<vo
 
 /** Stops the service and its start at boot. A package's unit of that name is not ours to stop. */
 async function stopService(pass: Pass): Promise<void> {
-  const argv = ["systemctl", "disable", "--now", UNIT_NAME];
-  const subject = argv.join(" ");
-  if (kindOf(pass.at(LAYOUT.unit)) !== "file") return pass.fine(subject, `there is no ${LAYOUT.unit}`);
+  const line = `systemctl disable --now ${UNIT_NAME}`;
+  if (kindOf(pass.at(LAYOUT.unit)) !== "file") return pass.fine(line, `there is no ${LAYOUT.unit}`);
   const { isActive, isEnabled } = await serviceState(pass.run);
-  if (!isActive && !isEnabled) return pass.fine(subject, "it neither runs nor is enabled");
+  if (!isActive && !isEnabled) return pass.fine(line, "it neither runs nor is enabled");
   const what = isActive ? "stop it, now and at boot" : "start it no more at boot";
-  await pass.change(subject, what, () => must(pass.run, argv, SERVICE_TIMEOUT_MS));
+  await runStep(pass, line, what, SERVICE_TIMEOUT_MS);
 }
 
 /** Lets systemd forget the unit, and that it ever failed. */
 async function forgetUnit(pass: Pass): Promise<void> {
-  const subject = "systemctl daemon-reload";
-  if (!pass.changed(LAYOUT.unit)) return pass.fine(subject, "no unit was removed");
-  await pass.change(subject, "let systemd forget the unit", async () => {
-    await must(pass.run, ["systemctl", "daemon-reload"]);
+  const line = "systemctl daemon-reload";
+  if (!pass.changed(LAYOUT.unit)) return pass.fine(line, "no unit was removed");
+  await pass.change(line, "let systemd forget the unit", async () => {
+    await must(pass.run, line);
     // It fails when there is nothing to reset.
     await pass.run(["systemctl", "reset-failed", UNIT_NAME]);
   });
@@ -115,15 +114,14 @@ async function leave(pass: Pass, path: string, what: string): Promise<void> {
 }
 
 async function settleUser(pass: Pass, purge: boolean): Promise<void> {
-  const argv = ["userdel", SERVICE_NAME];
-  const subject = purge ? argv.join(" ") : `user ${SERVICE_NAME}`;
+  const line = `userdel ${SERVICE_NAME}`;
+  const subject = purge ? line : `user ${SERVICE_NAME}`;
   if ((await serviceAccount(pass)) === null) return pass.fine(subject, "there is no such user");
-  if (!purge)
-    return pass.keep(subject, "stays: the data belongs to it", `delete it: userdel ${SERVICE_NAME}`);
+  if (!purge) return pass.keep(subject, "stays: the data belongs to it", `delete it: ${line}`);
   await pass.change(subject, "delete the user and its group", async () => {
-    await must(pass.run, argv);
+    await must(pass.run, line);
     // userdel takes the group with it where login.defs says so.
     const { ok } = await pass.run(["getent", "group", SERVICE_NAME]);
-    if (ok) await must(pass.run, ["groupdel", SERVICE_NAME]);
+    if (ok) await must(pass.run, `groupdel ${SERVICE_NAME}`);
   });
 }
