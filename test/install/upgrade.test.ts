@@ -171,18 +171,15 @@ describe("the database goes back with the binary", () => {
     sqlite.run("INSERT INTO events (id, at, type, body) VALUES (1, 1, 'log', 'before')");
     sqlite.close();
     copyFileSync(path, `${path}.schema-${MIGRATIONS.length}-20260131T081530Z`);
-    edit(path, "PRAGMA user_version = 999");
-    edit(path, "UPDATE events SET body = 'after'");
+    sql(path, "PRAGMA user_version = 999");
+    sql(path, "UPDATE events SET body = 'after'");
     rig.answer = (line) => {
       if (!line.startsWith(TAKEN)) return undefined;
-      const [asked] = read<{ user_version: number }>(line.slice(TAKEN.length + 1), "PRAGMA user_version");
+      const [asked] = sql<{ user_version: number }>(line.slice(TAKEN.length + 1), "PRAGMA user_version");
       return { ok: asked?.user_version !== 999 };
     };
-    return {
-      path,
-      told: () =>
-        read<{ body: string }>(path, "SELECT body FROM events WHERE id = 1").map(({ body }) => body),
-    };
+    const body = "SELECT body FROM events WHERE id = 1";
+    return { path, told: () => sql<{ body: string }>(path, body).map((row) => row.body) };
   }
 
   test("one that the older binary refuses: the service is stopped, the copy takes its place, then the binary", async () => {
@@ -233,15 +230,8 @@ describe("the database goes back with the binary", () => {
   });
 });
 
-function edit(path: string, sql: string): void {
-  const sqlite = new Database(path);
-  sqlite.run(sql);
-  sqlite.close();
-}
-
-function read<Row>(path: string, sql: string): Row[] {
-  const sqlite = new Database(path, { readonly: true });
-  const rows = sqlite.query<Row, []>(sql).all();
-  sqlite.close();
-  return rows;
+/** Runs a statement on a database, and gives its rows. */
+function sql<Row>(path: string, text: string): Row[] {
+  using sqlite = new Database(path);
+  return sqlite.query<Row, []>(text).all();
 }
