@@ -39,17 +39,6 @@ test("removes what install laid down, and names what stays with the way to delet
   ]);
 });
 
-test("a second time nothing is removed, and nothing run", async () => {
-  await using rig = await installed();
-  await remove(rig);
-  const before = rig.tree();
-  rig.ran.length = 0;
-  const plans = [...(await remove(rig)).values()];
-  expect(plans.filter(({ kind }) => kind === "do")).toEqual([]);
-  expect(rig.tree()).toEqual(before);
-  expect(rig.acted()).toEqual([]);
-});
-
 test("purge deletes config, data and user", async () => {
   await using rig = await installed();
   await rig.write(`${LAYOUT.unit}.d/override.conf`, "");

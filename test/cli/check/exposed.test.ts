@@ -120,7 +120,11 @@ describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alo
     startHints(log, start);
     expect(logged).toContainEqual({
       message: "Others can get at a file that should be the daemon's alone",
-      ...{ setting: "http.tls_key", file: files.key, mode: "0604", may: "read", who: "every user" },
+      setting: "http.tls_key",
+      file: files.key,
+      mode: "0604",
+      may: "read",
+      who: "every user",
       fix: `chmod 0600 ${files.key}`,
     });
   });
