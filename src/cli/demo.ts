@@ -14,6 +14,7 @@ import { listenToSignals } from "../system/signals.ts";
 import { createDemoLogs, type DemoOptions, type DemoSite, demoSite, makeDemoHistory } from "./demo-site.ts";
 import { type CommandIo, EXIT_FAILURE, warningsOn } from "./io.ts";
 import { integer, parserOf } from "./options.ts";
+import { reachableHost } from "./serve.ts";
 import { createProgress } from "./terminal.ts";
 
 /** Where a demo listens unless told otherwise or the port is taken. */
@@ -52,6 +53,10 @@ const interval = parserOf((text) => {
 }, "expected a duration from 5s to 24h, e.g. 10s");
 const moment = parserOf(parseMomentOfWeek, 'expected a day and a time, e.g. "Tue 10:30"');
 
+const KEEP = "keep the data here (default: a temporary directory, removed at the end)";
+const BEGIN =
+  'moment of the week at which the simulated people begin, e.g. "Tue 10:30" (default: a working one)';
+
 /** `licmond demo`: the whole daemon on built-in simulated license servers, with an admin key of its own. */
 export function define(command: Command, io: DemoIo, given: Partial<DemoDeps> = {}): void {
   command
@@ -60,15 +65,8 @@ export function define(command: Command, io: DemoIo, given: Partial<DemoDeps> = 
     )
     .option("--port <port>", `port to listen on (default ${DEFAULT_PORT}, or a free one)`, within(0, 65_535))
     .option("--host <address>", "address to listen on", "127.0.0.1")
-    .option(
-      "--directory <directory>",
-      "keep the data here (default: a temporary directory, removed at the end)",
-    )
-    .option(
-      "--at <moment>",
-      'moment of the week at which the simulated people begin, e.g. "Tue 10:30" (default: a working one)',
-      moment,
-    )
+    .option("--directory <directory>", KEEP)
+    .option("--at <moment>", BEGIN, moment)
     .option("--seed <number>", "another seed is another site", within(0, 999_999_999), 1)
     .option("--interval <duration>", "time between two polls of a server", interval, "10s")
     .option("--history <days>", "days of history that a fresh directory begins with", within(0, 365), 30)
@@ -155,8 +153,7 @@ function choosePort(host: string, wanted: number, given: boolean): number {
 }
 
 function listenOnce(hostname: string, port: number): number {
-  const probe = Bun.listen({ hostname, port, socket: { data() {} } });
-  probe.stop(true);
+  using probe = Bun.listen({ hostname, port, socket: { data() {} } });
   return probe.port;
 }
 
@@ -179,7 +176,7 @@ async function makeAdminKey(directory: string, io: DemoIo): Promise<string> {
 
 function welcome(config: Config, seed: number, key: string, temporary: boolean): string {
   const { http, storage, servers, collector } = config;
-  const url = `http://${shownHost(http.host)}:${http.port}`;
+  const url = `http://${reachableHost(http.host)}:${http.port}`;
   const curl = (path: string) => `  curl -H 'X-API-Key: ${key}' '${url}${path}'`;
   return `
 licmond demo: ${servers.length} simulated license servers (seed ${seed}), polled every ${collector.intervalMs / 1000} s
@@ -199,11 +196,4 @@ ${curl("/api/licenses/denials?limit=5")}
 
 Ctrl-C ends it.
 `;
-}
-
-/** Where a browser on this machine finds an address that means all of them. */
-function shownHost(host: string): string {
-  if (host === "0.0.0.0" || host === "") return "127.0.0.1";
-  if (host === "::") return "[::1]";
-  return host.includes(":") ? `[${host}]` : host;
 }

@@ -14,15 +14,11 @@ import { createProgress } from "./terminal.ts";
 const DAY_MS = 86_400_000;
 const FORMATS = ["csv", "json"] as const;
 
-interface ExportOptions {
+interface ExportOptions
+  extends Partial<Record<"start" | "end" | "output", string>>,
+    Partial<Record<"server" | "daemon" | "feature", readonly string[]>> {
   readonly format: (typeof FORMATS)[number];
-  readonly start?: string;
-  readonly end?: string;
-  readonly server?: readonly string[];
-  readonly daemon?: readonly string[];
-  readonly feature?: readonly string[];
   readonly bom?: true;
-  readonly output?: string;
 }
 
 /** `licmond export <table>`: a whole table, as CSV or JSON, also beside a running daemon. */
@@ -65,14 +61,9 @@ async function runExport(
   if (wanted === "logs" && (feature ?? daemon) !== undefined)
     return refuseUsage(command, "--feature and --daemon go with no log line");
   const { storage, servers } = (await readConfig(command, io)).config;
-  const query: ExportQuery = {
-    ...range,
-    now: io.now(),
-    intervals: Object.fromEntries(servers.map(({ id, intervalMs }) => [id, intervalMs])),
-    servers: server ?? null,
-    daemons: daemon ?? null,
-    features: feature ?? null,
-  };
+  const intervals = Object.fromEntries(servers.map(({ id, intervalMs }) => [id, intervalMs]));
+  const filter = { servers: server ?? null, daemons: daemon ?? null, features: feature ?? null };
+  const query: ExportQuery = { ...range, ...filter, now: io.now(), intervals };
   try {
     await withDatabase(storage.directory, async (sqlite) => {
       const { record, slices } = createExport(sqlite, wanted, query);

@@ -98,17 +98,15 @@ export function fileAt(pass: Pass, path: string): "missing" | "file" | null {
   const file = pass.at(path);
   const kind = kindOf(file);
   if (kind === "missing" || kind === "file") return kind;
-  const release = path.endsWith(".service")
+  const isUnit = path.endsWith(".service");
+  const release = isUnit
     ? "; a masked unit is let go by `systemctl unmask licmond`"
     : ", and remove the link";
-  if (kind === "symlink")
-    pass.refuse(path, `${file} is a symbolic link`, `look where it leads (readlink)${release}`);
-  else
-    pass.refuse(
-      path,
-      `${file} is ${kind === "directory" ? "a directory" : "not a regular file"}`,
-      "move it away",
-    );
+  const [what, fix] =
+    kind === "symlink"
+      ? ["a symbolic link", `look where it leads (readlink)${release}`]
+      : [kind === "directory" ? "a directory" : "not a regular file", "move it away"];
+  pass.refuse(path, `${file} is ${what}`, fix);
   return null;
 }
 

@@ -5,7 +5,7 @@ import type { Environment } from "../../config/environment.ts";
 import { codeOf, messageOf } from "../../domain/error-code.ts";
 import { post } from "../../export/remote-write/post.ts";
 import { certificateWarning, readTls } from "../../http/tls.ts";
-import { isLoopback } from "../serve.ts";
+import { isLoopback, reachableHost } from "../serve.ts";
 import type { Report } from "../terminal.ts";
 
 const WHAT = "http";
@@ -59,10 +59,9 @@ async function checkListener(where: string, http: Config["http"], report: Report
 
 /** Whether the program that listens answers as licmond does. Its certificate does not matter here. */
 async function isLicmond({ host, port, tls }: Config["http"]): Promise<boolean> {
-  const name = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  const authority = name.includes(":") ? `[${name}]` : name;
+  const scheme = tls !== null ? "https" : "http";
   try {
-    const answer = await fetch(`${tls !== null ? "https" : "http"}://${authority}:${port}/api/ping`, {
+    const answer = await fetch(`${scheme}://${reachableHost(host)}:${port}/api/ping`, {
       signal: AbortSignal.timeout(ASK_TIMEOUT_MS),
       redirect: "manual",
       tls: { rejectUnauthorized: false },

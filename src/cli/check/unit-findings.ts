@@ -76,21 +76,19 @@ const RIGHTS = {
 /** Why the service cannot use a file, and what opens it. `inside`: what lies at its places in the sandbox. */
 function refused(need: Need, error: string, inside: readonly string[], trial: Trial): Finding {
   const { what, path, access, mayShow, places } = need;
-  if (error === "NOT_IN_PATH") {
-    const message = `${need.names[0]} is ${path} for you, and not in the $PATH of the service (${trial.environment.PATH})`;
-    return { what, message, lines: [], fix: `tool = "${path}" in the config` };
-  }
+  const open = (message: string, line: string): Finding => ({ what, message, lines: [line] });
+  const advise = (message: string, fix: string): Finding => ({ what, message, lines: [], fix });
+  const elsewhere = `not in the $PATH of the service (${trial.environment.PATH})`;
+  if (error === "NOT_IN_PATH")
+    return advise(`${need.names[0]} is ${path} for you, and ${elsewhere}`, `tool = "${path}" in the config`);
   const at = places.findIndex((place, index) => identityOf(place) !== inside[index]);
   const [other = path, isClosed] = [places[at], at >= 0 && inside[at] === "EACCES"];
   if (at >= 0 && !isClosed) return hidden(need, other, trial);
-  if (error === "EROFS") {
-    const message = `${path} cannot be written by the service: its unit makes it read-only`;
-    return { what, message, lines: [`ReadWritePaths=${path}`] };
-  }
-  if (access === "run" && !isClosed && trial.property("NoExecPaths") !== "") {
-    const message = `${path} cannot be run by the service: NoExecPaths= forbids it`;
-    return { what, message, lines: [`ExecPaths=${path}`] };
-  }
+  const readOnly = `${path} cannot be written by the service: its unit makes it read-only`;
+  if (error === "EROFS") return open(readOnly, `ReadWritePaths=${path}`);
+  const forbidden = `${path} cannot be run by the service: NoExecPaths= forbids it`;
+  if (access === "run" && !isClosed && trial.property("NoExecPaths") !== "")
+    return open(forbidden, `ExecPaths=${path}`);
   const place = isClosed ? dirname(other) : path;
   const shown = mayShow ? place : isClosed ? "a directory above the file" : "the file";
   const { lacks, right, bit } = RIGHTS[isClosed ? "search" : access];
@@ -100,18 +98,12 @@ function refused(need: Need, error: string, inside: readonly string[], trial: Tr
   const message = `${shown} cannot be ${lacks} by the user ${user} (mode ${mode})`;
   if (need.credential !== null) return handedOver(need, need.credential, message);
   if (error !== "EACCES" || (bits & bit) === bit)
-    return {
-      what,
-      message: `${message}: ${error}`,
-      lines: [],
-      fix: "see whether SELinux or AppArmor refuses it",
-    };
-  if (access === "write" && !isClosed) return { what, message, lines: [], fix: `chown ${user}: ${place}` };
+    return advise(`${message}: ${error}`, "see whether SELinux or AppArmor refuses it");
+  if (access === "write" && !isClosed) return advise(message, `chown ${user}: ${place}`);
   // Root's own group is given to no service.
   const gid = statSync(place, { throwIfNoEntry: false })?.gid ?? 0;
-  if (gid !== 0 && ((bits >> 3) & bit) === bit)
-    return { what, message, lines: [`SupplementaryGroups=${groupName(gid)}`] };
-  return { what, message, lines: [], fix: `setfacl -m u:${user}:${right} ${place}` };
+  if (gid !== 0 && ((bits >> 3) & bit) === bit) return open(message, `SupplementaryGroups=${groupName(gid)}`);
+  return advise(message, `setfacl -m u:${user}:${right} ${place}`);
 }
 
 /** The unit has put something else in the place of what the host has there. */
