@@ -12,11 +12,7 @@ import { createProgress, type Progress } from "./terminal.ts";
 
 const VERIFY = "only read the file and tell what is in it: schema, rows, times, integrity";
 
-interface Options {
-  readonly force?: true;
-  readonly verify?: true;
-  readonly json?: true;
-}
+type Options = Partial<Record<"force" | "verify" | "json", true>>;
 
 /** `licmond backup FILE`: one file of both databases, beside the running daemon. */
 export function define(command: Command, io: CommandIo): void {
@@ -41,13 +37,12 @@ export function define(command: Command, io: CommandIo): void {
     });
 }
 
+const SOURCE = "what `licmond backup` wrote, one of the daily backups, or a copy of a licmond database";
+
 /** `licmond restore FILE`: a backup takes the place of the databases. */
 export function defineRestore(command: Command, io: CommandIo): void {
   command
-    .argument(
-      "<file>",
-      "what `licmond backup` wrote, one of the daily backups, or a copy of a licmond database",
-    )
+    .argument("<file>", SOURCE)
     .option("--verify", VERIFY)
     .option("--json", "with --verify: as JSON")
     .action(async (file: string, { verify, json }: Options) => {

@@ -13,10 +13,7 @@ import { type CommandIo, Failure, fail, readConfig, refuseUsage, warningsOn } fr
 import { zone } from "./options.ts";
 import { createProgress } from "./terminal.ts";
 
-interface ImportOptions {
-  readonly server: string;
-  readonly timezone?: string;
-}
+type ImportOptions = { readonly server: string; readonly timezone?: string };
 
 /** `licmond import`: sessions and denials of years, out of the debug logs that vendor daemons wrote. */
 export function define(command: Command, io: CommandIo): void {

@@ -18,9 +18,7 @@ import { hasProgram, isSystemdHost, serviceState, systemRun } from "../install/s
 import { INITIAL_CONFIG } from "./init.ts";
 import { type CommandIo, configOption, EXIT_FAILURE, EXIT_USAGE, Failure, problemLines } from "./io.ts";
 
-interface InstallOptions {
-  readonly dryRun?: true;
-  readonly start?: true;
+interface InstallOptions extends Partial<Record<"dryRun" | "start", true>> {
   readonly systemd: boolean;
   readonly root?: string;
 }
@@ -39,10 +37,8 @@ async function runInstall(options: InstallOptions, command: Command, io: Command
   const { start = false, dryRun = false, systemd } = options;
   if (start && (!systemd || options.root !== undefined))
     return refuse(command, "--start goes neither with --root nor with --no-systemd");
-  if (!Bun.isStandaloneExecutable)
-    throw new Failure(
-      "only the licmond binary can install itself, not its sources; `bun run build` makes it",
-    );
+  const sources = "only the licmond binary can install itself, not its sources; `bun run build` makes it";
+  if (!Bun.isStandaloneExecutable) throw new Failure(sources);
   const host = await hostFor(options.root ?? null, systemd, command, io);
   refusePackaged(host);
   const wanted = {
@@ -69,12 +65,7 @@ async function configText(file: string | undefined, io: CommandIo): Promise<stri
 }
 
 /** What an administrator does after an installation. */
-async function nextSteps(
-  { root, run }: Host,
-  systemd: boolean,
-  started: boolean,
-  path: string,
-): Promise<string> {
+async function nextSteps({ root, run }: Host, systemd: boolean, started: boolean, path: string) {
   if (root !== null)
     return `Installed below ${root}. The system inside gives out the directories when it boots. What it needs besides:
   systemd-sysusers --root=${root} licmond.conf    makes the user; a system that never booted does it by itself
@@ -85,14 +76,12 @@ async function nextSteps(
   const sudo = systemd ? "sudo " : "";
   const isActive = systemd && (await serviceState(run)).isActive;
   const takesEffect = `let it take effect:         sudo systemctl ${started ? "reload" : "restart"} licmond`;
-  const start = isActive
-    ? takesEffect
-    : `start it, now and at boot:  sudo systemctl enable --now ${UNIT_NAME}`;
+  const enable = `start it, now and at boot:  sudo systemctl enable --now ${UNIT_NAME}`;
   return `
 Next:
   1. name your license servers:  sudoedit ${LAYOUT.config}
   2. see what is still wrong:    ${sudo}${licmond} check
-  3. ${systemd ? start : `run it:                     ${licmond} serve`}
+  3. ${isActive ? takesEffect : systemd ? enable : `run it:                     ${licmond} serve`}
   4. make the first key:         ${sudo}${licmond} keys create --name admin --role admin
 `;
 }

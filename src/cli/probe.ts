@@ -13,11 +13,7 @@ import { MANAGERS, managerOf } from "../managers/registry.ts";
 import { type CommandIo, failPoll, readConfig, refuseUsage, toolWords } from "./io.ts";
 import { printPicture, printRecords, serverOf } from "./parse.ts";
 
-interface ProbeOptions {
-  readonly json?: true;
-  readonly raw?: true;
-  readonly tool?: string;
-}
+type ProbeOptions = { readonly json?: true; readonly raw?: true; readonly tool?: string };
 
 /** `licmond probe`: one poll now, through the daemon's own collector. */
 export function define(command: Command, io: CommandIo): void {

@@ -6,11 +6,7 @@ import { uninstall } from "../install/uninstall.ts";
 import { GOES_ON, hostFor, refuse, refusePackaged, runVerb, storageOf } from "./install.ts";
 import { type CommandIo, Failure } from "./io.ts";
 
-interface UninstallOptions {
-  readonly dryRun?: true;
-  readonly purge?: true;
-  readonly force?: true;
-  readonly yes?: true;
+interface UninstallOptions extends Partial<Record<"dryRun" | "purge" | "force" | "yes", true>> {
   readonly root?: string;
 }
 
@@ -42,17 +38,14 @@ async function runUninstall(options: UninstallOptions, command: Command, io: Com
   else if (outcome === "changed") io.out("licmond is removed.\n");
 }
 
+const UNASKED = "--purge deletes config, history and keys for good: say --yes where nobody can be asked";
+
 /** Asks a person; where there is none, `--yes` must have said it. */
 async function confirmPurge(root: string | null, command: Command, io: CommandIo): Promise<void> {
-  if (!io.terminal.out || !process.stdin.isTTY)
-    return refuse(
-      command,
-      "--purge deletes config, history and keys for good: say --yes where nobody can be asked",
-    );
+  if (!io.terminal.out || !process.stdin.isTTY) return refuse(command, UNASKED);
   const where = root === null ? "on this host" : `below ${root}`;
   await io.flushed();
-  const answer = prompt(
-    `Config, history, keys and user of licmond ${where} will be deleted for good. Type "delete" to go on:`,
-  );
+  const all = `Config, history, keys and user of licmond ${where}`;
+  const answer = prompt(`${all} will be deleted for good. Type "delete" to go on:`);
   if (answer?.trim() !== "delete") throw new Failure("nothing was changed");
 }

@@ -9,20 +9,15 @@ import { goBack, type ServiceNow, STOP, upgrade } from "../install/upgrade.ts";
 import { hostFor, lines, refuse, refusePackaged, runVerb, storageOf } from "./install.ts";
 import { type CommandIo, EXIT_FAILURE, Failure } from "./io.ts";
 
-interface UpgradeOptions {
-  readonly allowDowngrade?: true;
-  readonly rollback?: true;
-  readonly dryRun?: true;
-}
+type UpgradeOptions = Partial<Record<"allowDowngrade" | "rollback" | "dryRun", true>>;
+
+const OLDER = "take an older version too; it refuses a database that a newer one has changed";
 
 /** `licmond upgrade [FILE]`: another binary in the place of the installed one, and back when it does not start. */
 export function define(command: Command, io: CommandIo): void {
   command
     .argument("[file]", "the new binary (default: the one that runs this command)")
-    .option(
-      "--allow-downgrade",
-      "take an older version too; it refuses a database that a newer one has changed",
-    )
+    .option("--allow-downgrade", OLDER)
     .option("--rollback", "back to the binary that the last upgrade replaced, and to its database")
     .option("--dry-run", "print every step and change nothing")
     .action((file: string | undefined, options: UpgradeOptions) => runUpgrade(file, options, command, io));

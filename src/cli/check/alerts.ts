@@ -27,13 +27,13 @@ const NO_CHECKOUT: Omit<CheckoutPicture, "user" | "host"> = {
   display: null,
   qualifier: null,
   version: null,
-  count: 1,
   handle: null,
   pid: null,
   startedAt: null,
   lingerSeconds: null,
-  borrowed: false,
   pool: null,
+  count: 1,
+  borrowed: false,
 };
 /** Rules about what history does not keep. */
 const NOT_KEPT: readonly AlertRule[] = ["unparsed", "disk", "clock"];

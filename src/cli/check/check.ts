@@ -21,27 +21,23 @@ import { checkAges, checkHosts, checkPolls, checkTools } from "./servers.ts";
 import { checkUnit } from "./unit.ts";
 import { answerTrial } from "./unit-trial.ts";
 
-interface CheckOptions {
-  readonly configOnly?: true;
+interface CheckOptions extends Partial<Record<"configOnly" | "trial" | "alerts", true>> {
   readonly poll: boolean;
   readonly unit?: string;
-  readonly trial?: true;
-  readonly alerts?: true;
   readonly days: number;
 }
 
 const MAX_DAYS = 3650;
 const TAKES_DAYS = `It takes a whole number of days from 1 to ${MAX_DAYS}.`;
 
+const UNIT = "try in this unit's sandbox, instead of the installed one's, what the service can reach";
+
 /** `licmond check`: everything that would go wrong in the first week, before it does. */
 export function define(command: Command, io: CommandIo): void {
   command
     .option("--config-only", "look at nothing but what a reload would refuse; prints problems only")
     .option("--no-poll", "do not ask the license servers")
-    .option(
-      "--unit <file>",
-      "try in this unit's sandbox, instead of the installed one's, what the service can reach",
-    )
+    .option("--unit <file>", UNIT)
     .addOption(new Option("--trial", "what a copy of the unit runs").hideHelp())
     .option("--alerts", "say instead what each alert rule would have done over the stored history")
     .option("--days <days>", "with --alerts: how far back", integer(1, MAX_DAYS, TAKES_DAYS), 30)

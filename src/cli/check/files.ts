@@ -78,12 +78,12 @@ export function checkStorage(directory: string, report: Report, statFs: StatFs =
   checkRoom(directory, statFs(exists ? directory : dirname(directory)), report);
 }
 
+/** Also when it cannot be looked at. */
 function isThere(directory: string): boolean {
   try {
-    statSync(directory);
+    return statSync(directory, { throwIfNoEntry: false }) !== undefined;
+  } catch {
     return true;
-  } catch (error) {
-    return errorCode(error) !== "ENOENT";
   }
 }
 

@@ -1,4 +1,4 @@
-import { realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { locate } from "../../collector/tool.ts";
 import type { Config } from "../../config/config.ts";
@@ -82,23 +82,11 @@ export function unitNeeds(config: Config, configFile: string | null, environment
 
 /** Of what lies there, links followed; null when nothing does, or it cannot be looked at. */
 export function modeOf(path: string): number | null {
-  try {
-    return statSync(path).mode;
-  } catch {
-    return null;
-  }
+  return existsSync(path) ? statSync(path).mode : null;
 }
 
 function placesOf(path: string): string[] {
   const withAbove = (each: string): string[] =>
     dirname(each) === each ? [each] : [...withAbove(dirname(each)), each];
-  return [...withAbove(path), ...withAbove(realPathOf(path))];
-}
-
-function realPathOf(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
+  return [...withAbove(path), ...withAbove(existsSync(path) ? realpathSync(path) : path)];
 }

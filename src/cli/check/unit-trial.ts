@@ -168,9 +168,7 @@ function errorOf(path: string | null, access: Need["access"], isNew: boolean): s
 }
 
 /** The directory in which the missing ones would be made. */
-function nearest(path: string): string {
-  return existsSync(path) ? path : nearest(dirname(path));
-}
+const nearest = (path: string): string => (existsSync(path) ? path : nearest(dirname(path)));
 
 /** Ports below 1024 are the privileged ones. One that is taken is for another check. */
 function mayListen(port: number): boolean {
