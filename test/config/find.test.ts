@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
-import { configFile, DEFAULT_CONFIG_FILE, loadConfig } from "../../src/config/find.ts";
+import { configFile, DEFAULT_CONFIG_FILE, loadConfig } from "../../src/config/load.ts";
 import { cleanUp, temporaryDirectory } from "../store/place.ts";
 
 afterEach(cleanUp);

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { credentialOfPath } from "../../config/credentials.ts";
-import { DEFAULT_CONFIG_FILE, loadConfig } from "../../config/find.ts";
+import { DEFAULT_CONFIG_FILE, loadConfig } from "../../config/load.ts";
 import { readTls } from "../../http/tls.ts";
 import {
   type CommandIo,

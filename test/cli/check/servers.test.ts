@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { checkPolls } from "../../../src/cli/check/servers.ts";
-import { loadConfig } from "../../../src/config/find.ts";
+import { loadConfig } from "../../../src/config/load.ts";
 import { lmstat } from "../../e2e/lmstat.ts";
 import { createPlace, type Place, run, withTool } from "../rig.ts";
 
