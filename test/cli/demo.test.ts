@@ -2,11 +2,8 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { type DemoDeps, define } from "../../src/cli/demo.ts";
-import { demoSite, ownProgram } from "../../src/cli/demo-site.ts";
 import type { Config } from "../../src/config/config.ts";
 import { systemClock } from "../../src/domain/time/clock.ts";
-import { managerOf } from "../../src/managers/registry.ts";
-import { simulate } from "../../src/simulator/tool.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
 
@@ -137,24 +134,4 @@ describe("licmond demo", () => {
   ])("%s %s is refused", async (option, value) => {
     expect((await demo([option, value])).failed).toBeInstanceOf(CommanderError);
   });
-});
-
-test("every server's tool is this program's simulate, and answers", async () => {
-  const place = { host: "127.0.0.1", port: 8080, directory: temporaryDirectory() };
-  const { config } = demoSite({ ...place, seed: 7, interval: "10s", history: 0 }, 0);
-  expect(config.servers.length).toBeGreaterThanOrEqual(6);
-  expect(config.collector.intervalMs).toBe(10_000);
-  for (const { id, manager, tool, address } of config.servers) {
-    const { argv } = managerOf(manager).command(tool ?? [], address);
-    const own = ownProgram();
-    expect(argv.slice(0, own.length + 2)).toEqual([...own, "simulate", manager]);
-    const ran = simulate(managerOf(manager), argv.slice(own.length + 2), Date.now());
-    // One of them is silent for some of the time.
-    expect({ id, stderr: ran.stderr, code: ran.exitCode }).toEqual({
-      id,
-      stderr: "",
-      code: ran.stdout.includes("Error getting status") ? 241 : 0,
-    });
-    expect(ran.stdout.length).toBeGreaterThan(100);
-  }
 });

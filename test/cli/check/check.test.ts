@@ -28,49 +28,49 @@ test("all well", async () => {
 
 test("every trouble at once, each with its fix", async () => {
   await using place = await createPlace();
-  const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  await place.write(`
-[[servers]]
-id = "a"
-manager = "flexnet"
-address = "27000@no-such-host.invalid"
-tool = "${join(place.folder, "lmutil")}"
-[[servers]]
-id = "b"
-manager = "flexnet"
-address = "${join(place.folder, "license.dat")}"
-tool = "/bin/sh"
-log_file = "${join(place.folder, "debug.log")}"
-[[notifications]]
-type = "webhook"
-url = "https://hooks.example"
-secret_file = "${join(place.folder, "hook")}"
-`);
+  using taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const at = (name: string) => join(place.folder, name);
+  const [first, second] = [
+    `id = "a"\naddress = "27000@no-such-host.invalid"\ntool = "${at("lmutil")}"`,
+    `id = "b"\naddress = "${at("license.dat")}"\ntool = "/bin/sh"\nlog_file = "${at("debug.log")}"`,
+  ];
+  const hook = `type = "webhook"\nurl = "https://hooks.example"\nsecret_file = "${at("hook")}"`;
+  await place.write(
+    `[[servers]]\nmanager = "flexnet"\n${first}\n[[servers]]\nmanager = "flexnet"\n${second}\n[[notifications]]\n${hook}`,
+  );
   const env = {
     LICMOND_HTTP_PORT: String(taken.port),
-    LICMOND_HTTP_TLS_CERT: join(place.folder, "none.crt"),
-    LICMOND_HTTP_TLS_KEY: join(place.folder, "none.key"),
+    LICMOND_HTTP_TLS_CERT: at("none.crt"),
+    LICMOND_HTTP_TLS_KEY: at("none.key"),
     LICMOND_STORAGE_DIRECTORY: "/proc/licmond/x",
   };
   const { exitCode, out } = await run(["check", "--config", place.config], { env });
-  taken.stop(true);
   expect(exitCode).toBe(1);
-  expect(out).toContain("PROBLEM  storage: /proc/licmond/x does not exist and cannot be made by this user\n");
-  expect(out).toContain(
-    `PROBLEM  http: another program listens on 127.0.0.1:${taken.port}\n         fix: find it with `,
-  );
-  expect(out).toContain(`PROBLEM  a: tool: ${join(place.folder, "lmutil")} does not exist.\n         fix: `);
-  expect(out).toContain("PROBLEM  a: host: 27000@no-such-host.invalid does not resolve");
-  expect(out).toContain(
-    `PROBLEM  b: address: the license file ${join(place.folder, "license.dat")} cannot be read`,
-  );
-  expect(out).toContain(`PROBLEM  b: log_file: ${join(place.folder, "debug.log")} does not exist\n`);
-  expect(out).toContain("PROBLEM  notifications[0].secret_file: the file does not exist\n");
-  expect(out).toContain("PROBLEM  http: http.tls_cert: ");
-  expect(out).toContain("PROBLEM  b: poll: LICENSE_QUERY_FAILED: ");
+  for (const words of [
+    "storage: /proc/licmond/x does not exist and cannot be made by this user\n",
+    `http: another program listens on 127.0.0.1:${taken.port}\n         fix: find it with `,
+    `a: tool: ${at("lmutil")} does not exist.\n         fix: `,
+    "a: host: 27000@no-such-host.invalid does not resolve",
+    `b: address: the license file ${at("license.dat")} cannot be read`,
+    `b: log_file: ${at("debug.log")} does not exist\n`,
+    "notifications[0].secret_file: the file does not exist\n",
+    "http: http.tls_cert: ",
+    "b: poll: LICENSE_QUERY_FAILED: ",
+  ])
+    expect(out).toContain(`PROBLEM  ${words}`);
   expect(out).toEndWith("9 problems.\n");
   // Each with what helps.
   expect(out.match(/^PROBLEM .*\n(?! {9}fix: \w)/gm)).toBeNull();
+});
+
+test("--alerts without servers, without a database, and with days that are none", async () => {
+  await using place = await createPlace();
+  const alerts = (...args: string[]) => check(place, "--alerts", ...args);
+  const none = expect.stringContaining("the config names no server");
+  expect(await alerts()).toMatchObject({ exitCode: 1, out: "", err: none });
+  await place.write('[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@lic1"\n');
+  expect(await alerts()).toMatchObject({ exitCode: 1, err: expect.stringContaining("There is no database") });
+  expect((await alerts("--days", "x")).exitCode).toBe(2);
 });
 
 describe("a database that the daemon would refuse is told before", () => {
@@ -165,13 +165,12 @@ test.each([
   expect(bodies.map((body) => [...body])).toEqual([[0]]);
 });
 
-test("check tells that nobody answers", async () => {
+test("check tells that no receiver answers", async () => {
   await using place = await createPlace();
   await place.write('[export.remote_write]\nurl = "http://127.0.0.1:1/write"');
   const { exitCode, out } = await check(place);
-  expect(out).toContain(
-    "warning  export.remote_write: nothing can be written to 127.0.0.1:1 now. It cannot be reached",
-  );
+  const words = "nothing can be written to 127.0.0.1:1 now. It cannot be reached";
+  expect(out).toContain(`warning  export.remote_write: ${words}`);
   expect(exitCode).toBe(0);
 });
 
@@ -185,10 +184,8 @@ async function warnings(toml: string, features: readonly string[] = []): Promise
   if (features.length > 0) {
     const store = open(place.storage);
     createServers({ store, clock: { now: () => 0 } }).configured([monitored("eda")]);
-    for (const name of features)
-      store.sqlite.run("INSERT INTO history_features (server_id, daemon, name) VALUES ('eda', 'acmed', ?)", [
-        name,
-      ]);
+    const insert = "INSERT INTO history_features (server_id, daemon, name) VALUES ('eda', 'acmed', ?)";
+    for (const name of features) store.sqlite.run(insert, [name]);
     store.close();
   }
   const { exitCode, out } = await check(place, "--no-poll");
@@ -196,11 +193,13 @@ async function warnings(toml: string, features: readonly string[] = []): Promise
   return out.split("\n").filter((line) => /^warning {2}(alerts|maintenance)/.test(line));
 }
 
+const override = (...lines: string[]) => `[[alerts.overrides]]\n${lines.join("\n")}\nenabled = false\n`;
+const window = (servers: string) => `[[maintenance]]\nservers = ${servers}\n${WINDOW}`;
 test.each<[string, string, readonly string[], readonly string[]]>([
-  ["servers that are there", `[[maintenance]]\nservers = ["e*"]\n${WINDOW}`, [], []],
+  ["servers that are there", window('["e*"]'), [], []],
   [
     "no such server",
-    `[[maintenance]]\nservers = ["eda", "ead*"]\n${WINDOW}[[alerts.overrides]]\nserver = "x?"\nenabled = false\n`,
+    window('["eda", "ead*"]') + override('server = "x?"'),
     [],
     [
       'warning  alerts.overrides[0]: it holds for nothing: no server is called "x?"',
@@ -208,17 +207,12 @@ test.each<[string, string, readonly string[], readonly string[]]>([
     ],
   ],
   [
-    "a feature that nobody has seen",
-    '[[alerts.overrides]]\nfeature = "solver"\nenabled = false\n[[alerts.overrides]]\nserver = "eda"\nfeature = "sloven*"\nenabled = false\n',
+    "a feature that was never seen",
+    override('feature = "solver"') + override('server = "eda"', 'feature = "sloven*"'),
     ["solver"],
     ['warning  alerts.overrides[1]: it holds for nothing seen so far: server "eda", feature "sloven*"'],
   ],
-  [
-    "features of which nothing is known yet",
-    '[[alerts.overrides]]\nfeature = "any"\nenabled = false\n',
-    [],
-    [],
-  ],
+  ["features before any was seen", override('feature = "any"'), [], []],
 ])("check and names that name nothing: %s", async (_, toml, features, wanted) => {
   expect(await warnings(toml, features)).toEqual(wanted);
 });
