@@ -61,9 +61,7 @@ const WHAT = "storage";
 const ANOTHER = "set storage.directory to another";
 
 /** Blocks of a file system, as statfs(2) tells them. */
-export type StatFs = (
-  path: string,
-) => Pick<ReturnType<typeof statfsSync>, "blocks" | "bfree" | "bavail" | "bsize">;
+export type StatFs = (path: string) => Record<"blocks" | "bfree" | "bavail" | "bsize", number>;
 
 /** The storage directory: who can write it, what is in it, and how much room there is. Makes nothing. */
 export function checkStorage(directory: string, report: Report, statFs: StatFs = statfsSync): void {
@@ -106,10 +104,8 @@ function troubleIn(directory: string): Trouble {
   const foreign = readdirSync(directory).filter((name) => /^(licmond|state)\./.test(name) && isForeign(name));
   if (foreign.length === 0) return null;
   const belong = `${foreign.join(", ")} in ${directory} ${foreign.length === 1 ? "belongs" : "belong"}`;
-  return [
-    `${belong} to another user than the directory: the daemon cannot write`,
-    `chown -R --reference=${directory} ${directory}`,
-  ];
+  const message = `${belong} to another user than the directory: the daemon cannot write`;
+  return [message, `chown -R --reference=${directory} ${directory}`];
 }
 
 function troubleAbove(directory: string): Trouble {
@@ -127,20 +123,16 @@ function troubleAbove(directory: string): Trouble {
 }
 
 function onReadOnlyMount(path: string): Trouble {
-  return [
-    `${path} lies on a file system that is mounted read-only (EROFS)`,
-    `mount it writable (mount -o remount,rw), or ${ANOTHER}`,
-  ];
+  const message = `${path} lies on a file system that is mounted read-only (EROFS)`;
+  return [message, `mount it writable (mount -o remount,rw), or ${ANOTHER}`];
 }
 
 function checkDatabase(directory: string, report: Report): void {
   try {
     const versions = inspectDatabase(directory);
     if (versions === null || versions.schema === null || versions.schema === versions.current) return;
-    report.warning(
-      WHAT,
-      `the database is an older licmond's (schema ${versions.schema}, this one has ${versions.current}): the daemon backs it up and migrates it when it starts`,
-    );
+    const older = `the database is an older licmond's (schema ${versions.schema}, this one has ${versions.current})`;
+    report.warning(WHAT, `${older}: the daemon backs it up and migrates it when it starts`);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     report.problem(WHAT, error.message, error.fix);
@@ -153,9 +145,9 @@ const TOO_LITTLE_BYTES = 64 * 1024 * 1024;
 
 /** The limits of the alert rule, before there is a daemon to fire it; and a disk that is small. */
 function checkRoom(directory: string, room: ReturnType<StatFs>, report: Report): void {
-  const taken = Number(room.blocks) - Number(room.bfree);
-  const whole = taken + Number(room.bavail);
-  const free = Number(room.bavail) * Number(room.bsize);
+  const taken = room.blocks - room.bfree;
+  const whole = taken + room.bavail;
+  const free = room.bavail * room.bsize;
   // Some file systems tell nothing.
   if (whole <= 0) return;
   const used = (taken / whole) * 100;

@@ -14,11 +14,7 @@ const ASK_TIMEOUT_MS = 1_000;
 const POST_TIMEOUT_MS = 5_000;
 
 /** Whether the daemon can listen where it shall, or which program does already; and whether the certificate is good. */
-export async function checkListening(
-  http: Config["http"],
-  environment: Environment,
-  report: Report,
-): Promise<void> {
+export async function checkListening(http: Config["http"], environment: Environment, report: Report) {
   const { host, port, tls } = http;
   const where = `${host}:${port}`;
   try {
@@ -32,11 +28,8 @@ export async function checkListening(
       report.problem(WHAT, `this user may not listen on ${where}`, "set http.port to 1024 or more");
     else report.problem(WHAT, cannot, "set http.host to an address of this host");
   }
-  if (tls === null && !isLoopback(host))
-    report.warning(
-      WHAT,
-      `plain HTTP on ${where}: keys travel in clear (http.tls_cert, or a TLS proxy in front)`,
-    );
+  const clear = `plain HTTP on ${where}: keys travel in clear (http.tls_cert, or a TLS proxy in front)`;
+  if (tls === null && !isLoopback(host)) report.warning(WHAT, clear);
   // What the unit hands over is the service's alone: `checkUnit` looks after it.
   if (tls === null || [tls.cert, tls.key].some((path) => credentialOfPath(path, environment) !== null))
     return;

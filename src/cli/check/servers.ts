@@ -43,9 +43,8 @@ export async function checkHosts(servers: readonly MonitoredServer[], report: Re
       if ("problem" in parsed) return;
       if (parsed.members.length === 0) return checkLicenseFile(id, address, report);
       const what = `${id}: host`;
-      for (const { host, port, addresses, error, reachable } of enabled
-        ? await measure(parsed.members)
-        : []) {
+      const measured = enabled ? await measure(parsed.members) : [];
+      for (const { host, port, addresses, error, reachable } of measured) {
         const name = port === null ? host : `${port}@${host}`;
         const unresolved = `${name} does not resolve (${error ?? "no address"})`;
         if (addresses.length === 0)
@@ -95,10 +94,8 @@ export async function checkPolls(
   await Promise.all(Array.from({ length: Math.min(atOnce, waiting.length) }, ask)).finally(prober.end);
   if (waiting.length === 0) return;
   const names = waiting.map(({ id }) => id).join(", ");
-  report.warning(
-    "poll",
-    `not asked, because others took longer than ${beginWithinMs / 1000} s: ${names} (\`licmond probe ID\` asks one)`,
-  );
+  const late = `not asked, because others took longer than ${beginWithinMs / 1000} s`;
+  report.warning("poll", `${late}: ${names} (\`licmond probe ID\` asks one)`);
 }
 
 function tell(server: MonitoredServer, outcome: PollOutcome, inMaintenance: boolean, report: Report): void {

@@ -58,11 +58,7 @@ export async function checkUnit(
   if (!hasSystemd && (unit !== null || isUsual))
     return report.fine("unit", "not tried: systemd does not run this host");
   if (unit === null || (unitFile === undefined && !isUsual && !unit.includes(file))) return;
-  if (!host.isRoot)
-    return report.warning(
-      "unit",
-      "not tried: only root can start a copy of the unit, which tells what the service can reach (fix: `sudo licmond check`)",
-    );
+  if (!host.isRoot) return report.warning("unit", ONLY_ROOT);
   if (!checkSources(unit, report)) return;
 
   const question = { ...needs, port: config.http.port };
@@ -105,6 +101,8 @@ export async function checkUnit(
   if (findings.size === 0) report.fine("unit", `${source} lets the service reach what it needs`);
 }
 
+const ONLY_ROOT =
+  "not tried: only root can start a copy of the unit, which tells what the service can reach (fix: `sudo licmond check`)";
 const ROUNDS = 4;
 const STRONGER =
   "the line in the drop-in below is not enough: another one of the unit closes it, take it out there";
