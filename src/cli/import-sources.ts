@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, createReadStream, fstatSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { messageOf } from "../domain/error-code.ts";
 import type { DebugLog } from "../managers/debug-log/debug-log.ts";
@@ -37,39 +38,27 @@ export function fileSource(path: string): LogSource {
     const magic = new Uint8Array(2);
     readSync(file, magic, 0, 2, 0);
     const isPacked = magic[0] === 0x1f && magic[1] === 0x8b;
-    const pieces = (onRead?: (bytes: number) => void) =>
-      isPacked ? unpacked(path, onRead) : piecesOf(path, onRead);
-    return { name: path, size, lastWrite: mtimeMs, pieces };
+    return { name: path, size, lastWrite: mtimeMs, pieces: (onRead) => piecesOf(path, isPacked, onRead) };
   } finally {
     closeSync(file);
   }
 }
 
-async function* piecesOf(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
-  const file = openSync(path, "r");
-  const buffer = new Uint8Array(PIECE_BYTES);
-  try {
-    for (;;) {
-      const length = readSync(file, buffer, 0, PIECE_BYTES, null);
-      if (length === 0) return;
-      onRead?.(length);
-      yield buffer.subarray(0, length);
-    }
-  } finally {
-    closeSync(file);
-  }
-}
-
-async function* unpacked(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
-  const file = createReadStream(path, { highWaterMark: PIECE_BYTES / 4 });
-  const text = createGunzip({ chunkSize: PIECE_BYTES });
+async function* piecesOf(
+  path: string,
+  isPacked: boolean,
+  onRead?: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  const file = createReadStream(path, { highWaterMark: isPacked ? PIECE_BYTES / 4 : PIECE_BYTES });
+  const text = isPacked ? createGunzip({ chunkSize: PIECE_BYTES }) : new PassThrough();
   file.on("data", (bytes) => onRead?.(bytes.length));
   file.on("error", (error) => text.destroy(error));
   file.pipe(text);
   try {
     for await (const piece of text) yield piece as Uint8Array;
   } catch (error) {
-    throw new LogReadError(`${path} cannot be unpacked to its end: ${messageOf(error)}`);
+    const verb = isPacked ? "unpacked" : "read";
+    throw new LogReadError(`${path} cannot be ${verb} to its end: ${messageOf(error)}`);
   } finally {
     file.destroy();
     text.destroy();
