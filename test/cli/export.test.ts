@@ -107,12 +107,9 @@ describe("licmond export", () => {
     expect(ids).toEqual([1, ...Array.from({ length: 12_000 }, (_, index) => (index + 2) * 3)]);
   });
 
-  test("shows a bar on a terminal, and none in the way of rows", async () => {
+  test("shows no bar in the way of rows on a terminal", async () => {
     await using at = await site();
-    const { place } = at;
-    const args = ["export", "--config", place.config, "sessions"];
-    const toFile = await run([...args, "-o", join(place.folder, "o.csv")], { terminal: true });
-    expect(toFile.err).toContain("100 %");
+    const args = ["export", "--config", at.place.config, "sessions"];
     expect((await run(args, { terminal: true })).err).toBe("");
   });
 

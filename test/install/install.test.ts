@@ -108,36 +108,28 @@ test("a config that is there keeps every byte, also behind a link", async () => 
 });
 
 describe("texts that lie there already", () => {
-  test("an untouched one of an earlier version is replaced", async () => {
+  const old = withMark("[Unit]\nDescription=old\n", "0.9.0");
+  const current = withMark(UNIT, "1.2.0");
+  /** What a unit was, what is done about it, and what lies there and beside it afterwards. */
+  test.each([
+    ["an untouched one of an earlier version", old, "do", current, null],
+    ["a changed one: the newer text is laid beside it", `${old}Nice=5\n`, "keep", `${old}Nice=5\n`, current],
+    ["a changed one of this very version", `${current}Nice=5\n`, "keep", `${current}Nice=5\n`, null],
+  ])("%s", async (_name, before, kind, after, beside) => {
     await using rig = await createRig();
-    await rig.write(LAYOUT.unit, withMark("[Unit]\nDescription=old\n", "0.9.0"));
-    const plans = await runAll(rig, await steps(rig));
-    expect(plans.get(LAYOUT.unit)).toMatchObject({ kind: "do", words: "replace the one of licmond 0.9.0" });
-    expect(rig.read(LAYOUT.unit)).toBe(withMark(UNIT, "1.2.0"));
-    expect(rig.ran).toContain("systemctl daemon-reload");
-  });
-
-  test("a changed one stays; the newer text is laid beside it, once", async () => {
-    await using rig = await createRig();
-    const mine = `${withMark("[Unit]\nDescription=old\n", "0.9.0")}Nice=5\n`;
-    await rig.write(LAYOUT.unit, mine);
+    await rig.write(LAYOUT.unit, before);
     const plan = (await runAll(rig, await steps(rig))).get(LAYOUT.unit);
-    expect(plan).toMatchObject({ kind: "keep", advice: expect.stringContaining("systemctl edit licmond") });
-    expect(rig.read(LAYOUT.unit)).toBe(mine);
-    expect(rig.read(`${LAYOUT.unit}.new`)).toBe(withMark(UNIT, "1.2.0"));
-    const before = rig.tree();
+    expect(plan?.kind).toBe(kind as "do");
+    if (kind === "do") expect(plan?.words).toBe("replace the one of licmond 0.9.0");
+    else expect(plan?.advice).toContain("systemctl edit licmond");
+    expect(rig.ran.includes("systemctl daemon-reload")).toBe(kind === "do");
+    const both = () => rig.tree().filter((line) => line.includes("licmond.service"));
+    expect(both()).toHaveLength(beside === null ? 1 : 2);
+    expect(rig.read(LAYOUT.unit)).toBe(after);
+    if (beside !== null) expect(rig.read(`${LAYOUT.unit}.new`)).toBe(beside);
+    const laid = both();
     const again = (await runAll(rig, await steps(rig))).get(LAYOUT.unit);
-    expect(again?.kind).toBe("keep");
-    expect(rig.tree().filter((line) => line.includes(".new"))).toEqual(
-      before.filter((line) => line.includes(".new")),
-    );
-  });
-
-  test("a changed one of this very version needs nothing beside it", async () => {
-    await using rig = await createRig();
-    await rig.write(LAYOUT.unit, `${withMark(UNIT, "1.2.0")}\nNice=5\n`);
-    expect((await runAll(rig, await steps(rig))).get(LAYOUT.unit)?.kind).toBe("keep");
-    expect(() => rig.read(`${LAYOUT.unit}.new`)).toThrow();
+    expect([again?.kind, both()]).toEqual([kind === "do" ? "nothing" : "keep", laid]);
   });
 });
 

@@ -120,18 +120,14 @@ describe("refuses, and changes nothing", () => {
   });
 });
 
-test("an installed one that does not even run can be replaced", async () => {
+test.each<[string, string, string, Partial<Ran>]>([
+  ["an installed one that does not even run", "0.9.0", `${LAYOUT.binary} version`, { words: "killed" }],
+  ["one from before `check --config-only`", "1.0.0", `${NEW_BINARY} check --config-only`, { exitCode: 2 }],
+])("%s is no hindrance", async (_name, version, asked, answer) => {
   await using rig = await upgradable();
-  rig.answer = (line) => (line === `${LAYOUT.binary} version` ? { ok: false, words: "killed" } : undefined);
-  await runAll(rig, await steps(rig, "0.9.0"));
-  expect(rig.read(LAYOUT.binary)).toContain("version=0.9.0;");
-});
-
-test("a version from before `check --config-only` is not held against that", async () => {
-  await using rig = await upgradable();
-  rig.answer = (line) => (line.endsWith("check --config-only") ? { ok: false, exitCode: 2 } : undefined);
-  await runAll(rig, await steps(rig, "1.0.0", { allowDowngrade: true }));
-  expect(rig.read(LAYOUT.binary)).toContain("version=1.0.0;");
+  rig.answer = (line) => (line === asked ? { ok: false, ...answer } : undefined);
+  await runAll(rig, await steps(rig, version, { allowDowngrade: version === "1.0.0" }));
+  expect(rig.read(LAYOUT.binary)).toContain(`version=${version};`);
 });
 
 test("a restart that fails tells the journal's last words; going back puts the old one in place and starts it", async () => {
