@@ -1,6 +1,7 @@
 import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, statSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import overrides from "../../../systemd/licmond.trial.conf" with { type: "text" };
 import { locate } from "../../collector/tool.ts";
 import { codeOf } from "../../domain/error-code.ts";
 import type { Run } from "../../install/host.ts";
@@ -56,7 +57,7 @@ export async function tryUnit(
     await writeFile(answered, "", { mode });
     const binary = await reachableBinary(unit, folder);
     const own = [...binary.lines, `StandardInput=file:${asked}`, `StandardOutput=file:${answered}`];
-    const text = [serviceLines(unit), OVERRIDES, ...own, ...lines, `ExecStart=${binary.path} check --trial`];
+    const text = [serviceLines(unit), overrides, ...own, ...lines, `ExecStart=${binary.path} check --trial`];
     await writeFile(file, `# Made by licmond check, which removes it.\n${text.join("\n")}\n`, { mode });
     // Its dependencies are the service's: nothing else is to be started for a check.
     const { ok, words } = await run(["systemctl", "start", "--job-mode=ignore-dependencies", name]);
@@ -80,23 +81,6 @@ function whyNot(words: string, name: string): string {
   const said = words.split("\n").flatMap((line) => line.split(`${name}: `)[1] ?? []);
   return said.filter((line) => !line.startsWith("Failed with result")).join("; ") || words;
 }
-
-/** Without RuntimeDirectoryPreserve= and RemoveIPC= its end would take away what the running service works with. */
-const OVERRIDES = `Type=oneshot
-RemainAfterExit=no
-Restart=no
-WatchdogSec=0
-TimeoutStartSec=60
-RuntimeDirectoryPreserve=yes
-RemoveIPC=no
-StandardError=inherit
-ExecCondition=
-ExecStartPre=
-ExecStart=
-ExecStartPost=
-ExecReload=
-ExecStop=
-ExecStopPost=`;
 
 /** The sections [Service] of `systemctl cat`: [Unit] may name what is started when a unit fails. */
 function serviceLines(unit: string): string {
