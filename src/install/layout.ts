@@ -1,6 +1,7 @@
 import unit from "../../systemd/licmond.service" with { type: "text" };
 import sysusers from "../../systemd/licmond.sysusers.conf" with { type: "text" };
 import tmpfiles from "../../systemd/licmond.tmpfiles.conf" with { type: "text" };
+import trialLines from "../../systemd/licmond.trial.conf" with { type: "text" };
 
 /**
  * Where an installation by the administrator lies (file-hierarchy(7), sysusers.d(5), tmpfiles.d(5)): /usr/lib belongs to
@@ -23,6 +24,9 @@ export const LAYOUT = {
 /** The unit, its user and the user's group all have this name. */
 export const SERVICE_NAME = "licmond";
 export const UNIT_NAME = "licmond.service";
+
+/** What a copy of the unit has in the place of its own lines while its sandbox is tried. */
+export const TRIAL_LINES: string = trialLines;
 
 /** A text that is installed under a mark. */
 export interface InstalledText {

@@ -1,10 +1,10 @@
 import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, statSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import overrides from "../../../systemd/licmond.trial.conf" with { type: "text" };
 import { locate } from "../../collector/tool.ts";
 import { codeOf } from "../../domain/error-code.ts";
 import type { Run } from "../../install/host.ts";
+import { TRIAL_LINES } from "../../install/layout.ts";
 import { lastWords } from "../../install/service.ts";
 import type { CommandIo } from "../io.ts";
 import type { Need, UnitNeeds } from "./unit-needs.ts";
@@ -57,7 +57,13 @@ export async function tryUnit(
     await writeFile(answered, "", { mode });
     const binary = await reachableBinary(unit, folder);
     const own = [...binary.lines, `StandardInput=file:${asked}`, `StandardOutput=file:${answered}`];
-    const text = [serviceLines(unit), overrides, ...own, ...lines, `ExecStart=${binary.path} check --trial`];
+    const text = [
+      serviceLines(unit),
+      TRIAL_LINES,
+      ...own,
+      ...lines,
+      `ExecStart=${binary.path} check --trial`,
+    ];
     await writeFile(file, `# Made by licmond check, which removes it.\n${text.join("\n")}\n`, { mode });
     // Its dependencies are the service's: nothing else is to be started for a check.
     const { ok, words } = await run(["systemctl", "start", "--job-mode=ignore-dependencies", name]);
