@@ -3,7 +3,7 @@ import { LOG_LEVELS, type LogLevel, type LogSource } from "../../domain/words.ts
 import { ANONYMOUS_FORM } from "../anonymous/picture.ts";
 import { integer, NAMED, names, text, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
-import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, type Subject, twinOf } from "./encode.ts";
+import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, twinOf } from "./encode.ts";
 
 export const STREAM_NAMES = ["logs", "metrics", "combined"] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
@@ -55,11 +55,10 @@ export type Wanted = Partial<QueryOf<(typeof STREAM_QUERIES)["combined"]>>;
 /** What one client gets. Equal filters have equal keys, so that what they send is put together once. */
 export interface StreamFilter {
   readonly key: string;
-  readonly stream: StreamName;
   /** Interval of metrics events; null when the client wants none. */
   readonly intervalMs: number | null;
   /** The parts of an event that the client wants. */
-  partsOf(event: Pick<EncodedEvent, "type" | "level" | "source" | "about">): Parts;
+  partsOf(event: EncodedEvent): Parts;
 }
 
 /** What a key may see of the events. */
@@ -79,44 +78,36 @@ export function createStreamFilter(
   { hidden, anonymous }: Sight,
 ): StreamFilter {
   const { events = null, include = null, interval = 10_000 } = wanted;
-  const { feature = null, daemon = null, server = null, user = null } = wanted;
   const levels = union<LogLevel>(wanted.level, wanted.levels);
   const sources = union<string>(wanted.source, wanted.sources);
-  const frames = events && new Set<FrameName>(events);
+  const wantsFrame = (name: FrameName) => events === null || events.includes(name);
   const metricsParts = partsIncluded(include);
-  const hasMetrics = stream !== "logs" && (frames === null || frames.has("metrics"));
+  const hasMetrics = stream !== "logs" && wantsFrame("metrics");
+  const subjects = (["feature", "daemon", "server", "user"] as const).flatMap((field) => {
+    const names = wanted[field] ?? null;
+    return names === null ? [] : [{ field, names: new Set(names) }];
+  });
 
-  const logParts = (type: EncodedEvent["type"], level: LogLevel | null, source: LogSource | null): Parts => {
+  const logParts = ({ type, level, source }: EncodedEvent): Parts => {
     if (stream === "metrics" || source === null || hidden.includes(source)) return NONE;
     if (levels !== null && (level === null || !levels.has(level))) return NONE;
     if (sources !== null && !sources.has(source)) return NONE;
     const twin = twinOf(type, level);
-    const own = frames === null || frames.has("log") ? FIRST : NONE;
-    return own | (twin !== null && (frames === null || frames.has(twin)) ? SECOND : NONE);
+    return (wantsFrame("log") ? FIRST : NONE) | (twin !== null && wantsFrame(twin) ? SECOND : NONE);
   };
 
-  const subjects = Object.entries({ feature, daemon, server, user }).flatMap(([field, names]) =>
-    names === null ? [] : [{ field: field as keyof Subject, names: new Set(names) }],
-  );
-
   return {
-    key: JSON.stringify([
-      ...[stream, levels && [...levels], sources && [...sources], events, include],
-      ...[feature, daemon, server, user],
-      ...[hasMetrics && interval, hidden.length, anonymous],
-    ]),
-    stream,
+    key: JSON.stringify([stream, { ...wanted, last_event_id: null }, hidden.length, anonymous]),
     intervalMs: hasMetrics ? interval : null,
-    partsOf({ type, level, source, about }) {
+    partsOf(event) {
+      const { type } = event;
       if (anonymous && ANONYMOUS_FORM[type] === "never") return NONE;
-      if (type === "log") return logParts(type, level, source);
+      if (type === "log") return logParts(event);
       if (type === "metrics") return hasMetrics ? metricsParts : NONE;
-      if (stream !== "combined" || (frames !== null && !frames.has(type))) return NONE;
+      if (stream !== "combined" || !wantsFrame(type)) return NONE;
       const part = anonymous && ANONYMOUS_FORM[type] === "pseudonyms" ? SECOND : FIRST;
-      if (subjects.length === 0) return part;
       // In the form that the client gets: a pseudonym is asked for by itself.
-      const subject = about(part);
-      return subjects.every(({ field, names }) => names.has(subject[field] ?? "")) ? part : NONE;
+      return subjects.every(({ field, names }) => names.has(event.about(part)[field] ?? "")) ? part : NONE;
     },
   };
 }
@@ -125,7 +116,7 @@ function union<T>(one: readonly T[] | null = null, other: readonly T[] | null = 
   return one === null && other === null ? null : new Set([...(one ?? []), ...(other ?? [])]);
 }
 
-function partsIncluded(include: readonly ("system" | "licenses" | "all")[] | null): Parts {
-  if (include === null || include.includes("all")) return BOTH;
+function partsIncluded(include: Wanted["include"]): Parts {
+  if (!include || include.includes("all")) return BOTH;
   return (include.includes("system") ? FIRST : NONE) | (include.includes("licenses") ? SECOND : NONE);
 }

@@ -17,7 +17,6 @@ test("of several samples in one group a client gets the newest alone", () => {
     },
     requestSample() {},
     keyHolds: () => true,
-    timers: { repeat: () => null, clear() {} },
     encoder: createEncoder(PSEUDONYMS),
   });
   const sent: string[] = [];
@@ -26,7 +25,6 @@ test("of several samples in one group a client gets the newest alone", () => {
     keyId: "k",
     filter: createStreamFilter("metrics", {}, { hidden: [], anonymous: false }),
     send: (chunk) => void sent.push(...chunk.texts()),
-    heartbeat() {},
     end() {},
   };
   hub.enter(client);

@@ -1,12 +1,12 @@
 import type { CheckoutEvent, EventInput, LogEvent } from "../../../src/domain/events.ts";
 import { systemTimers } from "../../../src/domain/time/timers.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
-import { createEncoder, type EventRow } from "../../../src/http/streams/encode.ts";
-import type { StreamsPort } from "../../../src/http/streams/hub.ts";
-import { createHub, type HubTimers } from "../../../src/http/streams/hub.ts";
+import { createEncoder } from "../../../src/http/streams/encode.ts";
+import { createHub, type StreamsPort } from "../../../src/http/streams/hub.ts";
 import { createBus } from "../../../src/live/bus.ts";
 import { createIds } from "../../../src/live/ids.ts";
 import { createSampler } from "../../../src/live/sampler.ts";
+import type { EventRow } from "../../../src/store/events.ts";
 
 /** Under a secret that is none, so that tests can say what comes out. */
 export const PSEUDONYMS = createPseudonyms(new Uint8Array(32));
@@ -24,15 +24,7 @@ export interface MemoryStreams extends StreamsPort {
   close(): void;
 }
 
-export const realIntervals: HubTimers = {
-  repeat: (work, ms) => setInterval(work, ms),
-  clear: (timer) => clearInterval(timer as Timer),
-};
-
-export function memoryStreams(
-  keyHolds: (id: string) => boolean,
-  timers: HubTimers = realIntervals,
-): MemoryStreams {
+export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams {
   const clock = { now: () => Date.now() };
   const stored: EventRow[] = [];
   const holes: { from: number; to: number }[] = [];
@@ -68,7 +60,7 @@ export function memoryStreams(
     }),
   });
   const streams: MemoryStreams = {
-    hub: createHub({ bus, requestSample: sampler.request, keyHolds, timers, encoder }),
+    hub: createHub({ bus, requestSample: sampler.request, keyHolds, encoder }),
     samples: sampler,
     history: {
       page: (after, limit, only) =>
