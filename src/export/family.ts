@@ -28,17 +28,12 @@ export function labelsOf(labels: Readonly<Record<string, string>>): Labels {
   return Object.entries(labels);
 }
 
-export function gauge(name: string, help: string): Family {
-  return { name, type: "gauge", help };
-}
-
-export function counter(name: string, help: string): Family {
-  return { name, type: "counter", help };
-}
-
-export function histogram(name: string, help: string): Family {
-  return { name, type: "histogram", help };
-}
+const familyOf =
+  (type: Family["type"]) =>
+  (name: string, help: string): Family => ({ name, type, help });
+export const gauge = familyOf("gauge");
+export const counter = familyOf("counter");
+export const histogram = familyOf("histogram");
 
 /** Emits what is known. */
 export function emitKnown(
@@ -55,7 +50,9 @@ export function emitOneOf<Word extends string>(
   emit: Emit,
   family: Family,
   labels: Labels,
-  { label, words, now }: { readonly label: string; readonly words: readonly Word[]; readonly now: Word },
+  label: string,
+  words: readonly Word[],
+  now: Word,
 ): void {
   for (const word of words) emit(family, [...labels, [label, word]], word === now ? 1 : 0);
 }
@@ -106,13 +103,10 @@ export function braces(labels: Labels): string {
 
 /** A label's value may be any UTF-8; these three alone are escaped. Half a surrogate pair is no UTF-8. */
 function escaped(value: string): string {
-  const text = value.isWellFormed() ? value : value.toWellFormed();
-  if (!/[\\"\n]/.test(text)) return text;
+  const text = value.toWellFormed();
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
 
 function number(value: number): string {
-  if (value === Number.POSITIVE_INFINITY) return "+Inf";
-  if (value === Number.NEGATIVE_INFINITY) return "-Inf";
-  return String(value);
+  return value === Infinity ? "+Inf" : String(value).replace("Infinity", "Inf");
 }

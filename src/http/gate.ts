@@ -6,11 +6,10 @@ import { presentedKey, requirePermission, validKey } from "./auth.ts";
 import { readJson, tooLarge } from "./body.ts";
 import { answerCors, checkSocketOrigin } from "./cors.ts";
 import type { HttpDeps } from "./deps.ts";
-import { apiErrorOf, errorAnswer } from "./errors.ts";
+import { apiErrorOf, errorAnswer, noSuchPath } from "./errors.ts";
 import { type Exchange, gated, splitUrl } from "./exchange.ts";
-import { createBuckets } from "./limits/buckets.ts";
+import { createBuckets, type Rate } from "./limits/buckets.ts";
 import { createClientAddress } from "./limits/client-address.ts";
-import { settle } from "./limits/rate-headers.ts";
 import { sentValues } from "./query.ts";
 import type { RequestCounters } from "./request-counters.ts";
 import { type Access, allowOf, type KnownRoute } from "./route-table.ts";
@@ -73,7 +72,7 @@ export function createGate(
     .onTransform({ as: "global" }, ({ exchange, route }) => {
       // The key was checked for the route found here; should the router ever read a path otherwise, nothing runs.
       if (exchange.route?.path !== route) {
-        throw new ApiError("NOT_FOUND", "There is no such path; /swagger lists what there is.");
+        throw noSuchPath();
       }
       // Every value that was sent: of a repeated parameter Elysia hands over the last one alone.
       const query = sentValues(exchange.query, exchange.route.keyInQuery ? ["api_key"] : []);
@@ -213,12 +212,7 @@ export function createGate(
   function drawOfAddress(exchange: Exchange): void {
     const { burst, anonymousPerMinute } = settings().limits;
     const rate = { capacity: burst, perMinute: anonymousPerMinute };
-    settle(
-      addressBuckets.draw(exchange.address, rate, clock.now()),
-      exchange,
-      () =>
-        `Too many requests without a valid key from this address: it has ${anonymousPerMinute} a minute, ${burst} at once.`,
-    );
+    draw(addressBuckets, exchange.address, rate, exchange, "without a valid key from this address");
   }
 
   /**
@@ -230,11 +224,7 @@ export function createGate(
     const perMinute = caller.requestsPerMinute ?? requestsPerMinute;
     // A key made for 5 requests a minute must not get 100 of them at once.
     const capacity = Math.min(burst, caller.requestsPerMinute ?? burst);
-    settle(
-      keyBuckets.draw(caller.id, { capacity, perMinute }, clock.now()),
-      exchange,
-      () => `Too many requests with this key: it has ${perMinute} a minute, ${capacity} at once.`,
-    );
+    draw(keyBuckets, caller.id, { capacity, perMinute }, exchange, "with this key");
     const refusal = quotas.take(caller.id, {
       daily: caller.dailyQuota ?? dailyQuota,
       monthly: caller.monthlyQuota ?? monthlyQuota,
@@ -246,6 +236,25 @@ export function createGate(
       `This key's ${limit} requests of this ${period} (UTC) are used up. It may ask again at ${iso(until)}.`,
       { retryAfterSeconds: Math.max(1, Math.ceil((until - clock.now()) / 1000)) },
     );
+  }
+
+  /** Takes a request out of a bucket, and says on whatever answer follows how the bucket stands. */
+  function draw(
+    buckets: ReturnType<typeof createBuckets>,
+    id: string,
+    rate: Rate,
+    { headers }: Exchange,
+    which: string,
+  ): void {
+    const drawn = buckets.draw(id, rate, clock.now());
+    headers["ratelimit-limit"] = String(rate.capacity);
+    headers["ratelimit-remaining"] = String(drawn.remaining);
+    headers["ratelimit-reset"] = String(drawn.resetSeconds);
+    if (drawn.allowed) return;
+    const { retryAfterSeconds } = drawn;
+    const allowed = `it has ${rate.perMinute} a minute, ${rate.capacity} at once`;
+    const message = `Too many requests ${which}: ${allowed}. Try again in ${retryAfterSeconds} s.`;
+    throw new ApiError("RATE_LIMIT_EXCEEDED", message, { retryAfterSeconds });
   }
 
   /**

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { ERROR_CODES, ERROR_STATUS, type ErrorCode } from "../../src/domain/errors.ts";
-import { ERROR_NOTES } from "../../src/http/docs/error-notes.ts";
+import { retryOf } from "../../src/http/docs/error-notes.ts";
 import { type ApiDocument, dereferenced, type Operation } from "./document.ts";
 import { bench } from "./make.ts";
 
@@ -78,7 +78,7 @@ test.each(operations)("%s: every answer and parameter is described", (name, oper
     expect(codes.length).toBeGreaterThan(0);
     for (const code of codes) {
       expect(ERROR_STATUS[code]).toBe(Number(status) as never);
-      expect(response["x-retry"]?.[code]).toBe(ERROR_NOTES[code].retry);
+      expect(response["x-retry"]?.[code]).toBe(retryOf(code));
       expect(response.description).toContain(code);
     }
     expect(Object.keys(response.content?.["application/json"]?.examples ?? {})).toEqual(codes);
@@ -96,7 +96,7 @@ test.each(operations)("%s: every answer and parameter is described", (name, oper
 });
 
 test("what may be sent again, and when, is what the specification says", () => {
-  const retry = Object.fromEntries(ERROR_CODES.map((code) => [code, ERROR_NOTES[code].retry]));
+  const retry = Object.fromEntries(ERROR_CODES.map((code) => [code, retryOf(code)]));
   expect(retry).toMatchObject({
     RATE_LIMIT_EXCEEDED: "retry-after",
     SERVICE_UNAVAILABLE: "backoff",

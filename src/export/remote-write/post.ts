@@ -46,7 +46,7 @@ export async function post(
       method: "POST",
       body,
       signal,
-      redirect: "manual" as const,
+      redirect: "manual",
       headers: {
         "content-type": "application/x-protobuf",
         "content-encoding": "snappy",
@@ -57,23 +57,17 @@ export async function post(
       tls: { rejectUnauthorized: true },
     });
   } catch (error) {
-    if (signal.aborted) return failed("It did not answer in time");
     // The words of the error may quote the URL.
-    return failed(`It cannot be reached (${codeOf(error)})`);
+    return failed(signal.aborted ? "It did not answer in time" : `It cannot be reached (${codeOf(error)})`);
   }
-  const { status } = response;
-  if (status >= 200 && status < 300) {
-    await response.body?.cancel().catch(() => {});
-    return { outcome: "taken" };
-  }
-  if (status >= 300 && status < 400) {
-    await response.body?.cancel().catch(() => {});
-    return failed(`It answered ${status}: redirects are not followed`);
-  }
+  const { status, headers } = response;
+  if (status < 400) await response.body?.cancel().catch(() => {});
+  if (status >= 200 && status < 300) return { outcome: "taken" };
+  if (status >= 300 && status < 400) return failed(`It answered ${status}: redirects are not followed`);
   const words = await wordsOf(response, token?.text ?? null);
   const why = `It answered ${status}${words === "" ? "" : `: ${words}`}`;
   if (status >= 400 && status < 500 && status !== 429) return { outcome: "refused", status, why };
-  return failed(why, retryAfter(response.headers.get("retry-after"), now()));
+  return failed(why, retryAfter(headers.get("retry-after"), now()));
 }
 
 function authorization(username: string | null, token: string): string {
