@@ -71,9 +71,7 @@ export function createGate(
     })
     .onTransform({ as: "global" }, ({ exchange, route }) => {
       // The key was checked for the route found here; should the router ever read a path otherwise, nothing runs.
-      if (exchange.route?.path !== route) {
-        throw noSuchPath();
-      }
+      if (exchange.route?.path !== route) throw noSuchPath();
       // Every value that was sent: of a repeated parameter Elysia hands over the last one alone.
       const query = sentValues(exchange.query, exchange.route.keyInQuery ? ["api_key"] : []);
       // Elysia merges what a transform returns into the context; its types say that it returns nothing.
@@ -85,8 +83,8 @@ export function createGate(
       return respond(request, exchange, value);
     });
 
-  /** A socket that was opened has no answer. */
   function respond(request: Request, exchange: Exchange, value: unknown): Response | undefined {
+    // A socket that was opened has no answer.
     if (value === undefined) return undefined;
     if (value instanceof Response) return finish(request, exchange, value);
     const [body, status] = value instanceof ElysiaStatus ? [value.response, value.code] : [value, 200];
@@ -143,21 +141,14 @@ export function createGate(
     if (access !== "open" && check?.outcome !== "valid") drawOfAddress(exchange);
     // 3: paths are public, so this comes before the key. Elysia itself would answer 404 to all three.
     if (route === null) {
-      throw new ApiError(
-        "NOT_FOUND",
-        `There is no ${shown(exchange.path)} here; /swagger lists what there is.`,
-      );
+      const what = shown(exchange.path);
+      throw new ApiError("NOT_FOUND", `There is no ${what} here; /swagger lists what there is.`);
     }
     if (access === undefined) {
-      const allow = allowOf(route);
-      if (request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow } });
-      throw new ApiError(
-        "METHOD_NOT_ALLOWED",
-        `${route.path} takes ${allow}, not ${shown(request.method)}.`,
-        {
-          headers: { allow },
-        },
-      );
+      const headers = { allow: allowOf(route) };
+      if (request.method === "OPTIONS") return new Response(null, { status: 204, headers });
+      const message = `${route.path} takes ${headers.allow}, not ${shown(request.method)}.`;
+      throw new ApiError("METHOD_NOT_ALLOWED", message, { headers });
     }
     if (access !== "open") admitCaller(request, exchange, route, access, check);
     // 7: a body that says that it is too long. One that does not say (chunked) is counted while it is read.
@@ -193,10 +184,8 @@ export function createGate(
       throw error;
     }
     if (access === "execute_operator" && !execute.enabled) {
-      throw new ApiError(
-        "AUTH_INSUFFICIENT",
-        "Commands are off: execute.enabled = true in the config turns them on.",
-      );
+      const message = "Commands are off: execute.enabled = true in the config turns them on.";
+      throw new ApiError("AUTH_INSUFFICIENT", message);
     }
     if (route.path.startsWith("/ws/")) {
       checkSocketOrigin(request, () => isHttps(request), settings().corsOrigins);

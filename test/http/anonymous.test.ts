@@ -6,7 +6,7 @@ import { RESERVATION_TYPES } from "../../src/domain/reading.ts";
 import type { UserRecord } from "../../src/domain/records.ts";
 import { createPseudonyms } from "../../src/http/anonymous/pseudonyms.ts";
 import type { Exchange } from "../../src/http/exchange.ts";
-import { openStream } from "../../src/http/streams/client.ts";
+import { openStream } from "../../src/http/streams/open-stream.ts";
 import { createSocketHandlers } from "../../src/http/streams/websocket.ts";
 import * as a from "../domain/make.ts";
 import { type Bench, bench, checkout, feature, memoryKeys, NOW, picture } from "./make.ts";

@@ -8,7 +8,7 @@ import { namedServers } from "../answers/asked-servers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { documented } from "../documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
-import { openStream } from "../streams/client.ts";
+import { openStream } from "../streams/open-stream.ts";
 import { createSseStream, SSE_HEADERS } from "../streams/sse.ts";
 import { STREAM_NAMES, STREAM_QUERIES, type StreamName, type Wanted } from "../streams/stream-filter.ts";
 import { createSocketHandlers } from "../streams/websocket.ts";

@@ -1,224 +1,74 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { ApiError } from "../../domain/errors.ts";
-import { permits } from "../../domain/keys.ts";
-import type { Log } from "../../domain/log.ts";
-import { LOG_SOURCES } from "../../domain/words.ts";
-import type { Exchange } from "../exchange.ts";
-import { shown } from "../shown.ts";
-import { type Chunk, chunkOf, ownChunk } from "./encode.ts";
-import { ENDINGS, type Ending, type StreamClient, type StreamsPort } from "./hub.ts";
-import {
-  createStreamFilter,
-  HIDDEN_FROM_VIEWERS,
-  type StreamFilter,
-  type StreamName,
-  type Wanted,
-} from "./stream-filter.ts";
+import type { Chunk } from "./encode.ts";
+import type { StreamFilter } from "./stream-filter.ts";
 
 /** A client for which more than this waits in the daemon is cut off; it resumes when it can read again. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 /** While this much waits, a replay holds its next page back. */
 export const REPLAY_WAITING_BYTES = 128 * 1024;
-/** Events read from the store at a time: a millisecond or two of work. */
-const PAGE_EVENTS = 200;
-/** What browsers wait before they connect again. */
-const RETRY_MS = 3_000;
-/** Seconds after which there may be room for another stream. */
-const FULL_RETRY_SECONDS = 5;
+
+/** Why the daemon ends a stream, with the words for its client. */
+export const ENDINGS = {
+  shutdown: "licmond is shutting down",
+  key: "the API key has ended",
+  slow: "reads too slowly",
+  failed: "internal error",
+} as const;
+export type Ending = keyof typeof ENDINGS;
 
 /** What brings chunks to a client: an event stream, or a WebSocket. */
 export interface Carrier {
-  readonly kind: StreamClient["kind"];
+  readonly kind: "sse" | "websocket";
   /** Bytes that wait in the daemon for the client to read them. */
   waiting(): number;
   send(chunk: Chunk): void;
   close(reason: Ending): void;
 }
 
-/** A client with what its carrier tells it. */
-export interface CarriedClient extends StreamClient {
-  readonly gone: boolean;
-  /** Gives it another filter. */
-  refilter(filter: StreamFilter): void;
-  /** More may be sent. */
-  drained(): void;
-  /** The connection is gone. */
-  leave(): void;
-}
+export type StreamClient = ReturnType<typeof createClient>;
 
-/** A stream that may be opened: everything but what carries it. */
-export interface Opening {
-  readonly stream: StreamName;
-  /** The filter of a query, within what the key may see. */
-  filterOf(wanted: Wanted): StreamFilter;
-  /** Sends what was missed, then what comes. */
-  start(carrier: Carrier, filter: StreamFilter): CarriedClient;
-}
-
-/** The checks that all streams share. Throws ApiError. */
-export function openStream(
-  { hub, history, samples, limits }: StreamsPort,
-  log: Log,
-  stream: StreamName,
-  request: Request,
-  exchange: Exchange,
-  lastEventId: string | null,
-): Opening {
-  const { caller } = exchange;
-  if (caller === null) throw new Error("A stream needs a key");
-  const from = resumeFrom(request, lastEventId);
-  const { streams, perKey } = limits();
-  const { sse, websocket } = hub.counts();
-  if (sse + websocket >= streams)
-    throw full(`${streams} streams are open, which is the most (limits.streams).`);
-  if (hub.ofKey(caller.id) >= perKey)
-    throw full(`This key has ${perKey} streams open, which is the most (limits.streams_per_key).`);
-  const hidden = permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
-  const sight = { hidden: permits(caller, "logs") ? hidden : LOG_SOURCES, anonymous: caller.anonymize };
-  const about = { keyId: caller.id, stream };
-
-  return {
-    stream,
-    filterOf: (wanted) => createStreamFilter(stream, wanted, sight),
-    start(carrier, filter) {
-      const client = createClient(carrier, filter);
-      hub.enter(client);
-      (from === null ? begin(client) : resume(client, from)).catch((error: unknown) => {
-        client.end("failed");
-        log.error("A stream failed", { ...about, error: String(error), requestId: exchange.id });
-      });
-      return client;
+/** The client of a stream, whatever carries it. `onGone` is called when the connection has ended, whoever ended it. */
+export function createClient(
+  keyId: string,
+  filter: StreamFilter,
+  carrier: Carrier,
+  onGone: () => void,
+  onSlow: () => void,
+) {
+  let wake = () => {};
+  const client = {
+    kind: carrier.kind,
+    keyId,
+    filter,
+    gone: false,
+    /** Does not block: a client for which too much waits is cut off. */
+    send(chunk: Chunk): void {
+      if (client.gone) return;
+      if (carrier.waiting() <= MAX_WAITING_BYTES) carrier.send(chunk);
+      else {
+        client.end("slow");
+        onSlow();
+      }
+    },
+    end(reason: Ending): void {
+      if (client.gone) return;
+      client.leave();
+      carrier.close(reason);
+    },
+    /** The connection has ended. */
+    leave(): void {
+      client.gone = true;
+      onGone();
+      wake();
+    },
+    /** More may be sent. */
+    drained: () => wake(),
+    /** Resolves once little waits for the client; at once in the usual case. */
+    async ready(): Promise<void> {
+      if (client.gone || carrier.waiting() < REPLAY_WAITING_BYTES) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      wake = resolve;
+      await promise;
     },
   };
-
-  function createClient(carrier: Carrier, first: StreamFilter) {
-    let wake = () => {};
-    const client = {
-      kind: carrier.kind,
-      keyId: caller?.id ?? "",
-      filter: first,
-      gone: false,
-      send(chunk: Chunk) {
-        if (client.gone) return;
-        if (carrier.waiting() <= MAX_WAITING_BYTES) return carrier.send(chunk);
-        client.end("slow");
-        log.warn("A stream client reads too slowly and was cut off", about);
-      },
-      end(reason: Ending) {
-        if (client.gone) return;
-        client.leave();
-        carrier.close(reason);
-      },
-      refilter(filter: StreamFilter) {
-        hub.refilter(client, filter);
-        hub.wantSample(client);
-      },
-      drained: () => wake(),
-      leave() {
-        client.gone = true;
-        hub.leave(client);
-        wake();
-      },
-      /** Resolves once little waits for the client; at once in the usual case. */
-      async ready() {
-        if (client.gone || carrier.waiting() < REPLAY_WAITING_BYTES) return;
-        const { promise, resolve } = Promise.withResolvers<void>();
-        wake = resolve;
-        await promise;
-      },
-    };
-    return client;
-  }
-
-  async function begin(client: StreamClient): Promise<void> {
-    client.send(ownChunk(RETRY));
-    hub.goLive(client);
-    const fresh = samples.fresh();
-    const chunk = fresh === null ? null : chunkOf([hub.encoder.published(fresh)], client.filter);
-    if (chunk === null) hub.wantSample(client);
-    else client.send(chunk);
-  }
-
-  /**
-   * Sends every stored event behind `after`, in order, at the reader's pace, then lets the client go live without a
-   * gap or a double: the page that reaches the newest event and the step to live happen in one turn of the event loop,
-   * and events are published in the turn of their commit. A current sample comes last.
-   */
-  async function resume(client: ReturnType<typeof createClient>, after: number): Promise<void> {
-    const told = (...notes: string[]) => {
-      const resumed = { type: "resume", from: after, oldest: history.oldestId() };
-      return notes.length === 0 ? resumed : { ...resumed, notes };
-    };
-    // Samples are kept for an hour and no longer: that older ones are gone is no news.
-    const gaps = () => (stream === "metrics" ? [] : gapsBehind(after));
-    const newest = hub.lastPublished();
-    // A client may resume from an id newer than any published event; tell it so.
-    const ahead =
-      after > newest ? [`${after} is ahead of the newest event ${newest}: live events follow`] : [];
-    const notes = [...ahead, ...gaps()];
-    client.send(ownChunk(`:resume from ${after}\n\n${RETRY}${notes.map(comment).join("")}`, told(...notes)));
-
-    if (stream === "metrics") {
-      const chunk = chunkOf(
-        samples.since(after).map((sample) => hub.encoder.published(sample)),
-        client.filter,
-      );
-      if (chunk !== null) client.send(chunk);
-    } else await replay(client, after);
-    // A replay takes its time: events may have been deleted, or published without being stored, meanwhile.
-    for (const note of gaps()) if (!notes.includes(note)) client.send(ownChunk(comment(note), told(note)));
-    if (client.gone) return;
-    hub.goLive(client);
-    hub.wantSample(client);
-  }
-
-  async function replay(client: ReturnType<typeof createClient>, after: number): Promise<void> {
-    const only = stream === "logs" ? "log" : undefined;
-    for (let cursor = after; ; await nextTurn()) {
-      await client.ready();
-      if (client.gone) return;
-      const newest = hub.lastPublished();
-      const page = history.page(cursor, PAGE_EVENTS, only);
-      const chunk = chunkOf(page.map(hub.encoder.stored), client.filter);
-      if (chunk !== null) client.send(chunk);
-      cursor = page.at(-1)?.id ?? newest;
-      if (page.length < PAGE_EVENTS || cursor >= newest) return;
-    }
-  }
-
-  /** What is missing behind an id, as far as is known now. */
-  function gapsBehind(after: number): string[] {
-    const deleted = history.deletedThrough(stream === "logs" ? "log" : undefined);
-    const holes = history
-      .holesAbove(after)
-      .map(({ from, to }) => `events ${from} to ${to} could not be stored and are missing`);
-    return after < deleted ? [`events up to ${deleted} were deleted, some may be missing`, ...holes] : holes;
-  }
-}
-
-const RETRY = `retry: ${RETRY_MS}\n\n`;
-const comment = (text: string) => `:${text}\n\n`;
-
-/** The goodbye of an event stream. */
-export const goodbye = (reason: Ending) => ownChunk(comment(ENDINGS[reason]));
-
-/**
- * The id to resume behind: the header `Last-Event-ID`, else the query's `last_event_id`. Takes `<n>` or `log-<n>`
- * (any `<type>-<n>` is a payload's id); empty counts as absent. Null = from now on.
- */
-function resumeFrom(request: Request, inQuery: string | null): number | null {
-  const header = request.headers.get("last-event-id")?.trim();
-  const text = header || inQuery?.trim();
-  if (!text) return null;
-  const digits = /^(?:[a-z_]{1,20}-)?(\d{1,15})$/.exec(text)?.[1];
-  if (digits !== undefined) return Number(digits);
-  const where = header ? "Header Last-Event-ID" : 'Query parameter "last_event_id"';
-  throw new ApiError(
-    "INVALID_QUERY",
-    `${where} got ${shown(text)}; it takes the id of an event, such as 1769847330123.`,
-  );
-}
-
-function full(message: string): ApiError {
-  return new ApiError("SERVICE_UNAVAILABLE", message, { retryAfterSeconds: FULL_RETRY_SECONDS });
+  return client;
 }

@@ -1,5 +1,4 @@
-import { type AnyEvent, type EventType, LOG_TWINS, type MetricsEvent } from "../../domain/events.ts";
-import type { LogLevel, LogSource } from "../../domain/words.ts";
+import { type AnyEvent, LOG_TWINS, type MetricsEvent } from "../../domain/events.ts";
 import type { Published } from "../../live/bus.ts";
 import type { EventRow } from "../../store/events.ts";
 import { ANONYMOUS_FORM, anonymousEvent } from "../anonymous/picture.ts";
@@ -28,20 +27,14 @@ const utf8 = new TextEncoder();
 
 /** An event on its way to clients of any kind: each form of it is encoded once, when the first client wants it. */
 export class EncodedEvent {
-  readonly id: number;
-  readonly type: EventType;
-  readonly level: LogLevel | null;
-  readonly source: LogSource | null;
+  readonly row: EventRow;
   /** JSON text for WebSockets; log events have one form whatever the parts. */
   readonly text: (parts: Parts) => string;
   readonly #frames = new Map<Parts, Uint8Array>();
   readonly #subjects = new Map<Parts, Subject>();
 
-  constructor({ id, type, level, source }: Omit<EventRow, "json">, text: (parts: Parts) => string) {
-    this.id = id;
-    this.type = type;
-    this.level = level as LogLevel | null;
-    this.source = source as LogSource | null;
+  constructor(row: EventRow, text: (parts: Parts) => string) {
+    this.row = row;
     this.text = text;
   }
 
@@ -54,35 +47,30 @@ export class EncodedEvent {
   frames(parts: Parts): Uint8Array {
     return this.#frames.getOrInsertComputed(parts, () => {
       const frames = this.#names(parts).map(
-        (name) => `event: ${name}\nid: ${this.id}\ndata: ${this.text(parts)}\n\n`,
+        (name) => `event: ${name}\nid: ${this.row.id}\ndata: ${this.text(parts)}\n\n`,
       );
       return utf8.encode(frames.join(""));
     });
   }
 
   #names(parts: Parts): string[] {
-    if (this.type !== "log") return [this.type];
-    const twin = twinOf(this.type, this.level);
+    if (this.row.type !== "log") return [this.row.type];
+    const twin = twinOf(this.row.level);
     return [...(parts & FIRST ? ["log"] : []), ...(parts & SECOND && twin !== null ? [twin] : [])];
   }
 }
 
 /** Name of the second frame of a log event of this level; null when it has none. */
-export function twinOf(type: EventType, level: LogLevel | null) {
-  return type === "log" && (level === "error" || level === "warn") ? LOG_TWINS[level] : null;
+export function twinOf(level: string | null) {
+  return level === "error" || level === "warn" ? LOG_TWINS[level] : null;
 }
+
+export type EventEncoder = ReturnType<typeof createEncoder>;
 
 /** Encodes events; the pseudonyms are for clients with anonymized keys. */
-export interface EventEncoder {
-  /** An event of the store. */
-  stored(row: EventRow): EncodedEvent;
-  /** An event of the bus. */
-  published(event: Pick<Published, "id" | "event" | "json">): EncodedEvent;
-}
-
-export function createEncoder(pseudonyms: Pseudonyms): EventEncoder {
+export function createEncoder(pseudonyms: Pseudonyms) {
   /** `event` is the parsed event where it is at hand, else its text. */
-  const encoded = (row: EventRow, event: AnyEvent | string): EncodedEvent => {
+  const encoded = (row: EventRow, event: AnyEvent | string) => {
     let anonymous: string | null = null;
     return new EncodedEvent(row, (parts) => {
       if (parts !== SECOND || ANONYMOUS_FORM[row.type] !== "pseudonyms") return row.json;
@@ -91,8 +79,10 @@ export function createEncoder(pseudonyms: Pseudonyms): EventEncoder {
     });
   };
   return {
-    stored: (row) => encoded(row, row.json),
-    published({ id, event, json }) {
+    /** An event of the store. */
+    stored: (row: EventRow) => encoded(row, row.json),
+    /** An event of the bus. */
+    published({ id, event, json }: Pick<Published, "id" | "event" | "json">) {
       const { type } = event;
       const { level, source } = type === "log" ? event : { level: null, source: null };
       const row = { id, type, level, source, json };
@@ -120,6 +110,9 @@ export interface Chunk {
 export function ownChunk(text: string, ...messages: readonly object[]): Chunk {
   return { bytes: () => utf8.encode(text), texts: () => messages.map((one) => JSON.stringify(one)) };
 }
+
+/** A comment of an event stream. */
+export const comment = (text: string) => `:${text}\n\n`;
 
 /** The parts of events that a filter wants, put together once for all of its clients; null when it wants nothing. */
 export function chunkOf(

@@ -2,28 +2,9 @@ import { repeat } from "../../domain/time/timers.ts";
 import type { Bus } from "../../live/bus.ts";
 import type { Sampler } from "../../live/sampler.ts";
 import type { Events } from "../../store/events.ts";
+import type { StreamClient } from "./client.ts";
 import { type Chunk, chunkOf, type EncodedEvent, type EventEncoder, ownChunk } from "./encode.ts";
 import type { StreamFilter } from "./stream-filter.ts";
-
-/** Why the daemon ends a stream, with the words for its client. */
-export const ENDINGS = {
-  shutdown: "licmond is shutting down",
-  key: "the API key has ended",
-  slow: "reads too slowly",
-  failed: "internal error",
-} as const;
-export type Ending = keyof typeof ENDINGS;
-
-/** A client of server-sent events or of a WebSocket, as the hub sees it. */
-export interface StreamClient {
-  readonly kind: "sse" | "websocket";
-  readonly keyId: string;
-  filter: StreamFilter;
-  /** Does not block: a client for which too much waits is cut off. */
-  send(chunk: Chunk): void;
-  /** Ends the connection and leaves the hub. */
-  end(reason: Ending): void;
-}
 
 export interface HubDeps {
   readonly bus: Pick<Bus, "subscribe" | "lastPublished">;
@@ -72,7 +53,7 @@ export function createHub({ bus, requestSample, keyHolds, encoder }: HubDeps) {
       .filter((one) => one.event.type !== "metrics" || one === newest)
       .map((one) => encoder.published(one));
     const toDue = chunksOf(all);
-    const toOthers = chunksOf(all.filter(({ type }) => type !== "metrics"));
+    const toOthers = chunksOf(all.filter(({ row }) => row.type !== "metrics"));
     for (const client of live) {
       const chunk =
         newest !== undefined && due.delete(client) ? toDue(client.filter) : toOthers(client.filter);

@@ -1,4 +1,6 @@
-import { type CarriedClient, goodbye, type Opening, REPLAY_WAITING_BYTES } from "./client.ts";
+import { ENDINGS, REPLAY_WAITING_BYTES, type StreamClient } from "./client.ts";
+import { comment, ownChunk } from "./encode.ts";
+import type { Opening } from "./open-stream.ts";
 import type { StreamFilter } from "./stream-filter.ts";
 
 /** Headers that keep proxies from holding events back. */
@@ -17,7 +19,7 @@ export function createSseStream(
   filter: StreamFilter,
   onEnd: () => void,
 ): ReadableStream<Uint8Array> {
-  let client: CarriedClient | null = null;
+  let client: StreamClient | null = null;
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
@@ -28,7 +30,7 @@ export function createSseStream(
             send: (chunk) => controller.enqueue(chunk.bytes()),
             close(reason) {
               if (reason === "shutdown" || reason === "key") {
-                controller.enqueue(goodbye(reason).bytes());
+                controller.enqueue(ownChunk(comment(ENDINGS[reason])).bytes());
                 controller.close();
               } else {
                 // Without what waits: a client that does not read would keep it in memory for ever.

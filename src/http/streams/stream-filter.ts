@@ -1,5 +1,5 @@
 import { FRAME_NAMES, type FrameName } from "../../domain/events.ts";
-import { LOG_LEVELS, type LogLevel, type LogSource } from "../../domain/words.ts";
+import { LOG_LEVELS, type LogSource } from "../../domain/words.ts";
 import { ANONYMOUS_FORM } from "../anonymous/picture.ts";
 import { integer, NAMED, names, text, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
@@ -64,7 +64,7 @@ export interface StreamFilter {
 /** What a key may see of the events. */
 export interface Sight {
   /** Sources of log events that are left out. */
-  readonly hidden: readonly LogSource[];
+  readonly hidden: readonly string[];
   /** People and their hosts are shown under pseudonyms. */
   readonly anonymous: boolean;
 }
@@ -78,8 +78,8 @@ export function createStreamFilter(
   { hidden, anonymous }: Sight,
 ): StreamFilter {
   const { events = null, include = null, interval = 10_000 } = wanted;
-  const levels = union<LogLevel>(wanted.level, wanted.levels);
-  const sources = union<string>(wanted.source, wanted.sources);
+  const levels = union(wanted.level, wanted.levels);
+  const sources = union(wanted.source, wanted.sources);
   const wantsFrame = (name: FrameName) => events === null || events.includes(name);
   const metricsParts = partsIncluded(include);
   const hasMetrics = stream !== "logs" && wantsFrame("metrics");
@@ -88,11 +88,11 @@ export function createStreamFilter(
     return names === null ? [] : [{ field, names: new Set(names) }];
   });
 
-  const logParts = ({ type, level, source }: EncodedEvent): Parts => {
+  const logParts = ({ level, source }: EncodedEvent["row"]): Parts => {
     if (stream === "metrics" || source === null || hidden.includes(source)) return NONE;
     if (levels !== null && (level === null || !levels.has(level))) return NONE;
     if (sources !== null && !sources.has(source)) return NONE;
-    const twin = twinOf(type, level);
+    const twin = twinOf(level);
     return (wantsFrame("log") ? FIRST : NONE) | (twin !== null && wantsFrame(twin) ? SECOND : NONE);
   };
 
@@ -100,9 +100,9 @@ export function createStreamFilter(
     key: JSON.stringify([stream, { ...wanted, last_event_id: null }, hidden.length, anonymous]),
     intervalMs: hasMetrics ? interval : null,
     partsOf(event) {
-      const { type } = event;
+      const { type } = event.row;
       if (anonymous && ANONYMOUS_FORM[type] === "never") return NONE;
-      if (type === "log") return logParts(event);
+      if (type === "log") return logParts(event.row);
       if (type === "metrics") return hasMetrics ? metricsParts : NONE;
       if (stream !== "combined" || !wantsFrame(type)) return NONE;
       const part = anonymous && ANONYMOUS_FORM[type] === "pseudonyms" ? SECOND : FIRST;
@@ -112,7 +112,7 @@ export function createStreamFilter(
   };
 }
 
-function union<T>(one: readonly T[] | null = null, other: readonly T[] | null = null): Set<T> | null {
+function union(one: readonly string[] | null = null, other: readonly string[] | null = null) {
   return one === null && other === null ? null : new Set([...(one ?? []), ...(other ?? [])]);
 }
 

@@ -1,7 +1,7 @@
 import type { ServerWebSocket } from "bun";
 import { ApiError } from "../../domain/errors.ts";
-import type { CarriedClient, Opening } from "./client.ts";
-import { ENDINGS, type Ending } from "./hub.ts";
+import { ENDINGS, type Ending, type StreamClient } from "./client.ts";
+import type { Opening } from "./open-stream.ts";
 import { STREAM_QUERIES, type StreamName, type Wanted } from "./stream-filter.ts";
 
 /** More messages than this in one second end a connection. */
@@ -39,7 +39,7 @@ export function createSocketHandlers(
   const { stream, filterOf } = opening;
   const parse = STREAM_QUERIES[stream].parse;
   let query = firstQuery;
-  let client: CarriedClient | null = null;
+  let client: StreamClient | null = null;
   let second = -1;
   let messages = 0;
 
@@ -73,7 +73,7 @@ export function createSocketHandlers(
     close: () => client?.leave(),
   };
 
-  function answer(client: CarriedClient, message: string | Buffer): object {
+  function answer(client: StreamClient, message: string | Buffer): object {
     try {
       const { type, ...changes } = asObject(message);
       if (type === "ping") return { type: "pong" };
@@ -87,60 +87,47 @@ export function createSocketHandlers(
     }
   }
 
-  function subscribe(client: CarriedClient, changes: Readonly<Record<string, unknown>>): object {
+  function subscribe(client: StreamClient, changes: Readonly<Record<string, unknown>>): object {
     const changed = changedQuery(query, changes, stream);
     const { last_event_id: _, ...wanted }: Wanted = parse(changed);
     checkServers(wanted.server ?? null);
     query = changed;
-    client.refilter(filterOf(wanted));
+    opening.refilter(client, filterOf(wanted));
     return { type: "subscribed", ...wanted };
   }
 }
-/** These belong to the opening of a connection and cannot be changed on it. */
-const FIXED = ["api_key", "last_event_id"];
-/** Parameters that go by two names. */
-const OTHER_NAME: Readonly<Record<string, string>> = {
-  level: "levels",
-  levels: "level",
-  source: "sources",
-  sources: "source",
-};
+/** The other name of a parameter that goes by two. */
+const otherName = (name: string) => (/^(level|source)$/.test(name) ? `${name}s` : name.replace(/s$/, ""));
 
 /** The query after a change: what is named is replaced (null and [] take it out), what is not named stays. */
 function changedQuery(query: string, changes: Readonly<Record<string, unknown>>, stream: StreamName): string {
-  const known = Object.keys(STREAM_QUERIES[stream].parameters).filter((name) => !FIXED.includes(name));
+  const known = Object.keys(STREAM_QUERIES[stream].parameters).filter((name) => name !== "last_event_id");
   const changed = new URLSearchParams(query);
   for (const name of Object.keys(changes)) {
-    if (FIXED.includes(name))
+    if (name === "api_key" || name === "last_event_id")
       throw new ApiError("INVALID_FIELD", `"${name}" is given when the connection is opened, not on it.`);
     if (!known.includes(name))
       throw new ApiError("INVALID_FIELD", `subscribe takes ${known.join(", ")} on this stream.`);
     changed.delete(name);
-    changed.delete(OTHER_NAME[name] ?? name);
+    changed.delete(otherName(name));
   }
-  for (const [name, value] of Object.entries(changes))
-    for (const text of asTexts(name, value)) changed.append(name, text);
+  for (const [name, value] of Object.entries(changes)) {
+    for (const item of value === null ? [] : [value].flat()) {
+      if (typeof item !== "string" && typeof item !== "number")
+        throw new ApiError("INVALID_FIELD", `"${name}" takes a text, a number, or a list of them.`);
+      changed.append(name, String(item));
+    }
+  }
   return changed.toString();
 }
 
 function asObject(text: string | Buffer): Record<string, unknown> {
   if (typeof text !== "string") throw new ApiError("INVALID_JSON", "A message is JSON in a text frame.");
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
   } catch {
     throw new ApiError("INVALID_JSON", "The message is not JSON.");
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    return value as Record<string, unknown>;
-  }
   throw new ApiError("INVALID_JSON", 'A message is a JSON object, such as {"type":"ping"}.');
-}
-
-function asTexts(name: string, value: unknown): readonly string[] {
-  const list = value === null ? [] : Array.isArray(value) ? value : [value];
-  return list.map((item) => {
-    if (typeof item === "string" || typeof item === "number") return String(item);
-    throw new ApiError("INVALID_FIELD", `"${name}" takes a text, a number, or a list of them.`);
-  });
 }
