@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { STATUS_CODES } from "node:http";
 import type { PollErrorCode } from "../../src/domain/errors.ts";
 import { ERROR_STATUS, type ErrorCode } from "../../src/domain/errors.ts";
-import { listen } from "../../src/http/listen.ts";
+import { closeDoors, serve } from "./doors.ts";
 import { type Ask, type Bench, bench, monitored, NOW, picture, REFUSED } from "./make.ts";
 
 type Case = [
@@ -16,6 +16,8 @@ type Case = [
   says?: RegExp,
   details?: string,
 ];
+
+afterEach(closeDoors);
 
 const NO_KEY: Ask = { key: null };
 const as =
@@ -240,35 +242,31 @@ describe("each error by its real condition", () => {
       throw failure;
     };
     const at = bench(how === "throws" ? { live: { snapshot } } : { health: () => Promise.reject(failure) });
-    const door = listen(at.app, { host: "127.0.0.1", port: 0 });
+    const door = serve(at);
     const ask = (path: string) =>
       fetch(`http://127.0.0.1:${door.port}${path}`, {
         headers: { "x-api-key": at.keys.viewer, "x-request-id": "real-7" },
       });
-    try {
-      const response = await ask(how === "throws" ? "/api/licenses/summary" : "/api/health");
-      const text = await response.text();
-      expect(response.status).toBe(500);
-      expect(JSON.parse(text)).toEqual({
-        error: "Internal Server Error",
-        code: "INTERNAL_ERROR",
-        message: expect.stringContaining("request id"),
-        requestId: "real-7",
-        timestamp: expect.any(String),
-      });
-      expect(text).not.toMatch(/inner word|SELECT|lmk_|TypeError|\.ts/);
-      const cause = expect.stringContaining("an inner word");
-      expect(at.logged).toContainEqual({
-        level: "error",
-        source: "http",
-        message: "Request failed",
-        fields: expect.objectContaining({ requestId: "real-7", code: "INTERNAL_ERROR", cause }),
-      });
-      // The next request is served.
-      expect((await ask("/api/ping")).status).toBe(200);
-    } finally {
-      await door.stop(0);
-    }
+    const response = await ask(how === "throws" ? "/api/licenses/summary" : "/api/health");
+    const text = await response.text();
+    expect(response.status).toBe(500);
+    expect(JSON.parse(text)).toEqual({
+      error: "Internal Server Error",
+      code: "INTERNAL_ERROR",
+      message: expect.stringContaining("request id"),
+      requestId: "real-7",
+      timestamp: expect.any(String),
+    });
+    expect(text).not.toMatch(/inner word|SELECT|lmk_|TypeError|\.ts/);
+    const cause = expect.stringContaining("an inner word");
+    expect(at.logged).toContainEqual({
+      level: "error",
+      source: "http",
+      message: "Request failed",
+      fields: expect.objectContaining({ requestId: "real-7", code: "INTERNAL_ERROR", cause }),
+    });
+    // The next request is served.
+    expect((await ask("/api/ping")).status).toBe(200);
   });
 
   test("a wrong key is logged, the key itself is not", async () => {

@@ -15,7 +15,10 @@ import { picture } from "../../http/make.ts";
 import { nameOf, type ReadSeries, readRequest } from "./read-request.ts";
 
 const SETTINGS: WriterSettings = {
-  ...{ url: "http://127.0.0.1/write", username: null, tokenFile: null, intervalMs: 10_000 },
+  url: "http://127.0.0.1/write",
+  username: null,
+  tokenFile: null,
+  intervalMs: 10_000,
   labels: [["site", "muc"]],
 };
 
@@ -39,7 +42,9 @@ function rig(more: Partial<WriterDeps> = {}) {
       got.push({ target, series: readRequest(uncompress(body)) });
       return Promise.resolve(answer);
     },
-    ...{ clock: time.clock, timers: time.timers, random: () => 1 },
+    clock: time.clock,
+    timers: time.timers,
+    random: () => 1,
     log: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
     inSlices: createSlices(() => 0),
     ...more,
@@ -52,7 +57,13 @@ function rig(more: Partial<WriterDeps> = {}) {
     return found;
   };
   return {
-    ...{ time, writer, answers, got, logged, metric, start },
+    time,
+    writer,
+    answers,
+    got,
+    logged,
+    metric,
+    start,
     show: (...next: ServerPicture[]) => {
       servers = next;
     },

@@ -1,4 +1,4 @@
-import type { CheckoutEvent, EventInput, LogEvent } from "../../../src/domain/events.ts";
+import type { CheckoutEvent, EventInput, LogEvent, ServerStatusEvent } from "../../../src/domain/events.ts";
 import { systemTimers } from "../../../src/domain/time/timers.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
 import { createEncoder } from "../../../src/http/streams/encode.ts";
@@ -90,6 +90,11 @@ export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams 
   return streams;
 }
 
+/** A status of a server; with a daemon, of that daemon. */
+export function down(server: string, daemon: string | null = null): EventInput<ServerStatusEvent> {
+  return { type: "server_status", server, daemon, from: "up", to: "down", reason: null };
+}
+
 /** Somebody took a seat. */
 export function taken(change: Partial<EventInput<CheckoutEvent>> = {}): EventInput<CheckoutEvent> {
   const at = "2026-03-01T12:00:00.000Z";
@@ -146,18 +151,15 @@ export function readFrames(response: Response) {
 }
 
 function parseBlock(block: string): Frame {
-  const frame: { -readonly [K in keyof Frame]: Frame[K] } = {};
-  for (const line of block.split("\n")) {
-    const [name = "", value = ""] = [
-      line.slice(0, line.indexOf(":")),
-      line.slice(line.indexOf(":") + 1).trimStart(),
-    ];
-    if (line.startsWith(":")) frame.comment = line.slice(1);
-    else if (name === "event") frame.event = value;
-    else if (name === "id") frame.id = Number(value);
-    else if (name === "retry") frame.retry = Number(value);
-    else if (name === "data") frame.data = JSON.parse(value) as Record<string, unknown>;
-    else throw new Error(`Not a line of an event stream: ${line}`);
-  }
-  return frame;
+  return Object.assign({}, ...block.split("\n").map(parseLine)) as Frame;
+}
+
+function parseLine(line: string): Frame {
+  if (line.startsWith(":")) return { comment: line.slice(1) };
+  const [, name, value = ""] = /^(\w+): ?(.*)$/s.exec(line) ?? [];
+  if (name === "event") return { event: value };
+  if (name === "id") return { id: Number(value) };
+  if (name === "retry") return { retry: Number(value) };
+  if (name === "data") return { data: JSON.parse(value) as Record<string, unknown> };
+  throw new Error(`Not a line of an event stream: ${line}`);
 }
