@@ -68,7 +68,8 @@ test("redocly's recommended rules find nothing", async () => {
 });
 
 test.each(operations)("%s: every answer and parameter is described", (name, operation) => {
-  const { responses, parameters = [], requestBody } = operation;
+  const { responses, parameters = [], requestBody, tags } = operation;
+  expect(tags).toHaveLength(1);
   const success = Object.keys(responses).filter((status) => Number(status) < 300);
   expect(success).toEqual([name.startsWith("GET /ws/") ? "101" : expect.stringMatching(/^20[014]$/)]);
   for (const [status, response] of Object.entries(responses)) {

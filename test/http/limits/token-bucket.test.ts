@@ -16,6 +16,17 @@ const steps = fc.array(
   { minLength: 1, maxLength: 200 },
 );
 
+/** A bucket after one draw at each step. */
+function used(rate: Rate, moves: readonly number[]) {
+  const bucket = fullBucket(rate, 0);
+  let now = 0;
+  for (const ms of moves) {
+    now += ms;
+    draw(bucket, rate, now);
+  }
+  return { bucket, now };
+}
+
 /** Draws once after each step; what came of each, and how far the clock had gone forward in all by then. */
 function drive(rate: Rate, moves: readonly number[]) {
   let now = 1_772_366_400_000;
@@ -64,12 +75,7 @@ describe("a token bucket", () => {
   test("tells no more than it holds: what remains is allowed at once, and one more is not", () => {
     fc.assert(
       fc.property(rates, steps, (rate, moves) => {
-        const bucket = fullBucket(rate, 0);
-        let now = 0;
-        for (const ms of moves) {
-          now += ms;
-          draw(bucket, rate, now);
-        }
+        const { bucket, now } = used(rate, moves);
         const { remaining } = draw(bucket, rate, now);
         for (let n = 0; n < remaining; n++) expect(draw(bucket, rate, now).allowed).toBe(true);
         expect(draw(bucket, rate, now)).toMatchObject({ allowed: false, remaining: 0 });
@@ -80,12 +86,7 @@ describe("a token bucket", () => {
   test("keeps what Retry-After and Reset promise, and promises no later than it must", () => {
     fc.assert(
       fc.property(rates, steps, (rate, moves) => {
-        const bucket = fullBucket(rate, 0);
-        let now = 0;
-        for (const ms of moves) {
-          now += ms;
-          draw(bucket, rate, now);
-        }
+        const { bucket, now } = used(rate, moves);
         let last = draw(bucket, rate, now);
         while (last.allowed) last = draw(bucket, rate, now);
         const { retryAfterSeconds, resetSeconds } = last;
