@@ -17,12 +17,18 @@ import { shown } from "./shown.ts";
 
 const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
 /** Nothing of the API is a page. The pages (docs) send their own policy, which beats this one. */
-const API_POLICY = "default-src 'none'; frame-ancestors 'none'";
+const ALWAYS = {
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+};
+/** Shared caches must not mix up keys and formats. */
+const OF_API = { "cache-control": "private, no-cache", vary: "Accept, X-API-Key, Authorization" };
 /**
  * Over TLS: come back over TLS. For a day only, because it holds for all ports of the host's name, and license
  * managers have plain pages of their own.
  */
-const STRICT_TRANSPORT = "max-age=86400";
+const OVER_TLS = { "strict-transport-security": "max-age=86400" };
 
 /** The connection's side, which the listening server alone knows. */
 export interface Connection {
@@ -78,24 +84,23 @@ export function createGate(
       return { query } as unknown as undefined;
     })
     .mapResponse({ as: "global" }, ({ request, exchange, responseValue }) => {
+      const respond = (value: unknown): Response | undefined => {
+        // A socket that was opened has no answer.
+        if (value === undefined) return undefined;
+        if (value instanceof Response) return finish(request, exchange, value);
+        const [body, status] = value instanceof ElysiaStatus ? [value.response, value.code] : [value, 200];
+        return finish(request, exchange, Response.json(body, { status }));
+      };
       const value: unknown = responseValue;
-      if (value instanceof Promise) return value.then((answer) => respond(request, exchange, answer));
-      return respond(request, exchange, value);
+      return value instanceof Promise ? value.then(respond) : respond(value);
     });
-
-  function respond(request: Request, exchange: Exchange, value: unknown): Response | undefined {
-    // A socket that was opened has no answer.
-    if (value === undefined) return undefined;
-    if (value instanceof Response) return finish(request, exchange, value);
-    const [body, status] = value instanceof ElysiaStatus ? [value.response, value.code] : [value, 200];
-    return finish(request, exchange, Response.json(body, { status }));
-  }
 
   /** 1: the request's id, its client's own when it is harmless. */
   function open(request: Request): Exchange {
     const sent = request.headers.get("x-request-id");
     const id = sent !== null && CLIENT_ID.test(sent) ? sent : Bun.randomUUIDv7();
     const { path, query } = splitUrl(request.url);
+    const isApi = path.startsWith("/api") || path.startsWith("/metrics");
     counters.begun();
     return {
       id,
@@ -108,25 +113,9 @@ export function createGate(
       },
       caller: null,
       acting: null,
-      headers: answerHeaders(id, path),
+      headers: { "x-request-id": id, ...ALWAYS, ...(connection.isTls() && OVER_TLS), ...(isApi && OF_API) },
       answered: false,
     };
-  }
-
-  /** Headers of every answer; on `/api` and `/metrics` shared caches must not mix up keys and formats. */
-  function answerHeaders(id: string, path: string): Record<string, string> {
-    const headers: Record<string, string> = {
-      "x-request-id": id,
-      "x-content-type-options": "nosniff",
-      "referrer-policy": "no-referrer",
-      "content-security-policy": API_POLICY,
-    };
-    if (connection.isTls()) headers["strict-transport-security"] = STRICT_TRANSPORT;
-    if (path.startsWith("/api") || path.startsWith("/metrics")) {
-      headers["cache-control"] = "private, no-cache";
-      headers.vary = "Accept, X-API-Key, Authorization";
-    }
-    return headers;
   }
 
   function admit(request: Request, exchange: Exchange): Response | undefined {
@@ -214,17 +203,13 @@ export function createGate(
     // A key made for 5 requests a minute must not get 100 of them at once.
     const capacity = Math.min(burst, caller.requestsPerMinute ?? burst);
     draw(keyBuckets, caller.id, { capacity, perMinute }, exchange, "with this key");
-    const refusal = quotas.take(caller.id, {
-      daily: caller.dailyQuota ?? dailyQuota,
-      monthly: caller.monthlyQuota ?? monthlyQuota,
-    });
+    const daily = caller.dailyQuota ?? dailyQuota;
+    const refusal = quotas.take(caller.id, { daily, monthly: caller.monthlyQuota ?? monthlyQuota });
     if (refusal === null) return;
     const { period, limit, until } = refusal;
-    throw new ApiError(
-      "QUOTA_EXCEEDED",
-      `This key's ${limit} requests of this ${period} (UTC) are used up. It may ask again at ${iso(until)}.`,
-      { retryAfterSeconds: Math.max(1, Math.ceil((until - clock.now()) / 1000)) },
-    );
+    const retryAfterSeconds = Math.max(1, Math.ceil((until - clock.now()) / 1000));
+    const used = `This key's ${limit} requests of this ${period} (UTC) are used up.`;
+    throw new ApiError("QUOTA_EXCEEDED", `${used} It may ask again at ${iso(until)}.`, { retryAfterSeconds });
   }
 
   /** Takes a request out of a bucket, and says on whatever answer follows how the bucket stands. */

@@ -1,18 +1,14 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
+import type { Config } from "../config/config.ts";
 import { codeOf } from "../domain/error-code.ts";
 import { DAY_MS } from "../domain/time/time.ts";
 
 /** Paths of the certificate chain and its key, PEM (`http.tls_cert`, `http.tls_key`). */
-export interface TlsFiles {
-  readonly cert: string;
-  readonly key: string;
-}
+export type TlsFiles = NonNullable<Config["http"]["tls"]>;
 
-/** What was in the files, proved to belong together. */
-export interface TlsMaterial {
-  readonly cert: string;
-  readonly key: string;
+/** What was in the files, proved to belong together: texts where the files have paths. */
+export interface TlsMaterial extends TlsFiles {
   /** Of the daemon's own certificate, the first of the chain. Epoch ms. */
   readonly validFrom: number;
   readonly validTo: number;

@@ -57,6 +57,13 @@ const HEADERS = {
   "WWW-Authenticate": { description: "`Bearer`", schema: text },
 } as const;
 
+const FOR_QUERY = "For clients that cannot set headers; a header beats it";
+const SECURITY = {
+  apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "The way to send a key" },
+  bearer: { type: "http", scheme: "bearer", description: "The same key as a bearer token" },
+  apiKeyQuery: { type: "apiKey", in: "query", name: "api_key", description: FOR_QUERY },
+} as const;
+
 const SPEC = "/document";
 
 /**
@@ -77,21 +84,7 @@ export async function openApiDocument(routes: AnyElysia, version: string): Promi
           tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
           components: {
             headers: HEADERS,
-            securitySchemes: {
-              apiKey: {
-                type: "apiKey",
-                in: "header",
-                name: "X-API-Key",
-                description: "The way to send a key",
-              },
-              bearer: { type: "http", scheme: "bearer", description: "The same key as a bearer token" },
-              apiKeyQuery: {
-                type: "apiKey",
-                in: "query",
-                name: "api_key",
-                description: "For clients that cannot set headers; a header beats it",
-              },
-            },
+            securitySchemes: SECURITY,
           },
         },
       }),

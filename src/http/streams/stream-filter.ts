@@ -14,11 +14,9 @@ const LOG_PARAMETERS = {
   source: names("Sources of log events, by name. All when absent.", "collector"),
   sources: names("The same as `source`; what both name adds up.", "collector"),
 };
+const OF_FEATURES = "Only checkouts, checkins, denials and alerts of these features.";
 const DOMAIN_PARAMETERS = {
-  feature: {
-    ...NAMED.feature,
-    description: "Only checkouts, checkins, denials and alerts of these features.",
-  },
+  feature: { ...NAMED.feature, description: OF_FEATURES },
   daemon: { ...NAMED.daemon, description: "Only domain events of these daemons." },
   server: { ...NAMED.server, description: "Only domain events of these servers. An unknown one is 404." },
   user: names("Only checkouts, checkins and denials of these users.", "ada"),
@@ -27,26 +25,22 @@ const METRICS_PARAMETERS = {
   interval: integer("Milliseconds between two metrics events.", { minimum: 250, maximum: 3_600_000 }, 10_000),
   include: wordList(["system", "licenses", "all"], "What metrics events hold. All when absent."),
 };
-const RESUME = {
-  last_event_id: text(
-    "Resume behind this event, as the header Last-Event-ID does, which beats it.",
-    "1769847330123",
-  ),
-};
-const namesOf = (list: readonly FrameName[]) => ({
-  events: wordList(list, "Names of the frames to send: the way to have each log event once."),
+const RESUME = "Resume behind this event, as the header Last-Event-ID does, which beats it.";
+/** Parameters of every stream. */
+const common = (frames: readonly FrameName[]) => ({
+  events: wordList(frames, "Names of the frames to send: the way to have each log event once."),
+  last_event_id: text(RESUME, "1769847330123"),
 });
 
 /** Query parameters of each stream, the same for server-sent events and WebSockets. `api_key` is the gate's. */
 export const STREAM_QUERIES = {
-  logs: queryOf({ ...LOG_PARAMETERS, ...namesOf(["log", "error_log", "warning_log"]), ...RESUME }),
-  metrics: queryOf({ ...METRICS_PARAMETERS, ...namesOf(["metrics"]), ...RESUME }),
+  logs: queryOf({ ...LOG_PARAMETERS, ...common(["log", "error_log", "warning_log"]) }),
+  metrics: queryOf({ ...METRICS_PARAMETERS, ...common(["metrics"]) }),
   combined: queryOf({
     ...LOG_PARAMETERS,
     ...METRICS_PARAMETERS,
     ...DOMAIN_PARAMETERS,
-    ...namesOf(FRAME_NAMES),
-    ...RESUME,
+    ...common(FRAME_NAMES),
   }),
 } as const;
 
