@@ -1,7 +1,7 @@
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { worstOfEach } from "../domain/polls/server-status.ts";
 import { DATA_STATES, PART_STATUSES, SERVER_STATUSES } from "../domain/words.ts";
-import { counter, type Emit, emitKnown, emitOneOf, gauge, type Labels, seconds } from "./family.ts";
+import { counter, type Emit, emitKnown, emitOneOf, gauge, type Labels, labelsOf, seconds } from "./family.ts";
 
 /** Families about features and their pools. */
 export const FEATURE = {
@@ -45,25 +45,17 @@ export const FEATURE = {
 
 /** Hands out one feature. Its expiry dates stay while its numbers are stale: a date is no measurement. */
 function emitFeature(server: string, feature: FeaturePicture, emit: Emit): void {
-  const labels: Labels = [
-    ["server", server],
-    ["daemon", feature.daemon],
-    ["feature", feature.name],
-  ];
+  const labels = labelsOf({ server, daemon: feature.daemon, feature: feature.name });
   const fresh = isFresh(feature);
   emit(FEATURE.state, [...labels, ["state", feature.state]], 1);
   emitKnown(emit, FEATURE.collected, labels, seconds(feature.collectedAt));
-  if (fresh) emitNumbers(feature, labels, emit);
   for (const pool of feature.pools) {
     const inPool: Labels = [...labels, ["pool", pool.id], ["version", pool.version ?? ""]];
     emitKnown(emit, FEATURE.poolExpiry, inPool, seconds(pool.expiry.expiresAt));
-    if (!fresh) continue;
-    if (!pool.unlimited) emitKnown(emit, FEATURE.poolIssued, inPool, pool.total);
-    emitKnown(emit, FEATURE.poolUsed, inPool, pool.used);
+    if (fresh && !pool.unlimited) emitKnown(emit, FEATURE.poolIssued, inPool, pool.total);
+    if (fresh) emitKnown(emit, FEATURE.poolUsed, inPool, pool.used);
   }
-}
-
-function emitNumbers(feature: FeaturePicture, labels: Labels, emit: Emit): void {
+  if (!fresh) return;
   const { total, used, unlimited } = feature;
   emit(FEATURE.unlimited, labels, unlimited ? 1 : 0);
   emitKnown(emit, FEATURE.issued, labels, total);

@@ -33,11 +33,8 @@ export async function post(
   signal: AbortSignal,
   now: () => number,
 ): Promise<Posted> {
-  const failed = (why: string, retryAfterMs: number | null = null): Posted => ({
-    outcome: "failed",
-    why,
-    retryAfterMs,
-  });
+  const failed = (why: string, retryAfterMs: number | null = null) =>
+    ({ outcome: "failed", why, retryAfterMs }) as const;
   const token = tokenFile === null ? null : await readToken(tokenFile);
   if (token !== null && "problem" in token) return failed(`The token_file ${token.problem}`);
   let response: Response;
@@ -84,17 +81,16 @@ async function readToken(file: string): Promise<SecretRead> {
 
 /** The beginning of what a receiver says of a refusal: Prometheus names the sample that it did not like. */
 async function wordsOf(response: Response, token: string | null): Promise<string> {
-  let text = "";
   try {
     const reader = response.body?.getReader();
     const chunk = await reader?.read();
     await reader?.cancel();
-    text = new TextDecoder().decode(chunk?.value?.subarray(0, 4 * MAX_WORDS));
+    const text = new TextDecoder().decode(chunk?.value?.subarray(0, 4 * MAX_WORDS));
+    const known = token === null ? text : text.replaceAll(token, "***");
+    return maskSecrets(escapeControls(known.trim())).slice(0, MAX_WORDS);
   } catch {
     return "";
   }
-  const known = token === null ? text : text.replaceAll(token, "***");
-  return maskSecrets(escapeControls(known.trim())).slice(0, MAX_WORDS);
 }
 
 /** Seconds, or a date (RFC 9110, 10.2.3). */
