@@ -3,27 +3,18 @@ import { createSlices } from "../domain/time/slices.ts";
 import { braces, type Emit, end, type Family, head, type Labels, line, type TextFormat } from "./family.ts";
 import { emitServer } from "./server-metrics.ts";
 
-/** The metrics of a snapshot and of the daemon as text. */
-export interface Exposition {
-  render(
-    snapshot: Snapshot,
-    service: (emit: Emit) => void,
-    format: TextFormat,
-  ): Promise<Uint8Array<ArrayBuffer>>;
-}
-
 /** Lines of one server, by their family. */
 type Fragments = ReadonlyMap<Family, Uint8Array>;
 
 const encoder = new TextEncoder();
 
 /**
- * Keeps each server's lines as long as its picture lives: a scrape writes those servers anew that were polled since.
+ * Writes metrics as text. Keeps each server's lines as long as its picture lives: a scrape writes those servers anew that were polled since.
  *
  * Own code, 40 lines of it: prom-client 15.1 keeps every series in registers of its own, which must be filled from the
  * snapshot and written at each scrape in one go; 5,000 features held the event loop up for 100 to 140 ms.
  */
-export function createExposition(): Exposition {
+export function createExposition() {
   const kept = new WeakMap<ServerPicture, Fragments>();
   const inSlices = createSlices();
   /** One scrape writes at a time: the next one finds what it wrote. */
@@ -45,7 +36,8 @@ export function createExposition(): Exposition {
   }
 
   return {
-    async render(snapshot, service, format) {
+    /** The metrics of a snapshot and of the daemon as text. */
+    async render(snapshot: Snapshot, service: (emit: Emit) => void, format: TextFormat) {
       const turn = () => inSlices(writeMissing(snapshot));
       writing = writing.then(turn, turn);
       await writing;

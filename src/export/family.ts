@@ -36,12 +36,7 @@ export const counter = familyOf("counter");
 export const histogram = familyOf("histogram");
 
 /** Emits what is known. */
-export function emitKnown(
-  emit: Emit,
-  family: Family,
-  labels: Labels,
-  value: number | null | undefined,
-): void {
+export function emitKnown(emit: Emit, family: Family, labels: Labels, value?: number | null): void {
   if (value !== null && value !== undefined) emit(family, labels, value);
 }
 
@@ -58,10 +53,8 @@ export function emitOneOf<Word extends string>(
 }
 
 /** Milliseconds as seconds: Prometheus knows base units alone. */
-export function seconds(ms: number): number;
-export function seconds(ms: number | null): number | null;
-export function seconds(ms: number | null): number | null {
-  return ms === null ? null : ms / 1000;
+export function seconds<Ms extends number | null>(ms: Ms): Ms {
+  return (ms === null ? null : ms / 1000) as Ms;
 }
 
 /** The text formats that scrapers ask for. Their samples are the same, their heads differ. */

@@ -35,6 +35,8 @@ export async function post(
 ): Promise<Posted> {
   const failed = (why: string, retryAfterMs: number | null = null) =>
     ({ outcome: "failed", why, retryAfterMs }) as const;
+  const authorization = (token: string) =>
+    username === null ? `Bearer ${token}` : `Basic ${Buffer.from(`${username}:${token}`).toString("base64")}`;
   const token = tokenFile === null ? null : await readToken(tokenFile);
   if (token !== null && "problem" in token) return failed(`The token_file ${token.problem}`);
   let response: Response;
@@ -49,7 +51,7 @@ export async function post(
         "content-encoding": "snappy",
         "x-prometheus-remote-write-version": "0.1.0",
         "user-agent": "licmond",
-        ...(token !== null && { authorization: authorization(username, token.text) }),
+        ...(token !== null && { authorization: authorization(token.text) }),
       },
       tls: { rejectUnauthorized: true },
     });
@@ -65,11 +67,6 @@ export async function post(
   const why = `It answered ${status}${words === "" ? "" : `: ${words}`}`;
   if (status >= 400 && status < 500 && status !== 429) return { outcome: "refused", status, why };
   return failed(why, retryAfter(headers.get("retry-after"), now()));
-}
-
-function authorization(username: string | null, token: string): string {
-  if (username === null) return `Bearer ${token}`;
-  return `Basic ${Buffer.from(`${username}:${token}`).toString("base64")}`;
 }
 
 /** A header takes no more than that. */

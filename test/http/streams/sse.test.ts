@@ -1,23 +1,23 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { App } from "../../../src/http/app.ts";
-import { type Listening, listen } from "../../../src/http/listen.ts";
+import type { Listening } from "../../../src/http/listen.ts";
 import { createEncoder, FIRST, NONE, SECOND } from "../../../src/http/streams/encode.ts";
 import { KEY_CHECK_MS } from "../../../src/http/streams/hub.ts";
 import { createStreamFilter } from "../../../src/http/streams/stream-filter.ts";
+import { closeDoors, serve } from "../doors.ts";
 import { type Bench, bench, picture } from "../make.ts";
-import { down, type MemoryStreams, memoryStreams, PSEUDONYMS, readFrames, taken } from "./rig.ts";
+import { down, type MemoryStreams, PSEUDONYMS, readFrames, taken } from "./rig.ts";
 
 let streams: MemoryStreams;
 let site: Bench;
 let server: Listening;
 beforeEach(() => {
-  streams = memoryStreams((id) => site.deps.keys.get(id)?.state === "active");
-  site = bench({ streams });
-  server = listen(site.app as App, { host: "127.0.0.1", port: 0 });
+  site = bench();
+  streams = site.deps.streams as MemoryStreams;
+  server = serve(site);
 });
 afterEach(async () => {
   streams.close();
-  await server.stop(1_000);
+  await closeDoors();
 });
 
 async function open(path: string, headers: Record<string, string> = {}, role: keyof Bench["keys"] = "admin") {

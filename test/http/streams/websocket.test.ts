@@ -1,21 +1,21 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { App } from "../../../src/http/app.ts";
-import { type Listening, listen } from "../../../src/http/listen.ts";
+import type { Listening } from "../../../src/http/listen.ts";
+import { closeDoors, serve } from "../doors.ts";
 import { type Bench, bench } from "../make.ts";
-import { type MemoryStreams, memoryStreams, taken } from "./rig.ts";
+import { type MemoryStreams, taken } from "./rig.ts";
 
 let streams: MemoryStreams;
 let site: Bench;
 let server: Listening;
 beforeEach(() => {
-  streams = memoryStreams((id) => site.deps.keys.get(id)?.state === "active");
-  site = bench({ streams });
-  server = listen(site.app as App, { host: "127.0.0.1", port: 0 });
+  site = bench();
+  streams = site.deps.streams as MemoryStreams;
+  server = serve(site);
 });
 afterEach(async () => {
   streams.close();
-  await server.stop(1_000);
+  await closeDoors();
 });
 
 interface Message extends Record<string, unknown> {
