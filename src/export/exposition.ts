@@ -20,19 +20,18 @@ export function createExposition() {
   /** One scrape writes at a time: the next one finds what it wrote. */
   let writing: Promise<void> = Promise.resolve();
 
-  function* write(picture: ServerPicture): Generator<void> {
-    const lines = createLines();
-    yield* emitServer(picture, lines.emit);
-    const fragments = new Map<Family, Uint8Array>();
-    for (const [family, bytes] of lines.encoded()) {
-      fragments.set(family, bytes);
-      yield;
-    }
-    kept.set(picture, fragments);
-  }
-
   function* writeMissing(snapshot: Snapshot): Generator<void> {
-    for (const picture of snapshot.servers) if (!kept.has(picture)) yield* write(picture);
+    for (const picture of snapshot.servers) {
+      if (kept.has(picture)) continue;
+      const lines = createLines();
+      yield* emitServer(picture, lines.emit);
+      const fragments = new Map<Family, Uint8Array>();
+      for (const [family, bytes] of lines.encoded()) {
+        fragments.set(family, bytes);
+        yield;
+      }
+      kept.set(picture, fragments);
+    }
   }
 
   return {

@@ -81,7 +81,8 @@ export function end(format: TextFormat): string {
 
 /** `name{label="value"} 1` with its line end. `braced` is {@link braces} of its labels. */
 export function line({ name }: Family, braced: string, value: number, suffix: Suffix | "" = ""): string {
-  return `${name}${suffix}${braced} ${number(value)}\n`;
+  const text = value === Infinity ? "+Inf" : String(value).replace("Infinity", "Inf");
+  return `${name}${suffix}${braced} ${text}\n`;
 }
 
 /** Labels in braces; nothing when there are none. Empty values are left out: they mean the same. */
@@ -98,8 +99,4 @@ export function braces(labels: Labels): string {
 function escaped(value: string): string {
   const text = value.toWellFormed();
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
-}
-
-function number(value: number): string {
-  return value === Infinity ? "+Inf" : String(value).replace("Infinity", "Inf");
 }

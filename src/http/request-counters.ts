@@ -13,7 +13,7 @@ export const REQUESTS = {
 } as const;
 
 /** An answer as it is counted. */
-export interface CountedAnswer {
+interface CountedAnswer {
   readonly method: string;
   /** The route's pattern, e.g. `/api/licenses/servers/:id`; null when there is no such path. */
   readonly route: string | null;

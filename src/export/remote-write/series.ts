@@ -80,8 +80,6 @@ export function sortedLabels(labels: Labels): Labels {
 }
 
 const NAME = "__name__";
-/** Series that have ended are gone through in steps of so many. */
-const STEP = 1_000;
 
 /** Remembers which series were written, so that each that ends is marked as ended: once. */
 export function createSeriesTracker() {
@@ -115,11 +113,7 @@ export function createSeriesTracker() {
     }
     service(emit);
     yield;
-    let count = 0;
-    for (const series of written) {
-      if (!now.has(series)) into.push({ labels: series, value: STALE });
-      if (++count % STEP === 0) yield;
-    }
+    for (const labels of written.difference(now)) into.push({ labels, value: STALE });
     written = now;
   };
 }
