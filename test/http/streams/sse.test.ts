@@ -212,6 +212,14 @@ describe("resuming", () => {
     expect((await take(1))[0]?.data?.message).toBe("live");
   });
 
+  test("is not cut off for the size of a page that it reads as it comes", async () => {
+    const [first = 0] = past(1);
+    for (let index = 0; index < 150; index++) streams.log("x".repeat(10_000));
+    streams.flush();
+    const { take } = await resume("/stream/logs", first);
+    expect(await take(152)).toHaveLength(152);
+  });
+
   test("an empty Last-Event-ID counts as absent", async () => {
     const { next } = await resume("/stream/logs", "");
     expect(await next()).toEqual({ retry: 3000 });
