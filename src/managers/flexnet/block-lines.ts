@@ -12,6 +12,7 @@ import type { PoolKind } from "../../domain/words.ts";
 import type { KnownHosts } from "../manager.ts";
 import { endOfText, isDigit, trimBlanks } from "../scan.ts";
 import { type Block, hold, openPool, poolOf, setKind } from "./block.ts";
+import { type Identity, readIdentity } from "./identity.ts";
 import { createSeatReader, type LineEnd } from "./seat-line.ts";
 import type { StartTimes } from "./start-time.ts";
 
@@ -120,7 +121,9 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
     const guessed = seats.guessedAt();
     if (guessed === null || secondLooks.length >= MAX_SECOND_LOOKS) return;
     secondLooks.push(() => {
-      const { user, host, display, qualifier } = seats.identity(text, guessed.from, guessed.to);
+      const identity: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
+      readIdentity(text, guessed.from, guessed.to, knownHosts, identity);
+      const { user, host, display, qualifier } = identity;
       list[index] = { ...reading, user, host, display, qualifier };
     });
   }

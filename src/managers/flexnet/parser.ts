@@ -79,8 +79,6 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   let endsBroken = false;
   /** A line outside any block was not understood. */
   let stray = false;
-  /** One line is held back: whether it is the last, and cut, shows only then. */
-  let waiting: string | null = null;
 
   function line(text: string, cut: boolean): void {
     lineNumber++;
@@ -247,16 +245,12 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   }
 
   return {
-    line(text) {
-      if (waiting !== null) line(waiting, false);
-      waiting = text;
-    },
-    finish(end: OutputEnd): Reading {
-      if (waiting !== null) line(waiting, !end.endsWithNewline);
-      waiting = null;
+    line: (text) => line(text, false),
+    finish({ rest, truncated }: OutputEnd): Reading {
+      if (rest !== null) line(rest, true);
       held.lookAgain();
       const last = block;
-      const cut = !end.endsWithNewline || end.truncated || endsBroken || last?.describing === true;
+      const cut = rest !== null || truncated || endsBroken || last?.describing === true;
       const added = fromTable();
       const listed = dropRepeated(blocks);
       joinTable(listed, rows);

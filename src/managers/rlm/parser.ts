@@ -1,5 +1,6 @@
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
-import { createYearlessTimes, parseStatistics } from "./dates.ts";
+import { createYearlessTimes } from "../yearless.ts";
+import { parseStatistics, USAGE_TIMES } from "./dates.ts";
 import { createReport, type DaemonDraft, type MemberDraft, type ProductDraft } from "./draft.ts";
 import { isPoolDetail, type PoolHeader, parsePoolCounts, parsePoolHeader } from "./pool-lines.ts";
 import {
@@ -57,9 +58,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
   let block: ErrorBlock | null = null;
 
   let lineNumber = 0;
-  /** The line before the current one is taken only when the next comes: the last may be cut. */
-  let held: string | null = null;
-  const resolveTime = createYearlessTimes(context.zone, () => report.reportTime ?? context.now);
+  const times = createYearlessTimes(context.zone, context.now, USAGE_TIMES);
 
   const addPool = (header: PoolHeader, counts: ReturnType<typeof parsePoolCounts>) => {
     if (daemon === null) return;
@@ -146,7 +145,10 @@ export function createRlmParser(context: ParseContext): ReadingParser {
   const takeServerLine = (text: string): boolean => {
     const clock = parseStatistics(text, context.zone);
     if (clock !== undefined) {
-      report.reportTime ??= clock;
+      if (clock !== null && report.reportTime === null) {
+        report.reportTime = clock;
+        times.setReference(clock);
+      }
       return clock !== null;
     }
     const counter = parseCounter(text);
@@ -203,7 +205,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
     if (daemon === null) return false;
     const usage = parseUsageLine(text, daemon);
     if (usage === null || usage.seats + usage.reserved === 0) return false;
-    const startedAt = resolveTime(usage.time);
+    const startedAt = times.read(usage.month, usage.day, usage.minutes, null);
     product = daemon.product(usage.product);
     product.addUsage(usage, startedAt);
     if (startedAt === null) report.reject(text, lineNumber);
@@ -270,10 +272,10 @@ export function createRlmParser(context: ParseContext): ReadingParser {
     if (product !== null) product.cut = true;
   };
 
-  const judgeEnd = (end: OutputEnd) => {
-    if (held !== null && (end.endsWithNewline || closesItself(held))) take(held);
-    else if (held !== null) markCut();
-    if (end.truncated || (state === "pools" && openPool)) markCut();
+  const judgeEnd = ({ rest, truncated }: OutputEnd) => {
+    if (rest !== null && closesItself(rest)) take(rest);
+    else if (rest !== null) markCut();
+    if (truncated || (state === "pools" && openPool)) markCut();
     if (pending !== null) {
       settlePending();
       markCut();
@@ -284,10 +286,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
   };
 
   return {
-    line(text) {
-      if (held !== null) take(held);
-      held = text;
-    },
+    line: take,
     finish(end) {
       judgeEnd(end);
       return report.read();

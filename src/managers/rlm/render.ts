@@ -9,7 +9,6 @@ import type {
 } from "../../domain/reading.ts";
 import { wallClock } from "../../domain/time/zone.ts";
 import type { RenderOptions } from "../manager.ts";
-import { printLongTime, printYearless } from "./dates.ts";
 
 const SEPARATOR = "\t------------------------";
 const DAY_MS = 86_400_000;
@@ -190,4 +189,19 @@ function printUsage(
 
 function withVersion(name: string, version: string | null): string {
   return version === null ? name : `${name} ${version}`;
+}
+
+/** `Wed Nov  3 12:32:30 2021`, of an instant whose zone offset is already added. */
+function printLongTime(local: number): string {
+  // `Wed, 03 Nov 2021 12:32:30 GMT`
+  const [weekday = "", day = "", month = "", year = "", time = ""] = new Date(local)
+    .toUTCString()
+    .split(/,? /);
+  return `${weekday} ${month} ${String(Number(day)).padStart(2)} ${time} ${year}`;
+}
+
+/** `11/03 12:32`, likewise. */
+function printYearless(local: number): string {
+  // `2021-11-03T12:32:30.000Z`
+  return new Date(local).toISOString().slice(5, 16).replace("-", "/").replace("T", " ");
 }

@@ -13,8 +13,11 @@ export interface UsageLine {
   readonly seats: number;
   /** The second number: seats taken from a reservation. */
   readonly reserved: number;
-  /** `MM/DD HH:MM` as the number MMDDHHMM. */
-  readonly time: number;
+  /** Of the checkout; the year is not printed. */
+  readonly month: number;
+  readonly day: number;
+  /** Of the day. */
+  readonly minutes: number;
   readonly handle: string | null;
   /** Text the application attached (`rlmstat -I`). */
   readonly isvData: string | null;
@@ -68,7 +71,9 @@ export function parseUsageLine(line: string, products: KnownProducts): UsageLine
     requested: old?.[2] ?? null,
     seats: counts.seats,
     reserved: counts.reserved,
-    time: counts.time,
+    month: counts.month,
+    day: counts.day,
+    minutes: counts.minutes,
     handle: counts.handle ?? old?.[3] ?? null,
     isvData,
     roaming: counts.roaming || isRoamHost(host),
@@ -131,7 +136,9 @@ interface Counts {
   readonly begin: number;
   readonly seats: number;
   readonly reserved: number;
-  readonly time: number;
+  readonly month: number;
+  readonly day: number;
+  readonly minutes: number;
   readonly handle: string | null;
   readonly roaming: boolean;
 }
@@ -173,7 +180,9 @@ function parseCounts(line: string, end: number): Counts | null {
     begin: blank,
     seats: Number(line.slice(blank + 1, slash)),
     reserved: Number(line.slice(slash + 1, at)),
-    time: ((month * 100 + day) * 100 + hour) * 100 + minute,
+    month,
+    day,
+    minutes: hour > 23 || minute > 59 ? Number.POSITIVE_INFINITY : hour * 60 + minute,
     handle,
     roaming,
   };
