@@ -12,7 +12,7 @@ import type { PoolKind } from "../../domain/words.ts";
 import type { KnownHosts } from "../manager.ts";
 import { endOfText, isDigit, trimBlanks } from "../scan.ts";
 import { type Block, hold, openPool, poolOf, setKind } from "./block.ts";
-import { type Identity, readIdentity } from "./identity.ts";
+import { readIdentity } from "./identity.ts";
 import { createSeatReader, type LineEnd } from "./seat-line.ts";
 import type { StartTimes } from "./start-time.ts";
 
@@ -121,9 +121,7 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
     const guessed = seats.guessedAt();
     if (guessed === null || secondLooks.length >= MAX_SECOND_LOOKS) return;
     secondLooks.push(() => {
-      const identity: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
-      readIdentity(text, guessed.from, guessed.to, knownHosts, identity);
-      const { user, host, display, qualifier } = identity;
+      const { user, host, display, qualifier } = readIdentity(text, guessed.from, guessed.to, knownHosts);
       list[index] = { ...reading, user, host, display, qualifier };
     });
   }

@@ -3,12 +3,12 @@ import { isDigit } from "../scan.ts";
 
 /** The holder of a seat, or the client that waits for one, as far as the words in front of the version tell. */
 export interface Identity {
-  user: string;
-  host: string | null;
-  display: string | null;
-  qualifier: string | null;
+  readonly user: string;
+  readonly host: string | null;
+  readonly display: string | null;
+  readonly qualifier: string | null;
   /** Neither a display's shape nor a known host told the host: hosts learnt later may tell better. */
-  guessed: boolean;
+  readonly guessed: boolean;
 }
 
 const PLAIN = /^[\w.:/ -]*$/;
@@ -18,8 +18,7 @@ const ENCRYPTED = /[!"#%&*+;<>?[\]^`{|}~]/;
 const X_DISPLAY = /^[\p{L}\p{N}_.-]*:\d+(?:\.\d+)?$/u;
 
 /**
- * Splits `USER HOST [DISPLAY [QUALIFIER…]]` at `from`…`to` of a line, which begins and ends with a word, into `out`:
- * one object for tens of thousands of lines.
+ * Splits `USER HOST [DISPLAY [QUALIFIER…]]` at `from`…`to` of a line, which begins and ends with a word.
  *
  * Users, displays and qualifiers may hold blanks, so the split goes by evidence: one word is a user; two are user
  * and host, unless the second is a terminal or X display; three are user, host and display, which teaches the host.
@@ -29,30 +28,32 @@ const X_DISPLAY = /^[\p{L}\p{N}_.-]*:\d+(?:\.\d+)?$/u;
  * this holds, a known host at the end has no display; else one word each. A rest that is no plain words belongs to the
  * display, unless the display's own shape tells where it ends.
  */
-export function readIdentity(text: string, from: number, to: number, hosts: KnownHosts, out: Identity): void {
+export function readIdentity(text: string, from: number, to: number, hosts: KnownHosts): Identity {
   const firstEnd = endOfWord(text, from, to);
-  out.user = text.slice(from, firstEnd);
-  out.host = null;
-  out.display = null;
-  out.qualifier = null;
-  out.guessed = false;
-  if (firstEnd === to) return;
+  const user = text.slice(from, firstEnd);
+  if (firstEnd === to) return identity(user, null, null, null);
   const second = nextWord(text, firstEnd);
   const secondEnd = endOfWord(text, second, to);
   const terminal = isTerminal(text, second, secondEnd);
-  if (secondEnd === to) {
-    if (terminal) out.display = text.slice(second, to);
-    else out.host = text.slice(second, to);
-    return;
-  }
+  const host = text.slice(second, secondEnd);
+  if (secondEnd === to) return terminal ? identity(user, null, host, null) : identity(user, host, null, null);
   const third = nextWord(text, secondEnd);
-  if (terminal || endOfWord(text, third, to) < to) return splitMany(text.slice(from, to), hosts, out);
-  out.host = text.slice(second, secondEnd);
-  out.display = text.slice(third, to);
-  hosts.add(out.host);
+  if (terminal || endOfWord(text, third, to) < to) return splitMany(text.slice(from, to), hosts);
+  hosts.add(host);
+  return identity(user, host, text.slice(third, to), null);
 }
 
-function splitMany(text: string, hosts: KnownHosts, out: Identity): void {
+function identity(
+  user: string,
+  host: string | null,
+  display: string | null,
+  qualifier: string | null,
+  guessed = false,
+): Identity {
+  return { user, host, display, qualifier, guessed };
+}
+
+function splitMany(text: string, hosts: KnownHosts): Identity {
   const starts: number[] = [];
   const words: string[] = [];
   for (let at = 0; at < text.length; at = nextWord(text, at)) {
@@ -67,12 +68,6 @@ function splitMany(text: string, hosts: KnownHosts, out: Identity): void {
   const before = (index: number) => text.slice(0, (starts[index - 1] ?? 0) + word(index - 1).length);
   const rest = (index: number) => (index < count ? text.slice(starts[index]) : null);
   const indexOr = (index: number) => (index === -1 ? count : index);
-  const fill = (user: string, host: string | null, display: string | null, qualifier: string | null) => {
-    out.user = user;
-    out.host = host;
-    out.display = display;
-    out.qualifier = qualifier;
-  };
 
   const display = indexOr(words.findIndex((each, index) => index > 0 && isDisplay(each)));
   // A display is never part of a user's name, so no host stands behind one.
@@ -86,16 +81,17 @@ function splitMany(text: string, hosts: KnownHosts, out: Identity): void {
   while (!extended && host < last && !hosts.has(word(host))) host++;
 
   const known = host < last;
-  if (!known && display === 1) return fill(word(0), null, word(1), rest(2));
-  if (!known && shown === count && hosts.has(word(last))) return fill(before(last), word(last), null, null);
+  if (!known && display === 1) return identity(word(0), null, word(1), rest(2));
+  if (!known && shown === count && hosts.has(word(last)))
+    return identity(before(last), word(last), null, null);
   if (!known) host = shown < count ? shown - 1 : 1;
   const qualifier = rest(host + 2);
+  const guessed = !known && display === count;
   // Encrypted displays hold blanks and any sign; products, versions and process ids are plain words.
-  const shaped = extended || host + 1 === display;
-  if (shaped || qualifier === null || PLAIN.test(qualifier))
-    fill(before(host), word(host), word(host + 1), qualifier);
-  else fill(before(host), word(host), rest(host + 1), null);
-  out.guessed = !known && display === count;
+  const plain = extended || host + 1 === display || qualifier === null || PLAIN.test(qualifier);
+  return plain
+    ? identity(before(host), word(host), word(host + 1), qualifier, guessed)
+    : identity(before(host), word(host), rest(host + 1), null, guessed);
 }
 
 const SPACE = 0x20;

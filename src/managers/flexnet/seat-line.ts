@@ -43,7 +43,7 @@ const UNDERSCORE = 0x5f;
 
 export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatReader {
   const digits = createDigits();
-  const identity: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
+  let identity: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
   let version: string | null = null;
   let handle: string | null = null;
   let line = "";
@@ -77,7 +77,7 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
     version = null;
     if (to > from && text.charCodeAt(to - 1) === CLOSE) versionBefore(text);
     if (to <= from) return false;
-    readIdentity(text, from, to, hosts, identity);
+    identity = readIdentity(text, from, to, hosts);
     return true;
   }
 
