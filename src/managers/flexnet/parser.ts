@@ -1,12 +1,7 @@
-import {
-  type DaemonReading,
-  MAX_UNPARSED_KEPT,
-  type Reading,
-  type ToolError,
-  type UnparsedLine,
-} from "../../domain/reading.ts";
+import type { DaemonReading, Reading, ToolError } from "../../domain/reading.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { endOfText, skipBlanks } from "../scan.ts";
+import { createUnparsed } from "../unparsed.ts";
 import {
   type Block,
   closeBlock,
@@ -38,9 +33,6 @@ import {
   type TableRow,
 } from "./table.ts";
 
-/** Characters kept of a line that no rule knew. */
-const MAX_UNPARSED_LENGTH = 500;
-
 const STATUS_ON = /^Flexible License Manager status on (.+)$/i;
 const REPORT_ONLY = /^(?:sun|mon|tue|wed|thu|fri|sat)\s+\d{1,2}\/\d{1,2}\/\d{4}\s+\d{1,2}:\d{2}$/i;
 const TOOL_VERSION = /^lmstat (v[\d.]+)\b/;
@@ -61,13 +53,12 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   const blocks: Block[] = [];
   const rows: TableRow[] = [];
   const errors: ToolError[] = [];
-  const unparsed: UnparsedLine[] = [];
+  const unparsed = createUnparsed();
 
   let reportTime: number | null = null;
   let toolVersion: string | null = null;
   let recognised = false;
   let asked = false;
-  let unparsedLines = 0;
   let lineNumber = 0;
   let section: Section = "head";
   let daemon = "";
@@ -87,7 +78,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     const outcome = readLine(text, from, cut);
     endsBroken = outcome === "unknown" ? isBroken(text, from) : outcome === "kept" && isShort(block);
     if (outcome === "known") return;
-    leave(text);
+    unparsed.add(text, lineNumber);
     if (outcome === "kept") return;
     if (block === null) stray = true;
     else block.doubtful = true;
@@ -229,12 +220,6 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     daemon = "";
   }
 
-  function leave(text: string): void {
-    unparsedLines++;
-    if (unparsed.length >= MAX_UNPARSED_KEPT) return;
-    unparsed.push({ line: lineNumber, text: text.slice(0, MAX_UNPARSED_LENGTH) });
-  }
-
   /** The table's features where `-a` has none: of daemons that are up, or of all when nobody was asked. */
   function fromTable(): Block[] {
     if (rows.length === 0) return [];
@@ -265,8 +250,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
           ...added.map((known) => ({ ...closeBlock(known, false), fromFile: true as const })),
         ],
         errors,
-        unparsedLines,
-        unparsed,
+        ...unparsed.read(),
         cut,
         ...(stray && { stray }),
         recognised,

@@ -1,4 +1,5 @@
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
+import { skipBlanks } from "../scan.ts";
 import { createYearlessTimes } from "../yearless.ts";
 import { parseStatistics, USAGE_TIMES } from "./dates.ts";
 import { createReport, type DaemonDraft, type MemberDraft, type ProductDraft } from "./draft.ts";
@@ -22,10 +23,10 @@ import {
   type SectionHeader,
 } from "./sections.ts";
 
-import { type KnownProducts, knownOwner, parseUsageLine } from "./usage-line.ts";
+import { createHeaders, parseUsageLine } from "./usage-line.ts";
 
 /** For lines that stand in no section: there are no headers to know them by. */
-const NO_PRODUCTS: KnownProducts = { owner: () => undefined, hasLength: () => false };
+const NO_HEADERS = createHeaders();
 
 type State = "top" | "rlm" | "table" | "isv" | "pools" | "usage" | "error" | "advice";
 
@@ -62,7 +63,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
 
   const addPool = (header: PoolHeader, counts: ReturnType<typeof parsePoolCounts>) => {
     if (daemon === null) return;
-    daemon.know(header);
+    daemon.headers.add(header);
     product = daemon.product(header.product);
     product.addPool(header, counts);
     openPool = counts?.kind === "counted";
@@ -85,14 +86,14 @@ export function createRlmParser(context: ParseContext): ReadingParser {
   };
 
   const productOfUsage = (text: string): ProductDraft | null => {
-    const owner = daemon === null ? null : knownOwner(text, daemon);
-    return owner === null || daemon === null ? null : daemon.product(owner.product);
+    const owner = daemon?.headers.find(text, skipBlanks(text, 0), text.length, ":");
+    return owner === undefined || daemon === null ? null : daemon.product(owner.product);
   };
 
   const isPoolRow = (text: string) => parsePoolCounts(text, context.zone) !== null || isPoolDetail(text);
 
   const needsHeading = (text: string) =>
-    takeServerLine(text) || parseServerRow(text) !== null || parseUsageLine(text, NO_PRODUCTS) !== null;
+    takeServerLine(text) || parseServerRow(text) !== null || parseUsageLine(text, NO_HEADERS) !== null;
 
   const leave = (next: State) => {
     settlePending();
@@ -203,10 +204,10 @@ export function createRlmParser(context: ParseContext): ReadingParser {
 
   const takeUsageLine = (text: string): boolean => {
     if (daemon === null) return false;
-    const usage = parseUsageLine(text, daemon);
-    if (usage === null || usage.seats + usage.reserved === 0) return false;
-    const startedAt = times.read(usage.month, usage.day, usage.minutes, null);
-    product = daemon.product(usage.product);
+    const usage = parseUsageLine(text, daemon.headers);
+    if (usage === null || usage.counts.seats + usage.counts.reserved === 0) return false;
+    const startedAt = times.read(usage.counts.month, usage.counts.day, usage.counts.minutes, null);
+    product = daemon.product(usage.owner.product);
     product.addUsage(usage, startedAt);
     if (startedAt === null) report.reject(text, lineNumber);
     return true;
@@ -261,7 +262,7 @@ export function createRlmParser(context: ParseContext): ReadingParser {
   const closesItself = (text: string): boolean => {
     if (text.trim() === "" || state === "error" || state === "advice") return true;
     if (state === "usage" && daemon !== null) {
-      return text.trimEnd().endsWith(")") && (parseUsageLine(text, daemon)?.handle ?? null) !== null;
+      return text.trimEnd().endsWith(")") && (parseUsageLine(text, daemon.headers)?.handle ?? null) !== null;
     }
     if (state !== "pools") return false;
     return text.includes("total checkouts:") || parsePoolCounts(text, context.zone)?.kind === "token";
