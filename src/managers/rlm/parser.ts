@@ -1,7 +1,6 @@
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { skipBlanks } from "../scan.ts";
 import { createYearlessTimes } from "../yearless.ts";
-import { parseStatistics, USAGE_TIMES } from "./dates.ts";
 import { createReport, type DaemonDraft, type MemberDraft, type ProductDraft } from "./draft.ts";
 import {
   isPoolDetail,
@@ -20,6 +19,7 @@ import {
   isServerFact,
   parseCounter,
   parseSectionHeader,
+  parseStatistics,
   SEPARATOR,
   SERVER_ROW,
   SERVER_TABLE_HEAD,
@@ -27,7 +27,9 @@ import {
   type SectionHeader,
   SOFTWARE_VERSION,
   TOOL_VERSION,
+  USAGE_TIMES,
 } from "./sections.ts";
+
 import { createHeaders, parseUsageLine } from "./usage-line.ts";
 
 /** For lines that stand in no section: there are no headers to know them by. */
