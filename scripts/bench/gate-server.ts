@@ -2,11 +2,11 @@
 import "../../src/http/production.ts";
 
 import { Elysia } from "elysia";
-import { createAnswers } from "../../src/http/answers/answers.ts";
+import { createAnswers } from "../../src/http/answers/kept.ts";
 import { type Exchange, gated } from "../../src/http/exchange.ts";
 import { listen } from "../../src/http/listen.ts";
-import { featureRoutes } from "../../src/http/routes/features.ts";
 import { licenseRoutes } from "../../src/http/routes/licenses.ts";
+import { seatRoutes } from "../../src/http/routes/seats.ts";
 import { bench } from "../../test/http/make.ts";
 import { createGate, SNAPSHOT } from "./gate-app.ts";
 
@@ -32,15 +32,15 @@ if (form === "gate") {
     answered: true,
   };
   const snapshot = () => SNAPSHOT;
-  const { alerts, history } = bench().deps;
+  const { deps } = bench();
   new Elysia({ handler: { standardHostname: false } })
     .use(gated)
     .onRequest((context) => {
       const { pathname: path } = new URL(context.request.url);
       context.exchange = { ...exchange, path };
     })
-    .use(licenseRoutes({ alerts }, snapshot, createAnswers(), () => Promise.resolve([])))
-    .use(featureRoutes({ history }, snapshot, createAnswers()))
+    .use(licenseRoutes(deps, snapshot, createAnswers(), { done() {}, refused() {} }))
+    .use(seatRoutes(deps, snapshot, createAnswers()))
     .listen({ hostname: door.host, port: door.port, reusePort: false, development: false });
   console.log("none");
 }

@@ -1,8 +1,7 @@
 import "./production.ts";
 
 import { Elysia } from "elysia";
-import { createSnapshotFor } from "./anonymous/view.ts";
-import { createAnswers } from "./answers/answers.ts";
+import { createAnswers } from "./answers/kept.ts";
 import { type Audit, createAudit } from "./audit.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Json } from "./docs/normalise.ts";
@@ -13,19 +12,18 @@ import { createRouteTable } from "./route-table.ts";
 import { alertRoutes } from "./routes/alerts.ts";
 import { executeRoutes } from "./routes/execute.ts";
 import { expirationRoutes } from "./routes/expirations.ts";
-import { featureRoutes } from "./routes/features.ts";
 import { hostRoutes } from "./routes/host.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { licenseRoutes } from "./routes/licenses.ts";
 import { logRoutes } from "./routes/logs.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
-import { createForcePoll, rescanRoutes } from "./routes/rescan.ts";
+import { seatRoutes } from "./routes/seats.ts";
 import { serverRoutes } from "./routes/servers.ts";
 import { homeRoutes, serviceRoutes } from "./routes/service.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { statisticsRoutes } from "./routes/statistics.ts";
 import { streamRoutes } from "./routes/streams.ts";
-import { userRoutes } from "./routes/users.ts";
+import { createSnapshotFor } from "./snapshot.ts";
 
 /** A client may send little and must take what it is sent; how much may wait for it is counted where it is sent. */
 const SOCKETS = {
@@ -72,21 +70,18 @@ export async function apiDocument(deps: HttpDeps): Promise<Json> {
 /** Every route of the API, without the gate: for the app and for its document. */
 function apiRoutes(deps: HttpDeps, counters: RequestCounters, audit: Audit) {
   const answers = createAnswers();
-  const snapshotFor = createSnapshotFor(deps.live, deps.pseudonyms);
-  const forcePoll = createForcePoll(deps, audit);
+  const snapshotFor = createSnapshotFor(deps);
   return new Elysia({ name: "api" })
     .use(serviceRoutes(deps, audit))
     .use(hostRoutes(deps))
     .use(metricsRoutes(deps, counters))
-    .use(licenseRoutes(deps, snapshotFor, answers, forcePoll))
-    .use(featureRoutes(deps, snapshotFor, answers))
-    .use(userRoutes(deps, snapshotFor, answers))
+    .use(licenseRoutes(deps, snapshotFor, answers, audit))
+    .use(seatRoutes(deps, snapshotFor, answers))
     .use(serverRoutes(deps, snapshotFor, answers))
     .use(statisticsRoutes(deps, snapshotFor))
     .use(sessionRoutes(deps, snapshotFor))
     .use(expirationRoutes(deps, snapshotFor))
     .use(alertRoutes(deps, audit))
-    .use(rescanRoutes(forcePoll))
     .use(executeRoutes(deps, audit))
     .use(logRoutes(deps, audit))
     .use(streamRoutes(deps))

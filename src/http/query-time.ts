@@ -1,7 +1,7 @@
 import { ApiError } from "../domain/errors.ts";
 import { parseDuration } from "../domain/time/duration.ts";
 import { isDate } from "../domain/time/zone.ts";
-import { single } from "./parameters.ts";
+import { single } from "./query.ts";
 
 const DAY_MS = 86_400_000;
 const EPOCH_MS = /^\d{12,14}$/;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { FeatureRecord, ServerRecord } from "../../src/domain/records.ts";
-import { matches } from "../../src/http/answers/answers.ts";
+import { formatOf } from "../../src/http/answers/answer.ts";
 import { columnsOf, toCsv } from "../../src/http/answers/csv.ts";
-import { chooseFormat } from "../../src/http/answers/format.ts";
+import { matches } from "../../src/http/answers/kept.ts";
 import { bench, checkout, feature, picture } from "./make.ts";
 
 const TAGGED = [
@@ -127,6 +127,9 @@ describe("the buffer that is used again", () => {
 });
 
 describe("format", () => {
+  const asked = (query: Parameters<typeof formatOf>[0], accept: string | null) =>
+    formatOf(query, { headers: new Headers(accept === null ? {} : { accept }) });
+
   test.each<["json" | "csv" | undefined, string | null, "json" | "csv"]>([
     [undefined, null, "json"],
     [undefined, "*/*", "json"],
@@ -146,14 +149,14 @@ describe("format", () => {
     ["json", "text/csv", "json"],
     ["csv", "application/json", "csv"],
   ])("format=%s Accept: %s → %s", (format, accept, expected) =>
-    expect(chooseFormat(format === undefined ? {} : { format }, accept)).toBe(expected),
+    expect(asked(format === undefined ? {} : { format }, accept)).toBe(expected),
   );
 
   test("a byte-order mark is CSV's alone, however CSV was asked for", () => {
-    expect(chooseFormat({ format: "csv", bom: true }, null)).toBe("csv-bom");
-    expect(chooseFormat({ bom: true }, "text/csv")).toBe("csv-bom");
-    expect(chooseFormat({ bom: true }, null)).toBe("json");
-    expect(chooseFormat({ format: "csv", bom: false }, null)).toBe("csv");
+    expect(asked({ format: "csv", bom: true }, null)).toBe("csv-bom");
+    expect(asked({ bom: true }, "text/csv")).toBe("csv-bom");
+    expect(asked({ bom: true }, null)).toBe("json");
+    expect(asked({ format: "csv", bom: false }, null)).toBe("csv");
   });
 });
 

@@ -5,17 +5,17 @@ import {
   decimal,
   flag,
   integer,
-  LIVE_PAGE,
+  LIVE_LIST,
   NAMED,
   names,
-  STORED_PAGE,
+  queryOf,
+  STORED_LIST,
   sortBy,
   sortOf,
   text,
-  word,
   wordList,
-} from "../../src/http/parameters.ts";
-import { queryOf } from "../../src/http/query.ts";
+} from "../../src/http/query.ts";
+
 import { checkRange, endTime, openRange, parseTime, startTime } from "../../src/http/query-time.ts";
 import { shown } from "../../src/http/shown.ts";
 import { bench, NOW } from "./make.ts";
@@ -25,14 +25,13 @@ const QUERY = queryOf({
   server: names(".", "a"),
   feature: NAMED.feature,
   state: wordList(["ok", "stale"], "."),
-  format: word(["json", "csv"], "."),
   refresh: flag("."),
   lines: integer(".", { minimum: -5, maximum: 100 }, 10),
   share: decimal(".", { minimum: 0, maximum: 100 }),
   sort: sortBy(["name", "used"]),
   start: startTime("."),
   end: endTime("."),
-  ...LIVE_PAGE,
+  ...LIVE_LIST,
 });
 
 /** The message of the refusal. */
@@ -54,6 +53,7 @@ describe("what is taken", () => {
       feature: null,
       state: null,
       format: null,
+      bom: null,
       refresh: null,
       lines: 10,
       share: null,
@@ -63,7 +63,7 @@ describe("what is taken", () => {
       limit: null,
       offset: 0,
     });
-    expect(queryOf(STORED_PAGE).parse("")).toEqual({ limit: 100, offset: 0 });
+    expect(queryOf(STORED_LIST).parse("")).toMatchObject({ limit: 100, offset: 0 });
   });
 
   test.each<[string, object]>([

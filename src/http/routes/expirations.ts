@@ -3,17 +3,16 @@ import { printCalendar } from "../../domain/ics.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { ExpirationRecord } from "../../domain/records.ts";
 import { type PoolExpiry, poolExpiries } from "../../domain/summary.ts";
-import type { SnapshotFor } from "../anonymous/view.ts";
 import { encode, send } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
 import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
+import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { createHistoryReader } from "../history-query.ts";
-import { FORMAT, flag, integer, NAMED, STORED_PAGE, sortBy, sortOf } from "../parameters.ts";
-import { queryOf } from "../query.ts";
+import { createHistoryReader } from "../history.ts";
+import { flag, integer, NAMED, queryOf, STORED_LIST, sortBy } from "../query.ts";
 import { endTime, openRange, startTime } from "../query-time.ts";
-import { expirationRecord } from "../records/to-records.ts";
+import { expirationRecords } from "../records.ts";
+import type { SnapshotFor } from "../snapshot.ts";
 
 const EXPIRATIONS: ListKind<ExpirationRecord> = {
   plural: "expirations",
@@ -28,14 +27,13 @@ const FILTER = {
 };
 const QUERY = queryOf({
   ...FILTER,
-  days: integer("Only what expires within so many days; expired ones are told too.", {
+  days: integer("Only what expires within so many days, and what has expired.", {
     minimum: 0,
     maximum: 36_500,
   }),
   permanent: flag("Whether pools that never expire are listed too, at the end. Default: false."),
   sort: sortBy(sortable<ExpirationRecord>(ExpirationRecord)),
-  ...STORED_PAGE,
-  ...FORMAT,
+  ...STORED_LIST,
 });
 const CALENDAR = queryOf(FILTER);
 
@@ -50,20 +48,17 @@ export function expirationRoutes(
     .get(
       "/api/licenses/expirations",
       async ({ request, exchange, query }) => {
-        const { servers, asked } = await read({ request, exchange, query }, openRange);
-        const zones = new Map(servers.map(({ server }) => [server.id, server.timezone]));
-        const { days } = query;
-        const rows = matching(servers, asked, query.permanent === true)
-          .map((found) => expirationRecord(found, zones.get(found.server) ?? "UTC", asked.now))
-          .filter((row) => days === undefined || (row.daysLeft !== null && row.daysLeft <= days));
+        const { servers, asked } = await read({ request, exchange }, query, openRange);
+        const { days = Infinity, sort } = query;
+        const found = matching(poolExpiries(servers, query.permanent === true), asked);
+        const rows = expirationRecords(found, servers, asked.now).filter(
+          ({ daysLeft }) => (daysLeft ?? Infinity) <= days,
+        );
         const { limit, offset, format } = asked;
-        const page = { sort: sortOf(query.sort), limit, offset };
+        const page = { limit, offset, ...(sort !== undefined && { sort }) };
         return send(request, listAnswer(EXPIRATIONS, rows, page, format));
       },
-      documented({
-        access: "read",
-        tag: "Licenses",
-        summary: "What expires when",
+      documented("read", "Licenses", "What expires when", {
         description:
           "Every pool that has a date, and with `permanent=true` those that never expire, the soonest first unless told otherwise. Days are counted in the server's zone.",
         query: QUERY,
@@ -74,20 +69,17 @@ export function expirationRoutes(
     .get(
       "/api/licenses/expirations.ics",
       async ({ request, exchange, query }) => {
-        const { servers, asked } = await read({ request, exchange, query }, openRange);
+        const { servers, asked } = await read({ request, exchange }, query, openRange);
         return send(request, {
-          body: encode(calendarOf(servers, matching(servers, asked))),
+          body: encode(calendarOf(servers, matching(numbered(poolExpiries(servers)), asked))),
           headers: {
             "content-type": "text/calendar; charset=utf-8",
             "content-disposition": 'inline; filename="licmond-expirations.ics"',
           },
         });
       },
-      documented({
-        access: "calendar",
-        tag: "Licenses",
+      documented("calendar", "Licenses", "What expires when, as a calendar to subscribe to", {
         keyInQuery: true,
-        summary: "What expires when, as a calendar to subscribe to",
         description: "RFC 5545: an all-day event for each pool that has a date.",
         query: CALENDAR,
         answers: {
@@ -111,18 +103,17 @@ interface Wanted {
   readonly end: number | null;
 }
 
-function matching(
-  servers: readonly ServerPicture[],
-  { filter: { features, daemons }, start, end }: Wanted,
-  permanent = false,
-): NumberedExpiry[] {
-  return numbered(poolExpiries(servers, permanent)).filter((found) => {
-    if (features !== null && !features.includes(found.feature)) return false;
-    if (daemons !== null && !daemons.includes(found.daemon)) return false;
-    const { expiresAt } = found.expiry;
+function matching<Found extends PoolExpiry>(expiries: readonly Found[], wanted: Wanted): Found[] {
+  const { features, daemons } = wanted.filter;
+  const { start, end } = wanted;
+  return expiries.filter(({ feature, daemon, expiry }) => {
     // What never expires does so before no time.
+    const at = expiry.expiresAt ?? Infinity;
     return (
-      (start === null || (expiresAt ?? Infinity) >= start) && (end === null || (expiresAt ?? Infinity) < end)
+      (features?.includes(feature) ?? true) &&
+      (daemons?.includes(daemon) ?? true) &&
+      (start === null || at >= start) &&
+      (end === null || at < end)
     );
   });
 }
@@ -144,15 +135,14 @@ function numbered(soonestFirst: readonly PoolExpiry[]): NumberedExpiry[] {
 
 /** Equal pictures give equal bytes: no days left, and the time of the newest reading as stamp. */
 function calendarOf(servers: readonly ServerPicture[], found: readonly NumberedExpiry[]): string {
-  const stamp = servers.reduce((latest, { collectedAt }) => Math.max(latest, collectedAt ?? 0), 0);
   const nameOf = new Map(servers.map(({ server }) => [server.id, server.name]));
   return printCalendar({
     name: "License expirations",
     productId: "-//licmond//License expirations//EN",
-    stamp,
+    stamp: Math.max(0, ...servers.map(({ collectedAt }) => collectedAt ?? 0)),
     events: found.flatMap(({ server, daemon, feature, pool, ordinal, total, expiry }) => {
-      const seats = total === null ? "" : ` (${total} ${total === 1 ? "seat" : "seats"})`;
       if (expiry.expiresOn === null) return [];
+      const seats = total === null ? "" : ` (${total} ${total === 1 ? "seat" : "seats"})`;
       return {
         uid: uidOf([server, daemon, feature, `${ordinal}`]),
         day: expiry.expiresOn,

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { nullable, words } from "../../domain/records.ts";
 import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
+import { documented } from "../docs/documented.ts";
 
 const ServerInfo = Type.Object(
   {
@@ -79,10 +79,7 @@ export function hostRoutes({
           build: build.commit,
         };
       },
-      documented({
-        access: "read",
-        tag: "Host",
-        summary: "The host and the binary",
+      documented("read", "Host", "The host and the binary", {
         answers: { 200: { description: "Host and binary", schema: ServerInfo } },
       }),
     )
@@ -91,16 +88,7 @@ export function hostRoutes({
       ({ server }) => {
         const configured = settings();
         return {
-          interfaces: host.interfaces().map(({ name, addresses, receivedBytes, sentBytes }) => ({
-            name,
-            addresses: addresses.map(({ address, family, prefixLength }) => ({
-              address,
-              family,
-              prefixLength,
-            })),
-            receivedBytes,
-            sentBytes,
-          })),
+          interfaces: host.interfaces().map((one) => ({ ...one, addresses: [...one.addresses] })),
           listening: [{ host: configured.host, port: server?.port ?? configured.port }],
           members: live.snapshot().servers.flatMap(({ server: { id }, reachability }) =>
             reachability.map(({ host: name, port, addresses, reachable, connectMs, error }) => ({
@@ -115,10 +103,7 @@ export function hostRoutes({
           ),
         };
       },
-      documented({
-        access: "read",
-        tag: "Host",
-        summary: "Interfaces and the way to the license servers",
+      documented("read", "Host", "Interfaces and the way to the license servers", {
         description: "Reachability is measured with each poll and served from the snapshot.",
         answers: { 200: { description: "Network", schema: Network } },
       }),

@@ -6,10 +6,10 @@ import { type Summary, summarise } from "../../domain/summary.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { createExposition } from "../../export/exposition.ts";
 import { CONTENT_TYPES, type TextFormat } from "../../export/family.ts";
-import { send } from "../answers/answer.ts";
-import { metricsFormat, scrapeFormat } from "../answers/format.ts";
+import { metricsFormat, scrapeFormat, send } from "../answers/answer.ts";
+
 import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
+import { documented } from "../docs/documented.ts";
 import type { RequestCounters } from "../request-counters.ts";
 
 const Count = Type.Integer({ minimum: 0 });
@@ -50,8 +50,16 @@ export function metricsRoutes(
   { clock, host, live, daemon, meters }: Pick<HttpDeps, "clock" | "host" | "live" | "daemon" | "meters">,
   requests: RequestCounters,
 ) {
-  const summaryOf = seatsOf();
   const exposition = createExposition();
+  let counted: { readonly of: Snapshot; readonly summary: Summary } | null = null;
+
+  /** Seats of all servers, counted once a snapshot. */
+  function seats() {
+    const snapshot = live.snapshot();
+    if (counted?.of !== snapshot) counted = { of: snapshot, summary: summarise(snapshot) };
+    const { seats, utilization } = counted.summary;
+    return { total: seats.total, used: seats.used, utilization };
+  }
 
   /** What was written for one scraper is kept for the next. It has no people in it, so every key reads the same. */
   async function scrape(request: Request, format: TextFormat): Promise<Response> {
@@ -66,9 +74,7 @@ export function metricsRoutes(
         const format = metricsFormat(request.headers.get("accept"));
         if (format !== "json") return scrape(request, format);
         const { cpu, memory, disk } = host.sample();
-        const { seats, utilization } = summaryOf(live.snapshot());
-        const { polls, parseProblems, streamClients, memoryBytes, cpuSeconds, eventLoopLagMs } =
-          daemon.counters();
+        const { polls, parseProblems, streamClients, ...process } = daemon.counters();
         const byStatus = requests.byStatus();
         return {
           type: "metrics" as const,
@@ -76,18 +82,15 @@ export function metricsRoutes(
           cpu,
           memory,
           system: { cpu, memory, disk },
-          licenses: { total: seats.total, used: seats.used, utilization },
+          licenses: seats(),
           requests: { total: Object.values(byStatus).reduce((sum, count) => sum + count, 0), byStatus },
-          polls: { ok: polls.ok, partial: polls.partial, failed: polls.failed },
+          polls,
           parseProblems,
           streamClients,
-          process: { memoryBytes, cpuSeconds, eventLoopLagMs },
+          process,
         };
       },
-      documented({
-        access: "read",
-        tag: "Service",
-        summary: "Load, seats and the daemon's own counters",
+      documented("read", "Service", "Load, seats and the daemon's own counters", {
         description:
           "As text for Prometheus where `Accept` names one of its formats: then it is what `/metrics` answers.",
         answers: { 200: { description: "One sample", schema: Metrics, content: TEXT_CONTENT } },
@@ -96,23 +99,11 @@ export function metricsRoutes(
     .get(
       "/metrics",
       ({ request }) => scrape(request, scrapeFormat(request.headers.get("accept"))),
-      documented({
-        access: "read",
-        tag: "Service",
-        summary: "Metrics for Prometheus",
+      documented("read", "Service", "Metrics for Prometheus", {
         description:
           "Servers, features, pools, polls, alerts and the daemon itself. OpenMetrics where `Accept` names it, else the " +
-          "older text format. Numbers that are stale are left out, their state is told. No label names a user.",
+          "older text format. Stale numbers are left out; their state is shown. No label names a user.",
         answers: { 200: { description: "All metrics", content: TEXT_CONTENT } },
       }),
     );
-}
-
-/** Seats of all servers, counted once a snapshot. */
-function seatsOf(): (snapshot: Snapshot) => Summary {
-  let counted: { readonly of: Snapshot; readonly summary: Summary } | null = null;
-  return (snapshot) => {
-    if (counted?.of !== snapshot) counted = { of: snapshot, summary: summarise(snapshot) };
-    return counted.summary;
-  };
 }

@@ -6,9 +6,9 @@ import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { Audit } from "../audit.ts";
 import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
+import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { HealthChecks } from "../records/health-record.ts";
+import { HealthChecks } from "../records.ts";
 
 const CHECK_MS = 1000;
 const RETRY_AFTER_SECONDS = 5;
@@ -74,22 +74,15 @@ const Reloaded = Type.Object(
 
 /** The daemon itself. Health is for load balancers and probes: it needs no key, so it names no server. */
 export function serviceRoutes(
-  {
-    clock,
-    build,
-    daemon,
-    collector,
-    keys,
-    health,
-    live,
-  }: Pick<HttpDeps, "clock" | "build" | "daemon" | "collector" | "keys" | "health" | "live">,
+  deps: Pick<HttpDeps, "clock" | "build" | "daemon" | "collector" | "keys" | "health" | "live">,
   audit: Audit,
 ) {
+  const { clock, build, daemon, collector, keys, live } = deps;
   let last: { readonly at: number; readonly checks: HealthChecks | Promise<HealthChecks> } | null = null;
 
   function checksNow(): HealthChecks | Promise<HealthChecks> {
     const now = clock.now();
-    if (last === null || now - last.at >= CHECK_MS || now < last.at) last = { at: now, checks: health() };
+    if (last === null || Math.abs(now - last.at) >= CHECK_MS) last = { at: now, checks: deps.health() };
     return last.checks;
   }
 
@@ -101,14 +94,11 @@ export function serviceRoutes(
         const checks = await checksNow();
         const failing = Object.entries(checks).filter(([, { status }]) => status === "unhealthy");
         if (failing.length > 0) {
-          throw new ApiError(
-            "SERVICE_UNAVAILABLE",
-            "licmond is unhealthy: a part it cannot do without does not work.",
-            {
-              details: failing.map(([name, { message }]) => `${name}: ${message}`).join("; "),
-              retryAfterSeconds: RETRY_AFTER_SECONDS,
-            },
-          );
+          const unhealthy = "licmond is unhealthy: a part it cannot do without does not work.";
+          throw new ApiError("SERVICE_UNAVAILABLE", unhealthy, {
+            details: failing.map(([name, { message }]) => `${name}: ${message}`).join("; "),
+            retryAfterSeconds: RETRY_AFTER_SECONDS,
+          });
         }
         const degraded =
           Object.values(checks).some(({ status }) => status === "degraded") || anyTrouble(live.snapshot());
@@ -120,10 +110,7 @@ export function serviceRoutes(
           checks,
         };
       },
-      documented({
-        access: "open",
-        tag: "Service",
-        summary: "Health of the daemon",
+      documented("open", "Service", "Health of the daemon", {
         description:
           "Needs no key. Unhealthy (the database or the collector does not work) is 503 with the error body.",
         answers: { 200: { description: "Healthy or degraded", schema: Health } },
@@ -133,10 +120,7 @@ export function serviceRoutes(
     .get(
       "/api/ping",
       () => ({ message: "pong" as const, timestamp: iso(clock.now()) }),
-      documented({
-        access: "open",
-        tag: "Service",
-        summary: "Is the daemon there",
+      documented("open", "Service", "Is the daemon there", {
         answers: { 200: { description: "It is", schema: Pong } },
       }),
     )
@@ -149,8 +133,7 @@ export function serviceRoutes(
           version: build.version,
           timestamp: iso(clock.now()),
           startedAt: iso(startedAt),
-          uptimeSeconds: status.uptimeSeconds,
-          configFile: status.configFile,
+          ...status,
           lastReload: lastReload && { ...lastReload, at: iso(lastReload.at) },
           keys: keys.count(),
           collector: {
@@ -159,17 +142,12 @@ export function serviceRoutes(
             runningPolls,
             lastPollAt: iso(lastPollAt),
             nextPollAt: iso(nextPollAt),
-            durationMs: { p50: durationMs.p50, p95: durationMs.p95 },
+            durationMs,
           },
-          streams: { sse: status.streams.sse, websocket: status.streams.websocket },
           database: { ...database, oldestSampleAt: iso(database.oldestSampleAt) },
-          eventLoopLagMs: status.eventLoopLagMs,
         };
       },
-      documented({
-        access: "read",
-        tag: "Service",
-        summary: "Status of the daemon",
+      documented("read", "Service", "Status of the daemon", {
         answers: { 200: { description: "What the daemon is doing", schema: Status } },
       }),
     )
@@ -186,10 +164,7 @@ export function serviceRoutes(
         audit.done(exchange, "Config reload", { needRestart: needRestart.join(", ") });
         return { outcome, needRestart: [...needRestart] };
       },
-      documented({
-        access: "reload",
-        tag: "Service",
-        summary: "Read the config again",
+      documented("reload", "Service", "Read the config again", {
         description:
           "As SIGHUP. A config with problems is refused with CONFLICT, the problems in details, and the running one stays.",
         answers: { 200: { description: "The new config holds", schema: Reloaded } },

@@ -3,11 +3,10 @@ import type { Server } from "bun";
 import { Elysia } from "elysia";
 import { ApiError, type ErrorCode } from "../../domain/errors.ts";
 import { EVENT_SCHEMAS } from "../../domain/events.ts";
-import type { Permission } from "../../domain/keys.ts";
-import { namedServers } from "../answers/asked-servers.ts";
 import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
+import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
+import { namedServers } from "../snapshot.ts";
 import { openStream } from "../streams/open-stream.ts";
 import { createSseStream, SSE_HEADERS } from "../streams/sse.ts";
 import {
@@ -19,11 +18,20 @@ import {
 } from "../streams/stream-filter.ts";
 import { createSocketHandlers } from "../streams/websocket.ts";
 
-/** What each stream is, for its documents. */
-const STREAMS: Readonly<Record<StreamName, { access: Permission; summary: string; events: string[] }>> = {
+interface StreamDoc {
+  readonly access: "logs" | "read";
+  readonly summary: string;
+  readonly events: readonly (keyof typeof EVENT_SCHEMAS)[];
+}
+
+const STREAMS: Readonly<Record<StreamName, StreamDoc>> = {
   logs: { access: "logs", summary: "The service's own log", events: ["log"] },
   metrics: { access: "read", summary: "Load of the host, and seats", events: ["metrics"] },
-  combined: { access: "read", summary: "All events", events: Object.keys(EVENT_SCHEMAS) },
+  combined: {
+    access: "read",
+    summary: "All events",
+    events: Object.keys(EVENT_SCHEMAS) as (keyof typeof EVENT_SCHEMAS)[],
+  },
 };
 
 /** `/api/logs/stream` is the older name of `/stream/logs`. */
@@ -87,10 +95,11 @@ export function streamRoutes({ log, streams, live }: Pick<HttpDeps, "log" | "str
 
   const routes = new Elysia({ name: "routes/streams" }).use(gated);
   for (const [path, stream] of SSE_PATHS) {
+    const { access, summary } = STREAMS[stream];
     routes.get(
       path,
       ({ request, exchange, query, server }) => sendEvents(stream, { request, exchange, query, server }),
-      documented({
+      documented(access, "Streams", summary, {
         ...docOf(stream),
         answers: {
           200: {
@@ -103,10 +112,11 @@ export function streamRoutes({ log, streams, live }: Pick<HttpDeps, "log" | "str
     );
   }
   for (const stream of STREAM_NAMES) {
+    const { access, summary } = STREAMS[stream];
     routes.get(
       `/ws/${stream}`,
       ({ request, exchange, query, server }) => upgrade(stream, { request, exchange, query, server }),
-      documented({
+      documented(access, "Streams", summary, {
         ...docOf(stream),
         description:
           'Sends one JSON object a message. Takes {"type":"ping"} and {"type":"subscribe", …parameters of the query…}; what it does not understand is answered with {"type":"error"} and the connection stays.',
@@ -125,13 +135,8 @@ export function streamRoutes({ log, streams, live }: Pick<HttpDeps, "log" | "str
 }
 
 function docOf(stream: StreamName) {
-  const { access, summary } = STREAMS[stream];
-  const errors: ErrorCode[] =
-    stream === "combined" ? ["NOT_FOUND", "SERVICE_UNAVAILABLE"] : ["SERVICE_UNAVAILABLE"];
+  const errors: ErrorCode[] = ["SERVICE_UNAVAILABLE"];
   return {
-    access,
-    tag: "Streams" as const,
-    summary,
     keyInQuery: true,
     query: STREAM_QUERIES[stream],
     requestHeaders: {
@@ -140,14 +145,12 @@ function docOf(stream: StreamName) {
         example: "1769847330123",
       },
     },
-    errors,
+    errors: stream === "combined" ? (["NOT_FOUND", ...errors] as const) : errors,
   };
 }
 
-/** Schema of what a stream tells, one object an event. */
+/** Schema of what a stream sends, one object an event. */
 function eventSchema(stream: StreamName): Readonly<Record<string, unknown>> {
-  const schemas: readonly TSchema[] = STREAMS[stream].events.map(
-    (name) => EVENT_SCHEMAS[name as keyof typeof EVENT_SCHEMAS],
-  );
+  const schemas: readonly TSchema[] = STREAMS[stream].events.map((name) => EVENT_SCHEMAS[name]);
   return schemas.length === 1 ? { ...schemas[0] } : { oneOf: schemas };
 }
