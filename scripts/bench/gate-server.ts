@@ -2,9 +2,10 @@
 import "../../src/http/production.ts";
 
 import { Elysia } from "elysia";
-import { createAnswers } from "../../src/http/answers/kept.ts";
 import { type Exchange, gated } from "../../src/http/exchange.ts";
 import { listen } from "../../src/http/listen.ts";
+import { createRequestCounters } from "../../src/http/request-counters.ts";
+import { createRouteDeps } from "../../src/http/routes/deps.ts";
 import { licenseRoutes } from "../../src/http/routes/licenses.ts";
 import { seatRoutes } from "../../src/http/routes/seats.ts";
 import { bench } from "../../test/http/make.ts";
@@ -31,16 +32,16 @@ if (form === "gate") {
     headers: {},
     answered: true,
   };
-  const snapshot = () => SNAPSHOT;
-  const { deps } = bench();
+  const http = { ...bench().deps, live: { snapshot: () => SNAPSHOT } };
+  const deps = createRouteDeps(http, { done() {}, refused() {} }, createRequestCounters());
   new Elysia({ handler: { standardHostname: false } })
     .use(gated)
     .onRequest((context) => {
       const { pathname: path } = new URL(context.request.url);
       context.exchange = { ...exchange, path };
     })
-    .use(licenseRoutes(deps, snapshot, createAnswers(), { done() {}, refused() {} }))
-    .use(seatRoutes(deps, snapshot, createAnswers()))
+    .use(licenseRoutes(deps))
+    .use(seatRoutes(deps))
     .listen({ hostname: door.host, port: door.port, reusePort: false, development: false });
   console.log("none");
 }

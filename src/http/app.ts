@@ -1,7 +1,6 @@
 import "./production.ts";
 
 import { Elysia } from "elysia";
-import { createAnswers } from "./answers/kept.ts";
 import { type Audit, createAudit } from "./audit.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Json } from "./docs/normalise.ts";
@@ -10,6 +9,7 @@ import { type Connection, createGate } from "./gate.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { createRouteTable } from "./route-table.ts";
 import { alertRoutes } from "./routes/alerts.ts";
+import { createRouteDeps } from "./routes/deps.ts";
 import { executeRoutes } from "./routes/execute.ts";
 import { expirationRoutes } from "./routes/expirations.ts";
 import { hostRoutes } from "./routes/host.ts";
@@ -23,7 +23,6 @@ import { homeRoutes, serviceRoutes } from "./routes/service.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { statisticsRoutes } from "./routes/statistics.ts";
 import { streamRoutes } from "./routes/streams.ts";
-import { createSnapshotFor } from "./snapshot.ts";
 
 /** A client may send little and must take what it is sent; how much may wait for it is counted where it is sent. */
 const SOCKETS = {
@@ -68,22 +67,21 @@ export async function apiDocument(deps: HttpDeps): Promise<Json> {
 }
 
 /** Every route of the API, without the gate: for the app and for its document. */
-function apiRoutes(deps: HttpDeps, counters: RequestCounters, audit: Audit) {
-  const answers = createAnswers();
-  const snapshotFor = createSnapshotFor(deps);
+function apiRoutes(http: HttpDeps, counters: RequestCounters, audit: Audit) {
+  const deps = createRouteDeps(http, audit, counters);
   return new Elysia({ name: "api" })
-    .use(serviceRoutes(deps, audit))
+    .use(serviceRoutes(deps))
     .use(hostRoutes(deps))
-    .use(metricsRoutes(deps, counters))
-    .use(licenseRoutes(deps, snapshotFor, answers, audit))
-    .use(seatRoutes(deps, snapshotFor, answers))
-    .use(serverRoutes(deps, snapshotFor, answers))
-    .use(statisticsRoutes(deps, snapshotFor))
-    .use(sessionRoutes(deps, snapshotFor))
-    .use(expirationRoutes(deps, snapshotFor))
-    .use(alertRoutes(deps, audit))
-    .use(executeRoutes(deps, audit))
-    .use(logRoutes(deps, audit))
+    .use(metricsRoutes(deps))
+    .use(licenseRoutes(deps))
+    .use(seatRoutes(deps))
+    .use(serverRoutes(deps))
+    .use(statisticsRoutes(deps))
+    .use(sessionRoutes(deps))
+    .use(expirationRoutes(deps))
+    .use(alertRoutes(deps))
+    .use(executeRoutes(deps))
+    .use(logRoutes(deps))
     .use(streamRoutes(deps))
-    .use(keyRoutes(deps, audit));
+    .use(keyRoutes(deps));
 }

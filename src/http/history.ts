@@ -7,7 +7,15 @@ import { formatOf, send } from "./answers/answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HistoryAnswers } from "./history-answers/answers.ts";
-import { type Parameter, single, storedPage } from "./query.ts";
+import {
+  type NAMED,
+  type Parameter,
+  type PEOPLE,
+  type STORED_LIST,
+  single,
+  storedPage,
+  type Values,
+} from "./query.ts";
 import { checkRange, openRange } from "./query-time.ts";
 import { askedServers, type SnapshotFor } from "./snapshot.ts";
 
@@ -49,20 +57,9 @@ export async function askHistory<Name extends QueryName<HistoryAnswers>>(
 }
 
 /** What a query over history may name, as Elysia hands it over. */
-interface HistoryQuery {
-  readonly server?: readonly string[];
-  readonly daemon?: readonly string[];
-  readonly feature?: readonly string[];
-  readonly user?: readonly string[];
-  readonly host?: readonly string[];
-  readonly start?: string;
-  readonly end?: string;
-  readonly timezone?: string;
-  readonly limit?: number;
-  readonly offset?: number;
-  readonly format?: "json" | "csv";
-  readonly bom?: boolean;
-}
+type HistoryQuery = Values<
+  typeof NAMED & typeof PEOPLE & typeof STORED_LIST & Record<"start" | "end" | "timezone", Parameter<string>>
+>;
 
 type ReadRange<R> = (start: string | undefined, end: string | undefined, now: number) => R;
 

@@ -30,6 +30,8 @@ export interface QueryDefinition<P extends Parameters = Parameters> {
   parse(query: string): QueryValues<P>;
 }
 
+/** The values of parameters that were sent, as a route gets them. */
+export type Values<P> = { readonly [K in keyof P]?: P[K] extends Parameter<infer T> ? T : never };
 type QueryValues<P extends Parameters> = {
   readonly [K in keyof P]: P[K] extends Parameter<infer T> ? T | null : never;
 };

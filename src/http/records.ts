@@ -29,47 +29,44 @@ import { ROLES } from "../domain/words.ts";
 /** What is known → the records of the API. Pure: equal pictures give equal records, byte for byte. */
 
 export function serverRecord(picture: ServerPicture): ServerRecord {
-  const { id, name, manager, address, labels, enabled } = picture.server;
-  const { status, state, collectedAt, pollDurationMs, error, features, unparsedLines } = picture;
+  const { server, collectedAt, pollDurationMs, error, features } = picture;
+  const counted = features.filter(({ unlimited }) => !unlimited);
   return {
-    id,
-    name,
-    manager,
-    address,
-    labels: { ...labels },
-    enabled,
-    status,
-    members: picture.members.map(({ host, port, status, master, version, error }) => ({
-      host,
-      port,
-      status,
-      master,
-      version,
-      error: error?.message ?? null,
+    ...pick(server, "id", "name", "manager", "address"),
+    labels: { ...server.labels },
+    enabled: server.enabled,
+    status: picture.status,
+    members: picture.members.map((member) => ({
+      ...pick(member, "host", "port", "status", "master", "version"),
+      error: member.error?.message ?? null,
     })),
-    daemons: picture.daemons.map(({ name, status, version, error }) => ({
-      name,
-      status,
-      version,
-      error: error?.message ?? null,
+    daemons: picture.daemons.map((daemon) => ({
+      ...pick(daemon, "name", "status", "version"),
+      error: daemon.error?.message ?? null,
     })),
-    state,
+    state: picture.state,
     collectedAt: iso(collectedAt),
     lastPollAt: iso(picture.lastPollAt),
     nextPollAt: iso(picture.nextPollAt),
     pollDurationMs: pollDurationMs === null ? null : Math.round(pollDurationMs),
-    error: error && { code: error.code, message: error.message },
+    error: error && pick(error, "code", "message"),
     // Of a server that was never read nothing is known: not even that it has no features.
     counts: {
       features: collectedAt === null ? null : features.length,
-      checkouts:
-        collectedAt === null ? null : features.reduce((sum, { checkouts }) => sum + checkouts.length, 0),
+      checkouts: collectedAt === null ? null : features.flatMap(({ checkouts }) => checkouts).length,
       total: sumKnown(features.map(({ total }) => total)),
       // As in the summary: what unlimited features have in use is no part of a total.
-      used: sumKnown(features.map(({ used, unlimited }) => (unlimited ? null : used))),
+      used: sumKnown(counted.map(({ used }) => used)),
     },
-    unparsedLines,
+    unparsedLines: picture.unparsedLines,
   };
+}
+
+/** An object of these fields alone, in this order. */
+function pick<T extends object, K extends keyof T>(of: T, ...names: readonly K[]): Pick<T, K> {
+  const picked = {} as Pick<T, K>;
+  for (const name of names) picked[name] = of[name];
+  return picked;
 }
 
 /** Sum of what is known; null when nothing is. */
@@ -79,19 +76,10 @@ function sumKnown(values: readonly (number | null)[]): number | null {
 }
 
 export function featureRecord(server: string, feature: FeaturePicture): FeatureRecord {
-  const { daemon, name, total, used, available, reserved, queued, unlimited, utilization, shared } = feature;
   return {
     server,
-    daemon,
-    name,
-    total,
-    used,
-    available,
-    reserved,
-    queued,
-    unlimited,
-    utilization,
-    shared,
+    ...pick(feature, "daemon", "name", "total", "used", "available", "reserved", "queued", "unlimited"),
+    ...pick(feature, "utilization", "shared"),
     ...expiryFields(feature.expiry),
     pools: feature.pools.map(poolRecord),
     state: feature.state,
@@ -105,8 +93,8 @@ function expiryFields({ expiresOn, expiresAt, permanent }: Expiry) {
 }
 
 function poolRecord(pool: PoolPicture): PoolRecord {
-  const { id, version, vendorString, kind, total, used, unlimited, expiry } = pool;
-  return { id, version, vendorString, kind, total, used, unlimited, ...expiryFields(expiry) };
+  const fields = pick(pool, "id", "version", "vendorString", "kind", "total", "used", "unlimited");
+  return { ...fields, ...expiryFields(pool.expiry) };
 }
 
 /** Checkouts, reservations and queue entries of one feature, in the order in which the tool prints each kind. */
@@ -140,16 +128,14 @@ export function userRecords(server: string, feature: FeaturePicture): UserRecord
     at === null || collectedAt === null ? null : Math.max(0, Math.floor((collectedAt - at) / 1000));
   return [
     ...feature.checkouts.map((checkout) => {
-      const { pid, startedAt, firstSeenAt = null, beganAt, lingerSeconds, borrowed } = checkout;
+      const { startedAt, firstSeenAt = null, beganAt } = checkout;
       return row("checkout", checkout.count, {
         ...personFields(checkout),
-        pid,
+        ...pick(checkout, "pid", "lingerSeconds", "borrowed"),
         startedAt: iso(startedAt),
         firstSeenAt: iso(firstSeenAt),
         // Before a session is known (one reading given to `parse`), the tool's own word is all there is.
         durationSeconds: secondsSince(beganAt ?? startedAt),
-        lingerSeconds,
-        borrowed,
       });
     }),
     ...feature.reservations.map(({ type, name: holder, count }) =>
@@ -168,8 +154,8 @@ export function userRecords(server: string, feature: FeaturePicture): UserRecord
   ];
 }
 
-function personFields({ user, host, display, qualifier, version, handle }: CheckoutPicture | QueuePicture) {
-  return { user, host, display, qualifier, version, handle };
+function personFields(row: CheckoutPicture | QueuePicture) {
+  return pick(row, "user", "host", "display", "qualifier", "version", "handle");
 }
 
 /** The totals of a snapshot as a record. Days left are counted from the snapshot's last poll: equal snapshots, equal bytes. */
@@ -191,17 +177,15 @@ export function expirationRecords(
   asOf: number,
 ): ExpirationRecord[] {
   const zones = new Map(servers.map(({ server }) => [server.id, server.timezone]));
-  return expiries.map(({ server, daemon, feature, pool, total, expiry }) => ({
-    server,
-    daemon,
-    feature,
-    pool,
-    total,
-    expiresOn: expiry.expiresOn,
-    expiresAt: iso(expiry.expiresAt),
-    daysLeft: daysLeft(expiry, zones.get(server) ?? "UTC", asOf),
-    permanent: expiry.permanent,
-  }));
+  return expiries.map((found) => {
+    const { permanent, ...expires } = expiryFields(found.expiry);
+    return {
+      ...pick(found, "server", "daemon", "feature", "pool", "total"),
+      ...expires,
+      daysLeft: daysLeft(found.expiry, zones.get(found.server) ?? "UTC", asOf),
+      permanent,
+    };
+  });
 }
 
 /** Requests; null = no quota of its own. */
@@ -227,20 +211,13 @@ export type Key = Static<typeof Key>;
 
 /** A key as the API shows it, and `licmond keys list --json`. */
 export function keyRecord(key: KeyRecord): Key {
-  const { id, name, role, state, anonymize, dailyQuota, monthlyQuota, requestsPerMinute } = key;
   return {
-    id,
-    name,
-    role,
-    state,
-    anonymize,
+    ...pick(key, "id", "name", "role", "state", "anonymize"),
     createdAt: iso(key.createdAt),
     expiresAt: iso(key.expiresAt),
     revokedAt: iso(key.revokedAt),
     lastUsedAt: iso(key.lastUsedAt),
-    dailyQuota,
-    monthlyQuota,
-    requestsPerMinute,
+    ...pick(key, "dailyQuota", "monthlyQuota", "requestsPerMinute"),
   };
 }
 

@@ -2,21 +2,7 @@ import type { ServerPicture, Snapshot } from "../../domain/picture.ts";
 import type { Exchange } from "../exchange.ts";
 import { type Answer, BY_ENCODING, type Format, jsonAnswer, send, tagOfZipped, zipped } from "./answer.ts";
 
-/** Answers made from the snapshot: tagged, and kept as bytes (gzipped, too) while the snapshot stays the same. */
-export interface Answers {
-  /**
-   * 304, the kept answer, or a new one. The query has been checked: `make` is called only when it must be. `besides`
-   * is what else the answer depends on.
-   */
-  respond(
-    request: Request,
-    exchange: Exchange,
-    snapshot: Snapshot,
-    format: Format,
-    make: (join: Join) => Answer,
-    besides?: string,
-  ): Response | Promise<Response>;
-}
+export type Answers = ReturnType<typeof createAnswers>;
 
 /** The JSON of `head`, the parts that are not empty with commas between, and `tail`. */
 export type Join = (head: string, parts: readonly TextPiece[], tail: string) => Answer;
@@ -36,7 +22,8 @@ const MAX_KEPT = 128;
 /** No dashboard has a longer query: its answer is not kept. */
 const MAX_QUERY = 1024;
 
-export function createAnswers(): Answers {
+/** Answers made from the snapshot: tagged, and kept as bytes (gzipped, too) while the snapshot stays the same. */
+export function createAnswers() {
   // Each process counts versions from the start, so a random part keeps tags of different runs apart.
   const run = Bun.randomUUIDv7().slice(-12);
   const kept = new Map<string, Answer>();
@@ -101,7 +88,18 @@ export function createAnswers(): Answers {
   }
 
   return {
-    respond(request, exchange, snapshot, format, make, besides = "") {
+    /**
+     * 304, the kept answer, or a new one. The query has been checked: `make` is called only when it must be. `besides`
+     * is what else the answer depends on.
+     */
+    respond(
+      request: Request,
+      exchange: Exchange,
+      snapshot: Snapshot,
+      format: Format,
+      make: (join: Join) => Answer,
+      besides = "",
+    ): Response | Promise<Response> {
       if (snapshot.version !== version) begin(snapshot);
       const audience = exchange.caller?.anonymize === true ? "anonymous" : "";
       const query = exchange.query.replaceAll(/(^|&)_=[^&]*/g, "");

@@ -1,4 +1,11 @@
-import type { Static, TObject, TProperties, TSchema, TUnknown } from "@sinclair/typebox";
+import {
+  type Static,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  type TUnknown,
+  Type,
+} from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
 import { ERROR_STATUS, type ErrorCode } from "../../domain/errors.ts";
 import { ErrorBody } from "../../domain/records.ts";
@@ -13,7 +20,7 @@ interface RouteDoc<Q extends Definition, P extends TObject, B extends TObject, A
   readonly keyInQuery?: boolean;
   readonly params?: P;
   /** Request headers beyond those that every route takes. */
-  readonly requestHeaders?: Readonly<Record<string, TextParameter>>;
+  readonly requestHeaders?: Readonly<Record<string, Described>>;
   readonly query?: Q;
   readonly body?: B;
   /** A body that is taken. */
@@ -24,14 +31,9 @@ interface RouteDoc<Q extends Definition, P extends TObject, B extends TObject, A
 }
 
 type Definition = { readonly schema: TObject };
+type Described = { readonly description: string; readonly example: string };
 type Answers = Readonly<Record<number, RouteAnswer>>;
 type Nothing = TObject<Record<never, never>>;
-
-/** A header: a text. */
-interface TextParameter {
-  readonly description: string;
-  readonly example: string;
-}
 
 interface RouteAnswer {
   readonly description: string;
@@ -40,6 +42,11 @@ interface RouteAnswer {
   readonly content?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** Names of headers and what they say. */
   readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A schema that stands under its name in the document. */
+export function record<T extends TProperties>(title: string, properties: T): TObject<T> {
+  return Type.Object(properties, { title });
 }
 
 export const TAGS = {
@@ -123,7 +130,7 @@ const CONDITION = {
 
 function parametersOf(
   where: "path" | "query" | "header",
-  parameters: TProperties | Readonly<Record<string, TextParameter>> = {},
+  parameters: Readonly<Record<string, Described | TSchema>> = {},
 ) {
   return Object.entries(parameters).map(([name, { description, example, ...schema }]) => ({
     name,

@@ -14,15 +14,14 @@ import { unicode } from "../../domain/text-types.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { formatOf } from "../answers/answer.ts";
 import { listDoc } from "../answers/list.ts";
-import type { Audit } from "../audit.ts";
 import { fields } from "../body.ts";
-import type { HttpDeps } from "../deps.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { answerOf } from "../history.ts";
 import { flag, names, queryOf, STORED_LIST, storedPage, word, wordList } from "../query.ts";
 import { shown } from "../shown.ts";
 import { namedServers } from "../snapshot.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const QUERY = queryOf({
   severity: wordList(SEVERITIES, "Severities."),
@@ -46,17 +45,14 @@ const Silence = fields({
 const ID = Type.Object({ id: Type.String({ description: "Id of the alert", example: "1" }) });
 
 /** Alerts: what is wrong and was wrong, and who has acknowledged it. */
-export function alertRoutes(
-  { alerts, clock, history, live }: Pick<HttpDeps, "alerts" | "clock" | "history" | "live">,
-  audit: Audit,
-) {
+export function alertRoutes({ alerts, clock, history, live, audit }: RouteDeps) {
   /** Acknowledges or silences an alert, and writes it into the trail. */
   async function change(
     exchange: Exchange,
     id: string,
     message: string,
     details: { readonly comment: string | null; readonly until?: string },
-    work: (id: number) => ReturnType<HttpDeps["alerts"]["acknowledge"]>,
+    work: (id: number) => ReturnType<RouteDeps["alerts"]["acknowledge"]>,
   ): Promise<AlertRecord> {
     const alert = /^[1-9]\d{0,14}$/.test(id) ? Number(id) : 0;
     exchange.acting = { message, fields: { alert, ...details } };

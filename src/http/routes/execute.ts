@@ -3,13 +3,12 @@ import { Elysia } from "elysia";
 import { MAX_ARGUMENT, maskArgv } from "../../collector/execute/catalogue.ts";
 import type { LogFields } from "../../domain/log.ts";
 import { unicode } from "../../domain/text-types.ts";
-import type { Audit } from "../audit.ts";
 import { requirePermission } from "../auth.ts";
 import { fields } from "../body.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../docs/documented.ts";
+import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { knownServer } from "../snapshot.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const Argument = Type.Optional(unicode(1, MAX_ARGUMENT));
 const Body = fields({
@@ -27,22 +26,19 @@ const Body = fields({
   dryRun: Type.Optional(Type.Boolean({ description: "Answers what would be run, and runs nothing" })),
 });
 
-const Answer = Type.Object(
-  {
-    command: Type.String(),
-    argv: Type.Array(Type.String(), { description: "What is run: program and arguments, secrets masked" }),
-    dryRun: Type.Optional(Type.Boolean({ description: "Dry runs only" })),
-    exitCode: Type.Optional(Type.Integer()),
-    stdout: Type.Optional(Type.String()),
-    stderr: Type.Optional(Type.String()),
-    truncated: Type.Optional(Type.Boolean({ description: "stdout or stderr was cut at 1 MiB" })),
-    durationMs: Type.Optional(Type.Integer({ minimum: 0 })),
-  },
-  { title: "CommandResult" },
-);
+const Answer = record("CommandResult", {
+  command: Type.String(),
+  argv: Type.Array(Type.String(), { description: "What is run: program and arguments, secrets masked" }),
+  dryRun: Type.Optional(Type.Boolean({ description: "Dry runs only" })),
+  exitCode: Type.Optional(Type.Integer()),
+  stdout: Type.Optional(Type.String()),
+  stderr: Type.Optional(Type.String()),
+  truncated: Type.Optional(Type.Boolean({ description: "stdout or stderr was cut at 1 MiB" })),
+  durationMs: Type.Optional(Type.Integer({ minimum: 0 })),
+});
 
 /** Runs a command of the catalogue. Every call leaves its lines in the audit trail, refused ones too (see the gate). */
-export function executeRoutes({ execute, live }: Pick<HttpDeps, "execute" | "live">, audit: Audit) {
+export function executeRoutes({ execute, live, audit }: RouteDeps) {
   return new Elysia({ name: "routes/execute" }).use(gated).post(
     "/api/execute",
     async ({ request, exchange, body, server: http }) => {

@@ -5,14 +5,12 @@ import { ExpirationRecord } from "../../domain/records.ts";
 import { type PoolExpiry, poolExpiries } from "../../domain/summary.ts";
 import { encode, send } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
-import type { HttpDeps } from "../deps.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { createHistoryReader } from "../history.ts";
 import { flag, integer, NAMED, queryOf, STORED_LIST, sortBy } from "../query.ts";
-import { endTime, openRange, startTime } from "../query-time.ts";
+import { endTime, type OpenRange, openRange, startTime } from "../query-time.ts";
 import { expirationRecords } from "../records.ts";
-import type { SnapshotFor } from "../snapshot.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const EXPIRATIONS: ListKind<ExpirationRecord> = {
   plural: "expirations",
@@ -38,11 +36,7 @@ const QUERY = queryOf({
 const CALENDAR = queryOf(FILTER);
 
 /** What expires when, as a list and as a calendar. */
-export function expirationRoutes(
-  deps: Pick<HttpDeps, "clock" | "history" | "settings" | "live">,
-  snapshotFor: SnapshotFor,
-) {
-  const read = createHistoryReader(deps, snapshotFor);
+export function expirationRoutes({ read }: RouteDeps) {
   return new Elysia({ name: "routes/expirations" })
     .use(gated)
     .get(
@@ -50,7 +44,7 @@ export function expirationRoutes(
       async ({ request, exchange, query }) => {
         const { servers, asked } = await read({ request, exchange }, query, openRange);
         const { days = Infinity, sort } = query;
-        const found = matching(poolExpiries(servers, query.permanent === true), asked);
+        const found = poolExpiries(servers, query.permanent === true).filter(expiryFilter(asked));
         const rows = expirationRecords(found, servers, asked.now).filter(
           ({ daysLeft }) => (daysLeft ?? Infinity) <= days,
         );
@@ -71,7 +65,7 @@ export function expirationRoutes(
       async ({ request, exchange, query }) => {
         const { servers, asked } = await read({ request, exchange }, query, openRange);
         return send(request, {
-          body: encode(calendarOf(servers, matching(numbered(poolExpiries(servers)), asked))),
+          body: encode(calendarOf(servers, expiryFilter(asked))),
           headers: {
             "content-type": "text/calendar; charset=utf-8",
             "content-disposition": 'inline; filename="licmond-expirations.ics"',
@@ -94,54 +88,32 @@ export function expirationRoutes(
     );
 }
 
-interface Wanted {
-  readonly filter: {
-    readonly features: readonly string[] | null;
-    readonly daemons: readonly string[] | null;
-  };
-  readonly start: number | null;
-  readonly end: number | null;
-}
+type Asked = Awaited<ReturnType<RouteDeps["read"]>>["asked"];
 
-function matching<Found extends PoolExpiry>(expiries: readonly Found[], wanted: Wanted): Found[] {
-  const { features, daemons } = wanted.filter;
-  const { start, end } = wanted;
-  return expiries.filter(({ feature, daemon, expiry }) => {
-    // What never expires does so before no time.
-    const at = expiry.expiresAt ?? Infinity;
-    return (
-      (features?.includes(feature) ?? true) &&
-      (daemons?.includes(daemon) ?? true) &&
-      (start === null || at >= start) &&
-      (end === null || at < end)
-    );
-  });
-}
-
-/** Which of its feature's pools it is, by their expiry: the id of a pool may change with who holds seats of it. */
-interface NumberedExpiry extends PoolExpiry {
-  readonly ordinal: number;
-}
-
-function numbered(soonestFirst: readonly PoolExpiry[]): NumberedExpiry[] {
-  const ordinals = new Map<string, number>();
-  return soonestFirst.map((found) => {
-    const key = JSON.stringify([found.server, found.daemon, found.feature]);
-    const ordinal = (ordinals.get(key) ?? 0) + 1;
-    ordinals.set(key, ordinal);
-    return { ...found, ordinal };
-  });
+/** Whether an expiry is asked for. What never expires does so before no time. */
+function expiryFilter({ filter: { features, daemons }, start, end }: Asked & OpenRange) {
+  return ({ feature, daemon, expiry: { expiresAt } }: PoolExpiry): boolean =>
+    (features?.includes(feature) ?? true) &&
+    (daemons?.includes(daemon) ?? true) &&
+    (start === null || (expiresAt ?? Infinity) >= start) &&
+    (end === null || (expiresAt ?? Infinity) < end);
 }
 
 /** Equal pictures give equal bytes: no days left, and the time of the newest reading as stamp. */
-function calendarOf(servers: readonly ServerPicture[], found: readonly NumberedExpiry[]): string {
+function calendarOf(servers: readonly ServerPicture[], isAsked: (found: PoolExpiry) => boolean): string {
   const nameOf = new Map(servers.map(({ server }) => [server.id, server.name]));
+  /** How many pools of a feature came so far: the id of a pool may change with who holds seats of it. */
+  const pools = new Map<string, number>();
   return printCalendar({
     name: "License expirations",
     productId: "-//licmond//License expirations//EN",
     stamp: Math.max(0, ...servers.map(({ collectedAt }) => collectedAt ?? 0)),
-    events: found.flatMap(({ server, daemon, feature, pool, ordinal, total, expiry }) => {
-      if (expiry.expiresOn === null) return [];
+    events: poolExpiries(servers).flatMap((found) => {
+      const { server, daemon, feature, pool, total, expiry } = found;
+      const of = JSON.stringify([server, daemon, feature]);
+      const ordinal = (pools.get(of) ?? 0) + 1;
+      pools.set(of, ordinal);
+      if (expiry.expiresOn === null || !isAsked(found)) return [];
       const seats = total === null ? "" : ` (${total} ${total === 1 ? "seat" : "seats"})`;
       return {
         uid: uidOf([server, daemon, feature, `${ordinal}`]),

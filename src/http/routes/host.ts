@@ -1,66 +1,55 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { nullable, words } from "../../domain/records.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../docs/documented.ts";
+import { documented, record } from "../docs/documented.ts";
+import type { RouteDeps } from "./deps.ts";
 
-const ServerInfo = Type.Object(
-  {
-    hostname: Type.String(),
-    os: Type.String(),
-    kernel: Type.String(),
-    arch: Type.String(),
-    cpu: Type.Object({ model: nullable(Type.String()), count: Type.Integer({ minimum: 1 }) }),
-    memoryBytes: Type.Integer({ minimum: 0 }),
-    timezone: Type.String({ description: "IANA zone", examples: ["Europe/Berlin"] }),
-    bun: Type.String({ description: "Version of Bun inside" }),
-    version: Type.String(),
-    build: nullable(Type.String({ description: "Commit; null when run from source" })),
-  },
-  { title: "ServerInfo" },
-);
+const ServerInfo = record("ServerInfo", {
+  hostname: Type.String(),
+  os: Type.String(),
+  kernel: Type.String(),
+  arch: Type.String(),
+  cpu: Type.Object({ model: nullable(Type.String()), count: Type.Integer({ minimum: 1 }) }),
+  memoryBytes: Type.Integer({ minimum: 0 }),
+  timezone: Type.String({ description: "IANA zone", examples: ["Europe/Berlin"] }),
+  bun: Type.String({ description: "Version of Bun inside" }),
+  version: Type.String(),
+  build: nullable(Type.String({ description: "Commit; null when run from source" })),
+});
 
 const Bytes = nullable(Type.Integer({ minimum: 0 }));
 const Port = Type.Integer({ minimum: 0, maximum: 65_535 });
-const Network = Type.Object(
-  {
-    interfaces: Type.Array(
-      Type.Object({
-        name: Type.String(),
-        addresses: Type.Array(
-          Type.Object({
-            address: Type.String(),
-            family: words(["IPv4", "IPv6"]),
-            prefixLength: nullable(Type.Integer({ minimum: 0, maximum: 128 })),
-          }),
-        ),
-        receivedBytes: Bytes,
-        sentBytes: Bytes,
-      }),
-    ),
-    listening: Type.Array(Type.Object({ host: Type.String(), port: Port })),
-    members: Type.Array(
-      Type.Object({
-        server: Type.String(),
-        host: Type.String(),
-        port: nullable(Port),
-        addresses: Type.Array(Type.String()),
-        reachable: nullable(Type.Boolean({ description: "Takes TCP connections, as of the last poll" })),
-        connectMs: nullable(Type.Number({ minimum: 0 })),
-        error: nullable(Type.String()),
-      }),
-    ),
-  },
-  { title: "Network" },
-);
+const Network = record("Network", {
+  interfaces: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      addresses: Type.Array(
+        Type.Object({
+          address: Type.String(),
+          family: words(["IPv4", "IPv6"]),
+          prefixLength: nullable(Type.Integer({ minimum: 0, maximum: 128 })),
+        }),
+      ),
+      receivedBytes: Bytes,
+      sentBytes: Bytes,
+    }),
+  ),
+  listening: Type.Array(Type.Object({ host: Type.String(), port: Port })),
+  members: Type.Array(
+    Type.Object({
+      server: Type.String(),
+      host: Type.String(),
+      port: nullable(Port),
+      addresses: Type.Array(Type.String()),
+      reachable: nullable(Type.Boolean({ description: "Takes TCP connections, as of the last poll" })),
+      connectMs: nullable(Type.Number({ minimum: 0 })),
+      error: nullable(Type.String()),
+    }),
+  ),
+});
 
 /** The machine licmond runs on, and its way to the license servers as the last polls found it. */
-export function hostRoutes({
-  host,
-  build,
-  live,
-  settings,
-}: Pick<HttpDeps, "host" | "build" | "live" | "settings">) {
+export function hostRoutes({ host, build, live, settings }: RouteDeps) {
   return new Elysia({ name: "routes/host" })
     .get(
       "/api/server-info",

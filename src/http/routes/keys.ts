@@ -8,25 +8,21 @@ import { ROLES } from "../../domain/words.ts";
 import { whenFree } from "../../store/database/busy.ts";
 import { formatOf, responseOf } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
-import type { Audit } from "../audit.ts";
 import { fields } from "../body.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../docs/documented.ts";
+import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { queryOf, STORED_LIST, sortBy, storedPage } from "../query.ts";
 import { KEY_FIELDS, Key, keyRecord, Quota } from "../records.ts";
 import { shown } from "../shown.ts";
+import type { RouteDeps } from "./deps.ts";
 
 /** So long a request waits for another program's lock on the database. */
 const PATIENCE = { patienceMs: () => 5_000 };
 
-const CreatedKey = Type.Object(
-  {
-    ...KEY_FIELDS,
-    key: Type.String({ description: "lmk_<id>_<secret>: shown here, once, and stored nowhere" }),
-  },
-  { title: "CreatedKey" },
-);
+const CreatedKey = record("CreatedKey", {
+  ...KEY_FIELDS,
+  key: Type.String({ description: "lmk_<id>_<secret>: shown here, once, and stored nowhere" }),
+});
 
 const Body = fields({
   name: unicode(0, null),
@@ -48,7 +44,7 @@ const ID = Type.Object({
 });
 
 /** Who may ask: making, listing and ending keys. */
-export function keyRoutes({ keys, clock }: Pick<HttpDeps, "keys" | "clock">, audit: Audit) {
+export function keyRoutes({ keys, clock, audit }: RouteDeps) {
   return new Elysia({ name: "routes/keys" })
     .use(gated)
     .get(

@@ -5,32 +5,28 @@ import { ApiError } from "../../domain/errors.ts";
 import { FeatureRecord, RescanResult, ServerRecord, SummaryRecord } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { valueAnswer } from "../answers/answer.ts";
-import { type Answers, perPicture, textPiece } from "../answers/kept.ts";
+import { perPicture, textPiece } from "../answers/kept.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
-import type { Audit } from "../audit.ts";
 import { requirePermission } from "../auth.ts";
 import { fields } from "../body.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../docs/documented.ts";
+import { documented, record } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { flag, names, queryOf } from "../query.ts";
 import { featureRecord, serverRecord, summaryRecord } from "../records.ts";
 import { shown } from "../shown.ts";
-import { knownServer, namedServers, type SnapshotFor } from "../snapshot.ts";
+import { knownServer, namedServers } from "../snapshot.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const QUERY = queryOf({
   refresh: flag("true polls first and waits, as POST /api/licenses/rescan does; needs the role operator."),
   server: names("Ids of servers to show (and to refresh). An unknown one is 404.", "eda"),
 });
 
-const ServerWithFeatures = Type.Composite(
-  [ServerRecord, Type.Object({ features: Type.Array(FeatureRecord) })],
-  { title: "ServerWithFeatures" },
-);
-const Licenses = Type.Object(
-  { servers: Type.Array(ServerWithFeatures), summary: SummaryRecord },
-  { title: "Licenses" },
-);
+const ServerWithFeatures = record("ServerWithFeatures", {
+  ...ServerRecord.properties,
+  features: Type.Array(FeatureRecord),
+});
+const Licenses = record("Licenses", { servers: Type.Array(ServerWithFeatures), summary: SummaryRecord });
 
 const RescanBody = fields({
   servers: Type.Optional(
@@ -51,14 +47,9 @@ const POLL_ERRORS = [
 ] as const;
 
 /** The whole snapshot: servers with their features, and the totals of those shown; and a poll of them now. */
-export function licenseRoutes(
-  deps: Pick<HttpDeps, "alerts" | "live" | "collector" | "settings">,
-  snapshotFor: SnapshotFor,
-  answers: Answers,
-  audit: Audit,
-) {
-  const { alerts } = deps;
-  const forcePoll = createForcePoll(deps, audit);
+export function licenseRoutes(deps: RouteDeps) {
+  const { alerts, snapshotFor, answers } = deps;
+  const forcePoll = createForcePoll(deps);
   const partOf = perPicture((picture) => {
     const features = picture.features.map((feature) => featureRecord(picture.server.id, feature));
     return textPiece(JSON.stringify({ ...serverRecord(picture), features }));
@@ -139,10 +130,7 @@ export function licenseRoutes(
  * NOT_FOUND for an unknown id, CONFLICT for a disabled one, the poll's own error when the one server that was named
  * failed, UPSTREAM_ERROR when several (or all) were asked for and every poll failed.
  */
-function createForcePoll(
-  { live, collector, settings }: Pick<HttpDeps, "live" | "collector" | "settings">,
-  audit: Audit,
-) {
+function createForcePoll({ live, collector, settings, audit }: RouteDeps) {
   return async (exchange: Exchange, named: readonly string[] | null): Promise<readonly RescanRow[]> => {
     const ids = named === null ? null : [...new Set(named)];
     const servers = ids?.join(", ").slice(0, 500) ?? "all";

@@ -9,15 +9,14 @@ import { LOG_LEVELS } from "../../domain/words.ts";
 import { wordsOf } from "../../store/log-words.ts";
 import { formatOf } from "../answers/answer.ts";
 import { listDoc } from "../answers/list.ts";
-import type { Audit } from "../audit.ts";
 import { fields } from "../body.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../docs/documented.ts";
+import { documented, record } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { answerOf } from "../history.ts";
 import { FORMAT, integer, names, queryOf, STORED_LIST, single, storedPage, wordList } from "../query.ts";
 import { endTime, openRange, parseTime, startTime, TIME_FORM } from "../query-time.ts";
 import { HIDDEN_FROM_VIEWERS } from "../streams/stream-filter.ts";
+import type { RouteDeps } from "./deps.ts";
 
 /** Different words of one search: each of them costs a look at every line. */
 const MAX_WORDS = 20;
@@ -57,24 +56,18 @@ const Clear = fields({
 });
 
 const Count = Type.Integer({ minimum: 0 });
-const Stats = Type.Object(
-  {
-    total: Count,
-    byLevel: Type.Record(Type.String(), Count),
-    bySource: Type.Record(Type.String(), Count),
-    byHour: Type.Array(Type.Object({ hour: Timestamp, count: Count })),
-    oldest: nullable(Timestamp),
-    newest: nullable(Timestamp),
-    sizeBytes: Count,
-  },
-  { title: "LogStats" },
-);
+const Stats = record("LogStats", {
+  total: Count,
+  byLevel: Type.Record(Type.String(), Count),
+  bySource: Type.Record(Type.String(), Count),
+  byHour: Type.Array(Type.Object({ hour: Timestamp, count: Count })),
+  oldest: nullable(Timestamp),
+  newest: nullable(Timestamp),
+  sizeBytes: Count,
+});
 
 /** Reading and clearing the service's own log. */
-export function logRoutes(
-  { clock, history, logs }: Pick<HttpDeps, "clock" | "history" | "logs">,
-  audit: Audit,
-) {
+export function logRoutes({ clock, history, logs, audit }: RouteDeps) {
   function lines(
     request: Request,
     exchange: Exchange,

@@ -7,37 +7,32 @@ import { iso } from "../../domain/time/clock.ts";
 import { createExposition } from "../../export/exposition.ts";
 import { CONTENT_TYPES, type TextFormat } from "../../export/family.ts";
 import { metricsFormat, scrapeFormat, send } from "../answers/answer.ts";
-
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../docs/documented.ts";
-import type { RequestCounters } from "../request-counters.ts";
+import { documented, record } from "../docs/documented.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const Count = Type.Integer({ minimum: 0 });
 const Percent = nullable(Type.Number({ minimum: 0 }));
 
-const Metrics = Type.Object(
-  {
-    type: words(["metrics"]),
-    timestamp: Timestamp,
-    cpu: Percent,
-    memory: Percent,
-    system: Type.Object({ cpu: Percent, memory: Percent, disk: Percent }),
-    licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Percent }),
-    requests: Type.Object({
-      total: Count,
-      byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
-    }),
-    polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
-    parseProblems: Type.Integer({ minimum: 0, description: "Lines that no rule knew" }),
-    streamClients: Count,
-    process: Type.Object({
-      memoryBytes: Count,
-      cpuSeconds: Type.Number({ minimum: 0 }),
-      eventLoopLagMs: nullable(Type.Number({ minimum: 0 })),
-    }),
-  },
-  { title: "Metrics" },
-);
+const Metrics = record("Metrics", {
+  type: words(["metrics"]),
+  timestamp: Timestamp,
+  cpu: Percent,
+  memory: Percent,
+  system: Type.Object({ cpu: Percent, memory: Percent, disk: Percent }),
+  licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Percent }),
+  requests: Type.Object({
+    total: Count,
+    byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
+  }),
+  polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
+  parseProblems: Type.Integer({ minimum: 0, description: "Lines that no rule knew" }),
+  streamClients: Count,
+  process: Type.Object({
+    memoryBytes: Count,
+    cpuSeconds: Type.Number({ minimum: 0 }),
+    eventLoopLagMs: nullable(Type.Number({ minimum: 0 })),
+  }),
+});
 
 /** Bodies of a text answer, for the document. */
 const TEXT_CONTENT = {
@@ -46,10 +41,7 @@ const TEXT_CONTENT = {
 };
 
 /** The metrics event of the streams, plus the daemon's own counters; and the exposition for Prometheus. */
-export function metricsRoutes(
-  { clock, host, live, daemon, meters }: Pick<HttpDeps, "clock" | "host" | "live" | "daemon" | "meters">,
-  requests: RequestCounters,
-) {
+export function metricsRoutes({ clock, host, live, daemon, meters, requests }: RouteDeps) {
   const exposition = createExposition();
   let counted: { readonly of: Snapshot; readonly summary: Summary } | null = null;
 

@@ -4,15 +4,15 @@ import type { FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { FeatureRecord, UserRecord } from "../../domain/records.ts";
 import { DATA_STATES, USER_KINDS } from "../../domain/words.ts";
 import { formatOf } from "../answers/answer.ts";
-import { type Answers, perPicture, type TextPiece, textPiece } from "../answers/kept.ts";
+import { perPicture, type TextPiece, textPiece } from "../answers/kept.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, ordered, sortable } from "../answers/list.ts";
-import type { HttpDeps } from "../deps.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { askHistory } from "../history.ts";
 import { decimal, LIVE_LIST, NAMED, PEOPLE, queryOf, sortBy, text, wordList } from "../query.ts";
 import { featureRecord, userRecords } from "../records.ts";
-import { askedServers, type SnapshotFor } from "../snapshot.ts";
+import { askedServers } from "../snapshot.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const FEATURES: ListKind<FeatureRecord> = {
   plural: "features",
@@ -51,11 +51,7 @@ type UserQuery = Static<typeof USER_QUERY.schema>;
  * Features of all servers; and who holds their seats, for whom seats are kept, and who waits. A plain question is
  * answered from parts that are kept by server.
  */
-export function seatRoutes(
-  { history }: Pick<HttpDeps, "history">,
-  snapshotFor: SnapshotFor,
-  answers: Answers,
-) {
+export function seatRoutes({ history, snapshotFor, answers }: RouteDeps) {
   const featuresOf = perPicture(({ server, features }) => {
     const records = features.map((feature) => featureRecord(server.id, feature));
     return textPiece(JSON.stringify(records).slice(1, -1));

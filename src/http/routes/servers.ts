@@ -6,14 +6,14 @@ import { DATA_STATES, SERVER_STATUSES } from "../../domain/words.ts";
 import { decodeOutput } from "../../managers/read-output.ts";
 import { MANAGERS } from "../../managers/registry.ts";
 import { formatOf, send, valueAnswer } from "../answers/answer.ts";
-import { type Answers, perPicture } from "../answers/kept.ts";
+import { perPicture } from "../answers/kept.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../docs/documented.ts";
+import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { LIVE_LIST, names, queryOf, sortBy, wordList } from "../query.ts";
 import { serverRecord } from "../records.ts";
-import { knownServer, namedServers, type SnapshotFor } from "../snapshot.ts";
+import { knownServer, namedServers } from "../snapshot.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const SERVERS: ListKind<ServerRecord> = { plural: "servers", record: ServerRecord, identity: ["id"] };
 
@@ -26,34 +26,27 @@ const QUERY = queryOf({
   ...LIVE_LIST,
 });
 
-const Raw = Type.Object(
-  {
-    server: Type.String(),
-    polledAt: nullable(Timestamp),
-    argv: nullable(Type.Array(Type.String())),
-    exitCode: nullable(Type.Integer()),
-    signal: nullable(Type.String({ description: "Signal that ended the tool" })),
-    stdout: nullable(Type.String()),
-    stderr: nullable(Type.String()),
-    truncated: nullable(
-      Type.Boolean({
-        description: "The output was longer than 16 MiB: licmond ended the tool and kept the first 1 MiB",
-      }),
-    ),
-    unparsedLines: Type.Integer({ minimum: 0 }),
-    unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
-  },
-  { title: "RawOutput" },
-);
+const Raw = record("RawOutput", {
+  server: Type.String(),
+  polledAt: nullable(Timestamp),
+  argv: nullable(Type.Array(Type.String())),
+  exitCode: nullable(Type.Integer()),
+  signal: nullable(Type.String({ description: "Signal that ended the tool" })),
+  stdout: nullable(Type.String()),
+  stderr: nullable(Type.String()),
+  truncated: nullable(
+    Type.Boolean({
+      description: "The output was longer than 16 MiB: licmond ended the tool and kept the first 1 MiB",
+    }),
+  ),
+  unparsedLines: Type.Integer({ minimum: 0 }),
+  unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
+});
 
 const ID = Type.Object({ id: Type.String({ description: "Id of the server", example: "eda" }) });
 
 /** The license servers, one by one, and the raw output of their last polls. */
-export function serverRoutes(
-  { live, collector }: Pick<HttpDeps, "live" | "collector">,
-  snapshotFor: SnapshotFor,
-  answers: Answers,
-) {
+export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDeps) {
   const recordOf = perPicture(serverRecord);
 
   return new Elysia({ name: "routes/servers" })

@@ -4,85 +4,71 @@ import { ApiError } from "../../domain/errors.ts";
 import type { Snapshot } from "../../domain/picture.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
-import type { Audit } from "../audit.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../docs/documented.ts";
+import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { HealthChecks } from "../records.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const CHECK_MS = 1000;
 const RETRY_AFTER_SECONDS = 5;
 
-const Health = Type.Object(
-  {
-    status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check says so"),
-    version: Type.String(),
-    uptimeSeconds: Type.Integer({ minimum: 0 }),
-    timestamp: Timestamp,
-    checks: HealthChecks,
-  },
-  { title: "Health" },
-);
+const Health = record("Health", {
+  status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check says so"),
+  version: Type.String(),
+  uptimeSeconds: Type.Integer({ minimum: 0 }),
+  timestamp: Timestamp,
+  checks: HealthChecks,
+});
 
 const Pong = Type.Object({ message: words(["pong"]), timestamp: Timestamp });
 
 const Count = Type.Integer({ minimum: 0 });
 const Milliseconds = nullable(Type.Number({ minimum: 0 }));
-const Status = Type.Object(
-  {
-    version: Type.String(),
-    timestamp: Timestamp,
-    startedAt: Timestamp,
-    uptimeSeconds: Count,
-    configFile: nullable(Type.String({ description: "null when the defaults run" })),
-    lastReload: nullable(
-      Type.Object({
-        at: Timestamp,
-        outcome: words(["applied", "refused"]),
-        message: nullable(Type.String()),
-      }),
-    ),
-    keys: Count,
-    collector: Type.Object({
-      servers: Count,
-      enabled: Count,
-      runningPolls: Count,
-      lastPollAt: nullable(Timestamp),
-      nextPollAt: nullable(Timestamp),
-      durationMs: Type.Object({ p50: Milliseconds, p95: Milliseconds }),
+const Status = record("Status", {
+  version: Type.String(),
+  timestamp: Timestamp,
+  startedAt: Timestamp,
+  uptimeSeconds: Count,
+  configFile: nullable(Type.String({ description: "null when the defaults run" })),
+  lastReload: nullable(
+    Type.Object({
+      at: Timestamp,
+      outcome: words(["applied", "refused"]),
+      message: nullable(Type.String()),
     }),
-    streams: Type.Object({ sse: Count, websocket: Count }),
-    database: Type.Object({
-      sizeBytes: nullable(Count),
-      schemaVersion: nullable(Count),
-      oldestSampleAt: nullable(Timestamp),
-    }),
-    eventLoopLagMs: Milliseconds,
-  },
-  { title: "Status" },
-);
+  ),
+  keys: Count,
+  collector: Type.Object({
+    servers: Count,
+    enabled: Count,
+    runningPolls: Count,
+    lastPollAt: nullable(Timestamp),
+    nextPollAt: nullable(Timestamp),
+    durationMs: Type.Object({ p50: Milliseconds, p95: Milliseconds }),
+  }),
+  streams: Type.Object({ sse: Count, websocket: Count }),
+  database: Type.Object({
+    sizeBytes: nullable(Count),
+    schemaVersion: nullable(Count),
+    oldestSampleAt: nullable(Timestamp),
+  }),
+  eventLoopLagMs: Milliseconds,
+});
 
-const Reloaded = Type.Object(
-  {
-    outcome: words(["applied"]),
-    needRestart: Type.Array(Type.String(), {
-      description: "Settings that differ from the running ones and hold only after a restart",
-    }),
-  },
-  { title: "Reloaded" },
-);
+const Reloaded = record("Reloaded", {
+  outcome: words(["applied"]),
+  needRestart: Type.Array(Type.String(), {
+    description: "Settings that differ from the running ones and hold only after a restart",
+  }),
+});
 
 /** The daemon itself. Health is for load balancers and probes: it needs no key, so it names no server. */
-export function serviceRoutes(
-  deps: Pick<HttpDeps, "clock" | "build" | "daemon" | "collector" | "keys" | "health" | "live">,
-  audit: Audit,
-) {
-  const { clock, build, daemon, collector, keys, live } = deps;
+export function serviceRoutes({ clock, build, daemon, collector, keys, health, live, audit }: RouteDeps) {
   let last: { readonly at: number; readonly checks: HealthChecks | Promise<HealthChecks> } | null = null;
 
   function checksNow(): HealthChecks | Promise<HealthChecks> {
     const now = clock.now();
-    if (last === null || Math.abs(now - last.at) >= CHECK_MS) last = { at: now, checks: deps.health() };
+    if (last === null || Math.abs(now - last.at) >= CHECK_MS) last = { at: now, checks: health() };
     return last.checks;
   }
 

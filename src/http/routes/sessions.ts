@@ -8,13 +8,11 @@ import { iso } from "../../domain/time/clock.ts";
 import { SESSION_ORDERS, type SessionOrder } from "../../history/sessions/session-list.ts";
 import { DENIAL_SORTS } from "../../store/denial-queries.ts";
 import { listDoc } from "../answers/list.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../docs/documented.ts";
+import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { createHistoryReader } from "../history.ts";
 import { NAMED, PEOPLE, queryOf, STORED_LIST, sortBy, sortOf } from "../query.ts";
 import { endTime, openRange, startTime } from "../query-time.ts";
-import type { SnapshotFor } from "../snapshot.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const SESSIONS = queryOf({
   ...NAMED,
@@ -33,27 +31,19 @@ const DENIALS = queryOf({
   ...STORED_LIST,
 });
 
-const Logging = Type.Object(
-  {
-    server: Type.String(),
-    state: words(DENIAL_STATES),
-    source: nullable(words(["debug_log", "counters"])),
-    since: nullable({ ...Timestamp, description: "Since when without a break" } as typeof Timestamp),
-    message: nullable(Type.String({ description: "Why not, and what would help" })),
-  },
-  { title: "DenialLogging" },
-);
+const Logging = record("DenialLogging", {
+  server: Type.String(),
+  state: words(DENIAL_STATES),
+  source: nullable(words(["debug_log", "counters"])),
+  since: nullable({ ...Timestamp, description: "Since when without a break" } as typeof Timestamp),
+  message: nullable(Type.String({ description: "Why not, and what would help" })),
+});
 
 /** Who had what and when, who was denied what, and whether denials can be seen at all. */
-export function sessionRoutes(
-  deps: Pick<HttpDeps, "history" | "clock" | "settings" | "live" | "denials">,
-  snapshotFor: SnapshotFor,
-) {
-  const read = createHistoryReader(deps, snapshotFor);
-
+export function sessionRoutes({ denials, read }: RouteDeps) {
   /** Whether denials of these servers can be seen. Paths of the host are not for everybody. */
   function loggingOf(ids: readonly string[], anonymize: boolean) {
-    const found = deps.denials.logging().filter(({ server }) => ids.includes(server));
+    const found = denials.logging().filter(({ server }) => ids.includes(server));
     return found.map(({ since, message, ...logging }) => ({
       ...logging,
       message: anonymize && logging.state === "unreadable" ? "The debug log cannot be read" : message,

@@ -17,10 +17,9 @@ import { MAX_POINTS, type StatsOrder } from "../../history/statistics/stats.ts";
 import { USAGE_ORDERS, type UsageOrder } from "../../history/statistics/usage.ts";
 import { formatOf } from "../answers/answer.ts";
 import { csvToo, listDoc, sortable } from "../answers/list.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../docs/documented.ts";
+import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { createHistoryReader, rangeOfDays, timezone } from "../history.ts";
+import { rangeOfDays, timezone } from "../history.ts";
 import { FIGURES, keyColumns } from "../history-answers/statistics.ts";
 import {
   FORMAT,
@@ -36,7 +35,7 @@ import {
   wordList,
 } from "../query.ts";
 import { endTime, startTime } from "../query-time.ts";
-import type { SnapshotFor } from "../snapshot.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const END = endTime("End of the range, not in it; a bare date is. Default: now.");
 const THIRTY_DAYS = { start: startTime("Start of the range. Default: 30 days before the end."), end: END };
@@ -79,22 +78,15 @@ const USAGE = queryOf({
   ...STORED_LIST,
 });
 
-const Heatmap = Type.Object(
-  {
-    timezone: Type.String(),
-    features: Type.Integer({ minimum: 0, description: "Features laid together" }),
-    cells: Type.Array(HeatCellRecord, { description: "Every hour of the week, Monday first" }),
-    ...RangeFields,
-  },
-  { title: "Heatmap" },
-);
+const Heatmap = record("Heatmap", {
+  timezone: Type.String(),
+  features: Type.Integer({ minimum: 0, description: "Features laid together" }),
+  cells: Type.Array(HeatCellRecord, { description: "Every hour of the week, Monday first" }),
+  ...RangeFields,
+});
 
 /** Figures over a range: of features, of each seat, by hour and weekday, by user. */
-export function statisticsRoutes(
-  deps: Pick<HttpDeps, "history" | "clock" | "settings" | "live">,
-  snapshotFor: SnapshotFor,
-) {
-  const read = createHistoryReader(deps, snapshotFor);
+export function statisticsRoutes({ read }: RouteDeps) {
   return new Elysia({ name: "routes/statistics" })
     .use(gated)
     .get(

@@ -3,7 +3,6 @@ import type { Server } from "bun";
 import { Elysia } from "elysia";
 import { ApiError, type ErrorCode } from "../../domain/errors.ts";
 import { EVENT_SCHEMAS } from "../../domain/events.ts";
-import type { HttpDeps } from "../deps.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { namedServers } from "../snapshot.ts";
@@ -17,6 +16,7 @@ import {
   type Wanted,
 } from "../streams/stream-filter.ts";
 import { createSocketHandlers } from "../streams/websocket.ts";
+import type { RouteDeps } from "./deps.ts";
 
 interface StreamDoc {
   readonly access: "logs" | "read";
@@ -54,7 +54,7 @@ interface Asked {
 }
 
 /** Server-sent events; and WebSockets with the same parameters and the same objects, each log event once. */
-export function streamRoutes({ log, streams, live }: Pick<HttpDeps, "log" | "streams" | "live">) {
+export function streamRoutes({ log, streams, live }: RouteDeps) {
   const http = log("http");
 
   function open(stream: StreamName, { request, exchange, query }: Asked) {

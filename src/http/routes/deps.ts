@@ -1,0 +1,22 @@
+import { type Answers, createAnswers } from "../answers/kept.ts";
+import type { Audit } from "../audit.ts";
+import type { HttpDeps } from "../deps.ts";
+import { createHistoryReader } from "../history.ts";
+import type { RequestCounters } from "../request-counters.ts";
+import { createSnapshotFor, type SnapshotFor } from "../snapshot.ts";
+
+/** What the routes are made of: the rest of the daemon, and what routes share. */
+export interface RouteDeps extends HttpDeps {
+  readonly audit: Audit;
+  readonly requests: RequestCounters;
+  readonly snapshotFor: SnapshotFor;
+  readonly answers: Answers;
+  /** Reads the query of a route over history. */
+  readonly read: ReturnType<typeof createHistoryReader>;
+}
+
+export function createRouteDeps(deps: HttpDeps, audit: Audit, requests: RequestCounters): RouteDeps {
+  const snapshotFor = createSnapshotFor(deps);
+  const read = createHistoryReader(deps, snapshotFor);
+  return { ...deps, audit, requests, snapshotFor, answers: createAnswers(), read };
+}
