@@ -1,4 +1,5 @@
 import { ApiError } from "../domain/errors.ts";
+import type { Snapshot } from "../domain/picture.ts";
 import { textRule } from "../domain/text-types.ts";
 import { isZone } from "../domain/time/zone.ts";
 import { HistoryTimeout } from "../history/client.ts";
@@ -17,7 +18,7 @@ import {
   type Values,
 } from "./query.ts";
 import { checkRange, openRange } from "./query-time.ts";
-import { askedServers, type SnapshotFor } from "./snapshot.ts";
+import { askedServers, type Named, type SnapshotFor } from "./snapshot.ts";
 
 /** A request that history answers, as its route gets it. */
 interface Asking {
@@ -25,82 +26,75 @@ interface Asking {
   readonly exchange: Pick<Exchange, "caller">;
 }
 
-type AnswerName = Exclude<QueryName<HistoryAnswers>, "unknownName">;
-
-/** Asks for as long as the client waits. `check` sees the answer before it goes out, and may refuse it. */
-export async function answerOf<Name extends AnswerName>(
-  history: HttpDeps["history"],
-  asking: Asking,
-  name: Name,
-  params: QueryParams<HistoryAnswers, Name>,
-  check: (answer: QueryResult<HistoryAnswers, Name>) => void = () => {},
-): Promise<Response> {
-  const answer = await askHistory(history, asking, name, params);
-  check(answer);
-  return send(asking.request, answer);
-}
-
-/** Asks for as long as the client waits. Throws ApiError when it takes too long. */
-export async function askHistory<Name extends QueryName<HistoryAnswers>>(
-  history: HttpDeps["history"],
-  { request, exchange: { caller } }: Asking,
-  name: Name,
-  params: QueryParams<HistoryAnswers, Name>,
-): Promise<QueryResult<HistoryAnswers, Name>> {
-  try {
-    return await history.query(name, params, { who: caller?.id ?? "", signal: request.signal });
-  } catch (error) {
-    if (error instanceof HistoryTimeout)
-      throw new ApiError("TIMEOUT", `${error.message}: ask for a shorter range or fewer features.`);
-    throw error;
-  }
-}
-
-/** What a query over history may name, as Elysia hands it over. */
+/** What a query over history may name. */
 type HistoryQuery = Values<
   typeof NAMED & typeof PEOPLE & typeof STORED_LIST & Record<"start" | "end" | "timezone", Parameter<string>>
 >;
 
 type ReadRange<R> = (start: string | undefined, end: string | undefined, now: number) => R;
 
-/**
- * Reads the query of a route over history. Throws INVALID_QUERY for its range, then NOT_FOUND for names that neither
- * the live picture nor history knows.
- */
+/** History as routes ask it: for as long as the client waits, and TIMEOUT when an answer takes too long. */
 export function createHistoryReader(
   { history, clock, settings, live }: Pick<HttpDeps, "history" | "clock" | "settings" | "live">,
   snapshotFor: SnapshotFor,
 ) {
-  return async <R extends object>(asking: Asking, query: HistoryQuery, rangeOf: ReadRange<R>) => {
-    const { request, exchange } = asking;
-    const now = clock.now();
-    const { server = null, daemon = null, feature = null, user = null, host = null } = query;
-    const range = rangeOf(query.start, query.end, now);
-    return {
-      /** The servers that the query is about, in the order of the config. */
-      servers: await askedServers(snapshotFor(exchange), query, (names) =>
-        askHistory(history, asking, "unknownName", names),
-      ),
-      /** What the worker must know. */
-      asked: {
-        now,
-        intervals: Object.fromEntries(
-          live.snapshot().servers.map(({ server: { id, intervalMs } }) => [id, intervalMs]),
-        ),
-        ...range,
-        filter: { servers: server, daemons: daemon, features: feature, users: user, hosts: host },
-        timezone: query.timezone ?? settings().timezone,
-        ...storedPage(query),
-        format: formatOf(query, request),
-        anonymize: exchange.caller?.anonymize === true,
-      },
-      /** Has history answer. `check` sees the answer before it goes out, and may refuse it. */
-      answer: <Name extends AnswerName>(
-        name: Name,
-        params: QueryParams<HistoryAnswers, Name>,
-        check?: (answer: QueryResult<HistoryAnswers, Name>) => void,
-      ) => answerOf(history, asking, name, params, check),
-    };
+  async function ask<Name extends QueryName<HistoryAnswers>>(
+    { request, exchange: { caller } }: Asking,
+    name: Name,
+    params: QueryParams<HistoryAnswers, Name>,
+  ): Promise<QueryResult<HistoryAnswers, Name>> {
+    try {
+      return await history.query(name, params, { who: caller?.id ?? "", signal: request.signal });
+    } catch (error) {
+      if (error instanceof HistoryTimeout)
+        throw new ApiError("TIMEOUT", `${error.message}: ask for a shorter range or fewer features.`);
+      throw error;
+    }
+  }
+
+  /** The servers that a query is about, see {@link askedServers}. */
+  function servers(asking: Asking, snapshot: Snapshot, query: Named) {
+    return askedServers(snapshot, query, (names) => ask(asking, "unknownName", names));
+  }
+
+  return {
+    servers,
+    /** Has history answer. `check` sees the answer before it goes out, and may refuse it. */
+    async answer<Name extends Exclude<QueryName<HistoryAnswers>, "unknownName">>(
+      asking: Asking,
+      name: Name,
+      params: QueryParams<HistoryAnswers, Name>,
+      check: (answer: QueryResult<HistoryAnswers, Name>) => void = () => {},
+    ): Promise<Response> {
+      const answer = await ask(asking, name, params);
+      check(answer);
+      return send(asking.request, answer);
+    },
+    /**
+     * Reads a query over history: the servers that it is about, and what the worker must know. Throws INVALID_QUERY for
+     * its range, then NOT_FOUND for names that neither the live picture nor history knows.
+     */
+    async read<R extends object>(asking: Asking, query: HistoryQuery, rangeOf: ReadRange<R>) {
+      const { request, exchange } = asking;
+      const now = clock.now();
+      const { server = null, daemon = null, feature = null, user = null, host = null } = query;
+      const range = rangeOf(query.start, query.end, now);
+      return {
+        servers: await servers(asking, snapshotFor(exchange), query),
+        asked: {
+          now,
+          intervals: Object.fromEntries(
+            live.snapshot().servers.map(({ server: { id, intervalMs } }) => [id, intervalMs]),
+          ),
+          ...range,
+          filter: { servers: server, daemons: daemon, features: feature, users: user, hosts: host },
+          timezone: query.timezone ?? settings().timezone,
+          ...storedPage(query),
+          format: formatOf(query, request),
+          anonymize: exchange.caller?.anonymize === true,
+        },
+      };
+    },
   };
 }
 

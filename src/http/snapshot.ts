@@ -40,7 +40,7 @@ export function knownServer({ servers }: Snapshot, id: string): ServerPicture {
 }
 
 /** What a query names; all when absent. */
-interface Named {
+export interface Named {
   readonly server?: readonly string[];
   readonly daemon?: readonly string[];
   readonly feature?: readonly string[];

@@ -2,7 +2,7 @@ import { type TArray, type TObject, type TProperties, type TSchema, Type } from 
 import { nullable } from "../../domain/records.ts";
 import type { Schema } from "../../domain/text-types.ts";
 import { type Sort, sortOf } from "../query.ts";
-import { type Answer, encode, type Format, valueAnswer } from "./answer.ts";
+import { type Answer, encode, type Format, type Formatted, valueAnswer } from "./answer.ts";
 import { columnsOf, toCsv } from "./csv.ts";
 
 type Field<R extends object> = keyof R & string;
@@ -35,24 +35,25 @@ export function listAnswer<R extends object>(
   const sort = sortOf(query.sort) ?? kind.sort;
   const sorted = sort === undefined ? matched : ordered(matched, sort, kind.identity);
   const rows = sorted.slice(offset, offset + (limit ?? sorted.length));
-  return rowsAnswer(kind.plural, kind.record, { rows, total: matched.length, limit, offset }, format);
+  return rowsAnswer(kind.plural, kind.record, rows, matched.length, { limit, offset, format });
 }
 
-/** Rows that are sorted and cut already. */
-export interface Rows {
-  readonly rows: readonly object[];
-  /** Matches before limit and offset. */
-  readonly total: number;
+/** A page, and the format in which it was asked for. */
+interface Page extends Formatted {
   readonly limit: number | null;
   readonly offset: number;
 }
 
-/** Writes out a page. `beside` stands beside the list in JSON; `columns` are those of the CSV, if not all. */
+/**
+ * Writes out a page of rows that are sorted and cut already; `total` matched. `beside` stands beside the list in JSON;
+ * `columns` are those of the CSV, if not all.
+ */
 export function rowsAnswer(
   plural: string,
   record: TSchema,
-  { rows, total, limit, offset }: Rows,
-  format: Format,
+  rows: readonly object[],
+  total: number,
+  { limit, offset, format }: Page,
   beside: object = {},
   columns: readonly string[] | null = null,
 ): Answer {

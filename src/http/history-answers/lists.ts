@@ -20,7 +20,7 @@ export function sessionsAnswer(
   asked: SessionsQuery & Formatted,
   pseudonyms: Pseudonyms | null,
 ): Answer {
-  const { filter, limit, offset, format } = asked;
+  const { filter } = asked;
   const people = namesFor(pseudonyms, () => namesOf(read, filter, asked));
   const { rows, total } = sessionsQuery(read, { ...asked, filter: people.wanted(filter) });
   const records = rows.map((record) => ({
@@ -30,7 +30,7 @@ export function sessionsAnswer(
     host: people.host(record.host),
     display: people.text(record.display),
   }));
-  return rowsAnswer("sessions", SessionRecord, { rows: records, total, limit, offset }, format);
+  return rowsAnswer("sessions", SessionRecord, records, total, asked);
 }
 
 interface DenialsAsked extends DenialQuery, Formatted {
@@ -39,11 +39,12 @@ interface DenialsAsked extends DenialQuery, Formatted {
 }
 
 export function denialsAnswer(read: Reader, asked: DenialsAsked, pseudonyms: Pseudonyms | null): Answer {
-  const { limit, offset, logging, format } = asked;
-  const page = pseudonyms === null ? denialPage(read, asked) : anonymousPage(read, asked, pseudonyms);
+  const { rows, total } =
+    pseudonyms === null ? denialPage(read, asked) : anonymousPage(read, asked, pseudonyms);
   read.checkpoint();
-  const rows = page.rows.map(denialRecord);
-  return rowsAnswer("denials", DenialRecord, { rows, total: page.total, limit, offset }, format, { logging });
+  return rowsAnswer("denials", DenialRecord, rows.map(denialRecord), total, asked, {
+    logging: asked.logging,
+  });
 }
 
 /** The page of a caller that may not see names. What is sorted by a name is sorted by its pseudonym. */
@@ -80,11 +81,10 @@ interface AlertsAsked extends AlertFilter, StoredPage {
 }
 
 export function alertsAnswer(read: Reader, asked: AlertsAsked): Answer {
-  const { limit, offset, format, anonymize } = asked;
-  const { rows, total } = alertPage(read, asked, limit, offset);
+  const { rows, total } = alertPage(read, asked, asked.limit, asked.offset);
   read.checkpoint();
-  const records = rows.map(alertRecord).map((record) => (anonymize ? anonymousAlert(record) : record));
-  return rowsAnswer("alerts", AlertRecord, { rows: records, total, limit, offset }, format);
+  const records = rows.map(alertRecord).map((record) => (asked.anonymize ? anonymousAlert(record) : record));
+  return rowsAnswer("alerts", AlertRecord, records, total, asked);
 }
 
 interface LogsAsked extends LogFilter, StoredPage {
@@ -102,7 +102,7 @@ export function logsAnswer(read: Reader, asked: LogsAsked): Answer {
       encode(`{"logs":[${lines.join(",")}],"total":${total},"limit":${limit},"offset":${offset}}`),
     );
   const rows = lines.map((line) => JSON.parse(line) as LogEvent);
-  return rowsAnswer("logs", LogEvent, { rows, total, limit, offset }, format);
+  return rowsAnswer("logs", LogEvent, rows, total, asked);
 }
 
 export function logStatsAnswer(read: Reader, hiddenSources: readonly LogSource[]): Answer {

@@ -26,15 +26,14 @@ interface StatsAnswer extends Answer {
 
 export async function statsAnswer(read: Reader, asked: StatsQuery & Formatted): Promise<StatsAnswer> {
   const { rows, total, points, start, end, interval, resolution } = await statsQuery(read, asked);
-  const { limit, offset, format } = asked;
   const records = rows.map(({ points: series, ...row }) =>
     series === null
       ? row
       : { ...row, series: series.map(({ at, ...point }) => ({ timestamp: iso(at), ...point })) },
   );
   const beside = { start: iso(start), end: iso(end), interval, resolution };
-  const page = { rows: records satisfies readonly StatsRecord[], total, limit, offset };
-  return { ...rowsAnswer("features", StatsRecord, page, format, beside), points };
+  const answer = rowsAnswer("features", StatsRecord, records satisfies StatsRecord[], total, asked, beside);
+  return { ...answer, points };
 }
 
 export async function heatmapAnswer(read: Reader, asked: HeatmapQuery & Formatted): Promise<Answer> {
@@ -42,16 +41,14 @@ export async function heatmapAnswer(read: Reader, asked: HeatmapQuery & Formatte
   const { timezone, format } = asked;
   if (format === "json")
     return valueAnswer({ timezone, features, cells, start: iso(start), end: iso(end), resolution });
-  const page = { rows: cells, total: cells.length, limit: null, offset: 0 };
-  return rowsAnswer("cells", HeatCellRecord, page, format);
+  return rowsAnswer("cells", HeatCellRecord, cells, cells.length, { limit: null, offset: 0, format });
 }
 
 export async function efficiencyAnswer(read: Reader, asked: EfficiencyQuery & Formatted): Promise<Answer> {
   const { rows, total, start, end, resolution } = await efficiencyQuery(read, asked);
-  const { limit, offset, format } = asked;
-  if (format === "json") {
+  if (asked.format === "json") {
     const beside = { start: iso(start), end: iso(end), resolution };
-    return rowsAnswer("features", EfficiencyRecord, { rows, total, limit, offset }, format, beside);
+    return rowsAnswer("features", EfficiencyRecord, rows, total, asked, beside);
   }
   // The rows of a feature in CSV: each of its seats, and each number of seats that was tried.
   const parts = rows.flatMap(({ seats, whatIf, ...feature }): EfficiencyRow[] => {
@@ -73,7 +70,7 @@ export async function efficiencyAnswer(read: Reader, asked: EfficiencyQuery & Fo
       })),
     ];
   });
-  return rowsAnswer("features", EfficiencyRow, { rows: parts, total, limit, offset }, format);
+  return rowsAnswer("features", EfficiencyRow, parts, total, asked);
 }
 
 /** The columns beside the keys of the groups. */
@@ -89,7 +86,7 @@ export async function usageAnswer(
   asked: UsageQuery & Formatted,
   pseudonyms: Pseudonyms | null,
 ): Promise<Answer> {
-  const { filter, groupBy, limit, offset, format } = asked;
+  const { filter, groupBy } = asked;
   const people = namesFor(pseudonyms, () => namesOf(read, filter, asked));
   const shown = (key: UsageKey, name: string | null) =>
     key === "user" ? people.user(name ?? "") : key === "host" ? people.host(name) : name;
@@ -105,5 +102,5 @@ export async function usageAnswer(
   }));
   const beside = { start: iso(start), end: iso(end), resolution: "exact" };
   const columns = [...keyColumns(groupBy), ...FIGURES];
-  return rowsAnswer("groups", UsageRecord, { rows: groups, total, limit, offset }, format, beside, columns);
+  return rowsAnswer("groups", UsageRecord, groups, total, asked, beside, columns);
 }

@@ -17,7 +17,6 @@ import { listDoc } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
-import { answerOf } from "../history.ts";
 import { flag, names, queryOf, STORED_LIST, storedPage, word, wordList } from "../query.ts";
 import { shown } from "../shown.ts";
 import { namedServers } from "../snapshot.ts";
@@ -45,7 +44,7 @@ const Silence = fields({
 const ID = Type.Object({ id: Type.String({ description: "Id of the alert", example: "1" }) });
 
 /** Alerts: what is wrong and was wrong, and who has acknowledged it. */
-export function alertRoutes({ alerts, clock, history, live, audit }: RouteDeps) {
+export function alertRoutes({ alerts, clock, live, audit, reader }: RouteDeps) {
   /** Acknowledges or silences an alert, and writes it into the trail. */
   async function change(
     exchange: Exchange,
@@ -76,7 +75,7 @@ export function alertRoutes({ alerts, clock, history, live, audit }: RouteDeps) 
       async ({ request, exchange, query }) => {
         const { severity = null, acknowledged = null, state = null, server = null, rule = null } = query;
         namedServers(live.snapshot(), server);
-        return answerOf(history, { request, exchange }, "alerts", {
+        return reader.answer({ request, exchange }, "alerts", {
           severities: severity,
           acknowledged,
           state,

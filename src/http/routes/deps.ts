@@ -11,12 +11,11 @@ export interface RouteDeps extends HttpDeps {
   readonly requests: RequestCounters;
   readonly snapshotFor: SnapshotFor;
   readonly answers: Answers;
-  /** Reads the query of a route over history. */
-  readonly read: ReturnType<typeof createHistoryReader>;
+  readonly reader: ReturnType<typeof createHistoryReader>;
 }
 
 export function createRouteDeps(deps: HttpDeps, audit: Audit, requests: RequestCounters): RouteDeps {
   const snapshotFor = createSnapshotFor(deps);
-  const read = createHistoryReader(deps, snapshotFor);
-  return { ...deps, audit, requests, snapshotFor, answers: createAnswers(), read };
+  const reader = createHistoryReader(deps, snapshotFor);
+  return { ...deps, audit, requests, snapshotFor, answers: createAnswers(), reader };
 }

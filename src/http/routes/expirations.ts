@@ -36,13 +36,13 @@ const QUERY = queryOf({
 const CALENDAR = queryOf(FILTER);
 
 /** What expires when, as a list and as a calendar. */
-export function expirationRoutes({ read }: RouteDeps) {
+export function expirationRoutes({ reader }: RouteDeps) {
   return new Elysia({ name: "routes/expirations" })
     .use(gated)
     .get(
       "/api/licenses/expirations",
       async ({ request, exchange, query }) => {
-        const { servers, asked } = await read({ request, exchange }, query, openRange);
+        const { servers, asked } = await reader.read({ request, exchange }, query, openRange);
         const { days = Infinity, sort } = query;
         const found = poolExpiries(servers, query.permanent === true).filter(expiryFilter(asked));
         const rows = expirationRecords(found, servers, asked.now).filter(
@@ -63,7 +63,7 @@ export function expirationRoutes({ read }: RouteDeps) {
     .get(
       "/api/licenses/expirations.ics",
       async ({ request, exchange, query }) => {
-        const { servers, asked } = await read({ request, exchange }, query, openRange);
+        const { servers, asked } = await reader.read({ request, exchange }, query, openRange);
         return send(request, {
           body: encode(calendarOf(servers, expiryFilter(asked))),
           headers: {
@@ -88,7 +88,7 @@ export function expirationRoutes({ read }: RouteDeps) {
     );
 }
 
-type Asked = Awaited<ReturnType<RouteDeps["read"]>>["asked"];
+type Asked = Awaited<ReturnType<RouteDeps["reader"]["read"]>>["asked"];
 
 /** Whether an expiry is asked for. What never expires does so before no time. */
 function expiryFilter({ filter: { features, daemons }, start, end }: Asked & OpenRange) {

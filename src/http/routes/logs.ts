@@ -12,7 +12,6 @@ import { listDoc } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import { documented, record } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
-import { answerOf } from "../history.ts";
 import { FORMAT, integer, names, queryOf, STORED_LIST, single, storedPage, wordList } from "../query.ts";
 import { endTime, openRange, parseTime, startTime, TIME_FORM } from "../query-time.ts";
 import { HIDDEN_FROM_VIEWERS } from "../streams/stream-filter.ts";
@@ -67,7 +66,7 @@ const Stats = record("LogStats", {
 });
 
 /** Reading and clearing the service's own log. */
-export function logRoutes({ clock, history, logs, audit }: RouteDeps) {
+export function logRoutes({ clock, logs, audit, reader }: RouteDeps) {
   function lines(
     request: Request,
     exchange: Exchange,
@@ -79,7 +78,7 @@ export function logRoutes({ clock, history, logs, audit }: RouteDeps) {
     const range = openRange(query.start_time, query.end_time, clock.now(), names);
     const filter = { levels, sources, serverIds, ...range, q, hiddenSources: hiddenFrom(exchange) };
     const format = formatOf(query, request);
-    return answerOf(history, { request, exchange }, "logs", { ...filter, ...page, format });
+    return reader.answer({ request, exchange }, "logs", { ...filter, ...page, format });
   }
 
   return new Elysia({ name: "routes/logs" })
@@ -108,7 +107,7 @@ export function logRoutes({ clock, history, logs, audit }: RouteDeps) {
     )
     .get(
       "/api/logs/stats",
-      ({ request, exchange }) => answerOf(history, { request, exchange }, "logStats", hiddenFrom(exchange)),
+      ({ request, exchange }) => reader.answer({ request, exchange }, "logStats", hiddenFrom(exchange)),
       documented("logs", "Logs", "How many lines are stored, by level, source and hour", {
         answers: { 200: { description: "Counts", schema: Stats } },
         errors: ["TIMEOUT"],

@@ -1,8 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { Snapshot } from "../../domain/picture.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
-import { type Summary, summarise } from "../../domain/summary.ts";
+import { summarise } from "../../domain/summary.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { createExposition } from "../../export/exposition.ts";
 import { CONTENT_TYPES, type TextFormat } from "../../export/family.ts";
@@ -43,16 +42,6 @@ const TEXT_CONTENT = {
 /** The metrics event of the streams, plus the daemon's own counters; and the exposition for Prometheus. */
 export function metricsRoutes({ clock, host, live, daemon, meters, requests }: RouteDeps) {
   const exposition = createExposition();
-  let counted: { readonly of: Snapshot; readonly summary: Summary } | null = null;
-
-  /** Seats of all servers, counted once a snapshot. */
-  function seats() {
-    const snapshot = live.snapshot();
-    if (counted?.of !== snapshot) counted = { of: snapshot, summary: summarise(snapshot) };
-    const { seats, utilization } = counted.summary;
-    return { total: seats.total, used: seats.used, utilization };
-  }
-
   /** What was written for one scraper is kept for the next. It has no people in it, so every key reads the same. */
   async function scrape(request: Request, format: TextFormat): Promise<Response> {
     const body = await exposition.render(live.snapshot(), meters, format);
@@ -67,6 +56,7 @@ export function metricsRoutes({ clock, host, live, daemon, meters, requests }: R
         if (format !== "json") return scrape(request, format);
         const { cpu, memory, disk } = host.sample();
         const { polls, parseProblems, streamClients, ...process } = daemon.counters();
+        const { seats, utilization } = summarise(live.snapshot());
         const byStatus = requests.byStatus();
         return {
           type: "metrics" as const,
@@ -74,7 +64,7 @@ export function metricsRoutes({ clock, host, live, daemon, meters, requests }: R
           cpu,
           memory,
           system: { cpu, memory, disk },
-          licenses: seats(),
+          licenses: { total: seats.total, used: seats.used, utilization },
           requests: { total: Object.values(byStatus).reduce((sum, count) => sum + count, 0), byStatus },
           polls,
           parseProblems,

@@ -8,10 +8,8 @@ import { perPicture, type TextPiece, textPiece } from "../answers/kept.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, ordered, sortable } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
-import { askHistory } from "../history.ts";
 import { decimal, LIVE_LIST, NAMED, PEOPLE, queryOf, sortBy, text, wordList } from "../query.ts";
 import { featureRecord, userRecords } from "../records.ts";
-import { askedServers } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const FEATURES: ListKind<FeatureRecord> = {
@@ -51,7 +49,7 @@ type UserQuery = Static<typeof USER_QUERY.schema>;
  * Features of all servers; and who holds their seats, for whom seats are kept, and who waits. A plain question is
  * answered from parts that are kept by server.
  */
-export function seatRoutes({ history, snapshotFor, answers }: RouteDeps) {
+export function seatRoutes({ reader, snapshotFor, answers }: RouteDeps) {
   const featuresOf = perPicture(({ server, features }) => {
     const records = features.map((feature) => featureRecord(server.id, feature));
     return textPiece(JSON.stringify(records).slice(1, -1));
@@ -59,9 +57,7 @@ export function seatRoutes({ history, snapshotFor, answers }: RouteDeps) {
 
   async function asked(request: Request, exchange: Exchange, query: FeatureQuery | UserQuery) {
     const snapshot = snapshotFor(exchange);
-    const servers = await askedServers(snapshot, query, (names) =>
-      askHistory(history, { request, exchange }, "unknownName", names),
-    );
+    const servers = await reader.servers({ request, exchange }, snapshot, query);
     return { snapshot, servers, format: formatOf(query, request) };
   }
 

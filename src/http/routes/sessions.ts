@@ -40,7 +40,7 @@ const Logging = record("DenialLogging", {
 });
 
 /** Who had what and when, who was denied what, and whether denials can be seen at all. */
-export function sessionRoutes({ denials, read }: RouteDeps) {
+export function sessionRoutes({ denials, reader }: RouteDeps) {
   /** Whether denials of these servers can be seen. Paths of the host are not for everybody. */
   function loggingOf(ids: readonly string[], anonymize: boolean) {
     const found = denials.logging().filter(({ server }) => ids.includes(server));
@@ -56,9 +56,9 @@ export function sessionRoutes({ denials, read }: RouteDeps) {
     .get(
       "/api/licenses/sessions",
       async ({ request, exchange, query }) => {
-        const { asked, answer } = await read({ request, exchange }, query, openRange);
+        const { asked } = await reader.read({ request, exchange }, query, openRange);
         const sort = sortOf(query.sort) ?? { field: "firstSeenAt", descending: true };
-        return answer("sessions", { ...asked, sort });
+        return reader.answer({ request, exchange }, "sessions", { ...asked, sort });
       },
       documented("read", "Licenses", "Checkouts over their lifetime, open ones included", {
         description: "Those that overlap the range, the newest first unless told otherwise.",
@@ -70,10 +70,11 @@ export function sessionRoutes({ denials, read }: RouteDeps) {
     .get(
       "/api/licenses/denials",
       async ({ request, exchange, query }) => {
-        const { asked, servers, answer } = await read({ request, exchange }, query, openRange);
+        const { asked, servers } = await reader.read({ request, exchange }, query, openRange);
         const ids = servers.map(({ server }) => server.id);
         const logging = loggingOf(ids, asked.anonymize);
-        return answer("denials", { ...asked, ...asked.filter, sort: sortOf(query.sort), logging });
+        const question = { ...asked, ...asked.filter, sort: sortOf(query.sort), logging };
+        return reader.answer({ request, exchange }, "denials", question);
       },
       documented("read", "Licenses", "Denied requests, newest first", {
         description:

@@ -86,7 +86,7 @@ const Heatmap = record("Heatmap", {
 });
 
 /** Figures over a range: of features, of each seat, by hour and weekday, by user. */
-export function statisticsRoutes({ read }: RouteDeps) {
+export function statisticsRoutes({ reader }: RouteDeps) {
   return new Elysia({ name: "routes/statistics" })
     .use(gated)
     .get(
@@ -95,7 +95,7 @@ export function statisticsRoutes({ read }: RouteDeps) {
         const { feature = null, limit = null } = query;
         const interval = query.interval === undefined || query.interval === "auto" ? null : query.interval;
         const series = formatOf(query, request) === "json" && (query.series ?? feature !== null);
-        const { servers, asked, answer } = await read({ request, exchange }, query, (...range) => {
+        const { servers, asked } = await reader.read({ request, exchange }, query, (...range) => {
           const { start, end } = rangeOfDays(1)(...range);
           if (series) checkPoints(bucketCount(interval ?? autoInterval(start, end), start, end));
           return { start, end };
@@ -103,7 +103,7 @@ export function statisticsRoutes({ read }: RouteDeps) {
         const uncounted = uncountedOf(servers, asked.filter);
         const sort = sortOf(query.sort);
         const question = { ...asked, interval, series, sort, limit, uncounted };
-        return answer("stats", question, ({ points }) => checkPoints(points));
+        return reader.answer({ request, exchange }, "stats", question, ({ points }) => checkPoints(points));
       },
       documented("read", "Licenses", "Peaks, averages and series of features over a range", {
         description:
@@ -124,8 +124,8 @@ export function statisticsRoutes({ read }: RouteDeps) {
     .get(
       "/api/licenses/efficiency",
       async ({ request, exchange, query }) => {
-        const { asked, answer } = await read({ request, exchange }, query, rangeOfDays(30));
-        return answer("efficiency", asked);
+        const { asked } = await reader.read({ request, exchange }, query, rangeOfDays(30));
+        return reader.answer({ request, exchange }, "efficiency", asked);
       },
       documented(
         "read",
@@ -149,8 +149,8 @@ export function statisticsRoutes({ read }: RouteDeps) {
     .get(
       "/api/licenses/heatmap",
       async ({ request, exchange, query }) => {
-        const { asked, answer } = await read({ request, exchange }, query, rangeOfDays(28));
-        return answer("heatmap", asked);
+        const { asked } = await reader.read({ request, exchange }, query, rangeOfDays(28));
+        return reader.answer({ request, exchange }, "heatmap", asked);
       },
       documented("read", "Licenses", "Use by hour and weekday", {
         description:
@@ -172,8 +172,8 @@ export function statisticsRoutes({ read }: RouteDeps) {
             `Query parameter "sort" got "${sort.field}", which the groups have only with group_by=${sort.field}.`,
           );
         }
-        const { asked, answer } = await read({ request, exchange }, query, rangeOfDays(30));
-        return answer("usage", { ...asked, groupBy, sort });
+        const { asked } = await reader.read({ request, exchange }, query, rangeOfDays(30));
+        return reader.answer({ request, exchange }, "usage", { ...asked, groupBy, sort });
       },
       documented("read", "Licenses", "Who used what: seat-hours, sessions and peaks by group", {
         description:
