@@ -479,7 +479,7 @@ describe("keys", () => {
   test("listed without secrets, a hundred at most unless told otherwise", async () => {
     const at = bench();
     const body = await json(at, "/api/keys");
-    expect(body).toMatchObject({ total: 4, limit: 100, offset: 0 });
+    expect(body).toMatchObject({ total: 5, limit: 100, offset: 0 });
     expect(JSON.stringify(body)).not.toContain("xxxx");
   });
 });
