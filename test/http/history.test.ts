@@ -149,10 +149,8 @@ describe("stats", () => {
 
   test("is sorted, cut, and written as CSV without series", async () => {
     const at = await site();
-    const sorted = await json<{ features: StatsRecord[]; total: number }>(
-      at,
-      `stats?${RANGE}&sort=averageUsed&limit=1`,
-    );
+    const path = `stats?${RANGE}&sort=averageUsed&limit=1`;
+    const sorted = await json<{ features: StatsRecord[]; total: number }>(at, path);
     expect([sorted.total, sorted.features.map(({ feature }) => feature)]).toEqual([2, ["viewer, 64 bit"]]);
     const csv = await at.get(`/api/licenses/stats?${RANGE}&format=csv&feature=viewer, 64 bit`);
     expect(csv.headers.get("x-total-count")).toBe("1");
@@ -419,31 +417,23 @@ describe("refusals", () => {
   beforeAll(async () => {
     at = await site();
   });
-  test.each<[string, number, string, RegExp]>([
-    ["stats?server=nope", 404, "NOT_FOUND", /no server/],
-    ["sessions?server=nope", 404, "NOT_FOUND", /no server/],
-    ...(
-      [
-        ["heatmap?timezone=Mars/Base", /"timezone" got "Mars\/Base"; it takes an IANA/],
-        ["stats?interval=2h", /auto, 5m, 1h, 1d/],
-        ["stats?start=2026-02-02&end=2026-02-01", /"start" must lie before "end"/],
-        ["usage?start=1999-01-01", /20 years/],
-        ["stats?feature=compiler&interval=5m&start=2025-01-01", /points; 100000 are the most/],
-        ["usage?group_by=user,host,day", /one or two different/],
-        ["usage?group_by=user,user", /one or two different/],
-        ["usage?group_by=colour", /user, host, feature, daemon, server, day/],
-        ["usage?sort=day", /group_by=day/],
-        ["sessions?sort=user", /"sort" got "user"/],
-        ["sessions?limit=10001", /1 to 10000/],
-        ["efficiency?format=xml", /json, csv/],
-      ] as const
-    ).map(([query, says]): [string, number, string, RegExp] => [query, 400, "INVALID_QUERY", says]),
-  ])("%s", async (query, status, code, message) => {
+  test.each([
+    ["heatmap?timezone=Mars/Base", /"timezone" got "Mars\/Base"; it takes an IANA/],
+    ["stats?interval=2h", /auto, 5m, 1h, 1d/],
+    ["stats?start=2026-02-02&end=2026-02-01", /"start" must lie before "end"/],
+    ["usage?start=1999-01-01", /20 years/],
+    ["stats?feature=compiler&interval=5m&start=2025-01-01", /points; 100000 are the most/],
+    ["usage?group_by=user,host,day", /one or two different/],
+    ["usage?group_by=user,user", /one or two different/],
+    ["usage?group_by=colour", /user, host, feature, daemon, server, day/],
+    ["usage?sort=day", /group_by=day/],
+    ["sessions?sort=user", /"sort" got "user"/],
+    ["sessions?limit=10001", /1 to 10000/],
+    ["efficiency?format=xml", /json, csv/],
+  ])("%s", async (query, says) => {
     const response = await at.get(`/api/licenses/${query}`);
-    expect([response.status, await response.json()]).toMatchObject([
-      status,
-      { code, message: expect.stringMatching(message) },
-    ]);
+    const message = expect.stringMatching(says);
+    expect([response.status, await response.json()]).toMatchObject([400, { code: "INVALID_QUERY", message }]);
   });
 
   test.each<[Error, number, string]>([

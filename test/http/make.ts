@@ -106,6 +106,16 @@ export function denial(at: number, more: Partial<Denial> = {}): Denial {
   };
 }
 
+const POLLS = { servers: 1, enabled: 1, runningPolls: 0, durationMs: { p50: 100, p95: 120.5 } };
+const RAW = {
+  ...a.outcome().raw,
+  argv: ["/opt/lmutil", "lmstat", "-a"],
+  stdout: new TextEncoder().encode("Users of solver: …"),
+};
+const SYSTEM = { hostname: "mon1", os: "Debian GNU/Linux 12", kernel: "6.1.0", arch: "x64" };
+const ADDRESS = { address: "192.0.2.9", family: "IPv4", prefixLength: 24 } as const;
+const fine = (message: string) => ({ status: "healthy", message }) as const;
+
 export interface LogLine {
   readonly level: string;
   readonly source: string;
@@ -192,41 +202,19 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
     collector: {
       rescan(ids) {
         rescans.push(ids);
-        const enabled = snapshot.servers
-          .filter(({ server }) => server.enabled)
-          .map(({ server }) => server.id);
+        const enabled = snapshot.servers.flatMap(({ server }) => (server.enabled ? [server.id] : []));
         return Promise.resolve((ids ?? enabled).map(row));
       },
-      status: () => ({
-        servers: 1,
-        enabled: 1,
-        runningPolls: 0,
-        lastPollAt: NOW - 5_000,
-        nextPollAt: NOW + 55_000,
-        durationMs: { p50: 100, p95: 120.5 },
-      }),
-      raw: async (id) =>
-        id === "eda"
-          ? {
-              argv: ["/opt/lmutil", "lmstat", "-a"],
-              exitCode: 0,
-              signal: null,
-              stdout: new TextEncoder().encode("Users of solver: …"),
-              stderr: new Uint8Array(),
-              truncated: false,
-              at: NOW,
-              unparsedLines: 0,
-              unparsed: [],
-            }
-          : null,
+      status: () => ({ ...POLLS, lastPollAt: NOW - 5_000, nextPollAt: NOW + 55_000 }),
+      raw: async (id) => (id === "eda" ? { ...RAW, at: NOW, unparsedLines: 0, unparsed: [] } : null),
     },
     keys,
     quotas: { take: () => null },
     health: () => ({
-      database: { status: "healthy", message: "answers" },
-      collector: { status: "healthy", message: "polls" },
-      disk: { status: "healthy", message: "12 % used" },
-      clock: { status: "healthy", message: "right" },
+      database: fine("answers"),
+      collector: fine("polls"),
+      disk: fine("12 % used"),
+      clock: fine("right"),
     }),
     streams: memoryStreams((id) => keys.get(id)?.state === "active"),
     denials: { logging: () => [] },
@@ -238,23 +226,8 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       silence: () => Promise.resolve({ outcome: "unknown" }),
     },
     host: {
-      info: () => ({
-        hostname: "mon1",
-        os: "Debian GNU/Linux 12",
-        kernel: "6.1.0",
-        arch: "x64",
-        cpuModel: null,
-        cpuCount: 2,
-        memoryBytes: 4_000_000_000,
-      }),
-      interfaces: () => [
-        {
-          name: "eth0",
-          addresses: [{ address: "192.0.2.9", family: "IPv4", prefixLength: 24 }],
-          receivedBytes: 10,
-          sentBytes: null,
-        },
-      ],
+      info: () => ({ ...SYSTEM, cpuModel: null, cpuCount: 2, memoryBytes: 4_000_000_000 }),
+      interfaces: () => [{ name: "eth0", addresses: [ADDRESS], receivedBytes: 10, sentBytes: null }],
       sample: () => ({ cpu: 12.5, memory: 40, disk: null }),
     },
     daemon: {
@@ -394,14 +367,8 @@ export function memoryKeys(
   const insert = (wanted: NewKey) => {
     const id = `key${String(known.size).padStart(9, "0")}`;
     const secret = id.padEnd(43, "x");
-    const key: KeyRecord = {
-      ...wanted,
-      id,
-      state: "active",
-      createdAt: NOW,
-      revokedAt: null,
-      lastUsedAt: null,
-    };
+    const times = { createdAt: NOW, revokedAt: null, lastUsedAt: null };
+    const key: KeyRecord = { ...wanted, ...times, id, state: "active" };
     known.set(id, { secret, record: key });
     return { presented: `lmk_${id}_${secret}`, key };
   };
