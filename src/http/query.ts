@@ -179,30 +179,29 @@ interface Bounds {
 
 /** A whole number in plain decimal digits, within bounds. */
 export function integer(description: string, bounds: Bounds, absent?: number): Parameter<number> {
-  const { minimum, maximum } = bounds;
-  const rule = numberRule(`an integer from ${minimum} to ${maximum}`, /^-?\d{1,16}$/, bounds);
-  const example = absent ?? Math.min(maximum, Math.max(minimum, 100));
+  const takes = `an integer from ${bounds.minimum} to ${bounds.maximum}`;
   const ifAbsent = absent !== undefined && { default: absent };
-  return single(rule, { type: "integer", ...bounds, description, example, ...ifAbsent });
+  const options = { type: "integer", description, example: absent ?? within(bounds, 100), ...ifAbsent };
+  return numeric(takes, /^-?\d{1,16}$/, bounds, options);
 }
 
 /** A number in plain decimals (`12`, `12.5`), within bounds. */
 export function decimal(description: string, bounds: Bounds): Parameter<number> {
-  const { minimum, maximum } = bounds;
-  const takes = `a number from ${minimum} to ${maximum} in plain decimals`;
-  const rule = numberRule(takes, /^-?\d{1,15}(\.\d{1,15})?$/, bounds);
-  const example = Math.min(maximum, Math.max(minimum, 80));
-  return single(rule, { type: "number", ...bounds, description, example });
+  const takes = `a number from ${bounds.minimum} to ${bounds.maximum} in plain decimals`;
+  const options = { type: "number", description, example: within(bounds, 80) };
+  return numeric(takes, /^-?\d{1,15}(\.\d{1,15})?$/, bounds, options);
 }
 
-function numberRule(takes: string, form: RegExp, { minimum, maximum }: Bounds): TextRule<number> {
-  return {
-    takes,
-    read(sent) {
-      const value = form.test(sent) ? Number(sent) : Number.NaN;
-      return value >= minimum && value <= maximum ? value : undefined;
-    },
+function numeric(takes: string, form: RegExp, bounds: Bounds, options: SchemaOptions): Parameter<number> {
+  const read = (sent: string) => {
+    const value = form.test(sent) ? Number(sent) : Number.NaN;
+    return value >= bounds.minimum && value <= bounds.maximum ? value : undefined;
   };
+  return single({ takes, read }, { ...bounds, ...options });
+}
+
+function within({ minimum, maximum }: Bounds, value: number): number {
+  return Math.min(maximum, Math.max(minimum, value));
 }
 
 export interface Sort<F extends string> {
@@ -231,10 +230,7 @@ export function sortOf<F extends string>(sort: F | `-${F}` | undefined): Sort<F>
 const FEATURES = list(
   { ...ANY, takes: "a name; repeat it for more" },
   { type: "string" },
-  {
-    description: "Exact name of the feature; may be repeated. An unknown one is 404.",
-    example: ["Schema_Editor"],
-  },
+  { description: "Exact name; may be repeated. An unknown one is 404.", example: ["Schema_Editor"] },
   false,
 );
 
@@ -275,12 +271,6 @@ export const STORED_LIST = {
 };
 
 /** The page of a stored list. */
-export function storedPage({
-  limit = 100,
-  offset = 0,
-}: {
-  readonly limit?: number;
-  readonly offset?: number;
-}) {
+export function storedPage({ limit = 100, offset = 0 }: Values<typeof STORED_LIST>) {
   return { limit, offset };
 }

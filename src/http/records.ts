@@ -63,7 +63,7 @@ export function serverRecord(picture: ServerPicture): ServerRecord {
 }
 
 /** An object of these fields alone, in this order. */
-function pick<T extends object, K extends keyof T>(of: T, ...names: readonly K[]): Pick<T, K> {
+export function pick<T extends object, K extends keyof T>(of: T, ...names: readonly K[]): Pick<T, K> {
   const picked = {} as Pick<T, K>;
   for (const name of names) picked[name] = of[name];
   return picked;

@@ -17,10 +17,8 @@ export function textPiece(text: string): TextPiece {
   return { text, byteLength: Buffer.byteLength(text) };
 }
 
+/** Of answers with what was asked. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
-const MAX_KEPT = 128;
-/** No dashboard has a longer query: its answer is not kept. */
-const MAX_QUERY = 1024;
 
 /** Answers made from the snapshot: tagged, and kept as bytes (gzipped, too) while the snapshot stays the same. */
 export function createAnswers() {
@@ -65,14 +63,13 @@ export function createAnswers() {
   };
 
   function keep(what: string, answer: Answer): void {
-    const { byteLength } = answer.body;
-    if (what.length > MAX_QUERY || byteLength > MAX_KEPT_BYTES) return;
-    if (kept.size >= MAX_KEPT || keptBytes + byteLength > MAX_KEPT_BYTES) {
+    const bytes = what.length + answer.body.byteLength;
+    if (keptBytes + bytes > MAX_KEPT_BYTES) {
       kept.clear();
       keptBytes = 0;
     }
     kept.set(what, answer);
-    keptBytes += byteLength;
+    keptBytes += bytes;
   }
 
   function zipOnce(answer: Answer): Promise<Answer> {

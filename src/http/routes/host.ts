@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { nullable, words } from "../../domain/records.ts";
 import { documented, record } from "../docs/documented.ts";
+import { pick } from "../records.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const ServerInfo = record("ServerInfo", {
@@ -54,14 +55,10 @@ export function hostRoutes({ host, build, live, settings }: RouteDeps) {
     .get(
       "/api/server-info",
       () => {
-        const { hostname, os, kernel, arch, cpuModel, cpuCount, memoryBytes } = host.info();
+        const { cpuModel, cpuCount, ...info } = host.info();
         return {
-          hostname,
-          os,
-          kernel,
-          arch,
+          ...pick(info, "hostname", "os", "kernel", "arch", "memoryBytes"),
           cpu: { model: cpuModel, count: cpuCount },
-          memoryBytes,
           timezone: settings().timezone,
           bun: build.bun,
           version: build.version,
@@ -80,14 +77,10 @@ export function hostRoutes({ host, build, live, settings }: RouteDeps) {
           interfaces: host.interfaces().map((one) => ({ ...one, addresses: [...one.addresses] })),
           listening: [{ host: configured.host, port: server?.port ?? configured.port }],
           members: live.snapshot().servers.flatMap(({ server: { id }, reachability }) =>
-            reachability.map(({ host: name, port, addresses, reachable, connectMs, error }) => ({
+            reachability.map((member) => ({
               server: id,
-              host: name,
-              port,
-              addresses: [...addresses],
-              reachable,
-              connectMs,
-              error,
+              ...pick(member, "host", "port", "reachable", "connectMs", "error"),
+              addresses: [...member.addresses],
             })),
           ),
         };

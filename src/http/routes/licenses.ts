@@ -5,7 +5,7 @@ import { ApiError } from "../../domain/errors.ts";
 import { FeatureRecord, RescanResult, ServerRecord, SummaryRecord } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { valueAnswer } from "../answers/answer.ts";
-import { perPicture, textPiece } from "../answers/kept.ts";
+import { type Join, perPicture, textPiece } from "../answers/kept.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
 import { requirePermission } from "../auth.ts";
 import { fields } from "../body.ts";
@@ -69,17 +69,11 @@ export function licenseRoutes(deps: RouteDeps) {
         const snapshot = snapshotFor(exchange);
         const servers = namedServers(snapshot, named);
         const counts = alerts.counts(named);
-        return answers.respond(
-          request,
-          exchange,
-          snapshot,
-          "json",
-          (join) => {
-            const summary = JSON.stringify(summaryRecord({ ...snapshot, servers }, counts));
-            return join('{"servers":[', servers.map(partOf), `],"summary":${summary}}`);
-          },
-          JSON.stringify(counts),
-        );
+        const make = (join: Join) => {
+          const summary = JSON.stringify(summaryRecord({ ...snapshot, servers }, counts));
+          return join('{"servers":[', servers.map(partOf), `],"summary":${summary}}`);
+        };
+        return answers.respond(request, exchange, snapshot, "json", make, JSON.stringify(counts));
       },
       documented("read", "Licenses", "Everything: servers, features, totals", {
         query: QUERY,
@@ -149,14 +143,14 @@ function createForcePoll({ live, collector, settings, audit }: RouteDeps) {
       throw new ApiError("CONFLICT", `Server ${id} is disabled in the config and is not polled.`);
     }
     const rows = await collector.rescan(ids, settings().rescanTimeoutMs);
-    const failed = rows.flatMap(({ server, error }) => (error === null ? [] : [{ server, error }]));
+    const failed = rows.flatMap(({ server, error }) => (error === null ? [] : [{ server, ...error }]));
     const [only] = failed;
     if (only === undefined || failed.length < rows.length) return rows;
     if (ids?.length === 1) {
-      throw new ApiError(only.error.code, only.error.message, { details: only.error.details ?? undefined });
+      throw new ApiError(only.code, only.message, { details: only.details ?? undefined });
     }
     throw new ApiError("UPSTREAM_ERROR", `Every poll failed (${failed.length} of ${rows.length} servers).`, {
-      details: failed.map(({ server, error }) => `${server}: ${error.code}`).join("; "),
+      details: failed.map(({ server, code }) => `${server}: ${code}`).join("; "),
     });
   }
 }

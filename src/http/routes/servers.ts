@@ -11,7 +11,7 @@ import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable } from "../a
 import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { LIVE_LIST, names, queryOf, sortBy, wordList } from "../query.ts";
-import { serverRecord } from "../records.ts";
+import { pick, serverRecord } from "../records.ts";
 import { knownServer, namedServers } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 
@@ -93,17 +93,15 @@ export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDep
       async ({ request, params }) => {
         const { unparsedLines, unparsed, lastPollAt } = knownServer(live.snapshot(), params.id);
         const raw = await collector.raw(params.id);
+        const nothing = { argv: null, exitCode: null, signal: null, truncated: null };
         const output = {
           server: params.id,
           polledAt: raw && iso(lastPollAt),
-          argv: raw?.argv ?? null,
-          exitCode: raw?.exitCode ?? null,
-          signal: raw?.signal ?? null,
+          ...(raw === null ? nothing : pick(raw, "argv", "exitCode", "signal", "truncated")),
           stdout: raw && decodeOutput(raw.stdout),
           stderr: raw && decodeOutput(raw.stderr),
-          truncated: raw?.truncated ?? null,
           unparsedLines,
-          unparsed: unparsed.map(({ line, text }) => ({ line, text })),
+          unparsed: unparsed.map((line) => pick(line, "line", "text")),
         };
         return send(request, valueAnswer(output));
       },

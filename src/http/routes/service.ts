@@ -6,7 +6,7 @@ import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { HealthChecks } from "../records.ts";
+import { HealthChecks, pick } from "../records.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const CHECK_MS = 1000;
@@ -114,7 +114,7 @@ export function serviceRoutes({ clock, build, daemon, collector, keys, health, l
       "/api/status",
       () => {
         const { startedAt, lastReload, database, ...status } = daemon.status();
-        const { servers, enabled, runningPolls, lastPollAt, nextPollAt, durationMs } = collector.status();
+        const polls = collector.status();
         return {
           version: build.version,
           timestamp: iso(clock.now()),
@@ -123,12 +123,9 @@ export function serviceRoutes({ clock, build, daemon, collector, keys, health, l
           lastReload: lastReload && { ...lastReload, at: iso(lastReload.at) },
           keys: keys.count(),
           collector: {
-            servers,
-            enabled,
-            runningPolls,
-            lastPollAt: iso(lastPollAt),
-            nextPollAt: iso(nextPollAt),
-            durationMs,
+            ...pick(polls, "servers", "enabled", "runningPolls", "durationMs"),
+            lastPollAt: iso(polls.lastPollAt),
+            nextPollAt: iso(polls.nextPollAt),
           },
           database: { ...database, oldestSampleAt: iso(database.oldestSampleAt) },
         };

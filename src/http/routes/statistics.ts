@@ -46,13 +46,15 @@ const STATS = queryOf({
   end: END,
   interval: word(
     ["auto", ...INTERVALS],
-    "Width of the buckets; `auto` (default) is the smallest that gives at most 400.",
+    "Width of the buckets; `auto` (default): the smallest for at most 400.",
   ),
   timezone: timezone("IANA zone of day buckets."),
   series: flag("Whether each feature has its series. Default: true where `feature` is given."),
   sort: sortBy<StatsOrder>(sortable<Omit<StatsRecord, "series">>(StatsRecord)),
   ...LIVE_LIST,
 });
+
+const STATS_FIELDS = { ...RangeFields, interval: words(INTERVALS) };
 
 const EFFICIENCY = queryOf({ ...NAMED, ...THIRTY_DAYS, ...STORED_LIST });
 
@@ -66,10 +68,7 @@ const HEATMAP = queryOf({
 
 const MOST_KEYS = 2;
 const USAGE = queryOf({
-  group_by: wordList(
-    USAGE_KEYS,
-    "One or two keys of the groups; `feature` is server, daemon and name. Default: user.",
-  ),
+  group_by: wordList(USAGE_KEYS, "One or two; `feature` is server, daemon and name. Default: user."),
   ...NAMED,
   ...PEOPLE,
   ...THIRTY_DAYS,
@@ -112,12 +111,7 @@ export function statisticsRoutes({ reader }: RouteDeps) {
           "alone, and of times before them imported logs give sessions, usage and denials. An answer of more than " +
           `${MAX_POINTS.toLocaleString("en")} points is refused.`,
         query: STATS,
-        answers: {
-          200: listDoc("features", StatsRecord, "Figures of features", {
-            ...RangeFields,
-            interval: words(INTERVALS),
-          }),
-        },
+        answers: { 200: listDoc("features", StatsRecord, "Figures of features", STATS_FIELDS) },
         errors: ["NOT_FOUND", "TIMEOUT"],
       }),
     )
