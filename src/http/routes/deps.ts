@@ -17,5 +17,7 @@ export interface RouteDeps extends HttpDeps {
 export function createRouteDeps(deps: HttpDeps, audit: Audit, requests: RequestCounters): RouteDeps {
   const snapshotFor = createSnapshotFor(deps);
   const reader = createHistoryReader(deps, snapshotFor);
-  return { ...deps, audit, requests, snapshotFor, answers: createAnswers(), reader };
+  // Inherited, not copied: those of `licmond openapi` are a proxy, which has every name and lists none.
+  const inherited: HttpDeps = Object.create(deps);
+  return Object.assign(inherited, { audit, requests, snapshotFor, answers: createAnswers(), reader });
 }
