@@ -249,6 +249,7 @@ describe("streams", () => {
   const changed = { type: "server_status", from: "up", to: "down" } as const;
   const denied = denial(NOW, { user: "zq-ada", host: "zq-ws01", reason: "zq-ada is not on the list" });
   const { at: _, until: __, ...denialFields } = denied;
+  const open = { value: null, threshold: null, resolvedAt: null, acknowledgedAt: null, silencedUntil: null };
   const domainEvents: readonly EventInput[] = [
     taken({ ...seat, user: "zq-ada", host: "ZQ-WS01" }),
     { ...taken({ ...seat, user: "zqBob Smith", host: null }), type: "checkin" },
@@ -265,15 +266,11 @@ describe("streams", () => {
       ...place,
       feature: null,
       message: "The daemon acmed is down: zq-ada did it",
-      value: null,
-      threshold: null,
+      ...open,
       startedAt: at,
-      resolvedAt: null,
       acknowledged: true,
-      acknowledgedAt: null,
       acknowledgedBy: "zq-ada",
       comment: "zq-ada",
-      silencedUntil: null,
     },
   ];
   const types = domainEvents.map(({ type }) => type as string);

@@ -9,6 +9,8 @@ import { cleanUp, later } from "../store/place.ts";
 
 afterEach(cleanUp);
 
+const PAGE = { start: null, end: null, limit: 100, offset: 0, format: "json" } as const;
+
 /** The answers as the daemon has them made: by a worker, over a connection of its own. */
 async function worker() {
   const rig = createRig();
@@ -22,11 +24,7 @@ async function worker() {
   const asked = (anonymize: boolean, users: readonly string[] | null = null) => ({
     now: rig.clock.time,
     intervals: { eda: 60_000 },
-    start: null,
-    end: null,
-    limit: 100,
-    offset: 0,
-    format: "json" as const,
+    ...PAGE,
     anonymize,
     filter: { servers: null, daemons: null, features: null, users, hosts: null },
     sort: { field: "firstSeenAt", descending: true } as const,

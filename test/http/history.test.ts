@@ -94,15 +94,8 @@ describe("stats", () => {
   test("figures and a series where a feature is named", async () => {
     const at = await site();
     const told = await json<{ features: StatsRecord[] }>(at, `stats?feature=compiler&${RANGE}`);
-    expect(told).toMatchObject({
-      total: 1,
-      limit: null,
-      offset: 0,
-      interval: "5m",
-      resolution: "exact",
-      start: iso(0),
-      end: iso(2 * HOUR),
-    });
+    const range = { interval: "5m", resolution: "exact", start: iso(0), end: iso(2 * HOUR) };
+    expect(told).toMatchObject({ total: 1, limit: null, offset: 0, ...range });
     const { series = [], ...figures } = told.features[0] ?? ({} as StatsRecord);
     expect(figures).toEqual({
       ...COMPILER,
@@ -312,11 +305,9 @@ describe("demand beyond the seats", () => {
 });
 
 describe("usage", () => {
+  const ONE = { heldSeatHours: 1, sessions: 1, peakHeld: 1, uniqueUsers: 1 };
   const group = (more: Partial<UsageRecord>): UsageRecord => ({
-    heldSeatHours: 1,
-    sessions: 1,
-    peakHeld: 1,
-    uniqueUsers: 1,
+    ...ONE,
     lastUsedAt: iso(HOUR),
     ...more,
   });

@@ -115,6 +115,12 @@ const RAW = {
 const SYSTEM = { hostname: "mon1", os: "Debian GNU/Linux 12", kernel: "6.1.0", arch: "x64" };
 const ADDRESS = { address: "192.0.2.9", family: "IPv4", prefixLength: 24 } as const;
 const fine = (message: string) => ({ status: "healthy", message }) as const;
+const HEALTH = {
+  database: fine("answers"),
+  collector: fine("polls"),
+  disk: fine("12 %"),
+  clock: fine("right"),
+};
 
 export interface LogLine {
   readonly level: string;
@@ -167,7 +173,7 @@ export interface Ask {
 export function bench(over: Partial<HttpDeps> = {}): Bench {
   let snapshot: Snapshot = { version: 1, servers: [picture("eda")] };
   const logged: LogLine[] = [];
-  const failures = new Map<string, PollError>();
+  const failures = new Map<string, PollError | null>();
   const rescans: (readonly string[] | null)[] = [];
   const keys = memoryKeys(() => result.now);
   const log: LogOf = (source) => {
@@ -210,12 +216,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
     },
     keys,
     quotas: { take: () => null },
-    health: () => ({
-      database: fine("answers"),
-      collector: fine("polls"),
-      disk: fine("12 % used"),
-      clock: fine("right"),
-    }),
+    health: () => HEALTH,
     streams: memoryStreams((id) => keys.get(id)?.state === "active"),
     denials: { logging: () => [] },
     logs: { clear: () => Promise.resolve(0) },
@@ -271,10 +272,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
     show(...servers) {
       snapshot = { version: snapshot.version + 1, servers };
     },
-    fail(server, error) {
-      if (error === null) failures.delete(server);
-      else failures.set(server, error);
-    },
+    fail: (server, error) => void failures.set(server, error),
     async get(path, { key = result.keys.viewer, method = "GET", headers = {}, body } = {}) {
       const response = await app.handle(
         new Request(`http://lic${path}`, {

@@ -7,6 +7,8 @@ import { type Bench, bench, checkout, feature, monitored, NOW, picture, REFUSED 
 const document = (await (await bench().get("/swagger/json")).json()) as ApiDocument;
 
 const EVE = { user: "eve", host: "ws09", display: null, qualifier: null, version: null };
+const NEVER = { collectedAt: null, lastPollAt: null, nextPollAt: null, pollDurationMs: null };
+const EMPTY = { members: [], daemons: [], features: [], reachability: [], unparsed: [], unparsedLines: 0 };
 const UNCOUNTED = { total: null, used: null, available: null, utilization: null };
 
 /** A site with everything that a record can hold. */
@@ -48,16 +50,8 @@ function site(at = bench()) {
     picture("new", {
       status: "unknown",
       state: "failed",
-      collectedAt: null,
-      lastPollAt: null,
-      nextPollAt: null,
-      pollDurationMs: null,
-      members: [],
-      daemons: [],
-      features: [],
-      reachability: [],
-      unparsed: [],
-      unparsedLines: 0,
+      ...NEVER,
+      ...EMPTY,
     }),
     picture("off", { server: monitored("off", { enabled: false, labels: {} }), features: [] }),
   );
