@@ -3,7 +3,7 @@ import { type KeyRecord, keyProblem, type NewKey } from "../domain/keys.ts";
 import { iso } from "../domain/time/clock.ts";
 import { parseDuration } from "../domain/time/duration.ts";
 import { ROLES, type Role } from "../domain/words.ts";
-import { keyRecord } from "../http/records/key-record.ts";
+import { keyRecord } from "../http/records.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
 import { isEmptyStorage } from "../store/open/inspect.ts";
 import { openStore } from "../store/open/open.ts";
