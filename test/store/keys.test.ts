@@ -214,15 +214,6 @@ describe("the last use", () => {
     expect(keys.get(key.id)?.lastUsedAt).toBe(NOW + 10);
   });
 
-  test("is written when the store is closed", () => {
-    const { keys, store } = make();
-    const { key } = created(keys);
-    keys.touch(key.id, NOW + 3);
-    store.close();
-    const again = createKeys({ store: open(store.directory), clock: fixedClock(NOW) });
-    expect(again.get(key.id)?.lastUsedAt).toBe(NOW + 3);
-  });
-
   test("stays noted when it cannot be written", () => {
     const { keys, store } = make();
     const { key } = created(keys);
@@ -249,7 +240,7 @@ test("the list is oldest first, and count counts the active", () => {
   expect(keys.list().map((key) => key.state)).toEqual(["active", "expired", "active"]);
 });
 
-test("what another process does to a key holds for the next request, though keys are kept in memory", () => {
+test("what another process does to a key holds for the next request", () => {
   const { keys, store, clock } = make();
   const { key, presented } = created(keys);
   const beside = open(store.directory, { mode: "cli" });

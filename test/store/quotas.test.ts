@@ -101,6 +101,7 @@ describe("what was counted", () => {
     takeTimes(quotas, 3, null, null);
     clock.time = MIDNIGHT;
     takeTimes(quotas, 2, null, null);
+    quotas.flush();
     store.close();
     const again = createQuotas({ store: open(store.directory), clock });
     expect(again.used("k")).toEqual({ day: 2, month: 5 });

@@ -3,14 +3,14 @@ import { statSync } from "node:fs";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { Log } from "../../domain/log.ts";
 import type { Migration } from "../migrations/migrations.ts";
-import { createDatabaseCheck, type DatabaseCheck } from "../open/check.ts";
 import { type BusyWait, createBusyWait, isBusy } from "./busy.ts";
+import { createDatabaseCheck, type DatabaseCheck } from "./check.ts";
 import { ensurePrivateFile } from "./files.ts";
 import { assertOurs, schemaVersion } from "./migrate.ts";
 import { asStoreError, StoreError } from "./store-error.ts";
 import { createTransaction, type RunTransaction } from "./transaction.ts";
 
-export type Db = BunSQLiteDatabase;
+export type Db = BunSQLiteDatabase & { readonly $client: Database };
 
 /**
  * One open file, `licmond.db` or `state.db`. What was committed survives the death of the process at any moment. Whatever
@@ -51,10 +51,9 @@ export function createDatabaseFile(
   { log, busyWaitMs, onDamage }: DatabaseFileOptions,
 ): DatabaseFile {
   const busy = createBusyWait(sqlite, busyWaitMs, log);
-  const direct = createTransaction({
-    sqlite,
-    onEffectError: (error) => log.error("Work after a commit failed", { error: String(error) }),
-  });
+  const direct = createTransaction(sqlite, (error) =>
+    log.error("Work after a commit failed", { error: String(error) }),
+  );
   const dataVersion = sqlite.query<{ data_version: number }, []>("PRAGMA data_version");
   let lastWriteError: StoreError | null = null;
   let damage: StoreError | null = null;

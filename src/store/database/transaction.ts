@@ -4,7 +4,7 @@ import type { Database } from "bun:sqlite";
 export type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
 
 export interface Transaction {
-  /** Queues work that tells the world (events, log lines): run after the commit, dropped on a rollback. */
+  /** Queues work that publishes (events, log lines): run after the commit, dropped on a rollback. */
   after(effect: () => void): void;
 }
 
@@ -26,37 +26,19 @@ export type RunTransaction = <T>(
   options?: TransactionOptions,
 ) => T;
 
-export interface TransactionDeps {
-  readonly sqlite: Database;
-  /** An effect threw. Its transaction stands, and the other effects are run. */
-  readonly onEffectError: (error: unknown) => void;
-}
-
-export function createTransaction({ sqlite, onEffectError }: TransactionDeps): RunTransaction {
+/** `onEffectError`: an effect threw. Its transaction stands, and the other effects are run. */
+export function createTransaction(sqlite: Database, onEffectError: (error: unknown) => void): RunTransaction {
   let waiting: (() => void)[] = [];
-  let depth = 0;
+  const after = (effect: () => void) => void waiting.push(effect);
+  // IMMEDIATE: a transaction that reads first and then finds another writer ahead fails at once, without waiting.
+  const { immediate } = sqlite.transaction((work: (transaction: Transaction) => unknown) => {
+    const result = work({ after });
+    if (isPromise(result))
+      throw new TypeError("A transaction must not be async: it would end at its first await");
+    return result;
+  });
 
-  function nested<T>(work: () => T, begin: string, commit: string, undo: readonly string[]): T {
-    const before = waiting.length;
-    sqlite.run(begin);
-    depth++;
-    try {
-      const result = work();
-      if (isPromise(result))
-        throw new TypeError("A transaction must not be async: it would end at its first await");
-      sqlite.run(commit);
-      return result;
-    } catch (error) {
-      waiting.length = before;
-      // SQLite has rolled back by itself after some errors (full disk, I/O).
-      if (sqlite.inTransaction) for (const statement of undo) sqlite.run(statement);
-      throw error;
-    } finally {
-      depth--;
-    }
-  }
-
-  function tell(): void {
+  function runEffects(): void {
     const effects = waiting;
     waiting = [];
     for (const effect of effects) {
@@ -68,22 +50,22 @@ export function createTransaction({ sqlite, onEffectError }: TransactionDeps): R
     }
   }
 
-  return (work, options = {}) => {
-    const run = () => work({ after: (effect) => void waiting.push(effect) });
-    if (depth > 0) {
-      const name = `s${depth}`;
-      return nested(run, `SAVEPOINT ${name}`, `RELEASE ${name}`, [`ROLLBACK TO ${name}`, `RELEASE ${name}`]);
-    }
+  return <T>(work: (transaction: Transaction) => NotPromise<T>, options: TransactionOptions = {}) => {
+    const isInner = sqlite.inTransaction;
+    const queued = waiting.length;
     // The level can only be changed between transactions.
-    if (options.durable === true) sqlite.run("PRAGMA synchronous = FULL");
-    let result: ReturnType<typeof run>;
+    const isDurable = options.durable === true && !isInner;
+    if (isDurable) sqlite.run("PRAGMA synchronous = FULL");
+    let result: T;
     try {
-      // IMMEDIATE: a transaction that reads first and then finds another writer ahead fails at once, without waiting.
-      result = nested(run, "BEGIN IMMEDIATE", "COMMIT", ["ROLLBACK"]);
+      result = immediate(work) as T;
+    } catch (error) {
+      waiting.length = queued;
+      throw error;
     } finally {
-      if (options.durable === true) sqlite.run("PRAGMA synchronous = NORMAL");
+      if (isDurable) sqlite.run("PRAGMA synchronous = NORMAL");
     }
-    tell();
+    if (!isInner) runEffects();
     return result;
   };
 }

@@ -21,8 +21,6 @@ export interface Store extends Omit<DatabaseFile, "close"> {
   inState(work: (state: Db) => void): void;
   /** Writes the same to both: here in the transaction that runs, to state.db once that is committed. */
   inBoth(work: (each: Db) => void): void;
-  /** Runs before the end, in reverse order: a last flush. */
-  beforeClose(work: () => void): void;
   /** Writes the logs back into the databases and lets go of the directory. Does not throw; a second call does nothing. */
   close(): void;
 }
@@ -135,7 +133,6 @@ function assemble(
       log.error("A query met damage in state.db: the next start puts its copy in its place", { fix }),
   });
   const state = createStateFile(stateFile, paths.stateCopy, log);
-  const endings: (() => void)[] = [];
   let closed = false;
   try {
     if (lock !== null) state.settle(file);
@@ -162,20 +159,9 @@ function assemble(
       if (wrong !== undefined || notice === null) return wrong ?? checks[0];
       return { ok: true, message: notice, code: null, degraded: true };
     },
-    beforeClose: (work) => void endings.push(work),
     close() {
       if (closed) return;
       closed = true;
-      for (const ending of endings.reverse()) {
-        try {
-          ending();
-        } catch (error) {
-          log.warn("Closing the database was not clean", {
-            step: "flush",
-            error: error instanceof Error ? error.message : String(error),
-          });
-        }
-      }
       file.close(lock !== null);
       state.close(lock !== null);
       lock?.release();

@@ -1,14 +1,12 @@
 import { Database } from "bun:sqlite";
 import { renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import type { Log } from "../../domain/log.ts";
 import { isBusy } from "../database/busy.ts";
 import type { DatabaseFile, Db } from "../database/database-file.ts";
 import { makePrivateFile, syncToDisk } from "../database/files.ts";
 import { GIVEN_BACK, IN_BOTH, putRows, readRows } from "../database/precious.ts";
-import { eventMarks } from "../database/schema.ts";
 import type { NotPromise } from "../database/transaction.ts";
 import { markOf } from "./state-files.ts";
 
@@ -43,12 +41,10 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log):
   let isFailing = false;
 
   const changes = sqlite.query<{ value: number }, []>("SELECT value FROM event_marks WHERE name = 'changes'");
-  const count = (into: Db) =>
-    into
-      .insert(eventMarks)
-      .values({ name: "changes", value: 1 })
-      .onConflictDoUpdate({ target: eventMarks.name, set: { value: sql`${eventMarks.value} + 1` } })
-      .run();
+  const count = (into: Database) =>
+    into.run(
+      "INSERT INTO event_marks VALUES ('changes', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1",
+    );
 
   /** VACUUM INTO reads every page: it never copies a damaged one over a good one. */
   function copy(): void {
@@ -78,13 +74,11 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log):
       const other = new Database(copyPath, { readwrite: true, strict: true });
       try {
         other.run("PRAGMA synchronous = FULL");
-        const into = drizzle(other);
-        other
-          .transaction(() => {
-            work(into);
-            count(into);
-          })
-          .immediate();
+        const write = other.transaction(() => {
+          work(drizzle(other));
+          count(other);
+        });
+        write.immediate();
       } finally {
         other.close();
       }
@@ -143,7 +137,7 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log):
     change<T>(work: (db: Db) => NotPromise<T>): T {
       const result = transaction<T>(
         () => {
-          count(db);
+          count(sqlite);
           return work(db);
         },
         { durable: true },

@@ -10,7 +10,7 @@ function make() {
   later(() => sqlite.close());
   sqlite.run("CREATE TABLE t (n INTEGER UNIQUE)");
   const errors: unknown[] = [];
-  const transaction = createTransaction({ sqlite, onEffectError: (error) => errors.push(error) });
+  const transaction = createTransaction(sqlite, (error) => errors.push(error));
   return {
     sqlite,
     errors,

@@ -18,7 +18,6 @@ import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 import type { Store } from "../../../src/store/open/open.ts";
 import { cleanUp, later, linesOf, open, spawnScript, temporaryDirectory } from "../place.ts";
 import { plainKey } from "../plain-key.ts";
-import { recordingLog } from "../recording-log.ts";
 
 afterEach(cleanUp);
 
@@ -100,26 +99,6 @@ describe("opening a store", () => {
       const { uid, gid } = statSync(join(directory, file));
       expect([file, uid, gid]).toEqual([file, NOBODY, NOBODY]);
     }
-  });
-
-  test("flushes what waits before the end, and says what could not be flushed", () => {
-    const log = recordingLog();
-    const store = open(temporaryDirectory(), { log });
-    const order: string[] = [];
-    store.beforeClose(() => order.push("made first, ended last"));
-    store.beforeClose(() => {
-      throw new Error("cannot");
-    });
-    store.beforeClose(() => order.push("made last, ended first"));
-    store.close();
-    expect(order).toEqual(["made last, ended first", "made first, ended last"]);
-    expect(log.lines).toEqual([
-      {
-        level: "warn",
-        message: "Closing the database was not clean",
-        fields: { step: "flush", error: "cannot" },
-      },
-    ]);
   });
 
   test("is over after close: whatever is asked then says so", () => {

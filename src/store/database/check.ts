@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { asStoreError, errorCode, type StoreError, type StoreErrorCode } from "../database/store-error.ts";
+import { asStoreError, errorCode, type StoreError, type StoreErrorCode } from "./store-error.ts";
 
 /** Whether the database can be read and written now. `message` is for everybody: it holds no path. */
 export interface DatabaseCheck {
