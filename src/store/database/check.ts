@@ -3,7 +3,7 @@ import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { asStoreError, errorCode, type StoreError, type StoreErrorCode } from "./store-error.ts";
 
-/** Whether the database can be read and written now. `message` is for everybody: it holds no path. */
+/** Whether the database can be read and written now. `message` holds no path: every caller may read it. */
 export interface DatabaseCheck {
   readonly ok: boolean;
   readonly message: string;
@@ -28,27 +28,19 @@ const MESSAGES: Readonly<Record<StoreErrorCode, string>> = {
 
 const ASIDE = "The database works; a damaged one was moved aside and lies beside it until it is moved away";
 
-export interface DatabaseCheckDeps {
-  readonly sqlite: Database;
-  readonly path: string;
-  /** The error with which the last write failed, or damage that any query met; null when all went well. */
-  readonly lastError: () => StoreError | null;
-}
-
 /**
  * A check that writes nothing: the file is still the one that was opened, it and its directory may be written, a page can
- * be read, and the last write (pictures are written at every poll) went well.
+ * be read, and the last write (pictures are written at every poll) went well. `lastError`: with which the last write
+ * failed, or damage that any query met; null when all went well.
  */
-export function createDatabaseCheck({ sqlite, path, lastError }: DatabaseCheckDeps): () => DatabaseCheck {
+export function createDatabaseCheck(sqlite: Database, path: string) {
   const opened = statSync(path).ino;
   const read = sqlite.query("SELECT count(*) FROM sqlite_schema");
-  return () => {
+  return (lastError: StoreError | null): DatabaseCheck => {
     let isAside = false;
     try {
-      const now = statSync(path, { throwIfNoEntry: false });
-      if (now?.ino !== opened) {
+      if (statSync(path, { throwIfNoEntry: false })?.ino !== opened)
         return { ok: false, message: "The database file was removed or replaced", code: null };
-      }
       accessSync(path, constants.R_OK | constants.W_OK);
       isAside = hasAside(path);
       read.get();
@@ -57,14 +49,13 @@ export function createDatabaseCheck({ sqlite, path, lastError }: DatabaseCheckDe
       const message = code === null ? `The database cannot be read (${errorCode(error)})` : MESSAGES[code];
       return { ok: false, message, code };
     }
-    const failed = lastError();
-    if (failed !== null) return { ok: false, message: MESSAGES[failed.code], code: failed.code };
+    if (lastError !== null) return { ok: false, message: MESSAGES[lastError.code], code: lastError.code };
     if (isAside) return { ok: true, message: ASIDE, code: null, degraded: true };
     return { ok: true, message: "The database works", code: null };
   };
 }
 
-/** Whether damaged files that were moved aside still lie beside the database: nobody has seen to them yet. */
+/** Whether damaged files that were moved aside still lie beside the database. */
 function hasAside(path: string): boolean {
   const prefix = `${basename(path)}.corrupt-`;
   return readdirSync(dirname(path)).some((name) => name.startsWith(prefix));

@@ -49,13 +49,12 @@ export function ensureDirectory(directory: string): void {
     if (code === "ENOENT" || code === "ENOTDIR") throw noPlaceFor(directory, code, error);
     if (code !== "EEXIST") throw asStoreError(error, directory) ?? notWritable(directory, error);
   }
-  if (!statSync(directory).isDirectory()) {
+  if (!statSync(directory).isDirectory())
     throw new StoreError(
       "NOT_WRITABLE",
       `${directory} is not a directory`,
       "Set storage.directory to a directory.",
     );
-  }
   try {
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
@@ -82,16 +81,26 @@ function noPlaceFor(directory: string, code: string, cause: unknown): StoreError
 }
 
 /**
- * Makes an empty file that only its owner can read, whatever the umask, unless it is there already.
- * Root gives it to the directory's owner, so that a root's `keys create` does not lock the daemon out; SQLite
- * itself does the same for the -wal and -shm beside it.
+ * Makes an empty file that only its owner can read, whatever the umask, unless a file is there already, which must be
+ * writable. Root gives it to the directory's owner, so that a root's `keys create` does not lock the daemon out; SQLite
+ * itself does the same for the -wal and -shm beside it. Throws StoreError.
  */
 export function ensurePrivateFile(path: string): void {
   try {
     makePrivateFile(path, dirname(path));
   } catch (error) {
     if (errorCode(error) !== "EEXIST") throw asStoreError(error, path) ?? notWritable(path, error);
-    ensureWritable(path);
+    requireWritable(path);
+  }
+}
+
+/** Throws StoreError where a file cannot be read and written. Does nothing where nothing lies. */
+export function requireWritable(path: string): void {
+  refuseOther(path);
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw notWritable(path, error);
   }
 }
 
@@ -126,15 +135,6 @@ export function syncToDisk(path: string): void {
 export function refuseOther(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
     throw new StoreError("NOT_WRITABLE", `${path} is not a file`, `Move ${path} away.`);
-}
-
-function ensureWritable(path: string): void {
-  refuseOther(path);
-  try {
-    accessSync(path, constants.R_OK | constants.W_OK);
-  } catch (error) {
-    throw notWritable(path, error);
-  }
 }
 
 /** Whether two paths lead to one file, by whatever names and links. False when one of them is not there. */

@@ -95,7 +95,7 @@ export function damageMet(path: string): string | null {
   return existsSync(noteOf(path)) ? readFileSync(noteOf(path), "utf8").trim() : null;
 }
 
-/** Does nothing when there is a note already. Never throws: the damage itself is being reported. */
+/** Does nothing when there is a note already. Does not throw: the damage itself is being reported. */
 export function noteDamage(path: string, what: string): void {
   try {
     makePrivateFile(noteOf(path), dirname(path));
