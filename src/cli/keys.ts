@@ -5,8 +5,8 @@ import { parseDuration } from "../domain/time/duration.ts";
 import { ROLES, type Role } from "../domain/words.ts";
 import { keyRecord } from "../http/records/key-record.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
-import { isEmptyStorage } from "../store/open/inspect.ts";
 import { openStore } from "../store/open/open.ts";
+import { isEmptyStorage } from "../store/open/start-check.ts";
 import { type CommandIo, Failure, readConfig, refuseUsage, warningsOn, withConfigOption } from "./io.ts";
 import { printTable } from "./terminal.ts";
 

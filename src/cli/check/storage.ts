@@ -2,7 +2,7 @@ import { accessSync, constants, readdirSync, statfsSync, statSync } from "node:f
 import { dirname, join } from "node:path";
 import { diskLevel } from "../../alerts/rules.ts";
 import { errorCode, StoreError } from "../../store/database/store-error.ts";
-import { inspectDatabase } from "../../store/open/inspect.ts";
+import { inspectDatabase } from "../../store/open/start-check.ts";
 import type { Report } from "../terminal.ts";
 
 const WHAT = "storage";

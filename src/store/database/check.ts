@@ -1,7 +1,13 @@
 import type { Database } from "bun:sqlite";
 import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { asStoreError, errorCode, type StoreError, type StoreErrorCode } from "./store-error.ts";
+import {
+  asStoreError,
+  errorCode,
+  STORE_FAULTS,
+  type StoreError,
+  type StoreErrorCode,
+} from "./store-error.ts";
 
 /** Whether the database can be read and written now. `message` holds no path: every caller may read it. */
 export interface DatabaseCheck {
@@ -12,19 +18,6 @@ export interface DatabaseCheck {
   /** It works, and needs an administrator: e.g. a damaged file lies beside it. */
   readonly degraded?: boolean;
 }
-
-const MESSAGES: Readonly<Record<StoreErrorCode, string>> = {
-  NOT_WRITABLE: "The database cannot be written",
-  NEWER: "The database was written by a newer licmond",
-  HELD: "Another licmond uses the database",
-  FOREIGN: "The database is another program's",
-  CORRUPT: "The database is damaged",
-  FULL: "There is no space left for the database",
-  BUSY: "The database is locked by another program",
-  IO: "The disk of the database failed",
-  MIGRATION: "The database could not be brought up to date",
-  CLOSED: "The database is closed",
-};
 
 const ASIDE = "The database works; a damaged one was moved aside and lies beside it until it is moved away";
 
@@ -46,10 +39,11 @@ export function createDatabaseCheck(sqlite: Database, path: string) {
       read.get();
     } catch (error) {
       const code = asStoreError(error, path)?.code ?? null;
-      const message = code === null ? `The database cannot be read (${errorCode(error)})` : MESSAGES[code];
+      const message =
+        code === null ? `The database cannot be read (${errorCode(error)})` : STORE_FAULTS[code];
       return { ok: false, message, code };
     }
-    if (lastError !== null) return { ok: false, message: MESSAGES[lastError.code], code: lastError.code };
+    if (lastError !== null) return { ok: false, message: STORE_FAULTS[lastError.code], code: lastError.code };
     if (isAside) return { ok: true, message: ASIDE, code: null, degraded: true };
     return { ok: true, message: "The database works", code: null };
   };
