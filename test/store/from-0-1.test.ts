@@ -16,7 +16,6 @@ import { copiesOf } from "../../src/store/open/before-upgrade.ts";
 import { openStore, type Store } from "../../src/store/open/open.ts";
 import { createQuotas } from "../../src/store/quotas.ts";
 import { storedSecret } from "../../src/store/secrets.ts";
-import { quiet } from "./backup/shared.ts";
 import { cleanUp, later, open, quickDirectory } from "./place.ts";
 import { plainKey } from "./plain-key.ts";
 import { recordingLog } from "./recording-log.ts";
@@ -172,7 +171,7 @@ describe("a database of 0.1", () => {
   test("is what a restore takes, too: keys that were revoked since stay revoked", async () => {
     const { path } = place();
     const directory = join(quickDirectory(), "storage");
-    const restored = await restore({ directory, file: path, now: NOW, log: recordingLog(), ...quiet });
+    const restored = await restore({ directory, file: path, now: NOW });
     expect(restored).toMatchObject({ aside: null, revoked: [], lost: [], report: { keys: 2 } });
     const store = openStore({ directory, log: recordingLog() });
     later(() => store.close());
@@ -188,8 +187,6 @@ describe("a database of 0.1", () => {
       directory: elsewhere,
       file: path,
       now: NOW,
-      log: recordingLog(),
-      ...quiet,
     });
     expect(again.revoked).toEqual(["key-2"]);
     expect(outcomes(open(elsewhere))).toEqual(["revoked", "valid", "revoked"]);
@@ -207,7 +204,7 @@ test("way back: 0.1 itself finds revoked what was revoked since, and gives no ev
   for (const name of ["licmond.db", "state.db"])
     writeFileSync(join(elsewhere, name), readFileSync(join(directory, name)));
   const [file = ""] = copiesOf(path);
-  await restore({ directory: elsewhere, file, now: NOW, log: recordingLog(), ...quiet });
+  await restore({ directory: elsewhere, file, now: NOW });
   const sqlite = new Database(join(elsewhere, "licmond.db"), { readonly: true });
   later(() => sqlite.close());
   expect(sqlite.query("SELECT name FROM api_keys WHERE revoked_at IS NULL").all()).toEqual([

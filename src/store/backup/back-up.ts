@@ -18,10 +18,10 @@ export interface BackupOptions {
   /** `state`: a copy of state.db alone, which holds no history. */
   readonly only?: "state";
   /** May take the place of a file that is there. */
-  readonly force: boolean;
-  readonly onStep: OnStep;
+  readonly force?: boolean;
+  readonly onStep?: OnStep;
   /** Ends it; what was made is taken away. */
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
 }
 
 /** How often the size of a copy is looked at. */
@@ -35,9 +35,9 @@ export async function backUp({
   directory,
   file,
   only,
-  force,
-  onStep,
-  signal,
+  force = false,
+  onStep = () => {},
+  signal = new AbortController().signal,
 }: BackupOptions): Promise<DatabaseReport> {
   const paths = pathsOf(directory);
   const source = only === "state" ? paths.state : paths.history;
