@@ -1,8 +1,8 @@
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf } from "../domain/error-code.ts";
-import { isRunning } from "../store/database/process-running.ts";
 import type { Host } from "./host.ts";
+import { isRunning } from "./process-running.ts";
 
 /** On the host it is gone with the next boot; below a root it lies where nothing is looked for. */
 export function lockPath(host: Host): string {

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeKey, printKey, systemRandom } from "../../src/domain/keys.ts";
 import { logStats } from "../../src/history/log-queries.ts";
@@ -67,12 +67,8 @@ function place(revokedInSideCopy: readonly string[] = []) {
     JSON.stringify(audit),
   ]);
   const all = (table: string) => sqlite.query<Record<string, unknown>, []>(`SELECT * FROM ${table}`).all();
-  const rows = Object.fromEntries(
-    ["secrets", "alert_watches", "notifications", "event_marks", "events"].map((table) => [
-      table,
-      all(table),
-    ]),
-  );
+  const copied = ["secrets", "alert_watches", "notifications", "event_marks", "events"];
+  const rows = Object.fromEntries(copied.map((table) => [table, all(table)]));
   const content = JSON.stringify(
     {
       ...rows,
@@ -136,7 +132,7 @@ describe("a database of 0.1", () => {
 
   test.each([
     ["damaged", (path: string) => writeFileSync(path, "x".repeat(10_000))],
-    ["not there", (path: string) => Bun.spawnSync(["rm", path])],
+    ["not there", (path: string) => rmSync(path)],
   ])("that is %s leaves its keys and open alerts all the same", (_, change) => {
     const { directory, path } = place(["key-2"]);
     change(path);
@@ -158,7 +154,7 @@ describe("a database of 0.1", () => {
     store.close();
     // As going back to 0.1 does it, and revokes another key there.
     for (const name of readdirSync(directory))
-      if (/^licmond\.db(-|$)/.test(name)) Bun.spawnSync(["rm", join(directory, name)]);
+      if (/^licmond\.db(-|$)/.test(name)) rmSync(join(directory, name));
     writeFileSync(path, before);
     const sqlite = new Database(path);
     sqlite.run("UPDATE api_keys SET revoked_at = 90 WHERE name = 'key-2'");
@@ -225,10 +221,10 @@ describe("kill -9 while it is moved", () => {
     if (when !== "after the last step") {
       // licmond.db changes last, in one transaction.
       for (const name of readdirSync(directory))
-        if (/^licmond\.db-/.test(name)) Bun.spawnSync(["rm", join(directory, name)]);
+        if (/^licmond\.db-/.test(name)) rmSync(join(directory, name));
       writeFileSync(path, untouched);
-      if (when !== "after its copy") Bun.spawnSync(["rm", join(directory, "state.db.copy")]);
-      if (when === "before the copy") Bun.spawnSync(["rm", join(directory, "state.db")]);
+      if (when !== "after its copy") rmSync(join(directory, "state.db.copy"));
+      if (when === "before the copy") rmSync(join(directory, "state.db"));
     }
     holdsAll(open(directory));
   });

@@ -72,12 +72,8 @@ function noPlaceFor(directory: string, code: string, cause: unknown): StoreError
       : stats.isDirectory()
         ? [`the file system of ${parent} takes no new directory (${code})`, "Set"]
         : [`${parent} is not a directory`, "Set"];
-  return new StoreError(
-    "NOT_WRITABLE",
-    `The storage directory ${directory} cannot be made: ${why}`,
-    `${fix} storage.directory to another place.`,
-    cause,
-  );
+  const message = `The storage directory ${directory} cannot be made: ${why}`;
+  return new StoreError("NOT_WRITABLE", message, `${fix} storage.directory to another place.`, cause);
 }
 
 /**

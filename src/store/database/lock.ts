@@ -23,10 +23,10 @@ export function lockDirectory(directory: string, path: string, waitMs: number) {
     }
     lock.run("BEGIN IMMEDIATE");
   } catch (error) {
-    const busy = errorCode(error)?.startsWith("SQLITE_BUSY") === true;
-    const holder = busy ? schemaVersion(lock) : 0;
+    const known = asStoreError(error, path);
+    const holder = known?.code === "BUSY" ? schemaVersion(lock) : 0;
     lock.close();
-    if (!busy) throw asStoreError(error, path) ?? error;
+    if (known?.code !== "BUSY") throw known ?? error;
     const who = holder === 0 ? "Another licmond" : `Another licmond (process ${holder})`;
     throw new StoreError(
       "HELD",

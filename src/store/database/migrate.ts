@@ -17,11 +17,8 @@ export function assertOurs(sqlite: Database, path: string, migrations: readonly 
   const version = schemaVersion(sqlite);
   const isEmpty = sqlite.query("SELECT 1 FROM sqlite_schema LIMIT 1").get() === null;
   if (applicationId !== APPLICATION_ID && !(applicationId === 0 && isEmpty)) {
-    throw new StoreError(
-      "FOREIGN",
-      `${path} is a database of another program`,
-      "Set storage.directory to a directory of licmond's own.",
-    );
+    const fix = "Set storage.directory to a directory of licmond's own.";
+    throw new StoreError("FOREIGN", `${path} is a database of another program`, fix);
   }
   if (version > migrations.length) {
     throw new StoreError(
@@ -44,9 +41,7 @@ export function migrate(sqlite: Database, path: string, migrations: readonly Mig
   if (schemaVersion(sqlite) === migrations.length) return;
   sqlite.run("PRAGMA foreign_keys = OFF");
   try {
-    migrations.forEach((migration, index) => {
-      step(sqlite, path, migration, index + 1);
-    });
+    for (const [index, migration] of migrations.entries()) step(sqlite, path, migration, index + 1);
   } finally {
     sqlite.run("PRAGMA foreign_keys = ON");
   }

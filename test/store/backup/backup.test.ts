@@ -60,16 +60,6 @@ describe("a backup", () => {
     expect(store.checkDatabase().ok).toBe(true);
   });
 
-  test("is the same licmond when a daemon opens it", async () => {
-    const { directory, filled, file } = place();
-    await take(directory, file);
-    const elsewhere = quickDirectory();
-    copyFileSync(file, join(elsewhere, "licmond.db"));
-    const keys = createKeys({ store: open(elsewhere), clock });
-    expect(keys.verify(filled.keys[1] ?? "").outcome).toBe("valid");
-    expect(keys.verify(filled.keys[0] ?? "").outcome).toBe("revoked");
-  });
-
   test("takes nothing away from a writer meanwhile", async () => {
     const { directory, store, file } = place();
     const keys = createKeys({ store, clock });

@@ -162,7 +162,7 @@ describe("a store that cannot be opened says what is wrong and what would be rig
     const path = join(directory, "licmond.db");
     makeForeign(path);
     const before = readFileSync(path);
-    failure(() => open(directory));
+    failure(() => open(directory, { damaged: "move-aside" }));
     expect(readFileSync(path).equals(before)).toBe(true);
     rmSync(path);
     expect(open(directory).checkDatabase().ok).toBe(true);

@@ -6,7 +6,6 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -63,16 +62,6 @@ const revokeAnother = (store: Store) => {
 const AFTER = ["revoked", "revoked", "valid", "valid"];
 
 describe("state.db and its copy", () => {
-  test("are private, and hold no key, only its hash", () => {
-    const store = open(quickDirectory());
-    const { keys } = fill(store, { keys: 3, events: 1 });
-    for (const path of [store.state.path, `${store.state.path}.copy`]) {
-      expect(statSync(path).mode & 0o777).toBe(0o600);
-      const text = readFileSync(path, "latin1");
-      for (const key of keys) expect(text).not.toContain(key.slice(-43));
-    }
-  });
-
   test.each(["state.db", "state.db-wal", "state.db.copy", "licmond.db", "licmond.db-wal"])(
     "no key is lost and no revoked one comes back, whichever page of %s is gone",
     async (name) => {
