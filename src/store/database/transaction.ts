@@ -29,14 +29,29 @@ export type RunTransaction = <T>(
 /** `onEffectError`: an effect threw. Its transaction stands, and the other effects are run. */
 export function createTransaction(sqlite: Database, onEffectError: (error: unknown) => void): RunTransaction {
   let waiting: (() => void)[] = [];
+  let depth = 0;
   const after = (effect: () => void) => void waiting.push(effect);
-  // IMMEDIATE: a transaction that reads first and then finds another writer ahead fails at once, without waiting.
-  const { immediate } = sqlite.transaction((work: (transaction: Transaction) => unknown) => {
-    const result = work({ after });
-    if (isPromise(result))
-      throw new TypeError("A transaction must not be async: it would end at its first await");
-    return result;
-  });
+
+  // Not Bun's `sqlite.transaction`: its statements outlive `close`, and with them the connection and its locks.
+  function bracket<T>(work: () => T, begin: string, commit: string, undo: readonly string[]): T {
+    const queued = waiting.length;
+    sqlite.run(begin);
+    depth++;
+    try {
+      const result = work();
+      if (isPromise(result))
+        throw new TypeError("A transaction must not be async: it would end at its first await");
+      sqlite.run(commit);
+      return result;
+    } catch (error) {
+      waiting.length = queued;
+      // SQLite has rolled back by itself after some errors (full disk, I/O).
+      if (sqlite.inTransaction) for (const statement of undo) sqlite.run(statement);
+      throw error;
+    } finally {
+      depth--;
+    }
+  }
 
   function runEffects(): void {
     const effects = waiting;
@@ -50,22 +65,22 @@ export function createTransaction(sqlite: Database, onEffectError: (error: unkno
     }
   }
 
-  return <T>(work: (transaction: Transaction) => NotPromise<T>, options: TransactionOptions = {}) => {
-    const isInner = sqlite.inTransaction;
-    const queued = waiting.length;
-    // The level can only be changed between transactions.
-    const isDurable = options.durable === true && !isInner;
-    if (isDurable) sqlite.run("PRAGMA synchronous = FULL");
-    let result: T;
-    try {
-      result = immediate(work) as T;
-    } catch (error) {
-      waiting.length = queued;
-      throw error;
-    } finally {
-      if (isDurable) sqlite.run("PRAGMA synchronous = NORMAL");
+  return (work, { durable = false } = {}) => {
+    const run = () => work({ after });
+    if (depth > 0) {
+      const name = `s${depth}`;
+      return bracket(run, `SAVEPOINT ${name}`, `RELEASE ${name}`, [`ROLLBACK TO ${name}`, `RELEASE ${name}`]);
     }
-    if (!isInner) runEffects();
+    // The level can only be changed between transactions.
+    if (durable) sqlite.run("PRAGMA synchronous = FULL");
+    let result: ReturnType<typeof run>;
+    try {
+      // IMMEDIATE: a transaction that reads first and then finds another writer ahead fails at once, without waiting.
+      result = bracket(run, "BEGIN IMMEDIATE", "COMMIT", ["ROLLBACK"]);
+    } finally {
+      if (durable) sqlite.run("PRAGMA synchronous = NORMAL");
+    }
+    runEffects();
     return result;
   };
 }

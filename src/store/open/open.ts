@@ -2,7 +2,6 @@ import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Log } from "../../domain/log.ts";
-import { isBusy } from "../database/busy.ts";
 import type { DatabaseCheck } from "../database/check.ts";
 import { createDatabaseFile, type Db, openConnection } from "../database/database-file.ts";
 import { ensureDirectory, type Paths, pathsOf } from "../database/files.ts";
@@ -120,8 +119,8 @@ function assemble(
   try {
     if (lock !== null) state.settle(file);
   } catch (error) {
-    // Another program has a database locked: the next start does it.
-    if (!isBusy(error)) throw error;
+    // Another program has a database locked, or the disk is full: the next start does it.
+    if (!(error instanceof StoreError) || (error.code !== "BUSY" && error.code !== "FULL")) throw error;
   }
 
   /** Writes to state.db once the transaction that runs is committed: rows that both files have. */
