@@ -18,7 +18,7 @@ import type { Db } from "./database/database-file.ts";
 import { apiKeys } from "./database/schema.ts";
 import type { Store } from "./open/open.ts";
 
-/** What came of a presented key. `invalid` tells nothing: expired and revoked are told to who has the secret. */
+/** What came of a presented key. `invalid` says nothing else: only the owner of the secret learns that a key has expired or was revoked. */
 export type KeyCheck =
   | { readonly outcome: "valid" | "expired" | "revoked"; readonly key: KeyRecord }
   | { readonly outcome: "invalid" };
@@ -27,7 +27,7 @@ export type CreateKeyResult =
   | {
       readonly outcome: "created";
       readonly key: KeyRecord;
-      /** `lmk_<id>_<secret>`: told once, here, and stored nowhere. */
+      /** `lmk_<id>_<secret>`: shown once, here, and stored nowhere. */
       readonly presented: string;
     }
   /** An active key has this name. */

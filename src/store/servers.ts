@@ -40,7 +40,7 @@ export function createServers({ store, clock }: { readonly store: Store; readonl
 /** As many as the parsers keep in memory: the newest of a longer list are stored. */
 const MAX_HOSTS = 50_000;
 
-/** The client hosts learnt from each server's output: they tell where a user's name ends, also after a restart. */
+/** The client hosts learnt from each server's output: they show where a user's name ends, also after a restart. */
 export function createKnownHostsStore(store: Store, log: Log) {
   const { db } = store;
   const saved = new Map<string, string>();

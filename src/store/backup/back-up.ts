@@ -8,7 +8,7 @@ import { STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import type { DatabaseReport } from "./examine.ts";
 import { inWorker } from "./worker.ts";
 
-/** How far a long work is: 0–1 of a step; null where that cannot be told. */
+/** How far a long work is: 0–1 of a step; null where that is not known. */
 export type OnStep = (step: "copy" | "check", done: number | null) => void;
 
 export interface BackupOptions {

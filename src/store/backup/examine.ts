@@ -38,7 +38,7 @@ const NEWEST: typeof OLDEST = [
 ];
 
 /**
- * Reads a whole database file (a backup, or a daily one of state.db) and tells what is in it; changes nothing, neither the
+ * Reads a whole database file (a backup, or a daily one of state.db) and reports what is in it; changes nothing, neither the
  * file nor what lies beside it. Throws StoreError: `CORRUPT`, `FOREIGN`, `NEWER`, `NOT_WRITABLE` (it cannot be opened), `IO`.
  */
 export function examineDatabase(file: string): DatabaseReport {

@@ -18,7 +18,7 @@ export interface Paths {
   readonly history: string;
   /** `state.db`: keys, secrets and what else is small and precious. */
   readonly state: string;
-  /** The copy of state.db, made anew with each change of a key. */
+  /** The copy of state.db, written again with each change of a key. */
   readonly stateCopy: string;
   readonly lock: string;
 }
@@ -42,7 +42,7 @@ export function fileSize(path: string): number {
 /** Makes the storage directory when only it is missing, and makes sure that files can be made in it. */
 export function ensureDirectory(directory: string): void {
   try {
-    // 0700: the files tell who works when.
+    // 0700: the files show who works when.
     mkdirSync(directory, { mode: 0o700 });
   } catch (error) {
     const code = errorCode(error);

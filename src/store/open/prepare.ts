@@ -40,7 +40,7 @@ export interface Prepared {
 }
 
 /**
- * Opens both files, after it saw to them: what is damaged or missing is put back or begun anew, what an older licmond left
+ * Opens both files, after it saw to them: what is damaged or missing is put back or replaced by a new one, what an older licmond left
  * is moved and migrated. Each step can be repeated after `kill -9`. The caller holds the directory. Throws StoreError.
  */
 export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
