@@ -1,6 +1,6 @@
 import { existsSync, linkSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { bytesInUse, requireRoom } from "../database/copy.ts";
+import { bytesInUse, requireSpace } from "../database/copy.ts";
 import { removeDatabase } from "../database/exchange.ts";
 import { isSameFile, makePrivateFile, pathsOf, syncToDisk } from "../database/files.ts";
 import { asStoreError, errorCode, StoreError } from "../database/store-error.ts";
@@ -48,7 +48,7 @@ export async function backUp({
   const folder = dirname(target);
   refuseTarget(target, dirname(source), force);
   const bytes = bytesInUse(source);
-  requireRoom(folder, bytes, "Name a file on a larger file system.");
+  requireSpace(folder, bytes, "Name a file on a larger file system.");
   // One that was killed may have left it.
   const part = `${target}.part`;
   removeDatabase(part);

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Log } from "../../domain/log.ts";
-import { requireRoom } from "../database/copy.ts";
+import { requireSpace } from "../database/copy.ts";
 import { openConnection } from "../database/database-file.ts";
 import { exchange, removeDatabase, removeLeftovers } from "../database/exchange.ts";
 import {
@@ -70,7 +70,7 @@ export async function restore({
     const { isState } = await inWorker(signal, "examineDatabase", from);
     // Nobody else can be at work on them: what is there was left by one that was killed.
     for (const path of [paths.history, paths.state]) removeLeftovers(path);
-    requireRoom(folder, fileSize(from) + fileSize(`${from}-wal`), "Free space on its file system.");
+    requireSpace(folder, fileSize(from) + fileSize(`${from}-wal`), "Free space on its file system.");
     makePrivateFile(fresh, folder);
     onStep("copy", null);
     await inWorker(signal, "copyDatabase", from, fresh, "file", isState ? STATE_MIGRATIONS : MIGRATIONS);

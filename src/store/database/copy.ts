@@ -68,7 +68,7 @@ export function bytesInUse(path: string): number {
 }
 
 /** Throws StoreError `FULL`, with the figures, when a directory's file system has no room for a copy of so many bytes. */
-export function requireRoom(
+export function requireSpace(
   directory: string,
   bytes: number,
   fix: string,

@@ -15,7 +15,7 @@ import {
 import { join } from "node:path";
 import { type BackupOptions, backUp } from "../../../src/store/backup/back-up.ts";
 import { examineDatabase } from "../../../src/store/backup/examine.ts";
-import { requireRoom } from "../../../src/store/database/copy.ts";
+import { requireSpace } from "../../../src/store/database/copy.ts";
 import { createKeys } from "../../../src/store/keys.ts";
 import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 import { fill } from "../filled.ts";
@@ -134,10 +134,10 @@ describe("a backup", () => {
   });
 
   test("needs room, and says how much", () => {
-    expect(() => requireRoom("/tmp", 50_000_000, "Free some.", 60_000_000)).toThrow(
+    expect(() => requireSpace("/tmp", 50_000_000, "Free some.", 60_000_000)).toThrow(
       "There is too little room in /tmp: 60 MB free, a copy of the database needs 50 MB",
     );
-    requireRoom("/tmp", 50_000_000, "Free some.", 90_000_000);
+    requireSpace("/tmp", 50_000_000, "Free some.", 90_000_000);
   });
 
   test.if(isRoot)(
