@@ -109,7 +109,7 @@ export function createDemoLogs({ config, site }: DemoSite, begin: number): DemoL
       const until = Math.floor(now / 1000) * 1000;
       for (const one of logs) {
         if (until <= one.to) continue;
-        const text = one.log.text(Math.max(one.to, until - LONGEST_MS), until);
+        const text = one.log(Math.max(one.to, until - LONGEST_MS), until);
         if (text !== "") appendFileSync(one.path, text);
         // The time of the file says how far it is written: the next process goes on from there.
         utimesSync(one.path, until / 1000, until / 1000);

@@ -31,7 +31,7 @@ Example:
       const report = createReport(io);
       for (const { name, notification } of createTargets(notifications)) {
         try {
-          const remark = await createSender(notification, { clock: { now: io.now }, run }).send(
+          const remark = await createSender(notification, { clock: { now: io.now }, run })(
             { at: io.now(), test: true, dropped: 0, notes: [] },
             AbortSignal.timeout(TIMEOUT_MS),
           );

@@ -1,5 +1,5 @@
 import type { FeatureId } from "../domain/history.ts";
-import { featureKey } from "../domain/polls/merge-blocks.ts";
+import { featureKey } from "../domain/polls/feature-picture.ts";
 import type { Rows } from "../store/denial-queries.ts";
 
 /** Denials of a feature in [start, end), epoch ms; null where nobody could see them, as in what is still to come. */

@@ -1,7 +1,6 @@
 import type { Conditions } from "../../alerts/evaluator.ts";
-import { createMaintenance } from "../../alerts/maintenance.ts";
 import { createReplay, type Firing, type Span } from "../../alerts/replay.ts";
-import { createSettings } from "../../alerts/settings.ts";
+import { createMaintenance, createSettings } from "../../alerts/settings.ts";
 import type { Config } from "../../config/config.ts";
 import { ALERT_RULES, type AlertRule, isAtLeast } from "../../domain/alerts.ts";
 import type { ServerStatusEvent } from "../../domain/events.ts";

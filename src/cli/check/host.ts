@@ -70,7 +70,7 @@ function whyUnreadable(file: string): string | null {
 }
 
 function checkTool({ id, manager, tool, enabled }: MonitoredServer, path: string, report: Report): void {
-  const finding = inspectTool(tool === null ? { names: managerOf(manager).tools } : { argv: tool }, path);
+  const finding = inspectTool(tool?.slice(0, 1) ?? managerOf(manager).tools, path);
   const what = `${id}: tool`;
   if (finding.ok) report.fine(what, finding.path);
   else if (enabled) report.problem(what, finding.failure.message, finding.failure.fix);

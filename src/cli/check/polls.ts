@@ -1,4 +1,4 @@
-import { createMaintenance } from "../../alerts/maintenance.ts";
+import { createMaintenance } from "../../alerts/settings.ts";
 import { inspectTool } from "../../collector/tool.ts";
 import type { Config } from "../../config/config.ts";
 import type { Environment } from "../../config/environment.ts";
@@ -52,11 +52,7 @@ export async function checkPolls(
 /** A server whose tool cannot start or whose address is wrong has been told of. */
 function isAskable({ enabled, manager, address, tool }: MonitoredServer, path: string): boolean {
   const { tools, parseAddress } = managerOf(manager);
-  return (
-    enabled &&
-    !("problem" in parseAddress(address)) &&
-    inspectTool(tool === null ? { names: tools } : { argv: tool }, path).ok
-  );
+  return enabled && !("problem" in parseAddress(address)) && inspectTool(tool?.slice(0, 1) ?? tools, path).ok;
 }
 
 function tell(server: MonitoredServer, outcome: PollOutcome, inMaintenance: boolean, report: Report): void {
