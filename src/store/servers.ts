@@ -40,6 +40,8 @@ export function createServers({ store, clock }: { readonly store: Store; readonl
 /** As many as the parsers keep in memory: the newest of a longer list are stored. */
 const MAX_HOSTS = 50_000;
 
+export type KnownHostsStore = ReturnType<typeof createKnownHostsStore>;
+
 /** The client hosts learnt from each server's output: they show where a user's name ends, also after a restart. */
 export function createKnownHostsStore(store: Store, log: Log) {
   const { db } = store;
