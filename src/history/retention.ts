@@ -3,7 +3,7 @@ import { createAlerts } from "../store/alerts.ts";
 import type { ClockWatch } from "../store/clock-watch.ts";
 import { StoreError } from "../store/database/store-error.ts";
 import { createDenials } from "../store/denials.ts";
-import { createEventRetention } from "../store/events.ts";
+import { createEventRetention } from "../store/event-retention.ts";
 import { createLogs } from "../store/logs.ts";
 import type { Store } from "../store/open/open.ts";
 import { createHistoryRetention, type HistoryKeep } from "./retain.ts";
