@@ -1,6 +1,6 @@
 import type { Server } from "bun";
+import type { AnyElysia } from "elysia";
 import { codeOf, messageOf } from "../domain/error-code.ts";
-import type { App } from "./app.ts";
 import type { HttpSettings } from "./deps.ts";
 import type { TlsMaterial } from "./tls.ts";
 
@@ -40,7 +40,7 @@ export interface ListenSettings extends Pick<HttpSettings, "host" | "port"> {
  * Elysia turns `reusePort` on, with which two daemons would share a port in silence: it is off. With TLS the port
  * must be opened twice at times, so there it is on, and whether the port is free is tried before.
  */
-export function listen(app: App, { host, port, tls = null }: ListenSettings): Listening {
+export function listen(app: AnyElysia, { host, port, tls = null }: ListenSettings): Listening {
   if (tls !== null) tryPort(host, port);
   const first = open(app, { host, port, tls });
   const servers = [first];
@@ -64,7 +64,7 @@ export function listen(app: App, { host, port, tls = null }: ListenSettings): Li
   };
 }
 
-function open(app: App, { host, port, tls }: Required<ListenSettings>): Server<unknown> {
+function open(app: AnyElysia, { host, port, tls }: Required<ListenSettings>): Server<unknown> {
   const atExit = process.listeners("beforeExit");
   try {
     app.listen({
