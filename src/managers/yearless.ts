@@ -3,17 +3,6 @@ import { isDate, localToUtc, wallClock, weekdayOf } from "../domain/time/zone.ts
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
-/** Reads the times of one output that are printed without a year. */
-export interface YearlessTimes {
-  /** The report's own clock: the reference from here on. */
-  setReference(epochMs: number): void;
-  /**
-   * The latest such time that does not lie too far ahead of the reference, epoch ms. Null when no year near it has
-   * that date on that weekday (0 is Sunday; null when the tool prints none), or the clock knows no such time.
-   */
-  read(month: number, day: number, minutes: number, weekday: number | null): number | null;
-}
-
 /** How far an output's times may lie from its own clock. */
 export interface YearlessBounds {
   /** Clocks differ, and the server may stand in a zone ahead of the tool's host. */
@@ -21,8 +10,8 @@ export interface YearlessBounds {
   readonly yearsBack: number;
 }
 
-/** `now` is the reference until the output names its own. */
-export function createYearlessTimes(zone: string, now: number, bounds: YearlessBounds): YearlessTimes {
+/** Reads the times of one output that are printed without a year. `now` is the reference until the output names its own. */
+export function createYearlessTimes(zone: string, now: number, bounds: YearlessBounds) {
   let reference = now;
   /**
    * By weekday, month and day, because a report has tens of thousands of times and a few days: the UTC of its midnight
@@ -46,11 +35,16 @@ export function createYearlessTimes(zone: string, now: number, bounds: YearlessB
   }
 
   return {
-    setReference(epochMs) {
+    /** The report's own clock: the reference from here on. */
+    setReference(epochMs: number): void {
       reference = epochMs;
       midnights = [];
     },
-    read(month, day, minutes, weekday) {
+    /**
+     * The latest such time that does not lie too far ahead of the reference, epoch ms. Null when no year near it has
+     * that date on that weekday (0 is Sunday; null when the tool prints none), or the clock knows no such time.
+     */
+    read(month: number, day: number, minutes: number, weekday: number | null): number | null {
       if (month > 12 || day > 31 || minutes >= 24 * 60) return null;
       const key = ((weekday ?? 7) * 13 + month) * 32 + day;
       const known = midnights[key];
