@@ -7,16 +7,7 @@ import { type Block, openBlock, openPool, type PoolDraft, setKind } from "./bloc
 export type TableOrder = "expires-vendor" | "vendor-expires";
 
 /** A row of the table that `lmstat -i` adds: one line of the license file. */
-export interface TableRow {
-  readonly feature: string;
-  readonly version: string;
-  /** Null when uncounted (printed as `0` or `uncounted`). */
-  readonly count: number | null;
-  readonly vendor: string;
-  readonly expiry: Expiry;
-  /** False when the expiry text was not (wholly) understood. */
-  readonly understood: boolean;
-}
+export type TableRow = NonNullable<ReturnType<typeof parseTableRow>>;
 
 const HEADER = /^Feature\s+Version\s+#\s?licen[sc]es\s+(Expires|Vendor)\s+(?:Vendor|Expires)[ \t]*$/i;
 const EXPIRY_START = /^(?:permanent|\d{1,2}-[a-z]{3}-\d)/i;
@@ -33,7 +24,7 @@ export function parseTableHeader(trimmed: string): TableOrder | null {
  * `feature version count vendor expiry…` or `feature version count expiry… vendor`, read from the expiry,
  * which may hold blanks (`permanent(no expiration date)`). Null when the line is no row.
  */
-export function parseTableRow(text: string, order: TableOrder, zone: string): TableRow | null {
+export function parseTableRow(text: string, order: TableOrder, zone: string) {
   const bounds = wordBounds(text, 0, text.length);
   const words = bounds.length / 2;
   const word = (index: number) => text.slice(bounds[2 * index], bounds[2 * index + 1]);
@@ -54,10 +45,12 @@ export function parseTableRow(text: string, order: TableOrder, zone: string): Ta
   return {
     feature: text.slice(bounds[0], bounds[2 * (countAt - 2) + 1]),
     version: word(countAt - 1),
+    /** Null when uncounted (printed as `0` or `uncounted`). */
     count: number > 0 ? number : null,
     vendor: vendorLast ? word(words - 1) : word(countAt + 1),
     expiry: expiry?.expiry ?? UNKNOWN_EXPIRY,
-    understood: expiry !== null && expiry.rest === "",
+    /** False when the expiry text was not (wholly) understood. */
+    understood: expiry?.rest === "",
   };
 }
 
@@ -161,13 +154,7 @@ function joinSeveral(blocks: readonly Block[], rows: readonly TableRow[]): void 
 }
 
 function joinRows(block: Block, rows: readonly TableRow[]): void {
-  const [onlyPool] = block.pools;
-  const [onlyRow] = rows;
-  if (onlyRow === undefined) return;
-  if (onlyPool !== undefined && block.pools.length + rows.length === 2) {
-    joinOne(block, onlyPool, onlyRow);
-    return;
-  }
+  if (rows.length === 0) return;
   const pools = block.pools.slice();
   const poolsExact = Map.groupBy(pools, exactKey);
   const poolsByVersion = Map.groupBy(pools, (pool) => pool.version ?? "");
@@ -195,15 +182,6 @@ function joinRows(block: Block, rows: readonly TableRow[]): void {
     if (joined.has(row) || represented.has(key(version, row.expiry))) continue;
     block.pools.push(tablePool(row, version, poolsByVersion.has(version)));
   }
-}
-
-/** One pool, one row, as nearly every feature has them: the same rules without the maps. */
-function joinOne(block: Block, pool: PoolDraft, row: TableRow): void {
-  const version = spelling(row.version);
-  const sameVersion = (pool.version ?? "") === version;
-  const same = isKnown(pool.expiry) ? exactKey(pool) === key(version, row.expiry) : sameVersion;
-  if (same) give(pool, row);
-  else block.pools.push(tablePool(row, version, sameVersion));
 }
 
 function uniqueRow(rows: readonly TableRow[], count: number | null): TableRow | undefined {
