@@ -1,8 +1,10 @@
 import { LICENSE_EVENTS, type LicenseEvent, type LicenseEventKind } from "../../debug-log/debug-log.ts";
-import { isBlank, isDigit, skipBlanks } from "../../scan.ts";
+import { isBlank, skipBlanks } from "../../scan.ts";
 
 /** What stands behind `OUT: `, `DENIED: ` and their like. */
 type SeatWords = Omit<LicenseEvent, "kind" | "at" | "daemon">;
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type Tail = Mutable<Omit<SeatWords, "feature" | "user" | "host">>;
 
 const QUOTE = 0x22;
 const OPEN = 0x28;
@@ -61,16 +63,9 @@ function behindFeature(text: string, feature: string, from: number): SeatWords {
   const user = text.slice(from, last);
   const host = last + 1 < end ? text.slice(last + 1, end) : null;
   const named = user === "" ? null : user;
-  // Most lines end behind the host: spread, it would take a tenth of an import.
-  if (rest >= text.length) {
-    const { data, count, reason, code, handle, version } = NO_TAIL;
-    return { feature, user: named, host, data, count, reason, code, handle, version };
-  }
   return { feature, user: named, host, ...readTail(text, rest, named) };
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type Tail = Omit<SeatWords, "feature" | "user" | "host">;
 const NO_TAIL: Tail = { data: null, count: 1, reason: null, code: null, handle: null, version: null };
 
 const LICENSES = /^(\d{1,9}) licenses?$/;
@@ -105,7 +100,7 @@ function readTail(text: string, from: number, user: string | null): Tail {
   return tail;
 }
 
-function readGroup(words: string, tail: Mutable<Tail>): void {
+function readGroup(words: string, tail: Tail): void {
   const licenses = LICENSES.exec(words);
   if (licenses !== null) {
     tail.count = Math.max(1, Number(licenses[1]));
@@ -121,7 +116,7 @@ function readGroup(words: string, tail: Mutable<Tail>): void {
  * `ver user ip pid handle in_use out_of project flexver flexrev date time is_dup`: the user and the project may hold
  * blanks, and the user is known. https://docs.revenera.com/fnp/2024r1/LicAdmin_Guide/Content/helplibrary/Verbose_Debug_Log_Messages.htm
  */
-function readVerbose(words: string, user: string | null, tail: Mutable<Tail>): void {
+function readVerbose(words: string, user: string | null, tail: Tail): void {
   const at = skipBlanks(words, 0);
   const versionEnd = endOfWord(words, at);
   const version = words.slice(at, versionEnd);
@@ -138,17 +133,11 @@ const OLD_DENIED = /^(\S+) to (\S+)/;
 
 /** FLEXlm of the nineties: `IN: f by user (2 licenses) (used: 0:01:12)`, `DENIED: 2 f to user (04/28/98 12:00)`. */
 function readOldForm(text: string, feature: string, at: number): SeatWords | null {
-  const code = text.charCodeAt(at);
-  if (code === 0x62) {
-    const found = OLD_IN.exec(text.slice(at));
-    if (found !== null) return { ...NO_TAIL, feature, ...person(found[1]), count: Number(found[2] ?? 1) };
-  }
-  if (isDigit(feature.charCodeAt(0)) && /^\d{1,9}$/.test(feature)) {
-    const found = OLD_DENIED.exec(text.slice(at));
-    if (found !== null)
-      return { ...NO_TAIL, feature: found[1] ?? "", ...person(found[2]), count: Number(feature) };
-  }
-  return null;
+  const back = OLD_IN.exec(text.slice(at));
+  if (back !== null) return { ...NO_TAIL, feature, ...person(back[1]), count: Number(back[2] ?? 1) };
+  const denied = /^\d{1,9}$/.test(feature) ? OLD_DENIED.exec(text.slice(at)) : null;
+  if (denied === null) return null;
+  return { ...NO_TAIL, feature: denied[1] ?? "", ...person(denied[2]), count: Number(feature) };
 }
 
 function person(name = ""): Pick<SeatWords, "user" | "host"> {
