@@ -1,19 +1,13 @@
 import type { DaemonEvent, DebugLogEvent, LicenseEvent } from "./debug-log.ts";
 
 /** Seats that were taken and given back. Times are epoch ms. */
-export interface PairedSession {
-  readonly daemon: string;
-  readonly feature: string;
+export interface PairedSession
+  extends Pick<LicenseEvent, "daemon" | "feature" | "host" | "data" | "version" | "handle" | "count"> {
   readonly user: string;
-  readonly host: string | null;
-  readonly data: string | null;
-  readonly version: string | null;
-  readonly handle: string | null;
   /** Among the seats that were taken in the same second under the same names. */
   readonly ordinal: number;
   /** Among the parts in which these seats came back. */
   readonly part: number;
-  readonly count: number;
   readonly startedAt: number;
   readonly endedAt: number;
   /** `unobserved`: the log does not say when; it stands open until `endedAt`, the last that is known. */

@@ -29,7 +29,6 @@ import {
   TOOL_VERSION,
   USAGE_TIMES,
 } from "./sections.ts";
-
 import { createHeaders, parseUsageLine } from "./usage-line.ts";
 
 /** For lines that stand in no section: there are no headers to know them by. */
@@ -151,7 +150,7 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     }
     const counter = parseCounter(text);
     if (counter !== null) {
-      if (counter.name !== null && counter.total !== null && state === "isv" && daemon !== null) {
+      if (counter.name !== undefined && counter.total !== null && state === "isv" && daemon !== null) {
         daemon.totals ??= { checkouts: null, denials: null, removals: null };
         daemon.totals[counter.name] = counter.total;
       }
@@ -246,9 +245,8 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
   /** A last line without line end: whole when its own grammar closes it. */
   function closesItself(text: string): boolean {
     if (text.trim() === "" || state === "error" || state === "advice") return true;
-    if (state === "usage" && daemon !== null) {
-      return text.trimEnd().endsWith(")") && (parseUsageLine(text, daemon.headers)?.handle ?? null) !== null;
-    }
+    if (state === "usage" && daemon !== null)
+      return text.trimEnd().endsWith(")") && typeof parseUsageLine(text, daemon.headers)?.handle === "string";
     if (state !== "pools") return false;
     return text.includes("total checkouts:") || parsePoolCounts(text, zone)?.kind === "token";
   }
