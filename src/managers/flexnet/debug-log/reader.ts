@@ -46,8 +46,8 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   let held: Dated<DebugLogEvent>[] = [];
 
   function emit(dated: Dated<DebugLogEvent>): void {
-    if (!hold || !dates.inDoubt) return onEvent(dated.event);
-    held.push(dated);
+    if (hold && dates.inDoubt) held.push(dated);
+    else onEvent(dated.event);
     if (held.length >= MAX_HELD) release(0);
   }
 
