@@ -1,11 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  type FeatureReading,
-  type PoolReading,
-  type Reading,
-  UNKNOWN_EXPIRY,
-} from "../../../src/domain/reading.ts";
+import type { FeatureReading, PoolReading, Reading } from "../../../src/domain/reading.ts";
+import { UNKNOWN_EXPIRY } from "../../../src/domain/reading.ts";
 import { flexnet } from "../../../src/managers/flexnet/index.ts";
 import { createKnownHosts } from "../../../src/managers/known-hosts.ts";
 import { around, FIXTURES, fixture, NOW, readText } from "./read.ts";
@@ -46,42 +42,32 @@ describe("a text that was cut", () => {
 
   function expectHonest(feature: FeatureReading, whole: FeatureReading, isLast: boolean): void {
     if (feature.cut || feature.consistency === "short") return;
-    expect([feature.total, feature.used, feature.unlimited]).toEqual([
-      whole.total,
-      whole.used,
-      whole.unlimited,
-    ]);
-    expect(feature.reservations).toEqual(whole.reservations as never);
+    const { total, used, unlimited, reservations } = whole;
+    expect(feature).toMatchObject({ total, used, unlimited });
+    expect(feature.reservations).toEqual(reservations as never);
     expectNothingWrong(feature.pools, whole.pools);
     // Between two lines nothing tells that more was to come: no end is marked, and nothing counts these.
-    const { length } = feature.checkouts;
-    expect(feature.checkouts).toEqual(
-      (isLast && whole.unlimited ? whole.checkouts.slice(0, length) : whole.checkouts) as never,
-    );
-    expect(feature.queue).toEqual(
-      (isLast ? whole.queue.slice(0, feature.queue.length) : whole.queue) as never,
-    );
+    const seats = isLast && unlimited ? feature.checkouts.length : undefined;
+    expect(feature.checkouts).toEqual(whole.checkouts.slice(0, seats) as never);
+    expect(feature.queue).toEqual(whole.queue.slice(0, isLast ? feature.queue.length : undefined) as never);
   }
 
-  test.each([...FIXTURES, "two-lmgrds"])(
-    "%s cut at every byte is never a wrong picture that looks whole",
-    (name) => {
-      const bytes = utf8(fixture(name));
-      const whole = readText(bytes);
-      for (let length = 0; length < bytes.length; length++) {
-        const reading = readText(bytes.subarray(0, length));
-        expectSound(reading);
-        const endsInLine = length > 0 && bytes[length - 1] !== 0x0a;
-        if (endsInLine) expect(reading.cut).toBe(true);
-        for (const [index, feature] of reading.features.entries()) {
-          const own = whole.features[index];
-          expect(own?.name).toBe(feature.name);
-          expect(own?.daemon).toBe(feature.daemon);
-          if (own !== undefined) expectHonest(feature, own, index === reading.features.length - 1);
-        }
+  const names = [...FIXTURES, "two-lmgrds"];
+  test.each(names)("%s cut at every byte is never a wrong picture that looks whole", (name) => {
+    const bytes = utf8(fixture(name));
+    const whole = readText(bytes);
+    for (let length = 0; length < bytes.length; length++) {
+      const reading = readText(bytes.subarray(0, length));
+      expectSound(reading);
+      const endsInLine = length > 0 && bytes[length - 1] !== 0x0a;
+      if (endsInLine) expect(reading.cut).toBe(true);
+      for (const [index, feature] of reading.features.entries()) {
+        const own = whole.features[index];
+        expect(own).toMatchObject({ name: feature.name, daemon: feature.daemon });
+        if (own !== undefined) expectHonest(feature, own, index === reading.features.length - 1);
       }
-    },
-  );
+    }
+  });
 
   const seat = "    amira pc-1 pc-1 (v1.0) (lic/27000 101), start Fri 10/20 16:44";
   const head = [
@@ -106,10 +92,8 @@ describe("a text that was cut", () => {
   });
 
   test("by the collector's cap", () => {
-    expect(readText(around(body), { truncated: true })).toMatchObject({
-      cut: true,
-      features: [{ cut: true }],
-    });
+    const reading = readText(around(body), { truncated: true });
+    expect(reading).toMatchObject({ cut: true, features: [{ cut: true }] });
   });
 
   test("in its table: the features above are whole", () => {
