@@ -24,15 +24,8 @@ import {
   parseSpec,
   parseToolError,
 } from "./status-lines.ts";
-import {
-  blocksOfTable,
-  dropRepeated,
-  joinTable,
-  parseTableHeader,
-  parseTableRow,
-  type TableOrder,
-  type TableRow,
-} from "./table.ts";
+import type { TableOrder, TableRow } from "./table.ts";
+import { blocksOfTable, dropRepeated, joinTable, parseTableHeader, parseTableRow } from "./table.ts";
 
 const STATUS_ON = /^Flexible License Manager status on (.+)$/i;
 const REPORT_ONLY = /^(?:sun|mon|tue|wed|thu|fri|sat)\s+\d{1,2}\/\d{1,2}\/\d{4}\s+\d{1,2}:\d{2}$/i;

@@ -123,11 +123,8 @@ function createProductDraft(daemon: string, name: string) {
 }
 
 function getOrAdd<T>(known: Map<string, T>, key: string, make: () => T): T {
-  let found = known.get(key);
-  if (found === undefined) {
-    found = make();
-    known.set(key, found);
-  }
+  const found = known.get(key) ?? make();
+  known.set(key, found);
   return found;
 }
 

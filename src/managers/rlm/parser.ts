@@ -2,13 +2,8 @@ import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { skipBlanks } from "../scan.ts";
 import { createYearlessTimes } from "../yearless.ts";
 import { createReport, type DaemonDraft, type MemberDraft, type ProductDraft } from "./draft.ts";
-import {
-  isPoolDetail,
-  type PoolCounts,
-  type PoolHeader,
-  parsePoolCounts,
-  parsePoolHeader,
-} from "./pool-lines.ts";
+import type { PoolCounts, PoolHeader } from "./pool-lines.ts";
+import { isPoolDetail, parsePoolCounts, parsePoolHeader } from "./pool-lines.ts";
 import {
   ADVICE,
   ADVICE_POINT,

@@ -95,7 +95,7 @@ function printServer(
     "\t             Recent Stats         Todays Stats         Total Stats",
     "\t            1d 00:00:00          1d 00:00:00          1d 00:00:00",
   );
-  const { checkouts = null, denials = null, removals = null } = daemon?.totals ?? {};
+  const { checkouts, denials, removals } = daemon?.totals ?? {};
   const counters = {
     Messages: 0,
     Connections: 0,
@@ -105,7 +105,8 @@ function printServer(
   };
   for (const [label, total] of Object.entries(counters)) {
     const counter = `${label}:`.padEnd(12);
-    if (total !== null) lines.push(`\t${counter} 0 (0/sec)           0 (0/sec)          ${total} (0/sec)`);
+    if (typeof total === "number")
+      lines.push(`\t${counter} 0 (0/sec)           0 (0/sec)          ${total} (0/sec)`);
   }
   return lines;
 }
@@ -140,16 +141,16 @@ function printPools(feature: FeatureReading): string[] {
 
 function printCounts(pool: PoolReading, reserved: number | null): string {
   if (pool.kind === "token") return "Token-based license";
-  const expiry = printExpiry(pool.expiry);
-  return [
-    pool.unlimited ? "UNCOUNTED" : null,
-    pool.total === null ? null : `count: ${pool.total}`,
-    reserved === null ? null : `# reservations: ${reserved}`,
-    pool.used === null ? null : `inuse: ${pool.used}`,
-    expiry === null ? null : `exp: ${expiry}`,
-  ]
-    .filter((part) => part !== null)
-    .join(", ");
+  const counts = {
+    count: pool.total,
+    "# reservations": reserved,
+    inuse: pool.used,
+    exp: printExpiry(pool.expiry),
+  };
+  const parts = Object.entries(counts).flatMap(([key, value]) =>
+    value === null ? [] : [`${key}: ${value}`],
+  );
+  return [...(pool.unlimited ? ["UNCOUNTED"] : []), ...parts].join(", ");
 }
 
 /** The line names the license that serves the seat; where the client asked for another version, in the old form. */
