@@ -43,14 +43,9 @@ export function readIdentity(text: string, from: number, to: number, hosts: Know
 }
 
 function splitMany(text: string, hosts: KnownHosts): Identity {
-  const starts: number[] = [];
-  const words: string[] = [];
-  for (let at = 0; at < text.length; at = nextWord(text, at)) {
-    const end = endOfWord(text, at, text.length);
-    starts.push(at);
-    words.push(text.slice(at, end));
-    at = end;
-  }
+  const found = [...text.matchAll(/[^ ]+/g)];
+  const starts = found.map(({ index }) => index);
+  const words = found.map(([each]) => each);
   const count = words.length;
   const word = (index: number) => words[index] ?? "";
   /** Words in front of `index`, and from there on, with the blanks between them as printed. */

@@ -2,22 +2,14 @@ import type { DaemonReading, Reading, ToolError } from "../../domain/reading.ts"
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { endOfText, skipBlanks } from "../scan.ts";
 import { createUnparsed } from "../unparsed.ts";
-import {
-  type Block,
-  closeBlock,
-  consistencyOf,
-  type FeatureHeader,
-  openBlock,
-  parseHeader,
-  parseOddHeader,
-  startsHeader,
-} from "./block.ts";
+import type { Block, FeatureHeader } from "./block.ts";
+import { closeBlock, consistencyOf, openBlock, parseHeader, parseOddHeader, startsHeader } from "./block.ts";
 import { createBlockReader, type LineOutcome } from "./block-lines.ts";
 import { addDaemon, createMembers } from "./members.ts";
 import { createStartTimes, parseReportTime } from "./start-time.ts";
+import type { PartLine } from "./status-lines.ts";
 import {
   endsInErrorCode,
-  type PartLine,
   parseDaemon,
   parseMemberStatus,
   parseOwnedError,

@@ -1,6 +1,5 @@
 import { parseExpiry } from "../../domain/expiry.ts";
 import { type Expiry, UNKNOWN_EXPIRY } from "../../domain/reading.ts";
-import { wordBounds } from "../scan.ts";
 import { type Block, openBlock, openPool, type PoolDraft, setKind } from "./block.ts";
 
 /** The order of the last two columns: old tools print Expires first, newer ones Vendor. */
@@ -25,9 +24,12 @@ export function parseTableHeader(trimmed: string): TableOrder | null {
  * which may hold blanks (`permanent(no expiration date)`). Null when the line is no row.
  */
 export function parseTableRow(text: string, order: TableOrder, zone: string) {
-  const bounds = wordBounds(text, 0, text.length);
-  const words = bounds.length / 2;
-  const word = (index: number) => text.slice(bounds[2 * index], bounds[2 * index + 1]);
+  const found = [...text.matchAll(/[^ \t]+/g)];
+  const words = found.length;
+  const word = (index: number) => found[index]?.[0] ?? "";
+  /** Words with the blanks between them. */
+  const range = (from: number, last: number) =>
+    text.slice(found[from]?.index, (found[last]?.index ?? 0) + word(last).length);
   const vendorLast = order === "expires-vendor";
 
   let expiryAt = words - (vendorLast ? 2 : 1);
@@ -41,9 +43,9 @@ export function parseTableRow(text: string, order: TableOrder, zone: string) {
   if (!COUNT.test(countText)) return null;
   const number = Number(countText);
   const expiryEnd = vendorLast ? words - 2 : words - 1;
-  const expiry = parseExpiry(text.slice(bounds[2 * expiryAt], bounds[2 * expiryEnd + 1]), zone);
+  const expiry = parseExpiry(range(expiryAt, expiryEnd), zone);
   return {
-    feature: text.slice(bounds[0], bounds[2 * (countAt - 2) + 1]),
+    feature: range(0, countAt - 2),
     version: word(countAt - 1),
     /** Null when uncounted (printed as `0` or `uncounted`). */
     count: number > 0 ? number : null,

@@ -1,4 +1,4 @@
-import { endOfText, isDigit, skipBlanks, twoDigits } from "../scan.ts";
+import { endOfText, execAt, isDigit, skipBlanks } from "../scan.ts";
 
 /** A product and its version, as the pool section heads them. */
 export interface Owner {
@@ -93,49 +93,33 @@ export function takeVersion(text: string): Owner {
 }
 
 const ROAMING = /^\(?roam(?:ing|ed)?\)?$/i;
-const HANDLE = "(handle: ";
-const HEX = /^[0-9a-f]+$/i;
+const TIME = / at (\d\d)\/(\d\d) (\d\d):(\d\d)(?::\d\d)?(?:[ \t]*\(handle: ([0-9A-Fa-f]+)\))?/y;
 
 const SPACE = 0x20;
 const CLOSE = 0x29;
 const SLASH = 0x2f;
-const COLON = 0x3a;
 const CLOSE_BRACKET = 0x5d;
 
 /** ` A/B at MM/DD HH:MM[:SS][  (handle: H)][ roam]`, and where it begins. A: seats, B: those from a reservation. */
 function parseCounts(line: string, end: number) {
   const at = line.lastIndexOf(" at ", end - 1);
-  if (at === -1 || at + 15 > end) return null;
-  const month = twoDigits(line, at + 4);
-  const day = twoDigits(line, at + 7);
-  const hour = twoDigits(line, at + 10);
-  const minute = twoDigits(line, at + 13);
-  if (month < 0 || day < 0 || hour < 0 || minute < 0 || line.charCodeAt(at + 6) !== SLASH) return null;
-  if (line.charCodeAt(at + 9) !== SPACE || line.charCodeAt(at + 12) !== COLON) return null;
+  const found = at === -1 ? null : execAt(TIME, line, at);
+  if (found === null) return null;
+  const [month, day, hour, minute] = [Number(found[1]), Number(found[2]), Number(found[3]), Number(found[4])];
 
   const slash = digitsBefore(line, at) - 1;
   if (slash + 1 === at || line.charCodeAt(slash) !== SLASH) return null;
   const begin = digitsBefore(line, slash) - 1;
   if (begin + 1 === slash || line.charCodeAt(begin) !== SPACE) return null;
 
-  let rest = at + 15;
-  if (line.charCodeAt(rest) === COLON && twoDigits(line, rest + 1) >= 0) rest += 3;
-  let handle: string | null = null;
-  const handleAt = skipBlanks(line, rest);
-  if (line.startsWith(HANDLE, handleAt)) {
-    const close = line.indexOf(")", handleAt);
-    if (close === -1 || close > end) return null;
-    handle = line.slice(handleAt + HANDLE.length, close);
-    if (!HEX.test(handle)) return null;
-    rest = close + 1;
-  }
+  const rest = TIME.lastIndex;
   const roaming = rest < end;
   if (roaming && (end - rest > 20 || !ROAMING.test(line.slice(rest, end).trim()))) return null;
   const seats = Number(line.slice(begin + 1, slash));
   const reserved = Number(line.slice(slash + 1, at));
   /** Of the day; infinite for a time that no clock shows. */
   const minutes = hour > 23 || minute > 59 ? Number.POSITIVE_INFINITY : hour * 60 + minute;
-  return { begin, seats, reserved, month, day, minutes, handle, roaming };
+  return { begin, seats, reserved, month, day, minutes, handle: found[5] ?? null, roaming };
 }
 
 /** Where the digits before `end` begin; at most nine, for RLM counts no more. */
