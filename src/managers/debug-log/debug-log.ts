@@ -44,11 +44,9 @@ export interface DebugLogReader {
   flush(): void;
   readonly counts: DebugLogCounts;
   state(): ReaderState;
-  /** Time of the first and the last line with a time, epoch ms; null before. */
+  /** Time of the first and the last line with a time and a daemon, epoch ms; null before. */
   readonly firstAt: number | null;
   readonly lastAt: number | null;
-  /** False until a line with a time and a daemon was read. */
-  readonly recognised: boolean;
 }
 
 /**

@@ -91,8 +91,7 @@ function createPart(spec: readonly NamedMember[]) {
     if (strangers.length === 0 || strangers.length > MAX_STRANGERS) return members;
     const silent = named.filter(isSilent);
     if (silent.length === strangers.length) {
-      for (const [index, { port }] of silent.entries())
-        Object.assign(silent[index] ?? {}, strangers[index], { port });
+      for (const [index, own] of silent.entries()) Object.assign(own, strangers[index], { port: own.port });
       return named;
     }
     const [first] = silent;

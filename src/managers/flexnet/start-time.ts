@@ -5,14 +5,15 @@ const WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 const START = /(...) (\d{1,2})\/(\d{1,2})(?:\/(\d{4}|\d{2}))? (\d{1,2}):(\d{2})/y;
 const REPORT = /^(?:sun|mon|tue|wed|thu|fri|sat)\s+(\d{1,2})\/(\d{1,2})\/(\d{4})\s+(\d{1,2}):(\d{2})$/i;
 
+const AHEAD_MS = 26 * 3_600_000;
 /** Seven years back some other year always has the date on that weekday: a far match is an invention. */
-const BOUNDS = { aheadMs: 26 * 3_600_000, yearsBack: 2 };
+const YEARS_BACK = 2;
 
 /** Reads the start times of one output, which have a weekday and nearly always no year. */
 export type StartTimes = ReturnType<typeof createStartTimes>;
 
 export function createStartTimes(zone: string, now: number) {
-  const times = createYearlessTimes(zone, now, BOUNDS);
+  const times = createYearlessTimes(zone, now, AHEAD_MS, YEARS_BACK);
   const self = {
     /** Index behind the time that was read last. */
     end: 0,

@@ -71,8 +71,9 @@ export function dropRepeated(blocks: readonly Block[]): readonly Block[] {
   for (const [block, content] of contents) {
     const key = `${listOf(block)}\n${content}`;
     const copy = kept.get(key);
-    if (copy === undefined || (isOwn(block) && !isOwn(copy))) kept.set(key, block);
-    if (copy !== undefined) dropped.add(kept.get(key) === block ? copy : block);
+    const isBetter = copy === undefined || (block.daemon === block.vendor && copy.daemon !== copy.vendor);
+    if (isBetter) kept.set(key, block);
+    if (copy !== undefined) dropped.add(isBetter ? copy : block);
   }
   return blocks.filter((block) => !dropped.has(block));
 }
@@ -111,10 +112,6 @@ function joinLists(contents: ReadonlyMap<Block, string>): (block: Block) => stri
   return listOf;
 }
 
-function isOwn({ daemon, vendor }: Block): boolean {
-  return daemon === vendor;
-}
-
 /**
  * Lays the rows of `lmstat -i`, which come from the license file, over the blocks of `-a`, which come from the
  * server. A row gives its count (and an expiry that `-a` left out) to the one pool of its feature, daemon, version
@@ -138,10 +135,8 @@ export function joinTable(blocks: readonly Block[], rows: readonly TableRow[]): 
  */
 function joinSeveral(blocks: readonly Block[], rows: readonly TableRow[]): void {
   const pools = blocks.flatMap((block) => block.pools.map((pool) => ({ pool, block })));
-  const byPool = Map.groupBy(
-    pools.filter(({ pool }) => isKnown(pool.expiry)),
-    ({ pool }) => exactKey(pool),
-  );
+  const known = pools.filter(({ pool }) => isKnown(pool.expiry));
+  const byPool = Map.groupBy(known, ({ pool }) => exactKey(pool));
   const byTotal = Map.groupBy(blocks, (block) => block.total ?? -1);
   const turns = new Map<string, number>();
   const ownerOf = (row: TableRow) => {

@@ -168,7 +168,7 @@ export function createReport() {
     daemon: (name: string) => getOrAdd(daemons, name, () => createDaemonDraft(name)),
     /** Neither an ISV server nor an error was named. */
     isEmpty: () =>
-      daemons.size + wholeErrors.length === 0 && [...members.values()].every(({ error }) => error === null),
+      daemons.size + wholeErrors.length === 0 && members.values().every(({ error }) => error === null),
     addError(block: ErrorBlock): void {
       const error = toToolError(block);
       if (block.server !== null && block.server !== "rlm")

@@ -22,7 +22,6 @@ import {
   type SectionHeader,
   SOFTWARE_VERSION,
   TOOL_VERSION,
-  USAGE_TIMES,
 } from "./sections.ts";
 import { createHeaders, parseUsageLine } from "./usage-line.ts";
 
@@ -42,7 +41,8 @@ type State = "top" | "rlm" | "table" | "isv" | "pools" | "usage" | "error" | "ad
  */
 export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
   const report = createReport();
-  const times = createYearlessTimes(zone, now, USAGE_TIMES);
+  // Usage lines print `MM/DD HH:MM`: a day ahead, and a 29th of February may be eight years old.
+  const times = createYearlessTimes(zone, now, 86_400_000, 8);
 
   let state: State = "top";
   let lastSection: State | null = null;
@@ -104,14 +104,11 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     leave(header.kind);
     lastSection = header.kind;
     if (header.kind === "rlm") {
-      member = report.member(header.host, header.port, "up");
-      member.status = "up";
+      member = Object.assign(report.member(header.host, header.port, "up"), { status: "up" as const });
       return true;
     }
     daemon = report.daemon(header.server);
-    daemon.status = "up";
-    daemon.awaited = false;
-    daemon.port = header.port;
+    Object.assign(daemon, { status: "up", awaited: false, port: header.port });
     if (header.kind === "pools") daemon.poolSection = true;
     if (header.kind === "usage") daemon.usageSection = true;
     return true;
@@ -162,9 +159,8 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     if (SERVER_TABLE_HEAD.test(text)) return true;
     const [, name, running] = SERVER_ROW.exec(text) ?? [];
     if (name === undefined) return false;
-    const draft = report.daemon(name);
-    draft.awaited = running === "Yes";
-    draft.status = draft.awaited ? "up" : "down";
+    const awaited = running === "Yes";
+    Object.assign(report.daemon(name), { awaited, status: awaited ? "up" : "down" });
     return true;
   }
 

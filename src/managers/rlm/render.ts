@@ -42,7 +42,7 @@ export function renderRlm(reading: Reading, { address, zone }: RenderOptions): s
   for (const [index, daemon] of daemons.entries()) {
     if (daemon.error !== null) lines.push(...printMessage(daemon.error.message));
     if (daemon.status !== "up") continue;
-    const where = `on ${up[0]?.host ?? "localhost"} (port ${portOf(daemon, index)})`;
+    const where = `on ${up[0]?.host ?? "localhost"} (port ${daemon.port ?? FIRST_ISV_PORT + index})`;
     const features = ofDaemon.get(daemon.name) ?? [];
     lines.push("", SEPARATOR, "", `\t${daemon.name} ISV server status ${where}, up 1d 00:00:00`);
     lines.push(...printServer(daemon.name, daemon.version, reportTime, zone, daemon));
@@ -58,14 +58,11 @@ export function renderRlm(reading: Reading, { address, zone }: RenderOptions): s
   return `${lines.join("\n")}\n`;
 }
 
-function portOf({ port }: DaemonReading, index: number): number {
-  return port ?? FIRST_ISV_PORT + index;
-}
-
 function printServerTable(daemons: readonly DaemonReading[]): string[] {
   const rows = daemons.map((daemon, index) => {
     const running = daemon.status === "down" ? " No" : "Yes";
-    return `\t${daemon.name.padEnd(17)}${String(portOf(daemon, index)).padStart(6)}   ${running}      0`;
+    const port = String(daemon.port ?? FIRST_ISV_PORT + index);
+    return `\t${daemon.name.padEnd(17)}${port.padStart(6)}   ${running}      0`;
   });
   return ["\t--------- ISV servers ----------", "\t   Name           Port Running Restarts", ...rows];
 }

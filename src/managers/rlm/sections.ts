@@ -1,17 +1,10 @@
 import type { DaemonTotals, ToolError } from "../../domain/reading.ts";
 import { isDate, localToUtc } from "../../domain/time/zone.ts";
-import type { YearlessBounds } from "../yearless.ts";
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 const STATISTICS =
   /^\s*(?:Todays|Recent) Statistics \((?:(\d{1,6})d )?(\d{1,4}):(\d\d):(\d\d)\), init time: [A-Za-z]{3} ([A-Za-z]{3})\s+(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\s*$/;
-
-/**
- * Usage lines print `MM/DD HH:MM`: a checkout of last December is not one of next December. Nine years, because a 29th
- * of February may be eight years old.
- */
-export const USAGE_TIMES: YearlessBounds = { aheadMs: 86_400_000, yearsBack: 8 };
 
 /**
  * The clock of the license server. rlmstat prints no report time as such, but each statistics line says since when

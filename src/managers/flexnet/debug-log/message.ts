@@ -17,24 +17,17 @@ const CARET = 0x5e;
  */
 export function readSeatWords(text: string, from: number): SeatWords | null {
   let at = skipBlanks(text, from);
-  let feature: string;
-  if (text.charCodeAt(at) === QUOTE) {
-    const end = text.indexOf('"', at + 1);
-    if (end <= at + 1) return null;
-    feature = text.slice(at + 1, end);
-    at = skipBlanks(text, end + 1);
-  } else {
-    const end = endOfWord(text, at);
-    if (end === at) return null;
-    feature = text.slice(at, end);
-    at = skipBlanks(text, end);
-    const old = readOldForm(text, feature, at);
-    if (old !== null) return old;
-  }
+  const quotes = text.charCodeAt(at) === QUOTE ? 1 : 0;
+  const end = quotes === 1 ? text.indexOf('"', at + 1) : endOfWord(text, at);
+  const feature = text.slice(at + quotes, end);
+  if (end <= at + quotes) return null;
+  at = skipBlanks(text, end + quotes);
+  const old = quotes === 1 ? null : readOldForm(text, feature, at);
+  if (old !== null) return old;
   // UNSUPPORTED prints the key of the feature in front of the user.
   if (text.charCodeAt(at) === OPEN) {
-    const end = endOfGroup(text, at);
-    if (end !== -1 && text.indexOf("@", end) !== -1) at = skipBlanks(text, end);
+    const close = endOfGroup(text, at);
+    if (close !== -1 && text.indexOf("@", close) !== -1) at = skipBlanks(text, close);
   }
   return behindFeature(text, feature, at);
 }
@@ -91,11 +84,7 @@ function readTail(text: string, from: number, user: string | null): Tail {
       const end = text.indexOf("^^^", at + 3);
       readVerbose(text.slice(at + 3, end === -1 ? text.length : end), user, tail);
       at = end === -1 ? text.length : end + 3;
-    } else {
-      // Words that no rule knows stand between: what is behind them may still be known.
-      at = endOfWord(text, at);
-      if (at >= text.length) break;
-    }
+    } else at = endOfWord(text, at); // Words that no rule knows: what is behind them may still be known.
   }
   return tail;
 }

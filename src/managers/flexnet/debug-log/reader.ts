@@ -185,9 +185,6 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     get lastAt() {
       return lastAt;
     },
-    get recognised() {
-      return lastAt !== null;
-    },
   };
 }
 
