@@ -139,18 +139,15 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
     return "known";
   }
 
-  function readVendorString(block: Block, text: string): boolean {
-    const pool = block.pools.at(-1);
-    if (pool?.vendorString !== null || !text.startsWith(VENDOR_STRING)) return false;
-    pool.vendorString = text.slice(VENDOR_STRING.length).replace(/^ /, "");
-    return true;
-  }
-
   return {
     /** Takes a line whose text begins at `from`; `unknown` when it is none of a block's, or cut. */
     read(block: Block, text: string, from: number, cut: boolean): LineOutcome {
       // Right below the pool's line, where it says anything, even what looks like a checkout.
-      if (block.describing && !cut && readVendorString(block, text.slice(from))) return "known";
+      const above = block.describing && !cut ? block.pools.at(-1) : undefined;
+      if (above?.vendorString === null && text.startsWith(VENDOR_STRING, from)) {
+        above.vendorString = text.slice(from + VENDOR_STRING.length).replace(/^ /, "");
+        return "known";
+      }
       if (readSeat(block, text, from, "known")) return "known";
       const trimmed = text.slice(from, endOfText(text, from, text.length));
       const first = trimmed.charCodeAt(0);

@@ -31,7 +31,6 @@ const UNDERSCORE = 0x5f;
 export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   let identity: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
   let version: string | null = null;
-  let lastVersion = "";
   let handle: string | null = null;
   let line = "";
   let serverFrom = 0;
@@ -74,10 +73,7 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
     while (open > from && isVersion(text.charCodeAt(open))) open--;
     if (open <= from || open === to - 2) return;
     if (text.charCodeAt(open) !== OPEN || !isBlank(text.charCodeAt(open - 1))) return;
-    // The lines of a pool nearly all name one version.
-    if (lastVersion.length !== to - open - 2 || !text.startsWith(lastVersion, open + 1))
-      lastVersion = text.slice(open + 1, to - 1);
-    version = lastVersion;
+    version = text.slice(open + 1, to - 1);
     to = endOfText(text, from, open);
   }
 

@@ -34,7 +34,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   const counts = noCounts();
   const { head, read: readHead } = createHeadReader();
   const daemons = createDaemonNames(start.daemons);
-  let [lastPrinted, lastDaemon] = ["", ""];
+  let lastDaemon = "";
   let inferred = options.inferred ?? false;
   /** About when the next lines were written, in seconds of the server's clocks; null when it is not known. */
   let nearNow: number | null = null;
@@ -152,10 +152,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
       counts.lines++;
       if (!readHead(text)) return headless(text);
       emitWaiting();
-      if (head.daemon !== lastPrinted) {
-        lastPrinted = head.daemon;
-        lastDaemon = daemons.nameOf(lastPrinted);
-      }
+      lastDaemon = daemons.nameOf(head.daemon);
       let second = head.second;
       if (second === -1) {
         counts.brokenTimes++;
