@@ -312,12 +312,6 @@ describe("lines that no rule knows", () => {
   });
 });
 
-test("bytes that are not UTF-8 keep their character", () => {
-  const text = isv(["a v1", "count: 1, inuse: 1"], ["a v1: J\xfcrgen@h 1/0 at 06/04 09:00  (handle: 1)"]);
-  const reading = parse(Uint8Array.from(text, (char) => char.charCodeAt(0)));
-  expect(reading.features[0]?.checkouts[0]?.user).toBe("Jürgen");
-});
-
 // Quadratic work on them takes minutes, longer than any test may; the bench measures the time itself.
 test("60,000 usage lines and hostile lines of a megabyte end in time", () => {
   const lines = Array.from(
