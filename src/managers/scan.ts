@@ -39,3 +39,23 @@ export function execAt(sticky: RegExp, text: string, at: number): RegExpExecArra
   sticky.lastIndex = at;
   return sticky.exec(text);
 }
+
+/** Reads up to `most` digits: their number, -1 when there is none; `end` is set behind them. */
+export function createDigits() {
+  const self = {
+    end: 0,
+    read(text: string, from: number, most: number): number {
+      const last = Math.min(text.length, from + most);
+      let value = 0;
+      let at = from;
+      for (; at < last; at++) {
+        const digit = text.charCodeAt(at) - 0x30;
+        if (digit < 0 || digit > 9) break;
+        value = value * 10 + digit;
+      }
+      self.end = at;
+      return at === from ? -1 : value;
+    },
+  };
+  return self;
+}

@@ -1,6 +1,6 @@
 import type { CheckoutReading, QueueReading } from "../../domain/reading.ts";
 import type { KnownHosts } from "../manager.ts";
-import { endOfText, execAt, isBlank, isDigit, skipBlanks } from "../scan.ts";
+import { createDigits, endOfText, execAt, isBlank, isDigit, skipBlanks } from "../scan.ts";
 import { type Identity, readIdentity } from "./identity.ts";
 import type { StartTimes } from "./start-time.ts";
 
@@ -10,9 +10,9 @@ export type LineEnd = "known" | "any";
 const START_MARK = "), start ";
 const QUEUE_MARK = ") queued for ";
 const QUEUED = { known: /(\d{1,9}) licen[sc]es?[ \t]*$/iy, any: /(\d{1,9}) licen[sc]es?\b/iy };
-/** `, N licenses`, `, PID: P` or ` (linger: LEFT / TOTAL)`. */
-const TAIL_PART =
-  /, (\d{1,12}) licenses?|, PID: (\d{1,12})|,? ?\((?i:linger): (\d{1,12})(?: \/ \d{1,12})?\)/y;
+const SEATS = /, \d{1,12} licenses?/y;
+const PID = /, PID: \d{1,12}/y;
+const LINGER = /,? ?\(linger: \d{1,12}(?: \/ \d{1,12})?\)/iy;
 const NEXT_PART = /[,(]|$/g;
 
 const SPACE = 0x20;
@@ -29,8 +29,10 @@ const UNDERSCORE = 0x5f;
  * while everything behind them is the tool's own.
  */
 export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
+  const digits = createDigits();
   let identity: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
   let version: string | null = null;
+  let lastVersion = "";
   let handle: string | null = null;
   let line = "";
   let serverFrom = 0;
@@ -73,7 +75,10 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
     while (open > from && isVersion(text.charCodeAt(open))) open--;
     if (open <= from || open === to - 2) return;
     if (text.charCodeAt(open) !== OPEN || !isBlank(text.charCodeAt(open - 1))) return;
-    version = text.slice(open + 1, to - 1);
+    // The lines of a pool nearly all name one version.
+    if (lastVersion.length !== to - open - 2 || !text.startsWith(lastVersion, open + 1))
+      lastVersion = text.slice(open + 1, to - 1);
+    version = lastVersion;
     to = endOfText(text, from, open);
   }
 
@@ -87,23 +92,38 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
     pid = null;
     lingerSeconds = null;
     for (let at = skipBlanks(text, start); at < text.length; at = skipBlanks(text, at)) {
-      const found = execAt(TAIL_PART, text, at);
-      const isNew = found !== null && takePart(found[1], found[2], found[3]);
-      known &&= isNew;
-      at = isNew ? TAIL_PART.lastIndex : (execAt(NEXT_PART, text, at + 1)?.index ?? text.length);
+      const end = tailPart(text, at);
+      known &&= end !== -1;
+      at = end === -1 ? (execAt(NEXT_PART, text, at + 1)?.index ?? text.length) : end;
     }
     return known;
   }
 
-  function takePart(seats?: string, process?: string, linger?: string): boolean {
-    if (seats !== undefined && count === 0) {
-      count = Number(seats);
-      return count > 0;
+  /** Index behind the part at `at`, -1 when none stands there that is new. */
+  function tailPart(text: string, at: number): number {
+    const seats = count === 0 ? numberAt(SEATS, text, at) : 0;
+    if (seats > 0) {
+      count = seats;
+      return SEATS.lastIndex;
     }
-    if (process !== undefined && pid === null) pid = Number(process);
-    else if (linger !== undefined && lingerSeconds === null) lingerSeconds = Number(linger);
-    else return false;
-    return true;
+    const process = pid === null ? numberAt(PID, text, at) : -1;
+    if (process !== -1) {
+      pid = process;
+      return PID.lastIndex;
+    }
+    const linger = lingerSeconds === null ? numberAt(LINGER, text, at) : -1;
+    if (linger === -1) return -1;
+    lingerSeconds = linger;
+    return LINGER.lastIndex;
+  }
+
+  /** The first number of what the expression finds at this place; -1 when it finds nothing. No array for each line. */
+  function numberAt(sticky: RegExp, text: string, at: number): number {
+    sticky.lastIndex = at;
+    if (!sticky.test(text)) return -1;
+    let from = at;
+    while (!isDigit(text.charCodeAt(from))) from++;
+    return digits.read(text, from, 12);
   }
 
   return {

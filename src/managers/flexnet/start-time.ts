@@ -1,54 +1,61 @@
-import { execAt } from "../scan.ts";
+import { createDigits } from "../scan.ts";
 import { createYearlessTimes, timeIn } from "../yearless.ts";
 
-const WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
-const START = /(...) (\d{1,2})\/(\d{1,2})(?:\/(\d{4}|\d{2}))? (\d{1,2}):(\d{2})/y;
+/** Reads the start times of one output, which have a weekday and nearly always no year. */
+export interface StartTimes {
+  /** The report's own clock, from a banner: the reference from here on. */
+  setReference(epochMs: number): void;
+  /**
+   * Reads `Fri 10/20 16:44` (also `Fri 10/20/17 16:44`) at `from`: epoch ms, null when no year near the report has
+   * that date on that weekday, undefined when no start time stands there. {@link end} is set behind it.
+   */
+  read(text: string, from: number): number | null | undefined;
+  end: number;
+}
+
 const REPORT = /^(?:sun|mon|tue|wed|thu|fri|sat)\s+(\d{1,2})\/(\d{1,2})\/(\d{4})\s+(\d{1,2}):(\d{2})$/i;
+const WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"].map((name) => packed(name, 0));
 
 const AHEAD_MS = 26 * 3_600_000;
 /** Seven years back some other year always has the date on that weekday: a far match is an invention. */
 const YEARS_BACK = 2;
 
-/** Reads the start times of one output, which have a weekday and nearly always no year. */
-export type StartTimes = ReturnType<typeof createStartTimes>;
-
-export function createStartTimes(zone: string, now: number) {
+export function createStartTimes(zone: string, now: number): StartTimes {
   const times = createYearlessTimes(zone, now, AHEAD_MS, YEARS_BACK);
-  const self = {
-    /** Index behind the time that was read last. */
+  const digits = createDigits();
+  const self: StartTimes = {
     end: 0,
-    /** The report's own clock, from a banner: the reference from here on. */
     setReference: times.setReference,
-    /**
-     * Reads `Fri 10/20 16:44` (also `Fri 10/20/17 16:44`) at `from`: epoch ms, null when no year near the report has
-     * that date on that weekday, undefined when no start time stands there.
-     */
-    read(text: string, from: number): number | null | undefined {
-      const found = execAt(START, text, from);
-      const weekday = found === null ? -1 : WEEKDAYS.indexOf((found[1] ?? "").toLowerCase());
-      if (found === null || weekday === -1) return undefined;
-      self.end = START.lastIndex;
-      const [month, day, hour, minute] = [
-        Number(found[2]),
-        Number(found[3]),
-        Number(found[5]),
-        Number(found[6]),
-      ];
+    read(text, from) {
+      const weekday = WEEKDAYS.indexOf(packed(text, from));
+      if (weekday === -1 || text.charCodeAt(from + 3) !== SPACE) return undefined;
+      const month = digits.read(text, from + 4, 2);
+      if (month < 0 || text.charCodeAt(digits.end) !== SLASH) return undefined;
+      const day = digits.read(text, digits.end + 1, 2);
+      if (day < 0) return undefined;
+      let year: number | null = null;
+      if (text.charCodeAt(digits.end) === SLASH) {
+        const yearFrom = digits.end + 1;
+        const written = digits.read(text, yearFrom, 4);
+        const length = digits.end - yearFrom;
+        if (written < 0 || (length !== 2 && length !== 4)) return undefined;
+        year = length === 4 ? written : written < 70 ? 2000 + written : 1900 + written;
+      }
+      if (text.charCodeAt(digits.end) !== SPACE) return undefined;
+      const hour = digits.read(text, digits.end + 1, 2);
+      if (hour < 0 || text.charCodeAt(digits.end) !== COLON) return undefined;
+      const minuteFrom = digits.end + 1;
+      const minute = digits.read(text, minuteFrom, 2);
+      if (minute < 0 || digits.end !== minuteFrom + 2) return undefined;
+      self.end = digits.end;
       if (hour > 23 || minute > 59) return null;
       const minutes = hour * 60 + minute;
-      const year = found[4];
-      return year === undefined
+      return year === null
         ? times.read(month, day, minutes, weekday)
-        : timeIn(zone, fullYear(year), month, day, minutes, weekday);
+        : timeIn(zone, year, month, day, minutes, weekday);
     },
   };
   return self;
-}
-
-function fullYear(printed: string): number {
-  const year = Number(printed);
-  if (printed.length === 4) return year;
-  return year < 70 ? 2000 + year : 1900 + year;
 }
 
 /** `Fri 10/20/2017 17:02` in the zone → epoch ms; null when the text is none (some outputs have `10/6/XXXX`). */
@@ -57,4 +64,17 @@ export function parseReportTime(text: string, zone: string): number | null {
   if (found === null) return null;
   const [month = 0, day = 0, year = 0, hour = 0, minute = 0] = found.slice(1).map(Number);
   return hour > 23 || minute > 59 ? null : timeIn(zone, year, month, day, hour * 60 + minute, null);
+}
+
+const SPACE = 0x20;
+const SLASH = 0x2f;
+const COLON = 0x3a;
+
+/** Three letters, in any case, as one number. */
+function packed(text: string, from: number): number {
+  return (
+    ((text.charCodeAt(from) | 0x20) << 16) |
+    ((text.charCodeAt(from + 1) | 0x20) << 8) |
+    (text.charCodeAt(from + 2) | 0x20)
+  );
 }
