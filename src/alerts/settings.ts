@@ -1,6 +1,6 @@
 import type { AlertSettings, Config, MaintenanceWindow } from "../config/config.ts";
 import { DAY_MS } from "../domain/time/time.ts";
-import { fromWallClock, wallClock } from "../domain/time/zone.ts";
+import { fromWallClock, hostZone, wallClock } from "../domain/time/zone.ts";
 
 /** What holds for one server, daemon or feature. */
 export interface SubjectSettings extends AlertSettings {
@@ -65,11 +65,11 @@ export function globPattern(glob: string): RegExp {
 export type InMaintenance = (server: string, at: number) => boolean;
 
 /** `zone` is the host's, see {@link isOpen}. */
-export function createMaintenance(windows: readonly MaintenanceWindow[], zone: string): InMaintenance {
+export function createMaintenance(windows: readonly MaintenanceWindow[], zone = hostZone): InMaintenance {
   const list = windows.map((window) => ({ window, servers: window.servers.map(globPattern) }));
   return (server, at) =>
     list.some(
-      ({ window, servers }) => servers.some((pattern) => pattern.test(server)) && isOpen(window, at, zone),
+      ({ window, servers }) => servers.some((pattern) => pattern.test(server)) && isOpen(window, at, zone()),
     );
 }
 

@@ -10,7 +10,6 @@ import { createSender, createTargets, type Target } from "../alerts/notify/targe
 import { createMaintenance, createSettings } from "../alerts/settings.ts";
 import type { Config } from "../config/config.ts";
 import type { DenialEvent } from "../domain/events.ts";
-import { hostZone } from "../domain/time/zone.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import type { Bus } from "../live/bus.ts";
 import { createAlerts } from "../store/alerts.ts";
@@ -48,7 +47,7 @@ export function createAlertService(deps: AlertServiceDeps): AlertService {
     const { alerts, maintenance, notifications } = config();
     settings = {
       settingsOf: createSettings(alerts),
-      inMaintenance: createMaintenance(maintenance, hostZone()),
+      inMaintenance: createMaintenance(maintenance),
       targets: createTargets(notifications),
     };
     dispatcher.configure(settings.targets);

@@ -66,7 +66,7 @@ export interface HttpSettings
 }
 
 export interface HostPort {
-  info(): Omit<HostInfo, "timezone" | "bunVersion">;
+  info(): HostInfo;
   interfaces(): readonly NetworkInterface[];
   /** The last sample. */
   sample(): HostSample;

@@ -9,7 +9,6 @@ import {
   totalmem,
   type,
 } from "node:os";
-import { hostZone } from "../domain/time/zone.ts";
 import { type ReadFile, readSystemFile } from "./host-metrics.ts";
 
 /** What does not change while licmond runs. */
@@ -24,9 +23,6 @@ export interface HostInfo {
   readonly cpuModel: string | null;
   readonly cpuCount: number;
   readonly memoryBytes: number;
-  /** IANA zone of the host. */
-  readonly timezone: string;
-  readonly bunVersion: string;
 }
 
 export function hostInfo(readFile: ReadFile = readSystemFile): HostInfo {
@@ -42,8 +38,6 @@ export function hostInfo(readFile: ReadFile = readSystemFile): HostInfo {
     cpuModel: model === "" || model.toLowerCase() === "unknown" ? null : model,
     cpuCount: Math.max(1, processors.length || (attempt(availableParallelism) ?? 1)),
     memoryBytes: totalmem(),
-    timezone: hostZone(),
-    bunVersion: Bun.version,
   };
 }
 

@@ -84,7 +84,7 @@ export function createRig(first: Partial<Knobs> = {}, servers: readonly Monitore
       },
       settings: () => ({
         settingsOf: createSettings({ ...SETTINGS, ...knobs.settings, overrides: knobs.overrides }),
-        inMaintenance: createMaintenance(knobs.maintenance, "UTC"),
+        inMaintenance: createMaintenance(knobs.maintenance, () => "UTC"),
         targets: knobs.targets,
       }),
       host: () => ({ disk: rig.disk, clockDoubtMs: rig.clockDoubtMs }),

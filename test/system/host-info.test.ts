@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { isZone } from "../../src/domain/time/zone.ts";
 import { hostInfo, networkInterfaces, osName, parseNetDev } from "../../src/system/host-info.ts";
 
 const NET_DEV = `Inter-|   Receive                                                |  Transmit
@@ -16,8 +15,6 @@ test("the host", () => {
   expect(info.arch).toBe(process.arch);
   expect(info.cpuCount).toBeGreaterThanOrEqual(1);
   expect(info.memoryBytes).toBeGreaterThan(1024 * 1024);
-  expect(isZone(info.timezone)).toBe(true);
-  expect(info.bunVersion).toBe(Bun.version);
 });
 
 describe("the system's name", () => {

@@ -8,7 +8,6 @@ import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domai
 import { initialPicture } from "../../domain/polls/apply-poll.ts";
 import { failedFeature, percent } from "../../domain/polls/feature-picture.ts";
 import { iso } from "../../domain/time/clock.ts";
-import { hostZone } from "../../domain/time/zone.ts";
 import { createReader, type Reader } from "../../history/reader.ts";
 import type { KnownFeature } from "../../history/source.ts";
 import { withDatabase } from "../../store/database/read-only.ts";
@@ -43,7 +42,7 @@ export async function checkAlerts(config: Config, days: number, io: CommandIo): 
   const start = end - days * DAY_MS;
   const conditions: Conditions = {
     settingsOf: createSettings(config.alerts),
-    inMaintenance: createMaintenance(config.maintenance, hostZone()),
+    inMaintenance: createMaintenance(config.maintenance),
   };
   const firings = await withDatabase(config.storage.directory, async (sqlite) => {
     const read = createReader(sqlite, { now: end });

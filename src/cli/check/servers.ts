@@ -8,7 +8,6 @@ import type { PollOutcome } from "../../domain/poll.ts";
 import { applyPoll } from "../../domain/polls/apply-poll.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
 import { type ClockSkew, clockSkew, zoneSkewByAges } from "../../domain/time/clock-skew.ts";
-import { hostZone } from "../../domain/time/zone.ts";
 import { sessionAges } from "../../history/sessions/sessions.ts";
 import { managerOf } from "../../managers/registry.ts";
 import { countOf } from "../io.ts";
@@ -82,7 +81,7 @@ export async function checkPolls(
       !("problem" in managerOf(manager).parseAddress(address)) &&
       toolOf(manager, tool, environment).ok,
   );
-  const inMaintenance = createMaintenance(maintenance, hostZone());
+  const inMaintenance = createMaintenance(maintenance);
   const began = performance.now();
   const ask = async () => {
     while (performance.now() - began < beginWithinMs) {
