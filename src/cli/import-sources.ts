@@ -91,7 +91,7 @@ export async function dated(source: LogSource, zone: string, debugLog: DebugLog)
   const start = { day, second: -1, daemons: [] };
   const reader = debugLog.createReader({ zone, start, hold: false, onEvent: () => {} });
   await readLines(source, reader.line, () => reader.firstAt !== null);
-  if (reader.recognised) return { source, day, inferred, firstAt: reader.firstAt };
+  if (reader.firstAt !== null) return { source, day, inferred, firstAt: reader.firstAt };
   const none = "no line of it begins with a time and a daemon";
   throw new LogReadError(`${source.name} is no ${debugLog.title}: ${none}`);
 }

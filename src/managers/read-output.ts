@@ -68,9 +68,7 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
 
   /** CRLF, and the lone CR of very old tools as a line end of its own. */
   function emit(line: string): void {
-    const end = endBeforeCrs(line);
-    if (end === 0 || line.lastIndexOf("\r", end - 1) === -1) parser.line(line.slice(0, end));
-    else for (const part of line.slice(0, end).split("\r")) parser.line(part);
+    for (const part of line.slice(0, endBeforeCrs(line)).split("\r")) parser.line(part);
   }
 
   function feed(text: string): void {
@@ -81,11 +79,8 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
     const joined = rest + text;
     const lines = joined.split("\n");
     rest = lines.pop() ?? "";
-    if (!joined.includes("\r")) {
-      for (const line of lines) parser.line(line);
-      return;
-    }
-    for (const line of lines) emit(line);
+    const take = joined.includes("\r") ? emit : parser.line;
+    for (const line of lines) take(line);
     const end = endBeforeCrs(rest);
     const lineEnd = end === 0 ? -1 : rest.lastIndexOf("\r", end - 1);
     if (lineEnd !== -1) emit(rest.slice(0, lineEnd));

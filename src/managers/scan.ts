@@ -34,20 +34,6 @@ export function trimBlanks(text: string): string {
   return text.slice(from, endOfText(text, from, text.length));
 }
 
-/** Words between blanks as pairs of start and end, flat: `[start0, end0, start1, end1, …]`. */
-export function wordBounds(text: string, from: number, to: number): number[] {
-  const bounds: number[] = [];
-  let at = from;
-  while (at < to) {
-    while (at < to && isBlank(text.charCodeAt(at))) at++;
-    if (at >= to) break;
-    bounds.push(at);
-    while (at < to && !isBlank(text.charCodeAt(at))) at++;
-    bounds.push(at);
-  }
-  return bounds;
-}
-
 /** A sticky expression at one place of the text. */
 export function execAt(sticky: RegExp, text: string, at: number): RegExpExecArray | null {
   sticky.lastIndex = at;
@@ -72,11 +58,4 @@ export function createDigits() {
     },
   };
   return self;
-}
-
-/** The two-digit number at a place; -1 where there is none. */
-export function twoDigits(line: string, at: number): number {
-  const tens = line.charCodeAt(at) - 0x30;
-  const ones = line.charCodeAt(at + 1) - 0x30;
-  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : -1;
 }

@@ -44,11 +44,9 @@ export interface DebugLogReader {
   flush(): void;
   readonly counts: DebugLogCounts;
   state(): ReaderState;
-  /** Time of the first and the last line with a time, epoch ms; null before. */
+  /** Time of the first and the last line with a time and a daemon, epoch ms; null before. */
   readonly firstAt: number | null;
   readonly lastAt: number | null;
-  /** False until a line with a time and a daemon was read. */
-  readonly recognised: boolean;
 }
 
 /**
@@ -111,42 +109,29 @@ export interface DaemonEvent {
 
 export type DebugLogEvent = LicenseEvent | DaemonEvent;
 
-/** What the reader saw, and what of it it did not understand. */
-export interface DebugLogCounts {
-  lines: number;
-  events: Record<LicenseEventKind, number>;
-  timestamps: number;
-  /** Lines with a time and a daemon that tell of other things. */
-  otherMessages: number;
-  /** Lines without a time and a daemon that continue no event. */
-  withoutHead: number;
-  /** Lines that begin like an event and cannot be read. */
-  malformed: number;
-  /** Times such as `12:49:3a9`; the event stands at the time of the line before. */
-  brokenTimes: number;
-  /** Days found missing when a date was printed: quiet days, or lines that are gone. */
-  dateJumps: number;
-  /** Events moved to the next day, because the next printed date showed that a midnight lay before them. */
-  redated: number;
-  /** Events before the first printed date, dated by the time of the file. */
-  inferredDates: number;
-  /** First lines that were malformed, cut at 200 characters, with their number. */
-  samples: { readonly line: number; readonly text: string }[];
-}
+/** What a reader saw, and what of it it did not understand. */
+export type DebugLogCounts = ReturnType<typeof noCounts>;
 
-export function noCounts(): DebugLogCounts {
-  const none = LICENSE_EVENTS.map((kind) => [kind, 0]);
+export function noCounts() {
   return {
     lines: 0,
-    events: Object.fromEntries(none) as Record<LicenseEventKind, number>,
+    events: Object.fromEntries(LICENSE_EVENTS.map((kind) => [kind, 0])) as Record<LicenseEventKind, number>,
     timestamps: 0,
+    /** Lines with a time and a daemon that tell of other things. */
     otherMessages: 0,
+    /** Lines without a time and a daemon that continue no event. */
     withoutHead: 0,
+    /** Lines that begin like an event and cannot be read. */
     malformed: 0,
+    /** Times such as `12:49:3a9`; the event stands at the time of the line before. */
     brokenTimes: 0,
+    /** Days found missing when a date was printed: quiet days, or lines that are gone. */
     dateJumps: 0,
+    /** Events moved to the next day, because the next printed date showed that a midnight lay before them. */
     redated: 0,
+    /** Events before the first printed date, dated by the time of the file. */
     inferredDates: 0,
-    samples: [],
+    /** First lines that were malformed, cut at 200 characters, with their number. */
+    samples: [] as { readonly line: number; readonly text: string }[],
   };
 }

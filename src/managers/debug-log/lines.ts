@@ -30,13 +30,7 @@ export function natureOf(bytes: Uint8Array): LogNature {
  * Bytes to lines, in pieces as they come. UTF-8 and Latin-1 may stand in one file (each client writes its user's name
  * in its own encoding), so a line that is no UTF-8 is read as Windows-1252, in which every byte has a character.
  */
-export interface LineCutter {
-  feed(bytes: Uint8Array, line: (text: string) => void): void;
-  /** The last line, if it has no line end. */
-  finish(line: (text: string) => void): void;
-}
-
-export function createLineCutter(): LineCutter {
+export function createLineCutter() {
   const utf8 = new TextDecoder("utf-8", { ignoreBOM: false });
   const latin = new TextDecoder("windows-1252");
   let begun: Uint8Array = new Uint8Array(0);
@@ -61,7 +55,7 @@ export function createLineCutter(): LineCutter {
   }
 
   return {
-    feed(bytes, line) {
+    feed(bytes: Uint8Array, line: (text: string) => void): void {
       const all = begun.length === 0 ? bytes : Buffer.concat([begun, bytes]);
       const end = all.lastIndexOf(LF) + 1;
       const isLong = end === 0 && begun.length > 0 && all.length > MAX_LINE;
@@ -69,7 +63,8 @@ export function createLineCutter(): LineCutter {
       // The caller may use its buffer again. A hole of NULs may be of any size, and the line behind it is whole.
       begun = isLong ? new Uint8Array(0) : all.slice(behindNuls(all, end));
     },
-    finish(line) {
+    /** The last line, if it has no line end. */
+    finish(line: (text: string) => void): void {
       if (begun.length > 0) cut(begun, line);
       begun = new Uint8Array(0);
     },

@@ -1,19 +1,13 @@
 import type { DaemonEvent, DebugLogEvent, LicenseEvent } from "./debug-log.ts";
 
 /** Seats that were taken and given back. Times are epoch ms. */
-export interface PairedSession {
-  readonly daemon: string;
-  readonly feature: string;
+export interface PairedSession
+  extends Pick<LicenseEvent, "daemon" | "feature" | "host" | "data" | "version" | "handle" | "count"> {
   readonly user: string;
-  readonly host: string | null;
-  readonly data: string | null;
-  readonly version: string | null;
-  readonly handle: string | null;
   /** Among the seats that were taken in the same second under the same names. */
   readonly ordinal: number;
   /** Among the parts in which these seats came back. */
   readonly part: number;
-  readonly count: number;
   readonly startedAt: number;
   readonly endedAt: number;
   /** `unobserved`: the log does not say when; it stands open until `endedAt`, the last that is known. */
@@ -29,18 +23,6 @@ export interface PairingCounts {
   ambiguous: number;
 }
 
-/**
- * Pairs OUT and IN of a debug log, which prints no handle unless it is verbose: by handle where there is one, else the
- * oldest of the same daemon, feature, user, host and checkout data. An IN of several licenses may end several OUTs,
- * and one that gives back a part of them leaves the rest. A daemon that ends or begins anew takes its seats with it.
- */
-export interface Pairing {
-  take(event: DebugLogEvent): void;
-  /** Lines are missing from here on: what is open ended nobody knows when. `lastAt` = the last line before. */
-  gap(lastAt: number): void;
-  readonly counts: PairingCounts;
-}
-
 interface OpenOut {
   readonly event: LicenseEvent;
   readonly ordinal: number;
@@ -48,7 +30,12 @@ interface OpenOut {
   parts: number;
 }
 
-export function createPairing(onSession: (session: PairedSession) => void): Pairing {
+/**
+ * Pairs OUT and IN of a debug log, which prints no handle unless it is verbose: by handle where there is one, else the
+ * oldest of the same daemon, feature, user, host and checkout data. An IN of several licenses may end several OUTs,
+ * and one that gives back a part of them leaves the rest. A daemon that ends or starts again takes its seats with it.
+ */
+export function createPairing(onSession: (session: PairedSession) => void) {
   const open = new Map<string, Map<string, OpenOut[]>>();
   /** By daemon: seats that its end took, of which it may still print the return. */
   const takenBack = new Map<string, Map<string, number>>();
@@ -91,6 +78,15 @@ export function createPairing(onSession: (session: PairedSession) => void): Pair
     return ordinal;
   }
 
+  function checkout(event: LicenseEvent): void {
+    const key = keyOf(event);
+    const seats = open.get(event.daemon) ?? new Map<string, OpenOut[]>();
+    const list = seats.get(key) ?? [];
+    list.push({ event, ordinal: ordinalOf(event, key), left: event.count, parts: 0 });
+    seats.set(key, list);
+    open.set(event.daemon, seats);
+  }
+
   function checkin(event: LicenseEvent): void {
     const key = keyOf(event);
     const list = open.get(event.daemon)?.get(key) ?? [];
@@ -131,19 +127,13 @@ export function createPairing(onSession: (session: PairedSession) => void): Pair
   }
 
   return {
-    take(event) {
-      if (!("feature" in event)) return daemonEvent(event);
-      if (event.kind === "IN") return checkin(event);
-      if (event.kind !== "OUT") return;
-      const key = keyOf(event);
-      const seats = open.get(event.daemon) ?? new Map<string, OpenOut[]>();
-      const list = seats.get(key) ?? [];
-      list.push({ event, ordinal: ordinalOf(event, key), left: event.count, parts: 0 });
-      // Of a million seats, most are taken under a name that has none.
-      if (list.length === 1) seats.set(key, list);
-      if (seats.size === 1) open.set(event.daemon, seats);
+    take(event: DebugLogEvent): void {
+      if (!("feature" in event)) daemonEvent(event);
+      else if (event.kind === "IN") checkin(event);
+      else if (event.kind === "OUT") checkout(event);
     },
-    gap(lastAt) {
+    /** Lines are missing from here on: the ends of what is open are unknown. `lastAt` = the last line before. */
+    gap(lastAt: number): void {
       for (const seats of open.values()) {
         for (const list of seats.values()) counts.openOuts += list.length;
         endAll(seats, lastAt, "unobserved");

@@ -1,12 +1,6 @@
 import { parseExpiry } from "../../domain/expiry.ts";
-import {
-  type CheckoutReading,
-  type Expiry,
-  type QueueReading,
-  RESERVATION_TYPES,
-  type ReservationReading,
-  UNKNOWN_EXPIRY,
-} from "../../domain/reading.ts";
+import type { CheckoutReading, QueueReading, ReservationReading } from "../../domain/reading.ts";
+import { RESERVATION_TYPES, UNKNOWN_EXPIRY } from "../../domain/reading.ts";
 import type { PoolKind } from "../../domain/words.ts";
 import type { KnownHosts } from "../manager.ts";
 import { endOfText, isDigit, trimBlanks } from "../scan.ts";
@@ -15,22 +9,17 @@ import { readIdentity } from "./identity.ts";
 import { createSeatReader, type LineEnd } from "./seat-line.ts";
 import type { StartTimes } from "./start-time.ts";
 
-/** `"NAME" vVERSION, vendor: DAEMON[, expiry: DATE]`; the name may differ from the block's and is not used. */
-interface PoolLine {
-  readonly version: string | null;
-  readonly vendor: string;
-  readonly expiry: Expiry;
-  /** False when the expiry text was not (wholly) understood. */
-  readonly understood: boolean;
-}
-
 const VENDOR = ", vendor: ";
 const EXPIRY = ", expiry: ";
 const QUOTE = 0x22;
 const KIND = /^(uncounted )?(floating|node-?locked) license\b/i;
 
-/** Read from the right, because the quoted name may hold anything. Null when the line is no pool line. */
-export function parsePool(trimmed: string, zone: string): PoolLine | null {
+/**
+ * `"NAME" vVERSION, vendor: DAEMON[, expiry: DATE]`, read from the right, because the quoted name may hold anything (it
+ * is not used: it may differ from the block's). `understood` is false when the expiry was not (wholly) understood. Null
+ * when the line is no pool line.
+ */
+export function parsePool(trimmed: string, zone: string) {
   const vendorAt = trimmed.lastIndexOf(VENDOR);
   if (vendorAt === -1) return null;
   const quote = trimmed.lastIndexOf('"', vendorAt);
@@ -40,11 +29,13 @@ export function parsePool(trimmed: string, zone: string): PoolLine | null {
   const rest = trimmed.slice(vendorAt + VENDOR.length);
   const expiryAt = rest.indexOf(EXPIRY);
   const vendor = trimBlanks(expiryAt === -1 ? rest : rest.slice(0, expiryAt));
-  const base = { version: version === "" ? null : version, vendor };
-  if (expiryAt === -1) return { ...base, expiry: UNKNOWN_EXPIRY, understood: true };
-  const parsed = parseExpiry(rest.slice(expiryAt + EXPIRY.length), zone);
-  if (parsed === null) return { ...base, expiry: UNKNOWN_EXPIRY, understood: false };
-  return { ...base, expiry: parsed.expiry, understood: parsed.rest === "" };
+  const parsed = expiryAt === -1 ? null : parseExpiry(rest.slice(expiryAt + EXPIRY.length), zone);
+  return {
+    version: version === "" ? null : version,
+    vendor,
+    expiry: parsed?.expiry ?? UNKNOWN_EXPIRY,
+    understood: expiryAt === -1 || parsed?.rest === "",
+  };
 }
 
 /** `floating license`, `nodelocked license, locked to "ID=…"`, `uncounted nodelocked license locked to NOTHING …`. */
@@ -89,16 +80,7 @@ export type LineOutcome = "known" | "kept" | "unknown";
 const BORROWABLE = /^\d{1,9} borrowable licen[sc]es?\b/i;
 
 /** Reads the lines that stand in a feature's block below its header. */
-interface BlockReader {
-  /** Takes a line whose text begins at `from`; `unknown` when it is none of a block's, or cut. */
-  read(block: Block, text: string, from: number, cut: boolean): LineOutcome;
-  /** Takes a line that no rule knew when it begins as one of a block's. */
-  keep(block: Block, text: string, from: number): boolean;
-  /** Splits again, with all hosts of the output known, the identities that were split without evidence. */
-  lookAgain(): void;
-}
-
-export function createBlockReader(zone: string, times: StartTimes, knownHosts: KnownHosts): BlockReader {
+export function createBlockReader(zone: string, times: StartTimes, knownHosts: KnownHosts) {
   const seats = createSeatReader(times, knownHosts);
   const secondLooks: (() => void)[] = [];
 
@@ -157,31 +139,31 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
     return "known";
   }
 
-  function readVendorString(block: Block, text: string): boolean {
-    const pool = block.pools.at(-1);
-    if (pool?.vendorString !== null || !text.startsWith(VENDOR_STRING)) return false;
-    pool.vendorString = text.slice(VENDOR_STRING.length).replace(/^ /, "");
-    return true;
-  }
-
   return {
-    read(block, text, from, cut) {
+    /** Takes a line whose text begins at `from`; `unknown` when it is none of a block's, or cut. */
+    read(block: Block, text: string, from: number, cut: boolean): LineOutcome {
       // Right below the pool's line, where it says anything, even what looks like a checkout.
-      if (block.describing && !cut && readVendorString(block, text.slice(from))) return "known";
+      const above = block.describing && !cut ? block.pools.at(-1) : undefined;
+      if (above?.vendorString === null && text.startsWith(VENDOR_STRING, from)) {
+        above.vendorString = text.slice(from + VENDOR_STRING.length).replace(/^ /, "");
+        return "known";
+      }
       if (readSeat(block, text, from, "known")) return "known";
       const trimmed = text.slice(from, endOfText(text, from, text.length));
       const first = trimmed.charCodeAt(0);
       if (first === QUOTE) return readPool(block, trimmed, cut);
       return isDigit(first) ? readReservation(block, trimmed, cut) : readKind(block, trimmed);
     },
-    keep(block, text, from) {
+    /** Takes a line that no rule knew when it begins as one of a block's. */
+    keep(block: Block, text: string, from: number): boolean {
       // Behind all other rules: names may hold what the middle of a checkout looks like.
       if (readSeat(block, text, from, "any")) return true;
       if (!BORROWABLE.test(text.slice(from))) return false;
       block.describing = false;
       return true;
     },
-    lookAgain() {
+    /** Splits again, with all hosts of the output known, the identities that were split without evidence. */
+    lookAgain(): void {
       for (const look of secondLooks) look();
     },
   };

@@ -1,25 +1,10 @@
-import type {
-  CheckoutReading,
-  Consistency,
-  Expiry,
-  FeatureReading,
-  PoolReading,
-  QueueReading,
-  ReservationReading,
-  ToolError,
-} from "../../domain/reading.ts";
+import type { Consistency, Expiry, FeatureReading, PoolReading } from "../../domain/reading.ts";
 import type { PoolKind } from "../../domain/words.ts";
 import { trimBlanks } from "../scan.ts";
 import { endsInErrorCode, parseToolError } from "./status-lines.ts";
 
 /** The first line of a feature's block. */
-export interface FeatureHeader {
-  readonly name: string;
-  readonly total: number | null;
-  readonly used: number | null;
-  readonly unlimited: boolean;
-  readonly error: ToolError | null;
-}
+export type FeatureHeader = Pick<FeatureReading, "name" | "total" | "used" | "unlimited" | "error">;
 
 const PREFIX = "Users of ";
 const CANNOT = ": Cannot get users of ";
@@ -68,11 +53,7 @@ export function parseOddHeader(trimmed: string): FeatureHeader | null {
 }
 
 /** `NAME:  (…)` with the bracket that begins at the last `mark` and fits the pattern. */
-function bracket(
-  text: string,
-  mark: string,
-  pattern: RegExp,
-): { name: string; found: RegExpExecArray } | null {
+function bracket(text: string, mark: string, pattern: RegExp) {
   const open = text.lastIndexOf(mark);
   const found = open <= PREFIX.length ? null : pattern.exec(text.slice(open));
   if (found === null) return null;
@@ -91,67 +72,48 @@ function failed(name: string, message: string): FeatureHeader {
 }
 
 /** A feature's block as its lines come in; the table of `-i` is laid over it at the end of the output. */
-export interface Block extends FeatureHeader {
-  daemon: string;
-  /** Which license server's part of the output it stands in. */
-  readonly part: number;
-  /** The daemon that the first pool line names; null when there is none. */
-  vendor: string | null;
-  /** The license server that gave the first seat, `host/port`; null when there is none. */
-  server: string | null;
-  readonly pools: PoolDraft[];
-  readonly checkouts: CheckoutReading[];
-  readonly reservations: ReservationReading[];
-  readonly queue: QueueReading[];
-  /** Seats of checkouts and reservations that stand under no pool line. */
-  loose: number;
-  /** Seats of all checkouts and reservations. */
-  held: number;
-  /** The last line was the pool's own: what describes the pool is still to come. */
-  describing: boolean;
-  /** A line of it was not understood. */
-  doubtful: boolean;
-}
+export type Block = ReturnType<typeof openBlock>;
 
-export type PoolDraft = {
-  -readonly [Key in keyof Omit<PoolReading, "used" | "number">]: PoolReading[Key];
-} & {
-  /** Seats of checkouts and reservations under it. */
-  held: number;
-  /** Only the table of `-i` names it. */
-  readonly tableOnly: boolean;
-  /** Whether the checkouts without a pool, or under a pool of the same version, may be its own. */
-  doubtful: boolean;
-};
-
-export function openBlock(header: FeatureHeader, daemon: string, part: number): Block {
+/** `part`: which license server's part of the output it stands in. */
+export function openBlock(header: FeatureHeader, daemon: string, part: number) {
   return {
     ...header,
     daemon,
     part,
-    vendor: null,
-    server: null,
-    pools: [],
-    checkouts: [],
-    reservations: [],
-    queue: [],
+    /** The daemon that the first pool line names; null when there is none. */
+    vendor: null as string | null,
+    /** The license server that gave the first seat, `host/port`; null when there is none. */
+    server: null as string | null,
+    pools: [] as PoolDraft[],
+    checkouts: [] as FeatureReading["checkouts"][number][],
+    reservations: [] as FeatureReading["reservations"][number][],
+    queue: [] as FeatureReading["queue"][number][],
+    /** Seats of checkouts and reservations that stand under no pool line. */
     loose: 0,
+    /** Seats of all checkouts and reservations. */
     held: 0,
+    /** The last line was the pool's own: what describes the pool is still to come. */
     describing: false,
+    /** A line of it was not understood. */
     doubtful: false,
   };
 }
 
-export function openPool(version: string | null, expiry: Expiry, tableOnly = false): PoolDraft {
+export type PoolDraft = ReturnType<typeof openPool>;
+
+/** `tableOnly`: only the table of `-i` names it. */
+export function openPool(version: string | null, expiry: Expiry, tableOnly = false) {
   return {
     version,
-    vendorString: null,
-    kind: "unknown",
-    total: null,
+    vendorString: null as string | null,
+    kind: "unknown" as PoolReading["kind"],
+    total: null as number | null,
     unlimited: false,
     expiry,
+    /** Seats of checkouts and reservations under it. */
     held: 0,
     tableOnly,
+    /** Whether the checkouts without a pool, or under a pool of the same version, may be its own. */
     doubtful: false,
   };
 }
@@ -163,7 +125,7 @@ export function poolOf(block: Block): number | null {
 
 /** Counts the seats of a checkout or a reservation, which the tool's `in use` includes. */
 export function hold(block: Block, seats: number): void {
-  const pool = block.pools[block.pools.length - 1];
+  const pool = block.pools.at(-1);
   block.held += seats;
   if (pool === undefined) block.loose += seats;
   else pool.held += seats;
@@ -187,18 +149,16 @@ export function consistencyOf(block: Block): Consistency {
 export function closeBlock(block: Block, isCut: boolean): FeatureReading {
   const { daemon, name, total, used, unlimited, error, checkouts, reservations, queue } = block;
   const consistency = consistencyOf(block);
-  const pools = block.pools.map((pool) => closePool(block, pool, consistency));
+  const pools = block.pools.map((pool): PoolReading => {
+    const { version, vendorString, kind, expiry } = pool;
+    // The header's total is the only pool's own, unless the license file says better.
+    const ownTotal = pool.total ?? (block.pools.length === 1 && !pool.unlimited ? total : null);
+    const counts = { total: ownTotal, used: usedOf(block, pool, consistency), unlimited: pool.unlimited };
+    return { number: null, version, vendorString, kind, ...counts, expiry };
+  });
   const cut = isCut || block.doubtful;
   const counts = { daemon, name, total, used, unlimited, error };
   return { ...counts, pools, checkouts, reservations, queue, consistency, cut };
-}
-
-function closePool(block: Block, pool: PoolDraft, consistency: Consistency): PoolReading {
-  const { version, vendorString, kind, unlimited, expiry } = pool;
-  // The header's total is the only pool's own, unless the license file says better.
-  const total = pool.total ?? (block.pools.length === 1 && !unlimited ? block.total : null);
-  const used = usedOf(block, pool, consistency);
-  return { number: null, version, vendorString, kind, total, used, unlimited, expiry };
 }
 
 function usedOf(block: Block, pool: PoolDraft, consistency: Consistency): number | null {

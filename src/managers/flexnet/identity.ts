@@ -1,15 +1,14 @@
+import type { CheckoutReading } from "../../domain/reading.ts";
 import type { KnownHosts } from "../manager.ts";
 import { isDigit } from "../scan.ts";
 
 /** The holder of a seat, or the client that waits for one, as far as the words in front of the version tell. */
-export interface Identity {
-  readonly user: string;
-  readonly host: string | null;
-  readonly display: string | null;
-  readonly qualifier: string | null;
+export interface Identity extends Pick<CheckoutReading, "user" | "host" | "display" | "qualifier"> {
   /** Neither a display's shape nor a known host told the host: hosts learnt later may tell better. */
   readonly guessed: boolean;
 }
+
+const NONE = { host: null, display: null, qualifier: null, guessed: false };
 
 const PLAIN = /^[\w.:/ -]*$/;
 /** Signs of an encrypted display that no name of a user, host or product has. */
@@ -31,37 +30,22 @@ const X_DISPLAY = /^[\p{L}\p{N}_.-]*:\d+(?:\.\d+)?$/u;
 export function readIdentity(text: string, from: number, to: number, hosts: KnownHosts): Identity {
   const firstEnd = endOfWord(text, from, to);
   const user = text.slice(from, firstEnd);
-  if (firstEnd === to) return identity(user, null, null, null);
+  if (firstEnd === to) return { user, ...NONE };
   const second = nextWord(text, firstEnd);
   const secondEnd = endOfWord(text, second, to);
   const terminal = isTerminal(text, second, secondEnd);
   const host = text.slice(second, secondEnd);
-  if (secondEnd === to) return terminal ? identity(user, null, host, null) : identity(user, host, null, null);
+  if (secondEnd === to) return { user, ...NONE, [terminal ? "display" : "host"]: host };
   const third = nextWord(text, secondEnd);
   if (terminal || endOfWord(text, third, to) < to) return splitMany(text.slice(from, to), hosts);
   hosts.add(host);
-  return identity(user, host, text.slice(third, to), null);
-}
-
-function identity(
-  user: string,
-  host: string | null,
-  display: string | null,
-  qualifier: string | null,
-  guessed = false,
-): Identity {
-  return { user, host, display, qualifier, guessed };
+  return { user, host, display: text.slice(third, to), qualifier: null, guessed: false };
 }
 
 function splitMany(text: string, hosts: KnownHosts): Identity {
-  const starts: number[] = [];
-  const words: string[] = [];
-  for (let at = 0; at < text.length; at = nextWord(text, at)) {
-    const end = endOfWord(text, at, text.length);
-    starts.push(at);
-    words.push(text.slice(at, end));
-    at = end;
-  }
+  const found = [...text.matchAll(/[^ ]+/g)];
+  const starts = found.map(({ index }) => index);
+  const words = found.map(([each]) => each);
   const count = words.length;
   const word = (index: number) => words[index] ?? "";
   /** Words in front of `index`, and from there on, with the blanks between them as printed. */
@@ -81,17 +65,18 @@ function splitMany(text: string, hosts: KnownHosts): Identity {
   while (!extended && host < last && !hosts.has(word(host))) host++;
 
   const known = host < last;
-  if (!known && display === 1) return identity(word(0), null, word(1), rest(2));
+  if (!known && display === 1) return { ...NONE, user: word(0), display: word(1), qualifier: rest(2) };
   if (!known && shown === count && hosts.has(word(last)))
-    return identity(before(last), word(last), null, null);
+    return { ...NONE, user: before(last), host: word(last) };
   if (!known) host = shown < count ? shown - 1 : 1;
   const qualifier = rest(host + 2);
   const guessed = !known && display === count;
   // Encrypted displays hold blanks and any sign; products, versions and process ids are plain words.
   const plain = extended || host + 1 === display || qualifier === null || PLAIN.test(qualifier);
+  const named = { user: before(host), host: word(host), guessed };
   return plain
-    ? identity(before(host), word(host), word(host + 1), qualifier, guessed)
-    : identity(before(host), word(host), rest(host + 1), null, guessed);
+    ? { ...named, display: word(host + 1), qualifier }
+    : { ...named, display: rest(host + 1), qualifier: null };
 }
 
 const SPACE = 0x20;

@@ -83,13 +83,6 @@ function createPart(spec: readonly NamedMember[]) {
     return label === key || label === other.host.toLowerCase() ? other : undefined;
   }
 
-  function addStranger(host: string): Draft {
-    const stranger = draftOf({ host, port: null });
-    members.push(stranger);
-    strangers.push(stranger);
-    return stranger;
-  }
-
   /**
    * A host that is asked by an alias or an address answers by a name of its own. As many silent names as strangers are
    * the same hosts, in their order; fewer names than strangers, and all of them silent, only lead to these.
@@ -98,8 +91,7 @@ function createPart(spec: readonly NamedMember[]) {
     if (strangers.length === 0 || strangers.length > MAX_STRANGERS) return members;
     const silent = named.filter(isSilent);
     if (silent.length === strangers.length) {
-      for (const [index, { port }] of silent.entries())
-        Object.assign(silent[index] ?? {}, strangers[index], { port });
+      for (const [index, own] of silent.entries()) Object.assign(own, strangers[index], { port: own.port });
       return named;
     }
     const [first] = silent;
@@ -111,7 +103,12 @@ function createPart(spec: readonly NamedMember[]) {
 
   return {
     status(line: PartLine): void {
-      const member = find(line.name) ?? addStranger(line.name);
+      const known = find(line.name);
+      const member = known ?? draftOf({ host: line.name, port: null });
+      if (known === undefined) {
+        members.push(member);
+        strangers.push(member);
+      }
       member.master ||= line.master;
       if (RANK[line.status] < RANK[member.status]) return;
       const better = RANK[line.status] > RANK[member.status];

@@ -2,37 +2,22 @@ import type { DaemonReading, Reading, ToolError } from "../../domain/reading.ts"
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { endOfText, skipBlanks } from "../scan.ts";
 import { createUnparsed } from "../unparsed.ts";
-import {
-  type Block,
-  closeBlock,
-  consistencyOf,
-  type FeatureHeader,
-  openBlock,
-  parseHeader,
-  parseOddHeader,
-  startsHeader,
-} from "./block.ts";
+import type { Block, FeatureHeader } from "./block.ts";
+import { closeBlock, consistencyOf, openBlock, parseHeader, parseOddHeader, startsHeader } from "./block.ts";
 import { createBlockReader, type LineOutcome } from "./block-lines.ts";
 import { addDaemon, createMembers } from "./members.ts";
 import { createStartTimes, parseReportTime } from "./start-time.ts";
+import type { PartLine } from "./status-lines.ts";
 import {
   endsInErrorCode,
-  type PartLine,
   parseDaemon,
   parseMemberStatus,
   parseOwnedError,
   parseSpec,
   parseToolError,
 } from "./status-lines.ts";
-import {
-  blocksOfTable,
-  dropRepeated,
-  joinTable,
-  parseTableHeader,
-  parseTableRow,
-  type TableOrder,
-  type TableRow,
-} from "./table.ts";
+import type { TableOrder, TableRow } from "./table.ts";
+import { blocksOfTable, dropRepeated, joinTable, parseTableHeader, parseTableRow } from "./table.ts";
 
 const STATUS_ON = /^Flexible License Manager status on (.+)$/i;
 const REPORT_ONLY = /^(?:sun|mon|tue|wed|thu|fri|sat)\s+\d{1,2}\/\d{1,2}\/\d{4}\s+\d{1,2}:\d{2}$/i;
@@ -77,7 +62,9 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     const from = skipBlanks(text, 0);
     if (from === text.length) return;
     const outcome = readLine(text, from, cut);
-    endsBroken = outcome === "unknown" ? isBroken(text, from) : outcome === "kept" && isShort(block);
+    // Of a block whose lines are missing, a row with an unknown end may be cut itself.
+    const isShort = outcome === "kept" && block !== null && consistencyOf(block) === "short";
+    endsBroken = outcome === "unknown" ? isBroken(text, from) : isShort;
     if (outcome === "known") return;
     unparsed.add(text, lineNumber);
     if (outcome === "kept") return;
@@ -96,11 +83,6 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     return kept ? "kept" : "unknown";
   }
 
-  /** Whether lines of the block are missing. */
-  function isShort(last: Block | null): boolean {
-    return last !== null && consistencyOf(last) === "short";
-  }
-
   /** An unknown line of which lmstat may have printed more: a header, or what stands inside a block. */
   function isBroken(text: string, from: number): boolean {
     return startsHeader(text.slice(from)) || (block !== null && (from > 0 || text.startsWith('"')));
@@ -117,7 +99,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
       }
     }
     const known = inOutput(trimmed);
-    if (known) recognised = true;
+    recognised ||= known;
     return known || isSeparator(text, trimmed) ? "known" : "unknown";
   }
 
@@ -152,8 +134,9 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
       return restart("members");
     }
     const version = TOOL_VERSION.exec(trimmed)?.[1];
-    if (version !== undefined) toolVersion ??= version;
-    return version !== undefined || isPreamble(trimmed);
+    toolVersion ??= version ?? null;
+    // Whole lines that lmstat prints and that say nothing.
+    return version !== undefined || PREAMBLE.test(trimmed) || NOTES.has(trimmed);
   }
 
   function inStatus(trimmed: string): boolean {
@@ -244,11 +227,6 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
       };
     },
   };
-}
-
-/** Whole lines that lmstat prints and that say nothing; true also marks the text as lmstat's. */
-function isPreamble(trimmed: string): boolean {
-  return PREAMBLE.test(trimmed) || NOTES.has(trimmed);
 }
 
 /** Whole lines of anybody: separators between servers, cuts made by hand, comments of scripts. */

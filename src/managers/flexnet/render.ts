@@ -21,12 +21,6 @@ const KINDS: Readonly<Partial<Record<PoolReading["kind"], string>>> = {
   uncounted: "uncounted nodelocked license locked to NOTHING (hostid=ANY)",
 };
 
-interface BlockContext {
-  readonly zone: string;
-  /** `host/port` of the member that serves. */
-  readonly server: string;
-}
-
 /**
  * The reading as lmstat 11.16–11.19 prints it with `-a -i`. Reading it back gives the same reading, except for
  * what its grammar cannot carry: line ends in names, seconds of start times, words that look like another part
@@ -45,14 +39,13 @@ export function render(reading: Reading, { address, zone }: RenderOptions): stri
   for (const error of reading.errors) lines.push(error.message);
   if (reading.errors.length > 0) lines.push("");
   if (daemons.length > 0) lines.push(`Vendor daemon status (on ${host}):`, "");
-  lines.push(...daemonsOf(reading, { zone, server: `${host}/${serving?.port ?? DEFAULT_PORT}` }));
+  lines.push(...daemonsOf(reading, `${host}/${serving?.port ?? DEFAULT_PORT}`, zone));
   lines.push(...tableOf(features));
   return `${lines.join("\n")}\n`;
 }
 
 function bannerOf(reportTime: number, zone: string): string {
-  const { weekday, date, hour, minute } = clockOf(reportTime, zone);
-  const year = new Date(wallClock(zone, reportTime)).getUTCFullYear();
+  const { weekday, date, hour, minute, year } = clockOf(reportTime, zone);
   // The banner pads its hour, start times do not.
   return `Flexible License Manager status on ${weekday} ${date}/${year} ${hour.padStart(2, "0")}:${minute}`;
 }
@@ -62,6 +55,7 @@ function clockOf(at: number, zone: string) {
   const local = new Date(wallClock(zone, at));
   return {
     weekday: WEEKDAYS[local.getUTCDay()],
+    year: local.getUTCFullYear(),
     date: `${local.getUTCMonth() + 1}/${local.getUTCDate()}`,
     hour: String(local.getUTCHours()),
     minute: String(local.getUTCMinutes()).padStart(2, "0"),
@@ -73,13 +67,8 @@ function membersOf(members: readonly MemberReading[], address: string): string[]
   if (first === undefined) return [];
   const spec = members.map(({ host, port }) => `${port ?? ""}@${host}`).join(",");
   const file = /^(?:\/|[A-Za-z]:[\\/])/.test(address) ? address : "/opt/flexnet/licenses/license.lic";
-  return [
-    `License server status: ${spec}`,
-    `    License file(s) on ${first.host}: ${file}:`,
-    "",
-    ...members.flatMap(memberLine),
-    "",
-  ];
+  const asked = [`License server status: ${spec}`, `    License file(s) on ${first.host}: ${file}:`];
+  return [...asked, "", ...members.flatMap(memberLine), ""];
 }
 
 function memberLine({ host, status, master, version, error }: MemberReading): string[] {
@@ -89,8 +78,11 @@ function memberLine({ host, status, master, version, error }: MemberReading): st
   return [`${host}: license server ${parts.join(" ")}`];
 }
 
-/** Each daemon with the features that follow it; its line is repeated where the order of features comes back to it. */
-function daemonsOf(reading: Reading, context: BlockContext): string[] {
+/**
+ * Each daemon with the features that follow it; its line is repeated where the order of features comes back to it.
+ * `server` is `host/port` of the member that serves.
+ */
+function daemonsOf(reading: Reading, server: string, zone: string): string[] {
   const lines: string[] = [];
   const left = [...reading.daemons];
   let current: string | null = null;
@@ -104,11 +96,10 @@ function daemonsOf(reading: Reading, context: BlockContext): string[] {
       current = daemon.name;
     }
     if (moves || lines.length === 0) lines.push("Feature usage info:", "");
-    lines.push(headerOf(feature), "", ...heldOf(feature, null, context));
-    for (const [index, pool] of feature.pools.entries()) {
+    lines.push(headerOf(feature), "", ...heldOf(feature, null, server, zone));
+    for (const [index, pool] of feature.pools.entries())
       if (!isTableOnly(feature, index))
-        lines.push("", ...poolOf(feature, pool), ...heldOf(feature, index, context));
-    }
+        lines.push("", ...poolOf(feature, pool), ...heldOf(feature, index, server, zone));
   }
   return [...lines, ...left.map(daemonLine)];
 }
@@ -120,10 +111,8 @@ function daemonLine({ name, status, version, error }: DaemonReading): string {
 }
 
 function headerOf({ name, total, used, unlimited, error }: FeatureReading): string {
-  if (error !== null) {
-    const { message } = error;
-    return message.startsWith("Error: ") ? `Users of ${name}:  (${message})` : `Users of ${name}: ${message}`;
-  }
+  if (error?.message.startsWith("Error: ")) return `Users of ${name}:  (${error.message})`;
+  if (error !== null) return `Users of ${name}: ${error.message}`;
   if (unlimited) return `Users of ${name}:  (Uncounted, node-locked)`;
   const [issued, inUse] = [seats(total ?? 0), seats(used ?? 0)];
   return `Users of ${name}:  (Total of ${issued} issued;  Total of ${inUse} in use)`;
@@ -146,8 +135,7 @@ function expiryOf(expiry: PoolReading["expiry"]): string | null {
   return expiry.permanent ? PERMANENT : printExpiry(expiry);
 }
 
-function heldOf(feature: FeatureReading, pool: number | null, context: BlockContext): string[] {
-  const { server, zone } = context;
+function heldOf(feature: FeatureReading, pool: number | null, server: string, zone: string): string[] {
   const under = (held: { readonly pool: number | null }) => held.pool === pool;
   const lines: string[] = [];
   for (const { count, type, name } of feature.reservations.filter(under)) {
@@ -160,9 +148,8 @@ function heldOf(feature: FeatureReading, pool: number | null, context: BlockCont
     const pid = held.pid === null ? "" : `, PID: ${held.pid}`;
     lines.push(`    ${holder(held, server)}, start ${startOf(held, zone)}${count}${linger}${pid}`);
   }
-  for (const held of feature.queue.filter(under)) {
+  for (const held of feature.queue.filter(under))
     lines.push(`    ${holder(held, server)} queued for ${seats(held.count)}`);
-  }
   return lines.length === 0 ? [] : [...lines, ""];
 }
 
@@ -200,12 +187,11 @@ function tableOf(features: readonly FeatureReading[]): string[] {
 }
 
 /** True for a pool that no line of the block describes: a row of the table says all that is known of it. */
-function isTableOnly(
-  { daemon, pools, checkouts, reservations, queue }: FeatureReading,
-  index: number,
-): boolean {
-  const pool = pools[index];
-  if (pool?.kind !== "unknown" || pool.vendorString !== null || !fitsTable(daemon, pool)) return false;
+function isTableOnly(feature: FeatureReading, index: number): boolean {
+  const pool = feature.pools[index];
+  if (pool?.kind !== "unknown" || pool.vendorString !== null || !fitsTable(feature.daemon, pool))
+    return false;
+  const { checkouts, reservations, queue } = feature;
   return ![...checkouts, ...reservations, ...queue].some((held) => held.pool === index);
 }
 

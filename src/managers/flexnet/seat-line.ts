@@ -4,44 +4,31 @@ import { createDigits, endOfText, execAt, isBlank, isDigit, skipBlanks } from ".
 import { type Identity, readIdentity } from "./identity.ts";
 import type { StartTimes } from "./start-time.ts";
 
-/**
- * `USER HOST [DISPLAY [QUALIFIER…]] [(vVER)] (SRV/PORT [HANDLE]), start DOW M/D H:MM[tail]` and
- * `USER HOST DISPLAY [VER] (vVER) (SRV/PORT HANDLE) queued for N license[s]`.
- * Both are read from the right: users and encrypted displays hold blanks, brackets, quotes and commas,
- * while everything behind them is the tool's own.
- */
-export interface SeatReader {
-  /** A checkout whose first word begins at `start`, under the pool with this index; null when the line is none. */
-  checkout(text: string, start: number, pool: number | null, end: LineEnd): CheckoutReading | null;
-  /** A queue entry, likewise. */
-  queued(text: string, start: number, pool: number | null, end: LineEnd): QueueReading | null;
-  /** Of the line read last: the license server that gave the seat, `host/port` as printed. */
-  server(): string;
-  /** Of the line read last: the place of an identity that was split without evidence, else null. */
-  guessedAt(): { readonly from: number; readonly to: number } | null;
-}
-
 /** `any`: what stands behind the bracket of the server need not be wholly known. */
 export type LineEnd = "known" | "any";
 
 const START_MARK = "), start ";
 const QUEUE_MARK = ") queued for ";
 const QUEUED = { known: /(\d{1,9}) licen[sc]es?[ \t]*$/iy, any: /(\d{1,9}) licen[sc]es?\b/iy };
-const LINGER = /,? ?\(linger: (\d{1,12})(?: \/ \d{1,12})?\)/iy;
+const SEATS = /, \d{1,12} licenses?/y;
+const PID = /, PID: \d{1,12}/y;
+const LINGER = /,? ?\(linger: \d{1,12}(?: \/ \d{1,12})?\)/iy;
 const NEXT_PART = /[,(]|$/g;
-const PID = ", PID: ";
-const LICENSE = " license";
-const MOST_DIGITS = 12;
 
 const SPACE = 0x20;
 const OPEN = 0x28;
 const CLOSE = 0x29;
-const COMMA = 0x2c;
 const DOT = 0x2e;
 const SLASH = 0x2f;
 const UNDERSCORE = 0x5f;
 
-export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatReader {
+/**
+ * `USER HOST [DISPLAY [QUALIFIER…]] [(vVER)] (SRV/PORT [HANDLE]), start DOW M/D H:MM[tail]` and
+ * `USER HOST DISPLAY [VER] (vVER) (SRV/PORT HANDLE) queued for N license[s]`.
+ * Both are read from the right: users and encrypted displays hold blanks, brackets, quotes and commas,
+ * while everything behind them is the tool's own.
+ */
+export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   const digits = createDigits();
   let identity: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
   let version: string | null = null;
@@ -96,8 +83,8 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
   }
 
   /**
-   * `[, N licenses][ (linger: LEFT / TOTAL)][, PID: P]` in any order, each once, to the end of the line. False when
-   * something else stands there too: what is known of the rest is read all the same.
+   * The parts of the tail in any order, each once, to the end of the line. False when something else stands there too:
+   * what is known of the rest is read all the same.
    */
   function readTail(text: string, start: number): boolean {
     let known = true;
@@ -112,30 +99,36 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
     return known;
   }
 
-  /** Index behind the part at `at`, -1 when none stands there that is new. By hand, because nearly every line has one. */
+  /** Index behind the part at `at`, -1 when none stands there that is new. */
   function tailPart(text: string, at: number): number {
-    if (text.charCodeAt(at) === COMMA && text.charCodeAt(at + 1) === SPACE) {
-      if (isDigit(text.charCodeAt(at + 2))) {
-        const read = count === 0 ? digits.read(text, at + 2, MOST_DIGITS) : 0;
-        if (read > 0 && text.startsWith(LICENSE, digits.end)) {
-          count = read;
-          const end = digits.end + LICENSE.length;
-          return text[end] === "s" ? end + 1 : end;
-        }
-      } else if (text.startsWith(PID, at)) {
-        const read = pid === null ? digits.read(text, at + PID.length, MOST_DIGITS) : -1;
-        if (read !== -1) pid = read;
-        return read === -1 ? -1 : digits.end;
-      }
+    const seats = count === 0 ? numberAt(SEATS, text, at) : 0;
+    if (seats > 0) {
+      count = seats;
+      return SEATS.lastIndex;
     }
-    const found = lingerSeconds === null ? execAt(LINGER, text, at) : null;
-    if (found === null) return -1;
-    lingerSeconds = Number(found[1]);
+    const process = pid === null ? numberAt(PID, text, at) : -1;
+    if (process !== -1) {
+      pid = process;
+      return PID.lastIndex;
+    }
+    const linger = lingerSeconds === null ? numberAt(LINGER, text, at) : -1;
+    if (linger === -1) return -1;
+    lingerSeconds = linger;
     return LINGER.lastIndex;
   }
 
+  /** The first number of what the expression finds at this place; -1 when it finds nothing. No array for each line. */
+  function numberAt(sticky: RegExp, text: string, at: number): number {
+    sticky.lastIndex = at;
+    if (!sticky.test(text)) return -1;
+    let from = at;
+    while (!isDigit(text.charCodeAt(from))) from++;
+    return digits.read(text, from, 12);
+  }
+
   return {
-    checkout(text, start, pool, end) {
+    /** A checkout whose first word begins at `start`, under the pool with this index; null when the line is none. */
+    checkout(text: string, start: number, pool: number | null, end: LineEnd): CheckoutReading | null {
       const close = text.lastIndexOf(START_MARK);
       if (close === -1) return null;
       const time = close + START_MARK.length;
@@ -157,7 +150,8 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
         pool,
       };
     },
-    queued(text, start, pool, end) {
+    /** A queue entry, likewise. */
+    queued(text: string, start: number, pool: number | null, end: LineEnd): QueueReading | null {
       const mark = text.lastIndexOf(QUEUE_MARK);
       if (mark === -1) return null;
       const found = execAt(QUEUED[end], text, mark + QUEUE_MARK.length);
@@ -166,7 +160,9 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
       const { user, host, display, qualifier } = identity;
       return { user, host, display, qualifier, version, count: seats, handle, pool };
     },
+    /** Of the line read last: the license server that gave the seat, `host/port` as printed. */
     server: () => line.slice(serverFrom, serverTo),
+    /** Of the line read last: the place of an identity that was split without evidence, else null. */
     guessedAt: () => (identity.guessed ? { from, to } : null),
   };
 }

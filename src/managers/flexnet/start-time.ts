@@ -16,11 +16,12 @@ export interface StartTimes {
 const REPORT = /^(?:sun|mon|tue|wed|thu|fri|sat)\s+(\d{1,2})\/(\d{1,2})\/(\d{4})\s+(\d{1,2}):(\d{2})$/i;
 const WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"].map((name) => packed(name, 0));
 
+const AHEAD_MS = 26 * 3_600_000;
 /** Seven years back some other year always has the date on that weekday: a far match is an invention. */
-const BOUNDS = { aheadMs: 26 * 3_600_000, yearsBack: 2 };
+const YEARS_BACK = 2;
 
 export function createStartTimes(zone: string, now: number): StartTimes {
-  const times = createYearlessTimes(zone, now, BOUNDS);
+  const times = createYearlessTimes(zone, now, AHEAD_MS, YEARS_BACK);
   const digits = createDigits();
   const self: StartTimes = {
     end: 0,

@@ -13,10 +13,10 @@ const UNREACHABLE_WORDS = /cannot connect|down or not responding|lmgrd is not ru
  * (codes: lm_errno in the FlexNet Publisher administration guide).
  */
 export function parseToolError(message: string): ToolError {
-  const [major = null, minor = null, system = null] =
-    errorSuffix(message)
-      ?.slice(1)
-      .map((text) => (text === undefined ? null : Number(text))) ?? [];
+  const codes = errorSuffix(message)?.slice(1) ?? [];
+  const [major = null, minor = null, system = null] = codes.map((text) =>
+    text === undefined ? null : Number(text),
+  );
   const unreachable = (major !== null && UNREACHABLE.has(major)) || UNREACHABLE_WORDS.test(message);
   return { message, major, minor, system, kind: unreachable ? "unreachable" : "query" };
 }

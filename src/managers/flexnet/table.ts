@@ -1,22 +1,12 @@
 import { parseExpiry } from "../../domain/expiry.ts";
 import { type Expiry, UNKNOWN_EXPIRY } from "../../domain/reading.ts";
-import { wordBounds } from "../scan.ts";
 import { type Block, openBlock, openPool, type PoolDraft, setKind } from "./block.ts";
 
 /** The order of the last two columns: old tools print Expires first, newer ones Vendor. */
 export type TableOrder = "expires-vendor" | "vendor-expires";
 
 /** A row of the table that `lmstat -i` adds: one line of the license file. */
-export interface TableRow {
-  readonly feature: string;
-  readonly version: string;
-  /** Null when uncounted (printed as `0` or `uncounted`). */
-  readonly count: number | null;
-  readonly vendor: string;
-  readonly expiry: Expiry;
-  /** False when the expiry text was not (wholly) understood. */
-  readonly understood: boolean;
-}
+export type TableRow = NonNullable<ReturnType<typeof parseTableRow>>;
 
 const HEADER = /^Feature\s+Version\s+#\s?licen[sc]es\s+(Expires|Vendor)\s+(?:Vendor|Expires)[ \t]*$/i;
 const EXPIRY_START = /^(?:permanent|\d{1,2}-[a-z]{3}-\d)/i;
@@ -33,10 +23,13 @@ export function parseTableHeader(trimmed: string): TableOrder | null {
  * `feature version count vendor expiry…` or `feature version count expiry… vendor`, read from the expiry,
  * which may hold blanks (`permanent(no expiration date)`). Null when the line is no row.
  */
-export function parseTableRow(text: string, order: TableOrder, zone: string): TableRow | null {
-  const bounds = wordBounds(text, 0, text.length);
-  const words = bounds.length / 2;
-  const word = (index: number) => text.slice(bounds[2 * index], bounds[2 * index + 1]);
+export function parseTableRow(text: string, order: TableOrder, zone: string) {
+  const found = [...text.matchAll(/[^ \t]+/g)];
+  const words = found.length;
+  const word = (index: number) => found[index]?.[0] ?? "";
+  /** Words with the blanks between them. */
+  const range = (from: number, last: number) =>
+    text.slice(found[from]?.index, (found[last]?.index ?? 0) + word(last).length);
   const vendorLast = order === "expires-vendor";
 
   let expiryAt = words - (vendorLast ? 2 : 1);
@@ -50,14 +43,16 @@ export function parseTableRow(text: string, order: TableOrder, zone: string): Ta
   if (!COUNT.test(countText)) return null;
   const number = Number(countText);
   const expiryEnd = vendorLast ? words - 2 : words - 1;
-  const expiry = parseExpiry(text.slice(bounds[2 * expiryAt], bounds[2 * expiryEnd + 1]), zone);
+  const expiry = parseExpiry(range(expiryAt, expiryEnd), zone);
   return {
-    feature: text.slice(bounds[0], bounds[2 * (countAt - 2) + 1]),
+    feature: range(0, countAt - 2),
     version: word(countAt - 1),
+    /** Null when uncounted (printed as `0` or `uncounted`). */
     count: number > 0 ? number : null,
     vendor: vendorLast ? word(words - 1) : word(countAt + 1),
     expiry: expiry?.expiry ?? UNKNOWN_EXPIRY,
-    understood: expiry !== null && expiry.rest === "",
+    /** False when the expiry text was not (wholly) understood. */
+    understood: expiry?.rest === "",
   };
 }
 
@@ -76,8 +71,9 @@ export function dropRepeated(blocks: readonly Block[]): readonly Block[] {
   for (const [block, content] of contents) {
     const key = `${listOf(block)}\n${content}`;
     const copy = kept.get(key);
-    if (copy === undefined || (isOwn(block) && !isOwn(copy))) kept.set(key, block);
-    if (copy !== undefined) dropped.add(kept.get(key) === block ? copy : block);
+    const isBetter = copy === undefined || (block.daemon === block.vendor && copy.daemon !== copy.vendor);
+    if (isBetter) kept.set(key, block);
+    if (copy !== undefined) dropped.add(isBetter ? copy : block);
   }
   return blocks.filter((block) => !dropped.has(block));
 }
@@ -116,10 +112,6 @@ function joinLists(contents: ReadonlyMap<Block, string>): (block: Block) => stri
   return listOf;
 }
 
-function isOwn({ daemon, vendor }: Block): boolean {
-  return daemon === vendor;
-}
-
 /**
  * Lays the rows of `lmstat -i`, which come from the license file, over the blocks of `-a`, which come from the
  * server. A row gives its count (and an expiry that `-a` left out) to the one pool of its feature, daemon, version
@@ -143,10 +135,8 @@ export function joinTable(blocks: readonly Block[], rows: readonly TableRow[]): 
  */
 function joinSeveral(blocks: readonly Block[], rows: readonly TableRow[]): void {
   const pools = blocks.flatMap((block) => block.pools.map((pool) => ({ pool, block })));
-  const byPool = Map.groupBy(
-    pools.filter(({ pool }) => isKnown(pool.expiry)),
-    ({ pool }) => exactKey(pool),
-  );
+  const known = pools.filter(({ pool }) => isKnown(pool.expiry));
+  const byPool = Map.groupBy(known, ({ pool }) => exactKey(pool));
   const byTotal = Map.groupBy(blocks, (block) => block.total ?? -1);
   const turns = new Map<string, number>();
   const ownerOf = (row: TableRow) => {

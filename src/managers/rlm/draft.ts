@@ -123,11 +123,8 @@ function createProductDraft(daemon: string, name: string) {
 }
 
 function getOrAdd<T>(known: Map<string, T>, key: string, make: () => T): T {
-  let found = known.get(key);
-  if (found === undefined) {
-    found = make();
-    known.set(key, found);
-  }
+  const found = known.get(key) ?? make();
+  known.set(key, found);
   return found;
 }
 
@@ -171,7 +168,7 @@ export function createReport() {
     daemon: (name: string) => getOrAdd(daemons, name, () => createDaemonDraft(name)),
     /** Neither an ISV server nor an error was named. */
     isEmpty: () =>
-      daemons.size + wholeErrors.length === 0 && [...members.values()].every(({ error }) => error === null),
+      daemons.size + wholeErrors.length === 0 && members.values().every(({ error }) => error === null),
     addError(block: ErrorBlock): void {
       const error = toToolError(block);
       if (block.server !== null && block.server !== "rlm")

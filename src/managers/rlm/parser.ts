@@ -2,13 +2,8 @@ import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { skipBlanks } from "../scan.ts";
 import { createYearlessTimes } from "../yearless.ts";
 import { createReport, type DaemonDraft, type MemberDraft, type ProductDraft } from "./draft.ts";
-import {
-  isPoolDetail,
-  type PoolCounts,
-  type PoolHeader,
-  parsePoolCounts,
-  parsePoolHeader,
-} from "./pool-lines.ts";
+import type { PoolCounts, PoolHeader } from "./pool-lines.ts";
+import { isPoolDetail, parsePoolCounts, parsePoolHeader } from "./pool-lines.ts";
 import {
   ADVICE,
   ADVICE_POINT,
@@ -27,9 +22,7 @@ import {
   type SectionHeader,
   SOFTWARE_VERSION,
   TOOL_VERSION,
-  USAGE_TIMES,
 } from "./sections.ts";
-
 import { createHeaders, parseUsageLine } from "./usage-line.ts";
 
 /** For lines that stand in no section: there are no headers to know them by. */
@@ -48,7 +41,8 @@ type State = "top" | "rlm" | "table" | "isv" | "pools" | "usage" | "error" | "ad
  */
 export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
   const report = createReport();
-  const times = createYearlessTimes(zone, now, USAGE_TIMES);
+  // Usage lines print `MM/DD HH:MM`: a day ahead, and a 29th of February may be eight years old.
+  const times = createYearlessTimes(zone, now, 86_400_000, 8);
 
   let state: State = "top";
   let lastSection: State | null = null;
@@ -110,14 +104,11 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     leave(header.kind);
     lastSection = header.kind;
     if (header.kind === "rlm") {
-      member = report.member(header.host, header.port, "up");
-      member.status = "up";
+      member = Object.assign(report.member(header.host, header.port, "up"), { status: "up" as const });
       return true;
     }
     daemon = report.daemon(header.server);
-    daemon.status = "up";
-    daemon.awaited = false;
-    daemon.port = header.port;
+    Object.assign(daemon, { status: "up", awaited: false, port: header.port });
     if (header.kind === "pools") daemon.poolSection = true;
     if (header.kind === "usage") daemon.usageSection = true;
     return true;
@@ -151,7 +142,7 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     }
     const counter = parseCounter(text);
     if (counter !== null) {
-      if (counter.name !== null && counter.total !== null && state === "isv" && daemon !== null) {
+      if (counter.name !== undefined && counter.total !== null && state === "isv" && daemon !== null) {
         daemon.totals ??= { checkouts: null, denials: null, removals: null };
         daemon.totals[counter.name] = counter.total;
       }
@@ -168,9 +159,8 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     if (SERVER_TABLE_HEAD.test(text)) return true;
     const [, name, running] = SERVER_ROW.exec(text) ?? [];
     if (name === undefined) return false;
-    const draft = report.daemon(name);
-    draft.awaited = running === "Yes";
-    draft.status = draft.awaited ? "up" : "down";
+    const awaited = running === "Yes";
+    Object.assign(report.daemon(name), { awaited, status: awaited ? "up" : "down" });
     return true;
   }
 
@@ -246,9 +236,8 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
   /** A last line without line end: whole when its own grammar closes it. */
   function closesItself(text: string): boolean {
     if (text.trim() === "" || state === "error" || state === "advice") return true;
-    if (state === "usage" && daemon !== null) {
-      return text.trimEnd().endsWith(")") && (parseUsageLine(text, daemon.headers)?.handle ?? null) !== null;
-    }
+    if (state === "usage" && daemon !== null)
+      return text.trimEnd().endsWith(")") && typeof parseUsageLine(text, daemon.headers)?.handle === "string";
     if (state !== "pools") return false;
     return text.includes("total checkouts:") || parsePoolCounts(text, zone)?.kind === "token";
   }

@@ -5,18 +5,15 @@ import { takeVersion } from "./usage-line.ts";
 /** No product of a license file comes near this; what is longer is junk. */
 const MAX_HEADER = 1024;
 
-/** `PRODUCT vVER, pool: 3`; version and pool number are each missing in some outputs. */
-export interface PoolHeader {
-  readonly product: string;
-  readonly version: string | null;
-  readonly number: string | null;
-  /** It has a version or a pool number. A bare word is a header only when a line of counts follows. */
-  readonly certain: boolean;
-}
-
 const POOL_NUMBER = /^(.*), pool: (\w+)$/s;
 
-export function parsePoolHeader(line: string): PoolHeader | null {
+export type PoolHeader = NonNullable<ReturnType<typeof parsePoolHeader>>;
+
+/**
+ * `PRODUCT vVER, pool: 3`; version and pool number are each missing in some outputs. Without both the header is not
+ * `certain`: a bare word is a header only when a line of counts follows.
+ */
+export function parsePoolHeader(line: string) {
   const text = line.trim();
   if (text === "" || text.length > MAX_HEADER) return null;
   const numbered = POOL_NUMBER.exec(text);

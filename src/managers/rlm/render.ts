@@ -42,7 +42,7 @@ export function renderRlm(reading: Reading, { address, zone }: RenderOptions): s
   for (const [index, daemon] of daemons.entries()) {
     if (daemon.error !== null) lines.push(...printMessage(daemon.error.message));
     if (daemon.status !== "up") continue;
-    const where = `on ${up[0]?.host ?? "localhost"} (port ${portOf(daemon, index)})`;
+    const where = `on ${up[0]?.host ?? "localhost"} (port ${daemon.port ?? FIRST_ISV_PORT + index})`;
     const features = ofDaemon.get(daemon.name) ?? [];
     lines.push("", SEPARATOR, "", `\t${daemon.name} ISV server status ${where}, up 1d 00:00:00`);
     lines.push(...printServer(daemon.name, daemon.version, reportTime, zone, daemon));
@@ -58,14 +58,11 @@ export function renderRlm(reading: Reading, { address, zone }: RenderOptions): s
   return `${lines.join("\n")}\n`;
 }
 
-function portOf({ port }: DaemonReading, index: number): number {
-  return port ?? FIRST_ISV_PORT + index;
-}
-
 function printServerTable(daemons: readonly DaemonReading[]): string[] {
   const rows = daemons.map((daemon, index) => {
     const running = daemon.status === "down" ? " No" : "Yes";
-    return `\t${daemon.name.padEnd(17)}${String(portOf(daemon, index)).padStart(6)}   ${running}      0`;
+    const port = String(daemon.port ?? FIRST_ISV_PORT + index);
+    return `\t${daemon.name.padEnd(17)}${port.padStart(6)}   ${running}      0`;
   });
   return ["\t--------- ISV servers ----------", "\t   Name           Port Running Restarts", ...rows];
 }
@@ -95,7 +92,7 @@ function printServer(
     "\t             Recent Stats         Todays Stats         Total Stats",
     "\t            1d 00:00:00          1d 00:00:00          1d 00:00:00",
   );
-  const { checkouts = null, denials = null, removals = null } = daemon?.totals ?? {};
+  const { checkouts, denials, removals } = daemon?.totals ?? {};
   const counters = {
     Messages: 0,
     Connections: 0,
@@ -105,7 +102,8 @@ function printServer(
   };
   for (const [label, total] of Object.entries(counters)) {
     const counter = `${label}:`.padEnd(12);
-    if (total !== null) lines.push(`\t${counter} 0 (0/sec)           0 (0/sec)          ${total} (0/sec)`);
+    if (typeof total === "number")
+      lines.push(`\t${counter} 0 (0/sec)           0 (0/sec)          ${total} (0/sec)`);
   }
   return lines;
 }
@@ -140,16 +138,16 @@ function printPools(feature: FeatureReading): string[] {
 
 function printCounts(pool: PoolReading, reserved: number | null): string {
   if (pool.kind === "token") return "Token-based license";
-  const expiry = printExpiry(pool.expiry);
-  return [
-    pool.unlimited ? "UNCOUNTED" : null,
-    pool.total === null ? null : `count: ${pool.total}`,
-    reserved === null ? null : `# reservations: ${reserved}`,
-    pool.used === null ? null : `inuse: ${pool.used}`,
-    expiry === null ? null : `exp: ${expiry}`,
-  ]
-    .filter((part) => part !== null)
-    .join(", ");
+  const counts = {
+    count: pool.total,
+    "# reservations": reserved,
+    inuse: pool.used,
+    exp: printExpiry(pool.expiry),
+  };
+  const parts = Object.entries(counts).flatMap(([key, value]) =>
+    value === null ? [] : [`${key}: ${value}`],
+  );
+  return [...(pool.unlimited ? ["UNCOUNTED"] : []), ...parts].join(", ");
 }
 
 /** The line names the license that serves the seat; where the client asked for another version, in the old form. */

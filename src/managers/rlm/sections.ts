@@ -1,17 +1,10 @@
 import type { DaemonTotals, ToolError } from "../../domain/reading.ts";
 import { isDate, localToUtc } from "../../domain/time/zone.ts";
-import type { YearlessBounds } from "../yearless.ts";
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 const STATISTICS =
   /^\s*(?:Todays|Recent) Statistics \((?:(\d{1,6})d )?(\d{1,4}):(\d\d):(\d\d)\), init time: [A-Za-z]{3} ([A-Za-z]{3})\s+(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\s*$/;
-
-/**
- * Usage lines print `MM/DD HH:MM`: a checkout of last December is not one of next December. Nine years, because a 29th
- * of February may be eight years old.
- */
-export const USAGE_TIMES: YearlessBounds = { aheadMs: 86_400_000, yearsBack: 8 };
 
 /**
  * The clock of the license server. rlmstat prints no report time as such, but each statistics line says since when
@@ -34,25 +27,19 @@ const SECTION = new RegExp(
   String.raw`^\s*(\S+) (?:(ISV server|license pool|license usage) )?status on (\S+) \(port (\d{1,9})\)(?:, up ${UPTIME})?\s*$`,
 );
 
-/** A line that opens a part of the output. */
-export interface SectionHeader {
-  readonly kind: "rlm" | "isv" | "pools" | "usage";
-  /** Name of the ISV server; `rlm` for the manager itself. */
-  readonly server: string;
-  readonly host: string;
-  readonly port: number;
-}
+const KINDS = { "ISV server": "isv", "license pool": "pools", "license usage": "usage", "": "rlm" } as const;
 
-const KINDS = { "ISV server": "isv", "license pool": "pools", "license usage": "usage" } as const;
+export type SectionHeader = NonNullable<ReturnType<typeof parseSectionHeader>>;
 
-/** `rlm status on H (port P), up 1d 02:03:04`, `csci license pool status on H (port P)`, … */
-export function parseSectionHeader(line: string): SectionHeader | null {
+/**
+ * A line that opens a part of the output: `rlm status on H (port P), up 1d 02:03:04` for the manager itself,
+ * `csci license pool status on H (port P)`, … for the ISV server csci.
+ */
+export function parseSectionHeader(line: string) {
   const found = line.includes("status on ") ? SECTION.exec(line) : null;
-  if (found === null) return null;
-  const [, server = "", what, host = "", port = ""] = found;
-  if (what === undefined && server !== "rlm") return null;
-  const kind = what === undefined ? "rlm" : KINDS[what as keyof typeof KINDS];
-  return { kind, server, host, port: Number(port) };
+  const [, server = "", what = "", host = "", port = ""] = found ?? [];
+  if (found === null || (what === "" && server !== "rlm")) return null;
+  return { kind: KINDS[what as keyof typeof KINDS], server, host, port: Number(port) };
 }
 
 export const SEPARATOR = /^\s*-{8,}\s*$/;
@@ -87,20 +74,20 @@ export function isServerFact(line: string): boolean {
 const COUNTER =
   /^\s*(Messages|Connections|Checkouts|Denials|Removals):\s+(\d{1,15}) \([^)\s]*\)(?:\s+(\d{1,15}) \([^)\s]*\))?(?:\s+(\d{1,15}) \([^)\s]*\))?\s*$/;
 
-const TOTALS: Readonly<Record<string, keyof DaemonTotals>> = {
-  Checkouts: "checkouts",
-  Denials: "denials",
-  Removals: "removals",
-};
+const TOTALS = new Map<string, keyof DaemonTotals>([
+  ["Checkouts", "checkouts"],
+  ["Denials", "denials"],
+  ["Removals", "removals"],
+]);
 
 /**
  * A line of the statistics, `Denials: 0 (0/sec)  3 (0/sec)  907 (0/sec)`: the third column counts since the start.
- * `name` is null for counters that licmond does not keep. Null for other lines.
+ * `name` is undefined for counters that licmond does not keep. Null for other lines.
  */
-export function parseCounter(line: string): { name: keyof DaemonTotals | null; total: number | null } | null {
+export function parseCounter(line: string) {
   const found = COUNTER.exec(line);
   if (found === null) return null;
-  return { name: TOTALS[found[1] ?? ""] ?? null, total: found[4] === undefined ? null : Number(found[4]) };
+  return { name: TOTALS.get(found[1] ?? ""), total: found[4] === undefined ? null : Number(found[4]) };
 }
 
 /** The tool reached nothing: RLM's own name for the manager itself is `rlm`, an ISV server has its own name. */

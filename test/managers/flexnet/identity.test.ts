@@ -23,11 +23,7 @@ describe("an identity is split by its evidence", () => {
     // The successor equals or extends the host.
     ["Jane Doe Jr. pc-1 pc-1", ["Jane Doe Jr.", "pc-1", "pc-1", null], []],
     ["amira PC-1 pc-1.0 VLS_GXL", ["amira", "PC-1", "pc-1.0", "VLS_GXL"], []],
-    [
-      "amira pc-1 pc-1:0.0 Xcelium Single Core Engine",
-      ["amira", "pc-1", "pc-1:0.0", "Xcelium Single Core Engine"],
-      [],
-    ],
+    ["amira pc-1 pc-1:0.0 Single Core Engine", ["amira", "pc-1", "pc-1:0.0", "Single Core Engine"], []],
     // A known host.
     ["Jane  Doe pc-1 xyz", ["Jane  Doe", "pc-1", "xyz", null], ["PC-1"]],
     ["Jane Doe pc-1 xyz tool", ["Jane Doe", "pc-1", "xyz", "tool"], ["pc-1"]],
@@ -53,14 +49,8 @@ describe("an identity is split by its evidence", () => {
     ["root pc-1 |)8<f Z)=Y[", ["root", "pc-1", "|)8<f Z)=Y[", null]],
     ["amira pc-1 x11 feature=x", ["amira", "pc-1", "x11 feature=x", null]],
     // An encrypted display tells the host before it.
-    [
-      'John Roe John_R "U,K$`Ct`0\'"C iQwgGsne<&!',
-      ["John Roe", "John_R", '"U,K$`Ct`0\'"C iQwgGsne<&!', null],
-    ],
-    [
-      "Jane Roe Jr. jane icc&f3rU7|<7R/oW/r`?Fj_K5",
-      ["Jane Roe Jr.", "jane", "icc&f3rU7|<7R/oW/r`?Fj_K5", null],
-    ],
+    ['John Roe John_R "U,K$`Ct\'"C iQwgGsne<&!', ["John Roe", "John_R", '"U,K$`Ct\'"C iQwgGsne<&!', null]],
+    ["Jane Roe Jr. jane icc&f3rU7|<7R/oW/r`?Fj", ["Jane Roe Jr.", "jane", "icc&f3rU7|<7R/oW/r`?Fj", null]],
     ["Sean O'Neil, Dr. pc-1 k|b", ["Sean O'Neil, Dr.", "pc-1", "k|b", null]],
   ];
   test.each(guesses)("%j has none", (text, parts) => {

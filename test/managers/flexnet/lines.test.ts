@@ -27,15 +27,14 @@ describe("feature headers", () => {
 
   test("errors leave the counts unknown", () => {
     const unsupported = "Error: 21 licenses, unsupported by licensed server";
-    const error = { message: unsupported, major: null, kind: "query" } as const;
-    expect(parseHeader(`Users of S:  (${unsupported})`)).toMatchObject({
-      ...unknown,
-      unlimited: false,
-      error,
-    });
     const missing = "Cannot get users of S: No such feature exists. (-5,222)";
-    const why = { message: missing, major: -5, minor: 222 };
-    expect(parseHeader(`Users of S: ${missing}`)).toMatchObject({ name: "S", total: null, error: why });
+    for (const [line, message] of [
+      [` (${unsupported})`, unsupported],
+      [missing, missing],
+    ] as const) {
+      const error = parseToolError(message);
+      expect(parseHeader(`Users of S: ${line}`)).toEqual({ ...unknown, unlimited: false, error });
+    }
   });
 
   test.each([
@@ -47,18 +46,8 @@ describe("feature headers", () => {
 
   test.each<[string, string, number | null, number | null]>([
     ["F: None", "F", null, 0],
-    [
-      "F:  (Total of 50 licenses issued;  Total of 2 licenses in use;  10 borrowable licenses issued)",
-      "F",
-      50,
-      2,
-    ],
-    [
-      "a:b:  (Total of 1 license issued; 10 borrowable licenses issued; Total of 1 license in use)",
-      "a:b",
-      1,
-      1,
-    ],
+    ["F:  (Total of 50 licenses issued;  Total of 2 licenses in use;  10 borrowable ones)", "F", 50, 2],
+    ["a:b:  (Total of 1 license issued; 10 borrowable ones; Total of 1 license in use)", "a:b", 1, 1],
     ["F:  (Total of x licenses issued;  Total of 0 licenses in use)", "F", null, 0],
     ["F:  (Total of 5 licenses issued)", "F", 5, null],
     ["F: nobody knows", "F", null, null],
@@ -72,25 +61,18 @@ describe("feature headers", () => {
   });
 });
 
-describe("errors", () => {
-  test.each<[string, number | null, number | null, number | null]>([
-    ['Cannot connect to license server system. (-15,570:115 "Operation now in progress")', -15, 570, 115],
-    ['Cannot connect to license server (-15,10:10061 "WinSock: Connection refused")', -15, 10, 10061],
-    ["Server node is down or not responding (-96,7)", -96, 7, null],
-    ["The desired vendor daemon is down. (-97,121)", -97, 121, null],
-    ["lmgrd is not running", null, null, null],
-  ])("unreachable: %s", (message, major, minor, system) => {
-    expect(parseToolError(message)).toEqual({ message, major, minor, system, kind: "unreachable" });
-  });
-
-  test.each<[string, number | null, number | null, number | null]>([
-    ["Cannot read data from license server system. (-16,287)", -16, 287, null],
-    ["No such feature exists. (-5,222)", -5, 222, null],
-    ['No file. (-1,359:2 "No (-7,8) file")', -1, 359, 2],
-    ["something else", null, null, null],
-  ])("query: %s", (message, major, minor, system) => {
-    expect(parseToolError(message)).toEqual({ message, major, minor, system, kind: "query" });
-  });
+test.each<["unreachable" | "query", string, number | null, number | null, number | null]>([
+  ["unreachable", 'Cannot connect. (-15,570:115 "Operation now in progress")', -15, 570, 115],
+  ["unreachable", 'Cannot connect (-15,10:10061 "WinSock: Connection refused")', -15, 10, 10061],
+  ["unreachable", "Server node is down or not responding (-96,7)", -96, 7, null],
+  ["unreachable", "The desired vendor daemon is down. (-97,121)", -97, 121, null],
+  ["unreachable", "lmgrd is not running", null, null, null],
+  ["query", "Cannot read data from license server system. (-16,287)", -16, 287, null],
+  ["query", "No such feature exists. (-5,222)", -5, 222, null],
+  ["query", 'No file. (-1,359:2 "No (-7,8) file")', -1, 359, 2],
+  ["query", "something else", null, null, null],
+])("an error, %s: %s", (kind, message, major, minor, system) => {
+  expect(parseToolError(message)).toEqual({ message, major, minor, system, kind });
 });
 
 describe("pool lines", () => {
@@ -199,16 +181,10 @@ describe("start times", () => {
     expect(times.end).toBe(1 + text.length);
   });
 
-  const none = [
-    "Fri 10/20 16:4",
-    "Fri 10/20",
-    "10/20 16:44",
-    "Fry 10/20 16:44",
-    "Fri 10-20 16:44",
-    "Fri 10/20/ 16:44",
-    "",
-  ];
-  test.each(none)("%j is none", (text) => expect(createStartTimes("UTC", 0).read(text, 0)).toBeUndefined());
+  const none = "Fri 10/20 16:4|Fri 10/20|10/20 16:44|Fry 10/20 16:44|Fri 10-20 16:44|Fri 10/20/ 16:44|";
+  test.each(none.split("|"))("%j is none", (text) =>
+    expect(createStartTimes("UTC", 0).read(text, 0)).toBeUndefined(),
+  );
 
   test("a zone, and the hour that occurs twice", () => {
     const times = createStartTimes("Europe/Berlin", at("2026-10-26T12:00Z"));

@@ -9,6 +9,12 @@ const readF = (used: number, lines: readonly string[], options?: ReadOptions) =>
 const F = (used: number, lines: readonly string[], options?: ReadOptions) =>
   featureOf(readF(used, lines, options), "F");
 
+const endOf = (day: string) => ({
+  expiresOn: day,
+  expiresAt: Date.parse(day) + 86_400_000 - 1,
+  permanent: false,
+});
+
 const UP = "lic: license server UP (MASTER) v11.13.0";
 const SEAT = "    amira pc-1 pc-1 (v1.0) (lic/27000 101), start Fri 10/20 16:44";
 
@@ -16,51 +22,39 @@ describe("a modern output", () => {
   const reading = readText(fixture("modern"));
 
   test("head, members, daemons", () => {
-    expect(reading).toMatchObject({
-      manager: "flexnet",
-      reportTime: Date.parse("2025-03-12T14:05Z"),
-      members: [
-        {
-          host: "lic1.example.com",
-          port: 27000,
-          status: "up",
-          master: true,
-          version: "v11.19.6",
-          error: null,
-        },
-      ],
-      daemons: [{ name: "solverd", status: "up", version: "v11.19.6", error: null, totals: null }],
-      errors: [],
-      cut: false,
-      recognised: true,
-    });
+    const up = { status: "up", version: "v11.19.6", error: null } as const;
+    expect(reading).toMatchObject({ manager: "flexnet", errors: [], cut: false, recognised: true });
+    expect(reading.reportTime).toBe(Date.parse("2025-03-12T14:05Z"));
+    expect(reading.members).toEqual([{ ...up, host: "lic1.example.com", port: 27000, master: true }]);
+    expect(reading.daemons).toEqual([{ ...up, name: "solverd", totals: null }]);
     expect(reading.features.map(({ name }) => name)).toEqual(["Solver", "111", "Viewer", "Broken", "Idle"]);
   });
 
   test("pools of one feature, each with what stands under it", () => {
     const solver = featureOf(reading, "Solver");
-    expect(solver).toMatchObject({
-      daemon: "solverd",
-      total: 20,
-      used: 17,
-      unlimited: false,
-      consistency: "ok",
-    });
-    const floating = {
-      vendorString: 'site=A|seats="12",kind:full',
-      kind: "floating",
-      total: 12,
-      used: 11,
-    } as const;
-    const nodelocked = { vendorString: null, kind: "nodelocked", total: 8, used: 6 } as const;
-    const until = {
-      expiresOn: "2025-12-31",
-      expiresAt: Date.parse("2026-01-01T00:00Z") - 1,
-      permanent: false,
-    };
+    expect(solver).toMatchObject({ daemon: "solverd", total: 20, used: 17, unlimited: false });
+    expect(solver.consistency).toBe("ok");
+    const own = { number: null, unlimited: false };
+    const vendorString = 'site=A|seats="12",kind:full';
     expect(solver.pools).toEqual([
-      { number: null, version: "v2025.1", unlimited: false, expiry: until, ...floating },
-      { number: null, version: "v2024.2", unlimited: false, expiry: PERMANENT, ...nodelocked },
+      {
+        ...own,
+        version: "v2025.1",
+        expiry: endOf("2025-12-31"),
+        vendorString,
+        kind: "floating",
+        total: 12,
+        used: 11,
+      },
+      {
+        ...own,
+        version: "v2024.2",
+        expiry: PERMANENT,
+        vendorString: null,
+        kind: "nodelocked",
+        total: 8,
+        used: 6,
+      },
     ]);
   });
 
@@ -87,8 +81,8 @@ describe("a modern output", () => {
       { type: "group", name: "night-shift", count: 2, pool: 0 },
       { type: "host_group", name: "rack-7.east", count: 1, pool: 0 },
     ]);
-    const identity = { user: "emil", host: "ws-105", display: "ws-105", qualifier: "2025.1" };
-    expect(solver.queue).toEqual([{ ...identity, version: "v2025.1", count: 3, handle: "513", pool: 0 }]);
+    const emil = { user: "emil", host: "ws-105", display: "ws-105", qualifier: "2025.1", handle: "513" };
+    expect(solver.queue).toEqual([{ ...emil, version: "v2025.1", count: 3, pool: 0 }]);
   });
 
   test("uncounted and failed features have no counts", () => {
@@ -100,19 +94,10 @@ describe("a modern output", () => {
   });
 
   test("a row of the table that no pool line stands for becomes a pool, and glued text behind its year is reported", () => {
-    const expiry = {
-      expiresOn: "2026-04-30",
-      expiresAt: Date.parse("2026-05-01T00:00Z") - 1,
-      permanent: false,
-    };
-    const own = {
-      number: null,
-      version: "v3.0",
-      vendorString: null,
-      kind: "unknown",
-      unlimited: false,
-    } as const;
-    expect(featureOf(reading, "Idle").pools).toEqual([{ ...own, total: 5, used: 0, expiry }]);
+    const own = { number: null, vendorString: null, kind: "unknown", unlimited: false } as const;
+    expect(featureOf(reading, "Idle").pools).toEqual([
+      { ...own, version: "v3.0", total: 5, used: 0, expiry: endOf("2026-04-30") },
+    ]);
     expect(reading.unparsedLines).toBe(1);
     expect(reading.unparsed[0]?.text).toContain("30-Apr-20261");
   });
@@ -122,18 +107,15 @@ describe("a triad with a member down and several daemons", () => {
   const reading = readText(fixture("triad-two-daemons"));
 
   test("one error line brings down its member, not the server; short and long names are one host", () => {
-    expect(
-      reading.members.map(({ host, port, status, master, version }) =>
-        [host, port, status, master, version].join(" "),
-      ),
-    ).toEqual(["alpha 27000 up false v9.2", "beta 27000 up true v11.7", "gamma 27000 down false "]);
-    expect(reading.members[2]?.error).toEqual({
-      message: 'Cannot connect to license server system. (-15,570:115 "Operation now in progress")',
-      major: -15,
-      minor: 570,
-      system: 115,
-      kind: "unreachable",
-    });
+    const members = reading.members.map(({ error, ...member }) => Object.values(member).join(" "));
+    expect(members).toEqual([
+      "alpha 27000 up false v9.2",
+      "beta 27000 up true v11.7",
+      "gamma 27000 down false ",
+    ]);
+    const message = 'Cannot connect to license server system. (-15,570:115 "Operation now in progress")';
+    const code = { major: -15, minor: 570, system: 115, kind: "unreachable" } as const;
+    expect(reading.members[2]?.error).toEqual({ message, ...code });
     expect(reading.errors).toEqual([]);
     expect(reading.unparsedLines).toBe(0);
   });
@@ -153,11 +135,9 @@ describe("a triad with a member down and several daemons", () => {
   });
 
   test("features of a daemon that is down are errors, not zeros", () => {
-    expect(featureOf(reading, "Gone")).toMatchObject({
-      total: null,
-      used: null,
-      error: { message: "Cannot get users of Gone: No such feature exists. (-5,222)", major: -5, minor: 222 },
-    });
+    const message = "Cannot get users of Gone: No such feature exists. (-5,222)";
+    const error = { message, major: -5, minor: 222 };
+    expect(featureOf(reading, "Gone")).toMatchObject({ total: null, used: null, error });
   });
 
   test("a checkout without version, one without handle, the year before in January", () => {
@@ -171,23 +151,16 @@ describe("a triad with a member down and several daemons", () => {
 describe("errors", () => {
   test("a server that is down", () => {
     const reading = readText(fixture("unreachable"));
-    const message =
-      'lmgrd is not running: License server machine is down or not responding. (-96,7:2 "No such file or directory")';
-    expect(reading.errors).toEqual([{ message, major: -96, minor: 7, system: 2, kind: "unreachable" }]);
-    expect(reading.members).toMatchObject([
-      { host: "lonely", port: 27000, status: "down", error: { message } },
-    ]);
+    const words = "lmgrd is not running: License server machine is down or not responding.";
+    const message = `${words} (-96,7:2 "No such file or directory")`;
+    const error = { message, major: -96, minor: 7, system: 2, kind: "unreachable" } as const;
+    expect(reading.errors).toEqual([error]);
+    expect(reading.members).toMatchObject([{ host: "lonely", port: 27000, status: "down", error }]);
     expect(reading).toMatchObject({ features: [], unparsedLines: 0, recognised: true });
   });
 
   test.each<[string, string, number]>([
     ['Cannot connect to license server (-15,570:111 "Connection refused")', "unreachable", -15],
-    [
-      'Cannot connect to license server system. (-15,10:10061 "WinSock: Connection refused")',
-      "unreachable",
-      -15,
-    ],
-    ["Cannot read data from license server system. (-16,287)", "query", -16],
     ['Cannot find license file. (-1,359:2 "No such file or directory")', "query", -1],
     ["lmgrd is not running: Server node is down or not responding (-96,7)", "unreachable", -96],
   ])("%s", (words, kind, major) => {
@@ -199,9 +172,8 @@ describe("errors", () => {
 
   test("a member that answers with an error is not shown to be down", () => {
     const text = around([]).replace(UP, "lic: Cannot read data. (-16,287)");
-    expect(readText(text).members).toMatchObject([
-      { status: "unknown", error: { kind: "query", major: -16 } },
-    ]);
+    const error = { kind: "query", major: -16 };
+    expect(readText(text).members).toMatchObject([{ status: "unknown", error }]);
   });
 
   test("an output of something else is not recognised, and its lines are kept", () => {
@@ -239,17 +211,6 @@ describe("shapes that other parsers trip over", () => {
     for (const shape of shapes) expect(readText(shape)).toEqual(expected);
   });
 
-  test("counts of checkouts, singular and plural", () => {
-    const rows = [`${SEAT}, 43 licenses`, `${SEAT}, 1 license`];
-    expect(F(44, rows)).toMatchObject({ consistency: "ok", checkouts: [{ count: 43 }, { count: 1 }] });
-  });
-
-  test("queued requests are not in use", () => {
-    const queued = "    amira pc-1 x 1.0 (v1.0) (lic/27000 101) queued for 5 licenses";
-    const queue = [{ count: 5, qualifier: "1.0" }];
-    expect(F(1, [SEAT, queued])).toMatchObject({ used: 1, consistency: "ok", queue });
-  });
-
   test("reservations of one group on several lines, groups with hyphens, host groups", () => {
     const lines = [
       "\t2 RESERVATIONs for GROUP a-b.c (lic/27000)",
@@ -257,16 +218,10 @@ describe("shapes that other parsers trip over", () => {
       "\t1 RESERVATION for GROUP a-b.c (lic/27000)",
       "\t3 RESERVATIONs for HOST_GROUP x y (lic/27000)",
     ];
-    const group = { type: "group", name: "a-b.c" };
-    expect(F(7, lines)).toMatchObject({
-      consistency: "ok",
-      reservations: [
-        { ...group, count: 2 },
-        { ...group, count: 1 },
-        { type: "host_group", name: "x y", count: 3 },
-      ],
-      pools: [{ used: 7 }],
-    });
+    const feature = F(7, lines);
+    expect(feature).toMatchObject({ consistency: "ok", pools: [{ used: 7 }] });
+    const printed = feature.reservations.map(({ type, name, count }) => `${count} ${type} ${name}`);
+    expect(printed).toEqual(["2 group a-b.c", "1 group a-b.c", "3 host_group x y"]);
   });
 
   const tails: [string, number, number | null, boolean, number | null][] = [
@@ -322,15 +277,10 @@ describe("shapes that other parsers trip over", () => {
       ];
       const reading = readF(3, lines);
       expect(reading).toMatchObject({ unparsedLines: 4, cut: false });
-      expect(featureOf(reading, "F")).toMatchObject({
-        queue: [{ user: "bo", count: 2 }],
-        reservations: [
-          { type: "other", name: "DAEMON on lic", count: 1 },
-          { type: "other", name: "PROJECT_GROUP alpha", count: 2 },
-        ],
-        consistency: "ok",
-        cut: false,
-      });
+      const other = [{ name: "DAEMON on lic" }, { name: "PROJECT_GROUP alpha" }];
+      const reservations = other.map((named) => ({ type: "other", ...named }));
+      const queue = [{ user: "bo", count: 2 }];
+      expect(featureOf(reading, "F")).toMatchObject({ queue, reservations, consistency: "ok", cut: false });
     });
 
     test("a header", () => {
@@ -371,11 +321,8 @@ describe("shapes that other parsers trip over", () => {
 
     test("outside any block is the server's", () => {
       const text = around(block("F", 1, [SEAT]));
-      for (const odd of [
-        text.replace("Vendor daemon", "what is this\nVendor daemon"),
-        `${text}Users of nobody\n`,
-      ]) {
-        const reading = readText(odd);
+      const above = text.replace("Vendor daemon", "what is this\nVendor daemon");
+      for (const reading of [readText(above), readText(`${text}Users of nobody\n`)]) {
         expect(reading).toMatchObject({ unparsedLines: 1, stray: true });
         expect(reading.features).toMatchObject([{ name: "F", cut: false }]);
       }
@@ -389,9 +336,8 @@ describe("shapes that other parsers trip over", () => {
       '    al pc "a), start Fri 10/20 1:00, (b" (v1) (lic/27000 3), start Mon 10/16 11:01',
       "    bo pc (v9) (v1) (lic/27000 4), start Mon 10/16 11:01",
     ];
-    expect(
-      F(4, lines).checkouts.map(({ display, version, handle }) => [display, version, handle].join("  ")),
-    ).toEqual([
+    const { checkouts } = F(4, lines);
+    expect(checkouts.map(({ display, version, handle }) => [display, version, handle].join("  "))).toEqual([
       "|)8<fZ)=Y[<7L$lY-p\\<6nn^Y  v61.4  1",
       "w%.=H@QVO!;~_8'  v10.1  2",
       '"a), start Fri 10/20 1:00, (b"  v1  3',
@@ -400,25 +346,9 @@ describe("shapes that other parsers trip over", () => {
   });
 
   test("a host in two spellings is one member, its best status wins", () => {
-    const text = around([]).replace(
-      UP,
-      "  LIC: license server DOWN\n  lic: license server UP v11.12\n  Lic: license server UP (MASTER) v11.12",
-    );
-    expect(readText(text).members).toEqual([
+    const lines = ["LIC: license server DOWN", "lic: license server UP v11.12", UP.replace("lic", "  Lic")];
+    expect(readText(around([]).replace(UP, lines.join("\n"))).members).toEqual([
       { host: "lic", port: 27000, status: "up", master: true, version: "v11.12", error: null },
-    ]);
-  });
-
-  test("two long names with one first label are two hosts", () => {
-    const text = around([]).replace(
-      "License server status: 27000@lic",
-      "License server status: 27000@lic.a.example,27000@lic.b.example,27000@lic.c.example",
-    );
-    const { members } = readText(text.replace(/^lic: .*$/m, "lic.b.example: license server UP v11.1"));
-    expect(members.map(({ host, status }) => `${host} ${status}`)).toEqual([
-      "lic.a.example unknown",
-      "lic.b.example up",
-      "lic.c.example unknown",
     ]);
   });
 
@@ -427,9 +357,14 @@ describe("shapes that other parsers trip over", () => {
       readText(
         around([])
           .replace("License server status: 27000@lic", `License server status: ${spec}`)
-          .replace(/^lic: .*$/m, lines.join("\n")),
+          .replace(UP, lines.join("\n")),
       ).members.map(({ host, port, status }) => `${port}@${host} ${status}`);
     const up = (host: string) => `${host}: license server UP v11.1`;
+
+    test("is none of those that share its first label alone", () => {
+      const long = asked("1@lic.a.example,1@lic.b.example,1@lic.c.example", up("lic.b.example"));
+      expect(long).toEqual(["1@lic.a.example unknown", "1@lic.b.example up", "1@lic.c.example unknown"]);
+    });
 
     test.each(["27001@10.0.0.7", "27001@licenses.example"])("%s is one member, by its own name", (spec) => {
       expect(asked(spec, "lic01: license server UP (MASTER) v11.16.2")).toEqual(["27001@lic01 up"]);
@@ -437,11 +372,8 @@ describe("shapes that other parsers trip over", () => {
 
     test("of a triad they are paired in their order", () => {
       const down = "c: Cannot connect to license server system. (-15,570)";
-      expect(asked("1@alias1,2@b,3@alias3", up("a"), up("b"), down)).toEqual([
-        "1@a up",
-        "2@b up",
-        "3@c down",
-      ]);
+      const triad = asked("1@alias1,2@b,3@alias3", up("a"), up("b"), down);
+      expect(triad).toEqual(["1@a up", "2@b up", "3@c down"]);
     });
 
     test("one name for a whole triad stands for none of its members", () => {
@@ -451,12 +383,8 @@ describe("shapes that other parsers trip over", () => {
 
     test("whose line is missing stays unknown", () => {
       expect(asked("1@a,2@b,3@c", up("a"), up("b"))).toEqual(["1@a up", "2@b up", "3@c unknown"]);
-      expect(asked("1@a,2@b,3@c", up("x"))).toEqual([
-        "1@a unknown",
-        "2@b unknown",
-        "3@c unknown",
-        "null@x up",
-      ]);
+      const strange = asked("1@a,2@b,3@c", up("x"));
+      expect(strange).toEqual(["1@a unknown", "2@b unknown", "3@c unknown", "null@x up"]);
     });
   });
 
@@ -464,21 +392,13 @@ describe("shapes that other parsers trip over", () => {
     const reading = readText(fixture("two-servers"));
     expect(reading.unparsedLines).toBe(0);
     expect(reading.members.map(({ host }) => host)).toEqual(["one", "two"]);
-    expect(reading.features.map(({ daemon, total }) => `${daemon} ${total}`)).toEqual([
-      "firstd 2",
-      "secondd 7",
-    ]);
+    const totals = reading.features.map(({ daemon, total }) => `${daemon} ${total}`);
+    expect(totals).toEqual(["firstd 2", "secondd 7"]);
     expect(featureOf(reading, "Tool", "firstd").pools[0]?.expiry.expiresOn).toBe("2024-02-29");
   });
 
   test("equal lines with one handle are checkouts of their own", () => {
     expect(F(3, [SEAT, SEAT, SEAT])).toMatchObject({ consistency: "ok", checkouts: { length: 3 } });
-  });
-
-  test("numeric users and numeric features", () => {
-    const reading = readText(around(block("111", 1, ["    1 2 3 (v4) (lic/27000 5), start Fri 10/20 6:07"])));
-    const held = { user: "1", host: "2", display: "3", version: "v4", handle: "5" };
-    expect(featureOf(reading, "111").checkouts).toMatchObject([held]);
   });
 
   test("more lines than seats share them; their pools' use is not known", () => {
@@ -490,18 +410,6 @@ describe("shapes that other parsers trip over", () => {
     expect(featureOf(reading, "F")).toMatchObject({ total: 1, used: 2, consistency: "ok" });
   });
 
-  test("bytes that are not UTF-8", () => {
-    const text = around(block("F", 1, [SEAT.replace("amira", "J\u00fcrgen")]));
-    const bytes = new Uint8Array(Buffer.from(text, "latin1"));
-    expect(featureOf(readText(bytes), "F").checkouts).toMatchObject([{ user: "J\u00fcrgen" }]);
-  });
-
-  test("the zone of the server", () => {
-    const reading = readF(1, [SEAT], { zone: "America/New_York" });
-    expect(reading.reportTime).toBe(Date.parse("2017-10-20T21:02Z"));
-    expect(featureOf(reading, "F").checkouts[0]?.startedAt).toBe(Date.parse("2017-10-20T20:44Z"));
-  });
-
   test("without a readable banner our own clock tells the year", () => {
     const text = around(block("F", 1, [SEAT]), "Fri 10/20/XXXX 10:00");
     const reading = readText(text, { now: Date.parse("2017-11-01T00:00Z") });
@@ -509,18 +417,10 @@ describe("shapes that other parsers trip over", () => {
     expect(featureOf(reading, "F").checkouts[0]?.startedAt).toBe(Date.parse("2017-10-20T16:44Z"));
   });
 
-  test("the version of the tool, where it is printed", () => {
-    const text = "lmutil - Copyright (c) 1989-2016 F.\nlmstat v11.14.0.1 build 188735 x64_lsb\n";
-    expect(readText(text).toolVersion).toBe("v11.14.0.1");
-  });
-
   test("only the date as a heading, daemons without one", () => {
     const reading = readText("Wed 10/28/2020 10:48\n\n   vend: UP v11.1\nFeature usage info:\n");
-    expect(reading).toMatchObject({
-      reportTime: Date.parse("2020-10-28T10:48Z"),
-      daemons: [{ name: "vend", status: "up" }],
-      unparsedLines: 0,
-    });
+    expect(reading).toMatchObject({ daemons: [{ name: "vend", status: "up" }], unparsedLines: 0 });
+    expect(reading.reportTime).toBe(Date.parse("2020-10-28T10:48Z"));
   });
 });
 

@@ -1,19 +1,14 @@
 import fc from "fast-check";
-import {
-  type CheckoutReading,
-  type DaemonReading,
-  type Expiry,
-  type FeatureReading,
-  type MemberReading,
-  PERMANENT,
-  type PoolReading,
-  type QueueReading,
-  RESERVATION_TYPES,
-  type Reading,
-  type ReservationReading,
-  type ToolError,
-  UNKNOWN_EXPIRY,
+import type {
+  DaemonReading,
+  Expiry,
+  FeatureReading,
+  MemberReading,
+  PoolReading,
+  Reading,
+  ToolError,
 } from "../../../src/domain/reading.ts";
+import { PERMANENT, RESERVATION_TYPES, UNKNOWN_EXPIRY } from "../../../src/domain/reading.ts";
 import { endOfDay } from "../../../src/domain/time/zone.ts";
 import { parseToolError } from "../../../src/managers/flexnet/status-lines.ts";
 
@@ -32,6 +27,9 @@ const HOSTILE = [
   ),
   "), start",
 ];
+const NULL = fc.constant(null);
+const optional = <T>(value: fc.Arbitrary<T>, freq = 5) => fc.option(value, { nil: null, freq });
+const between = (min: number, max: number) => fc.integer({ min, max });
 
 const anyWord = fc
   .oneof(
@@ -40,100 +38,85 @@ const anyWord = fc
     fc.string({ minLength: 1, maxLength: 8, unit: "binary" }),
   )
   .map((word) => word.toWellFormed().replaceAll(/[ \t\r\n]/g, "_"));
+const words = (minLength: number, maxLength: number) =>
+  fc.array(anyWord, { minLength, maxLength }).map((list) => list.join(" "));
+const token = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,11}$/);
+const host = token.map((name) => `pc_${name}_`);
 
 /** Words that are neither displays nor hosts: a digit at the end behind a colon, a slash in front, our own hosts. */
 const userWord = anyWord.filter(
   (word) => !/:\d+(\.\d+)?$/.test(word) && !/^(\/|pc_|pc?$|local$|NoXDisplay$)/i.test(word),
 );
-const token = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,11}$/);
-const host = token.map((name) => `pc_${name}_`);
-const plainRest = fc.array(fc.stringMatching(/^[A-Z][A-Za-z_./-]{0,7}$/), { minLength: 1, maxLength: 3 });
 
-interface Who {
-  readonly user: string;
-  readonly host: string | null;
-  readonly display: string | null;
-  readonly qualifier: string | null;
-}
-
-function noneExtends(words: readonly string[]): boolean {
-  return words.every(
-    (word, index) => index === 0 || !word.toLowerCase().startsWith((words[index - 1] ?? "").toLowerCase()),
-  );
-}
-
-/** Several words of a user: no word may begin with the one before it, or that one would look like a host. */
-const longUser = fc
-  .array(userWord, { minLength: 2, maxLength: 3 })
+/** No word may begin with the one before it, or that one would look like a host. */
+const noneExtends = (list: readonly string[]) =>
+  list.every((word, index) => !word.toLowerCase().startsWith(list[index - 1]?.toLowerCase() ?? "\n"));
+const anyUser = fc
+  .array(userWord, { minLength: 1, maxLength: 3 })
   .filter(noneExtends)
-  .map((words) => words.join(" "));
-const anyUser = fc.oneof(userWord, longUser);
+  .map((list) => list.join(" "));
 
 const display = fc.oneof(
   fc.constantFrom("/dev/tty", "/dev/pts/12", ":0", ":0.0", "NoXDisplay", "local", "gate:10.0"),
   host.map((name) => `${name}:0`),
 );
-const rest = fc.option(
+const plainRest = fc.array(fc.stringMatching(/^[A-Z][A-Za-z_./-]{0,7}$/), { minLength: 1, maxLength: 3 });
+const rest = optional(
   fc.oneof(
-    plainRest.map((words) => words.join(" ")),
+    plainRest.map((list) => list.join(" ")),
     fc.constantFrom("feature=x", "88123"),
   ),
-  { nil: null },
 );
 
-const who: fc.Arbitrary<Who> = fc.oneof(
-  userWord.map((user) => ({ user, host: null, display: null, qualifier: null })),
-  fc.record({ user: userWord, host, display: fc.constant(null), qualifier: fc.constant(null) }),
-  fc.record({
-    user: userWord,
-    host: fc.constant(null),
-    display: fc.constantFrom("/dev/pts/1", ":0.0", "gate:0"),
-    qualifier: fc.constant(null),
-  }),
+type Text = fc.Arbitrary<string | null>;
+const named = (user: fc.Arbitrary<string>, from: Text, shown: Text = NULL, qualifier: Text = NULL) =>
+  fc.record({ user, host: from, display: shown, qualifier });
+
+const who = fc.oneof(
+  named(userWord, NULL),
+  named(userWord, host),
+  named(userWord, NULL, fc.constantFrom("/dev/pts/1", ":0.0", "gate:0")),
   // Three words: the display may be anything.
-  fc.record({ user: userWord, host, display: anyWord, qualifier: fc.constant(null) }),
+  named(userWord, host, anyWord),
   // The display equals or extends the host, or has a display's shape: users and qualifiers may be several words.
   fc
-    .tuple(anyUser, host, fc.constantFrom("", ".0", ":0.0", "0"), rest)
-    .map(([user, name, more, qualifier]) => ({ user, host: name, display: name + more, qualifier })),
-  fc.record({ user: anyUser, host, display, qualifier: rest }),
+    .tuple(named(anyUser, host, NULL, rest), fc.constantFrom("", ".0", ":0.0", "0"))
+    .map(([holder, more]) => ({ ...holder, display: holder.host + more })),
+  named(anyUser, host, display, rest),
   // Nothing but the order tells: words that are like nothing else, none of which extends the one before.
   fc
-    .tuple(
-      userWord,
-      host,
-      fc.tuple(fc.stringMatching(/^x[A-Za-z_]{0,7}$/), plainRest).map(([x, more]) => [x, ...more]),
-    )
-    .filter(([, , words]) => noneExtends(words))
-    .map(([user, name, [x = "", ...more]]) => ({ user, host: name, display: x, qualifier: more.join(" ") })),
+    .tuple(named(userWord, host), fc.stringMatching(/^x[A-Za-z_]{0,7}$/), plainRest)
+    .filter(([, x, more]) => noneExtends([x, ...more]))
+    .map(([holder, x, more]) => ({ ...holder, display: x, qualifier: more.join(" ") })),
 );
 
 /** Without a version group, a bracket at the end of the identity would be taken for one. */
 const version = fc.stringMatching(/^v[0-9][A-Za-z0-9_.]{0,8}$/);
-const versionFor = (identity: Who) =>
-  /\([\w.]+\)$/.test(identity.qualifier ?? identity.display ?? identity.host ?? "")
-    ? version
-    : fc.option(version, { nil: null });
-
-const handle = fc.option(fc.nat(99_999).map(String), { nil: null });
+const holder = who.chain((identity) => {
+  const last = identity.qualifier ?? identity.display ?? identity.host ?? "";
+  return fc
+    .record({
+      version: /\([\w.]+\)$/.test(last) ? version : optional(version),
+      handle: optional(fc.nat(99_999).map(String)),
+    })
+    .map((more) => ({ ...identity, ...more }));
+});
 
 function expiryOf(zone: string): fc.Arbitrary<Expiry> {
-  const date = fc
-    .date({ min: new Date("1970-01-01T00:00Z"), max: new Date("2200-01-01T00:00Z"), noInvalidDate: true })
-    .map((day): Expiry => {
-      const [y, m, d] = [day.getUTCFullYear(), day.getUTCMonth() + 1, day.getUTCDate()];
-      const expiresOn = day.toISOString().slice(0, 10);
-      return { expiresOn, expiresAt: endOfDay(zone, y, m, d), permanent: false };
-    });
-  return fc.oneof(date, fc.constant(PERMANENT));
-}
-
-/** Whole minutes of the last two months, as the tool prints them; null prints as a date that no year has. */
-function startOf(reportTime: number): fc.Arbitrary<number | null> {
-  return fc.option(
-    fc.integer({ min: -86_400, max: 60 }).map((minutes) => reportTime + minutes * 60_000),
-    { nil: null, freq: 6 },
-  );
+  const days = {
+    min: new Date("1970-01-01T00:00Z"),
+    max: new Date("2200-01-01T00:00Z"),
+    noInvalidDate: true,
+  };
+  const dated = fc.date(days).map((day) => {
+    const [y, m, d] = [day.getUTCFullYear(), day.getUTCMonth() + 1, day.getUTCDate()];
+    return {
+      expiresOn: day.toISOString().slice(0, 10),
+      expiresAt: endOfDay(zone, y, m, d),
+      permanent: false,
+    };
+  });
+  return fc.oneof(dated, fc.constant(PERMANENT));
 }
 
 interface Context {
@@ -141,148 +124,53 @@ interface Context {
   readonly reportTime: number;
 }
 
-function checkoutOf(context: Context, pool: number | null): fc.Arbitrary<CheckoutReading> {
-  return who.chain((identity) =>
-    fc
-      .record({
-        version: versionFor(identity),
-        count: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 5000 })),
-        handle,
-        pid: fc.option(fc.nat(4_194_304), { nil: null }),
-        startedAt: startOf(context.reportTime),
-        lingerSeconds: fc.option(fc.nat(20_000_000), { nil: null }),
-      })
-      .map((rest) => ({
-        ...identity,
-        ...rest,
-        borrowed: rest.lingerSeconds !== null && rest.lingerSeconds > 0,
-        pool,
-      })),
-  );
-}
-
-function queueOf(pool: number | null): fc.Arbitrary<QueueReading> {
-  return who.chain((identity) =>
-    fc
-      .record({ version: versionFor(identity), count: fc.integer({ min: 1, max: 50 }), handle })
-      .map((rest) => ({ ...identity, ...rest, pool })),
-  );
-}
-
-function reservationOf(pool: number | null): fc.Arbitrary<ReservationReading> {
-  return fc.record({
-    type: fc.constantFrom(...RESERVATION_TYPES),
-    name: fc.array(anyWord, { minLength: 1, maxLength: 3 }).map((words) => words.join(" ")),
-    count: fc.integer({ min: 1, max: 300 }),
-    pool: fc.constant(pool),
-  });
-}
-
 /** What stands under one pool line, or above all of them. */
-interface Group {
-  readonly checkouts: readonly CheckoutReading[];
-  readonly reservations: readonly ReservationReading[];
-  readonly queue: readonly QueueReading[];
-}
-
-function groupOf(context: Context, pool: number | null): fc.Arbitrary<Group> {
+function groupOf({ reportTime }: Context, index: number | null) {
+  const pool = fc.constant(index);
+  /** Whole minutes of the last two months, as the tool prints them; null prints as a date that no year has. */
+  const startedAt = optional(
+    between(-86_400, 60).map((minutes) => reportTime + minutes * 60_000),
+    6,
+  );
+  const seat = fc.record({
+    count: fc.oneof(fc.constant(1), between(1, 5000)),
+    pid: optional(fc.nat(4_194_304)),
+    startedAt,
+    lingerSeconds: optional(fc.nat(20_000_000)),
+    pool,
+  });
+  const checkout = fc
+    .tuple(holder, seat)
+    .map(([own, held]) => ({ ...own, ...held, borrowed: (held.lingerSeconds ?? 0) > 0 }));
+  const waiting = fc.record({ count: between(1, 50), pool });
+  const reservation = fc.record({
+    type: fc.constantFrom(...RESERVATION_TYPES),
+    name: words(1, 3),
+    count: between(1, 300),
+    pool,
+  });
   return fc.record({
-    checkouts: fc.array(checkoutOf(context, pool), { maxLength: 4 }),
-    reservations: fc.array(reservationOf(pool), { maxLength: 2 }),
-    queue: fc.array(queueOf(pool), { maxLength: 2 }),
+    checkouts: fc.array(checkout, { maxLength: 4 }),
+    reservations: fc.array(reservation, { maxLength: 2 }),
+    queue: fc.array(
+      fc.tuple(holder, waiting).map(([own, more]) => ({ ...own, ...more })),
+      { maxLength: 2 },
+    ),
   });
 }
+type Group = ReturnType<typeof groupOf> extends fc.Arbitrary<infer T> ? T : never;
 
-const seatsOf = (groups: readonly Group[]) =>
-  groups.reduce(
-    (sum, group) =>
-      sum +
-      group.checkouts.reduce((held, { count }) => held + count, 0) +
-      group.reservations.reduce((held, { count }) => held + count, 0),
-    0,
-  );
+const seatsOf = ({ checkouts, reservations }: Group) =>
+  [...checkouts, ...reservations].reduce((sum, { count }) => sum + count, 0);
 
-const vendorString = fc.option(
-  fc.oneof(
-    fc.array(anyWord, { maxLength: 4 }).map((words) => words.join(" ")),
-    fc.constant("x pc (a/1 2), start Fri 10/20 1:00"),
-  ),
-  { nil: null },
-);
+const vendorString = optional(fc.oneof(words(0, 4), fc.constant("x pc (a/1 2), start Fri 10/20 1:00")));
 
-function featureOf(context: Context, daemon: string, name: string): fc.Arbitrary<FeatureReading> {
-  const pools = fc.uniqueArray(
-    fc.record({
-      version: fc.option(version, { nil: null }),
-      vendorString,
-      kind: fc.constantFrom("floating", "nodelocked", "uncounted"),
-      expiry: fc.oneof(expiryOf(context.zone), fc.constant(UNKNOWN_EXPIRY)),
-      total: fc.option(fc.integer({ min: 1, max: 9999 }), { nil: null }),
-    }),
-    // The table has versions and expiries only, and a row of a version stands for a pool whose expiry is unknown.
-    { maxLength: 3, selector: (pool) => `${pool.version}`.toLowerCase() },
-  );
-  return fc
-    .tuple(
-      pools,
-      fc.constantFrom("ok", "short", "shared", "uncounted"),
-      fc.integer({ min: 0, max: 20_000 }),
-      groupOf(context, null),
-    )
-    .chain(([drafts, outcome, total, loose]) =>
-      fc.tuple(...drafts.map((_, index) => groupOf(context, index))).map((groups): FeatureReading => {
-        const all = [loose, ...groups];
-        const held = seatsOf(all);
-        const unlimited = outcome === "uncounted";
-        // Sharing needs something to share; otherwise the block adds up.
-        const consistency = unlimited || (outcome === "shared" && held === 0) ? "ok" : outcome;
-        const used = unlimited ? null : held + { ok: 0, short: 1, shared: -1 }[consistency];
-        return {
-          daemon,
-          name,
-          total: unlimited ? null : total,
-          used,
-          unlimited,
-          error: null,
-          pools: drafts.map((draft, index): PoolReading => {
-            const poolUnlimited = draft.kind === "uncounted";
-            const inTable = draft.version !== null && draft.expiry !== UNKNOWN_EXPIRY;
-            const own = drafts.length === 1 && !unlimited ? total : inTable ? draft.total : null;
-            return {
-              number: null,
-              version: draft.version,
-              vendorString: draft.vendorString,
-              kind: poolUnlimited ? "uncounted" : draft.kind === "floating" ? "floating" : "nodelocked",
-              total: poolUnlimited || daemon === "" ? null : own,
-              used: consistency === "ok" && !unlimited ? seatsOf(groups.slice(index, index + 1)) : null,
-              unlimited: poolUnlimited,
-              expiry: draft.expiry,
-            };
-          }),
-          checkouts: all.flatMap(({ checkouts }) => checkouts),
-          reservations: all.flatMap(({ reservations }) => reservations),
-          queue: all.flatMap(({ queue }) => queue),
-          consistency,
-          cut: false,
-        };
-      }),
-    );
-}
-
-const suffix = fc.constantFrom(
-  '(-15,570:115 "Operation now in progress")',
-  "(-97,121)",
-  "(-16,287)",
-  '(-96,7:2 "No (such) file")',
-);
-const sentence = fc.constantFrom(
-  "Cannot connect to license server system.",
-  "The desired vendor daemon is down.",
-  "Odd:",
-);
-const toolError = fc.tuple(sentence, suffix).map(([words, code]) => parseToolError(`${words} ${code}`));
-
+/** Nothing under it, nothing known of it. */
 const bare = {
+  total: null,
+  used: null,
+  unlimited: false,
+  error: null,
   pools: [],
   checkouts: [],
   reservations: [],
@@ -291,54 +179,94 @@ const bare = {
   cut: false,
 } as const;
 
-function failedOf(daemon: string, name: string): fc.Arbitrary<FeatureReading> {
-  const messages = fc.constantFrom(
-    "Error: 21 licenses, unsupported by licensed server",
-    `Cannot get users of ${name}: No such feature exists. (-5,222)`,
+function featureOf(context: Context, daemon: string, name: string): fc.Arbitrary<FeatureReading> {
+  const draft = fc.record({
+    version: optional(version),
+    vendorString,
+    kind: fc.constantFrom("floating", "nodelocked", "uncounted"),
+    expiry: fc.oneof(expiryOf(context.zone), fc.constant(UNKNOWN_EXPIRY)),
+    total: optional(between(1, 9999)),
+  });
+  // The table has versions and expiries only, and a row of a version stands for a pool whose expiry is unknown. Without
+  // a daemon's line, the daemon's name in a pool line would be the block's.
+  const maxLength = daemon === "" ? 0 : 3;
+  const drafts = fc.uniqueArray(draft, { maxLength, selector: (pool) => `${pool.version}`.toLowerCase() });
+  const outcomes = fc.constantFrom("ok", "short", "shared", "uncounted");
+  return fc.tuple(drafts, outcomes, between(0, 20_000)).chain(([pools, outcome, total]) =>
+    fc
+      .tuple(groupOf(context, null), ...pools.map((_, index) => groupOf(context, index)))
+      .map((groups): FeatureReading => {
+        const held = groups.reduce((sum, group) => sum + seatsOf(group), 0);
+        const unlimited = outcome === "uncounted";
+        // Sharing needs something to share; otherwise the block adds up.
+        const consistency = unlimited || (outcome === "shared" && held === 0) ? "ok" : outcome;
+        const [, ...own] = groups;
+        return {
+          ...bare,
+          daemon,
+          name,
+          total: unlimited ? null : total,
+          used: unlimited ? null : held + { ok: 0, short: 1, shared: -1 }[consistency],
+          unlimited,
+          pools: pools.map((pool, index): PoolReading => {
+            const inTable = pool.version !== null && pool.expiry !== UNKNOWN_EXPIRY;
+            const printed = pools.length === 1 && !unlimited ? total : inTable ? pool.total : null;
+            const isUncounted = pool.kind === "uncounted";
+            const group = own[index];
+            return {
+              ...pool,
+              number: null,
+              total: isUncounted ? null : printed,
+              used: consistency !== "ok" || unlimited || group === undefined ? null : seatsOf(group),
+              unlimited: isUncounted,
+            };
+          }),
+          checkouts: groups.flatMap(({ checkouts }) => checkouts),
+          reservations: groups.flatMap(({ reservations }) => reservations),
+          queue: groups.flatMap(({ queue }) => queue),
+          consistency,
+        };
+      }),
   );
-  return messages.map((message) => ({
-    ...bare,
-    daemon,
-    name,
-    total: null,
-    used: null,
-    unlimited: false,
-    error: parseToolError(message),
-  }));
+}
+
+const SUFFIXES = ['(-15,570:115 "Operation now in progress")', "(-97,121)", '(-96,7:2 "No (such) file")'];
+const SENTENCES = ["Cannot connect to license server system.", "The desired vendor daemon is down.", "Odd:"];
+const suffixed = fc
+  .tuple(fc.constantFrom(...SENTENCES), fc.constantFrom(...SUFFIXES, "(-16,287)"))
+  .map(([sentence, code]) => `${sentence} ${code}`);
+
+function failedOf(daemon: string, name: string): fc.Arbitrary<FeatureReading> {
+  const missing = `Cannot get users of ${name}: No such feature exists. (-5,222)`;
+  return fc
+    .constantFrom("Error: 21 licenses, unsupported by licensed server", missing)
+    .map((message) => ({ ...bare, daemon, name, error: parseToolError(message) }));
 }
 
 /** A feature that the license file has and the daemon did not list. */
-function unlistedOf(context: Context, daemon: string, name: string): fc.Arbitrary<FeatureReading> {
-  const pool = fc.record({
-    version,
-    expiry: expiryOf(context.zone),
-    total: fc.option(fc.integer({ min: 1, max: 500 }), { nil: null }),
-  });
-  return fc
-    .uniqueArray(pool, { minLength: 1, maxLength: 3, selector: (draft) => draft.version.toLowerCase() })
-    .map((drafts): FeatureReading => {
-      const unlimited = drafts.some(({ total }) => total === null);
+function unlistedOf({ zone }: Context, daemon: string, name: string): fc.Arbitrary<FeatureReading> {
+  const row = fc.record({ version, expiry: expiryOf(zone), total: optional(between(1, 500)) });
+  const several = {
+    minLength: 1,
+    maxLength: 3,
+    selector: (pool: { version: string }) => pool.version.toLowerCase(),
+  };
+  return fc.uniqueArray(row, several).map((rows) => {
+    const pools = rows.map((pool): PoolReading => {
+      const unlimited = pool.total === null;
       return {
-        ...bare,
-        daemon,
-        name,
-        total: unlimited ? null : drafts.reduce((sum, { total }) => sum + (total ?? 0), 0),
+        number: null,
+        vendorString: null,
+        kind: unlimited ? "uncounted" : "unknown",
         used: null,
         unlimited,
-        error: null,
-        fromFile: true,
-        pools: drafts.map((draft) => ({
-          number: null,
-          version: draft.version,
-          vendorString: null,
-          kind: draft.total === null ? "uncounted" : "unknown",
-          total: draft.total,
-          used: null,
-          unlimited: draft.total === null,
-          expiry: draft.expiry,
-        })),
+        ...pool,
       };
     });
+    const unlimited = pools.some((pool) => pool.unlimited);
+    const total = unlimited ? null : pools.reduce((sum, pool) => sum + (pool.total ?? 0), 0);
+    return { ...bare, daemon, name, total, unlimited, fromFile: true, pools };
+  });
 }
 
 /** Names of features: words of a license file, and words with what names of other things hold. */
@@ -347,42 +275,35 @@ const featureName = fc.oneof(
   fc.constantFrom("ARC/INFO", "111", "a:b", "F:(x)", "Users", "permanent", "名前"),
 );
 
-function partOf(name: string): fc.Arbitrary<DaemonReading> {
-  const printed = fc.option(
-    version.map((text) => text.replaceAll(/[^v0-9.]/g, "1")),
-    { nil: null },
-  );
+function daemonOf(name: string): fc.Arbitrary<DaemonReading> {
+  const printed = optional(version.map((text) => text.replaceAll(/[^v0-9.]/g, "1")));
   const answered = fc.record({ status: fc.constantFrom("up", "down"), version: printed });
+  const failed = suffixed.map(parseToolError).map((error) => {
+    const status = error.kind === "unreachable" ? ("down" as const) : ("unknown" as const);
+    return { name, status, version: null, error, totals: null };
+  });
   return fc.oneof(
     { weight: 2, arbitrary: answered.map((part) => ({ name, ...part, error: null, totals: null })) },
-    {
-      weight: 1,
-      arbitrary: toolError.map((error) => {
-        const status = error.kind === "unreachable" ? ("down" as const) : ("unknown" as const);
-        return { name, status, version: null, error, totals: null };
-      }),
-    },
+    { weight: 1, arbitrary: failed },
   );
 }
 
-function memberOf(host: string): fc.Arbitrary<MemberReading> {
-  const port = fc.option(fc.integer({ min: 1, max: 65_535 }), { nil: null });
+function memberOf(name: string): fc.Arbitrary<MemberReading> {
   const silent = { status: "unknown", version: null, error: null } as const;
   return fc
-    .tuple(partOf(host), port, fc.boolean(), fc.boolean())
-    .map(([part, ownPort, isMaster, seen]): MemberReading => {
-      const { status, version, error } = seen || part.error !== null ? part : silent;
+    .tuple(daemonOf(name), optional(between(1, 65_535)), fc.boolean(), fc.boolean())
+    .map(([part, port, isMaster, seen]) => {
+      const { status, version: printed, error } = seen || part.error !== null ? part : silent;
       const master = isMaster && error === null && status === "up";
-      return { host, port: ownPort, status, master, version, error };
+      return { host: name, port, status, master, version: printed, error };
     });
 }
 
-const queryError: fc.Arbitrary<ToolError> = fc
-  .tuple(sentence, suffix)
-  .map(([words, code]) => parseToolError(`Error getting status: ${words} ${code}`));
+const queryError: fc.Arbitrary<ToolError> = suffixed.map((words) =>
+  parseToolError(`Error getting status: ${words}`),
+);
 
-/** Readings as lmstat could have printed them, with the zone in which it did. */
-export const readings: fc.Arbitrary<{ reading: Reading; zone: string }> = fc
+const raw = fc
   .record({
     zone: fc.constantFrom("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"),
     // Midwinter and midsummer, away from the hour that occurs twice.
@@ -390,64 +311,43 @@ export const readings: fc.Arbitrary<{ reading: Reading; zone: string }> = fc
     daemons: fc.uniqueArray(token, { maxLength: 3, selector: (name) => name.toLowerCase() }),
     hosts: fc.uniqueArray(host, { maxLength: 3, selector: (name) => name.split(".")[0]?.toLowerCase() }),
     names: fc.uniqueArray(featureName, { maxLength: 5 }),
-    errors: fc.array(queryError, { maxLength: 1 }),
-    toolVersion: fc.option(fc.constant("v11.19.6.0"), { nil: null }),
   })
-  .chain(({ zone, reportTime, daemons, hosts, names, errors, toolVersion }) => {
+  .chain(({ zone, reportTime, daemons, hosts, names }) => {
     const context = { zone, reportTime };
-    const listed = fc
-      .tuple(
-        ...names.map((name) =>
-          fc
-            .constantFrom(...(daemons.length === 0 ? [""] : daemons))
-            .chain((daemon) =>
-              fc.oneof(
-                { weight: 5, arbitrary: featureOf(context, daemon, name) },
-                { weight: 1, arbitrary: failedOf(daemon, name) },
-              ),
-            ),
-        ),
-      )
-      // Without a daemon's line, the daemon's name in a pool line would be the block's.
-      .map((features) =>
-        features.map((feature) => (feature.daemon === "" ? withoutPools(feature) : feature)),
-      );
-    return fc
-      .record({
-        daemons: fc.tuple(...daemons.map(partOf)),
-        members: fc.tuple(...hosts.map(memberOf)),
-        features: listed,
-        unlisted: fc.tuple(...["Unlisted", "111"].map((name) => unlistedOf(context, "quiet", name))),
-        quiet: fc.boolean(),
-      })
-      .map(({ daemons: parts, members, features, unlisted, quiet }) => ({
-        zone,
-        reading: {
-          manager: "flexnet" as const,
-          reportTime,
-          toolVersion,
-          members,
-          daemons: quiet
-            ? [...parts, { name: "quiet", status: "up" as const, version: null, error: null, totals: null }]
-            : parts,
-          features: quiet && daemons.length > 0 ? [...features, ...unlisted] : features,
-          errors,
-          unparsedLines: 0,
-          unparsed: [],
-          cut: false,
-          recognised: true,
-        },
-      }));
+    const listed = (name: string) =>
+      fc
+        .constantFrom(...(daemons.length === 0 ? [""] : daemons))
+        .chain((daemon) =>
+          fc.oneof(
+            { weight: 5, arbitrary: featureOf(context, daemon, name) },
+            { weight: 1, arbitrary: failedOf(daemon, name) },
+          ),
+        );
+    return fc.record({
+      zone: fc.constant(zone),
+      reportTime: fc.constant(reportTime),
+      daemons: fc.tuple(...daemons.map(daemonOf)),
+      members: fc.tuple(...hosts.map(memberOf)),
+      listed: fc.tuple(...names.map(listed)),
+      unlisted: fc.tuple(...["Unlisted", "111"].map((name) => unlistedOf(context, "quiet", name))),
+      isQuiet: fc.boolean(),
+      errors: fc.array(queryError, { maxLength: 1 }),
+      toolVersion: optional(fc.constant("v11.19.6.0")),
+    });
   });
 
-function withoutPools(feature: FeatureReading): FeatureReading {
-  const loose = <T extends { readonly pool: number | null }>(list: readonly T[]) =>
-    list.map((held) => ({ ...held, pool: null }));
-  return {
-    ...feature,
-    pools: [],
-    checkouts: loose(feature.checkouts),
-    reservations: loose(feature.reservations),
-    queue: loose(feature.queue),
+/** Readings as lmstat could have printed them, with the zone in which it did. */
+export const readings = raw.map(({ zone, listed, unlisted, isQuiet, daemons, ...rest }) => {
+  const quiet = { name: "quiet", status: "up", version: null, error: null, totals: null } as const;
+  const reading: Reading = {
+    manager: "flexnet",
+    ...rest,
+    daemons: isQuiet ? [...daemons, quiet] : daemons,
+    features: isQuiet && daemons.length > 0 ? [...listed, ...unlisted] : listed,
+    unparsedLines: 0,
+    unparsed: [],
+    cut: false,
+    recognised: true,
   };
-}
+  return { reading, zone };
+});

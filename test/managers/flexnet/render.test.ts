@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Reading } from "../../../src/domain/reading.ts";
 import { flexnet } from "../../../src/managers/flexnet/index.ts";
 import { FIXTURES, fixture, readText } from "./read.ts";
 import { readings } from "./readings.ts";
@@ -11,7 +10,7 @@ test("what was printed reads as what it was printed from", () => {
   fc.assert(
     fc.property(readings, ({ reading, zone }) => {
       const text = flexnet.render(reading, { address: "27000@lic", zone });
-      expect(readText(text, { zone })).toEqual(reading as Reading);
+      expect(readText(text, { zone })).toEqual(reading);
     }),
     { numRuns: 300 },
   );
@@ -51,16 +50,11 @@ describe("the text", () => {
         "\t2 RESERVATIONs for GROUP night-shift (lic1.example.com/27000)",
         "\t1 RESERVATION for HOST_GROUP rack-7.east (lic1.example.com/27000)",
         "    amira ws-101 ws-101 (v2025.1) (lic1.example.com/27000 101), start Wed 3/12 8:01, PID: 4711",
-        "",
-      ]
-        .join("\n")
-        .trimEnd(),
+      ].join("\n"),
     );
-    expect(text).toContain(
-      "\nIdle                            3.0         5            solverd       30-apr-2026\n",
-    );
-    expect(text).not.toContain("undefined");
-    expect(text).not.toContain("null");
+    const row = "Idle                            3.0         5            solverd       30-apr-2026";
+    expect(text).toContain(`\n${row}\n`);
+    expect(text).not.toMatch(/undefined|null/);
   });
 
   test("repeats the path of a license file that was asked for", () => {

@@ -18,7 +18,6 @@ const sums = (reading: Reading) =>
   mergeBlocks(reading.features).map(
     ({ daemon, name, total, used, checkouts }) => `${daemon}/${name} ${total} ${used} ${checkouts.length}`,
   );
-
 const members = (reading: Reading) =>
   reading.members.map(({ host, port, status }) => `${port}@${host} ${status}`);
 
@@ -37,10 +36,8 @@ describe("several license servers in one text", () => {
   });
 
   test("the same license server printed twice counts once", () => {
-    expect(sums(readText(part("27000@lic", idle) + part("27000@LIC", idle)))).toEqual([
-      "vend/F 100 0 0",
-      "vend/Idle 10 0 0",
-    ]);
+    const twice = readText(part("27000@lic", idle) + part("27000@LIC", idle));
+    expect(sums(twice)).toEqual(["vend/F 100 0 0", "vend/Idle 10 0 0"]);
   });
 
   test("what stands before the first border is a part of its own", () => {
@@ -68,21 +65,16 @@ describe("several license servers in one text", () => {
   });
 
   test("a host with two ports in one list is two members, in the order of their lines", () => {
-    const text = part("27000@lic,27001@lic", []).replace(
-      /^lic: .*$/m,
-      "lic: license server UP v11.1\nlic: license server DOWN",
-    );
+    const lines = "lic: license server UP v11.1\nlic: license server DOWN";
+    const text = part("27000@lic,27001@lic", []).replace(/^lic: .*$/m, lines);
     expect(members(readText(text))).toEqual(["27000@lic up", "27001@lic down"]);
   });
 
   test("are all read, rows with unknown tails too", () => {
     const reading = readText(fixture("two-lmgrds"));
     expect(members(reading)).toEqual(["27000@lic up", "27001@lic up", "27002@lic down"]);
-    expect(sums(reading)).toEqual([
-      "solverd/Solver 20 3 2",
-      "solverd/Mesher 10 0 0",
-      "solverd/Viewer null 0 0",
-    ]);
+    const found = ["solverd/Solver 20 3 2", "solverd/Mesher 10 0 0", "solverd/Viewer null 0 0"];
+    expect(sums(reading)).toEqual(found);
     expect(reading).toMatchObject({ unparsedLines: 5, cut: false });
     expect(reading.features.every(({ cut, consistency }) => !cut && consistency === "ok")).toBe(true);
   });
@@ -93,23 +85,15 @@ describe("several license servers in one text", () => {
   });
 
   test("equal rows of their license files go to both", () => {
-    const table = [
-      "Feature   Version     #licenses    Vendor        Expires",
-      "Idle 1.0 10 vend 31-dec-2018",
-      "Idle 1.0 10 vend 31-dec-2018",
-    ];
+    const row = "Idle 1.0 10 vend 31-dec-2018";
+    const table = ["Feature   Version     #licenses    Vendor        Expires", row, row];
     const reading = readText(part("27000@lic", [IDLE]) + part("27001@lic", [IDLE, ...table]));
     expect(reading.features.map(({ pools }) => pools.map(({ total }) => total))).toEqual([[10], [10]]);
   });
 });
 
 describe("the same blocks under two daemons", () => {
-  const list = (daemon: string, lines: readonly string[]) => [
-    `    ${daemon}: UP v11.13.1`,
-    "Feature usage info:",
-    "",
-    ...lines,
-  ];
+  const list = (daemon: string, lines: readonly string[]) => [`    ${daemon}: UP v11.13.1`, "", ...lines];
   const two = (one: readonly string[], other: readonly string[]) =>
     readText(around([...one, ...list("second", other)]));
   const used = [...block("F", 1, [seat(101)]), IDLE];

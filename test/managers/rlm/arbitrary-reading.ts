@@ -1,13 +1,7 @@
 import fc from "fast-check";
 import { parseExpiry } from "../../../src/domain/expiry.ts";
-import {
-  type CheckoutReading,
-  type FeatureReading,
-  PERMANENT,
-  type PoolReading,
-  type Reading,
-  UNKNOWN_EXPIRY,
-} from "../../../src/domain/reading.ts";
+import type { CheckoutReading, FeatureReading, PoolReading, Reading } from "../../../src/domain/reading.ts";
+import { PERMANENT, UNKNOWN_EXPIRY } from "../../../src/domain/reading.ts";
 import { offsetAt } from "../../../src/domain/time/zone.ts";
 
 /** Readings whose text rlmstat could print: what `render` says it excludes is left out, and no more. */
@@ -36,13 +30,7 @@ const looksLikeTool =
 
 /** A product by its name: not itself `NAME vVER` or `NAME, pool: K`, and a line of its own kind. */
 const product = text.filter(
-  (name) =>
-    name !== "" &&
-    name !== "rlm_roam" &&
-    !looksLikeTool.test(name) &&
-    !/ v\S+$/.test(name) &&
-    !/, pool: \w+$/.test(name) &&
-    !/^-{8,}$/.test(name),
+  (name) => !looksLikeTool.test(name) && !/^(?:rlm_roam|-{8,}|)$| v\S+$|, pool: \w+$/.test(name),
 );
 const user = text.map((name) => name.replaceAll("[I: ", "[I_"));
 /** Always printed; opaque but for `@`, which ends the user, and the old form's parentheses. */
@@ -59,12 +47,8 @@ const expiry = fc.oneof(
   fc.constant(PERMANENT),
   fc.constant(UNKNOWN_EXPIRY),
   fc
-    .tuple(
-      fc.integer({ min: 1, max: 28 }),
-      fc.constantFrom("jan", "jun", "dec"),
-      fc.integer({ min: 2000, max: 2090 }),
-    )
-    .map(([day, month, year]) => parseExpiry(`${day}-${month}-${year}`, ZONE)?.expiry ?? PERMANENT),
+    .tuple(fc.integer({ min: 1, max: 28 }), fc.constantFrom("jan", "jun", "dec"), fc.nat({ max: 90 }))
+    .map(([day, month, year]) => parseExpiry(`${day}-${month}-${2000 + year}`, ZONE)?.expiry ?? PERMANENT),
 );
 
 const count = fc.nat({ max: 100_000 });
@@ -122,24 +106,20 @@ function assemble(
   const unlimited = own.some((each) => each.unlimited);
   const total = unlimited ? null : sum(own.map((each) => each.total));
   const used = sum(own.map((each) => each.used));
-  const checkouts = seats.map(
-    ({ minutesAgo, ofPool, version: asked, user: who, host: where, ...rest }): CheckoutReading => {
-      const chosen = pools.length === 0 ? -1 : ofPool % pools.length;
-      const served = chosen === -1 ? asked : (pools[chosen]?.version ?? null);
-      const same = pools.filter((each) => each.version === served).length;
-      return {
-        ...rest,
-        user: who,
-        host: where,
-        display: null,
-        version: served,
-        pid: null,
-        startedAt: firstOccurrence(Math.floor(REPORT_TIME / MINUTE) * MINUTE - minutesAgo * MINUTE),
-        lingerSeconds: null,
-        pool: same === 1 ? chosen : null,
-      };
-    },
-  );
+  const checkouts = seats.map(({ minutesAgo, ofPool, version: asked, ...rest }): CheckoutReading => {
+    const chosen = pools.length === 0 ? -1 : ofPool % pools.length;
+    const served = chosen === -1 ? asked : (pools[chosen]?.version ?? null);
+    const same = pools.filter((each) => each.version === served).length;
+    return {
+      ...rest,
+      display: null,
+      version: served,
+      pid: null,
+      startedAt: firstOccurrence(Math.floor(REPORT_TIME / MINUTE) * MINUTE - minutesAgo * MINUTE),
+      lingerSeconds: null,
+      pool: same === 1 ? chosen : null,
+    };
+  });
   const taken = checkouts.reduce((seatsTaken, each) => seatsTaken + each.count, 0);
   return {
     daemon,
@@ -158,12 +138,11 @@ function assemble(
   };
 }
 
-function headersOf(name: string, pools: readonly PoolReading[]): string[] {
-  return pools.map(({ version: printed }) => (printed === null ? name : `${name} ${printed}`));
-}
-
 /** `a: v1: ada@pc` is a seat of `a` for `v1: ada` as well as one of `a:` in its version v1, when there are both. */
-function canBeTakenForAnother(headers: readonly string[]): boolean {
+function canBeTakenForAnother(blocks: readonly { name: string; pools: readonly PoolReading[] }[]): boolean {
+  const headers = blocks.flatMap(({ name, pools }) =>
+    pools.map(({ version: printed }) => (printed === null ? name : `${name} ${printed}`)),
+  );
   return headers.some((one) => headers.some((other) => other.startsWith(`${one}: `)));
 }
 
@@ -178,7 +157,7 @@ const features = (daemon: string) =>
       }),
       { maxLength: 4, selector: ({ name }) => name },
     )
-    .filter((blocks) => !canBeTakenForAnother(blocks.flatMap(({ name, pools }) => headersOf(name, pools))))
+    .filter((blocks) => !canBeTakenForAnother(blocks))
     .map((blocks) =>
       blocks.map(({ name, pools, seats, kept }) => assemble(daemon, name, pools, seats, kept)),
     );
@@ -188,9 +167,11 @@ const totals = fc.option(fc.record({ checkouts: count, denials: count, removals:
 export const arbitraryReading: fc.Arbitrary<Reading> = fc
   .record({
     toolVersion: fc.option(version),
-    host: fc.stringMatching(/^[a-z][a-z0-9.-]{0,12}$/),
-    port: fc.integer({ min: 1, max: 65_535 }),
-    serverVersion: fc.option(version),
+    member: fc.record({
+      host: fc.stringMatching(/^[a-z][a-z0-9.-]{0,12}$/),
+      port: fc.integer({ min: 1, max: 65_535 }),
+      version: fc.option(version),
+    }),
     daemons: fc.uniqueArray(
       fc
         .stringMatching(/^[a-z][a-z0-9_-]{0,9}$/)
@@ -217,16 +198,7 @@ export const arbitraryReading: fc.Arbitrary<Reading> = fc
       manager: "rlm",
       reportTime: REPORT_TIME,
       toolVersion: raw.toolVersion,
-      members: [
-        {
-          host: raw.host,
-          port: raw.port,
-          status: "up",
-          master: false,
-          version: raw.serverVersion,
-          error: null,
-        },
-      ],
+      members: [{ ...raw.member, status: "up", master: false, error: null }],
       daemons: raw.daemons.map(({ name, version: printed, down, totals: counted }, index) => ({
         name,
         status: down ? "down" : "up",

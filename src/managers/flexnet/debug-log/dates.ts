@@ -2,36 +2,29 @@ import { fromWallClock, secondOccurrence, wallClock } from "../../../domain/time
 import type { FirstDay } from "../../debug-log/debug-log.ts";
 import { createHeadReader, DAY_SECONDS, isDull, printedDate } from "./head.ts";
 
-/**
- * The days of a debug log, whose lines print times alone. A midnight is a time that falls by more than half a day:
- * smaller falls are clocks that were set (also back to winter time) or daemons that write in turns. Printed dates
- * correct what that cannot know. Days are counted from 1970-01-01, in the server's zone.
- */
-export interface LogDates {
-  /** Day of a line at this second of the day. The line after it goes on from here. */
-  dayOf(second: number): number;
-  /** The day on which the line stands that was read last. */
-  day: number;
-  readonly second: number;
-  /**
-   * The time fell by hours, but not by half a day: clocks are not set by hours, so a day without lines may lie before
-   * this line. The next printed date tells.
-   */
-  inDoubt: boolean;
-}
-
 const HALF_DAY = DAY_SECONDS / 2;
 /** No clock change moves a clock back by more. */
 const DOUBT_SECONDS = 2 * 3600;
 /** A line this close to midnight may come late, behind the first ones of the next day. */
 const STRAGGLE_SECONDS = 600;
 
-export function createLogDates(startDay: number, startSecond = -1): LogDates {
+/**
+ * The days of a debug log, whose lines print times alone. A midnight is a time that falls by more than half a day:
+ * smaller falls are clocks that were set (also back to winter time) or daemons that write in turns. Printed dates
+ * correct what that cannot know. Days are counted from 1970-01-01, in the server's zone.
+ */
+export function createLogDates(startDay: number, startSecond = -1) {
   const dates = {
+    /** The day on which the line stands that was read last. */
     day: startDay,
     second: startSecond,
+    /**
+     * The time fell by hours, but not by half a day: clocks are not set by hours, so a day without lines may lie before
+     * this line. The next printed date tells.
+     */
     inDoubt: false,
-    dayOf(next: number) {
+    /** Day of a line at this second of the day. The line after it goes on from here. */
+    dayOf(next: number): number {
       const before = dates.second;
       // Written a moment before midnight, and in the file a moment after: not a day later.
       const isLate = before < STRAGGLE_SECONDS && next >= DAY_SECONDS - STRAGGLE_SECONDS;
@@ -90,9 +83,9 @@ export function createFirstDay(zone: string): FirstDay {
       if (found !== null) return true;
       if (!read(text) || head.second === -1) return false;
       const day = dates.dayOf(head.second);
-      const dull = isDull(text, head.message);
-      const printed = head.day ?? (dull ? null : printedDate(text, head.message, head.second)?.day) ?? null;
-      if (printed !== null) found = printed - day;
+      const stated = isDull(text, head.message) ? null : printedDate(text, head.message, head.second);
+      const printed = head.day ?? stated?.day;
+      if (printed !== undefined) found = printed - day;
       return found !== null;
     },
     result(lastWrite) {

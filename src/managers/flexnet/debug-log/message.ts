@@ -1,8 +1,10 @@
 import { LICENSE_EVENTS, type LicenseEvent, type LicenseEventKind } from "../../debug-log/debug-log.ts";
-import { isBlank, isDigit, skipBlanks } from "../../scan.ts";
+import { isBlank, skipBlanks } from "../../scan.ts";
 
 /** What stands behind `OUT: `, `DENIED: ` and their like. */
 type SeatWords = Omit<LicenseEvent, "kind" | "at" | "daemon">;
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type Tail = Mutable<Omit<SeatWords, "feature" | "user" | "host">>;
 
 const QUOTE = 0x22;
 const OPEN = 0x28;
@@ -15,24 +17,17 @@ const CARET = 0x5e;
  */
 export function readSeatWords(text: string, from: number): SeatWords | null {
   let at = skipBlanks(text, from);
-  let feature: string;
-  if (text.charCodeAt(at) === QUOTE) {
-    const end = text.indexOf('"', at + 1);
-    if (end <= at + 1) return null;
-    feature = text.slice(at + 1, end);
-    at = skipBlanks(text, end + 1);
-  } else {
-    const end = endOfWord(text, at);
-    if (end === at) return null;
-    feature = text.slice(at, end);
-    at = skipBlanks(text, end);
-    const old = readOldForm(text, feature, at);
-    if (old !== null) return old;
-  }
+  const quotes = text.charCodeAt(at) === QUOTE ? 1 : 0;
+  const end = quotes === 1 ? text.indexOf('"', at + 1) : endOfWord(text, at);
+  const feature = text.slice(at + quotes, end);
+  if (end <= at + quotes) return null;
+  at = skipBlanks(text, end + quotes);
+  const old = quotes === 1 ? null : readOldForm(text, feature, at);
+  if (old !== null) return old;
   // UNSUPPORTED prints the key of the feature in front of the user.
   if (text.charCodeAt(at) === OPEN) {
-    const end = endOfGroup(text, at);
-    if (end !== -1 && text.indexOf("@", end) !== -1) at = skipBlanks(text, end);
+    const close = endOfGroup(text, at);
+    if (close !== -1 && text.indexOf("@", close) !== -1) at = skipBlanks(text, close);
   }
   return behindFeature(text, feature, at);
 }
@@ -61,16 +56,9 @@ function behindFeature(text: string, feature: string, from: number): SeatWords {
   const user = text.slice(from, last);
   const host = last + 1 < end ? text.slice(last + 1, end) : null;
   const named = user === "" ? null : user;
-  // Most lines end behind the host: spread, it would take a tenth of an import.
-  if (rest >= text.length) {
-    const { data, count, reason, code, handle, version } = NO_TAIL;
-    return { feature, user: named, host, data, count, reason, code, handle, version };
-  }
   return { feature, user: named, host, ...readTail(text, rest, named) };
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type Tail = Omit<SeatWords, "feature" | "user" | "host">;
 const NO_TAIL: Tail = { data: null, count: 1, reason: null, code: null, handle: null, version: null };
 
 const LICENSES = /^(\d{1,9}) licenses?$/;
@@ -96,16 +84,12 @@ function readTail(text: string, from: number, user: string | null): Tail {
       const end = text.indexOf("^^^", at + 3);
       readVerbose(text.slice(at + 3, end === -1 ? text.length : end), user, tail);
       at = end === -1 ? text.length : end + 3;
-    } else {
-      // Words that no rule knows stand between: what is behind them may still be known.
-      at = endOfWord(text, at);
-      if (at >= text.length) break;
-    }
+    } else at = endOfWord(text, at); // Words that no rule knows: what is behind them may still be known.
   }
   return tail;
 }
 
-function readGroup(words: string, tail: Mutable<Tail>): void {
+function readGroup(words: string, tail: Tail): void {
   const licenses = LICENSES.exec(words);
   if (licenses !== null) {
     tail.count = Math.max(1, Number(licenses[1]));
@@ -121,7 +105,7 @@ function readGroup(words: string, tail: Mutable<Tail>): void {
  * `ver user ip pid handle in_use out_of project flexver flexrev date time is_dup`: the user and the project may hold
  * blanks, and the user is known. https://docs.revenera.com/fnp/2024r1/LicAdmin_Guide/Content/helplibrary/Verbose_Debug_Log_Messages.htm
  */
-function readVerbose(words: string, user: string | null, tail: Mutable<Tail>): void {
+function readVerbose(words: string, user: string | null, tail: Tail): void {
   const at = skipBlanks(words, 0);
   const versionEnd = endOfWord(words, at);
   const version = words.slice(at, versionEnd);
@@ -138,17 +122,11 @@ const OLD_DENIED = /^(\S+) to (\S+)/;
 
 /** FLEXlm of the nineties: `IN: f by user (2 licenses) (used: 0:01:12)`, `DENIED: 2 f to user (04/28/98 12:00)`. */
 function readOldForm(text: string, feature: string, at: number): SeatWords | null {
-  const code = text.charCodeAt(at);
-  if (code === 0x62) {
-    const found = OLD_IN.exec(text.slice(at));
-    if (found !== null) return { ...NO_TAIL, feature, ...person(found[1]), count: Number(found[2] ?? 1) };
-  }
-  if (isDigit(feature.charCodeAt(0)) && /^\d{1,9}$/.test(feature)) {
-    const found = OLD_DENIED.exec(text.slice(at));
-    if (found !== null)
-      return { ...NO_TAIL, feature: found[1] ?? "", ...person(found[2]), count: Number(feature) };
-  }
-  return null;
+  const back = OLD_IN.exec(text.slice(at));
+  if (back !== null) return { ...NO_TAIL, feature, ...person(back[1]), count: Number(back[2] ?? 1) };
+  const denied = /^\d{1,9}$/.test(feature) ? OLD_DENIED.exec(text.slice(at)) : null;
+  if (denied === null) return null;
+  return { ...NO_TAIL, feature: denied[1] ?? "", ...person(denied[2]), count: Number(feature) };
 }
 
 function person(name = ""): Pick<SeatWords, "user" | "host"> {

@@ -1,13 +1,13 @@
 import { wallClock } from "../../../domain/time/zone.ts";
-import {
-  type DebugLog,
-  type DebugLogEvent,
-  type DebugLogReader,
-  type LicenseEvent,
-  type LicenseEventKind,
-  noCounts,
-  type ReaderOptions,
+import type {
+  DebugLog,
+  DebugLogEvent,
+  DebugLogReader,
+  LicenseEvent,
+  LicenseEventKind,
+  ReaderOptions,
 } from "../../debug-log/debug-log.ts";
+import { noCounts } from "../../debug-log/debug-log.ts";
 import { createFirstDay, createLogDates, createToUtc } from "./dates.ts";
 import { createHeadReader, DAY_SECONDS, isDull, printedDate } from "./head.ts";
 import { isOpen, kindAt, readSeatWords } from "./message.ts";
@@ -19,8 +19,13 @@ const MAX_WRAPPED = 4096;
 const STARTED = /^(?:RE)?Started (\S+) \(/;
 const STOPPED = /^(?:(\S+) exited with status|Shutting down (\S+))/;
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type Dated = Mutable<DebugLogEvent> & { at: number };
+interface Dated<Event> {
+  readonly event: Event;
+  readonly day: number;
+  readonly second: number;
+}
+/** With the text that the event was read from. */
+type Waiting = Dated<LicenseEvent> & { readonly text: string; readonly from: number };
 
 export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   const { zone, start, hold, onEvent } = options;
@@ -29,46 +34,35 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   const counts = noCounts();
   const { head, read: readHead } = createHeadReader();
   const daemons = createDaemonNames(start.daemons);
-  let [lastPrinted, lastDaemon] = ["", ""];
+  let lastDaemon = "";
   let inferred = options.inferred ?? false;
-  let nearDay: ((second: number) => number) | null = null;
-  let recognised = false;
+  /** About when the next lines were written, in seconds of the server's clocks; null when it is not known. */
+  let nearNow: number | null = null;
   let [firstAt, lastAt] = [null as number | null, null as number | null];
 
-  /** The event of the line before: words of it may stand on this line. */
-  let waiting: LicenseEvent | null = null;
-  let waitingText = "";
-  let waitingFrom = 0;
-  let waitingDay = 0;
-  let waitingSecond = 0;
-  /** Events since a doubtful midnight, with day and second. */
-  let held: { event: Dated; day: number; second: number }[] = [];
+  /** The event of the line before: more of its words may stand on this line. */
+  let waiting: Waiting | null = null;
+  /** Events since a doubtful midnight. */
+  let held: Dated<DebugLogEvent>[] = [];
 
-  function emit(event: DebugLogEvent, day: number, second: number): void {
-    if (hold && dates.inDoubt) {
-      held.push({ event: event as Dated, day, second });
-      if (held.length >= MAX_HELD) release(0);
-    } else onEvent(event);
+  function emit(dated: Dated<DebugLogEvent>): void {
+    if (hold && dates.inDoubt) held.push(dated);
+    else onEvent(dated.event);
+    if (held.length >= MAX_HELD) release(0);
   }
 
   function release(days: number): void {
     dates.inDoubt = false;
     const list = held;
     held = [];
-    for (const { event, day, second } of list) {
-      if (days !== 0) {
-        event.at = toUtc(day + days, second);
-        counts.redated++;
-      }
-      onEvent(event);
-    }
+    if (days !== 0) counts.redated += list.length;
+    for (const { event, day, second } of list)
+      onEvent(days === 0 ? event : { ...event, at: toUtc(day + days, second) });
   }
 
   function emitWaiting(): void {
-    if (waiting === null) return;
-    const event = waiting;
+    if (waiting !== null) emit(waiting);
     waiting = null;
-    emit(event, waitingDay, waitingSecond);
   }
 
   function dayOfLine(second: number): number {
@@ -79,12 +73,11 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
       inferred = false;
       return head.day;
     }
-    if (nearDay !== null) {
-      const day = nearDay(second);
+    if (nearNow !== null) {
       dates.dayOf(second);
       dates.inDoubt = false;
-      dates.day = day;
-      return day;
+      dates.day = Math.round((nearNow - second) / DAY_SECONDS);
+      return dates.day;
     }
     return dates.dayOf(second);
   }
@@ -98,43 +91,35 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     inferred = false;
   }
 
-  function malformed(text: string): void {
-    counts.malformed++;
-    if (counts.samples.length < MAX_SAMPLES)
-      counts.samples.push({ line: counts.lines, text: text.slice(0, 200) });
-  }
-
   function seatLine(kind: LicenseEventKind, text: string, from: number, day: number, second: number): void {
     const words = readSeatWords(text, from);
     if (words === null) {
-      malformed(text);
+      counts.malformed++;
+      if (counts.samples.length < MAX_SAMPLES)
+        counts.samples.push({ line: counts.lines, text: text.slice(0, 200) });
       return;
     }
     counts.events[kind]++;
     if (inferred) counts.inferredDates++;
-    const { feature, user, host, data, count, reason, code, handle, version } = words;
-    const [at, daemon] = [lastAt ?? 0, lastDaemon];
-    waiting = { kind, at, daemon, feature, user, host, data, count, reason, code, handle, version };
-    waitingText = text;
-    waitingFrom = from;
-    waitingDay = day;
-    waitingSecond = second;
+    waiting = { event: { kind, at: lastAt ?? 0, daemon: lastDaemon, ...words }, day, second, text, from };
   }
 
   /** A line without a time: the wrapped rest of an event, or of some other message. */
   function headless(text: string): void {
     if (text.trim() === "") return;
-    if (waiting !== null) {
-      const rest = text.trimStart();
-      const fits = waitingText.length + rest.length <= MAX_WRAPPED;
-      if (fits && (rest.startsWith("(") || rest.startsWith("^^^") || isOpen(waitingText, waitingFrom))) {
-        waitingText = `${waitingText} ${rest}`;
-        const words = readSeatWords(waitingText, waitingFrom);
-        if (words !== null) waiting = { ...waiting, ...words };
-        return;
-      }
+    const rest = text.trimStart();
+    if (waiting === null || !goesOn(waiting, rest)) {
+      counts.withoutHead++;
+      return;
     }
-    counts.withoutHead++;
+    const whole = `${waiting.text} ${rest}`;
+    const words = readSeatWords(whole, waiting.from);
+    waiting = { ...waiting, text: whole, event: { ...waiting.event, ...words } };
+  }
+
+  function goesOn({ text, from }: Waiting, rest: string): boolean {
+    if (text.length + rest.length > MAX_WRAPPED) return false;
+    return rest.startsWith("(") || rest.startsWith("^^^") || isOpen(text, from);
   }
 
   function otherMessage(text: string, from: number, day: number, second: number): void {
@@ -159,7 +144,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   }
 
   function tell(kind: "DAEMON_UP" | "DAEMON_DOWN", daemon: string | null, day: number, second: number): void {
-    emit({ kind, at: toUtc(day, second), daemon }, day, second);
+    emit({ event: { kind, at: toUtc(day, second), daemon }, day, second });
   }
 
   return {
@@ -167,11 +152,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
       counts.lines++;
       if (!readHead(text)) return headless(text);
       emitWaiting();
-      recognised = true;
-      if (head.daemon !== lastPrinted) {
-        lastPrinted = head.daemon;
-        lastDaemon = daemons.nameOf(lastPrinted);
-      }
+      lastDaemon = daemons.nameOf(head.daemon);
       let second = head.second;
       if (second === -1) {
         counts.brokenTimes++;
@@ -182,17 +163,12 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
       firstAt ??= lastAt;
       const from = head.message;
       const kind = kindAt(text, from);
-      if (kind !== null) {
-        seatLine(kind, text, text.indexOf(":", from) + 1, day, second);
-      } else if (text.length > from && !isDull(text, from)) otherMessage(text, from, day, second);
+      if (kind !== null) seatLine(kind, text, text.indexOf(":", from) + 1, day, second);
+      else if (text.length > from && !isDull(text, from)) otherMessage(text, from, day, second);
       else counts.otherMessages++;
     },
     near(at) {
-      if (at === null) nearDay = null;
-      else {
-        const local = wallClock(zone, at) / 1000;
-        nearDay = (second) => Math.round((local - second) / DAY_SECONDS);
-      }
+      nearNow = at === null ? null : wallClock(zone, at) / 1000;
     },
     flush() {
       emitWaiting();
@@ -205,9 +181,6 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     },
     get lastAt() {
       return lastAt;
-    },
-    get recognised() {
-      return recognised;
     },
   };
 }

@@ -89,11 +89,8 @@ describe("OUT and IN", () => {
   });
 
   test("no seat is lost or made, whatever comes", () => {
-    const seat = fc.record({
-      out: fc.boolean(),
-      user: fc.constantFrom("a", "b"),
-      count: fc.integer({ min: 1, max: 4 }),
-    });
+    const count = fc.integer({ min: 1, max: 4 });
+    const seat = fc.record({ out: fc.boolean(), user: fc.constantFrom("a", "b"), count });
     fc.assert(
       fc.property(fc.array(seat, { maxLength: 40 }), (seats) => {
         const lines = seats.map(
