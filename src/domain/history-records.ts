@@ -1,7 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { CalendarDay, nullable, Timestamp, words } from "./records.ts";
 import { END_REASONS } from "./session.ts";
-import { DEMAND_SOURCES } from "./stats/demand.ts";
 
 /** The records of history, as those of the live picture in `records.ts`. */
 
@@ -141,6 +140,9 @@ export const HeatCellRecord = Type.Object(
   { title: "HeatCell" },
 );
 export type HeatCellRecord = Static<typeof HeatCellRecord>;
+
+/** The debug log, the queue as polls saw it alone, or nothing. */
+const DEMAND_SOURCES = ["log", "queue", "none"] as const;
 
 const DemandFields = {
   deniedRequests: nullable(

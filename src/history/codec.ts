@@ -4,7 +4,7 @@ import {
   createRollupSum,
   type Level,
   type Rollup,
-  type RollupSum,
+  type RollupSink,
 } from "../domain/stats/rollup.ts";
 import { DAY_MS, HOUR_MS } from "./spans.ts";
 
@@ -184,9 +184,6 @@ function readSamples(
   }
   return samples;
 }
-
-/** What takes a rollup in, piece by piece. */
-export type RollupSink = Pick<RollupSum, "level" | "covered" | "user" | "denials">;
 
 const SKIP: RollupSink = { level() {}, covered() {}, user() {}, denials() {} };
 

@@ -1,12 +1,12 @@
 import type { Log } from "../domain/log.ts";
-import { createUsage, type UsageNames } from "../domain/stats/usage.ts";
+import { createUsage, type UsageKey } from "../domain/stats/usage.ts";
 import type { Clock } from "../domain/time/clock.ts";
+import type { Timers } from "../domain/time/timers.ts";
 import type { Store } from "../store/open/open.ts";
 import type { HistoryClient } from "./client.ts";
-import { createLoop, type HistoryTimers, type Loop } from "./loop.ts";
-import { holdings } from "./open-sessions.ts";
+import { type Asked, holdings } from "./holdings.ts";
+import { createLoop, type Loop } from "./loop.ts";
 import type { Reader } from "./reader.ts";
-import { createSessionDays, type DaySum, type Intervals } from "./session-days.ts";
 import { makeSiteDay } from "./site-days.ts";
 import { DAY_MS, dayOf } from "./spans.ts";
 
@@ -18,53 +18,61 @@ export interface DayKeeper extends Loop {
 
 export interface DayKeeperDeps {
   readonly store: Pick<Store, "sqlite" | "read" | "transaction">;
-  readonly worker: DayWorker;
+  readonly history: Pick<HistoryClient<DayQueries>, "query">;
   readonly clock: Clock;
-  readonly timers: HistoryTimers;
+  readonly timers: Timers;
   readonly log: Log;
-  readonly intervals: () => Intervals;
+  readonly intervals: () => Asked["intervals"];
 }
 
-/** Of a day with a million sessions. */
-const TIMEOUT_MS = 120_000;
-
-export interface DayAsked {
+interface DayAsked extends Asked {
   readonly day: number;
-  readonly now: number;
-  readonly intervals: Intervals;
 }
 
 /** What the keeper asks the worker of history: of a large site it takes some tenths of a second. */
 export const DAY_QUERIES = {
   siteDay: (read: Reader, { day }: DayAsked) => makeSiteDay(read, day),
-  sessionSums: (read: Reader, asked: DayAsked) => sumsOfDay(read, asked),
+  usageDay: (read: Reader, asked: DayAsked) => sumUpUsage(read, asked),
 };
 
 export type DayQueries = typeof DAY_QUERIES;
+/** Of a day with a million sessions. */
+const ASKING = { who: "days", timeoutMs: 120_000 };
 
-export interface DayWorker {
-  siteDay(asked: DayAsked): Promise<Uint8Array>;
-  sessionSums(asked: DayAsked): Promise<readonly DaySum[]>;
-}
+/** The keys of the rows of `usage_days`. */
+const SUMMED_BY: Readonly<Record<string, readonly UsageKey[]>> = {
+  user: ["user"],
+  host: ["host"],
+  feature: ["feature"],
+  daemon: ["daemon"],
+  server: ["server"],
+  "": ["feature", "user", "host"],
+};
+const ROWS_AT_ONCE = 300;
 
-export function dayWorker(history: Pick<HistoryClient<DayQueries>, "query">): DayWorker {
-  const options = { who: "days", timeoutMs: TIMEOUT_MS };
-  return {
-    siteDay: (asked) => history.query("siteDay", asked, options),
-    sessionSums: (asked) => history.query("sessionSums", asked, options),
-  };
-}
-
-const SUM_KEYS = ["user", "host", "feature", "daemon", "server"] as const satisfies (keyof UsageNames)[];
-
-async function sumsOfDay(read: Reader, { day, ...asked }: DayAsked): Promise<DaySum[]> {
+/** The rows of a day, as JSON texts of some hundred each: they cross the thread and reach the table as they are. */
+async function sumUpUsage(read: Reader, { day, ...asked }: DayAsked): Promise<string[]> {
   const [from, to] = [day * DAY_MS, (day + 1) * DAY_MS];
   const { holdingOf } = await holdings(read, asked);
-  const usages = SUM_KEYS.map((key) => ({ key, usage: createUsage([key], from, to, "UTC") }));
+  const usages = Object.entries(SUMMED_BY).map(([key, by]) => ({
+    key,
+    usage: createUsage(by, from, to, "UTC"),
+  }));
   for (const sessions of read.sessions(from, to, null))
-    for (const session of sessions)
-      for (const { usage } of usages) usage.add(session, holdingOf(session), from, to);
-  return usages.flatMap(({ key, usage }) => usage.sums().map((sum) => ({ key, ...sum })));
+    for (const session of sessions) {
+      const holding = holdingOf(session);
+      for (const { usage } of usages) usage.add(session, holding, from, to);
+    }
+  const rows = usages.flatMap(({ key, usage }) =>
+    usage.sums().map((sum) => {
+      const { feature = "", server = "", daemon = "", user = "", host, seatMs, sessions, begun, peak } = sum;
+      return [key, feature, server, daemon, user, host ?? "", seatMs, sessions, begun, peak, sum.lastAt];
+    }),
+  );
+  const texts: string[] = [];
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
+    texts.push(JSON.stringify(rows.slice(at, at + ROWS_AT_ONCE)));
+  return texts;
 }
 
 /** A day is made this long after its end. */
@@ -73,13 +81,12 @@ const IDLE_MS = 60_000;
 const SLICE_MS = 5;
 
 interface Due {
-  readonly kind: "session" | "site";
+  readonly kind: "usage" | "site";
   readonly day: number;
 }
 
-export function createDayKeeper({ store, worker, clock, timers, log, intervals }: DayKeeperDeps): DayKeeper {
+export function createDayKeeper({ store, history, clock, timers, log, intervals }: DayKeeperDeps): DayKeeper {
   const { sqlite } = store;
-  const days = createSessionDays(store);
   const edges = sqlite.query<{ seen: number | null; kept: number; sampled: number | null }, []>(
     `SELECT (SELECT min(first_seen_at) FROM sessions) AS seen,
        ifnull((SELECT value FROM event_marks WHERE name = 'deleted_sessions'), 0) AS kept,
@@ -90,36 +97,59 @@ export function createDayKeeper({ store, worker, clock, timers, log, intervals }
     `SELECT min(ifnull((SELECT max(read_at) FROM coverage WHERE coverage.server_id = servers.id), 0)) AS readAt
      FROM servers WHERE EXISTS (SELECT 1 FROM sessions WHERE sessions.server_id = servers.id AND ended_at IS NULL)`,
   );
-  const sessionsMade = sqlite.query<{ day: number }, []>("SELECT day FROM session_days_made WHERE made = 1");
-  // What is still to be packed is not the last word.
-  const sitesMade = sqlite.query<{ day: number }, []>(
-    "SELECT day FROM site_days WHERE data IS NOT NULL UNION SELECT at / 86400000 FROM history_open",
-  );
-  const beginSite = sqlite.query<null, [number]>(
-    "INSERT OR REPLACE INTO site_days (day, data) VALUES (?, NULL)",
-  );
+  const made = {
+    usage: sqlite.query<{ day: number }, []>("SELECT day FROM session_days_made WHERE made = 1"),
+    // What is still to be packed is not the last word.
+    site: sqlite.query<{ day: number }, []>(
+      "SELECT day FROM site_days WHERE data IS NOT NULL UNION SELECT at / 86400000 FROM history_open",
+    ),
+  };
+  const onDay = (sql: string) => sqlite.query<null, [number]>(sql);
+  const begin = {
+    usage: onDay("INSERT OR REPLACE INTO session_days_made (day, made) VALUES (?, 0)"),
+    site: onDay("INSERT OR REPLACE INTO site_days (day, data) VALUES (?, NULL)"),
+  };
+  const endUsage = onDay("UPDATE session_days_made SET made = 1 WHERE day = ?");
   const endSite = sqlite.query<null, [Uint8Array, number]>(
     "UPDATE site_days SET data = ? WHERE day = ? AND data IS NULL",
   );
+  const clear = onDay(
+    `DELETE FROM usage_days WHERE day = ?1 AND (key, feature, server_id, daemon, user, host) IN
+       (SELECT key, feature, server_id, daemon, user, host FROM usage_days WHERE day = ?1 LIMIT ${ROWS_AT_ONCE})`,
+  );
+  const fill = sqlite.query<null, [number, string]>(
+    `INSERT INTO usage_days (day, key, feature, server_id, daemon, user, host, seat_ms, sessions, begun, peak, last_at)
+     SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
+       value ->> 8, value ->> 9, value ->> 10 FROM json_each(?2)`,
+  );
   let work: AsyncGenerator<void> | null = null;
 
-  /** The newest day that can be made and is not: of the newest people ask the most. */
+  /** The newest day that can be made and is not: people ask most about the newest days. */
   function nextDue(): Due | null {
     return store.read(() => {
       const { seen, kept, sampled } = edges.get() ?? { seen: null, kept: 0, sampled: null };
-      const over = dayOf(clock.now() - GRACE_MS) - 1;
-      const newest = (kind: Due["kind"], first: number, last: number, made: readonly { day: number }[]) => {
-        const done = new Set(made.map(({ day }) => day));
+      const newest = (kind: Due["kind"], first: number, last: number): Due | null => {
+        const done = new Set(made[kind].all().map(({ day }) => day));
         for (let day = last; day >= first; day--) if (!done.has(day)) return { kind, day };
         return null;
       };
+      const over = dayOf(clock.now() - GRACE_MS) - 1;
       const lastRead = dayOf(unread.get()?.readAt ?? Number.MAX_SAFE_INTEGER) - 1;
-      const first = Math.max(dayOf(seen ?? 0), Math.ceil(kept / DAY_MS));
-      const session =
-        seen === null ? null : newest("session", first, Math.min(over, lastRead), sessionsMade.all());
-      const site = sampled === null ? null : newest("site", sampled, over, sitesMade.all());
-      return session !== null && site !== null && site.day > session.day ? site : (session ?? site);
+      const firstKept = Math.max(dayOf(seen ?? 0), Math.ceil(kept / DAY_MS));
+      const usage = seen === null ? null : newest("usage", firstKept, Math.min(over, lastRead));
+      const site = sampled === null ? null : newest("site", sampled, over);
+      return usage === null || (site !== null && site.day > usage.day) ? site : usage;
     });
+  }
+
+  /** Replaces the rows of a day, some at a time. */
+  function* writeUsage(day: number, texts: readonly string[]): Generator<void> {
+    while (clear.run(day).changes > 0) yield;
+    for (const text of texts) {
+      fill.run(day, text);
+      yield;
+    }
+    endUsage.run(day);
   }
 
   /** Runs what writes in transactions of a few ms each. */
@@ -136,13 +166,11 @@ export function createDayKeeper({ store, worker, clock, timers, log, intervals }
 
   async function* make({ kind, day }: Due): AsyncGenerator<void> {
     const asked: DayAsked = { day, now: clock.now(), intervals: intervals() };
-    if (kind === "session") {
-      yield* slices(days.begin(day, asked.intervals));
-      yield* slices(days.finish(day, await worker.sessionSums(asked)));
-    } else {
-      // News of the day that come meanwhile take the row away: then the day is made once more.
-      store.transaction(() => void beginSite.run(day));
-      const data = await worker.siteDay(asked);
+    // News of the day that come meanwhile delete this row: then the day is made once more.
+    store.transaction(() => void begin[kind].run(day));
+    if (kind === "usage") yield* slices(writeUsage(day, await history.query("usageDay", asked, ASKING)));
+    else {
+      const data = await history.query("siteDay", asked, ASKING);
       store.transaction(() => void endSite.run(data, day));
       yield;
     }

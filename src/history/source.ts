@@ -4,13 +4,6 @@ import type { HeldSession } from "../domain/stats/holding.ts";
 import type { Bucket, Rollup } from "../domain/stats/rollup.ts";
 import type { UsageNames, UsageSum } from "../domain/stats/usage.ts";
 
-/** Which features; what is left out, or null, is any. Several names are alternatives. */
-export interface FeatureFilter {
-  readonly servers?: readonly string[] | null;
-  readonly daemons?: readonly string[] | null;
-  readonly features?: readonly string[] | null;
-}
-
 /** Which sessions; null = any. Several names are alternatives. Hosts are the same in any case. */
 export interface SessionFilter {
   readonly servers: readonly string[] | null;
@@ -20,12 +13,15 @@ export interface SessionFilter {
   readonly hosts: readonly string[] | null;
 }
 
+/** Which features; a filter that is left out, or null, lets any through. */
+export type FeatureFilter = Partial<Pick<SessionFilter, "servers" | "daemons" | "features">>;
+
 /** A feature with the small id under which its history is stored. */
 export interface KnownFeature extends FeatureId {
   readonly id: number;
 }
 
-/** From where on which data reach back, epoch ms; null when there are none. */
+/** From where on data reach back, epoch ms; null when there are none. */
 export interface Reach {
   /** Before this there are whole hours alone. */
   readonly samplesFrom: number | null;
@@ -37,13 +33,11 @@ export type Awaitable<T> = T | Promise<T>;
 export type Batches<T> = Iterable<readonly T[]> | AsyncIterable<readonly T[]>;
 
 /**
- * What statistics read, and all that they know of the store. Instants are epoch ms; ranges are [start, end). `createReader`
- * answers it at once from a connection to SQLite; another store may answer later.
+ * What statistics read, and all that they know of the store. Instants are epoch ms, days are counted from 1970-01-01 UTC;
+ * ranges are [start, end). `createReader` answers at once from a connection to SQLite; another store may answer later.
  */
 export interface HistorySource {
-  /** When it is asked: what lies behind has not been seen. */
-  readonly now: number;
-  /** Throws when the asker has gone or the time is up: call it between pieces of work. */
+  /** Throws when the client has gone or the time is up: call it between pieces of work. */
   checkpoint(): void;
 
   /** By server, daemon, name. */
@@ -51,12 +45,12 @@ export interface HistorySource {
   reach(): Awaitable<Reach>;
   /** Exact steps, as far as the samples reach. */
   series(feature: KnownFeature, start: number, end: number): Awaitable<Series>;
-  /** Whole UTC hours that begin in [start, end), ascending; those of which nothing is known are left out. */
-  hours(feature: KnownFeature, start: number, end: number, withUsers?: boolean): Awaitable<readonly Bucket[]>;
-  /** Whole UTC days that begin in [start, end), ascending; those without coverage are left out. */
-  days(feature: KnownFeature, start: number, end: number, withUsers?: boolean): Awaitable<readonly Bucket[]>;
+  /** Whole UTC hours that begin in the range, ascending; those of which nothing is known are left out. */
+  hours(feature: KnownFeature, start: number, end: number): Awaitable<readonly Bucket[]>;
+  /** Whole UTC days that begin in the range, ascending; those without coverage are left out. */
+  days(feature: KnownFeature, start: number, end: number): Awaitable<readonly Bucket[]>;
   /**
-   * All of [start, end) in one rollup a feature, in the order of the features: whole days and hours where they are
+   * All of the range in one rollup a feature, in the order of the features: whole days and hours where they are
    * stored, steps at the edges. Where only rollups reach, the range is widened to whole hours. `users` only when asked
    * for: those who had a session in a UTC hour of the range, cut to it, in which the server was read; of ranges of more
    * than a day the hours at both ends count in full.
@@ -67,7 +61,7 @@ export interface HistorySource {
     end: number,
     withUsers?: boolean,
   ): Awaitable<readonly Rollup[]>;
-  /** The sums of all features by quarters of an hour, of those days in [first, behind) that are made: see `site-days.ts`. */
+  /** The sums of all features by quarters of an hour, of those days that are made: see `site-days.ts`. */
   siteDays(first: number, behind: number): Awaitable<ReadonlyMap<number, Uint8Array>>;
 
   /** Sessions that ended before this are no longer kept, or there were none; 0 = all are. */
@@ -86,13 +80,14 @@ export interface HistorySource {
   ): Batches<HeldSession>;
   /** How many sessions of a feature overlap a range, as the list of sessions counts them. */
   sessionCount(feature: FeatureId, start: number, end: number): Awaitable<number>;
-  /** Which of the days in [first, behind) have their sums and peaks. Days are counted from 1970-01-01 UTC. */
+  /** The days whose sums are made. */
   daysMade(first: number, behind: number): Awaitable<ReadonlySet<number>>;
-  /** The sums of such days by one key, and who held seats on them: a batch a day. `of` names features exactly. */
+  /** The sums of such days by one key: a batch a day. `of` names features exactly. */
   daySums(first: number, behind: number, key: keyof UsageNames, of?: readonly FeatureId[]): Batches<UsageSum>;
-  dayUsers(first: number, behind: number): Batches<UsageNames>;
+  /** The names of a key and the users who held seats of it on such days: a batch a day. */
+  dayUsers(first: number, behind: number, key: keyof UsageNames): Batches<Partial<UsageNames>>;
 
-  /** Denials in a range as they are stored; null where nobody could see them. Rollups know them for longer. */
+  /** Denials as they are stored; null where they could not be seen. Rollups know them for longer. */
   denials(feature: FeatureId, start: number, end: number): Awaitable<number | null>;
   /** How many requests of a feature got a place in the queue, by the log. */
   queuedRequests(feature: FeatureId, start: number, end: number): Awaitable<number>;

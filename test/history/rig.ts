@@ -18,7 +18,7 @@ export function createRig(
   const store: Store = open(directory);
   const clock = fixedClock(a.NOON);
   const log = recordingLog();
-  const timers = { set: () => 0, clear() {} };
+  const timers = { after: () => () => {} };
   const process = () => {
     const history = createHistory({ store, clock, timers, log });
     const live = createLive({

@@ -1,19 +1,11 @@
 import type { Series, Step } from "../history.ts";
+import type { EfficiencyRecord } from "../history-records.ts";
 import { addToHistogram, type Histogram } from "./histogram.ts";
 import { seatHours } from "./rounding.ts";
 import { eachSpan } from "./spans.ts";
 
-export const DEMAND_SOURCES = ["log", "queue", "none"] as const;
-
-/** What was asked of one feature beyond its seats (`demand` of the contract's record `efficiency`); unknown is null. */
-export interface Demand {
-  readonly deniedRequests: number | null;
-  readonly deniedSeats: number | null;
-  readonly queuedRequests: number | null;
-  readonly queuedSeatHours: number | null;
-  /** The debug log, the queue as polls saw it alone, or nothing. */
-  readonly knownFrom: (typeof DEMAND_SOURCES)[number];
-}
+/** What was asked of one feature beyond its seats; unknown is null. */
+export type Demand = EfficiencyRecord["demand"];
 
 /** A request that found no seat, as the log tells it; times are epoch ms. */
 export interface UnmetRequest {

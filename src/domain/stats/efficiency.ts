@@ -1,27 +1,9 @@
+import type { EfficiencyRecord } from "../history-records.ts";
 import type { AskedSeats } from "./demand.ts";
 import { type Histogram, timeAtLeast } from "./histogram.ts";
 
-/** How well the seats of one feature were used (record `efficiency` of the contract). */
-export interface Efficiency {
-  readonly seats: readonly SeatShare[];
-  readonly whatIf: readonly WhatIf[];
-}
-
-export interface SeatShare {
-  /** k */
-  readonly seat: number;
-  /** Share of the covered time in which at least k seats were in use, percent. */
-  readonly busyPercent: number;
-}
-
-/** The same demand on another number of seats. Of more seats than there are both are null where demand is not known. */
-export interface WhatIf {
-  readonly total: number;
-  /** Time in which so many seats would all have been taken. */
-  readonly saturatedSeconds: number | null;
-  /** Sessions, and of more seats requests that found none, that began when with them more than this were asked for. */
-  readonly affectedSessions: number | null;
-}
+/** How well the seats of one feature were used. */
+export type Efficiency = Pick<EfficiencyRecord, "seats" | "whatIf">;
 
 /** Seats listed one by one; of more, those are listed after which the share changes. */
 const MAX_SEATS = 1_000;

@@ -1,28 +1,15 @@
 import type { Step } from "../history.ts";
+import type { HeatCellRecord } from "../history-records.ts";
+import { HOUR_MS } from "../time/time.ts";
 import { localSpans } from "./local-spans.ts";
 import { fourDecimals, percentOf, shareOf } from "./rounding.ts";
 import { createCutter } from "./spans.ts";
 import { addSums, addTime, emptySums, type UsageSums } from "./usage-sums.ts";
 
-const HOUR_MS = 3_600_000;
 const DAYS = 7;
 const HOURS = 24;
 /** 1970-01-01 was a Thursday; Monday is 0 here. */
 const EPOCH_WEEKDAY = 3;
-
-/** One hour of the week in the zone. */
-export interface HeatCell {
-  /** 1–7, Monday = 1. */
-  readonly weekday: number;
-  /** 0–23; where clocks are set back an hour counts twice, where they are set forward one is missing. */
-  readonly hour: number;
-  readonly averageUsed: number | null;
-  readonly peakUsed: number | null;
-  /** Percent; null too while the total is unknown or unlimited. */
-  readonly averageUtilization: number | null;
-  /** Share of these hours of the range that is covered, 0–1; 0 where the range has none of them. */
-  readonly coverage: number;
-}
 
 /** Sums by hour of the week, fed with steps or with rollups of an hour. */
 export interface Heatmap {
@@ -32,7 +19,7 @@ export interface Heatmap {
    * time and as time at all.
    */
   addSums(from: number, sums: Readonly<UsageSums>, ms?: number): void;
-  cells(): HeatCell[];
+  cells(): HeatCellRecord[];
 }
 
 /** A heat map of [start, end). Spans and sums lie within it; ascending ones are fastest. */
@@ -83,7 +70,7 @@ function cellOf(localMs: number): number {
   return weekday * HOURS + modulo(hours, HOURS);
 }
 
-function cellFrom(index: number, sums: Readonly<UsageSums>, wholeMs: number): HeatCell {
+function cellFrom(index: number, sums: Readonly<UsageSums>, wholeMs: number): HeatCellRecord {
   const { coveredMs, ratedMs } = sums;
   return {
     weekday: Math.floor(index / HOURS) + 1,

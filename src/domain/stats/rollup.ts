@@ -74,15 +74,18 @@ export function histogramOfRollup({ groups }: Pick<Rollup, "groups">): Map<numbe
   return histogram;
 }
 
-/** What rollups, or steps, add up to: fed piece by piece, in any order. One can be used again and again. */
-export interface RollupSum {
+/** Takes rollups, or steps, piece by piece, in any order. */
+export interface RollupSink {
   /** So many ms in which `used` of `total` seats were in use. */
   level(total: number | null, unlimited: boolean, used: number, ms: number): void;
   /** Covered time ended at `until` (epoch ms), with so many seats issued. */
   covered(until: number, total: number | null): void;
   user(id: number): void;
   denials(count: number): void;
-  add(rollup: Rollup): void;
+}
+
+/** One can be used again and again. */
+export interface RollupSum extends RollupSink {
   /** The rollup of all that came since the last call. */
   take(): Rollup;
 }
@@ -102,36 +105,25 @@ export function createRollupSum(): RollupSum {
   /** Totals hardly ever change: mostly it is the group at hand. */
   let current: SumGroup | undefined;
 
-  function level(issued: number | null, unlimited: boolean, used: number, ms: number): void {
-    if (current === undefined || current.total !== issued || current.unlimited !== unlimited) {
-      current = groups.find((group) => group.total === issued && group.unlimited === unlimited);
-      if (current === undefined) {
-        current = { total: issued, unlimited, levels: new Map() };
-        groups.push(current);
-      }
-    }
-    current.levels.set(used, (current.levels.get(used) ?? 0) + ms);
-  }
-  function covered(until: number, issued: number | null): void {
-    if (coveredUntil !== null && until <= coveredUntil) return;
-    coveredUntil = until;
-    total = issued;
-  }
-  function denials(count: number): void {
-    denied = (denied ?? 0) + count;
-  }
-
   return {
-    level,
-    covered,
+    level(issued, unlimited, used, ms) {
+      if (current === undefined || current.total !== issued || current.unlimited !== unlimited) {
+        current = groups.find((group) => group.total === issued && group.unlimited === unlimited);
+        if (current === undefined) {
+          current = { total: issued, unlimited, levels: new Map() };
+          groups.push(current);
+        }
+      }
+      current.levels.set(used, (current.levels.get(used) ?? 0) + ms);
+    },
+    covered(until, issued) {
+      if (coveredUntil !== null && until <= coveredUntil) return;
+      coveredUntil = until;
+      total = issued;
+    },
     user: (id) => void users.add(id),
-    denials,
-    add(rollup) {
-      for (const group of rollup.groups)
-        for (const [used, ms] of group.levels) level(group.total, group.unlimited, used, ms);
-      for (const user of rollup.users) users.add(user);
-      if (rollup.coveredUntil !== null) covered(rollup.coveredUntil, rollup.total);
-      if (rollup.denials !== null) denials(rollup.denials);
+    denials(count) {
+      denied = (denied ?? 0) + count;
     },
     take() {
       const sum: Rollup = {
@@ -154,12 +146,18 @@ export function createRollupSum(): RollupSum {
   };
 }
 
+export function addRollup(sink: RollupSink, rollup: Rollup): void {
+  for (const { total, unlimited, levels } of rollup.groups)
+    for (const [used, ms] of levels) sink.level(total, unlimited, used, ms);
+  for (const user of rollup.users) sink.user(user);
+  if (rollup.coveredUntil !== null) sink.covered(rollup.coveredUntil, rollup.total);
+  if (rollup.denials !== null) sink.denials(rollup.denials);
+}
+
 /** Adds up rollups of different times. */
 export function mergeRollups(list: readonly Rollup[]): Rollup {
-  const [only] = list;
-  if (list.length === 1 && only !== undefined) return only;
   const sum = createRollupSum();
-  for (const one of list) sum.add(one);
+  for (const one of list) addRollup(sum, one);
   return sum.take();
 }
 

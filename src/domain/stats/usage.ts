@@ -27,9 +27,8 @@ export interface UsageGroup {
 /** The names of a session that groups are made of. */
 export type UsageNames = Readonly<Pick<HeldSession, NameKey>>;
 
-/** What was held in one group, as numbers that add up. */
-export interface UsageSum {
-  readonly names: Partial<UsageNames>;
+/** What was held in one group, as numbers that add up, and the names of the group. */
+export interface UsageSum extends Partial<UsageNames> {
   readonly seatMs: number;
   readonly sessions: number;
   /** Those of the sessions that did not hold their seats before. */
@@ -38,21 +37,6 @@ export interface UsageSum {
   readonly peak: number;
   /** When seats were last held, epoch ms. */
   readonly lastAt: number;
-}
-
-/** Groups sessions of a range, which is taken in by parts: part by part in the order of time, without a gap. */
-export interface Usage {
-  /**
-   * A session of [from, to). Sessions come in the order in which their holding begins, where that is before `from` in any
-   * order: then at each of these moments it is known who holds seats, and nothing is ever sorted.
-   */
-  add(session: UsageNames & Pick<HeldSession, "count">, holding: Holding, from: number, to: number): void;
-  /** The sum of a whole day, which begins at `dayAt`, by the names of a group. */
-  addDay(dayAt: number, sum: UsageSum): void;
-  /** Somebody who held seats on such a day. */
-  addUser(dayAt: number, names: UsageNames): void;
-  sums(): UsageSum[];
-  groups(): UsageGroup[];
 }
 
 interface Group {
@@ -78,26 +62,24 @@ export function groupNames(by: readonly UsageKey[]): NameKey[] {
   return [...new Set(names)].filter((key): key is NameKey => key !== "day");
 }
 
-/** `zone` is that of the days. */
-export function createUsage(by: readonly UsageKey[], start: number, end: number, zone: string): Usage {
+export type Usage = ReturnType<typeof createUsage>;
+
+/**
+ * Groups sessions of a range, which is taken in by parts: part by part in the order of time, without a gap. `zone` is
+ * that of the days.
+ */
+export function createUsage(by: readonly UsageKey[], start: number, end: number, zone: string) {
   const columns = groupNames(by);
   const path = columns.length === 0 ? [null] : columns;
   const byDay = by.includes("day");
   const days = byDay ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
   const roots: Branch[] = days.map(() => new Map());
   const groups: Group[] = [];
-  const lowerCase = new Map<string, string>();
   let lastDay = 0;
 
   function keyOf(names: Partial<UsageNames>, column: NameKey | null): string | null {
     const text = column === null ? null : (names[column] ?? null);
-    if (column !== "host" || text === null) return text;
-    let lower = lowerCase.get(text);
-    if (lower === undefined) {
-      lower = text.toLowerCase();
-      lowerCase.set(text, lower);
-    }
-    return lower;
+    return column === "host" && text !== null ? text.toLowerCase() : text;
   }
 
   function find(names: Partial<UsageNames>, day: number): Group | undefined {
@@ -150,7 +132,11 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
   }
 
   return {
-    add(session, holding, from, to) {
+    /**
+     * A session of the part [from, to). Sessions come in the order in which their holding begins, where that is before
+     * `from` in any order: then it is known at each of these moments which seats are held, and nothing is ever sorted.
+     */
+    add(session: UsageNames & Pick<HeldSession, "count">, holding: Holding, from: number, to: number): void {
       const part = clip(holding, from, to);
       if (part === null) return;
       for (let day = dayOf(part.from); day < days.length; day++) {
@@ -174,23 +160,25 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
         note(group, session, heldTo);
       }
     },
-    addDay(dayAt, { names, seatMs, sessions, begun, peak, lastAt }) {
+    /** The sum of a whole day, which begins at `dayAt`, by the names of a group. */
+    addDay(dayAt: number, sum: UsageSum): void {
       const day = dayOf(dayAt);
-      const group = groupOf(names, day);
-      group.seatMs += seatMs;
-      group.sessions += dayAt === days[day]?.from ? sessions : begun;
-      group.peak = Math.max(group.peak, peak);
-      note(group, names, lastAt);
+      const group = groupOf(sum, day);
+      group.seatMs += sum.seatMs;
+      group.sessions += dayAt === days[day]?.from ? sum.sessions : sum.begun;
+      group.peak = Math.max(group.peak, sum.peak);
+      note(group, sum, sum.lastAt);
     },
-    addUser(dayAt, names) {
-      find(names, dayOf(dayAt))?.users?.add(names.user);
+    /** A user of a group who held seats on such a day. */
+    addUser(dayAt: number, names: Partial<UsageNames>): void {
+      find(names, dayOf(dayAt))?.users?.add(names.user ?? "");
     },
-    sums: () =>
+    sums: (): UsageSum[] =>
       groups.map((group) => {
         const { seatMs, sessions, begun, peak, lastAt } = group;
-        return { names: namesOf(group), seatMs, sessions, begun, peak, lastAt };
+        return { ...namesOf(group), seatMs, sessions, begun, peak, lastAt };
       }),
-    groups: () =>
+    groups: (): UsageGroup[] =>
       groups.map((group) => ({
         keys: {
           ...namesOf(group),

@@ -2,7 +2,7 @@ import type { SessionRecord } from "../../domain/history-records.ts";
 import type { Session } from "../../domain/session.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { overlapping, sessionCondition } from "../filters.ts";
-import { type Asked, type Holdings, holdingsAt } from "../open-sessions.ts";
+import { type Asked, type Holdings, holdingsAt } from "../holdings.ts";
 import type { Reader } from "../reader.ts";
 import type { SessionFilter } from "../source.ts";
 

@@ -7,26 +7,9 @@ import { placeholdersOf } from "../../store/database/placeholders.ts";
 import { sessions } from "../../store/database/schema.ts";
 import { createMarks } from "../../store/event-marks.ts";
 import type { Store } from "../../store/open/open.ts";
-import { createSessionDays } from "../session-days.ts";
+import { DAY_MS } from "../spans.ts";
 
-interface Sessions {
-  /** Ids for new sessions: one counter for all, above everything stored. */
-  nextId(): number;
-  /** What an earlier process left open, in the order of their ids. */
-  open(serverId: string): Session[];
-  /** Writes what a poll changed; runs in the caller's transaction. */
-  write(changes: SessionChanges): void;
-  /** When a server was read last, epoch ms. */
-  lastReading(serverId: string): number | null;
-  /** Servers with open sessions. */
-  openServers(): readonly string[];
-  /** Features of a server whose last session was ended with the server's removal. */
-  released(serverId: string): readonly Released[];
-  /** Deletes one step of the sessions that ended before an instant, and notes it; answers how many. */
-  retainStep(endedBefore: number): number;
-}
-
-export function createSessions(store: Store): Sessions {
+export function createSessions(store: Store) {
   const { db, read } = store;
   const newest = read(() =>
     db
@@ -57,7 +40,11 @@ export function createSessions(store: Store): Sessions {
   );
 
   const marks = createMarks(store);
-  const days = createSessionDays(store);
+  const dropDays = store.sqlite.query<null, [number]>("DELETE FROM session_days_made WHERE day < ?");
+  const dropSums = store.sqlite.query<null, [number, number]>(
+    `DELETE FROM usage_days WHERE (day, key, feature, server_id, daemon, user, host) IN
+       (SELECT day, key, feature, server_id, daemon, user, host FROM usage_days WHERE day < ? LIMIT ?)`,
+  );
 
   const lastReading = store.sqlite.query<{ readAt: number | null }, [string]>(
     "SELECT max(read_at) AS readAt FROM coverage WHERE server_id = ?",
@@ -73,8 +60,10 @@ export function createSessions(store: Store): Sessions {
   );
 
   return {
+    /** Ids for new sessions: one counter for all, above everything stored. */
     nextId: () => ++last,
-    open: (serverId) =>
+    /** What an earlier process left open, in the order of their ids. */
+    open: (serverId: string): Session[] =>
       read(() =>
         db
           .select()
@@ -83,25 +72,29 @@ export function createSessions(store: Store): Sessions {
           .orderBy(asc(sessions.id))
           .all(),
       ).map(({ serverId: server, ...row }) => ({ ...row, server })),
-    lastReading: (serverId) => read(() => lastReading.get(serverId)?.readAt ?? null),
+    /** When a server was read last, epoch ms. */
+    lastReading: (serverId: string) => read(() => lastReading.get(serverId)?.readAt ?? null),
+    /** Servers with open sessions. */
     openServers: () => read(() => openServers.all().map(({ id }) => id)),
-    released: (serverId) =>
+    /** Features of a server whose last session was ended with the server's removal. */
+    released: (serverId: string): Released[] =>
       read(() => lastEnds.all(serverId)).filter(
         ({ id, endedAt, endReason, lastSeenAt }) =>
           id > 0 && endReason === "unobserved" && endedAt === lastSeenAt,
       ),
-    write({ opened, closed, changed }) {
+    /** Writes what a poll changed; runs in the caller's transaction. */
+    write({ opened, closed, changed }: SessionChanges): void {
       for (const { server: serverId, ...session } of opened) insert.run({ ...session, serverId });
-      for (const session of [...changed, ...closed]) {
-        const { id, count, handle, beganAt, firstSeenAt, lastSeenAt, endedAt, endReason } = session;
-        update.run({ id, count, handle, beganAt, firstSeenAt, lastSeenAt, endedAt, endReason });
-      }
+      for (const session of [...changed, ...closed]) update.run({ ...session });
     },
-    retainStep: (endedBefore) =>
+    /** Deletes one step of the sessions that ended before an instant, and notes it; answers how many rows. */
+    retainStep: (endedBefore: number): number =>
       deleteStep(store, (limit) => {
         const { changes } = remove.run(endedBefore, limit);
         if (changes > 0) marks.raise("deleted_sessions", endedBefore);
-        return changes || days.drop(marks.get("deleted_sessions"), limit);
+        const first = Math.ceil(marks.get("deleted_sessions") / DAY_MS);
+        dropDays.run(first);
+        return changes || dropSums.run(first, limit).changes;
       }),
   };
 }

@@ -4,7 +4,7 @@ import { type Demand, demandOf, UNKNOWN_DEMAND } from "../../domain/stats/demand
 import { type Efficiency, efficiencyOf } from "../../domain/stats/efficiency.ts";
 import { coveredMs, histogramOfRollup, NO_ROLLUP } from "../../domain/stats/rollup.ts";
 import type { Named } from "../filters.ts";
-import { type Asked, holdings } from "../open-sessions.ts";
+import { type Asked, holdings } from "../holdings.ts";
 import { type Range, type ResolvedRange, resolveRange, rollupsOver } from "../range.ts";
 import type { HistorySource } from "../source.ts";
 

@@ -1,5 +1,6 @@
 import type { Series } from "../../domain/history.ts";
-import { createHeatmap, type HeatCell } from "../../domain/stats/heatmap.ts";
+import type { HeatCellRecord } from "../../domain/history-records.ts";
+import { createHeatmap } from "../../domain/stats/heatmap.ts";
 import { localSpans } from "../../domain/stats/local-spans.ts";
 import { eachSpan } from "../../domain/stats/spans.ts";
 import { together } from "../../domain/stats/together.ts";
@@ -22,7 +23,7 @@ export interface HeatmapQuery extends Range {
 export interface HeatmapResult extends ResolvedRange {
   /** Features laid together. */
   readonly features: number;
-  readonly cells: readonly HeatCell[];
+  readonly cells: readonly HeatCellRecord[];
 }
 
 /**

@@ -1,18 +1,12 @@
 import { createBucketed, type Point } from "../../domain/stats/bucketed.ts";
+import type { Heatmap } from "../../domain/stats/heatmap.ts";
 import { sumsOfRollup } from "../../domain/stats/rollup.ts";
 import { eachSpan } from "../../domain/stats/spans.ts";
-import type { UsageSums } from "../../domain/stats/usage-sums.ts";
 import type { Range } from "../range.ts";
 import type { HistorySource, KnownFeature, Reach } from "../source.ts";
 import { DAY_MS, HOUR_MS } from "../spans.ts";
 
 type Reading = Pick<HistorySource, "series" | "hours" | "days" | "reach">;
-
-/** What takes a feature's history in, be it steps or hours. */
-interface Sink {
-  addSpan: Parameters<typeof eachSpan>[1];
-  addSums(from: number, sums: Readonly<UsageSums>): void;
-}
 
 /** What may be taken as one: steps, whole UTC hours, or whole UTC days too. */
 export type Grain = "step" | "hour" | "day";
@@ -26,7 +20,7 @@ export async function feed(
   feature: KnownFeature,
   { start, end }: Range,
   grain: Grain,
-  sink: Sink,
+  sink: Pick<Heatmap, "addSpan" | "addSums">,
 ): Promise<void> {
   if (start >= end) return;
   const width = grain === "day" ? DAY_MS : HOUR_MS;
@@ -43,9 +37,7 @@ export async function feed(
   }
   await rest(start, from);
   const whole =
-    grain === "day"
-      ? await read.days(feature, from, until, false)
-      : await read.hours(feature, from, until, false);
+    grain === "day" ? await read.days(feature, from, until) : await read.hours(feature, from, until);
   for (const { at, rollup } of whole) sink.addSums(at, sumsOfRollup(rollup));
   await rest(until, end);
 }

@@ -3,7 +3,7 @@ import { autoInterval, bucketEdges, type Interval, type Point } from "../../doma
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
 import { coveredMs, NO_ROLLUP } from "../../domain/stats/rollup.ts";
 import type { Named } from "../filters.ts";
-import type { Asked } from "../open-sessions.ts";
+import type { Asked } from "../holdings.ts";
 import {
   historyBegins,
   type Range,

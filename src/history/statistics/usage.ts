@@ -7,7 +7,7 @@ import {
   type UsageKey,
   type UsageNames,
 } from "../../domain/stats/usage.ts";
-import { type Asked, holdings } from "../open-sessions.ts";
+import { type Asked, holdings } from "../holdings.ts";
 import { type Range, type SortBy, sortedBy } from "../range.ts";
 import type { HistorySource, SessionFilter } from "../source.ts";
 import { DAY_MS, dayOf } from "../spans.ts";
@@ -114,21 +114,21 @@ async function usageOf(
   const key = keyOfDays(by, filter, zone, { start, end });
   const made = key === null ? new Set<number>() : await source.daysMade(dayOf(start), dayOf(end));
   for (const { from, to, isMade } of partsOf(start, end, made)) {
-    if (isMade && key !== null) {
-      let day = dayOf(from);
-      for await (const sums of source.daySums(day, dayOf(to), key, of)) {
-        for (const sum of sums) if (isWanted(sum.names)) usage.addDay(day * DAY_MS, sum);
-        day++;
-      }
-      if (key === "user" || !withUsers) continue;
-      day = dayOf(from);
-      for await (const users of source.dayUsers(day, dayOf(to))) {
-        for (const names of users) usage.addUser(day * DAY_MS, names);
-        day++;
-      }
-    } else {
+    if (!isMade || key === null) {
       for await (const sessions of source.sessions(from, to, filter, of))
         for (const session of sessions) usage.add(session, holdingOf(session), from, to);
+      continue;
+    }
+    let at = from;
+    for await (const sums of source.daySums(dayOf(from), dayOf(to), key, of)) {
+      for (const sum of sums) if (isWanted(sum)) usage.addDay(at, sum);
+      at += DAY_MS;
+    }
+    if (key === "user" || !withUsers) continue;
+    at = from;
+    for await (const users of source.dayUsers(dayOf(from), dayOf(to), key)) {
+      for (const names of users) usage.addUser(at, names);
+      at += DAY_MS;
     }
   }
   return usage;

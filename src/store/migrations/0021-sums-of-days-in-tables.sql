@@ -1,52 +1,36 @@
--- What sessions held, by UTC days (days since 1970-01-01): instead of packed days, which are made again in the background.
+-- What sessions held, by UTC days (days since 1970-01-01): instead of packed days. The sums are made in the background.
 DROP TRIGGER sessions_open_day;
 DROP TRIGGER sessions_reopen_day;
 DROP TABLE session_days;
 DROP TABLE session_names;
 DROP TABLE session_features;
 
--- Small ids of the names in `session_days`: of users, hosts, daemons and servers, and of features.
-CREATE TABLE session_names (
-  id INTEGER PRIMARY KEY NOT NULL,
-  name TEXT NOT NULL UNIQUE
-) STRICT;
-CREATE TABLE session_features (
-  id INTEGER PRIMARY KEY NOT NULL,
-  server_id TEXT NOT NULL,
-  daemon TEXT NOT NULL,
-  name TEXT NOT NULL,
-  UNIQUE (server_id, daemon, name)
-) STRICT;
-
--- Whose sums and peaks are there as the sessions have it: `made` is 0 while they are made. What changes a day's sessions
--- deletes its row.
+-- The days whose sums agree with the sessions: `made` is 0 while the sums are made. A change of a day's sessions deletes
+-- its row.
 CREATE TABLE session_days_made (
   day INTEGER PRIMARY KEY NOT NULL,
   made INTEGER NOT NULL
 ) STRICT;
 
--- Who held seats of what on the day, and on which host; host 0 = the tool printed none.
-CREATE TABLE session_days (
-  day INTEGER NOT NULL,
-  feature INTEGER NOT NULL,
-  user INTEGER NOT NULL,
-  host INTEGER NOT NULL,
-  PRIMARY KEY (day, feature, user, host)
-) STRICT, WITHOUT ROWID;
-
--- The sums of the day by one key of usage each (`user`, `host`, `feature`, `daemon`, `server`); `name` is the id of a name
--- or of a feature. Hours and sessions add up over days, of the sessions those that were `begun` on the day; peaks do not
--- add up over names, so that there is a row for each key. Hosts that differ in case are one.
-CREATE TABLE session_sums (
+-- What was held on a day. `key` is the name that a row sums up (`user`, `host`, `feature`, `daemon`, `server`; a feature has
+-- its server and its daemon too), and the other names are empty. Hours and sessions add up over days, of the sessions
+-- those that were `begun` on the day. Peaks do not add up over names, so that each key has rows of its own, and neither do
+-- distinct users: the rows whose key is empty have all five names. An empty host is one that the tool did not print; hosts
+-- that differ in case are one.
+CREATE TABLE usage_days (
   day INTEGER NOT NULL,
   key TEXT NOT NULL,
-  name INTEGER NOT NULL,
+  feature TEXT NOT NULL,
+  server_id TEXT NOT NULL,
+  daemon TEXT NOT NULL,
+  user TEXT NOT NULL,
+  host TEXT NOT NULL,
   seat_ms INTEGER NOT NULL,
   sessions INTEGER NOT NULL,
   begun INTEGER NOT NULL,
   peak INTEGER NOT NULL,
   last_at INTEGER NOT NULL,
-  PRIMARY KEY (day, key, name)
+  PRIMARY KEY (day, key, feature, server_id, daemon, user, host)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER sessions_open_day AFTER INSERT ON sessions

@@ -14,7 +14,7 @@ async function leave(place: Place, used: readonly number[]): Promise<void> {
   const store = openStore({ directory: place.storage, log });
   let now = Date.now() - used.length * MINUTE;
   const clock = { now: () => now };
-  const timers = { set: () => null, clear() {} };
+  const timers = { after: () => () => {} };
   const { recorder } = createHistory({ store, clock, timers, log });
   const live = createLive({
     ...{ store, clock, log, recorder, servers: [server()] },

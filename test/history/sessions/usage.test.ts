@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { HeldSession } from "../../../src/domain/stats/holding.ts";
 import type { UsageKey } from "../../../src/domain/stats/usage.ts";
-import { holdings } from "../../../src/history/open-sessions.ts";
+import { holdings } from "../../../src/history/holdings.ts";
 import { createReader } from "../../../src/history/reader.ts";
 import { HELD_COLUMNS } from "../../../src/history/session-reader.ts";
 import { DAY_MS } from "../../../src/history/spans.ts";
@@ -128,8 +128,7 @@ test("usage is the same whichever days are packed, and as told by every session 
       fc.array(question, { minLength: 4, maxLength: 4 }),
       fc.integer({ min: 0, max: 170 }),
       async (list, late, questions, packedAt) => {
-        for (const table of ["sessions", "session_days_made", "session_names", "session_features"])
-          store.sqlite.run(`DELETE FROM ${table}`);
+        for (const table of ["sessions", "session_days_made"]) store.sqlite.run(`DELETE FROM ${table}`);
         list.forEach(put);
         await makeDays(store, fixedClock(packedAt * HOUR), recordingLog());
         // Sessions of an old log, and ones that end only now: some in days that are packed.

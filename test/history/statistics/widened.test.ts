@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { resolveRange } from "../../../src/history/range.ts";
-import { createHistoryRetention } from "../../../src/history/retain.ts";
+import { createHistoryRetention } from "../../../src/history/retention.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/history/spans.ts";
 import { efficiencyQuery } from "../../../src/history/statistics/efficiency.ts";
 import { heatmapQuery } from "../../../src/history/statistics/heatmap.ts";
@@ -26,7 +26,7 @@ async function site() {
   rig.clock.time = now;
   rig.history().packAll();
   const retention = createHistoryRetention(rig.store);
-  while (retention.step(now, { samplesMs: 2 * DAY_MS, rollupsMs: 30 * DAY_MS }) > 0);
+  while (retention(now - 2 * DAY_MS, now - 30 * DAY_MS) > 0);
   const read = rig.reader(now);
   const samplesFrom = read.reach().samplesFrom ?? 0;
   expect(samplesFrom).toBeGreaterThan(FIRST + 4 * DAY_MS);
