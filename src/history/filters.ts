@@ -23,6 +23,10 @@ export function oneOf(column: string, names: readonly string[] | null | undefine
   return { sql: `${column} IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(names)] };
 }
 
+export function noneOf(column: string, names: readonly string[]): Condition {
+  return { sql: `${column} NOT IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(names)] };
+}
+
 /** A comparison with an instant; null = at any time. */
 export function compared(comparison: string, at: number | null): Condition | null {
   return at === null ? null : { sql: `${comparison} ?`, values: [at] };

@@ -1,6 +1,5 @@
-import type { ToWorker } from "../../src/history/protocol.ts";
 import type { Reader } from "../../src/history/reader.ts";
-import { createHistoryServer } from "../../src/history/serve.ts";
+import { serveHistory } from "../../src/history/serve.ts";
 import type { FeatureFilter } from "../../src/history/source.ts";
 
 // A worker of history with queries of tests; one is a long statement, which nothing calls off.
@@ -29,8 +28,4 @@ interface Count {
   readonly begun?: SharedArrayBuffer;
 }
 
-const server = createHistoryServer(
-  (message, handedOver) => self.postMessage(message, handedOver),
-  TEST_QUERIES,
-);
-self.onmessage = ({ data }: MessageEvent<ToWorker>) => server.take(data);
+serveHistory(self, TEST_QUERIES);
