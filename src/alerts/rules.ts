@@ -7,7 +7,7 @@ import {
 } from "../domain/alerts.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { worstOfEach } from "../domain/polls/server-status.ts";
-import { daysLeft } from "../domain/stats/expirations.ts";
+import { daysLeft } from "../domain/stats/calendar.ts";
 import { clockMessage, iso } from "../domain/time/clock.ts";
 import { type TotalChange, totalMessage } from "./baseline.ts";
 import type { SubjectSettings } from "./settings.ts";

@@ -1,6 +1,5 @@
 import type { Series } from "../domain/history.ts";
-import { eachSpan } from "../domain/stats/spans.ts";
-import { together } from "../domain/stats/together.ts";
+import { eachSpan, together } from "../domain/stats/spans.ts";
 import { addTime, emptySums, type UsageSums } from "../domain/stats/usage-sums.ts";
 import type { HistorySource } from "./source.ts";
 import { DAY_MS } from "./spans.ts";

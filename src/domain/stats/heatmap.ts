@@ -1,7 +1,7 @@
 import type { Step } from "../history.ts";
 import type { HeatCellRecord } from "../history-records.ts";
 import { HOUR_MS } from "../time/time.ts";
-import { localSpans } from "./local-spans.ts";
+import { localSpans } from "./calendar.ts";
 import { fourDecimals, percentOf, shareOf } from "./rounding.ts";
 import { createCutter } from "./spans.ts";
 import { addSums, addTime, emptySums, type UsageSums } from "./usage-sums.ts";
@@ -11,19 +11,13 @@ const HOURS = 24;
 /** 1970-01-01 was a Thursday; Monday is 0 here. */
 const EPOCH_WEEKDAY = 3;
 
-/** Sums by hour of the week, fed with steps or with rollups of an hour. */
-export interface Heatmap {
-  addSpan(step: Step, from: number, to: number): void;
-  /**
-   * Sums of a whole hour within the range, or of a part of it (`ms`): it goes to the cell of its beginning, as covered
-   * time and as time at all.
-   */
-  addSums(from: number, sums: Readonly<UsageSums>, ms?: number): void;
-  cells(): HeatCellRecord[];
-}
+export type Heatmap = ReturnType<typeof createHeatmap>;
 
-/** A heat map of [start, end). Spans and sums lie within it; ascending ones are fastest. */
-export function createHeatmap(zone: string, start: number, end: number): Heatmap {
+/**
+ * Sums by hour of the week, fed with steps or with rollups of an hour, over [start, end). Spans and sums lie within it;
+ * ascending ones are fastest.
+ */
+export function createHeatmap(zone: string, start: number, end: number) {
   const edges: number[] = [];
   /** The cell of each hour of the wall clock between the edges. */
   const cells: number[] = [];
@@ -43,14 +37,18 @@ export function createHeatmap(zone: string, start: number, end: number): Heatmap
   cut(start, end, (place, from, to) => addWhole(cells[place] ?? 0, to - from));
 
   return {
-    addSpan(step, from, to) {
+    addSpan(step: Step, from: number, to: number): void {
       if (step.used === null) return;
       cut(from, to, (place, at, until) => {
         const cellSums = sums[cells[place] ?? 0];
         if (cellSums !== undefined) addTime(cellSums, step, at, until);
       });
     },
-    addSums(from, more, ms = HOUR_MS) {
+    /**
+     * Sums of a whole hour within the range, or of a part of it (`ms`): it goes to the cell of its beginning, as covered
+     * time and as time at all.
+     */
+    addSums(from: number, more: Readonly<UsageSums>, ms = HOUR_MS): void {
       const first = cells[placeOf(from)] ?? 0;
       const cellSums = sums[first];
       if (cellSums !== undefined) addSums(cellSums, more);
@@ -60,7 +58,8 @@ export function createHeatmap(zone: string, start: number, end: number): Heatmap
         addWhole(first, until - at);
       });
     },
-    cells: () => sums.map((cellSums, index) => cellFrom(index, cellSums, wholeMs[index] ?? 0)),
+    cells: (): HeatCellRecord[] =>
+      sums.map((cellSums, index) => cellFrom(index, cellSums, wholeMs[index] ?? 0)),
   };
 }
 

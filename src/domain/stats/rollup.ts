@@ -1,5 +1,6 @@
 import type { Series } from "../history.ts";
-import { eachSpan } from "./spans.ts";
+import { addToHistogram } from "./histogram.ts";
+import { eachSpan, firstWhere } from "./spans.ts";
 import { emptySums, type UsageSums } from "./usage-sums.ts";
 
 /**
@@ -69,7 +70,7 @@ export function sumsOfRollup(rollup: Rollup): UsageSums {
 export function histogramOfRollup({ groups }: Pick<Rollup, "groups">): Map<number, number> {
   const histogram = new Map<number, number>();
   for (const { levels } of groups) {
-    for (const [used, ms] of levels) histogram.set(used, (histogram.get(used) ?? 0) + ms);
+    for (const [used, ms] of levels) addToHistogram(histogram, used, ms);
   }
   return histogram;
 }
@@ -169,23 +170,13 @@ export function rollupOf(
   { users, denials }: Pick<Rollup, "users" | "denials"> = NO_ROLLUP,
 ): Rollup {
   const sum = createRollupSum();
-  eachSpan({ steps: stepsFrom(steps, start), start, end: Math.min(end, last) }, (step, from, to) => {
+  const first = firstWhere(steps.length, (place) => (steps[place]?.at ?? 0) > start) - 1;
+  const held = first > 0 ? steps.slice(first) : steps;
+  eachSpan({ steps: held, start, end: Math.min(end, last) }, (step, from, to) => {
     if (step.used === null) return;
     const total = step.unlimited ? null : step.total;
     sum.level(total, step.unlimited, step.used, to - from);
     sum.covered(to, total);
   });
   return { ...sum.take(), users, denials };
-}
-
-/** The steps from the one that holds at an instant on. */
-function stepsFrom(steps: Series["steps"], at: number): Series["steps"] {
-  let low = 0;
-  let high = steps.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((steps[middle]?.at ?? 0) <= at) low = middle + 1;
-    else high = middle;
-  }
-  return low <= 1 ? steps : steps.slice(low - 1);
 }

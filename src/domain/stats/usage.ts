@@ -1,5 +1,5 @@
 import { wallClock } from "../time/zone.ts";
-import { dayEdges } from "./bucketed.ts";
+import { dayEdges } from "./calendar.ts";
 import { clip, type HeldSession, type Holding } from "./holding.ts";
 import { seatHours } from "./rounding.ts";
 

@@ -81,25 +81,15 @@ export function sessionRecord(
   session: Session,
   { holdingOf, lastReading, shownBegin }: Holdings,
 ): SessionRecord {
-  const { id, server, daemon, feature, user, host, display, version, count, handle, endReason } = session;
+  const { qualifier, beganAt, ...shown } = session;
   // An open one's row does not follow each poll.
-  const lastSeenAt = Math.max(session.lastSeenAt, session.endedAt === null ? (lastReading(server) ?? 0) : 0);
+  const readAt = session.endedAt === null ? (lastReading(session.server) ?? 0) : 0;
   return {
-    id,
-    server,
-    daemon,
-    feature,
-    user,
-    host,
-    display,
-    version,
-    count,
-    handle,
+    ...shown,
     startedAt: iso(session.startedAt),
     firstSeenAt: iso(session.firstSeenAt),
-    lastSeenAt: iso(lastSeenAt),
+    lastSeenAt: iso(Math.max(session.lastSeenAt, readAt)),
     endedAt: iso(session.endedAt),
-    endReason,
     durationSeconds: Math.floor((holdingOf(session).to - shownBegin(session)) / 1000),
   };
 }

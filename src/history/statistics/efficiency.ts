@@ -1,7 +1,6 @@
 import type { FeatureId, Series } from "../../domain/history.ts";
-import { levelsAtBegin } from "../../domain/stats/concurrency.ts";
 import { type Demand, demandOf, UNKNOWN_DEMAND } from "../../domain/stats/demand.ts";
-import { type Efficiency, efficiencyOf } from "../../domain/stats/efficiency.ts";
+import { type Efficiency, efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
 import { coveredMs, histogramOfRollup, NO_ROLLUP } from "../../domain/stats/rollup.ts";
 import type { Named } from "../filters.ts";
 import { type Asked, holdings } from "../holdings.ts";

@@ -1,9 +1,8 @@
 import type { Series } from "../../domain/history.ts";
 import type { HeatCellRecord } from "../../domain/history-records.ts";
+import { localSpans } from "../../domain/stats/calendar.ts";
 import { createHeatmap } from "../../domain/stats/heatmap.ts";
-import { localSpans } from "../../domain/stats/local-spans.ts";
-import { eachSpan } from "../../domain/stats/spans.ts";
-import { together } from "../../domain/stats/together.ts";
+import { eachSpan, together } from "../../domain/stats/spans.ts";
 import type { Named } from "../filters.ts";
 import { type Range, type ResolvedRange, resolveRange } from "../range.ts";
 import { eachQuarter, QUARTER_MS } from "../site-days.ts";

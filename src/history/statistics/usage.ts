@@ -1,5 +1,5 @@
 import type { FeatureId } from "../../domain/history.ts";
-import { localSpans } from "../../domain/stats/local-spans.ts";
+import { localSpans } from "../../domain/stats/calendar.ts";
 import {
   createUsage,
   type Usage,

@@ -16,7 +16,7 @@ import type {
   SummaryRecord,
   UserRecord,
 } from "../../domain/records.ts";
-import { daysLeft } from "../../domain/stats/expirations.ts";
+import { daysLeft } from "../../domain/stats/calendar.ts";
 import { type PoolExpiry, summarise } from "../../domain/summary.ts";
 import { iso } from "../../domain/time/clock.ts";
 

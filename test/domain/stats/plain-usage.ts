@@ -1,4 +1,4 @@
-import { dayEdges } from "../../../src/domain/stats/bucketed.ts";
+import { dayEdges } from "../../../src/domain/stats/calendar.ts";
 import { clip, type HeldSession, type Holding } from "../../../src/domain/stats/holding.ts";
 import { seatHours } from "../../../src/domain/stats/rounding.ts";
 import type { UsageGroup, UsageKey } from "../../../src/domain/stats/usage.ts";

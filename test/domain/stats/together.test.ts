@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { eachSpan } from "../../../src/domain/stats/spans.ts";
-import { together } from "../../../src/domain/stats/together.ts";
+import { eachSpan, together } from "../../../src/domain/stats/spans.ts";
 import { randomPolls, seconds, seriesOf } from "./histories.ts";
 
 test("several features as one agree with plain loops over every second", () => {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { durationSeconds, type Session } from "../../../src/domain/session.ts";
-import { levelsAtBegin } from "../../../src/domain/stats/concurrency.ts";
-import { efficiencyOf, totalsToTry } from "../../../src/domain/stats/efficiency.ts";
+import { efficiencyOf, levelsAtBegin, totalsToTry } from "../../../src/domain/stats/efficiency.ts";
 import { clip, type HeldSession, holdingOf } from "../../../src/domain/stats/holding.ts";
 import { histogramOfRollup, rollupOf } from "../../../src/domain/stats/rollup.ts";
 import { createUsage, type UsageKey } from "../../../src/domain/stats/usage.ts";
