@@ -1,8 +1,6 @@
 import type { FeatureId } from "../domain/history.ts";
 import type { SessionFilter } from "./source.ts";
 
-export type Named = Pick<SessionFilter, "servers" | "daemons" | "features">;
-
 /** A condition of SQL with what is bound in it. */
 export interface Condition {
   readonly sql: string;

@@ -7,7 +7,7 @@ import { resolveRange } from "./range.ts";
 import { createRollupReader } from "./rollup-reader.ts";
 import { createSampleReader, createUnsettled } from "./sample-reader.ts";
 import { createSessionReader } from "./session-reader.ts";
-import type { FeatureFilter, HistorySource, KnownFeature, Reach } from "./source.ts";
+import type { HistorySource, KnownFeature, Named, Reach } from "./source.ts";
 import { DAY_MS, dayOfKey } from "./spans.ts";
 
 /** History in one connection: a source that answers at once, and rows of any SELECT for lists. */
@@ -82,7 +82,7 @@ export function createReader(sqlite: Database, { now, checkpoint = () => {} }: R
     denials,
     hours,
     days,
-    features({ servers, daemons, features }: FeatureFilter = {}) {
+    features({ servers, daemons, features }: Partial<Named> = {}) {
       const { sql, values } = allOf([
         oneOf("server_id", servers),
         oneOf("daemon", daemons),

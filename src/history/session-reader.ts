@@ -159,11 +159,12 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       first: number,
       behind: number,
       key: keyof UsageNames,
+      filter: SessionFilter,
       of?: readonly FeatureId[],
     ): Generator<readonly UsageSum[]> {
       const select = `SELECT ${namesOf(key)}, seat_ms AS seatMs, sessions, begun, peak, last_at AS lastAt
         FROM usage_days WHERE day = ? AND key = ? AND`;
-      const wanted = of?.map(ofFeature) ?? [allOf([])];
+      const wanted = of?.map(ofFeature) ?? [sessionCondition(filter)];
       for (let day = first; day < behind; day++) {
         checkpoint();
         yield wanted.flatMap(({ sql, values }) => all<UsageSum>(`${select} ${sql}`, day, key, ...values));
@@ -173,11 +174,13 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       first: number,
       behind: number,
       key: keyof UsageNames,
+      filter: SessionFilter,
     ): Generator<readonly Partial<UsageNames>[]> {
-      const select = `SELECT DISTINCT ${namesOf(key)}, user FROM usage_days WHERE day = ? AND key = ''`;
+      const { sql, values } = sessionCondition(filter);
+      const select = `SELECT DISTINCT ${namesOf(key)}, user FROM usage_days WHERE day = ? AND key = '' AND ${sql}`;
       for (let day = first; day < behind; day++) {
         checkpoint();
-        yield all<Partial<UsageNames>>(select, day);
+        yield all<Partial<UsageNames>>(select, day, ...values);
       }
     },
   };

@@ -13,8 +13,8 @@ export interface SessionFilter {
   readonly hosts: readonly string[] | null;
 }
 
-/** Which features; a filter that is left out, or null, lets any through. */
-export type FeatureFilter = Partial<Pick<SessionFilter, "servers" | "daemons" | "features">>;
+/** Which features; null = any. */
+export type Named = Pick<SessionFilter, "servers" | "daemons" | "features">;
 
 /** A feature with the small id under which its history is stored. */
 export interface KnownFeature extends FeatureId {
@@ -41,7 +41,7 @@ export interface HistorySource {
   checkpoint(): void;
 
   /** By server, daemon, name. */
-  features(filter?: FeatureFilter): Awaitable<readonly KnownFeature[]>;
+  features(filter?: Partial<Named>): Awaitable<readonly KnownFeature[]>;
   reach(): Awaitable<Reach>;
   /** Exact steps, as far as the samples reach. */
   series(feature: KnownFeature, start: number, end: number): Awaitable<Series>;
@@ -82,10 +82,21 @@ export interface HistorySource {
   sessionCount(feature: FeatureId, start: number, end: number): Awaitable<number>;
   /** The days whose sums are made. */
   daysMade(first: number, behind: number): Awaitable<ReadonlySet<number>>;
-  /** The sums of such days by one key: a batch a day. `of` names features exactly. */
-  daySums(first: number, behind: number, key: keyof UsageNames, of?: readonly FeatureId[]): Batches<UsageSum>;
+  /** The sums of such days by one key, whose names alone are filtered: a batch a day. `of` names features exactly. */
+  daySums(
+    first: number,
+    behind: number,
+    key: keyof UsageNames,
+    filter: SessionFilter,
+    of?: readonly FeatureId[],
+  ): Batches<UsageSum>;
   /** The names of a key and the users who held seats of it on such days: a batch a day. */
-  dayUsers(first: number, behind: number, key: keyof UsageNames): Batches<Partial<UsageNames>>;
+  dayUsers(
+    first: number,
+    behind: number,
+    key: keyof UsageNames,
+    filter: SessionFilter,
+  ): Batches<Partial<UsageNames>>;
 
   /** Denials as they are stored; null where they could not be seen. Rollups know them for longer. */
   denials(feature: FeatureId, start: number, end: number): Awaitable<number | null>;

@@ -1,6 +1,6 @@
 import type { Reader } from "../../src/history/reader.ts";
 import { serveHistory } from "../../src/history/serve.ts";
-import type { FeatureFilter } from "../../src/history/source.ts";
+import type { Named } from "../../src/history/source.ts";
 
 // A worker of history with queries of tests; one is a long statement, which nothing calls off.
 declare const self: Worker;
@@ -9,9 +9,9 @@ const STATEMENT =
   "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT max(i) AS most FROM n";
 
 export const TEST_QUERIES = {
-  features: (read: Reader, filter: FeatureFilter) => read.features(filter),
+  features: (read: Reader, filter: Partial<Named>) => read.features(filter),
   reach: (read: Reader, _: null) => read.reach(),
-  series: (read: Reader, { filter, start, end }: { filter: FeatureFilter; start: number; end: number }) =>
+  series: (read: Reader, { filter, start, end }: { filter: Partial<Named>; start: number; end: number }) =>
     read.features(filter).map((feature) => {
       read.checkpoint();
       return read.series(feature, start, end);

@@ -2,10 +2,10 @@ import type { FeatureId, Series } from "../../domain/history.ts";
 import { type Demand, demandOf, UNKNOWN_DEMAND } from "../../domain/stats/demand.ts";
 import { type Efficiency, efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
 import { coveredMs, histogramOfRollup, NO_ROLLUP } from "../../domain/stats/rollup.ts";
-import type { Named } from "../filters.ts";
+
 import { type Asked, holdings } from "../holdings.ts";
 import { type Range, type ResolvedRange, resolveRange, rollupsOver } from "../range.ts";
-import type { HistorySource } from "../source.ts";
+import type { HistorySource, Named } from "../source.ts";
 
 export interface EfficiencyQuery extends Range, Asked {
   readonly filter: Named;

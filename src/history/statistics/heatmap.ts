@@ -3,10 +3,10 @@ import type { HeatCellRecord } from "../../domain/history-records.ts";
 import { localSpans } from "../../domain/stats/calendar.ts";
 import { createHeatmap } from "../../domain/stats/heatmap.ts";
 import { eachSpan, together } from "../../domain/stats/spans.ts";
-import type { Named } from "../filters.ts";
+
 import { type Range, type ResolvedRange, resolveRange } from "../range.ts";
 import { eachQuarter, QUARTER_MS } from "../site-days.ts";
-import type { HistorySource } from "../source.ts";
+import type { HistorySource, Named } from "../source.ts";
 import { DAY_MS, dayOf, HOUR_MS } from "../spans.ts";
 import { feed } from "./series.ts";
 

@@ -2,7 +2,7 @@ import type { FeatureId } from "../../domain/history.ts";
 import { autoInterval, bucketEdges, type Interval, type Point } from "../../domain/stats/bucketed.ts";
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
 import { coveredMs, NO_ROLLUP } from "../../domain/stats/rollup.ts";
-import type { Named } from "../filters.ts";
+
 import type { Asked } from "../holdings.ts";
 import {
   historyBegins,
@@ -13,9 +13,8 @@ import {
   type SortBy,
   sortedBy,
 } from "../range.ts";
-import type { HistorySource, KnownFeature } from "../source.ts";
+import type { HistorySource, KnownFeature, Named } from "../source.ts";
 import { pointsFor } from "./series.ts";
-
 import { heldHours } from "./usage.ts";
 
 /** Points of all series of one answer. */
@@ -25,7 +24,7 @@ export type StatsOrder = keyof FeatureId | keyof Figures;
 
 export interface StatsQuery extends Range, Asked {
   readonly filter: Named;
-  /** Features to tell of even when no count of theirs was ever read, as of uncounted ones. Default: none. */
+  /** Features that are answered too when no count of theirs was ever read, as of uncounted ones. Default: none. */
   readonly uncounted?: readonly FeatureId[];
   /** Null = the smallest that gives few enough buckets. */
   readonly interval: Interval | null;
@@ -62,12 +61,19 @@ export async function statsQuery(source: HistorySource, query: StatsQuery): Prom
 
   const counted = await source.features(filter);
   const rollups = await rollupsOver(source, counted, range, true);
-  const found = withUncounted(counted, query.uncounted ?? [])
-    .map((one, index) => ({ ...one, rollup: rollups[index] ?? NO_ROLLUP }))
+  const keyOf = ({ server, daemon, feature }: FeatureId) => JSON.stringify([server, daemon, feature]);
+  const keys = new Set(counted.map(keyOf));
+  const uncounted = (query.uncounted ?? []).filter((feature) => !keys.has(keyOf(feature)));
+  const found = [...counted, ...uncounted]
+    .map((feature, index) => ({
+      feature,
+      known: counted[index] ?? null,
+      rollup: rollups[index] ?? NO_ROLLUP,
+    }))
     .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
   const kept = start >= (await source.sessionsFrom());
   const named = filter.features === null ? undefined : found.map(({ feature }) => feature);
-  const heldOf = kept ? await heldHours(source, filter, range, query, named) : () => 0;
+  const heldOf = kept ? await heldHours(source, filter, { ...query, ...range }, named) : () => 0;
   const begin = await historyBegins(source, range);
   const figures: (FeatureId & Figures & { readonly known: KnownFeature | null })[] = [];
   for (const { feature: id, known, rollup } of found) {
@@ -101,17 +107,4 @@ export async function statsQuery(source: HistorySource, query: StatsQuery): Prom
     rows.push({ ...row, points: query.series ? await pointsFor(source, known, range, edges) : null });
   }
   return { ...range, interval, total: found.length, points, rows };
-}
-
-/** What is counted stands first, as it came. */
-function withUncounted(
-  counted: readonly KnownFeature[],
-  others: readonly FeatureId[],
-): { readonly feature: FeatureId; readonly known: KnownFeature | null }[] {
-  const keyOf = ({ server, daemon, feature }: FeatureId) => JSON.stringify([server, daemon, feature]);
-  const keys = new Set(others.length === 0 ? [] : counted.map(keyOf));
-  return [
-    ...counted.map((feature) => ({ feature, known: feature })),
-    ...others.filter((id) => !keys.has(keyOf(id))).map((feature) => ({ feature, known: null })),
-  ];
 }

@@ -9,7 +9,7 @@ import {
 } from "../../domain/stats/usage.ts";
 import { type Asked, holdings } from "../holdings.ts";
 import { type Range, type SortBy, sortedBy } from "../range.ts";
-import type { HistorySource, SessionFilter } from "../source.ts";
+import type { HistorySource, Named, SessionFilter } from "../source.ts";
 import { DAY_MS, dayOf } from "../spans.ts";
 
 export interface UsageQuery extends Range, Asked {
@@ -51,9 +51,9 @@ export async function usageQuery(
   query: UsageQuery,
   shown: (key: UsageKey, name: string | null) => string | null = (_, name) => name,
 ): Promise<UsageResult> {
-  const { filter, groupBy, end, timezone, limit, offset } = query;
+  const { end, limit, offset } = query;
   const start = Math.min(Math.max(query.start, await source.sessionsFrom()), end);
-  const usage = await usageOf(source, groupBy, { start, end }, filter, timezone, query, true);
+  const usage = await usageOf(source, { ...query, start }, true);
   const groups = usage.groups().map((group) => {
     const keys: UsageGroup["keys"] = Object.fromEntries(
       Object.entries(group.keys).map(([key, name]) => [key, shown(key as UsageKey, name)]),
@@ -70,48 +70,34 @@ export async function usageQuery(
   return { start, end, rows: sorted.slice(offset, offset + limit), total: sorted.length };
 }
 
-const ANYTHING: SessionFilter = { servers: null, daemons: null, features: null, users: null, hosts: null };
-
 /** The seat-hours that people held of each feature in a range. `of` names those that are asked for, where they are few. */
 export async function heldHours(
   source: HistorySource,
-  filter: Pick<SessionFilter, "servers" | "daemons" | "features">,
-  range: Range,
-  asked: Asked,
+  { servers, daemons, features }: Named,
+  range: Range & Asked,
   of?: readonly FeatureId[],
 ): Promise<(feature: FeatureId) => number> {
-  const usage = await usageOf(
-    source,
-    ["feature"],
-    range,
-    { ...ANYTHING, ...filter },
-    "UTC",
-    asked,
-    false,
-    of,
-  );
+  const filter = { servers, daemons, features, users: null, hosts: null };
+  const asked = { ...range, filter, groupBy: ["feature"], timezone: "UTC" } as const;
+  const usage = await usageOf(source, asked, false, of);
+  const keyOf = ({ server, daemon, feature }: UsageGroup["keys"]) =>
+    JSON.stringify([server, daemon, feature]);
   const hours = new Map(usage.groups().map(({ keys, heldSeatHours }) => [keyOf(keys), heldSeatHours]));
-  return (feature) => hours.get(keyOf(feature)) ?? 0;
+  return (feature) => hours.get(keyOf({ ...feature })) ?? 0;
 }
 
-function keyOf({ server, daemon, feature }: { [Key in keyof FeatureId]?: string | null }): string {
-  return JSON.stringify([server, daemon, feature]);
-}
+type Question = Pick<UsageQuery, "start" | "end" | "now" | "intervals" | "filter" | "groupBy" | "timezone">;
 
 async function usageOf(
   source: HistorySource,
-  by: readonly UsageKey[],
-  { start, end }: Range,
-  filter: SessionFilter,
-  zone: string,
-  asked: Asked,
+  question: Question,
   withUsers: boolean,
   of?: readonly FeatureId[],
 ): Promise<Usage> {
-  const usage = createUsage(by, start, end, zone);
-  const isWanted = wantedBy(filter);
-  const { holdingOf } = await holdings(source, asked);
-  const key = keyOfDays(by, filter, zone, { start, end });
+  const { start, end, filter, groupBy, timezone } = question;
+  const usage = createUsage(groupBy, start, end, timezone);
+  const { holdingOf } = await holdings(source, question);
+  const key = keyOfDays(question);
   const made = key === null ? new Set<number>() : await source.daysMade(dayOf(start), dayOf(end));
   for (const { from, to, isMade } of partsOf(start, end, made)) {
     if (!isMade || key === null) {
@@ -120,13 +106,13 @@ async function usageOf(
       continue;
     }
     let at = from;
-    for await (const sums of source.daySums(dayOf(from), dayOf(to), key, of)) {
-      for (const sum of sums) if (isWanted(sum)) usage.addDay(at, sum);
+    for await (const sums of source.daySums(dayOf(from), dayOf(to), key, filter, of)) {
+      for (const sum of sums) usage.addDay(at, sum);
       at += DAY_MS;
     }
     if (key === "user" || !withUsers) continue;
     at = from;
-    for await (const users of source.dayUsers(dayOf(from), dayOf(to), key)) {
+    for await (const users of source.dayUsers(dayOf(from), dayOf(to), key, filter)) {
       for (const names of users) usage.addUser(at, names);
       at += DAY_MS;
     }
@@ -134,44 +120,20 @@ async function usageOf(
   return usage;
 }
 
-const NAMES_OF = {
-  user: ["users"],
-  host: ["hosts"],
-  feature: ["servers", "daemons", "features"],
-  daemon: ["daemons"],
-  server: ["servers"],
-} as const satisfies Partial<Record<UsageKey, readonly (keyof SessionFilter)[]>>;
-
 /**
  * The key whose days tell all that is asked for; null where only the sessions do. Sums add up by any names, but peaks are
  * those of one key, over all that it names. Days are days of UTC.
  */
-function keyOfDays(
-  by: readonly UsageKey[],
-  filter: SessionFilter,
-  zone: string,
-  { start, end }: Range,
-): keyof typeof NAMES_OF | null {
-  if (by.includes("day") && localSpans(zone, start, end).some(({ offset }) => offset !== 0)) return null;
-  const names = by.includes("feature")
-    ? by.filter((key) => !["day", "server", "daemon"].includes(key))
-    : by.filter((key) => key !== "day");
-  const [key, ...others] = names as (keyof typeof NAMES_OF)[];
-  if (key === undefined || others.length > 0) return null;
-  const own: readonly string[] = NAMES_OF[key];
-  return Object.entries(filter).every(([name, wanted]) => wanted === null || own.includes(name)) ? key : null;
-}
-
-/** What the sessions' filter asks for, of sums that have the names it is about. */
-function wantedBy({ servers, daemons, features, users, hosts }: SessionFilter) {
-  const isOneOf = (names: readonly string[] | null) => {
-    const wanted = names === null ? null : new Set<string | null | undefined>(names);
-    return (name: string | null | undefined) => wanted === null || wanted.has(name);
-  };
-  const [isServer, isDaemon, isFeature] = [isOneOf(servers), isOneOf(daemons), isOneOf(features)];
-  const [isUser, isHost] = [isOneOf(users), isOneOf(hosts?.map((host) => host.toLowerCase()) ?? null)];
-  return ({ server, daemon, feature, user, host }: Partial<UsageNames>) =>
-    isServer(server) && isDaemon(daemon) && isFeature(feature) && isUser(user) && isHost(host?.toLowerCase());
+function keyOfDays({ groupBy: by, filter, timezone, start, end }: Question): keyof UsageNames | null {
+  if (by.includes("day") && localSpans(timezone, start, end).some(({ offset }) => offset !== 0)) return null;
+  // A feature has its server and its daemon too.
+  const ofFeature: readonly UsageKey[] = by.includes("feature") ? ["server", "daemon"] : [];
+  const [key, ...others] = by.filter((one) => one !== "day" && !ofFeature.includes(one));
+  if (key === undefined || key === "day" || others.length > 0) return null;
+  const own = [key, ...ofFeature].map((name) => `${name}s`);
+  return Object.entries(filter).every(([names, wanted]) => wanted === null || own.includes(names))
+    ? key
+    : null;
 }
 
 /** Cuts a range where days that are made begin and end. */

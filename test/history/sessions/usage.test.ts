@@ -115,9 +115,9 @@ test("usage is the same whichever days are packed, and as told by every session 
       const solvers = (servers ?? SERVERS).flatMap((server) =>
         (daemons ?? ["acmed", "betad"]).map((daemon) => ({ server, daemon, feature: "solver" })),
       );
-      const range = { start, end };
-      const ofEach = await heldHours(read, { ...names, features: ["solver"] }, range, asked, solvers);
-      const ofSite = await heldHours(read, { ...names, features: null }, range, asked);
+      const range = { start, end, ...asked };
+      const ofEach = await heldHours(read, { ...names, features: ["solver"] }, range, solvers);
+      const ofSite = await heldHours(read, { ...names, features: null }, range);
       for (const solver of solvers) expect(ofEach(solver)).toBe(ofSite(solver));
     }
   }
