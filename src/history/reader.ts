@@ -19,6 +19,9 @@ export interface ReaderOptions {
   readonly checkpoint?: () => void;
 }
 
+/** Rows in memory at once. */
+const BATCH_ROWS = 10_000;
+
 /**
  * FlexNet's error numbers of a request for which no seat was left: all are in use, others wait in the queue, the rest is
  * reserved. A user who may not use a feature at all asks for no seat. A log without a number is taken for the usual case.
@@ -32,20 +35,31 @@ const NO_SEAT_CODES = "-4, -24, -101";
 export function createReader(sqlite: Database, { now, checkpoint = () => {} }: ReaderOptions) {
   /** Each statement is prepared once: `query` of the database itself remembers twenty. */
   const statements = new Map<string, ReturnType<Database["query"]>>();
-  function all<Row>(sql: string, ...parameters: (string | number | null)[]): Row[] {
-    let statement = statements.get(sql);
-    if (statement === undefined) {
-      statement = sqlite.query(sql);
-      statements.set(sql, statement);
+  function prepared(sql: string) {
+    const statement = statements.get(sql) ?? sqlite.query(sql);
+    statements.set(sql, statement);
+    return statement;
+  }
+  const all = <Row>(sql: string, ...parameters: (string | number | null)[]) =>
+    prepared(sql).all(...parameters) as Row[];
+  function* batches<Row>(sql: string, ...parameters: (string | number | null)[]) {
+    let batch: Row[] = [];
+    for (const row of prepared(sql).iterate(...parameters)) {
+      batch.push(row as Row);
+      if (batch.length < BATCH_ROWS) continue;
+      checkpoint();
+      yield batch;
+      batch = [];
     }
-    return statement.all(...parameters) as Row[];
+    checkpoint();
+    yield batch;
   }
   const rows = { all };
   const sessionsFrom = () =>
     all<{ value: number }>("SELECT value FROM event_marks WHERE name = 'deleted_sessions'")[0]?.value ?? 0;
   const open = createUnsettled(rows);
   const samples = createSampleReader(rows, open, now);
-  const sessions = createSessionReader(rows, now, checkpoint);
+  const sessions = createSessionReader({ all, batches }, now, checkpoint);
   const denials = createDenialCounts(rows, now);
   const { hours, days, over } = createRollupReader(
     rows,

@@ -66,11 +66,11 @@ export function createRecorder({ sqlite, read }: Store, open: Pick<OpenBuckets, 
   }
 
   function neighbours(serverId: string, at: number): Neighbours {
-    const asCoverage = (row: CoverageRow | null) => row && { ...row, running: row.running === 1 };
-    return read(() => ({
-      before: asCoverage(backwards.get(serverId, at)),
-      after: asCoverage(after.get(serverId, at)),
-    }));
+    const before = backwards.get(serverId, at);
+    return {
+      before: before && { ...before, running: before.running === 1 },
+      nextFrom: after.get(serverId, at)?.from ?? null,
+    };
   }
 
   /** Opens the hours that a row of coverage reaches now, or reached before. */
@@ -99,7 +99,7 @@ export function createRecorder({ sqlite, read }: Store, open: Pick<OpenBuckets, 
       const { intervalMs, timeoutMs } = server;
       const stored = [state?.look.current];
       const looked = takeLook(state?.look ?? null, { at, good, intervalMs, timeoutMs }, () => {
-        const around = neighbours(server.id, at);
+        const around = read(() => neighbours(server.id, at));
         stored.push(around.before);
         return around;
       });

@@ -3,30 +3,15 @@ import type { HeldSession } from "../domain/stats/holding.ts";
 import type { UsageNames, UsageSum } from "../domain/stats/usage.ts";
 import type { Rows } from "../store/denial-queries.ts";
 import { createFeatureCounts } from "./feature-counts.ts";
-import {
-  allOf,
-  type Condition,
-  IS_LONG,
-  LONG_MS,
-  ofFeature,
-  overlapping,
-  sessionCondition,
-} from "./filters.ts";
+import { allOf, IS_LONG, LONG_MS, ofFeature, overlapping, sessionCondition } from "./filters.ts";
 import type { KnownFeature, SessionFilter } from "./source.ts";
 
-/** Rows in memory at once. */
-const BATCH_ROWS = 10_000;
-/** Ids of sessions lie between these. */
-const LOWEST_ID = -(2 ** 54);
-const HIGHEST_ID = 2 ** 54;
 /** Ids of users who stand in no rollup yet; stored ones are lower. */
 const UNSTORED_USERS = 2 ** 40;
 
 /** What the statistics need of a session. */
 export const HELD_COLUMNS = `id, server_id AS server, daemon, feature, user, host, count,
   began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason`;
-
-type SessionRow = HeldSession & { readonly id: number };
 
 const COUNTED = `SELECT count(*) FROM sessions INDEXED BY sessions_by_feature
   WHERE server_id = ?1 AND daemon = ?2 AND feature = ?3`;
@@ -38,6 +23,11 @@ const COUNTED = `SELECT count(*) FROM sessions INDEXED BY sessions_by_feature
 const ENDED = `SELECT (${COUNTED} AND ended_at > ?4 AND ended_at < ?5)
   + (${COUNTED} AND ended_at >= max(?5, ?4 + 1) AND ended_at <= ?6 AND (first_seen_at < ?5 OR began_at < ?5))
   + (${COUNTED.replace("sessions_by_feature", "sessions_long")} AND ended_at > ?6 AND began_at < ?5 AND ${IS_LONG}) AS count`;
+
+/** Rows of a SELECT, all at once or in batches of some thousand. */
+interface BatchedRows extends Rows {
+  batches<Row>(sql: string, ...parameters: (string | number | null)[]): Generator<readonly Row[]>;
+}
 
 /** What the names are called in `usage_days`; an empty host is one that the tool did not print. */
 const NAMES = {
@@ -53,7 +43,7 @@ function namesOf(key: keyof UsageNames): string {
 }
 
 /** The part of the source that is about sessions. */
-export function createSessionReader({ all }: Rows, now: number, checkpoint: () => void) {
+export function createSessionReader({ all, batches }: BatchedRows, now: number, checkpoint: () => void) {
   const openSessions = createFeatureCounts(
     { all },
     "sessions WHERE ended_at IS NULL AND began_at >= ? AND began_at < ?",
@@ -73,20 +63,6 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
   function holders(feature: KnownFeature, start: number, end: number): string[] {
     const { sql, values } = overlapping("user", ofFeature(feature), start, end, now);
     return all<{ user: string }>(`SELECT DISTINCT user FROM ${sql}`, ...values).map(({ user }) => user);
-  }
-
-  /** Rows in the order of a column and their ids, from a place behind one on. */
-  function* batches(where: Condition, by: "ended_at" | "first_seen_at", from: number, id: number) {
-    const statement = `SELECT ${HELD_COLUMNS} FROM sessions
-      WHERE ${where.sql} AND (${by}, id) > (?, ?) ORDER BY ${by}, id LIMIT ${BATCH_ROWS}`;
-    for (let place = [from, id]; ; ) {
-      checkpoint();
-      const rows = all<SessionRow>(statement, ...where.values, ...place);
-      yield rows;
-      const last = rows.at(-1);
-      if (last === undefined || rows.length < BATCH_ROWS) return;
-      place = [by === "ended_at" ? (last.endedAt ?? 0) : last.firstSeenAt, last.id];
-    }
   }
 
   return {
@@ -112,33 +88,26 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
         checkpoint();
         // What ended at the start may have held its seats for that moment.
         const { sql, values } = overlapping(HELD_COLUMNS, ofFeature(feature), start - 1, end, Infinity);
-        yield all<SessionRow>(`SELECT * FROM ${sql} ORDER BY firstSeenAt`, ...values);
+        yield all<HeldSession>(`SELECT * FROM ${sql} ORDER BY firstSeenAt`, ...values);
       }
       if (of !== undefined) return;
-      const wanted = filter === null ? null : sessionCondition(filter);
-      const but = (sql: string, ...values: number[]) => allOf([wanted, { sql, values }]);
+      // What ended more than a day after it was seen is a long one; the rest of what was held ended within a day. Of the
+      // long ones and the open ones there are as many as there are seats, at most: all were held at one moment.
       const soon = start + LONG_MS;
-      // What ended more than a day after it was seen is a long one; the rest of what was held ended within a day.
-      yield* batches(
-        but("ended_at <= ? AND first_seen_at < ?", soon, start),
-        "ended_at",
-        start - 1,
-        HIGHEST_ID,
-      );
-      // All of these were held at one moment: there are as many as there are seats, at most.
-      const long = but(
-        `ended_at > ? AND began_at < ? AND ${IS_LONG} AND first_seen_at < ?`,
-        soon,
-        start,
-        start,
-      );
-      const open = but("ended_at IS NULL AND first_seen_at < ?", start);
-      for (const [index, { sql, values }] of Object.entries({ sessions_long: long, sessions_open: open }))
-        yield all<SessionRow>(
-          `SELECT ${HELD_COLUMNS} FROM sessions INDEXED BY ${index} WHERE ${sql}`,
-          ...values,
+      const parts = [
+        ["sessions_by_end", "ended_at >= ? AND ended_at <= ? AND first_seen_at < ?", start, soon, start],
+        ["sessions_long", `ended_at > ? AND first_seen_at < ? AND ${IS_LONG}`, soon, start],
+        ["sessions_open", "ended_at IS NULL AND first_seen_at < ?", start],
+        ["sessions_by_start", "first_seen_at >= ? AND first_seen_at < ?", start, end],
+      ] as const;
+      for (const [index, sql, ...values] of parts) {
+        const where = allOf([filter && sessionCondition(filter), { sql, values }]);
+        const order = index === "sessions_by_start" ? "ORDER BY first_seen_at, id" : "";
+        yield* batches<HeldSession>(
+          `SELECT ${HELD_COLUMNS} FROM sessions INDEXED BY ${index} WHERE ${where.sql} ${order}`,
+          ...where.values,
         );
-      yield* batches(but("first_seen_at < ?", end), "first_seen_at", start, LOWEST_ID);
+      }
     },
     sessionCount(of: FeatureId, start: number, end: number): number {
       const { server, daemon, feature } = of;

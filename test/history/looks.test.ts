@@ -17,7 +17,7 @@ function play(looks: readonly (Look | null)[]) {
     const sorted = [...rows.values()].sort((a, b) => a.from - b.from);
     const looked = takeLook(state, one, () => ({
       before: sorted.findLast(({ from }) => from <= one.at) ?? null,
-      after: sorted.find(({ from }) => from > one.at) ?? null,
+      nextFrom: sorted.find(({ from }) => from > one.at)?.from ?? null,
     }));
     for (const row of looked.rows) rows.set(row.from, row);
     state = looked.state;

@@ -19,7 +19,7 @@ export function eachSpan(
  * of them is; it has a total when each of the known ones has, and is unlimited when one of them is.
  * All series are of the same range.
  */
-export function together(
+export function sumOfSeries(
   series: readonly Pick<Series, "steps">[],
   start: number,
   end: number,

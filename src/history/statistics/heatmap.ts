@@ -1,11 +1,10 @@
-import type { Series } from "../../domain/history.ts";
 import type { HeatCellRecord } from "../../domain/history-records.ts";
 import { localSpans } from "../../domain/stats/calendar.ts";
 import { createHeatmap } from "../../domain/stats/heatmap.ts";
-import { eachSpan, together } from "../../domain/stats/spans.ts";
+import { eachSpan } from "../../domain/stats/spans.ts";
 
 import { type Range, type ResolvedRange, resolveRange } from "../range.ts";
-import { eachQuarter, QUARTER_MS } from "../site-days.ts";
+import { eachQuarter, QUARTER_MS, together } from "../site-days.ts";
 import type { HistorySource, Named } from "../source.ts";
 import { DAY_MS, dayOf, HOUR_MS } from "../spans.ts";
 import { feed } from "./series.ts";
@@ -56,12 +55,7 @@ export async function heatmapQuery(source: HistorySource, query: HeatmapQuery): 
       let last = day + 1;
       while (last < day + days && !made.has(last)) last++;
       to = Math.min(last * DAY_MS, end);
-      const series: Series[] = [];
-      for (const feature of features) {
-        source.checkpoint();
-        series.push(await source.series(feature, from, to));
-      }
-      eachSpan(together(series, from, to), heatmap.addSpan);
+      eachSpan(await together(source, features, from, to), heatmap.addSpan);
     }
   }
   return { ...range, features: features.length, cells: heatmap.cells() };
