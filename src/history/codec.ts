@@ -52,49 +52,35 @@ function putOptional(bytes: number[], value: number | null): void {
   putNumber(bytes, value === null ? 0 : value + 1);
 }
 
-interface ByteReader {
+/** Where the statistics of whole sites spend their time: it makes no object a value. */
+class ByteReader {
+  constructor(
+    private readonly data: Uint8Array,
+    public at = 0,
+  ) {}
+
   /** Throws RangeError where the bytes end too early. */
-  number(): number;
-  optional(): number | null;
-  at: number;
-}
+  number(): number {
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      const next = this.data[this.at++];
+      if (next === undefined) throw new RangeError("packed history ends too early");
+      value += (next & 127) * scale;
+      if (next < 128) return value;
+    }
+  }
 
-/** Where the statistics of whole sites spend their time: nothing is made but what the caller makes. */
-function readerOf(data: Uint8Array, from: number): ByteReader {
-  const reader: ByteReader = {
-    at: from,
-    number() {
-      const first = data[reader.at++];
-      if (first === undefined) throw new RangeError("packed history ends too early");
-      if (first < 128) return first;
-      let value = first - 128;
-      for (let scale = 128; ; scale *= 128) {
-        const next = data[reader.at++];
-        if (next === undefined) throw new RangeError("packed history ends too early");
-        value += (next & 127) * scale;
-        if (next < 128) return value;
-      }
-    },
-    optional() {
-      const value = reader.number();
-      return value === 0 ? null : value - 1;
-    },
-  };
-  return reader;
-}
-
-export interface HourOfSamples {
-  /** 0–23, UTC. */
-  readonly hour: number;
-  /** Ascending by time. */
-  readonly samples: readonly Step[];
+  optional(): number | null {
+    const value = this.number();
+    return value === 0 ? null : value - 1;
+  }
 }
 
 /** The samples of a day that begins at `dayAt`, with those of an hour put in their place, once or again. */
 export function withHour(
   dayAt: number,
   data: Uint8Array | null,
-  { hour, samples }: HourOfSamples,
+  { hour, samples }: { readonly hour: number; readonly samples: readonly Step[] },
 ): Uint8Array {
   const hourOf = ({ at }: Step) => Math.floor((at - dayAt) / HOUR_MS);
   const others = data === null ? [] : samplesOfDay(dayAt, data).filter((one) => hourOf(one) !== hour);
@@ -136,7 +122,7 @@ function packSamples(bytes: number[], hourAt: number, samples: readonly Step[]):
 
 /** The samples of a day, ascending. */
 export function samplesOfDay(dayAt: number, data: Uint8Array): Step[] {
-  const reader = readerOf(data, 0);
+  const reader = new ByteReader(data);
   const samples: Step[] = [];
   while (reader.at < data.length) {
     let at = dayAt + reader.number() * HOUR_MS;
@@ -168,7 +154,7 @@ export function packDayRollup(dayAt: number, rollup: Rollup): Uint8Array {
 }
 
 export function readDayRollup(dayAt: number, data: Uint8Array, sink: RollupSink): void {
-  readRollup(readerOf(data, 0), dayAt, DAY_MS, sink);
+  readRollup(new ByteReader(data), dayAt, DAY_MS, sink);
 }
 
 /** The day with an hour put in its place, once or again; one of which nothing is known is left out. */
@@ -201,7 +187,7 @@ export function unpackHours(dayAt: number, data: Uint8Array): Bucket[] {
 
 /** Reads the hours of a day into the sink of each; an hour without a sink is passed over. */
 export function readHours(dayAt: number, data: Uint8Array, sinkOf: (at: number) => RollupSink | null): void {
-  const reader = readerOf(data, 0);
+  const reader = new ByteReader(data);
   let body = 0;
   for (let next = 0; next < data.length; ) {
     const head = data[next++] ?? 0;

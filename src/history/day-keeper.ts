@@ -5,16 +5,10 @@ import type { Timers } from "../domain/time/timers.ts";
 import type { Store } from "../store/open/open.ts";
 import type { HistoryClient } from "./client.ts";
 import { type Asked, holdings } from "./holdings.ts";
-import { createLoop, type Loop } from "./loop.ts";
+import { createLoop } from "./loop.ts";
 import type { Reader } from "./reader.ts";
 import { makeSiteDay } from "./site-days.ts";
 import { DAY_MS, dayOf } from "./spans.ts";
-
-/** Keeps what answers over long ranges are made of: the sums of days that are over. */
-export interface DayKeeper extends Loop {
-  /** Does a slice of what is due; false when nothing is. Rejects when the store or the worker fails. */
-  step(): Promise<boolean>;
-}
 
 export interface DayKeeperDeps {
   readonly store: Pick<Store, "sqlite" | "read" | "transaction">;
@@ -85,7 +79,8 @@ interface Due {
   readonly day: number;
 }
 
-export function createDayKeeper({ store, history, clock, timers, log, intervals }: DayKeeperDeps): DayKeeper {
+/** Keeps what answers over long ranges are made of: the sums of days that are over. */
+export function createDayKeeper({ store, history, clock, timers, log, intervals }: DayKeeperDeps) {
   const { sqlite } = store;
   const edges = sqlite.query<{ seen: number | null; kept: number; sampled: number | null }, []>(
     `SELECT (SELECT min(first_seen_at) FROM sessions) AS seen,
@@ -176,6 +171,7 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
     }
   }
 
+  /** Does a slice of what is due; false when nothing is. Rejects when the store or the worker fails. */
   async function step(): Promise<boolean> {
     if (work === null) {
       const due = nextDue();

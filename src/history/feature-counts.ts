@@ -1,17 +1,13 @@
 import type { FeatureId } from "../domain/history.ts";
 import type { Rows } from "../store/denial-queries.ts";
 
-/** Ranges remembered at once: a question about a whole site has two, its first and its last part of an hour. */
-const MAX_RANGES = 64;
-
 /** What one statement says of a range, remembered: a question about a whole site asks it for thousands of features. */
-function oncePerRange<Answer>(ask: (start: number, end: number) => Answer) {
+export function oncePerRange<Answer>(ask: (start: number, end: number) => Answer) {
   const answers = new Map<string, Answer>();
   return (start: number, end: number): Answer => {
     const range = `${start} ${end}`;
     const known = answers.get(range);
     if (known !== undefined) return known;
-    if (answers.size >= MAX_RANGES) answers.clear();
     const answer = ask(start, end);
     answers.set(range, answer);
     return answer;

@@ -17,23 +17,10 @@ export interface LogFilter {
   readonly hiddenSources: readonly LogSource[];
 }
 
-export interface FoundLogs {
-  /** JSON texts of the log events asked for. */
+/** A page of log events as JSON texts, and how many match in all. */
+interface FoundLogs {
   readonly rows: readonly string[];
-  /** How many match in all. */
   readonly total: number;
-}
-
-export interface LogStats {
-  readonly total: number;
-  readonly byLevel: Readonly<Record<string, number>>;
-  readonly bySource: Readonly<Record<string, number>>;
-  /** Hours that have lines, oldest first. */
-  readonly byHour: readonly { readonly hour: number; readonly count: number }[];
-  readonly oldestAt: number | null;
-  readonly newestAt: number | null;
-  /** Bytes of the stored lines of all sources. */
-  readonly sizeBytes: number;
 }
 
 /** What reading log lines takes of the read side of history, in whose worker it runs. */
@@ -122,7 +109,8 @@ function withWords(
   return { rows, total };
 }
 
-export function logStats(read: LogRead, hidden: readonly LogSource[]): LogStats {
+/** Counts of stored lines; `byHour` has the hours with lines, oldest first; `sizeBytes` is that of all sources. */
+export function logStats(read: LogRead, hidden: readonly LogSource[]) {
   const { sql, values } = noneOf("source", hidden);
   const sums = <Key extends string | number>(column: "level" | "source" | "hour") =>
     read.all<{ key: Key; count: number }>(

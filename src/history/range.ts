@@ -1,5 +1,6 @@
-import { NO_ROLLUP, type Rollup } from "../domain/stats/rollup.ts";
-import type { HistorySource, KnownFeature, Reach } from "./source.ts";
+import type { FeatureId } from "../domain/history.ts";
+import { coveredMs, NO_ROLLUP, type Rollup } from "../domain/stats/rollup.ts";
+import type { HistorySource, KnownFeature, Named, Reach } from "./source.ts";
 import { hourEnd, hourStart } from "./spans.ts";
 
 /** How rows are sorted where they are made: a field of theirs. */
@@ -24,10 +25,6 @@ export function sortedBy<Field extends string, Row extends Readonly<Record<Field
   });
 }
 
-/** How fine the history of a range is: to the reading (`exact`), or by whole hours where samples are gone (`1h`). */
-const RESOLUTIONS = ["exact", "1h"] as const;
-type Resolution = (typeof RESOLUTIONS)[number];
-
 /** [start, end), epoch ms. */
 export interface Range {
   readonly start: number;
@@ -35,7 +32,8 @@ export interface Range {
 }
 
 export interface ResolvedRange extends Range {
-  readonly resolution: Resolution;
+  /** How fine its history is: to the reading (`exact`), or by whole hours where samples are gone. */
+  readonly resolution: "exact" | "1h";
 }
 
 /**
@@ -57,13 +55,35 @@ export async function historyBegins(
   return Math.min(end, Math.max(start, Math.min(samplesFrom ?? end, rollupsFrom ?? end)));
 }
 
-/** Each feature's range in one rollup, in the order of the features. */
-export async function rollupsOver(
-  source: Pick<HistorySource, "rollups" | "reach">,
-  features: readonly KnownFeature[],
-  { start, end }: Range,
+/** A feature of an answer, and what its counts add up to. */
+export interface FoundFeature {
+  readonly feature: FeatureId;
+  /** Null where no count of it was ever read. */
+  readonly known: KnownFeature | null;
+  readonly rollup: Rollup;
+}
+
+/**
+ * The features that a filter lets through, with `uncounted` ones behind them. Features of which nothing is known in the
+ * range are there when features are named.
+ */
+export async function featuresOver(
+  source: Pick<HistorySource, "features" | "rollups" | "reach">,
+  filter: Named,
+  range: Range,
   withUsers: boolean,
-): Promise<readonly Rollup[]> {
-  const begin = await historyBegins(source, { start, end });
-  return begin >= end ? features.map(() => NO_ROLLUP) : source.rollups(features, begin, end, withUsers);
+  uncounted: readonly FeatureId[] = [],
+): Promise<readonly FoundFeature[]> {
+  const counted = await source.features(filter);
+  const begin = await historyBegins(source, range);
+  const rollups = begin >= range.end ? [] : await source.rollups(counted, begin, range.end, withUsers);
+  const keyOf = ({ server, daemon, feature }: FeatureId) => JSON.stringify([server, daemon, feature]);
+  const keys = new Set(counted.map(keyOf));
+  return [...counted, ...uncounted.filter((feature) => !keys.has(keyOf(feature)))]
+    .map((feature, index) => ({
+      feature,
+      known: counted[index] ?? null,
+      rollup: rollups[index] ?? NO_ROLLUP,
+    }))
+    .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
 }

@@ -39,11 +39,10 @@ export type Recorder = ReturnType<typeof createRecorder>;
 /** Writes what each poll adds to history: counts that changed, and that the server was read. */
 export function createRecorder({ sqlite, read }: Store, open: Pick<OpenBuckets, "touch">) {
   const states = new Map<string, ServerState>();
-  const findFeature = sqlite.query<{ id: number }, [string, string, string]>(
-    "SELECT id FROM history_features WHERE server_id = ? AND daemon = ? AND name = ?",
-  );
-  const addFeature = sqlite.query<{ id: number }, [string, string, string]>(
-    "INSERT INTO history_features (server_id, daemon, name) VALUES (?, ?, ?) RETURNING id",
+  /** Answers the row that is there, or the new one. */
+  const putFeature = sqlite.query<{ id: number }, [string, string, string]>(
+    `INSERT INTO history_features (server_id, daemon, name) VALUES (?, ?, ?)
+     ON CONFLICT (server_id, daemon, name) DO UPDATE SET name = excluded.name RETURNING id`,
   );
   const coverage = (where: string) =>
     sqlite.query<CoverageRow, [string, number]>(
@@ -60,7 +59,7 @@ export function createRecorder({ sqlite, read }: Store, open: Pick<OpenBuckets, 
   );
 
   function idOf(serverId: string, daemon: string, name: string): number {
-    const id = findFeature.get(serverId, daemon, name)?.id ?? addFeature.get(serverId, daemon, name)?.id;
+    const id = putFeature.get(serverId, daemon, name)?.id;
     if (id === undefined) throw new Error("The store gave no id to a feature");
     return id;
   }

@@ -51,7 +51,7 @@ export function createRollupReader(
   function addHours(feature: KnownFeature, from: number, until: number, sinkOf: SinkOf): void {
     for (let day = dayOf(from); day * DAY_MS < until; day++) {
       const dayAt = day * DAY_MS;
-      const unsettled = open(HOUR_MS, dayAt, dayAt + DAY_MS);
+      const unsettled = open.hours(dayAt, dayAt + DAY_MS);
       const sink: SinkOf = (at) => (at >= from && at < until ? sinkOf(at) : null);
       const [packed] = all<{ data: Uint8Array }>(
         "SELECT data FROM rollup_hours WHERE key = ?",
@@ -105,7 +105,7 @@ export function createRollupReader(
     },
     days(feature: KnownFeature, start: number, end: number): Bucket[] {
       const [first, behind] = [Math.ceil(start / DAY_MS), Math.ceil(end / DAY_MS)];
-      const unsettled = open(DAY_MS, first * DAY_MS, behind * DAY_MS);
+      const unsettled = open.days(first * DAY_MS, behind * DAY_MS);
       const buckets: Bucket[] = [];
       for (let day = first; day < behind; day++) {
         const at = day * DAY_MS;
@@ -120,7 +120,7 @@ export function createRollupReader(
     over(features: readonly KnownFeature[], start: number, end: number, withUsers: boolean): Rollup[] {
       const first = Math.ceil(start / DAY_MS);
       const behind = Math.max(first, Math.floor(end / DAY_MS));
-      const unsettled = open(DAY_MS, first * DAY_MS, behind * DAY_MS);
+      const unsettled = open.days(first * DAY_MS, behind * DAY_MS);
       const wide = Math.max(1, Math.floor(SLICE_DAYS / Math.max(1, behind - first)));
       const byId = features.toSorted((a, b) => a.id - b.id);
       const rollups = new Map<number, Rollup>();

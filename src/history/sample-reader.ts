@@ -1,32 +1,21 @@
 import type { Series, Step } from "../domain/history.ts";
 import type { Rows } from "../store/denial-queries.ts";
 import { samplesOfDay } from "./codec.ts";
+import { oncePerRange } from "./feature-counts.ts";
 import type { KnownFeature } from "./source.ts";
 import { DAY_MS, dayOf, HOUR_MS, packedKey } from "./spans.ts";
 import { type Interval, stepsOf } from "./steps.ts";
 
-/**
- * Begins of the buckets in [start, end) that are still to be rolled up: what is stored of them is not the last word.
- * Remembered, for one state of the database.
- */
-export type Unsettled = (span: number, start: number, end: number) => ReadonlySet<number>;
+export type Unsettled = ReturnType<typeof createUnsettled>;
 
-export function createUnsettled({ all }: Rows): Unsettled {
-  const known = new Map<string, ReadonlySet<number>>();
-  return (span, start, end) => {
-    const key = `${span} ${start} ${end}`;
-    const before = known.get(key);
-    if (before !== undefined) return before;
-    const rows = all<{ at: number }>(
-      "SELECT at FROM history_open WHERE span = ? AND at >= ? AND at < ? ORDER BY at",
-      span,
-      start,
-      end,
-    );
-    const found = new Set(rows.map(({ at }) => at));
-    known.set(key, found);
-    return found;
-  };
+/** Begins of the hours, and of the days, in a range that are still to be rolled up: what is stored is not the last word. */
+export function createUnsettled({ all }: Rows) {
+  const of = (span: number) =>
+    oncePerRange((start, end): ReadonlySet<number> => {
+      const sql = "SELECT at FROM history_open WHERE span = ? AND at >= ? AND at < ? ORDER BY at";
+      return new Set(all<{ at: number }>(sql, span, start, end).map(({ at }) => at));
+    });
+  return { hours: of(HOUR_MS), days: of(DAY_MS) };
 }
 
 export type SampleReader = ReturnType<typeof createSampleReader>;
@@ -79,7 +68,7 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
     const first = intervals.find(({ until }) => until > start);
     if (first === undefined) return [];
     // A packed day begins with what held then; where its first hour is not packed yet that stands in the day before.
-    const isOpen = (day: number) => open(HOUR_MS, day * DAY_MS, day * DAY_MS + 1).size > 0;
+    const isOpen = (day: number) => open.hours(day * DAY_MS, day * DAY_MS + 1).size > 0;
     let day = dayOf(start);
     while (isOpen(day) && day > dayOf(first.from)) day--;
     const packed: Step[][] = [];
@@ -107,7 +96,6 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
 /** Two ascending lists as one; of two samples of the same instant the second list's holds. */
 function inOrder(a: readonly Step[], b: readonly Step[]): readonly Step[] {
   if (b.length === 0) return a;
-  if (a.length === 0) return b;
-  const later = new Set(b.map(({ at }) => at));
-  return [...a.filter(({ at }) => !later.has(at)), ...b].sort((one, other) => one.at - other.at);
+  const byTime = new Map([...a, ...b].map((one) => [one.at, one]));
+  return [...byTime.values()].sort((one, other) => one.at - other.at);
 }

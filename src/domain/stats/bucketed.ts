@@ -1,4 +1,6 @@
+import type { Static } from "@sinclair/typebox";
 import type { Step } from "../history.ts";
+import type { SeriesPoint } from "../history-records.ts";
 import { dayEdges } from "./calendar.ts";
 import { fourDecimals } from "./rounding.ts";
 import { createCutter } from "./spans.ts";
@@ -37,16 +39,8 @@ export function bucketEdges(interval: Interval, start: number, end: number, zone
   return edges;
 }
 
-/** One bucket of a series. Null where there is no coverage. */
-export interface Point {
-  /** Start of the bucket, epoch ms; the first may lie before the range. */
-  readonly at: number;
-  /** Mean over the covered time. */
-  readonly used: number | null;
-  readonly peakUsed: number | null;
-  /** Seats issued when last known in the bucket. */
-  readonly total: number | null;
-}
+/** One bucket of a series; it begins at `at` (epoch ms), the first one maybe before the range. */
+export type Point = Omit<Static<typeof SeriesPoint>, "timestamp"> & { readonly at: number };
 
 /**
  * Sums by bucket: fed with steps, or with rollups that lie within one bucket each. `edges` as of `bucketEdges`. Spans may

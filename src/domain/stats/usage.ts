@@ -54,8 +54,6 @@ interface Group {
   readonly running: RunningSeats;
 }
 
-type Branch = Map<string | null, Branch | Group>;
-
 /** The names by which groups differ: a feature is server, daemon and name. */
 export function groupNames(by: readonly UsageKey[]): NameKey[] {
   const names = by.includes("feature") ? ["server", "daemon", ...by] : by;
@@ -70,47 +68,26 @@ export type Usage = ReturnType<typeof createUsage>;
  */
 export function createUsage(by: readonly UsageKey[], start: number, end: number, zone: string) {
   const columns = groupNames(by);
-  const path = columns.length === 0 ? [null] : columns;
   const byDay = by.includes("day");
   const days = byDay ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
-  const roots: Branch[] = days.map(() => new Map());
-  const groups: Group[] = [];
+  const groupsOf = days.map(() => new Map<string, Group>());
   let lastDay = 0;
 
-  function keyOf(names: Partial<UsageNames>, column: NameKey | null): string | null {
-    const text = column === null ? null : (names[column] ?? null);
-    return column === "host" && text !== null ? text.toLowerCase() : text;
-  }
-
-  function find(names: Partial<UsageNames>, day: number): Group | undefined {
-    let at: Branch | Group | undefined = roots[day];
-    for (const column of path) at = (at as Branch | undefined)?.get(keyOf(names, column));
-    return at as Group | undefined;
+  /** A single name is its own key: millions of sessions are not joined to texts. */
+  function keyOf(names: Partial<UsageNames>): string {
+    const part = (column: NameKey) => (column === "host" ? names.host?.toLowerCase() : names[column]) ?? "\0";
+    const [only] = columns;
+    return columns.length === 1 && only !== undefined ? part(only) : columns.map(part).join("\0");
   }
 
   function groupOf(names: Partial<UsageNames>, day: number): Group {
-    const known = find(names, day);
+    const key = keyOf(names);
+    const known = groupsOf[day]?.get(key);
     if (known !== undefined) return known;
-    const group: Group = {
-      names,
-      day,
-      seatMs: 0,
-      sessions: 0,
-      begun: 0,
-      peak: 0,
-      lastAt: 0,
-      users: columns.includes("user") ? null : new Set(),
-      held: 0,
-      running: [],
-    };
-    groups.push(group);
-    let branch = roots[day] ?? new Map();
-    path.forEach((column, place) => {
-      const value = keyOf(names, column);
-      const next = branch.get(value) ?? (place === path.length - 1 ? group : new Map());
-      branch.set(value, next);
-      branch = next as Branch;
-    });
+    const users = columns.includes("user") ? null : new Set<string>();
+    const sums = { seatMs: 0, sessions: 0, begun: 0, peak: 0, lastAt: 0 };
+    const group: Group = { names, day, ...sums, users, held: 0, running: [] };
+    groupsOf[day]?.set(key, group);
     return group;
   }
 
@@ -123,6 +100,8 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
   function namesOf({ names }: Group): Partial<UsageNames> {
     return Object.fromEntries(columns.map((key) => [key, names[key] ?? null]));
   }
+
+  const groups = () => groupsOf.flatMap((ofDay) => [...ofDay.values()]);
 
   /** The place of the day in which an instant lies: mostly that of the one before. */
   function dayOf(at: number): number {
@@ -171,15 +150,15 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
     },
     /** A user of a group who held seats on such a day. */
     addUser(dayAt: number, names: Partial<UsageNames>): void {
-      find(names, dayOf(dayAt))?.users?.add(names.user ?? "");
+      groupsOf[dayOf(dayAt)]?.get(keyOf(names))?.users?.add(names.user ?? "");
     },
     sums: (): UsageSum[] =>
-      groups.map((group) => {
+      groups().map((group) => {
         const { seatMs, sessions, begun, peak, lastAt } = group;
         return { ...namesOf(group), seatMs, sessions, begun, peak, lastAt };
       }),
     groups: (): UsageGroup[] =>
-      groups.map((group) => ({
+      groups().map((group) => ({
         keys: {
           ...namesOf(group),
           ...(byDay && { day: days[group.day]?.name ?? null }),

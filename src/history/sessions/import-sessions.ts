@@ -14,18 +14,13 @@ interface Named {
  */
 export function createImportedFeatures({ sqlite }: Pick<Store, "sqlite">) {
   const add = sqlite.query<null, [string, string, string]>(
-    `INSERT INTO history_features (server_id, daemon, name) SELECT ?1, ?2, ?3
-     WHERE NOT EXISTS (SELECT 1 FROM history_features WHERE server_id = ?1 AND daemon = ?2 AND name = ?3)`,
+    "INSERT OR IGNORE INTO history_features (server_id, daemon, name) VALUES (?, ?, ?)",
   );
   return (server: string, named: readonly Named[]): void => {
-    const done = new Set<string>();
-    for (const { daemon, feature } of named) {
-      const key = `${daemon}\0${feature}`;
-      if (done.has(key)) continue;
-      done.add(key);
-      // Counters of a whole server are of no feature.
-      if (feature !== null && feature !== "") add.run(server, daemon, feature);
-    }
+    // Counters of a whole server are of no feature.
+    const features = named.filter(({ feature }) => feature !== null && feature !== "");
+    const once = new Map(features.map((one) => [`${one.daemon}\0${one.feature}`, one]));
+    for (const { daemon, feature } of once.values()) add.run(server, daemon, feature ?? "");
   };
 }
 

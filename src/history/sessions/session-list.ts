@@ -20,11 +20,6 @@ export interface SessionsQuery extends Asked {
   readonly offset: number;
 }
 
-export interface SessionsResult {
-  readonly rows: readonly SessionRecord[];
-  readonly total: number;
-}
-
 export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, host, display, qualifier, version, count, handle,
   started_at AS startedAt, began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt,
   ended_at AS endedAt, end_reason AS endReason`;
@@ -33,7 +28,7 @@ export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, 
 export function sessionsQuery(
   read: Pick<Reader, "all" | "checkpoint" | "lastReadings">,
   query: SessionsQuery,
-): SessionsResult {
+): { readonly rows: readonly SessionRecord[]; readonly total: number } {
   const { sort, limit, offset } = query;
   const { start, end } = query;
   const filter = sessionCondition(query.filter);

@@ -105,22 +105,15 @@ interface LastEnd extends Released {
   readonly lastSeenAt: number;
 }
 
-/** How old checkouts were, by the server's clock, when a poll first saw them. */
-interface SessionAges {
-  /** The youngest, in ms; negative = it began later than it was seen. */
-  readonly least: number;
-  /** Polls that saw new ones. */
-  readonly polls: number;
-}
-
 /** Open sessions that are looked at, the newest. */
 const MOST = 500;
 
 /**
  * Ages of a server's open sessions when they were first seen. The first poll's are left out: they may have begun at any
- * time. Null = none was seen since.
+ * time. Null = none was seen since. `least` is the youngest, in ms; negative = it began later than it was seen. `polls` is how
+ * many polls saw new ones.
  */
-export function sessionAges(sqlite: Database, serverId: string): SessionAges | null {
+export function sessionAges(sqlite: Database, serverId: string) {
   const found = sqlite
     .query<{ least: number | null; polls: number }, [string, string, number]>(
       `SELECT MIN(first_seen_at - started_at) AS least, COUNT(DISTINCT first_seen_at) AS polls FROM (

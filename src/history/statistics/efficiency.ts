@@ -1,10 +1,11 @@
 import type { FeatureId, Series } from "../../domain/history.ts";
-import { type Demand, demandOf, UNKNOWN_DEMAND } from "../../domain/stats/demand.ts";
-import { type Efficiency, efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
-import { coveredMs, histogramOfRollup, NO_ROLLUP } from "../../domain/stats/rollup.ts";
+import type { EfficiencyRecord } from "../../domain/history-records.ts";
+import { demandOf, UNKNOWN_DEMAND } from "../../domain/stats/demand.ts";
+import { efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
+import { histogramOfRollup } from "../../domain/stats/rollup.ts";
 
 import { type Asked, holdings } from "../holdings.ts";
-import { type Range, type ResolvedRange, resolveRange, rollupsOver } from "../range.ts";
+import { featuresOver, type Range, resolveRange } from "../range.ts";
 import type { HistorySource, Named } from "../source.ts";
 
 export interface EfficiencyQuery extends Range, Asked {
@@ -13,34 +14,18 @@ export interface EfficiencyQuery extends Range, Asked {
   readonly offset: number;
 }
 
-export interface EfficiencyRow extends FeatureId, Efficiency {
-  readonly total: number | null;
-  readonly demand: Demand;
-}
-
-export interface EfficiencyResult extends ResolvedRange {
-  readonly rows: readonly EfficiencyRow[];
-  readonly total: number;
-}
-
-/** How well seats were used, by feature. Features of which nothing is known in the range are there when named. */
-export async function efficiencyQuery(
-  source: HistorySource,
-  query: EfficiencyQuery,
-): Promise<EfficiencyResult> {
+/** How well seats were used, by feature; `total` counts the features that matched. */
+export async function efficiencyQuery(source: HistorySource, query: EfficiencyQuery) {
   const { filter, limit, offset } = query;
   const range = resolveRange(query, await source.reach());
   const { start, end } = range;
   const { holdingOf } = await holdings(source, query);
   // Of what is no longer kept nobody knows whom fewer seats would have kept out.
   const kept = start >= (await source.sessionsFrom());
-  const known = await source.features(filter);
-  const rollups = await rollupsOver(source, known, range, false);
-  const found = known
-    .map((feature, index) => ({ feature, rollup: rollups[index] ?? NO_ROLLUP }))
-    .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
-  const rows: EfficiencyRow[] = [];
-  for (const { feature: known, rollup } of found.slice(offset, offset + limit)) {
+  const found = await featuresOver(source, filter, range, false);
+  const rows: EfficiencyRecord[] = [];
+  for (const { known, rollup } of found.slice(offset, offset + limit)) {
+    if (known === null) continue;
     source.checkpoint();
     const { server, daemon, feature } = known;
     const series = await source.series(known, start, end);

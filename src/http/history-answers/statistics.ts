@@ -9,11 +9,7 @@ import type { UsageKey } from "../../domain/stats/usage.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { Reader } from "../../history/reader.ts";
 import { namesOf } from "../../history/sessions/session-list.ts";
-import {
-  type EfficiencyQuery,
-  type EfficiencyRow as Efficient,
-  efficiencyQuery,
-} from "../../history/statistics/efficiency.ts";
+import { type EfficiencyQuery, efficiencyQuery } from "../../history/statistics/efficiency.ts";
 import { type HeatmapQuery, heatmapQuery } from "../../history/statistics/heatmap.ts";
 import { type StatsQuery, statsQuery } from "../../history/statistics/stats.ts";
 import { type UsageQuery, usageQuery } from "../../history/statistics/usage.ts";
@@ -65,7 +61,7 @@ export async function efficiencyAnswer(read: Reader, asked: EfficiencyQuery & Fo
 }
 
 /** The rows of a feature in CSV: each of its seats, and each number of seats that was tried. */
-function partsOf({ seats, whatIf, ...feature }: Efficient): EfficiencyRow[] {
+function partsOf({ seats, whatIf, ...feature }: EfficiencyRecord): EfficiencyRow[] {
   const nothing = { busyPercent: null, saturatedSeconds: null, affectedSessions: null };
   return [
     ...seats.map(({ seat, busyPercent }) => ({
