@@ -2,7 +2,7 @@ import type { FeatureId, Series } from "../domain/history.ts";
 import type { UnmetRequest } from "../domain/stats/demand.ts";
 import type { HeldSession } from "../domain/stats/holding.ts";
 import type { Bucket, Rollup } from "../domain/stats/rollup.ts";
-import type { UsageNames, UsageSum } from "../domain/stats/usage.ts";
+import type { UsageNames, UsageSum, UsageUsers } from "../domain/stats/usage.ts";
 
 /** Which sessions; null = any. Several names are alternatives. Hosts are the same in any case. */
 export interface SessionFilter {
@@ -90,13 +90,8 @@ export interface HistorySource {
     filter: SessionFilter,
     of?: readonly FeatureId[],
   ): Batches<UsageSum>;
-  /** The names of a key and the users who held seats of it on such days: a batch a day. */
-  dayUsers(
-    first: number,
-    behind: number,
-    key: keyof UsageNames,
-    filter: SessionFilter,
-  ): Batches<Partial<UsageNames>>;
+  /** The users who held seats on such days, by the names of a key: a batch a day. */
+  dayUsers(first: number, behind: number, key: keyof UsageNames, filter: SessionFilter): Batches<UsageUsers>;
 
   /** Denials as they are stored; null where they could not be seen. Rollups know them for longer. */
   denials(feature: FeatureId, start: number, end: number): Awaitable<number | null>;

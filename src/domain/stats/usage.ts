@@ -39,6 +39,11 @@ export interface UsageSum extends Partial<UsageNames> {
   readonly lastAt: number;
 }
 
+/** Who held seats of a group. */
+export interface UsageUsers extends Partial<UsageNames> {
+  readonly users: readonly string[];
+}
+
 interface Group {
   /** As the latest session has them: hosts that differ in case are one. */
   names: Partial<UsageNames>;
@@ -148,9 +153,10 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
       group.peak = Math.max(group.peak, sum.peak);
       note(group, sum, sum.lastAt);
     },
-    /** A user of a group who held seats on such a day. */
-    addUser(dayAt: number, names: Partial<UsageNames>): void {
-      groupsOf[dayOf(dayAt)]?.get(keyOf(names))?.users?.add(names.user ?? "");
+    /** The users of a group who held seats on such a day. */
+    addUsers(dayAt: number, names: UsageUsers): void {
+      const known = groupsOf[dayOf(dayAt)]?.get(keyOf(names))?.users;
+      for (const user of names.users) known?.add(user);
     },
     sums: (): UsageSum[] =>
       groups().map((group) => {

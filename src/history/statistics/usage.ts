@@ -113,7 +113,7 @@ async function usageOf(
     if (key === "user" || !withUsers) continue;
     at = from;
     for await (const users of source.dayUsers(dayOf(from), dayOf(to), key, filter)) {
-      for (const names of users) usage.addUser(at, names);
+      for (const ofGroup of users) usage.addUsers(at, ofGroup);
       at += DAY_MS;
     }
   }
