@@ -72,7 +72,6 @@ async function sumUpUsage(read: Reader, { day, ...asked }: DayAsked): Promise<st
 /** A day is made this long after its end. */
 const GRACE_MS = 120_000;
 const IDLE_MS = 60_000;
-const SLICE_MS = 5;
 
 interface Due {
   readonly kind: "usage" | "site";
@@ -137,38 +136,22 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
     });
   }
 
-  /** Replaces the rows of a day, some at a time. */
-  function* writeUsage(day: number, texts: readonly string[]): Generator<void> {
-    while (clear.run(day).changes > 0) yield;
-    for (const text of texts) {
-      fill.run(day, text);
-      yield;
-    }
-    endUsage.run(day);
-  }
-
-  /** Runs what writes in transactions of a few ms each. */
-  async function* slices(writes: Generator<void>): AsyncGenerator<void> {
-    for (let done = false; !done; ) {
-      done = store.transaction(() => {
-        const begun = performance.now();
-        while (performance.now() - begun < SLICE_MS) if (writes.next().done === true) return true;
-        return false;
-      });
-      yield;
-    }
-  }
-
   async function* make({ kind, day }: Due): AsyncGenerator<void> {
     const asked: DayAsked = { day, now: clock.now(), intervals: intervals() };
     // News of the day that come meanwhile delete this row: then the day is made once more.
     store.transaction(() => void begin[kind].run(day));
-    if (kind === "usage") yield* slices(writeUsage(day, await history.query("usageDay", asked, ASKING)));
-    else {
+    if (kind === "site") {
       const data = await history.query("siteDay", asked, ASKING);
       store.transaction(() => void endSite.run(data, day));
+      return;
+    }
+    const texts = await history.query("usageDay", asked, ASKING);
+    while (store.transaction(() => clear.run(day).changes) > 0) yield;
+    for (const text of texts) {
+      store.transaction(() => void fill.run(day, text));
       yield;
     }
+    store.transaction(() => void endUsage.run(day));
   }
 
   /** Does a slice of what is due; false when nothing is. Rejects when the store or the worker fails. */

@@ -2,6 +2,7 @@ import { wallClock } from "../time/zone.ts";
 import { dayEdges } from "./calendar.ts";
 import { clip, type HeldSession, type Holding } from "./holding.ts";
 import { seatHours } from "./rounding.ts";
+import { firstWhere } from "./spans.ts";
 
 export const USAGE_KEYS = ["user", "host", "feature", "daemon", "server", "day"] as const;
 export type UsageKey = (typeof USAGE_KEYS)[number];
@@ -178,49 +179,22 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
   };
 }
 
-/** Seats that are held, in a heap by the times of their ends: twice as many numbers, ends and counts in turn. */
+/** Seats that are held: the ends and the counts in turn, the earliest end last. */
 type RunningSeats = number[];
 
 /**
  * Takes seats that are held from a moment on, none before that of the last call, to `to`. Answers by how many more are
- * held then: there may be tens of millions of sessions in one answer, so nothing is made here.
+ * held then.
  */
-function take(heap: RunningSeats, from: number, to: number, count: number): number {
+function take(running: RunningSeats, from: number, to: number, count: number): number {
   let more = count;
-  while ((heap[0] ?? Number.POSITIVE_INFINITY) <= from) more -= removeFirst(heap);
-  let at = heap.length;
-  for (; at > 0; ) {
-    const parent = (((at >> 1) - 1) >> 1) << 1;
-    const end = heap[parent] ?? 0;
-    if (end <= to) break;
-    heap[at] = end;
-    heap[at + 1] = heap[parent + 1] ?? 0;
-    at = parent;
+  while (running.length > 0 && (running.at(-2) ?? 0) <= from) {
+    more -= running.pop() ?? 0;
+    running.pop();
   }
-  heap[at] = to;
-  heap[at + 1] = count;
+  const place = firstWhere(running.length / 2, (each) => (running[2 * each] ?? 0) <= to);
+  running.splice(2 * place, 0, to, count);
   return more;
-}
-
-/** Answers how many seats these were. */
-function removeFirst(heap: RunningSeats): number {
-  const first = heap[1] ?? 0;
-  const count = heap.pop() ?? 0;
-  const end = heap.pop() ?? 0;
-  const length = heap.length;
-  if (length === 0) return first;
-  let at = 0;
-  for (let child = 2; child < length; child = 2 * at + 2) {
-    if (child + 2 < length && (heap[child + 2] ?? 0) < (heap[child] ?? 0)) child += 2;
-    const least = heap[child] ?? 0;
-    if (least >= end) break;
-    heap[at] = least;
-    heap[at + 1] = heap[child + 1] ?? 0;
-    at = child;
-  }
-  heap[at] = end;
-  heap[at + 1] = count;
-  return first;
 }
 
 interface Day {

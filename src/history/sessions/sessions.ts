@@ -9,6 +9,9 @@ import { createMarks } from "../../store/event-marks.ts";
 import type { Store } from "../../store/open/open.ts";
 import { DAY_MS } from "../spans.ts";
 
+/** What polls change of a session that is stored. */
+const CHANGING = ["count", "handle", "beganAt", "firstSeenAt", "lastSeenAt", "endedAt", "endReason"] as const;
+
 export function createSessions(store: Store) {
   const { db, read } = store;
   const newest = read(() =>
@@ -23,15 +26,7 @@ export function createSessions(store: Store) {
   const insert = db.insert(sessions).values(placeholdersOf(sessions)).prepare();
   const update = db
     .update(sessions)
-    .set({
-      count: sql`${sql.placeholder("count")}`,
-      handle: sql`${sql.placeholder("handle")}`,
-      beganAt: sql`${sql.placeholder("beganAt")}`,
-      firstSeenAt: sql`${sql.placeholder("firstSeenAt")}`,
-      lastSeenAt: sql`${sql.placeholder("lastSeenAt")}`,
-      endedAt: sql`${sql.placeholder("endedAt")}`,
-      endReason: sql`${sql.placeholder("endReason")}`,
-    })
+    .set(Object.fromEntries(CHANGING.map((name) => [name, sql`${sql.placeholder(name)}`])))
     .where(eq(sessions.id, sql.placeholder("id")))
     .prepare();
 
@@ -52,11 +47,12 @@ export function createSessions(store: Store) {
   const openServers = store.sqlite.query<{ id: string }, []>(
     "SELECT DISTINCT server_id AS id FROM sessions WHERE ended_at IS NULL",
   );
-  const lastEnds = store.sqlite.query<LastEnd, [string]>(
-    `SELECT daemon, feature, id, ended_at AS endedAt, end_reason AS endReason, last_seen_at AS lastSeenAt
+  const released = store.sqlite.query<Released, [string]>(
+    `SELECT daemon, feature, ended_at AS endedAt
      FROM (SELECT (SELECT id FROM sessions WHERE server_id = ?1
          AND daemon = history_features.daemon AND feature = name AND ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT 1) AS last
-       FROM history_features WHERE server_id = ?1) JOIN sessions ON id = last`,
+       FROM history_features WHERE server_id = ?1) JOIN sessions ON id = last
+     WHERE id > 0 AND end_reason = 'unobserved' AND ended_at = last_seen_at`,
   );
 
   return {
@@ -77,11 +73,7 @@ export function createSessions(store: Store) {
     /** Servers with open sessions. */
     openServers: () => read(() => openServers.all().map(({ id }) => id)),
     /** Features of a server whose last session was ended with the server's removal. */
-    released: (serverId: string): Released[] =>
-      read(() => lastEnds.all(serverId)).filter(
-        ({ id, endedAt, endReason, lastSeenAt }) =>
-          id > 0 && endReason === "unobserved" && endedAt === lastSeenAt,
-      ),
+    released: (serverId: string): Released[] => read(() => released.all(serverId)),
     /** Writes what a poll changed; runs in the caller's transaction. */
     write({ opened, closed, changed }: SessionChanges): void {
       for (const { server: serverId, ...session } of opened) insert.run({ ...session, serverId });
@@ -97,12 +89,6 @@ export function createSessions(store: Store) {
         return changes || dropSums.run(first, limit).changes;
       }),
   };
-}
-
-interface LastEnd extends Released {
-  readonly id: number;
-  readonly endReason: string | null;
-  readonly lastSeenAt: number;
 }
 
 /** Open sessions that are looked at, the newest. */

@@ -1,11 +1,5 @@
 import type { Rows } from "../../store/denial-queries.ts";
 
-/** Names that the stored history knows. */
-export interface KnownNames {
-  readonly daemons: ReadonlySet<string>;
-  readonly features: ReadonlySet<string>;
-}
-
 /** The next session in the order of the index, by where it differs from a known one. */
 const next = (where: string) =>
   `(SELECT id FROM sessions INDEXED BY sessions_by_feature WHERE ended_at IS NOT NULL AND ${where}
@@ -26,7 +20,7 @@ const EVERY_NAME = `WITH RECURSIVE ended (server, daemon, feature) AS (
   UNION SELECT daemon, feature FROM denials
   UNION SELECT daemon, name FROM history_features`;
 
-export function knownNames({ all }: Rows): KnownNames {
+export function knownNames({ all }: Rows) {
   const rows = all<{ daemon: string; feature: string }>(EVERY_NAME);
   const set = (names: readonly string[]) => new Set(names.filter((name) => name !== ""));
   return {
