@@ -18,10 +18,7 @@ export interface LogFilter {
 }
 
 /** A page of log events as JSON texts, and how many match in all. */
-interface FoundLogs {
-  readonly rows: readonly string[];
-  readonly total: number;
-}
+type FoundLogs = { readonly rows: readonly string[]; readonly total: number };
 
 /** What reading log lines takes of the read side of history, in whose worker it runs. */
 type LogRead = Rows & Pick<HistorySource, "checkpoint">;

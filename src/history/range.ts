@@ -55,17 +55,9 @@ export async function historyBegins(
   return Math.min(end, Math.max(start, Math.min(samplesFrom ?? end, rollupsFrom ?? end)));
 }
 
-/** A feature of an answer, and what its counts add up to. */
-export interface FoundFeature {
-  readonly feature: FeatureId;
-  /** Null where no count of it was ever read. */
-  readonly known: KnownFeature | null;
-  readonly rollup: Rollup;
-}
-
 /**
  * The features that a filter lets through, with `uncounted` ones behind them. Features of which nothing is known in the
- * range are there when features are named.
+ * range are there when features are named. `known` is null where no count of a feature was ever read.
  */
 export async function featuresOver(
   source: Pick<HistorySource, "features" | "rollups" | "reach">,
@@ -73,7 +65,7 @@ export async function featuresOver(
   range: Range,
   withUsers: boolean,
   uncounted: readonly FeatureId[] = [],
-): Promise<readonly FoundFeature[]> {
+): Promise<{ feature: FeatureId; known: KnownFeature | null; rollup: Rollup }[]> {
   const counted = await source.features(filter);
   const begin = await historyBegins(source, range);
   const rollups = begin >= range.end ? [] : await source.rollups(counted, begin, range.end, withUsers);

@@ -13,12 +13,6 @@ import { DAY_MS, dayOfKey } from "./spans.ts";
 /** History in one connection: a source that answers at once, and rows of any SELECT for lists. */
 export type Reader = ReturnType<typeof createReader>;
 
-export interface ReaderOptions {
-  /** What lies behind has not been seen. Epoch ms. */
-  readonly now: number;
-  readonly checkpoint?: () => void;
-}
-
 /** Rows in memory at once. */
 const BATCH_ROWS = 10_000;
 
@@ -30,9 +24,12 @@ const NO_SEAT_CODES = "-4, -24, -101";
 
 /**
  * The read side over a connection. What it remembers (names, what is open) holds for the state of the database that
- * it was made in: one reader a transaction.
+ * it was made in: one reader a transaction. What lies behind `now` (epoch ms) has not been seen.
  */
-export function createReader(sqlite: Database, { now, checkpoint = () => {} }: ReaderOptions) {
+export function createReader(
+  sqlite: Database,
+  { now, checkpoint = () => {} }: { readonly now: number; readonly checkpoint?: () => void },
+) {
   /** Each statement is prepared once: `query` of the database itself remembers twenty. */
   const statements = new Map<string, ReturnType<Database["query"]>>();
   function prepared(sql: string) {

@@ -20,22 +20,20 @@ export function createUnsettled({ all }: Rows) {
 
 export type SampleReader = ReturnType<typeof createSampleReader>;
 
-/** Ranges of a server whose coverage is remembered: the first and the last part of a question alternate. */
-const KEPT_RANGES = 4;
-
 interface SampleRow extends Omit<Step, "unlimited"> {
   readonly unlimited: number;
 }
 
 /** Counts as they were read: coverage and samples. What lies behind `now` has not been seen. Ranges are [start, end). */
 export function createSampleReader({ all }: Rows, open: Unsettled, now: number) {
-  const coverages = new Map<string, { start: number; end: number; list: Interval[] }[]>();
+  /** Features of a server share its coverage. */
+  const coverages = new Map<string, Interval[]>();
 
   /** When the server was read. */
   function coverage(serverId: string, start: number, end: number): Interval[] {
-    const known = coverages.get(serverId) ?? [];
-    const around = known.find((one) => one.start <= start && one.end >= end);
-    if (around !== undefined) return around.list;
+    const key = `${start} ${end} ${serverId}`;
+    const known = coverages.get(key);
+    if (known !== undefined) return known;
     // Intervals do not overlap: all that end after the start lie behind the last one that begins before it.
     const list = all<Interval>(
       `SELECT from_at AS "from", min(until_at, ?4) AS until FROM coverage WHERE server_id = ?1 AND from_at < ?3
@@ -46,7 +44,7 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
       end,
       now,
     );
-    coverages.set(serverId, [{ start, end, list }, ...known.slice(0, KEPT_RANGES - 1)]);
+    coverages.set(key, list);
     return list;
   }
 

@@ -88,16 +88,8 @@ export function demandOf(
   return { demand, asked: { histogram, levels: levels.sort((a, b) => a - b) } };
 }
 
-export const UNKNOWN_DEMAND: { readonly demand: Demand; readonly asked: null } = {
-  demand: {
-    deniedRequests: null,
-    deniedSeats: null,
-    queuedRequests: null,
-    queuedSeatHours: null,
-    knownFrom: "none",
-  },
-  asked: null,
-};
+const NOTHING = { deniedRequests: null, deniedSeats: null, queuedRequests: null, queuedSeatHours: null };
+export const UNKNOWN_DEMAND = { demand: { ...NOTHING, knownFrom: "none" }, asked: null } as const;
 
 interface Edge {
   readonly at: number;

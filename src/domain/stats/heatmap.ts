@@ -8,8 +8,6 @@ import { addSums, addTime, emptySums, type UsageSums } from "./usage-sums.ts";
 
 const DAYS = 7;
 const HOURS = 24;
-/** 1970-01-01 was a Thursday; Monday is 0 here. */
-const EPOCH_WEEKDAY = 3;
 
 export type Heatmap = ReturnType<typeof createHeatmap>;
 
@@ -64,9 +62,9 @@ export function createHeatmap(zone: string, start: number, end: number) {
 }
 
 function cellOf(localMs: number): number {
-  const hours = Math.floor(localMs / HOUR_MS);
-  const weekday = modulo(Math.floor(hours / HOURS) + EPOCH_WEEKDAY, DAYS);
-  return weekday * HOURS + modulo(hours, HOURS);
+  const clock = new Date(localMs);
+  // Sunday is 0 here, and the last day of the cells.
+  return ((clock.getUTCDay() + 6) % DAYS) * HOURS + clock.getUTCHours();
 }
 
 function cellFrom(index: number, sums: Readonly<UsageSums>, wholeMs: number): HeatCellRecord {
@@ -79,8 +77,4 @@ function cellFrom(index: number, sums: Readonly<UsageSums>, wholeMs: number): He
     averageUtilization: ratedMs > 0 ? percentOf(sums.utilizationMs / ratedMs) : null,
     coverage: shareOf(coveredMs, wholeMs),
   };
-}
-
-function modulo(value: number, by: number): number {
-  return ((value % by) + by) % by;
 }

@@ -62,11 +62,8 @@ export async function usageQuery(
     return { ...group, keys, server, daemon, feature, day, user, host };
   });
   // Sorts are stable: the last one decides.
-  const byKeys = TIES.toReversed().reduce(
-    (rows, field) => sortedBy(rows, { field, descending: false }),
-    groups,
-  );
-  const sorted = sortedBy(byKeys, query.sort);
+  const ties = TIES.toReversed().map((field) => ({ field, descending: false }));
+  const sorted = [...ties, query.sort].reduce((rows, by) => sortedBy(rows, by), groups);
   return { start, end, rows: sorted.slice(offset, offset + limit), total: sorted.length };
 }
 
