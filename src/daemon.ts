@@ -3,7 +3,7 @@ import { createDenialWatch } from "./collector/log-tail/denial-watch.ts";
 import type { CommandRunner } from "./collector/run-command.ts";
 import type { Config } from "./config/config.ts";
 import type { Environment } from "./config/environment.ts";
-import type { LoadedConfig } from "./config/find.ts";
+import type { LoadedConfig } from "./config/load.ts";
 import type { Problem } from "./config/problem.ts";
 import { createAlertService } from "./daemon/alerts.ts";
 import { type CertificateDeps, createCertificate } from "./daemon/certificate.ts";

@@ -1,8 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { makeKey, printKey, systemRandom } from "../../src/domain/keys.ts";
 import { load } from "./load.ts";
-import { median, quantile } from "./measure.ts";
+import { median, quantile, residentMegabytes } from "./measure.ts";
 import { freePort, type Place, rescan, startPlace, untilAnswers } from "./place.ts";
 import { lmstatText } from "./shapes.ts";
 import type { Bench, Row } from "./table.ts";
@@ -11,9 +12,15 @@ const SERVERS = 200;
 const FEATURES = 50;
 const CHECKOUTS = 100;
 const PATH = "/api/licenses/features";
+const SUMMARY = "/api/licenses/summary";
+/** In short answers what every request costs stands out, and what parameters cost; and a scrape. */
+const OTHERS = [SUMMARY, `${PATH}?server=s7&feature=feature_0001&state=ok&limit=1`, "/metrics"];
+const WARM_UP_GUESSES = 50_000;
+const GUESSES = 150_000;
+const SETTLE_MS = 3_000;
 /** The load that fills a core, and the one that leaves room to see what polls do to an answer's time, for long enough
  * that the hundredth part of the answers is more than a handful. */
-const FULL = { path: PATH, connections: 4, seconds: 2, pauseMs: 0 } as const;
+const FULL = { connections: 4, seconds: 2, pauseMs: 0 } as const;
 const TURNS = 3;
 const SHORTEST_INTERVAL_MS = 5_000;
 const LIGHT = { path: PATH, connections: 1, seconds: 20, pauseMs: 10 } as const;
@@ -46,17 +53,55 @@ async function startBare(body: string): Promise<BareServer> {
 }
 
 /** Requests a second of both, measured in turns, so that noise falls on both. */
-async function inTurns(place: Place, bare: BareServer): Promise<{ ours: number; baseline: number }> {
+async function inTurns(
+  place: Place,
+  bare: BareServer,
+  path: string,
+): Promise<{ ours: number; baseline: number }> {
   const rates = { ours: [] as number[], baseline: [] as number[] };
   for (let turn = 0; turn <= TURNS; turn++) {
-    const ours = await load({ ...FULL, port: place.port, key: place.key });
-    const baseline = await load({ ...FULL, port: bare.port, key: "none" });
+    const ours = await load({ ...FULL, path, port: place.port, key: place.key });
+    const baseline = await load({ ...FULL, path, port: bare.port, key: "none" });
     // The first turn warms up.
     if (turn === 0) continue;
     rates.ours.push(ours.requestsPerSecond);
     rates.baseline.push(baseline.requestsPerSecond);
   }
   return { ours: median(rates.ours), baseline: median(rates.baseline) };
+}
+
+async function besideBare(
+  place: Place,
+  path: string,
+  body: string,
+): Promise<{ ours: number; baseline: number }> {
+  await using bare = await startBare(body);
+  return await inTurns(place, bare, path);
+}
+
+/** Tries random keys over a few connections, and throws when one is not refused. */
+async function guess({ url }: Place, count: number): Promise<void> {
+  let left = count;
+  const worker = async () => {
+    while (left-- > 0) {
+      const headers = { "x-api-key": printKey(makeKey(systemRandom)) };
+      const answer = await fetch(`${url}${SUMMARY}`, { headers });
+      await answer.arrayBuffer();
+      if (answer.status !== 401 && answer.status !== 429)
+        throw new Error(`a guessed key got ${answer.status}`);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, worker));
+}
+
+/** Resident megabytes that guesses leave behind those that warm up, of a daemon that does nothing else. */
+async function keptOfGuesses(): Promise<number> {
+  await using place = await startPlace({ outputs: [] });
+  await guess(place, WARM_UP_GUESSES);
+  const before = (await residentMegabytes(place.pid)).own;
+  await guess(place, GUESSES);
+  await Bun.sleep(SETTLE_MS);
+  return (await residentMegabytes(place.pid)).own - before;
 }
 
 /** Polls servers by `next` until the work is done; how many polls that were, and the daemon's worst stall. */
@@ -114,7 +159,7 @@ async function stallOf(place: Place): Promise<number> {
 
 export const featuresHttp: Bench = {
   name: "features-http",
-  what: `GET ${PATH} with ${SERVERS} × ${FEATURES} features, ${SERVERS * CHECKOUTS} checkouts, beside a bare server; at rest and while all are polled`,
+  what: `GET ${PATH} with ${SERVERS} × ${FEATURES} features, ${SERVERS * CHECKOUTS} checkouts, and short answers, beside a bare server; at rest and while all are polled; guessed keys`,
   async run(): Promise<Row[]> {
     const outputs = Array.from({ length: SERVERS }, (_, index) =>
       lmstatText({ features: FEATURES, checkouts: CHECKOUTS, address: `${27_000 + index}@localhost` }),
@@ -126,8 +171,18 @@ export const featuresHttp: Bench = {
     const features = body.split('"daemon":').length - 1;
     if (features !== SERVERS * FEATURES) throw new Error(`${features} features in the answer`);
 
-    await using bareServer = await startBare(body);
-    const rates = await inTurns(place, bareServer);
+    const rates = await besideBare(place, PATH, body);
+    const others: Row[] = [];
+    for (const path of OTHERS) {
+      const answer = await (await fetch(`${place.url}${path}`, { headers })).text();
+      const what = `requests a second, ${path}, beside bare Bun.serve`;
+      others.push({
+        what,
+        ...(await besideBare(place, path, answer)),
+        unit: "/s",
+        bound: path === "/metrics" ? null : { of: "ratio", atLeast: 0.2 },
+      });
+    }
     const target = { port: place.port, key: place.key };
     const idle = await load({ ...LIGHT, ...target });
     const light = () => load({ ...LIGHT, ...target });
@@ -142,6 +197,7 @@ export const featuresHttp: Bench = {
         unit: "/s",
         bound: { of: "ratio", atLeast: 0.6 },
       },
+      ...others,
       {
         what: `p99 while every server is polled each 5 s (${paced.polls} polls), beside idle`,
         ours: quantile(paced.result.latenciesMs, 0.99),
@@ -169,6 +225,13 @@ export const featuresHttp: Bench = {
         baseline: null,
         unit: "ms",
         bound: { of: "ours", atMost: 50 },
+      },
+      {
+        what: `memory that ${GUESSES / 1000},000 guessed keys left`,
+        ours: await keptOfGuesses(),
+        baseline: null,
+        unit: "MB",
+        bound: { of: "ours", atMost: 10 },
       },
     ];
   },

@@ -4,7 +4,6 @@
  */
 import { existsSync } from "node:fs";
 import { featuresHttp } from "./features-http.ts";
-import { gate } from "./gate.ts";
 import { history } from "./history.ts";
 import { parse } from "./parse.ts";
 import { BINARY } from "./place.ts";
@@ -14,7 +13,7 @@ import { startup } from "./startup.ts";
 import { streams } from "./streams.ts";
 import { type Bench, holds, type Row, tableOf } from "./table.ts";
 
-const BENCHES: readonly Bench[] = [startup, parse, featuresHttp, prometheus, gate, spawns, streams, history];
+const BENCHES: readonly Bench[] = [startup, parse, featuresHttp, prometheus, spawns, streams, history];
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !BENCHES.some((bench) => bench.name === name));

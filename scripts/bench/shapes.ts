@@ -1,26 +1,105 @@
+import {
+  type CheckoutReading,
+  type FeatureReading,
+  PERMANENT,
+  type Reading,
+} from "../../src/domain/reading.ts";
 import { flexnet } from "../../src/managers/flexnet/index.ts";
-import { scaleText } from "./scale.ts";
+import { asPrinted, DAY, MINUTE } from "../../src/simulator/calendar.ts";
+import { draws } from "../../src/simulator/random.ts";
+import { wholeReading } from "../../src/simulator/reading.ts";
 
 /** When the make-believe reports are made: equal texts in every run. */
 export const INSTANT = Date.UTC(2026, 0, 5, 9, 30);
 
+/** A server by its size alone. */
 export interface Shape {
   readonly features: number;
+  /** Checkouts of all features together, spread evenly. */
   readonly checkouts: number;
-  /** Length of the text; names are made longer for it. Absent: as it comes. */
+  /** Length of the text, up to one byte a checkout; hosts are made longer for it. Absent: as it comes. */
   readonly bytes?: number;
+  /** `port@host` of the one member. */
   readonly address?: string;
 }
 
-/** What `lmstat -a -i` prints for one server of that size. */
+const ZONE = "UTC";
+const DAEMON = "scaled";
+const VERSION = "v11.19.5";
+/** Checkouts per user: people work at several machines, as on real sites. */
+const PER_USER = 3;
+
+/** What `lmstat -a -i` prints for one server of that size. Equal shapes give equal texts. */
 export function lmstatText(shape: Shape): string {
-  return scaleText(flexnet, { ...shape, instant: INSTANT, zone: "UTC" });
+  const { bytes, checkouts, address = "27000@lic-scale" } = shape;
+  const text = (padding: number) =>
+    flexnet.render(readingOf(shape, address, padding), { address, zone: ZONE });
+  const bare = text(0);
+  if (bytes === undefined) return bare;
+  const left = bytes - Buffer.byteLength(bare);
+  if (checkouts === 0 || left < 0)
+    throw new RangeError(`${checkouts} checkouts cannot be made ${bytes} bytes long: ${left} are left`);
+  return text(Math.floor(left / checkouts));
 }
 
 /** A large site's output: 57,000 checkouts in 10 MB, twenty people on a feature. */
 export function largeOutput(megabytes: 10 | 20): Uint8Array {
   const checkouts = 5_700 * megabytes;
-  return new TextEncoder().encode(
-    lmstatText({ features: checkouts / 20, checkouts, bytes: megabytes * 1_000_000 }),
-  );
+  const shape = { features: checkouts / 20, checkouts, bytes: megabytes * 1_000_000 };
+  return new TextEncoder().encode(lmstatText(shape));
+}
+
+function readingOf(shape: Shape, address: string, padding: number): Reading {
+  const [port = "", host = ""] = address.split("@");
+  const up = { status: "up", version: VERSION, error: null } as const;
+  return wholeReading({
+    manager: "flexnet",
+    reportTime: asPrinted(ZONE, INSTANT),
+    toolVersion: null,
+    members: [{ ...up, host, port: Number(port), master: true }],
+    daemons: [{ ...up, name: DAEMON, totals: null }],
+    features: Array.from({ length: shape.features }, (_, index) => featureOf(shape, index, padding)),
+  });
+}
+
+function featureOf({ features, checkouts }: Shape, index: number, padding: number): FeatureReading {
+  const first = Math.floor((checkouts * index) / features);
+  const used = Math.floor((checkouts * (index + 1)) / features) - first;
+  const total = Math.ceil(used * 1.25) + 10;
+  const draw = draws(1, "scale", index);
+  const midnight = Math.floor(INSTANT / DAY) * DAY;
+  const own = { version: "v2026.09", total, used, unlimited: false };
+  return {
+    daemon: DAEMON,
+    name: `feature_${String(index + 1).padStart(4, "0")}`,
+    total,
+    used,
+    unlimited: false,
+    error: null,
+    pools: [{ ...own, number: null, vendorString: null, kind: "floating", expiry: PERMANENT }],
+    checkouts: Array.from({ length: used }, (_, at): CheckoutReading => {
+      const number = first + at;
+      const who = Math.floor(number / PER_USER) + 1;
+      // The same all day, and some of them equal, as on real sites.
+      const startedAt = midnight - draw.integer(0, DAY / MINUTE) * MINUTE;
+      return {
+        user: `user${String(who).padStart(5, "0")}`,
+        host: `ws-${String(number + 1).padStart(6, "0")}${"x".repeat(padding)}`,
+        display: `:${draw.integer(0, 9)}`,
+        qualifier: null,
+        version: "v2026.09",
+        count: 1,
+        handle: String(number + 101),
+        pid: draw.integer(1000, 4_000_000),
+        startedAt: asPrinted(ZONE, startedAt),
+        lingerSeconds: null,
+        borrowed: false,
+        pool: 0,
+      };
+    }),
+    reservations: [],
+    queue: [],
+    consistency: "ok",
+    cut: false,
+  };
 }

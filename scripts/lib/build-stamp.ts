@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { outputOf } from "./run.ts";
 
 /** Everything that the binary is made of, relative to the root. */
 const INPUTS = [
@@ -57,4 +56,14 @@ function commitOf(root: string): string {
   const inputs = INPUTS.map((pattern) => `:(glob)${pattern}`);
   const changes = outputOf(["git", "status", "--porcelain", "--", ...inputs], root);
   return changes === "" ? commit : `${commit}-dirty`;
+}
+
+/** Runs a program and gives back what it printed; null when it is not there or failed. */
+export function outputOf(argv: string[], cwd: string): string | null {
+  try {
+    const result = Bun.spawnSync(argv, { cwd, stdin: "ignore", stdout: "pipe", stderr: "ignore" });
+    return result.success ? result.stdout.toString().trim() : null;
+  } catch {
+    return null;
+  }
 }

@@ -1,5 +1,6 @@
 /** Counts what `scripts/house` prints. Each figure says how it is counted; a test holds those that are bounds. */
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -106,7 +107,46 @@ function at(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
-/** All figures, those that only looking at the files can tell. */
+/** How often each line of src ran, from a coverage report in lcov's format. */
+function linesRun(report: string): Map<string, number> {
+  const runs = new Map<string, number>();
+  let file = "";
+  for (const line of report.split("\n")) {
+    const [word = "", value = ""] = line.split(/:(.*)/);
+    if (word === "SF") file = value;
+    const [at, count] = value.split(",");
+    if (word === "DA" && file.startsWith("src/")) runs.set(`${file}:${at}`, Number(count));
+  }
+  return runs;
+}
+
+const MORE_REQUESTS = 30;
+
+/** Files of src that run for one request: of their lines some ran 30 times more when 30 requests more were asked. */
+export function filesRunFor(method: string, path: string): string[] {
+  const folder = mkdtempSync(join(tmpdir(), "licmond-house-"));
+  const [few = new Map(), many = new Map()] = [0, MORE_REQUESTS].map((times) => {
+    const flags = ["--coverage", "--coverage-reporter=lcov", `--coverage-dir=${folder}`];
+    const { success, stderr } = Bun.spawnSync(
+      [process.execPath, "test", ...flags, "./scripts/lib/one-request.ts"],
+      {
+        cwd: ROOT,
+        env: { ...process.env, TIMES: String(times), METHOD: method, PATH_ASKED: path },
+      },
+    );
+    if (!success) throw new Error(`${method} ${path}: ${stderr}`);
+    return linesRun(readFileSync(join(folder, "lcov.info"), "utf8"));
+  });
+  rmSync(folder, { recursive: true });
+  const files = [...many].flatMap(([line, count]) =>
+    count - (few.get(line) ?? 0) >= MORE_REQUESTS ? [line.slice(0, line.lastIndexOf(":"))] : [],
+  );
+  return [...new Set(files)];
+}
+
+const FOR_THE_REQUEST = /^src\/(http|daemon|system\/log|store\/(keys|quotas)|export)/;
+
+/** All figures. */
 export function figures(): Figure[] {
   const src = filesIn("src");
   const test = filesIn("test");
@@ -130,6 +170,21 @@ export function figures(): Figure[] {
     { what: "9 of 10 files below", value: at(lengths, 0.9), counted: "lines, of src" },
     { what: "largest file", value: lengths.at(-1) ?? 0, counted: "lines, of src" },
     { what: "daemon.ts start()", value: startLines(), counted: "its lines, from its head to its last brace" },
+    {
+      what: "files run by GET features",
+      value: filesRunFor("GET", "/api/licenses/features").length,
+      counted: "files of which a line runs once more for each request more, by coverage",
+    },
+    {
+      what: "files run by GET stats",
+      value: filesRunFor("GET", "/api/licenses/stats?start=-1d").length,
+      counted: "the same, those in the worker of history included",
+    },
+    {
+      what: "files run by one poll",
+      value: filesRunFor("POST", "/api/licenses/rescan").filter((file) => !FOR_THE_REQUEST.test(file)).length,
+      counted: "the same of a rescan of one server, without http, daemon, log, keys, quotas and export",
+    },
     { what: "import cycles", value: cyclesOf(src).length, counted: "types and dynamic imports included" },
     {
       what: "arrows back up",
@@ -164,6 +219,12 @@ function sumOf(files: readonly File[]): number {
 }
 
 if (import.meta.main) {
+  // With `--run METHOD PATH`: the files themselves.
+  const [flag, method, path] = process.argv.slice(2);
+  if (flag === "--run" && method !== undefined && path !== undefined) {
+    console.log(filesRunFor(method, path).sort().join("\n"));
+    process.exit(0);
+  }
   for (const { what, value, counted } of figures()) {
     console.log(`${what.padEnd(36)} ${String(value).padStart(10)}   ${counted}`);
   }

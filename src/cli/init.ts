@@ -1,7 +1,7 @@
 import { chown, mkdir, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Command } from "commander";
-import { configFile } from "../config/find.ts";
+import { configFile } from "../config/load.ts";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import { type CommandIo, configOption, Failure } from "./io.ts";
 

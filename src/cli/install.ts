@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import type { Command } from "commander";
-import { loadConfig } from "../config/find.ts";
+import { loadConfig } from "../config/load.ts";
 import { escapeControls } from "../domain/plain-text.ts";
 import { createHost, type Host, kindOf } from "../install/host.ts";
 import { install } from "../install/install.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
-import type { LoadedConfig } from "../config/find.ts";
+import type { LoadedConfig } from "../config/load.ts";
 import type { Log } from "../domain/log.ts";
 import { escapeControls } from "../domain/plain-text.ts";
 import type { PollError } from "../domain/poll.ts";
@@ -162,7 +162,7 @@ export async function readConfig(
   command: Command,
   io: CommandIo,
 ): Promise<{ readonly config: Config; readonly file: string | null }> {
-  const { loadConfig } = await import("../config/find.ts");
+  const { loadConfig } = await import("../config/load.ts");
   const loaded = loadConfig(configOption(command), io.env);
   for (const warning of loaded.warnings) io.err(`licmond: warning: ${warning}\n`);
   if (loaded.ok) return { config: loaded.config, file: loaded.file };

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
-import { loadConfig } from "../config/find.ts";
 import { guardedFiles } from "../config/guarded-files.ts";
+import { loadConfig } from "../config/load.ts";
 import type { LogOf } from "../domain/log.ts";
 import { daemonGroups, exposureOf } from "../system/exposed-file.ts";
 import { listenToSignals } from "../system/signals.ts";

@@ -1,133 +1,233 @@
-import type { AlertRule, Severity } from "../domain/alerts.ts";
+import { parseBytes } from "../domain/bytes.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import type { LogLevel } from "../domain/words.ts";
+import { parseDuration } from "../domain/time/duration.ts";
+import { hostZone } from "../domain/time/zone.ts";
+import { pathOfFile } from "./credentials.ts";
+import type { Environment } from "./environment.ts";
+import { parseStart } from "./forms.ts";
 import type { ConfigFile } from "./schema.ts";
 
 /**
  * The config as the daemon uses it: defaults applied, durations in milliseconds, frozen. `licmond init` writes what
  * each setting means; null = not set, where there is no default.
  */
-export interface Config {
-  readonly http: {
-    readonly host: string;
-    /** 0 = any free port. */
-    readonly port: number;
-    readonly tls: { readonly cert: string; readonly key: string } | null;
-    readonly corsOrigins: readonly string[];
-    readonly trustedProxies: readonly string[];
-    readonly maxBodyBytes: number;
-  };
-  readonly storage: {
-    readonly directory: string;
-    /** A copy of the database is made before its schema is changed. */
-    readonly backupBeforeUpgrade: boolean;
-    /** Daily backups that are kept: of state.db alone, and of both databases; 0 = none are made. */
-    readonly backups: { readonly state: number; readonly history: number };
-  };
-  readonly log: { readonly level: LogLevel; readonly format: "auto" | "text" | "json" };
-  readonly collector: {
-    readonly intervalMs: number;
-    readonly timeoutMs: number;
-    readonly rescanTimeoutMs: number;
-    readonly concurrency: number;
-  };
-  readonly servers: readonly MonitoredServer[];
-  readonly retention: {
-    readonly samplesMs: number;
-    readonly rollupsMs: number;
-    readonly sessionsMs: number;
-    readonly eventsMs: number;
-    readonly logsMs: number;
-    readonly logBytes: number;
-    readonly auditMs: number;
-  };
-  readonly alerts: AlertSettings & { readonly overrides: readonly AlertOverride[] };
-  readonly maintenance: readonly MaintenanceWindow[];
-  readonly notifications: readonly Notification[];
-  readonly limits: {
-    readonly requestsPerMinute: number;
-    readonly burst: number;
-    readonly anonymousPerMinute: number;
-    readonly dailyQuota: number | null;
-    readonly monthlyQuota: number | null;
-    readonly streams: number;
-    readonly streamsPerKey: number;
-  };
-  readonly execute: { readonly enabled: boolean; readonly commands: readonly ConfiguredCommand[] };
-  readonly remoteWrite: {
-    readonly url: string;
-    readonly tokenFile: string | null;
-    /** The token is this user's password; null = it is sent as a bearer. */
-    readonly username: string | null;
-    readonly intervalMs: number;
-    /** Added to every series. */
-    readonly labels: Readonly<Record<string, string>>;
-  } | null;
+export type Config = ReturnType<typeof buildConfig>;
+
+type Section<Name extends keyof ConfigFile> = NonNullable<ConfigFile[Name]>;
+
+/** Where the data lies when nothing else is said. */
+const STORAGE_DIRECTORY = "/var/lib/licmond";
+
+/** A checked file → the config that the daemon uses, every default applied here and nowhere else. */
+export function buildConfig(file: ConfigFile, environment: Environment) {
+  const { http = {}, storage = {}, log = {}, alerts = {}, limits = {}, execute = {} } = file;
+  const collector = buildCollector(file.collector ?? {});
+  const { tls_cert: cert, tls_key: key } = http;
+  return freeze({
+    http: {
+      host: http.host ?? "0.0.0.0",
+      /** 0 = any free port. */
+      port: http.port ?? 8080,
+      tls:
+        cert === undefined || key === undefined
+          ? null
+          : { cert: pathOfFile(cert, environment), key: pathOfFile(key, environment) },
+      corsOrigins: (http.cors_origins ?? []).map((origin) => origin.toLowerCase()),
+      trustedProxies: http.trusted_proxies ?? [],
+      maxBodyBytes: http.max_body_bytes ?? 65_536,
+    },
+    storage: {
+      directory: storage.directory ?? stateDirectory(environment) ?? STORAGE_DIRECTORY,
+      /** A copy of the database is made before its schema is changed. */
+      backupBeforeUpgrade: storage.backup_before_upgrade ?? true,
+      /** Daily backups that are kept: of state.db alone, and of both databases; 0 = none are made. */
+      backups: { state: storage.backups?.state ?? 7, history: storage.backups?.history ?? 1 },
+    },
+    log: { level: log.level ?? "info", format: log.format ?? "auto" },
+    collector,
+    servers: (file.servers ?? []).map((server) => buildServer(server, collector)),
+    retention: buildRetention(file.retention ?? {}),
+    alerts: {
+      ...ALERT_DEFAULTS,
+      ...alertSettings(alerts),
+      overrides: (alerts.overrides ?? []).map(buildOverride),
+    },
+    maintenance: (file.maintenance ?? []).map(buildWindow),
+    notifications: (file.notifications ?? []).map((each) => buildNotification(each, environment)),
+    limits: {
+      requestsPerMinute: limits.requests_per_minute ?? 600,
+      burst: limits.burst ?? 100,
+      anonymousPerMinute: limits.anonymous_per_minute ?? 60,
+      dailyQuota: limits.daily_quota ?? null,
+      monthlyQuota: limits.monthly_quota ?? null,
+      streams: limits.streams ?? 2000,
+      streamsPerKey: limits.streams_per_key ?? 50,
+    },
+    execute: { enabled: execute.enabled ?? false, commands: (execute.commands ?? []).map(buildCommand) },
+    remoteWrite: buildRemoteWrite(file.export?.remote_write, environment),
+  });
 }
 
-export interface AlertSettings {
+function buildCollector(collector: Section<"collector">) {
+  return {
+    intervalMs: ms(collector.interval, "60s"),
+    timeoutMs: ms(collector.timeout, "30s"),
+    rescanTimeoutMs: ms(collector.rescan_timeout, "60s"),
+    concurrency: collector.concurrency ?? 8,
+  };
+}
+
+function buildServer(
+  server: Section<"servers">[number],
+  defaults: Pick<MonitoredServer, "intervalMs" | "timeoutMs">,
+): MonitoredServer {
+  const { tool } = server;
+  return {
+    id: server.id,
+    name: server.name ?? server.id,
+    manager: server.manager,
+    address: server.address,
+    tool: tool === undefined ? null : typeof tool === "string" ? [tool] : tool,
+    timezone: server.timezone ?? hostZone(),
+    intervalMs: server.interval === undefined ? defaults.intervalMs : ms(server.interval),
+    timeoutMs: server.timeout === undefined ? defaults.timeoutMs : ms(server.timeout),
+    enabled: server.enabled ?? true,
+    labels: server.labels ?? {},
+    logFile: server.log_file ?? null,
+  };
+}
+
+function buildRetention(retention: Section<"retention">) {
+  return {
+    samplesMs: ms(retention.samples, "400d"),
+    rollupsMs: ms(retention.rollups, "5y"),
+    sessionsMs: ms(retention.sessions, "400d"),
+    eventsMs: ms(retention.events, "30d"),
+    logsMs: ms(retention.logs, "30d"),
+    logBytes: parseBytes(retention.log_size ?? "256MB") ?? 256e6,
+    auditMs: ms(retention.audit, "400d"),
+  };
+}
+
+const ALERT_DEFAULTS = {
   /** Percent. */
-  readonly usageWarning: number;
-  readonly usageCritical: number;
-  /** Days before an expiry on which to tell. */
-  readonly expiryDays: readonly number[];
+  usageWarning: 80,
+  usageCritical: 95,
+  /** Days before an expiry on which its alert fires. */
+  expiryDays: [30, 14, 7, 1] as readonly number[],
   /** Polls in a row that must fail before an alert fires. */
-  readonly failures: number;
+  failures: 3,
   /** Polls in a row that must be well before it resolves. */
-  readonly recoveries: number;
+  recoveries: 2,
   /** Hours after which a checkout counts as held too long; 0 = never. */
-  readonly heldHours: number;
-  /** 0 = told once only. */
-  readonly reminderMs: number;
+  heldHours: 0,
+  /** 0 = no reminders. */
+  reminderMs: ms("24h"),
+};
+export type AlertSettings = Readonly<typeof ALERT_DEFAULTS>;
+
+/** What is set, and nothing of what is not, so that it can be laid over something else. */
+function alertSettings(alerts: Omit<Section<"alerts">, "overrides">): Partial<AlertSettings> {
+  const settings = {
+    usageWarning: alerts.usage_warning,
+    usageCritical: alerts.usage_critical,
+    expiryDays: alerts.expiry_days,
+    failures: alerts.failures,
+    recoveries: alerts.recoveries,
+    heldHours: alerts.held_hours,
+    reminderMs: alerts.reminder === undefined ? undefined : ms(alerts.reminder),
+  };
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
 
-export interface AlertOverride {
-  /** Names with `*` and `?`; null = any. */
-  readonly server: string | null;
-  readonly daemon: string | null;
-  readonly feature: string | null;
-  readonly settings: Partial<AlertSettings>;
-  /** How long usage must stay above its threshold; null = one poll is enough. */
-  readonly forMs: number | null;
-  readonly enabled: boolean;
+export type AlertOverride = Config["alerts"]["overrides"][number];
+
+function buildOverride(override: NonNullable<Section<"alerts">["overrides"]>[number]) {
+  return {
+    /** Names with `*` and `?`; null = any. */
+    server: override.server ?? null,
+    daemon: override.daemon ?? null,
+    feature: override.feature ?? null,
+    settings: alertSettings(override),
+    /** How long usage must stay above its threshold; null = one poll is enough. */
+    forMs: override.for === undefined ? null : ms(override.for),
+    enabled: override.enabled ?? true,
+  };
 }
 
-export interface MaintenanceWindow {
-  /** Ids with `*` and `?`; `["*"]` when not set. */
-  readonly servers: readonly string[];
-  /** Start of the first window, epoch ms. */
-  readonly startAt: number;
-  readonly durationMs: number;
-  readonly every: "day" | "week" | null;
+export type MaintenanceWindow = Config["maintenance"][number];
+
+function buildWindow({ servers = ["*"], start, duration, every }: Section<"maintenance">[number]) {
+  return {
+    /** Ids with `*` and `?`. */
+    servers,
+    /** Start of the first window, epoch ms. */
+    startAt: parseStart(start) ?? Number.NaN,
+    durationMs: ms(duration),
+    every: every ?? null,
+  };
 }
 
-export type Notification = {
-  /** Least severity that is told. */
-  readonly severity: Severity;
-  /** Null = all rules. */
-  readonly rules: readonly AlertRule[] | null;
-} & (
-  | {
-      readonly type: "webhook";
-      readonly url: string;
-      readonly secretFile: string | null;
-      readonly template: NonNullable<NonNullable<ConfigFile["notifications"]>[number]["template"]>;
+export type Notification = Config["notifications"][number];
+
+function buildNotification(notification: Section<"notifications">[number], environment: Environment) {
+  const { type, url = "", smtp = "", from = "", to = [], argv = [] } = notification;
+  /** The least severity that is sent; rules null = all. */
+  const common = { severity: notification.severity ?? "warning", rules: notification.rules ?? null } as const;
+  const { secret_file: secret } = notification;
+  const secretFile = secret === undefined ? null : pathOfFile(secret, environment);
+  switch (type) {
+    case "webhook":
+      return { ...common, type, url, secretFile, template: notification.template ?? "json" };
+    case "email": {
+      const username = notification.username ?? null;
+      return { ...common, type, smtp, from, to: typeof to === "string" ? [to] : to, username, secretFile };
     }
-  | {
-      readonly type: "email";
-      readonly smtp: string;
-      readonly from: string;
-      readonly to: readonly string[];
-      readonly username: string | null;
-      readonly secretFile: string | null;
-    }
-  | { readonly type: "command"; readonly argv: readonly string[] }
-);
+    case "command":
+      return { ...common, type, argv };
+  }
+}
 
-export interface ConfiguredCommand {
-  readonly name: string;
-  /** Placeholders in braces are filled in, each within its argument. */
-  readonly argv: readonly string[];
-  readonly role: "operator" | "admin";
-  readonly timeoutMs: number;
+export type ConfiguredCommand = Config["execute"]["commands"][number];
+
+function buildCommand({ name, argv, role, timeout }: NonNullable<Section<"execute">["commands"]>[number]) {
+  // Placeholders of argv in braces are filled in, each within its argument.
+  return { name, argv, role: role ?? "admin", timeoutMs: ms(timeout, "30s") };
+}
+
+function buildRemoteWrite(
+  remote: NonNullable<Section<"export">["remote_write"]> | undefined,
+  environment: Environment,
+) {
+  if (remote === undefined) return null;
+  return {
+    url: remote.url,
+    tokenFile: remote.token_file === undefined ? null : pathOfFile(remote.token_file, environment),
+    /** The token is this user's password; null = it is sent as a bearer. */
+    username: remote.username ?? null,
+    intervalMs: ms(remote.interval, "60s"),
+    /** Added to every series. */
+    labels: remote.labels ?? {},
+  };
+}
+
+/** A unit with several state directories gets them joined by colons: the first is ours. */
+function stateDirectory(environment: Environment): string | undefined {
+  return environment.STATE_DIRECTORY?.split(":")[0] || undefined;
+}
+
+/** The texts have been checked; the default is one of ours. */
+function ms(text: string | undefined, otherwise = "0s"): number {
+  return parseDuration(text ?? otherwise) ?? Number.NaN;
+}
+
+type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> } : T;
+
+/** Freezes a value with all that is in it. */
+function freeze<T>(value: T): Frozen<T> {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const inner of Object.values(value)) freeze(inner);
+  }
+  return value as Frozen<T>;
 }

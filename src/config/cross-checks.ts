@@ -3,10 +3,14 @@ import { BUILT_IN_COMMANDS } from "../managers/manager.ts";
 import { managerOf } from "../managers/registry.ts";
 import { type Partly, show } from "./check-value.ts";
 import { credentialName } from "./credentials.ts";
-import { isPattern } from "./glob.ts";
 import type { Locate } from "./locate.ts";
 import type { Finding } from "./problem.ts";
 import type { ConfigFile } from "./schema.ts";
+
+/** True when the text names more than one thing: `*` stands for any characters, `?` for one. */
+function isPattern(text: string): boolean {
+  return /[*?]/.test(text);
+}
 
 type Partial = Partly<ConfigFile>;
 
@@ -18,9 +22,7 @@ export function crossCheck(
 ): Finding[] {
   return [
     ...tls(file),
-    ...uniqueIds(file, locate),
-    ...addresses(file),
-    ...tools(file),
+    ...servers(file, locate),
     ...thresholds(file),
     ...maintainedServers(file),
     ...notifications(file),
@@ -30,120 +32,91 @@ export function crossCheck(
   ];
 }
 
-function tls({ http }: Partial): Finding[] {
-  if (http === undefined || (http.tls_cert === undefined) === (http.tls_key === undefined)) return [];
+function* tls({ http }: Partial): Generator<Finding> {
+  if (http === undefined || (http.tls_cert === undefined) === (http.tls_key === undefined)) return;
   const [missing, given] = http.tls_cert === undefined ? ["tls_cert", "tls_key"] : ["tls_key", "tls_cert"];
-  return [{ path: ["http", missing], message: `is missing: it goes with ${given}` }];
+  yield { path: ["http", missing], message: `is missing: it goes with ${given}` };
 }
 
-function uniqueIds({ servers = [] }: Partial, locate: Locate): Finding[] {
+function* servers({ servers: list = [] }: Partial, locate: Locate): Generator<Finding> {
   const first = new Map<string, number>();
-  return servers.flatMap(({ id } = {}, index) => {
-    if (id === undefined) return [];
-    const other = first.get(id);
-    if (other === undefined) {
-      first.set(id, index);
-      return [];
+  for (const [index, { id, manager, address, tool } = {}] of list.entries()) {
+    const at = (key: string, ...rest: number[]): KeyPath => ["servers", index, key, ...rest];
+    const other = id === undefined ? undefined : first.get(id);
+    if (other !== undefined) {
+      const line = locate(["servers", other, "id"]);
+      const where = line === null ? `servers[${other}]` : `servers[${other}], line ${line}`;
+      yield { path: at("id"), message: `takes an id of its own: ${show(id)} is that of ${where}` };
+    } else if (id !== undefined) first.set(id, index);
+    const parsed = manager && address !== undefined && managerOf(manager).parseAddress(address);
+    if (parsed && "problem" in parsed) yield { path: at("address"), message: parsed.problem };
+    // The form of a tool's list of arguments is that of its program.
+    const program = Array.isArray(tool) ? tool[0] : undefined;
+    if (typeof program === "string" && !program.startsWith("/") && program.includes("/")) {
+      const takes = "takes an absolute path, or a bare name that is looked for in $PATH";
+      yield { path: at("tool", 0), message: `${takes}, not ${show(program)}` };
     }
-    const line = locate(["servers", other, "id"]);
-    const where = line === null ? `servers[${other}]` : `servers[${other}], line ${line}`;
-    return [
-      { path: ["servers", index, "id"], message: `takes an id of its own: ${show(id)} is that of ${where}` },
-    ];
-  });
+  }
 }
 
-function addresses({ servers = [] }: Partial): Finding[] {
-  return servers.flatMap(({ manager, address } = {}, index) => {
-    if (manager === undefined || address === undefined) return [];
-    const parsed = managerOf(manager).parseAddress(address);
-    return "problem" in parsed ? [{ path: ["servers", index, "address"], message: parsed.problem }] : [];
-  });
-}
-
-/** The form of a tool's list of arguments is that of its program. */
-function tools({ servers = [] }: Partial): Finding[] {
-  return servers.flatMap(({ tool } = {}, index) => {
-    const [program] = Array.isArray(tool) ? tool : [];
-    if (typeof program !== "string" || program.startsWith("/") || !program.includes("/")) return [];
-    return [
-      {
-        path: ["servers", index, "tool", 0],
-        message: `takes an absolute path, or a bare name that is looked for in $PATH, not ${show(program)}`,
-      },
-    ];
-  });
-}
-
-function thresholds({ alerts }: Partial): Finding[] {
-  const check = (own: typeof alerts, path: KeyPath): Finding[] => {
+function* thresholds({ alerts }: Partial): Generator<Finding> {
+  const levels = [alerts, ...(alerts?.overrides ?? [])];
+  for (const [index, own] of levels.entries()) {
     const warning = own?.usage_warning ?? alerts?.usage_warning ?? 80;
     const critical = own?.usage_critical ?? alerts?.usage_critical ?? 95;
-    if (warning <= critical || (own?.usage_warning ?? own?.usage_critical) === undefined) return [];
+    if (warning <= critical || (own?.usage_warning ?? own?.usage_critical) === undefined) continue;
     const key = own?.usage_warning === undefined ? "usage_critical" : "usage_warning";
-    return [
-      {
-        path: [...path, key],
-        message: `takes usage_warning (${warning}) up to usage_critical (${critical})`,
-      },
-    ];
-  };
-  const base = check(alerts, ["alerts"]);
-  const overrides = (alerts?.overrides ?? []).flatMap((own, index) =>
-    check(own, ["alerts", "overrides", index]),
-  );
-  return [...base, ...overrides];
+    yield {
+      path: index === 0 ? ["alerts", key] : ["alerts", "overrides", index - 1, key],
+      message: `takes usage_warning (${warning}) up to usage_critical (${critical})`,
+    };
+  }
 }
 
-function maintainedServers({ servers = [], maintenance = [] }: Partial): Finding[] {
-  const ids = servers.flatMap(({ id } = {}) => (id === undefined ? [] : [id]));
-  return maintenance.flatMap((window, index) =>
-    (window?.servers ?? []).flatMap((name, position) =>
-      isPattern(name) || ids.includes(name)
-        ? []
-        : [
-            {
-              path: ["maintenance", index, "servers", position],
-              message: `takes ids of servers, in which * stands for any characters; no server is ${show(name)}`,
-            },
-          ],
-    ),
-  );
+function* maintainedServers({ servers = [], maintenance = [] }: Partial): Generator<Finding> {
+  const ids = servers.map(({ id } = {}) => id);
+  for (const [index, window] of maintenance.entries()) {
+    for (const [position, name] of (window?.servers ?? []).entries()) {
+      if (isPattern(name) || ids.includes(name)) continue;
+      const takes = "takes ids of servers, in which * stands for any characters";
+      yield {
+        path: ["maintenance", index, "servers", position],
+        message: `${takes}; no server is ${show(name)}`,
+      };
+    }
+  }
 }
 
 /** Which keys a type of notification needs, and which go with it. */
-const KEYS_OF_TYPE = {
+const KEYS_OF_TYPE: Readonly<Record<string, Readonly<Record<"needs" | "takes", readonly string[]>>>> = {
   webhook: { needs: ["url"], takes: ["secret_file", "template"] },
   email: { needs: ["smtp", "from", "to"], takes: ["username", "secret_file"] },
   command: { needs: ["argv"], takes: [] },
-} as const;
+};
 const COMMON_KEYS: readonly string[] = ["type", "severity", "rules"];
 
-function notifications({ notifications: list = [] }: Partial): Finding[] {
-  return list.flatMap((notification = {}, index) => {
-    const { type } = notification;
-    if (type === undefined) return [];
-    const needs: readonly string[] = KEYS_OF_TYPE[type].needs;
-    const takes: readonly string[] = KEYS_OF_TYPE[type].takes;
-    const all = [...COMMON_KEYS, ...needs, ...takes];
-    const missing = needs
-      .filter((key) => !Object.hasOwn(notification, key))
-      .map((key) => ({ path: ["notifications", index, key], message: `is missing: type ${type} needs it` }));
-    const strange = Object.keys(notification)
-      .filter((key) => !all.includes(key))
-      .map((key) => ({
-        path: ["notifications", index, key],
-        message: `does not go with type ${type}, which takes ${[...needs, ...takes].join(", ")}`,
-      }));
-    return [...missing, ...strange];
-  });
+function* notifications({ notifications: list = [] }: Partial): Generator<Finding> {
+  for (const [index, notification = {}] of list.entries()) {
+    const { needs = [], takes = [] } = KEYS_OF_TYPE[notification.type ?? ""] ?? {};
+    const own = [...needs, ...takes];
+    if (own.length === 0) continue;
+    const finding = (key: string, message: string) => ({ path: ["notifications", index, key], message });
+    for (const key of needs) {
+      if (!Object.hasOwn(notification, key))
+        yield finding(key, `is missing: type ${notification.type} needs it`);
+    }
+    for (const key of Object.keys(notification)) {
+      if (!COMMON_KEYS.includes(key) && !own.includes(key))
+        yield finding(key, `does not go with type ${notification.type}, which takes ${own.join(", ")}`);
+    }
+  }
 }
 
-/** Files that the unit should hand over, and does not. Their names are not said: where one stands, a secret may too. */
-function credentials(
+/** Files that the unit should hand over, and does not. The message names no credential: a secret may stand there. */
+function* credentials(
   { http, notifications: list = [], export: exported }: Partial,
   hasCredential: (name: string) => boolean,
-): Finding[] {
+): Generator<Finding> {
   const named: [KeyPath, string | undefined][] = [
     [["http", "tls_cert"], http?.tls_cert],
     [["http", "tls_key"], http?.tls_key],
@@ -153,21 +126,19 @@ function credentials(
     ]),
     [["export", "remote_write", "token_file"], exported?.remote_write?.token_file],
   ];
-  return named.flatMap(([path, text]) => {
+  for (const [path, text] of named) {
     const name = text === undefined ? null : credentialName(text);
-    if (name === null || hasCredential(name)) return [];
-    return [
-      {
-        path,
-        message:
-          "names a credential that the unit does not hand over: LoadCredential=NAME:/path under [Service] in a drop-in (systemctl edit licmond) does, from the next restart on",
-      },
-    ];
-  });
+    if (name === null || hasCredential(name)) continue;
+    yield {
+      path,
+      message:
+        "names a credential that the unit does not hand over: LoadCredential=NAME:/path under [Service] in a drop-in (systemctl edit licmond) does, from the next restart on",
+    };
+  }
 }
 
 /** What an argv template may leave to the request or the server. */
-export const ARGV_PLACEHOLDERS = [
+const ARGV_PLACEHOLDERS: readonly string[] = [
   "address",
   "server",
   "feature",
@@ -175,44 +146,37 @@ export const ARGV_PLACEHOLDERS = [
   "host",
   "display",
   "handle",
-] as const;
+];
 
-function executedCommands({ execute }: Partial): Finding[] {
+function* executedCommands({ execute }: Partial): Generator<Finding> {
   const seen = new Set<string>(BUILT_IN_COMMANDS);
-  return (execute?.commands ?? []).flatMap(({ name, argv = [] } = {}, index) => {
-    const found: Finding[] = [];
+  for (const [index, { name, argv = [] } = {}] of (execute?.commands ?? []).entries()) {
     const at = (key: string): KeyPath => ["execute", "commands", index, key];
     if (name !== undefined && seen.has(name)) {
       const whose = BUILT_IN_COMMANDS.some((each) => each === name) ? "built in" : "of an earlier command";
-      found.push({ path: at("name"), message: `takes a name of its own: ${show(name)} is ${whose}` });
+      yield { path: at("name"), message: `takes a name of its own: ${show(name)} is ${whose}` };
     }
     if (name !== undefined) seen.add(name);
-    const known: readonly string[] = ARGV_PLACEHOLDERS;
-    const strange = argv.flatMap((argument) =>
-      [...argument.matchAll(/\{([a-z_]+)\}/g)].flatMap(([, word = ""]) =>
-        known.includes(word) ? [] : [word],
-      ),
+    const placeholders = argv.flatMap((argument) =>
+      [...argument.matchAll(/\{([a-z_]+)\}/g)].map(([, word = ""]) => word),
     );
-    for (const word of new Set(strange)) {
-      const list = known.map((each) => `{${each}}`).join(", ");
-      found.push({ path: at("argv"), message: `has the placeholder {${word}}; there are ${list}` });
+    const list = ARGV_PLACEHOLDERS.map((each) => `{${each}}`).join(", ");
+    for (const word of new Set(placeholders)) {
+      if (!ARGV_PLACEHOLDERS.includes(word))
+        yield { path: at("argv"), message: `has the placeholder {${word}}; there are ${list}` };
     }
     if (argv[0]?.includes("{"))
-      found.push({ path: at("argv"), message: "takes a fixed program, no placeholder, first" });
-    return found;
-  });
+      yield { path: at("argv"), message: "takes a fixed program, no placeholder, first" };
+  }
 }
 
-function remoteWrite({ export: section }: Partial): Finding[] {
+function* remoteWrite({ export: section }: Partial): Generator<Finding> {
   const { url, username, token_file } = section?.remote_write ?? {};
-  const found: Finding[] = [];
   const at = (key: string): KeyPath => ["export", "remote_write", key];
-  if (url !== undefined && (new URL(url).username !== "" || new URL(url).password !== ""))
-    found.push({
-      path: at("url"),
-      message: "takes a URL without credentials: username and token_file are for these",
-    });
+  if (url !== undefined && (new URL(url).username !== "" || new URL(url).password !== "")) {
+    const message = "takes a URL without credentials: username and token_file are for these";
+    yield { path: at("url"), message };
+  }
   if (username !== undefined && token_file === undefined)
-    found.push({ path: at("token_file"), message: "is missing: username goes with it" });
-  return found;
+    yield { path: at("token_file"), message: "is missing: username goes with it" };
 }

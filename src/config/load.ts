@@ -1,17 +1,84 @@
+import { readFileSync, statSync } from "node:fs";
+import { resolve } from "node:path";
 import { parse, TomlError } from "smol-toml";
+import { codeOf } from "../domain/error-code.ts";
 import { printPath } from "../domain/schema-problems.ts";
 import { beginsWithDate } from "../domain/time/zone.ts";
-import { buildConfig } from "./build.ts";
 import { checkValue, type Partly } from "./check-value.ts";
-import type { Config } from "./config.ts";
+import { buildConfig, type Config } from "./config.ts";
+import { credentialFinder } from "./credentials.ts";
 import { crossCheck } from "./cross-checks.ts";
 import { type Environment, overrideFromEnvironment } from "./environment.ts";
 import { createLocator, type Locate } from "./locate.ts";
 import type { Finding, Problem } from "./problem.ts";
 import { ConfigFile } from "./schema.ts";
 
+/** Where the config lies when nobody names another. */
+export const DEFAULT_CONFIG_FILE = "/etc/licmond/licmond.toml";
+
+/** A config and the file it came from; null = there is none, and the defaults hold. */
+export type LoadedConfig = Interpreted & { readonly file: string | null };
+
+/** The file that would be read: `--config`, else $LICMOND_CONFIG, else the default place. */
+export function configFile(
+  named: string | undefined,
+  environment: Environment,
+): { readonly file: string; readonly named: boolean } {
+  const chosen = named ?? (environment.LICMOND_CONFIG || undefined);
+  return chosen === undefined
+    ? { file: DEFAULT_CONFIG_FILE, named: false }
+    : { file: resolve(chosen), named: true };
+}
+
+/**
+ * Reads the config. A file that was named must be there; the default one may be missing.
+ * Never throws: what cannot be read is a problem like any other.
+ */
+export function loadConfig(named: string | undefined, environment: Environment): LoadedConfig {
+  const { file, named: mustExist } = configFile(named, environment);
+  const hasCredential = credentialFinder(environment, process.pid, isMissing);
+  let bytes: Uint8Array;
+  try {
+    bytes = readFileSync(file);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "ENOENT" && !mustExist)
+      return { ...interpretConfig("", null, environment, hasCredential), file: null };
+    return { ...unreadable(file, code, error), file };
+  }
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return { ...problem(file, "is not UTF-8, as TOML must be"), file };
+  }
+  return { ...interpretConfig(text, file, environment, hasCredential), file };
+}
+
+/** Not so of what lies behind a door that is closed. */
+function isMissing(path: string): boolean {
+  try {
+    statSync(path);
+    return false;
+  } catch (error) {
+    return codeOf(error) === "ENOENT";
+  }
+}
+
+function unreadable(file: string, code: unknown, error: unknown): Interpreted {
+  if (code === "ENOENT")
+    return problem(file, "there is no such file; `licmond init` with the same --config writes one");
+  if (code === "EACCES") return problem(file, "this user may not read it; use sudo");
+  if (code === "EISDIR") return problem(file, "is a directory, not a file");
+  return problem(file, `cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+}
+
+function problem(file: string | null, message: string, line: number | null = null): Interpreted {
+  return { ok: false, problems: [{ file, variable: null, line, path: "", message }], warnings: [] };
+}
+
 /** What a config's text and the environment come to. `warnings` are told and change nothing. */
-export type Interpreted =
+type Interpreted =
   | { readonly ok: true; readonly config: Config; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly problems: readonly Problem[]; readonly warnings: readonly string[] };
 
@@ -26,12 +93,16 @@ export function interpretConfig(
   environment: Environment,
   hasCredential: (name: string) => boolean = () => true,
 ): Interpreted {
-  const parsed = parseToml(text);
-  if (!parsed.ok) {
-    const { line, message } = parsed;
-    return { ok: false, problems: [{ file, variable: null, line, path: "", message }], warnings: [] };
+  let tables: unknown;
+  try {
+    tables = parse(text.replace(/^\uFEFF/, ""));
+  } catch (error) {
+    if (!(error instanceof TomlError)) return problem(file, "is no TOML");
+    // Behind the first line stands a piece of the file, which may hold a secret.
+    const why = error.message.split("\n", 1)[0]?.replace(/^Invalid TOML document: /, "");
+    return problem(file, `is no TOML: ${why} (column ${error.column})`, error.line);
   }
-  const { raw, origins, warnings } = overrideFromEnvironment(parsed.tables, environment);
+  const { raw, origins, warnings } = overrideFromEnvironment(tables, environment);
   const locate = createLocator(text);
   const findings: Finding[] = [];
   const checked = checkValue(ConfigFile, raw, findings) ?? {};
@@ -56,22 +127,6 @@ function impossibleDates({ maintenance = [] }: Partly<ConfigFile>, text: string,
     if (written === undefined || beginsWithDate(written)) return [];
     return [{ path, message: `takes a day that the calendar has, not ${written}` }];
   });
-}
-
-type Parsed =
-  | { readonly ok: true; readonly tables: unknown }
-  | { readonly ok: false; readonly line: number | null; readonly message: string };
-
-function parseToml(text: string): Parsed {
-  try {
-    return { ok: true, tables: parse(text.replace(/^\uFEFF/, "")) };
-  } catch (error) {
-    if (!(error instanceof TomlError)) return { ok: false, line: null, message: "is no TOML" };
-    // Behind the first line stands a piece of the file, which may hold a secret.
-    const [first = ""] = error.message.split("\n", 1);
-    const why = first.replace(/^Invalid TOML document: /, "");
-    return { ok: false, line: error.line, message: `is no TOML: ${why} (column ${error.column})` };
-  }
 }
 
 function place(

@@ -13,6 +13,7 @@ import {
   mailAddress,
   network,
   origin,
+  parseStart,
   program,
   sizeFrom,
   smtp,
@@ -20,11 +21,10 @@ import {
   url,
   zone,
 } from "./forms.ts";
-import { parseStart } from "./start-time.ts";
 
 /**
  * The config file, as it is written: durations and sizes are still texts.
- * Every key of every section stands here once; `check-value.ts` checks a file, `build.ts` applies the defaults.
+ * Every key of every section stands here once; `check-value.ts` checks a file, `config.ts` applies the defaults.
  * `secret` marks values that no message may repeat.
  */
 

@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import type { LoadedConfig } from "../config/find.ts";
+import type { LoadedConfig } from "../config/load.ts";
 import { type Problem, printProblem } from "../config/problem.ts";
 import { messageOf } from "../domain/error-code.ts";
 import type { LogOf } from "../domain/log.ts";
@@ -126,67 +126,44 @@ interface ConfigChanges {
   readonly needRestart: readonly string[];
 }
 
-/** Settings read once, at the start. */
-const AT_START = {
-  http: ["host", "port"],
-  storage: ["directory"],
-  log: ["format"],
-  collector: ["concurrency"],
-} as const satisfies { [Section in keyof Config]?: readonly (keyof Config[Section])[] };
-
 /** Compares the running config with a new one. */
 export function configChanges(running: Config, next: Config): ConfigChanges {
-  const before = new Map(running.servers.map((server) => [server.id, JSON.stringify(server)]));
-  const after = new Map(next.servers.map((server) => [server.id, JSON.stringify(server)]));
+  const before = new Map(running.servers.map((server) => [server.id, server]));
+  const after = new Map(next.servers.map((server) => [server.id, server]));
+  const now = effectiveConfig(running, next);
   return {
     added: [...after.keys()].filter((id) => !before.has(id)),
     removed: [...before.keys()].filter((id) => !after.has(id)),
-    changed: [...after].filter(([id, text]) => before.has(id) && before.get(id) !== text).map(([id]) => id),
-    sections: differingSections(running, effectiveConfig(running, next)),
-    needRestart: [
-      ...differing("http", AT_START.http, running.http, next.http),
-      // Another certificate is taken while running; to begin or to end with TLS is another kind of port.
-      ...((running.http.tls === null) === (next.http.tls === null) ? [] : ["http.tls_cert", "http.tls_key"]),
-      ...differing("storage", AT_START.storage, running.storage, next.storage),
-      ...differing("log", AT_START.log, running.log, next.log),
-      ...differing("collector", AT_START.collector, running.collector, next.collector),
-    ],
+    changed: differing(Object.fromEntries(before), Object.fromEntries(after)).filter((id) => after.has(id)),
+    sections: differing({ ...running, servers: null }, { ...now, servers: null }).map((section) =>
+      section === "remoteWrite" ? "export" : section,
+    ),
+    needRestart: (["http", "storage", "log", "collector"] as const).flatMap((section) =>
+      differing(now[section], next[section]).flatMap((key) =>
+        key === "tls" ? ["http.tls_cert", "http.tls_key"] : [`${section}.${key}`],
+      ),
+    ),
   };
 }
 
 /** The new config, with those of the running one's settings that only a restart can change. */
 export function effectiveConfig(running: Config, next: Config): Config {
-  return Object.freeze({
+  const { host, port } = running.http;
+  // Another certificate is taken while running; to begin or to end with TLS is another kind of port.
+  const tls = running.http.tls === null || next.http.tls === null ? running.http.tls : next.http.tls;
+  return {
     ...next,
-    http: Object.freeze({
-      ...next.http,
-      host: running.http.host,
-      port: running.http.port,
-      tls: running.http.tls === null || next.http.tls === null ? running.http.tls : next.http.tls,
-    }),
-    storage: running.storage,
-    log: Object.freeze({ ...next.log, format: running.log.format }),
-    collector: Object.freeze({ ...next.collector, concurrency: running.collector.concurrency }),
-  });
+    http: { ...next.http, host, port, tls },
+    storage: { ...next.storage, directory: running.storage.directory },
+    log: { ...next.log, format: running.log.format },
+    collector: { ...next.collector, concurrency: running.collector.concurrency },
+  };
 }
 
-/** Sections by the names that they have in the file. */
-function differingSections(running: Config, next: Config): string[] {
-  const sections = Object.keys(next).filter(
-    (key): key is keyof Config => key in running && key !== "servers",
+/** Keys of the first whose values are others in the second. */
+function differing(before: object, after: object): string[] {
+  const others = new Map(Object.entries(after));
+  return Object.entries(before).flatMap(([key, value]) =>
+    JSON.stringify(value) === JSON.stringify(others.get(key)) ? [] : [key],
   );
-  return sections
-    .filter((key) => JSON.stringify(running[key]) !== JSON.stringify(next[key]))
-    .map((key) => (key === "remoteWrite" ? "export" : key));
-}
-
-function differing<Section extends object>(
-  section: string,
-  keys: readonly (keyof Section & string)[],
-  running: Section,
-  next: Section,
-): string[] {
-  return keys
-    .filter((key) => JSON.stringify(running[key]) !== JSON.stringify(next[key]))
-    .map((key) => `${section}.${key}`);
 }

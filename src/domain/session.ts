@@ -95,10 +95,14 @@ function byClock(session: Session, at: number): Session {
   return { ...session, beganAt: Math.min(beganAt, at), firstSeenAt: at, lastSeenAt: at };
 }
 
-/** A session that a good reading has. */
-export function seenAgain(session: Session, at: number): Session {
+/** A session of which a good reading has this line. */
+export function seenAgain(
+  session: Session,
+  { count, handle }: Pick<CheckoutReading, "count" | "handle">,
+  at: number,
+): Session {
   const known = byClock(session, at);
-  return { ...known, lastSeenAt: Math.max(at, known.firstSeenAt) };
+  return { ...known, lastSeenAt: Math.max(at, known.firstSeenAt), count, handle };
 }
 
 /** Ends a session at the first good reading without it. */
@@ -132,6 +136,15 @@ export function durationSeconds(session: Session, now: number, intervalMs: numbe
  */
 export function seatKey(row: Pick<CheckoutReading, "user" | "host" | "version" | "handle">): string {
   return `${row.handle ?? ""}\0${row.user}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
+}
+
+/** Whether two lines have the same {@link seatKey}, told without making either. */
+export function isSameSeat(
+  a: Pick<CheckoutReading, "user" | "host" | "version" | "handle">,
+  b: Pick<CheckoutReading, "user" | "host" | "version" | "handle">,
+): boolean {
+  const isSame = a.handle === b.handle && a.user === b.user && a.version === b.version;
+  return isSame && (a.host === b.host || a.host?.toLowerCase() === b.host?.toLowerCase());
 }
 
 /**

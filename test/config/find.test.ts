@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { configFile, DEFAULT_CONFIG_FILE, loadConfig } from "../../src/config/find.ts";
+import { configFile, DEFAULT_CONFIG_FILE, loadConfig } from "../../src/config/load.ts";
 
 let folder: string;
 beforeAll(async () => {

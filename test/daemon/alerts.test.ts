@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { loadConfig } from "../../src/config/find.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { createDaemon } from "../../src/daemon.ts";
 import { systemClock } from "../../src/domain/time/clock.ts";
 import { createKeys } from "../../src/store/keys.ts";
@@ -20,7 +20,8 @@ test("from a poll to the receiver, once, over a restart and a reload", async () 
   await using place = await createPlace();
   const told: Told[] = [];
   using receiver = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0 },
+    hostname: "127.0.0.1",
+    port: 0,
     async fetch(request) {
       told.push((await request.json()) as Told);
       return new Response();
@@ -66,8 +67,14 @@ rules = ["usage"]
     const { port } = await daemon.start();
     const store = openStore({ directory: place.storage, log: quiet, mode: "cli" });
     const made = createKeys({ store, clock: systemClock }).create({
-      ...{ name: `test ${port}`, role: "operator", expiresAt: null, anonymize: false },
-      ...{ dailyQuota: null, monthlyQuota: null, requestsPerMinute: null },
+      name: `test ${port}`,
+      role: "operator",
+      expiresAt: null,
+      anonymize: false,
+
+      dailyQuota: null,
+      monthlyQuota: null,
+      requestsPerMinute: null,
     });
     store.close();
     if (made.outcome !== "created") throw new Error(made.outcome);

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { type LoadedConfig, loadConfig } from "../../src/config/find.ts";
-import { interpretConfig } from "../../src/config/load.ts";
+import { interpretConfig, type LoadedConfig, loadConfig } from "../../src/config/load.ts";
+
 import { createDaemon, type Daemon } from "../../src/daemon.ts";
 import { systemClock } from "../../src/domain/time/clock.ts";
 import { createKeys } from "../../src/store/keys.ts";
@@ -34,8 +34,14 @@ function makeKey(place: Place): string {
   const store = openStore({ directory: place.storage, log: quiet, mode: "cli" });
   try {
     const made = createKeys({ store, clock: systemClock }).create({
-      ...{ name: "test", role: "admin", expiresAt: null, anonymize: false },
-      ...{ dailyQuota: null, monthlyQuota: null, requestsPerMinute: null },
+      name: "test",
+      role: "admin",
+      expiresAt: null,
+      anonymize: false,
+
+      dailyQuota: null,
+      monthlyQuota: null,
+      requestsPerMinute: null,
     });
     if (made.outcome !== "created") throw new Error(made.outcome);
     return made.presented;
@@ -151,7 +157,8 @@ test("a config file that is gone drops nothing, one that has come is taken", asy
   await daemon.start();
   found = { ...defaults, file: null };
   expect(daemon.reload()).toEqual({
-    ...{ outcome: "refused", needRestart: [] },
+    outcome: "refused",
+    needRestart: [],
     problems: ["there is no config file any more"],
   });
   found = whole;

@@ -6,8 +6,18 @@ import type { MonitoredServer } from "../../src/domain/server.ts";
 
 const NOW = 1_000_000_000;
 const server: MonitoredServer = {
-  ...{ id: "eda", name: "eda", manager: "rlm", address: "1@x", tool: null, timezone: "UTC", labels: {} },
-  ...{ intervalMs: 60_000, timeoutMs: 1_000, enabled: true, logFile: null },
+  id: "eda",
+  name: "eda",
+  manager: "rlm",
+  address: "1@x",
+  tool: null,
+  timezone: "UTC",
+  labels: {},
+
+  intervalMs: 60_000,
+  timeoutMs: 1_000,
+  enabled: true,
+  logFile: null,
 };
 const picture = (change: Partial<ServerPicture>): ServerPicture => ({
   ...initialPicture(server),

@@ -61,8 +61,14 @@ describe("what the command line does to keys", () => {
     const id = made(beside, "grafana");
     daemon.tick();
     expect(daemon.told[0]?.fields).toEqual({
-      ...{ outcome: "ok", keyId: id, name: "grafana", role: "viewer", anonymize: false },
-      ...{ by: null, via: "command line" },
+      outcome: "ok",
+      keyId: id,
+      name: "grafana",
+      role: "viewer",
+      anonymize: false,
+
+      by: null,
+      via: "command line",
     });
     expect(daemon.news()).toEqual([["API key created", "grafana", "command line"]]);
     daemon.tick();

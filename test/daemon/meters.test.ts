@@ -8,10 +8,24 @@ import { parseText, sampleOf } from "../export/parse-text.ts";
 import { picture } from "../http/make.ts";
 
 const denial = {
-  ...{ type: "denial", id: "denial-1", timestamp: "2026-01-31T08:15:30.123Z" },
-  ...{ deniedAt: "2026-01-31T08:15:29.000Z", until: "2026-01-31T08:15:29.000Z" },
-  ...{ server: "eda", daemon: "acmed", feature: "solver", user: "ada", host: "ws01" },
-  ...{ count: 1, reason: null, code: -4, attempts: 1, outcome: "denied" },
+  type: "denial",
+  id: "denial-1",
+  timestamp: "2026-01-31T08:15:30.123Z",
+
+  deniedAt: "2026-01-31T08:15:29.000Z",
+  until: "2026-01-31T08:15:29.000Z",
+
+  server: "eda",
+  daemon: "acmed",
+  feature: "solver",
+  user: "ada",
+  host: "ws01",
+
+  count: 1,
+  reason: null,
+  code: -4,
+  attempts: 1,
+  outcome: "denied",
 } as AnyEvent;
 
 test("what the parts of the daemon count is told together, and no more once a part is gone", async () => {
@@ -30,8 +44,15 @@ test("what the parts of the daemon count is told together, and no more once a pa
     firing: () => [{ rule: "usage", severity: "critical" }],
     view: () => ({
       build: { version: "1.2.3", commit: "abc", bun: "1.4.5" },
-      ...{ runningPolls: 0, streams: { sse: 0, websocket: 0 }, eventLoopLagMs: null, databaseBytes: null },
-      ...{ disk: null, lastReload: null, startedAt: 0 },
+
+      runningPolls: 0,
+      streams: { sse: 0, websocket: 0 },
+      eventLoopLagMs: null,
+      databaseBytes: null,
+
+      disk: null,
+      lastReload: null,
+      startedAt: 0,
     }),
   });
   const told = async () =>
@@ -41,11 +62,21 @@ test("what the parts of the daemon count is told together, and no more once a pa
   const published = (event: AnyEvent): Published => ({ id: 1, event, json: "", stored: true });
   tell([published(denial), published({ ...denial, outcome: "queued" } as AnyEvent)]);
   meters.polled({
-    ...{ serverId: "eda", startedAt: 0, finishedAt: 10, durationMs: 10, reading: null, reachability: [] },
+    serverId: "eda",
+    startedAt: 0,
+    finishedAt: 10,
+    durationMs: 10,
+    reading: null,
+    reachability: [],
     error: { code: "LICENSE_SERVER_UNREACHABLE", message: "", details: null },
     raw: {
-      ...{ argv: [], exitCode: 0, signal: null, truncated: false },
-      ...{ stdout: new Uint8Array(), stderr: new Uint8Array() },
+      argv: [],
+      exitCode: 0,
+      signal: null,
+      truncated: false,
+
+      stdout: new Uint8Array(),
+      stderr: new Uint8Array(),
     },
   });
   const first = await told();

@@ -32,7 +32,9 @@ function rig(watchdogMs: number | null = null) {
     },
   });
   return {
-    ...{ manager, sent, log },
+    manager,
+    sent,
+    log,
     listens: (yes: boolean) => {
       isListening = yes;
     },

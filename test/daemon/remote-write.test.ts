@@ -16,7 +16,8 @@ afterEach(async () => {
 function receiver() {
   const got: string[][] = [];
   const server = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0 },
+    hostname: "127.0.0.1",
+    port: 0,
     async fetch(request) {
       got.push(readRequest(uncompress(await request.bytes())).map(nameOf));
       return new Response(null, { status: 204 });
@@ -50,7 +51,11 @@ test("writes while the config says so, to where it says, under the labels that i
         return () => void sources.delete(source);
       },
     },
-    ...{ instance: "lic:8080", clock: systemClock, timers: systemTimers, log: quiet },
+
+    instance: "lic:8080",
+    clock: systemClock,
+    timers: systemTimers,
+    log: quiet,
   });
   const write = { url: one.url, tokenFile: null, username: null, intervalMs: 20, labels: {} };
 

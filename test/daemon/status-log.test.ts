@@ -7,10 +7,16 @@ import { picture } from "../http/make.ts";
 type Daemon = ServerPicture["daemons"][number];
 
 const daemon = (name: string, status: Daemon["status"]): Daemon => ({
-  ...{ name, status, version: null, error: null, totals: null },
+  name,
+  status,
+  version: null,
+  error: null,
+  totals: null,
 });
 const refused: ServerPicture["error"] = {
-  ...{ code: "LICENSE_SERVER_UNREACHABLE", message: "Connection refused", details: null },
+  code: "LICENSE_SERVER_UNREACHABLE",
+  message: "Connection refused",
+  details: null,
 };
 
 /** What is logged while a server shows these pictures one after the other. */
@@ -19,7 +25,10 @@ function lines(...pictures: Partial<ServerPicture>[]): string[] {
   const write = (level: string) => (message: string, fields: object) =>
     void said.push(`${level} ${message} ${JSON.stringify(fields)}`);
   const note = createStatusLog({
-    ...{ debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") },
+    debug: write("debug"),
+    info: write("info"),
+    warn: write("warn"),
+    error: write("error"),
   } as Parameters<typeof createStatusLog>[0]);
   let before: ServerPicture | null = null;
   for (const more of pictures) {

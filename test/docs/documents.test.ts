@@ -61,7 +61,10 @@ const io: CommandIo = {
   build: { version: "1.2.3", commit: "abc", bun: Bun.version },
   stdin: () => Promise.resolve(new Uint8Array()),
   async *stdinPieces() {},
-  ...{ out: nothing, err: nothing, exitCode: nothing },
+
+  out: nothing,
+  err: nothing,
+  exitCode: nothing,
   flushed: () => Promise.resolve(),
   now: Date.now,
   terminal: { out: false, err: false },

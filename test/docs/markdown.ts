@@ -33,7 +33,10 @@ export function blocksOf(markdown: string, file: string): Block[] {
     if (end === -1) throw new Error(`${where}: the block has no end`);
     const [, runner = null, options = ""] = MARKER.exec(lines[at - 1] ?? "") ?? [];
     blocks.push({
-      ...{ file, line: at + 1, language, runner },
+      file,
+      line: at + 1,
+      language,
+      runner,
       options: new Map(
         options
           .split(" ")

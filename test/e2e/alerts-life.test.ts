@@ -47,7 +47,9 @@ describe("an alert that somebody handles", () => {
       comment: "Ann looks into it\r\nBcc: all@company.example",
     });
     expect(await acknowledged.json()).toMatchObject({
-      ...{ acknowledged: true, acknowledgedBy: "test-1", state: "firing" },
+      acknowledged: true,
+      acknowledgedBy: "test-1",
+      state: "firing",
       comment: "Ann looks into it\r\nBcc: all@company.example",
     });
     // What people write makes no line of its own in the log.

@@ -1,11 +1,9 @@
 import { expect, test } from "bun:test";
-import { appendFile, rm } from "node:fs/promises";
+import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createAlertSite, type Watching } from "./alert-site.ts";
 import { until } from "./harness.ts";
 import { type FlexnetState, flexnetSays, REFUSED } from "./lmstat.ts";
-import { SLOW } from "./slow.ts";
-import { mayMount, smallDisk } from "./small-disk.ts";
 import { framesOf } from "./stream-site.ts";
 
 const ALERTS = `
@@ -165,30 +163,3 @@ test("denials fire by a line of the debug log, and count as over an hour later",
   await at.reload();
   expect(await at.firing()).toEqual([]);
 });
-
-// Its figures are kept for ten seconds.
-test.skipIf(!SLOW || !(await mayMount("the disk that fills up")))(
-  "a disk that fills up fires, and ends when there is room again",
-  async () => {
-    await using site = await createAlertSite();
-    const storage = join(site.folder, "storage");
-    await using _disk = await smallDisk(storage, 64);
-    await site.write("[alerts]\nfailures = 1\nrecoveries = 1\n");
-    await using at = await site.watch();
-    await at.poll(WELL);
-    await at.reload();
-    expect(await at.firing()).toEqual([]);
-    const ballast = join(storage, "ballast");
-    Bun.spawnSync(["fallocate", "-l", "58M", ballast]);
-    await until("disk fires", async () => {
-      await at.reload();
-      return (await at.firingRules()).includes("disk") || undefined;
-    });
-    expect(await at.alerts("rule=disk")).toMatchObject([{ state: "firing", server: null, feature: null }]);
-    await rm(ballast);
-    await until("disk is over", async () => {
-      await at.reload();
-      return (await at.firing()).length === 0 || undefined;
-    });
-  },
-);

@@ -90,7 +90,12 @@ describe("backup and restore", () => {
     const sessions = (body: Readonly<Record<string, unknown>>) =>
       (body.sessions as readonly Record<string, unknown>[]).map(
         ({ user, host, feature, startedAt, firstSeenAt, endedAt }) => ({
-          ...{ user, host, feature, startedAt, firstSeenAt, endedAt },
+          user,
+          host,
+          feature,
+          startedAt,
+          firstSeenAt,
+          endedAt,
         }),
       );
     expect(sessions(await json(await second.get(path, key)))).toEqual(sessions(before));

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { type Daemon, until } from "./harness.ts";
+import { type Daemon, SLOW, until } from "./harness.ts";
 import { createSite } from "./site.ts";
-import { SLOW } from "./slow.ts";
 
 /** Connections that want to hurt: held half open, dripping, flooding, idle. Others must be served meanwhile. */
 

@@ -50,7 +50,9 @@ describe("API keys", () => {
       expect({ what, status: (await next.get("/api/status", admin)).status }).toEqual({ what, status: 200 });
       const refused = await next.get("/api/status", lost);
       expect({ what, status: refused.status, body: await refused.json() }).toMatchObject({
-        ...{ what, status: 401, body: { code: "AUTH_REVOKED" } },
+        what,
+        status: 401,
+        body: { code: "AUTH_REVOKED" },
       });
       await untilPrinted(next, words);
       expect(await (await next.get("/api/health")).json()).toMatchObject({
@@ -185,12 +187,14 @@ test("damage that only the worker of history meets is answered as such, and seen
 
   const answer = await daemon.get("/api/licenses/sessions", key);
   expect({ status: answer.status, body: await answer.json() }).toMatchObject({
-    ...{ status: 500, body: { code: "DATABASE_ERROR", message: expect.stringContaining("is damaged") } },
+    status: 500,
+    body: { code: "DATABASE_ERROR", message: expect.stringContaining("is damaged") },
   });
   await until("the damage is noted", () => filesOf(site).includes("licmond.db.damaged") || undefined);
   const health = await daemon.get("/api/health");
   expect({ status: health.status, body: await health.text() }).toMatchObject({
-    ...{ status: 503, body: expect.stringContaining("The database is damaged") },
+    status: 503,
+    body: expect.stringContaining("The database is damaged"),
   });
   // It works on, as far as it can.
   expect((await daemon.get("/api/licenses", key)).status).toBe(200);

@@ -2,8 +2,7 @@ import { expect, test } from "bun:test";
 import { appendFile, copyFile, mkdir, rename, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { createAlertSite, type Watching } from "./alert-site.ts";
-import { until, untilPrinted } from "./harness.ts";
-import { SLOW } from "./slow.ts";
+import { SLOW, until, untilPrinted } from "./harness.ts";
 import { framesOf, ownMegabytes } from "./stream-site.ts";
 
 interface DenialRow {

@@ -55,24 +55,15 @@ export async function createErrorSite(more = ""): Promise<Site> {
   return site;
 }
 
-export interface Asker {
-  /** Asks and holds the answer against the document and against leaks. */
-  ask(
-    path: string,
-    key?: string,
-    init?: BunFetchRequestInit,
-  ): Promise<{ status: number; code: string | null }>;
-  readonly codes: ReadonlySet<string>;
-}
-
 /** Every answer that goes through it is held against what the daemon itself says of its answers. */
-export async function createAsker(site: Site, daemon: Daemon): Promise<Asker> {
+export async function createAsker(site: Site, daemon: Daemon) {
   const document = (await (await daemon.get("/swagger/json")).json()) as ApiDocument;
   const conformance: Conformance = createConformance(document);
   const codes = new Set<string>();
   return {
     codes,
-    async ask(path, key, init = {}) {
+    /** Asks and holds the answer against the document and against leaks. */
+    async ask(path: string, key?: string, init: BunFetchRequestInit = {}) {
       const response = await daemon.get(path, key, init);
       const text = await response.text();
       const { status, headers } = response;

@@ -3,10 +3,9 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ERROR_CODES, ERROR_STATUS, type ErrorCode } from "../../src/domain/errors.ts";
 import { CANARY, createAsker, createErrorSite } from "./error-site.ts";
+import { fill, holdLock, mayMount, smallDisk } from "./faults.ts";
 import { until } from "./harness.ts";
-import { holdLock } from "./hold-lock.ts";
 import type { Site } from "./site.ts";
-import { fill, mayMount, smallDisk } from "./small-disk.ts";
 
 const json = (body: unknown, more: BunFetchRequestInit = {}): BunFetchRequestInit => ({
   method: "POST",
@@ -20,6 +19,9 @@ async function keyWith(site: Site, ...args: string[]): Promise<string> {
   if (made.exitCode !== 0) throw new Error(made.stderr);
   return made.stdout.trim();
 }
+
+const LAST_EVENT = { "Last-Event-ID": "yesterday" };
+const REFRESH = "refresh=true&server=down";
 
 /** Comes in pieces, so that no length goes before it. */
 const inPieces = () =>
@@ -65,17 +67,9 @@ describe("every error of the catalogue, by its real condition, from the built bi
       ["INVALID_FIELD", "a time", () => ask("/api/logs/clear", admin, json({ before: `2026-${CANARY}` }))],
       ["INVALID_FIELD", "a plain GET of a socket", () => ask("/ws/logs", admin)],
       ["INVALID_QUERY", "a limit", () => ask("/api/licenses/features?limit=-1", viewer)],
-      [
-        "INVALID_QUERY",
-        "an event id",
-        () => ask("/stream/logs", admin, { headers: { "Last-Event-ID": "yesterday" } }),
-      ],
+      ["INVALID_QUERY", "an event id", () => ask("/stream/logs", admin, { headers: LAST_EVENT })],
       ["BODY_TOO_LARGE", "by its length", () => ask("/api/keys", admin, json(" ".repeat(70_000)))],
-      [
-        "BODY_TOO_LARGE",
-        "by its pieces",
-        () => ask("/api/keys", admin, { method: "POST", body: inPieces() }),
-      ],
+      ["BODY_TOO_LARGE", "in pieces", () => ask("/api/keys", admin, { method: "POST", body: inPieces() })],
       ["NOT_FOUND", "a path", () => ask("/api/nowhere")],
       ["NOT_FOUND", "a server", () => ask("/api/licenses/servers/nobody", viewer)],
       ["NOT_FOUND", "a key", () => ask("/api/keys/aaaaaaaaaaaa", admin)],
@@ -88,11 +82,7 @@ describe("every error of the catalogue, by its real condition, from the built bi
       ["QUOTA_EXCEEDED", "one request a day", () => drain(() => ask("/api/licenses/summary", once))],
       ["UPSTREAM_ERROR", "two that fail", () => rescan("down", "odd")],
       ["LICENSE_SERVER_UNREACHABLE", "refused", () => rescan("down")],
-      [
-        "LICENSE_SERVER_UNREACHABLE",
-        "by refresh",
-        () => ask("/api/licenses?refresh=true&server=down", admin),
-      ],
+      ["LICENSE_SERVER_UNREACHABLE", "by refresh", () => ask(`/api/licenses?${REFRESH}`, admin)],
       ["LICENSE_PARSE_ERROR", "not lmstat", () => rescan("odd")],
       ["LICENSE_QUERY_FAILED", "no tool", () => rescan("no-tool")],
       ["TIMEOUT", "a tool that hangs", () => rescan("hang")],
@@ -130,7 +120,7 @@ describe("every error of the catalogue, by its real condition, from the built bi
     await using daemon = await site.serve();
     const admin = await site.key("admin");
     const { ask } = await createAsker(site, daemon);
-    const release = await holdLock(databaseOf(site));
+    const release = await holdLock(join(site.folder, "storage/state.db"));
     const made = await ask("/api/keys", admin, json({ name: "while locked", role: "viewer" }));
     expect(made).toEqual({ status: 500, code: "DATABASE_ERROR" });
     await release();

@@ -111,7 +111,9 @@ test("what stdout cannot take is a failure that is told: never a whole export in
   }
   for (const args of [["export", "sessions"], ["export", "logs", "--format", "json"], ["openapi"]]) {
     const child = Bun.spawn([BINARY, ...args, "--config", site.config], {
-      ...{ stdin: "ignore", stdout: Bun.file("/dev/full"), stderr: "pipe" },
+      stdin: "ignore",
+      stdout: Bun.file("/dev/full"),
+      stderr: "pipe",
     });
     const stderr = await child.stderr.text();
     expect([args, await child.exited, stderr]).toEqual([

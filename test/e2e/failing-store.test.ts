@@ -2,12 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { chmod, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { SessionRecord } from "../../src/domain/history-records.ts";
-import { type Daemon, until } from "./harness.ts";
-import { holdLock } from "./hold-lock.ts";
+import { fill, holdLock, mayMount, smallDisk } from "./faults.ts";
+import { type Daemon, SLOW, until } from "./harness.ts";
 import { type Asked, SEATS, type Taking, takings } from "./seat-schedule.ts";
 import { createSite, type Site } from "./site.ts";
-import { SLOW } from "./slow.ts";
-import { fill, mayMount, smallDisk } from "./small-disk.ts";
 import { npmEventSource } from "./stream-clients.ts";
 
 const SERVERS = Array.from({ length: 10 }, (_, index) => index);

@@ -7,20 +7,16 @@ export const BINARY = join(import.meta.dir, "../../dist/licmond");
 
 export { until };
 
+/** Whether tests that take their time were asked for: `scripts/test --slow`. */
+export const SLOW = process.env.SLOW_TESTS === "1";
+
 if (!existsSync(BINARY)) throw new Error(`${BINARY} is not there: \`bun run build\`, or run scripts/test`);
 
 /** Nothing of the caller's environment: what licmond gets is written in the test. */
 const BASE_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8", TZ: "UTC" };
 
 /** Guards against what hangs: no test is about how quick a machine is. */
-const RUN_DEADLINE_MS = 60_000;
-const START_DEADLINE_MS = 60_000;
-const STOP_DEADLINE_MS = 60_000;
-
-/** By which a program ends that nobody told to. */
-const CRASHES = new Set(["SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGTRAP", "SIGFPE"]);
-/** A connection breaks a moment before its program is gone. */
-const BROKEN_WAIT_MS = 200;
+const DEADLINE_MS = 60_000;
 
 export interface RunOptions {
   /** What is run instead of the binary. */
@@ -48,7 +44,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     stdout: "pipe",
     stderr: "pipe",
   });
-  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? RUN_DEADLINE_MS);
+  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? DEADLINE_MS);
   const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   clearTimeout(timer);
   return {
@@ -102,14 +98,11 @@ export async function start(options: StartOptions): Promise<Daemon> {
   };
   const silence = Promise.all([listen(child.stdout), listen(child.stderr)]);
 
-  /** How it ended, when that was not our doing: a test says only that its connection broke. */
-  const crash = () =>
-    child.signalCode !== null && CRASHES.has(String(child.signalCode))
-      ? new Error(`licmond ended by ${child.signalCode}; it had printed:\n${printed}`)
-      : null;
+  let isAsked = false;
   const end = async (signal: "SIGTERM" | "SIGKILL"): Promise<number | null> => {
+    isAsked = true;
     child.kill(signal);
-    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_DEADLINE_MS);
+    const timer = setTimeout(() => child.kill("SIGKILL"), DEADLINE_MS);
     await Promise.all([child.exited, silence]);
     clearTimeout(timer);
     return child.exitCode;
@@ -124,12 +117,8 @@ export async function start(options: StartOptions): Promise<Daemon> {
     get: (path, key, init = {}) => {
       const headers = new Headers(init.headers);
       if (key !== undefined) headers.set("X-API-Key", key);
-      return fetch(url + path, { redirect: "manual", ...tls, ...init, headers }).catch(async (cause) => {
-        await Promise.race([child.exited, Bun.sleep(BROKEN_WAIT_MS)]);
-        const state = child.exitCode === null ? "runs" : `ended with ${child.exitCode}`;
-        throw (
-          crash() ?? new Error(`${String(cause)}; licmond ${state} and had printed:\n${printed}`, { cause })
-        );
+      return fetch(url + path, { redirect: "manual", ...tls, ...init, headers }).catch((cause) => {
+        throw new Error(`${String(cause)}; licmond had printed:\n${printed}`, { cause });
       });
     },
     stop: () => end("SIGTERM"),
@@ -137,34 +126,22 @@ export async function start(options: StartOptions): Promise<Daemon> {
       await end("SIGKILL");
     },
     [Symbol.asyncDispose]: async () => {
-      if (child.exitCode === null && child.signalCode === null) await end("SIGKILL");
-      const crashed = crash();
-      if (crashed !== null) throw crashed;
+      const how = child.exitCode ?? child.signalCode;
+      if (how === null) await end("SIGKILL");
+      else if (!isAsked) throw new Error(`licmond ended by itself (${how}); it had printed:\n${printed}`);
     },
   };
 
   try {
-    await until(
-      `licmond answers on port ${options.port}`,
-      async () => {
-        if (child.exitCode !== null || child.signalCode !== null) throw new Error("it ended instead");
-        return (await answers(`${url}/api/ping`, tls)) ? true : undefined;
-      },
-      START_DEADLINE_MS,
-    );
+    await until(`licmond answers on port ${options.port}`, async () => {
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error("it ended instead");
+      return (await fetch(`${url}/api/ping`, tls).catch(() => null))?.ok || undefined;
+    });
   } catch (cause) {
     await end("SIGKILL");
     throw new Error(`${String(cause)}; licmond ${options.args.join(" ")} printed:\n${printed}`);
   }
   return daemon;
-}
-
-async function answers(url: string, init: BunFetchRequestInit): Promise<boolean> {
-  try {
-    return (await fetch(url, init)).ok;
-  } catch {
-    return false;
-  }
 }
 
 /** Waits until the daemon has printed this: what it prints may come later than what it answers. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { holdLock } from "./faults.ts";
 import { until } from "./harness.ts";
-import { holdLock } from "./hold-lock.ts";
 import { lmstat } from "./lmstat.ts";
 import { createSite, serverToml } from "./site.ts";
 

@@ -11,7 +11,6 @@ const FOLDER = FOLDERS.find((folder) =>
 export const HAS_PROMETHEUS = FOLDER !== undefined;
 
 const ENVIRONMENT = { PATH: "/usr/bin:/bin", LANG: "C.UTF-8", TZ: "UTC" };
-const START_DEADLINE_MS = 60_000;
 
 /** One series of an instant query. */
 export interface Found {
@@ -24,12 +23,6 @@ export interface Prometheus extends AsyncDisposable {
   readonly url: string;
   /** Answers an instant query, at epoch seconds or now. Throws what Prometheus says against it. */
   query(expression: string, at?: number): Promise<Found[]>;
-  /** Raw samples of a range, as [epoch seconds, value] by series. */
-  samples(selector: string, seconds: number): Promise<(readonly [number, number])[][]>;
-  /** `kill -9`, as a crash would end it. */
-  kill(): Promise<void>;
-  /** Starts it again over what it has stored. */
-  start(): Promise<void>;
 }
 
 /** `config` is its whole config file. */
@@ -39,7 +32,21 @@ export async function startPrometheus(folder: string, config: string): Promise<P
   const url = `http://127.0.0.1:${port}`;
   await mkdir(join(folder, "prometheus"), { recursive: true });
   await Bun.write(file, config);
-  let child: Bun.Subprocess | null = null;
+  const log = Bun.file(join(folder, "prometheus.log"));
+  const child = Bun.spawn(
+    [
+      join(FOLDER ?? "", "prometheus"),
+      `--config.file=${file}`,
+      `--storage.tsdb.path=${join(folder, "prometheus")}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      "--web.enable-remote-write-receiver",
+    ],
+    { cwd: folder, env: ENVIRONMENT, stdin: "ignore", stdout: log, stderr: log },
+  );
+  await until("Prometheus is ready", async () => {
+    if (child.exitCode !== null) throw new Error(`Prometheus ended: ${await log.text()}`);
+    return (await fetch(`${url}/-/ready`).catch(() => null))?.ok || undefined;
+  });
 
   const ask = async (path: string, parameters: Record<string, string>): Promise<unknown> => {
     const response = await fetch(`${url}${path}?${new URLSearchParams(parameters)}`);
@@ -48,7 +55,7 @@ export async function startPrometheus(folder: string, config: string): Promise<P
     return body.data;
   };
 
-  const prometheus: Prometheus = {
+  return {
     url,
     async query(query, at) {
       const data = (await ask("/api/v1/query", {
@@ -57,48 +64,11 @@ export async function startPrometheus(folder: string, config: string): Promise<P
       })) as { result: { metric: Record<string, string>; value: [number, string] }[] };
       return data.result.map(({ metric, value }) => ({ metric, value: Number(value[1]) }));
     },
-    async samples(selector, seconds) {
-      const data = (await ask("/api/v1/query", { query: `${selector}[${seconds}s]` })) as {
-        result: { values: [number, string][] }[];
-      };
-      return data.result.map(({ values }) => values.map(([at, value]) => [at, Number(value)] as const));
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
     },
-    async kill() {
-      child?.kill("SIGKILL");
-      await child?.exited;
-      child = null;
-    },
-    async start() {
-      const log = Bun.file(join(folder, "prometheus.log"));
-      const started = Bun.spawn(
-        [
-          join(FOLDER ?? "", "prometheus"),
-          `--config.file=${file}`,
-          `--storage.tsdb.path=${join(folder, "prometheus")}`,
-          `--web.listen-address=127.0.0.1:${port}`,
-          "--web.enable-remote-write-receiver",
-        ],
-        { cwd: folder, env: ENVIRONMENT, stdin: "ignore", stdout: log, stderr: log },
-      );
-      child = started;
-      await until(
-        "Prometheus is ready",
-        async () => {
-          if (started.exitCode !== null) throw new Error(`Prometheus ended: ${await log.text()}`);
-          return (await fetch(`${url}/-/ready`).then(
-            ({ ok }) => ok,
-            () => false,
-          ))
-            ? true
-            : undefined;
-        },
-        START_DEADLINE_MS,
-      );
-    },
-    [Symbol.asyncDispose]: () => prometheus.kill(),
   };
-  await prometheus.start();
-  return prometheus;
 }
 
 export interface Promtool {
@@ -109,7 +79,11 @@ export interface Promtool {
 /** Runs promtool to its end. */
 export async function promtool(args: readonly string[], cwd: string, stdin = ""): Promise<Promtool> {
   const child = Bun.spawn([join(FOLDER ?? "", "promtool"), ...args], {
-    ...{ cwd, env: ENVIRONMENT, stdin: new Blob([stdin]), stdout: "pipe", stderr: "pipe" },
+    cwd,
+    env: ENVIRONMENT,
+    stdin: new Blob([stdin]),
+    stdout: "pipe",
+    stderr: "pipe",
   });
   const [out, err, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   return { exitCode, output: out + err };

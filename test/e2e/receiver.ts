@@ -35,7 +35,9 @@ export function createReceiver(
 ): Receiver {
   const got: Got[] = [];
   const server = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0, idleTimeout: 0 },
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeout: 0,
     ...(tls !== undefined && { tls }),
     async fetch(request) {
       const { pathname: path } = new URL(request.url);

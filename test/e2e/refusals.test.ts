@@ -1,6 +1,8 @@
-import { expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { ApiDocument } from "../http/document.ts";
 import { createErrorSite } from "./error-site.ts";
+import type { Daemon } from "./harness.ts";
+import type { Site } from "./site.ts";
 
 /**
  * Wrong values, each once, at the built binary: minifying changes what Elysia infers and catches, so that what is
@@ -27,10 +29,20 @@ function wrongFor(
   return null;
 }
 
+let site: Site;
+let daemon: Daemon;
+let admin: string;
+beforeAll(async () => {
+  site = await createErrorSite("[limits]\nburst = 10000");
+  daemon = await site.serve();
+  admin = await site.key("admin");
+});
+afterAll(async () => {
+  await daemon.stop();
+  await site[Symbol.asyncDispose]();
+});
+
 test("the built binary refuses every wrong parameter, and says what it got and what it takes", async () => {
-  await using site = await createErrorSite("[limits]\nburst = 10000");
-  await using daemon = await site.serve();
-  const admin = await site.key("admin");
   const document = (await (await daemon.get("/swagger/json")).json()) as ApiDocument;
   const refused = async (path: string): Promise<Refusal> => {
     const response = await daemon.get(path, admin);
@@ -69,114 +81,49 @@ test("the built binary refuses every wrong parameter, and says what it got and w
   expect(limit.message).toBe('Query parameter "limt" is not known here. The closest one is "limit".');
 });
 
-const BODIES: readonly [string, string, unknown, string, RegExp][] = [
+const KEYS = "/api/keys";
+const RESCAN = "/api/licenses/rescan";
+
+test.each<[path: string, body: unknown, says: RegExp]>([
+  [KEYS, { role: "viewer" }, /^Field "name" is missing: it takes a text/],
+  [KEYS, { name: 7, role: "viewer" }, /^Field "name" must be a text/],
+  [KEYS, { name: "a", role: "root" }, /^Field "role" must be one of calendar/],
   [
-    "an absent field",
-    "/api/keys",
-    { role: "viewer" },
-    "MISSING_FIELD",
-    /^Field "name" is missing: it takes a text/,
-  ],
-  [
-    "a number as name",
-    "/api/keys",
-    { name: 7, role: "viewer" },
-    "INVALID_FIELD",
-    /^Field "name" must be a text/,
-  ],
-  [
-    "an unknown role",
-    "/api/keys",
-    { name: "a", role: "root" },
-    "INVALID_FIELD",
-    /^Field "role" must be one of calendar/,
-  ],
-  [
-    "a misspelt field",
-    "/api/keys",
+    KEYS,
     { name: "a", role: "viewer", expireAt: null },
-    "INVALID_FIELD",
-    /^Field "expireAt" is not known here: .* The closest one is "expiresAt"\.$/,
+    /"expireAt" is not known .* closest one is "expiresAt"\.$/,
   ],
   [
-    "a day that does not exist",
-    "/api/keys",
+    KEYS,
     { name: "a", role: "viewer", expiresAt: "2027-02-30T00:00:00Z" },
-    "INVALID_FIELD",
-    /^Field "expiresAt" must be a time .* or null\.$/,
+    /"expiresAt" must be a time .* or null\.$/,
   ],
   [
-    "a quota of 0",
-    "/api/keys",
+    KEYS,
     { name: "a", role: "viewer", dailyQuota: 0 },
-    "INVALID_FIELD",
-    /^Field "dailyQuota" must be a whole number of 1 or more or null\.$/,
+    /"dailyQuota" must be a whole number of 1 or more or null\.$/,
   ],
+  [KEYS, { name: "a", role: "viewer", anonymize: "true" }, /must be true or false/],
+  [RESCAN, { servers: [] }, /^Field "servers" must be a list that is not empty/],
+  [RESCAN, { servers: ["good", 7] }, /^Field "servers\[1\]" must be a text/],
+  [RESCAN, [], /^The body must be an object\.$/],
+  [RESCAN, null, /^The body must be an object\.$/],
+  ["/api/execute", { command: "status", timeoutMs: 5 }, /from 1000 to 600000/],
   [
-    "a text as flag",
-    "/api/keys",
-    { name: "a", role: "viewer", anonymize: "true" },
-    "INVALID_FIELD",
-    /must be true or false/,
-  ],
-  [
-    "an empty list",
-    "/api/licenses/rescan",
-    { servers: [] },
-    "INVALID_FIELD",
-    /^Field "servers" must be a list that is not empty/,
-  ],
-  [
-    "a number in a list",
-    "/api/licenses/rescan",
-    { servers: ["good", 7] },
-    "INVALID_FIELD",
-    /^Field "servers\[1\]" must be a text/,
-  ],
-  ["a list as body", "/api/licenses/rescan", [], "INVALID_FIELD", /^The body must be an object\.$/],
-  ["null as body", "/api/licenses/rescan", null, "INVALID_FIELD", /^The body must be an object\.$/],
-  [
-    "a short timeout",
-    "/api/execute",
-    { command: "status", timeoutMs: 5 },
-    "INVALID_FIELD",
-    /from 1000 to 600000/,
-  ],
-  [
-    "an unknown argument",
     "/api/execute",
     { command: "remove", args: { usr: "x" } },
-    "INVALID_FIELD",
     /^Field "args.usr" .* The closest one is "user"\.$/,
   ],
-  [
-    "a long comment",
-    "/api/licenses/alerts/1/acknowledge",
-    { comment: "x".repeat(1001) },
-    "INVALID_FIELD",
-    /of 0 to 1000 characters/,
-  ],
-  [
-    "a bad time",
-    "/api/logs/clear",
-    { before: "yesterday" },
-    "INVALID_FIELD",
-    /^Field "before" must be a time: now/,
-  ],
-];
-
-test("the built binary refuses every wrong body, and says what it takes", async () => {
-  await using site = await createErrorSite();
-  await using daemon = await site.serve();
-  const admin = await site.key("admin");
-  for (const [what, path, body, code, says] of BODIES) {
-    const response = await daemon.get(path, admin, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(body),
-    });
-    const refusal = (await response.json()) as Refusal;
-    expect([what, response.status, refusal.code]).toEqual([what, 400, code]);
-    expect(refusal.message).toMatch(says);
-  }
+  ["/api/licenses/alerts/1/acknowledge", { comment: "x".repeat(1001) }, /of 0 to 1000 characters/],
+  ["/api/logs/clear", { before: "yesterday" }, /^Field "before" must be a time: now/],
+])("the built binary refuses a wrong body of %s, and says what it takes: %j", async (path, body, says) => {
+  const response = await daemon.get(path, admin, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  const { code, message } = (await response.json()) as Refusal;
+  const missing = message.includes("is missing");
+  expect([response.status, code]).toEqual([400, missing ? "MISSING_FIELD" : "INVALID_FIELD"]);
+  expect(message).toMatch(says);
 });

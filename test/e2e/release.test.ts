@@ -14,8 +14,7 @@ import {
   TARGETS,
 } from "../../scripts/lib/release/targets.ts";
 import { differences } from "../../scripts/lib/release/verify.ts";
-import { freePort, until } from "./harness.ts";
-import { SLOW } from "./slow.ts";
+import { freePort, SLOW, until } from "./harness.ts";
 
 const root = join(import.meta.dir, "../..");
 const { version } = manifest;

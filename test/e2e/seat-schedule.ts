@@ -48,7 +48,10 @@ export function answer(address: string, begin: number, asked: string, frozen: st
   const last = existsSync(frozen) ? Number(readFileSync(frozen, "utf8")) : Number.POSITIVE_INFINITY;
   const at = Math.min(Date.now(), last);
   const holders = takings(server, begin, at, at + 1).map(({ user, handle, from }) => ({
-    ...{ user, handle, host: "ws1", since: new Date(from) },
+    user,
+    handle,
+    host: "ws1",
+    since: new Date(from),
   }));
   appendFileSync(asked, `${JSON.stringify({ server, at } satisfies Asked)}\n`);
   process.stdout.write(lmstat({ [`solver${server}`]: { total: SEATS, holders } }));

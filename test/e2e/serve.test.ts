@@ -224,27 +224,6 @@ describe("a polled server", () => {
 });
 
 describe("the command line beside the daemon", () => {
-  test("probe asks a server once", async () => {
-    await using site = await createSite();
-    const tool = await site.tool("lmutil");
-    await tool.says(lmstat({ solver: { total: 4, holders: [ada] } }));
-    await site.configure(serverToml("eda", tool.path));
-    const table = await site.run(["probe", "eda"]);
-    expect({ exitCode: table.exitCode, stderr: table.stderr }).toEqual({ exitCode: 0, stderr: "" });
-    expect(table.stdout).toContain("solver");
-    const answer = await site.run(["probe", "eda", "--json"]);
-    expect(JSON.parse(answer.stdout)).toMatchObject({ features: [{ name: "solver", used: 1 }] });
-    const raw = await site.run(["probe", "eda", "--raw"]);
-    expect(raw.stdout).toContain("Users of solver");
-    const unknown = await site.run(["probe", "nobody"]);
-    expect(unknown.exitCode).not.toBe(0);
-
-    await tool.says(REFUSED, 241);
-    const refused = await site.run(["probe", "eda"]);
-    expect(refused.exitCode).toBe(1);
-    expect(refused.stderr).toContain("Connection refused");
-  });
-
   test("a second daemon on the same storage is refused with the reason", async () => {
     await using site = await createSite();
     await using _first = await site.serve();

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Daemon, until } from "./harness.ts";
-import { SLOW } from "./slow.ts";
+import { type Daemon, SLOW, until } from "./harness.ts";
 import { createStreamSite, publish, replay, requestIdOf } from "./stream-site.ts";
 
 const CLIENTS = 50;

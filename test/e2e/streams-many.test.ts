@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Daemon, until } from "./harness.ts";
+import type { Daemon } from "./harness.ts";
 import { connectStalled, type Stalled, sse, ws } from "./stalled.ts";
 import { createStreamSite } from "./stream-site.ts";
 
@@ -49,26 +49,5 @@ describe("many streams", () => {
     );
     expect(unsaid).toHaveLength(0);
     expect(readers.filter((each) => each.text().endsWith(GOING_AWAY))).toHaveLength(1_000);
-  });
-
-  test("50 are the most of a key, and a place that is given up is free again", async () => {
-    await using site = await createStreamSite();
-    await using daemon = await site.serve();
-    const key = await site.key("viewer");
-    const stop = new AbortController();
-    for (let index = 0; index < 49; index++) await open(site.port, sse(key));
-    await daemon.get("/stream/metrics", key, { signal: stop.signal });
-    const full = await refusal(daemon, "/stream/logs", key);
-    expect(full).toMatchObject({ status: 503, retryAfter: "5", body: { code: "SERVICE_UNAVAILABLE" } });
-    expect(JSON.stringify(full.body)).toContain("limits.streams_per_key");
-    const other = await daemon.get("/stream/logs", await site.key("viewer"), { signal: stop.signal });
-    expect(other.status).toBe(200);
-    stop.abort();
-    await until("its place is free", async () => {
-      const again = new AbortController();
-      const { status } = await daemon.get("/stream/logs", key, { signal: again.signal });
-      again.abort();
-      return status === 200 || undefined;
-    });
   });
 });

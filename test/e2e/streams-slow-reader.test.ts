@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type Daemon, until } from "./harness.ts";
+import { type Daemon, SLOW, until } from "./harness.ts";
 import type { Site } from "./site.ts";
-import { SLOW } from "./slow.ts";
 import { connectStalled, sse, ws } from "./stalled.ts";
 import { npmEventSource, npmWebSocket } from "./stream-clients.ts";
 import { createStreamSite, ownMegabytes, publish, replay, requestIdOf, untilSeen } from "./stream-site.ts";

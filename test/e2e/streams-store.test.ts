@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { fill, mayMount, smallDisk } from "./faults.ts";
 import { type Daemon, until, untilPrinted } from "./harness.ts";
 import { secretOf } from "./site.ts";
-import { fill, mayMount, smallDisk } from "./small-disk.ts";
 import { npmEventSource } from "./stream-clients.ts";
 import { createStreamSite, framesOf, publish, replay, requestIdOf, untilSeen } from "./stream-site.ts";
 

@@ -2,10 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { chmod, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { BINARY, until } from "./harness.ts";
+import { BINARY, SLOW, until } from "./harness.ts";
 import { lmstat } from "./lmstat.ts";
 import { createSite, type Site } from "./site.ts";
-import { SLOW } from "./slow.ts";
 
 const INTERVAL_SECONDS = 10;
 const TIMEOUT_SECONDS = 8;

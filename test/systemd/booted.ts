@@ -1,7 +1,14 @@
 /** What the tests of one `describe` share: made before the first of them, taken away after the last. */
 import { afterAll, beforeAll } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { compile } from "../../scripts/lib/compile.ts";
 import { createMachine, type Machine } from "./machine.ts";
-import { buildNextVersion, type NextVersion } from "./next-version.ts";
+
+export const ROOT = join(import.meta.dir, "../..");
+/** Later than every one that there will be. */
+export const NEXT_VERSION = "99.0.0";
 
 /** A machine of the tests' own, on which each goes on from where the one before it left off. */
 export function bootedMachine(prepare: (machine: Machine) => Promise<void>): Machine {
@@ -41,4 +48,31 @@ function shared<Resource extends AsyncDisposable>(
     if (made === null) throw new Error("it is made before the tests, and there only while they run");
     return made;
   };
+}
+
+interface NextVersion extends AsyncDisposable {
+  /** Of the built binary. */
+  readonly path: string;
+  /** Of everything in it. */
+  readonly licenses: string;
+  /** A folder of its own, for what is made of it. */
+  readonly folder: string;
+}
+
+async function buildNextVersion(): Promise<NextVersion> {
+  const folder = await mkdtemp(join(tmpdir(), "licmond-next-"));
+  const path = join(folder, "licmond");
+  const remove = () => rm(folder, { recursive: true, force: true });
+  try {
+    const { licenses } = await compile({
+      root: ROOT,
+      outfile: path,
+      version: NEXT_VERSION,
+      commit: "unknown",
+    });
+    return { path, licenses, folder, [Symbol.asyncDispose]: remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
 }

@@ -115,17 +115,6 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     expect(await state()).toBe(before);
   });
 
-  test("settings that only the service is given, and another config: `check` says that it looks elsewhere", async () => {
-    await dropIn(machine, "environment", "[Service]\nEnvironment=LICMOND_LOG_LEVEL=debug");
-    expect((await check()).stdout).toContain(
-      "gives the service a LICMOND_LOG_LEVEL that this command does not have",
-    );
-    await dropIn(machine, "environment", "[Service]\nEnvironment=LICMOND_CONFIG=/etc/licmond/other.toml");
-    expect((await check()).stdout).toContain("the service reads /etc/licmond/other.toml and not");
-    await dropIn(machine, "environment", "");
-    expect((await check()).stdout).toContain("All is well.");
-  });
-
   test("a key that only root can read reaches the daemon as a credential", async () => {
     const folder = "/etc/licmond/secrets";
     await machine.sh(

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { buildDeb, type DebArchitecture } from "../../scripts/lib/release/deb.ts";
-import { bootedMachine, nextVersion } from "./booted.ts";
+import { bootedMachine, NEXT_VERSION, nextVersion, ROOT } from "./booted.ts";
 import { BASE } from "./machine.ts";
-import { NEXT_VERSION, ROOT } from "./next-version.ts";
 import {
   allRead,
   BINARY,
@@ -84,12 +83,6 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
     await configure(machine, SERVERS);
     await apt("install --allow-downgrades ./first.deb");
     await allRead(machine, admin, ["eda"]);
-  });
-
-  test("`licmond install` leaves it to the package", async () => {
-    const { exitCode, stderr } = await machine.run("./licmond install");
-    expect(exitCode).toBe(1);
-    expect(stderr).toContain("apt");
   });
 
   test("an upgrade restarts it and keeps config, keys and data", async () => {

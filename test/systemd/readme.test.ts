@@ -6,10 +6,8 @@ import { buildDeb, type DebArchitecture } from "../../scripts/lib/release/deb.ts
 import { type Administrator, createAdministrator, type Shell } from "../docs/administrator.ts";
 import { claimed, titleOf } from "../docs/claims.ts";
 import type { Block } from "../docs/markdown.ts";
-import { bootedMachine, nextVersion } from "./booted.ts";
-import { typeInto } from "./editor.ts";
+import { bootedMachine, NEXT_VERSION, nextVersion, ROOT } from "./booted.ts";
 import { BASE, type Machine } from "./machine.ts";
-import { NEXT_VERSION, ROOT } from "./next-version.ts";
 import { BINARY, CONFIG } from "./service.ts";
 
 const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")) as {
@@ -122,4 +120,34 @@ async function downloadPackage(machine: Machine, folder: string): Promise<void> 
   const made = { root: ROOT, binary: BINARY, licenses, version, architecture, folder } as const;
   const deb = await buildDeb({ ...made, epoch: 1_700_000_000, compression: "none" });
   await machine.copyIn(deb, `/root/${basename(deb)}`);
+}
+
+/** Types a block into a file, through the program that an administrator opens it with. */
+async function typeInto(machine: Machine, target: string, text: string): Promise<void> {
+  const isUnit = target.endsWith(".service");
+  const file = isUnit ? `/etc/systemd/system/${target}.d/override.conf` : target;
+  const before = await machine.read(file).catch(() => "");
+  const after = withBlock(before, text);
+  await machine.write("/root/typed", after);
+  // Both split the editor's line into words, and add the file's name. systemctl edits on a terminal only.
+  await machine.sh(
+    isUnit
+      ? `SYSTEMD_EDITOR='cp /root/typed' script -qec 'systemctl edit ${target}' /dev/null`
+      : `SUDO_EDITOR='cp /root/typed' sudoedit ${file}`,
+  );
+  const written = await machine.read(file);
+  if (!written.includes(text.trimEnd().split("\n").at(-1) ?? ""))
+    throw new Error(`${file} has become:\n${written}`);
+}
+
+/** The lines under a header that is there already go below it; the rest comes to the end. */
+function withBlock(before: string, block: string): string {
+  const lines = before === "" ? [] : before.trimEnd().split("\n");
+  for (const part of block.split(/\n(?=\[)/)) {
+    const [header = "", ...body] = part.trimEnd().split("\n");
+    const at = header.startsWith("[[") ? -1 : lines.indexOf(header);
+    if (at === -1) lines.push(...(lines.length === 0 ? [] : [""]), header, ...body);
+    else lines.splice(at + 1, 0, ...body);
+  }
+  return `${lines.join("\n")}\n`;
 }

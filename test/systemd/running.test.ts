@@ -1,10 +1,9 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { bootedMachine } from "./booted.ts";
-import { BASE, until } from "./machine.ts";
+import { BASE, type Machine, until } from "./machine.ts";
 import {
   allRead,
   BUSY,
-  CONFIG,
   configure,
   createKey,
   dropIn,
@@ -13,12 +12,12 @@ import {
   journal,
   mainPid,
   mark,
+  PORT,
   restart,
   serverToml,
   sessionIds,
   show,
 } from "./service.ts";
-import { openStream } from "./streams.ts";
 
 const COLLECTOR = '[collector]\ninterval = "5s"\n';
 const TWO_SERVERS = COLLECTOR + serverToml("eda", BUSY) + serverToml("cae");
@@ -52,19 +51,8 @@ describe.skipIf(BASE === undefined)("the running service", () => {
       () => stream.events().some(({ data }) => data.server === "plm" && data.to === "up") || undefined,
     );
     expect(await mainPid(machine)).toBe(pid);
-    const { ActiveState, NRestarts } = await show(machine, "ActiveState", "NRestarts");
-    expect({ ActiveState, NRestarts }).toEqual({ ActiveState: "active", NRestarts: "0" });
-  });
-
-  test("`systemctl reload` without a config file fails too: the defaults know no server", async () => {
-    const before = await mark(machine);
-    await machine.sh(`mv ${CONFIG} ${CONFIG}.away`);
-    expect((await machine.run("systemctl reload licmond")).exitCode).not.toBe(0);
-    await machine.sh(`mv ${CONFIG}.away ${CONFIG}`);
-    const said = (await journal(machine, before)).map(({ MESSAGE }) => MESSAGE).join("\n");
-    expect(said).toContain(`there is no config file ${CONFIG}`);
-    expect(await serverIds()).toEqual(["cae", "eda", "plm"]);
-    await machine.sh("systemctl reload licmond");
+    const state = await show(machine, "ActiveState", "NRestarts");
+    expect(state).toEqual({ ActiveState: "active", NRestarts: "0" });
   });
 
   test("`systemctl reload` with a bad config fails and says why; what runs stays", async () => {
@@ -78,24 +66,8 @@ describe.skipIf(BASE === undefined)("the running service", () => {
     expect(await serverIds()).toEqual(["cae", "eda", "plm"]);
     expect(await mainPid(machine)).toBe(pid);
     expect((await show(machine, "ActiveState")).ActiveState).toBe("active");
-  });
-
-  test("a signal with a bad config: refused by the daemon itself, and its status says so", async () => {
-    const pid = await mainPid(machine);
-    await machine.sh("systemctl kill --kill-whom=main --signal=HUP licmond");
-    await until(
-      "the status says so",
-      async () =>
-        (await show(machine, "StatusText")).StatusText.includes("the config was refused") || undefined,
-    );
-    expect(await serverIds()).toEqual(["cae", "eda", "plm"]);
-    expect(await mainPid(machine)).toBe(pid);
     await configure(machine, THREE_SERVERS);
     await machine.sh("systemctl reload licmond");
-    await until(
-      "the status forgets it",
-      async () => !(await show(machine, "StatusText")).StatusText.includes("refused") || undefined,
-    );
   });
 
   test("a process that stalls is killed by the watchdog and started again", async () => {
@@ -111,19 +83,10 @@ describe.skipIf(BASE === undefined)("the running service", () => {
     await until("it is fed for as long", async () => (await fedAt()) - from > 10e6 || undefined);
     expect(await mainPid(machine)).toBe(pid);
     await machine.sh(`kill -STOP ${pid}`);
-    await until(
-      "another process is ready",
-      async () => {
-        const { MainPID, ActiveState, NRestarts } = await show(
-          machine,
-          "MainPID",
-          "ActiveState",
-          "NRestarts",
-        );
-        return (MainPID !== String(pid) && ActiveState === "active" && Number(NRestarts) > 0) || undefined;
-      },
-      120_000,
-    );
+    await until("another process is ready", async () => {
+      const { MainPID, ActiveState, NRestarts } = await show(machine, "MainPID", "ActiveState", "NRestarts");
+      return (MainPID !== String(pid) && ActiveState === "active" && Number(NRestarts) > 0) || undefined;
+    });
     const said = (await journal(machine, before)).map(({ MESSAGE }) => MESSAGE).join("\n");
     expect(said).toContain("Watchdog timeout");
     expect(said).toContain("Failed with result 'watchdog'");
@@ -147,20 +110,11 @@ describe.skipIf(BASE === undefined)("the running service", () => {
     expect(sessions.length).toBeGreaterThanOrEqual(40);
 
     const pid = await mainPid(machine);
-    const killedAt = performance.now();
     await machine.sh(`kill -KILL ${pid}`);
-    await until(
-      "another process is ready",
-      async () => {
-        const { MainPID, ActiveState } = await show(machine, "MainPID", "ActiveState");
-        return (MainPID !== String(pid) && MainPID !== "0" && ActiveState === "active") || undefined;
-      },
-      120_000,
-    );
-    console.log(
-      `back ${((performance.now() - killedAt) / 1000).toFixed(1)} s after kill -9 (RestartSec is 5 s)`,
-    );
-
+    await until("another process is ready", async () => {
+      const { MainPID, ActiveState } = await show(machine, "MainPID", "ActiveState");
+      return (MainPID !== String(pid) && MainPID !== "0" && ActiveState === "active") || undefined;
+    });
     expect(await sessionIds(machine, viewer)).toEqual(expect.arrayContaining(sessions));
     await using stream = openStream(machine, admin, "&events=log,server_status,checkout,checkin", 1);
     const last = told.at(-1)?.id ?? 0;
@@ -173,8 +127,7 @@ describe.skipIf(BASE === undefined)("the running service", () => {
     expect(later.slice(0, told.length)).toEqual(told);
     const ids = later.map(({ id }) => id);
     expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
-    const { Result, NRestarts } = await show(machine, "Result", "NRestarts");
-    expect({ Result, NRestarts }).toEqual({ Result: "success", NRestarts: "1" });
+    expect(await show(machine, "Result", "NRestarts")).toEqual({ Result: "success", NRestarts: "1" });
   });
 
   test("`systemctl stop` ends streams and tools that hang, within its time", async () => {
@@ -188,24 +141,43 @@ describe.skipIf(BASE === undefined)("the running service", () => {
     await using stream = openStream(machine, admin);
     await until("the stream is open", () => stream.running.output().includes("retry:") || undefined);
     await until("the tool hangs", async () => (await toolHangs()).exitCode === 0 || undefined);
-    const startedAt = performance.now();
     await machine.sh("systemctl stop licmond");
-    console.log(
-      `stopped in ${(performance.now() - startedAt).toFixed(0)} ms with a stream open and a tool that hangs`,
-    );
-    const { Result, ExecMainStatus, ActiveState } = await show(
-      machine,
-      "Result",
-      "ExecMainStatus",
-      "ActiveState",
-    );
-    expect({ Result, ExecMainStatus, ActiveState }).toEqual({
-      Result: "success",
-      ExecMainStatus: "0",
-      ActiveState: "inactive",
-    });
+    const ended = { Result: "success", ExecMainStatus: "0", ActiveState: "inactive" };
+    expect(await show(machine, "Result", "ExecMainStatus", "ActiveState")).toEqual(ended);
     await stream.running.ended;
     expect((await toolHangs()).stdout).toBe("");
     await configure(machine, THREE_SERVERS);
   });
 });
+
+interface StreamEvent {
+  readonly id: number;
+  readonly name: string;
+  // Fields depend on the event's name.
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** An event stream read by curl within the machine. `after` resumes after that event. */
+function openStream(machine: Machine, key: string, query = "", after?: number) {
+  const resume = after === undefined ? "" : `-H 'Last-Event-ID: ${after}'`;
+  const url = `http://127.0.0.1:${PORT}/stream/combined?interval=3600000${query}`;
+  const running = machine.start(`curl -sN -H 'X-API-Key: ${key}' ${resume} '${url}'`);
+  return {
+    running,
+    events: () => eventsOf(running.output()),
+    [Symbol.asyncDispose]: running[Symbol.asyncDispose],
+  };
+}
+
+/** Whole events only: what follows the last empty line is still on its way. */
+function eventsOf(text: string): StreamEvent[] {
+  return text
+    .split("\n\n")
+    .slice(0, -1)
+    .flatMap((block) => {
+      const field = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(block)?.[1];
+      const [id, name, data] = [field("id"), field("event"), field("data")];
+      if (id === undefined || name === undefined || data === undefined) return [];
+      return [{ id: Number(id), name, data: JSON.parse(data) as StreamEvent["data"] }];
+    });
+}

@@ -22,7 +22,9 @@ if (import.meta.main) {
   const tell = (told: Told) => console.log(JSON.stringify(told));
   const certificate = selfSigned("localhost");
   Bun.serve({
-    ...{ hostname: "127.0.0.1", port: PORTS.https, tls: certificate },
+    hostname: "127.0.0.1",
+    port: PORTS.https,
+    tls: certificate,
     async fetch(request) {
       const headers = Object.fromEntries(request.headers);
       tell({ kind: "request", path: new URL(request.url).pathname, headers, body: await request.text() });

@@ -71,7 +71,6 @@ describe.skipIf(BASE === undefined)("the service", () => {
   test("it is confined: an exposure of 2.0 or less, no privilege, a user of its own", async () => {
     const verdict = await machine.sh("systemd-analyze security --no-pager licmond | tail -n 1");
     const exposure = Number(/exposure level for licmond\.service: (\d+\.\d+)/.exec(verdict)?.[1]);
-    console.log(verdict);
     expect(exposure).toBeLessThanOrEqual(2);
     const status = await machine.read(`/proc/${await mainPid(machine)}/status`);
     expect(status).toMatch(/^CapEff:\t0+$/m);

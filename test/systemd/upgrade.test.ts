@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { bootedMachine, nextVersion } from "./booted.ts";
+import { bootedMachine, NEXT_VERSION, nextVersion } from "./booted.ts";
 import { BASE, until } from "./machine.ts";
-import { NEXT_VERSION } from "./next-version.ts";
 import {
   allRead,
   BUSY,

@@ -1,8 +1,7 @@
 /** Makes the files of a release; `scripts/release` calls it with the pinned Bun. */
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { buildIdentity } from "../build-stamp.ts";
-import { outputOf } from "../run.ts";
+import { buildIdentity, outputOf } from "../build-stamp.ts";
 import { makeRelease } from "./make-release.ts";
 import { TARGETS } from "./targets.ts";
 import { differences } from "./verify.ts";

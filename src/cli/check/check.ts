@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Config } from "../../config/config.ts";
 import { credentialOfPath } from "../../config/credentials.ts";
-import { DEFAULT_CONFIG_FILE, loadConfig } from "../../config/find.ts";
+import { DEFAULT_CONFIG_FILE, loadConfig } from "../../config/load.ts";
 import { readTls } from "../../http/tls.ts";
 import {
   type CommandIo,

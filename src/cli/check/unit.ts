@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Config } from "../../config/config.ts";
-import { DEFAULT_CONFIG_FILE } from "../../config/find.ts";
+import { DEFAULT_CONFIG_FILE } from "../../config/load.ts";
 import { UNIT_NAME } from "../../install/layout.ts";
 import { isSystemdHost, systemRun } from "../../install/service.ts";
 import { exposureOf, exposureWords } from "../../system/exposed-file.ts";

@@ -1,5 +1,5 @@
 import type { CheckoutReading } from "../reading.ts";
-import { isTakenAnew, restartKey, type Session, seatKey } from "../session.ts";
+import { isSameSeat, isTakenAnew, restartKey, type Session, seatKey } from "../session.ts";
 
 /** Rows handled before others get the event loop. */
 export const SLICE_ROWS = 1_000;
@@ -17,6 +17,12 @@ export function* matchSeats<S extends Seated>(
   rows: readonly CheckoutReading[],
   zone: string,
 ): Generator<void, { held: { row: CheckoutReading; held: S | null }[]; missing: readonly S[] }> {
+  // Most polls find the same lines in the same order: no key need be made then.
+  const isStill = ({ session }: S, row: CheckoutReading | undefined) =>
+    row !== undefined && isSameSeat(session, row) && !isTakenAnew(session, row);
+  if (open.length === rows.length && open.every((each, index) => isStill(each, rows[index])))
+    return { held: rows.map((row, index) => ({ row, held: open[index] ?? null })), missing: [] };
+
   const bySeat = group(open, ({ session }) => seatKey(session));
   const held: { row: CheckoutReading; held: S | null }[] = [];
   const left = new Set(open);

@@ -242,7 +242,7 @@ function* trackFeature(
       open.push({ session, misses: [] });
       continue;
     }
-    const session = { ...seenAgain(held.session, readAt), count: row.count, handle: row.handle };
+    const session = seenAgain(held.session, row, readAt);
     const differs =
       held.session.count !== row.count ||
       held.session.handle !== row.handle ||

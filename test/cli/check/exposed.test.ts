@@ -3,7 +3,7 @@ import { chmod, chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { checkExposed } from "../../../src/cli/check/host.ts";
 import { startHints } from "../../../src/cli/serve.ts";
-import { loadConfig } from "../../../src/config/find.ts";
+import { loadConfig } from "../../../src/config/load.ts";
 import { createPlace, type Place } from "../rig.ts";
 
 const [USER, STAFF] = [61990, 61991];

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { checkPolls } from "../../../src/cli/check/polls.ts";
-import { loadConfig } from "../../../src/config/find.ts";
+import { loadConfig } from "../../../src/config/load.ts";
 import { lmstat } from "../../e2e/lmstat.ts";
 import { createPlace, type Place, run } from "../rig.ts";
 
