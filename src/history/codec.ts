@@ -2,7 +2,6 @@ import type { Step } from "../domain/history.ts";
 import {
   type Bucket,
   createRollupSum,
-  type Level,
   type Rollup,
   type RollupSink,
   type RollupSum,
@@ -205,7 +204,8 @@ function packRollup({ at, rollup }: Bucket, spanMs: number): number[] {
   const { groups, total, coveredUntil, users, denials } = rollup;
   const bytes: number[] = [];
   const [only] = groups;
-  const full = groups.length === 1 && only !== undefined && sumOf(only.levels) === spanMs;
+  const full =
+    groups.length === 1 && only !== undefined && only.levels.reduce((sum, [, ms]) => sum + ms, 0) === spanMs;
   const toTheEnd = coveredUntil === at + spanMs;
   bytes.push((full ? FULL : 0) | (toTheEnd ? TO_THE_END : 0) | (denials === null ? 0 : DENIALS));
   if (!full) putNumber(bytes, groups.length);
@@ -258,8 +258,4 @@ function readRollup(reader: ByteReader, at: number, spanMs: number, sink: Rollup
     sink.user(user);
   }
   if ((flags & DENIALS) !== 0) sink.denials(reader.number());
-}
-
-function sumOf(levels: readonly Level[]): number {
-  return levels.reduce((sum, [, ms]) => sum + ms, 0);
 }

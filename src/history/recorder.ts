@@ -5,8 +5,8 @@ import type { Session } from "../domain/session.ts";
 import type { Store } from "../store/open/open.ts";
 import { type Coverage, type LookState, type Neighbours, takeLook } from "./look.ts";
 import type { OpenBuckets } from "./open-buckets.ts";
+import { gapAt, sameCounts } from "./sample-reader.ts";
 import { hourStart } from "./spans.ts";
-import { gapAt, sameCounts } from "./steps.ts";
 
 /** What one poll adds. */
 export interface Recording {
