@@ -24,10 +24,8 @@ const ENDED = `SELECT (${COUNTED} AND ended_at > ?4 AND ended_at < ?5)
   + (${COUNTED} AND ended_at >= max(?5, ?4 + 1) AND ended_at <= ?6 AND (first_seen_at < ?5 OR began_at < ?5))
   + (${COUNTED.replace("sessions_by_feature", "sessions_long")} AND ended_at > ?6 AND began_at < ?5 AND ${IS_LONG}) AS count`;
 
-/** Rows of a SELECT, all at once or in batches of some thousand. */
-interface BatchedRows extends Rows {
-  batches<Row>(sql: string, ...parameters: (string | number | null)[]): Generator<readonly Row[]>;
-}
+/** Rows of a SELECT in batches of some thousand. */
+type Batches = <Row>(sql: string, ...parameters: (string | number | null)[]) => Generator<readonly Row[]>;
 
 /** What the names are called in `usage_days`; an empty host is one that the tool did not print. */
 const NAMES = {
@@ -43,7 +41,11 @@ function namesOf(key: keyof UsageNames): string {
 }
 
 /** The part of the source that is about sessions. */
-export function createSessionReader({ all, batches }: BatchedRows, now: number, checkpoint: () => void) {
+export function createSessionReader(
+  { all, batches }: Rows & { readonly batches: Batches },
+  now: number,
+  checkpoint: () => void,
+) {
   const openSessions = createFeatureCounts(
     { all },
     "sessions WHERE ended_at IS NULL AND began_at >= ? AND began_at < ?",

@@ -91,18 +91,13 @@ export function demandOf(
 const NOTHING = { deniedRequests: null, deniedSeats: null, queuedRequests: null, queuedSeatHours: null };
 export const UNKNOWN_DEMAND = { demand: { ...NOTHING, knownFrom: "none" }, asked: null } as const;
 
-interface Edge {
-  readonly at: number;
-  /** By how much the seats that were denied change. */
-  readonly seats: number;
-  /** Seats of the request that begins here; 0 = one ends. */
-  readonly asks: number;
-}
-
-/** What waits in the queue is in the steps: its seats do not count once more. */
-function edgesOf(requests: readonly UnmetRequest[]): Edge[] {
+/**
+ * By how many seats (`seats`) what was denied changes, and how many a request that begins asks for (`asks`; 0 = one ends).
+ * What waits in the queue is in the steps: its seats do not count once more.
+ */
+function edgesOf(requests: readonly UnmetRequest[]) {
   return requests
-    .flatMap(({ outcome, at, until, count }): Edge[] =>
+    .flatMap(({ outcome, at, until, count }) =>
       outcome === "queued"
         ? [{ at, seats: 0, asks: count }]
         : [

@@ -2,12 +2,6 @@ import type { EndReason } from "../../domain/session.ts";
 import type { Store } from "../../store/open/open.ts";
 import { createOpenBuckets } from "../open-buckets.ts";
 
-/** A feature that an old log tells of. */
-interface Named {
-  readonly daemon: string;
-  readonly feature: string | null;
-}
-
 /**
  * Notes features that old logs tell of among those of history, so that one which no poll ever read is known by its name.
  * Runs in the caller's transaction.
@@ -16,7 +10,7 @@ export function createImportedFeatures({ sqlite }: Pick<Store, "sqlite">) {
   const add = sqlite.query<null, [string, string, string]>(
     "INSERT OR IGNORE INTO history_features (server_id, daemon, name) VALUES (?, ?, ?)",
   );
-  return (server: string, named: readonly Named[]): void => {
+  return (server: string, named: readonly { daemon: string; feature: string | null }[]): void => {
     // Counters of a whole server are of no feature.
     const features = named.filter(({ feature }) => feature !== null && feature !== "");
     const once = new Map(features.map((one) => [`${one.daemon}\0${one.feature}`, one]));

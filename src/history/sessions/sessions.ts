@@ -91,23 +91,20 @@ export function createSessions(store: Store) {
   };
 }
 
-/** Open sessions that are looked at, the newest. */
-const MOST = 500;
-
 /**
- * Ages of a server's open sessions when they were first seen. The first poll's are left out: they may have begun at any
+ * Ages of a server's newest 500 open sessions when they were first seen. The first poll's are left out: they may have begun at any
  * time. Null = none was seen since. `least` is the youngest, in ms; negative = it began later than it was seen. `polls` is how
  * many polls saw new ones.
  */
 export function sessionAges(sqlite: Database, serverId: string) {
   const found = sqlite
-    .query<{ least: number | null; polls: number }, [string, string, number]>(
+    .query<{ least: number | null; polls: number }, [string, string]>(
       `SELECT MIN(first_seen_at - started_at) AS least, COUNT(DISTINCT first_seen_at) AS polls FROM (
          SELECT first_seen_at, started_at FROM sessions
          WHERE server_id = ? AND ended_at IS NULL AND started_at IS NOT NULL AND first_seen_at >
            (SELECT MIN(first_seen_at) FROM sessions WHERE server_id = ? AND ended_at IS NULL)
-         ORDER BY id DESC LIMIT ?)`,
+         ORDER BY id DESC LIMIT 500)`,
     )
-    .get(serverId, serverId, MOST);
+    .get(serverId, serverId);
   return found === null || found.least === null ? null : { least: found.least, polls: found.polls };
 }

@@ -3,7 +3,6 @@ import type { EfficiencyRecord } from "../../domain/history-records.ts";
 import { demandOf, UNKNOWN_DEMAND } from "../../domain/stats/demand.ts";
 import { efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
 import { histogramOfRollup } from "../../domain/stats/rollup.ts";
-
 import { type Asked, holdings } from "../holdings.ts";
 import { featuresOver, type Range, resolveRange } from "../range.ts";
 import type { HistorySource, Named } from "../source.ts";

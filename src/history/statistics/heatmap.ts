@@ -1,7 +1,6 @@
 import { localSpans } from "../../domain/stats/calendar.ts";
 import { createHeatmap } from "../../domain/stats/heatmap.ts";
 import { eachSpan } from "../../domain/stats/spans.ts";
-
 import { type Range, resolveRange } from "../range.ts";
 import { eachQuarter, QUARTER_MS, together } from "../site-days.ts";
 import type { HistorySource, Named } from "../source.ts";

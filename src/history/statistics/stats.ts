@@ -2,7 +2,6 @@ import type { FeatureId } from "../../domain/history.ts";
 import { autoInterval, bucketEdges, type Interval, type Point } from "../../domain/stats/bucketed.ts";
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
 import { coveredMs } from "../../domain/stats/rollup.ts";
-
 import type { Asked } from "../holdings.ts";
 import { featuresOver, historyBegins, type Range, resolveRange, type SortBy, sortedBy } from "../range.ts";
 import type { HistorySource, KnownFeature, Named } from "../source.ts";

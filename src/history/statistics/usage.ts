@@ -35,22 +35,16 @@ export const USAGE_ORDERS = [
 ] as const;
 export type UsageOrder = (typeof USAGE_ORDERS)[number];
 
-/** Its range begins where sessions are kept from. */
-export interface UsageResult extends Range {
-  readonly rows: readonly UsageGroup[];
-  /** Groups in all. */
-  readonly total: number;
-}
-
 /**
  * Who used what, sorted and cut. `shown` is a name as the caller may see it: groups carry it and equal ones stand by it,
- * so that the order says nothing of what is not shown.
+ * so that the order says nothing of what is not shown. The answered range begins where sessions are kept from; `total` counts
+ * all groups.
  */
 export async function usageQuery(
   source: HistorySource,
   query: UsageQuery,
   shown: (key: UsageKey, name: string | null) => string | null = (_, name) => name,
-): Promise<UsageResult> {
+) {
   const { end, limit, offset } = query;
   const start = Math.min(Math.max(query.start, await source.sessionsFrom()), end);
   const usage = await usageOf(source, { ...query, start }, true);
