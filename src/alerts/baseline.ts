@@ -1,5 +1,5 @@
-import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
-import { featureKey } from "../domain/polls/merge-blocks.ts";
+import type { ServerPicture } from "../domain/picture.ts";
+import { featureKey } from "../domain/polls/feature-picture.ts";
 
 /** What is normal for a server: what a new reading is compared with. Stored, so that a restart misses nothing. */
 export interface Baseline {
@@ -21,24 +21,18 @@ export interface TotalChange {
 }
 
 /** Compares a good reading with the baseline; the first one only makes it. Pure. */
-export function compareTotals(
-  baseline: Baseline | null,
-  picture: ServerPicture,
-): {
-  readonly totals: Baseline["totals"];
-  readonly isSame: boolean;
-  readonly changes: readonly TotalChange[];
-} {
+export function compareTotals(baseline: Baseline | null, { features }: ServerPicture) {
   const totals: Record<string, Baseline["totals"][string]> = {};
   const changes: TotalChange[] = [];
   let isSame = baseline !== null;
   const before = baseline?.totals ?? {};
-  for (const feature of picture.features) {
-    const { daemon, name } = feature;
+  for (const { daemon, name, state, unlimited, total: issued } of features) {
     const key = featureKey(daemon, name);
     const from = before[key];
-    const to = feature.unlimited ? null : feature.total;
-    const total = isCounted(feature) ? to : from === undefined ? UNSAID : from;
+    const to = unlimited ? null : issued;
+    // The total was read now, in whole.
+    const isCounted = state === "ok" && (unlimited || issued !== null);
+    const total = isCounted ? to : from === undefined ? UNSAID : from;
     totals[key] = total;
     if (total === from) continue;
     isSame = false;
@@ -52,11 +46,6 @@ export function compareTotals(
     if (from !== UNSAID) changes.push({ daemon, feature, from });
   }
   return { totals, isSame, changes };
-}
-
-/** The total was read now, in whole. */
-function isCounted({ state, unlimited, total }: FeaturePicture): boolean {
-  return state === "ok" && (unlimited || total !== null);
 }
 
 export function totalMessage({ feature, from, to }: TotalChange): string {

@@ -1,70 +1,41 @@
-import type { Alert, AlertCounts } from "../domain/alerts.ts";
-import type { Log } from "../domain/log.ts";
-import type { ServerPicture, Snapshot } from "../domain/picture.ts";
+import type { Alert } from "../domain/alerts.ts";
 import type { Clock } from "../domain/time/clock.ts";
-import { type Conditions, evaluateDenial, evaluatePoll, evaluateTime } from "./evaluator.ts";
-import { createNotifier } from "./notifier.ts";
-import type { NoteFilter } from "./notify/note.ts";
-import type { Denial, HostLook } from "./rules.ts";
+import { MINUTE_MS } from "../domain/time/time.ts";
+import type { Timers } from "../domain/time/timers.ts";
+import type { Live } from "../live/live.ts";
+import { type Conditions, createEvaluation } from "./evaluator.ts";
+import { createNotifier, type NotifierSettings } from "./notifier.ts";
+import type { Dispatcher } from "./notify/dispatcher.ts";
+import type { Denied, HostLook } from "./rules.ts";
 import { type AlertStoreDeps, createAlertStore } from "./store.ts";
 
-/** What comes by time alone (dates, reminders, a full disk) is looked at this often. */
-const TICK_MS = 60_000;
-
+/** What becomes of an alert that a person handles. */
 export type Handled =
   | { readonly outcome: "done"; readonly alert: Alert }
   | { readonly outcome: "unknown" }
   | { readonly outcome: "resolved" };
 
-export interface AlertEngine {
-  start(): void;
-  /** Ends the timer and waits for what is being stored. */
-  stop(): Promise<void>;
-  /** Alerts that fire about these servers; null = all. */
-  counts(servers: readonly string[] | null): AlertCounts;
-  firing(): readonly Alert[];
-  /** New denials, in the order of their events. */
-  denied(denials: readonly Denial[]): void;
-  /** The config was read again. */
-  configured(): void;
-  /** Ends the reminders. `by` is the name of the key. Rejects with StoreError when that could not be stored. */
-  acknowledge(id: number, by: string, comment: string | null): Promise<Handled>;
-  /** Holds its notes back until then, also when it ends and fires again meanwhile. */
-  silence(id: number, until: number, comment: string | null): Promise<Handled>;
-}
-
 /** What may change by a reload; asked for on each use. */
-export interface EngineSettings extends Conditions {
-  readonly targets: readonly NoteFilter[];
-}
+export type EngineSettings = Conditions & NotifierSettings;
 
-export interface AlertEngineDeps extends Pick<AlertStoreDeps, "rows" | "commit"> {
-  readonly outbox: AlertStoreDeps["outbox"] & { nextId(): number };
-  readonly live: {
-    snapshot(): Snapshot;
-    subscribe(
-      listener: (change: { readonly before: ServerPicture | null; readonly after: ServerPicture }) => void,
-    ): () => void;
-  };
+export interface AlertEngineDeps extends AlertStoreDeps {
+  readonly outbox: Pick<Dispatcher, "write" | "send" | "nextId">;
+  readonly live: Pick<Live, "snapshot" | "subscribe">;
   readonly settings: () => EngineSettings;
   readonly host: () => HostLook;
   readonly clock: Clock;
-  readonly timers: { after(ms: number, run: () => void): () => void };
-  readonly log: Log;
+  readonly timers: Timers;
 }
 
+export type AlertEngine = ReturnType<typeof createAlertEngine>;
+
 /** Gives every new picture, every denial and each minute to the evaluator, and what it answers to the alert store. */
-export function createAlertEngine(deps: AlertEngineDeps): AlertEngine {
-  const { rows, commit, outbox, live, settings, host, clock, timers, log } = deps;
+export function createAlertEngine(deps: AlertEngineDeps) {
+  const { rows, outbox, live, settings, host, clock, timers, log } = deps;
   const startedAt = clock.now();
-  const notifier = createNotifier({
-    targets: () => settings().targets,
-    nextId: outbox.nextId,
-    now: clock.now,
-    inMaintenance: (server, at) => settings().inMaintenance(server, at),
-  });
-  const store = createAlertStore({ rows, commit, outbox, notifier, log, now: startedAt });
+  const store = createAlertStore(deps, createNotifier(settings, outbox.nextId, clock.now), startedAt);
   const { state } = store;
+  const evaluation = (at: number) => createEvaluation(state, settings(), at);
   /** The poll of each server that was looked at last: a picture may change without one. */
   const looked = new Map<string, number>();
   let running: Promise<void> = Promise.resolve();
@@ -72,9 +43,10 @@ export function createAlertEngine(deps: AlertEngineDeps): AlertEngine {
   let unsubscribe = () => {};
   let cancelTimer = () => {};
 
+  /** Dates, reminders and a full disk come by time alone. */
   function tick(): void {
     const { servers } = live.snapshot();
-    store.apply(evaluateTime(state, settings(), servers, host(), startedAt, clock.now()));
+    store.apply(evaluation(clock.now()).time(servers, host(), startedAt));
     for (const alert of [...state.firing.values()]) {
       const { server, daemon, feature } = alert;
       store.remind(alert, settings().settingsOf(server, daemon, feature).reminderMs);
@@ -105,7 +77,7 @@ export function createAlertEngine(deps: AlertEngineDeps): AlertEngine {
   }
 
   function wait(): void {
-    cancelTimer = timers.after(TICK_MS, () => {
+    cancelTimer = timers.after(MINUTE_MS, () => {
       attempt(tick);
       wait();
     });
@@ -126,7 +98,7 @@ export function createAlertEngine(deps: AlertEngineDeps): AlertEngine {
   }
 
   return {
-    start() {
+    start(): void {
       for (const { server, lastPollAt } of live.snapshot().servers) {
         if (lastPollAt !== null) looked.set(server.id, lastPollAt);
       }
@@ -135,25 +107,31 @@ export function createAlertEngine(deps: AlertEngineDeps): AlertEngine {
         const at = after.lastPollAt;
         if (at === null || looked.get(id) === at || !enabled) return;
         looked.set(id, at);
-        attempt(() => store.apply(evaluatePoll(state, settings(), before?.collectedAt ?? null, after, at)));
+        attempt(() => store.apply(evaluation(at).poll(before?.collectedAt ?? null, after)));
       });
       attempt(tick);
       wait();
     },
-    async stop() {
+    /** Ends the timer and waits for what is being stored. */
+    async stop(): Promise<void> {
       unsubscribe();
       cancelTimer();
       await Promise.all([running, save()]);
     },
     counts: store.counts,
-    firing: () => [...state.firing.values()],
-    denied(denials) {
-      for (const denial of denials)
-        attempt(() => store.apply(evaluateDenial(state, settings(), denial, clock.now())));
+    firing: (): readonly Alert[] => [...state.firing.values()],
+    /** New denials, in the order of their events. */
+    denied(denials: readonly Denied[]): void {
+      for (const denied of denials)
+        attempt(() => store.apply(evaluation(denied.at).denial(denied, clock.now())));
     },
+    /** The config was read again. */
     configured: () => attempt(tick),
-    acknowledge: (id, by, comment) =>
+    /** Ends the reminders. `by` is the name of the key. Rejects with StoreError when that could not be stored. */
+    acknowledge: (id: number, by: string, comment: string | null) =>
       handle(id, "acknowledged", comment, { acknowledgedAt: clock.now(), acknowledgedBy: by }),
-    silence: (id, until, comment) => handle(id, "silenced", comment, { silencedUntil: until }),
+    /** Holds its notes back until then, also when it ends and fires again meanwhile. */
+    silence: (id: number, until: number, comment: string | null) =>
+      handle(id, "silenced", comment, { silencedUntil: until }),
   };
 }

@@ -1,12 +1,11 @@
 import { type Alert, type AlertRule, type AlertSubject, subjectKey } from "../domain/alerts.ts";
 import type { ServerPicture } from "../domain/picture.ts";
-import { featureKey } from "../domain/polls/merge-blocks.ts";
+import { featureKey } from "../domain/polls/feature-picture.ts";
 import { type Baseline, compareTotals } from "./baseline.ts";
-import type { InMaintenance } from "./maintenance.ts";
 import {
   type About,
   DENIALS,
-  type Denial,
+  type Denied,
   EXPIRY,
   type Finding,
   type HappeningRule,
@@ -19,8 +18,9 @@ import {
   TOTALS_CHANGED,
   UNPARSED,
   UNPOLLED,
+  USUAL_AFTER_MS,
 } from "./rules.ts";
-import type { SettingsOf } from "./settings.ts";
+import type { InMaintenance, SettingsOf } from "./settings.ts";
 import { isIdle, needsOf, step, UNWATCHED, type Watch } from "./watch.ts";
 
 /**
@@ -48,15 +48,6 @@ export interface Conditions {
   readonly inMaintenance: InMaintenance;
 }
 
-export interface Evaluation {
-  /** Epoch ms. */
-  readonly at: number;
-  /** By subject key. */
-  readonly changes: ReadonlyMap<string, SubjectChange>;
-  /** Baselines that changed, by server. */
-  readonly baselines: ReadonlyMap<string, Baseline>;
-}
-
 export interface SubjectChange {
   readonly subject: AlertSubject;
   /** The very object of before where it is the same; {@link UNWATCHED} = forget the subject. */
@@ -70,152 +61,31 @@ export type AlertMove =
   | { readonly change: "fired" | "raised" | "lowered" | "amended"; readonly finding: Finding }
   | { readonly change: "resolved" };
 
-/** After a poll of one server at `at`. `readAt` is the time of the last good reading before it; null = never. */
-export function evaluatePoll(
-  state: AlertState,
-  conditions: Conditions,
-  readAt: number | null,
-  picture: ServerPicture,
-  at: number,
-): Evaluation {
-  const evaluation = createEvaluation(state, conditions, at);
-  const isGap = readAt === null || at - readAt > longestSilence(picture);
-  for (const rule of PICTURE_RULES) evaluation.look(rule, picture, isGap);
-  if (picture.error === null && picture.collectedAt === at) compareWithUsual(evaluation, state, picture);
-  for (const subject of goneFrom(picture, state.watched)) evaluation.end(subject);
-  return evaluation;
-}
+/** What an evaluation answers. */
+export type Evaluation = Pick<ReturnType<typeof createEvaluation>, "at" | "changes" | "baselines">;
 
-/** As time passes: dates, polls that do not come, the host. `since` = begin of the process. */
-export function evaluateTime(
-  state: AlertState,
-  conditions: Conditions,
-  pictures: readonly ServerPicture[],
-  host: HostLook,
-  since: number,
-  at: number,
-): Evaluation {
-  const evaluation = createEvaluation(state, conditions, at);
-  const enabled = pictures.filter(({ server }) => server.enabled);
-  const servers = new Set(enabled.map(({ server }) => server.id));
-  for (const { subject, watch } of state.watched.values()) {
-    const { server, daemon, feature } = subject;
-    const isWanted =
-      (server === null || servers.has(server)) && conditions.settingsOf(server, daemon, feature).enabled;
-    // An end further off than anything lasts was set by a clock that was ahead.
-    const isOver = watch.until !== null && (watch.until <= at || watch.until - at > TOTALS_CHANGED.lastsMs);
-    if (!isWanted || isOver) evaluation.end(subject);
-  }
-  for (const alert of state.firing.values())
-    if (alert.server !== null && !servers.has(alert.server)) evaluation.end(alert);
-  for (const picture of enabled) {
-    const { id, intervalMs } = picture.server;
-    evaluation.look(EXPIRY, picture, false);
-    const due = Math.max(picture.nextPollAt ?? 0, since + intervalMs);
-    if (at - due > longestSilence(picture)) evaluation.see(UNPOLLED, { server: id, due }, id, THE_SERVER);
-    acceptUnparsed(evaluation, state, picture, at);
-  }
-  for (const rule of HOST_RULES) evaluation.see(rule, host, null, THE_SERVER);
-  return evaluation;
-}
-
-/** After a denial. One that was over before `now`, e.g. while the daemon was not running, is no news. */
-export function evaluateDenial(
-  state: AlertState,
-  conditions: Conditions,
-  denial: Denial,
-  now: number,
-): Evaluation {
-  const { server, daemon, feature, at } = denial;
-  const evaluation = createEvaluation(state, conditions, at);
-  const subject = { rule: DENIALS.rule, server, daemon, feature, detail: null };
-  if (at + DENIALS.lastsMs > now) evaluation.happen(DENIALS, denial, subject, "amended");
-  return evaluation;
-}
-
-/** After so long without a good reading nothing is known of the time between. */
-function longestSilence({ server }: ServerPicture): number {
-  return 2 * server.intervalMs + server.timeoutMs;
-}
-
-/** Compares a good reading with what was normal until now. */
-function compareWithUsual(evaluation: OpenEvaluation, state: AlertState, picture: ServerPicture): void {
-  const server = picture.server.id;
-  const baseline = state.baselines.get(server) ?? null;
-  const { totals, isSame, changes } = compareTotals(baseline, picture);
-  for (const change of changes) {
-    const { daemon, feature } = change;
-    const subject: AlertSubject = { rule: TOTALS_CHANGED.rule, server, daemon, feature, detail: null };
-    const alert = state.firing.get(subjectKey(subject));
-    // Back to what it was before the alert: there is nothing to look at any more.
-    if (alert !== undefined && (change.to ?? null) === alert.threshold) evaluation.end(subject);
-    else evaluation.happen(TOTALS_CHANGED, change, subject, "raised");
-  }
-  const lines = picture.unparsedLines;
-  // Once all lines were understood, none is usual.
-  const usual = lines === 0 ? 0 : (baseline?.unparsed ?? lines);
-  evaluation.see(UNPARSED, { server, lines, usual }, server, THE_SERVER);
-  if (!isSame || usual !== baseline?.unparsed) evaluation.baselines.set(server, { totals, unparsed: usual });
-}
-
-/** Makes lines usual that were not understood for long. A poll that failed says nothing of what is usual. */
-function acceptUnparsed(
-  { end, baselines }: OpenEvaluation,
-  state: AlertState,
-  { server: { id: server }, unparsedLines, error }: ServerPicture,
-  at: number,
-): void {
-  const alert = state.firing.get(subjectKey({ rule: UNPARSED.rule, server, ...THE_SERVER }));
-  const baseline = state.baselines.get(server);
-  if (error !== null || alert === undefined || baseline === undefined) return;
-  if (at < alert.startedAt + UNPARSED.usualAfterMs) return;
-  baselines.set(server, { ...baseline, unparsed: unparsedLines });
-  end(alert);
-}
-
-/** Subjects of daemons and features that the server has no more. Changed totals and denials end by time alone. */
-function goneFrom(
-  { server, daemons, features, state, cut }: ServerPicture,
-  watched: AlertState["watched"],
-): readonly AlertSubject[] {
-  const own = [...watched.values()]
-    .map(({ subject }) => subject)
-    .filter(
-      ({ rule, server: id }) => id === server.id && rule !== TOTALS_CHANGED.rule && rule !== DENIALS.rule,
-    );
-  if (own.length === 0) return own;
-  const known = new Set(features.map(({ daemon, name }) => featureKey(daemon, name)));
-  const named = new Set(daemons.map(({ name }) => name));
-  // Features vanish after two readings without them; daemons are believed gone only by a whole one.
-  const isWhole = (state === "ok" || state === "partial") && !cut;
-  return own.filter(({ daemon, feature }) => {
-    if (daemon === null) return false;
-    return feature === null ? isWhole && !named.has(daemon) : !known.has(featureKey(daemon, feature));
-  });
-}
-
-type OpenEvaluation = ReturnType<typeof createEvaluation>;
-
-function createEvaluation(state: AlertState, { settingsOf, inMaintenance }: Conditions, at: number) {
+/** One evaluation at `at`, of a poll, of the time, or of a denial; its changes and baselines are the answer. */
+export function createEvaluation(state: AlertState, { settingsOf, inMaintenance }: Conditions, at: number) {
+  /** By subject key. */
   const changes = new Map<string, SubjectChange>();
+  /** Baselines that changed, by server. */
+  const baselines = new Map<string, Baseline>();
   /** Most things are well and not watched: for these no key is made. */
   const watchedRules = new Set<AlertRule>();
   for (const { subject } of state.watched.values()) watchedRules.add(subject.rule);
 
-  /** One look at one thing. `isGap`: nothing is known of the time since the last good reading. */
+  /** One look at one thing. `isGap`: whether nothing is known of the time since the last look at it. */
   function see<Thing>(
     rule: Rule<Thing>,
     thing: Thing,
     server: string | null,
-    about: About,
-    isGap = false,
-    longestMs = Number.POSITIVE_INFINITY,
+    { daemon, feature, detail }: About,
+    isGap: (seenAt: number) => boolean = () => false,
   ): void {
-    const own = settingsOf(server, about.daemon, about.feature);
+    const own = settingsOf(server, daemon, feature);
     if (!own.enabled) return;
     const seen = rule.level(thing, own, at);
     if (seen === null || (seen === 0 && !watchedRules.has(rule.rule))) return;
-    const { daemon, feature, detail } = about;
     const subject = { rule: rule.rule, server, daemon, feature, detail };
     const key = subjectKey(subject);
     const known = state.watched.get(key);
@@ -225,9 +95,7 @@ function createEvaluation(state: AlertState, { settingsOf, inMaintenance }: Cond
       if (known !== undefined) changes.set(key, { subject, watch: before, alert: null });
       return;
     }
-    const needs = needsOf(own, rule.patience);
-    const isUnseen = needs.forMs > 0 && at - (known?.seenAt ?? at) > longestMs;
-    const watch = step(before, seen, at, isGap || isUnseen, needs);
+    const watch = step(before, seen, at, isGap(known?.seenAt ?? at), needsOf(own, rule.patience));
     const { level } = watch;
     const isFiring = state.firing.has(key);
     let alert: AlertMove | null = null;
@@ -240,21 +108,13 @@ function createEvaluation(state: AlertState, { settingsOf, inMaintenance }: Cond
     changes.set(key, { subject, watch: isForgotten ? UNWATCHED : watch, alert });
   }
 
-  function subjectsOf(rule: AlertRule, server: string): readonly AlertSubject[] {
-    const all = [...state.watched.values()].map(({ subject }) => subject);
-    return all.filter((subject) => subject.rule === rule && subject.server === server);
-  }
-
-  /** Applies one rule to one server's picture. */
+  /** Applies one rule to one server's picture. `isGap`: nothing is known of the time since the last good reading. */
   function look(rule: PictureRule<unknown>, picture: ServerPicture, isGap: boolean): void {
-    const { id: server } = picture.server;
-    const context = {
-      settingsOf: (daemon: string | null, feature: string | null) => settingsOf(server, daemon, feature),
-      watched: () => (watchedRules.has(rule.rule) ? subjectsOf(rule.rule, server) : []),
-    };
+    const { id } = picture.server;
     const longestMs = longestSilence(picture);
-    for (const thing of rule.of(picture, context))
-      see(rule, thing, server, rule.about(thing), isGap, longestMs);
+    const isUnseen = (seenAt: number) => isGap || at - seenAt > longestMs;
+    for (const thing of rule.of(picture, (daemon, feature) => settingsOf(id, daemon, feature)))
+      see(rule, thing, id, rule.about(thing), isUnseen);
   }
 
   /** Something happened; `again` is what it does to an alert that fires already. */
@@ -273,10 +133,8 @@ function createEvaluation(state: AlertState, { settingsOf, inMaintenance }: Cond
     // What is amended adds up.
     const value =
       again === "amended" && known !== undefined ? (known.value ?? 0) + (finding.value ?? 0) : finding.value;
-    const alert: AlertMove = {
-      change: known === undefined ? "fired" : again,
-      finding: { ...finding, value },
-    };
+    const change = known === undefined ? "fired" : again;
+    const alert: AlertMove = { change, finding: { ...finding, value } };
     changes.set(key, { subject, watch: { level: 1, runs: [], until: at + rule.lastsMs }, alert });
   }
 
@@ -287,5 +145,113 @@ function createEvaluation(state: AlertState, { settingsOf, inMaintenance }: Cond
     changes.set(key, { subject, watch: UNWATCHED, alert });
   }
 
-  return { at, changes, baselines: new Map<string, Baseline>(), look, see, happen, end };
+  /** Compares a good reading with what was normal until now. */
+  function compareWithUsual(picture: ServerPicture): void {
+    const server = picture.server.id;
+    const baseline = state.baselines.get(server) ?? null;
+    const { totals, isSame, changes } = compareTotals(baseline, picture);
+    for (const change of changes) {
+      const { daemon, feature } = change;
+      const subject: AlertSubject = { rule: TOTALS_CHANGED.rule, server, daemon, feature, detail: null };
+      const alert = state.firing.get(subjectKey(subject));
+      // Back to what it was before the alert: there is nothing to look at any more.
+      if (alert !== undefined && (change.to ?? null) === alert.threshold) end(subject);
+      else happen(TOTALS_CHANGED, change, subject, "raised");
+    }
+    const lines = picture.unparsedLines;
+    // Once all lines were understood, none is usual.
+    const usual = lines === 0 ? 0 : (baseline?.unparsed ?? lines);
+    see(UNPARSED, { server, lines, usual }, server, THE_SERVER);
+    if (!isSame || usual !== baseline?.unparsed) baselines.set(server, { totals, unparsed: usual });
+  }
+
+  /** Makes lines usual that were not understood for long. A poll that failed says nothing of what is usual. */
+  function acceptUnparsed({ server: { id: server }, unparsedLines, error }: ServerPicture): void {
+    const alert = state.firing.get(subjectKey({ rule: UNPARSED.rule, server, ...THE_SERVER }));
+    const baseline = state.baselines.get(server);
+    if (error !== null || alert === undefined || baseline === undefined) return;
+    if (at < alert.startedAt + USUAL_AFTER_MS) return;
+    baselines.set(server, { ...baseline, unparsed: unparsedLines });
+    end(alert);
+  }
+
+  /**
+   * Ends subjects of daemons and features that the server has no more, and details of a feature (who holds a seat) that
+   * a good reading did not show. Changed totals and denials end by time alone.
+   */
+  function endGone({ server, daemons, features, state: outcome, cut }: ServerPicture): void {
+    const own = [...state.watched.values()]
+      .map(({ subject }) => subject)
+      .filter(({ rule, server: id }) => id === server.id && !BY_TIME_ALONE.includes(rule));
+    if (own.length === 0) return;
+    const known = new Map(
+      features.map((feature) => [featureKey(feature.daemon, feature.name), feature.state]),
+    );
+    const named = new Set(daemons.map(({ name }) => name));
+    // Features vanish after two readings without them; daemons are believed gone only by a whole one.
+    const isWhole = (outcome === "ok" || outcome === "partial") && !cut;
+    for (const subject of own) {
+      const { daemon, feature, detail } = subject;
+      if (daemon === null) continue;
+      const read = feature === null ? null : known.get(featureKey(daemon, feature));
+      const isGone = feature === null ? isWhole && !named.has(daemon) : read === undefined;
+      const isUnseen = detail !== null && read === "ok" && !changes.has(subjectKey(subject));
+      if (isGone || isUnseen) end(subject);
+    }
+  }
+
+  return {
+    at,
+    changes: changes as ReadonlyMap<string, SubjectChange>,
+    baselines: baselines as ReadonlyMap<string, Baseline>,
+
+    /** After a poll of one server. `readAt` is the time of the last good reading before it; null = never. */
+    poll(readAt: number | null, picture: ServerPicture) {
+      const isGap = readAt === null || at - readAt > longestSilence(picture);
+      for (const rule of PICTURE_RULES) look(rule, picture, isGap);
+      if (picture.error === null && picture.collectedAt === at) compareWithUsual(picture);
+      endGone(picture);
+      return this;
+    },
+
+    /** As time passes: dates, polls that do not come, the host. `since` = begin of the process. */
+    time(pictures: readonly ServerPicture[], host: HostLook, since: number) {
+      const enabled = pictures.filter(({ server }) => server.enabled);
+      const servers = new Set(enabled.map(({ server }) => server.id));
+      const isConfigured = (server: string | null) => server === null || servers.has(server);
+      for (const { subject, watch } of state.watched.values()) {
+        const { server, daemon, feature } = subject;
+        const isWanted = isConfigured(server) && settingsOf(server, daemon, feature).enabled;
+        // An end further off than anything lasts was set by a clock that was ahead.
+        const isOver =
+          watch.until !== null && (watch.until <= at || watch.until - at > TOTALS_CHANGED.lastsMs);
+        if (!isWanted || isOver) end(subject);
+      }
+      for (const alert of state.firing.values()) if (!isConfigured(alert.server)) end(alert);
+      for (const picture of enabled) {
+        const { id, intervalMs } = picture.server;
+        look(EXPIRY, picture, false);
+        const due = Math.max(picture.nextPollAt ?? 0, since + intervalMs);
+        if (at - due > longestSilence(picture)) see(UNPOLLED, { server: id, due }, id, THE_SERVER);
+        acceptUnparsed(picture);
+      }
+      for (const rule of HOST_RULES) see(rule, host, null, THE_SERVER);
+      return this;
+    },
+
+    /** After a denial. One that was over before `now`, e.g. while the daemon was not running, is no news. */
+    denial(denied: Denied, now: number) {
+      const { server, daemon, feature } = denied;
+      const subject = { rule: DENIALS.rule, server, daemon, feature, detail: null };
+      if (at + DENIALS.lastsMs > now) happen(DENIALS, denied, subject, "amended");
+      return this;
+    },
+  };
+}
+
+const BY_TIME_ALONE: readonly AlertRule[] = [TOTALS_CHANGED.rule, DENIALS.rule];
+
+/** After so long without a good reading nothing is known of the time between. */
+function longestSilence({ server }: ServerPicture): number {
+  return 2 * server.intervalMs + server.timeoutMs;
 }

@@ -1,33 +1,29 @@
 import { type Alert, type AlertChange, alertRecord, isAtLeast } from "../domain/alerts.ts";
-import type { InMaintenance } from "./maintenance.ts";
 import type { Note, NoteFilter, NoteKind } from "./notify/note.ts";
+import type { InMaintenance } from "./settings.ts";
 
-/** Decides which targets get a note about an alert, and keeps that in the alert. Pure but for the ids of notes. */
-export interface Notifier {
-  /** What a change of the alert means for the targets. */
-  onChange(alert: Alert, change: AlertChange): Notified;
-  /** What time brings: reminders, and notes that a silence or a maintenance window held back. */
-  onTime(alert: Alert, reminderMs: number): Notified;
-}
-
-export interface Notified {
-  /** The alert with the targets that get a note now in `told`. */
+/** An alert with the targets that get a note now in `told`, and these notes. */
+interface Notified {
   readonly alert: Alert;
   readonly notes: readonly Note[];
 }
 
-export interface NotifierDeps {
-  readonly targets: () => readonly NoteFilter[];
-  /** Ids of notes, increasing over restarts. */
-  readonly nextId: () => number;
-  readonly now: () => number;
+export interface NotifierSettings {
   readonly inMaintenance: InMaintenance;
+  readonly targets: readonly NoteFilter[];
 }
 
-export function createNotifier({ targets, nextId, now, inMaintenance }: NotifierDeps): Notifier {
+export type Notifier = ReturnType<typeof createNotifier>;
+
+/**
+ * Decides which targets get a note about an alert, and keeps that in the alert. Pure but for the ids of notes, which
+ * increase over restarts.
+ */
+export function createNotifier(settings: () => NotifierSettings, nextId: () => number, now: () => number) {
   /** No note about it now, but for its end, which goes to the targets that know of its begin. */
   const isQuiet = ({ silencedUntil, server }: Alert, at: number) =>
-    (silencedUntil !== null && silencedUntil > at) || (server !== null && inMaintenance(server, at));
+    (silencedUntil !== null && silencedUntil > at) ||
+    (server !== null && settings().inMaintenance(server, at));
 
   const wants = ({ severity, rules }: NoteFilter, alert: Alert) =>
     isAtLeast(alert.severity, severity) && (rules === null || rules.includes(alert.rule));
@@ -35,25 +31,23 @@ export function createNotifier({ targets, nextId, now, inMaintenance }: Notifier
   /** One note for each target that has a kind. */
   function notify(alert: Alert, at: number, kindFor: (target: NoteFilter) => NoteKind | null): Notified {
     const record = alertRecord(alert);
-    const told = { ...alert.told };
-    const notes: Note[] = [];
-    for (const target of targets()) {
+    const notes = settings().targets.flatMap((target): Note[] => {
       const kind = kindFor(target);
-      if (kind === null) continue;
-      told[target.id] = at;
-      notes.push({ id: nextId(), target: target.id, kind, at, alert: record });
-    }
-    return notes.length === 0 ? { alert, notes } : { alert: { ...alert, told }, notes };
+      return kind === null ? [] : [{ id: nextId(), target: target.id, kind, at, alert: record }];
+    });
+    const told = Object.fromEntries(notes.map(({ target }) => [target, at]));
+    return { alert: notes.length === 0 ? alert : { ...alert, told: { ...alert.told, ...told } }, notes };
   }
 
   return {
-    onChange(alert, change) {
+    /** What a change of the alert means for the targets. */
+    onChange(alert: Alert, change: AlertChange): Notified {
       const at = now();
       const knows = ({ id }: NoteFilter) => Object.hasOwn(alert.told, id);
       if (change === "resolved") return notify(alert, at, (target) => (knows(target) ? "resolved" : null));
       if (change !== "fired" && change !== "raised") return { alert, notes: [] };
       if (isQuiet(alert, at)) {
-        // Targets that know of it get a reminder once it may be told.
+        // Targets that know of it get a reminder as soon as notes may go out again.
         const told = Object.fromEntries(Object.keys(alert.told).map((id) => [id, 0]));
         return { alert: { ...alert, told }, notes: [] };
       }
@@ -62,14 +56,15 @@ export function createNotifier({ targets, nextId, now, inMaintenance }: Notifier
       );
     },
 
-    onTime(alert, reminderMs) {
+    /** What time brings: reminders, and notes that a silence or a maintenance window held back. */
+    onTime(alert: Alert, reminderMs: number): Notified {
       const at = now();
       if (isQuiet(alert, at)) return { alert, notes: [] };
       return notify(alert, at, (target) => {
         const last = alert.told[target.id];
         if (!wants(target, alert)) return null;
         if (last === undefined) return "fired";
-        // Also when it was told by a clock that was ahead.
+        // Also when the last note went out by a clock that was ahead.
         const isDue = reminderMs > 0 && alert.acknowledgedAt === null && Math.abs(at - last) >= reminderMs;
         return isDue ? "reminder" : null;
       });

@@ -1,7 +1,7 @@
 import { type Alert, type AlertSubject, isAtLeast } from "../domain/alerts.ts";
 import type { ServerPicture } from "../domain/picture.ts";
-import { type Conditions, type Evaluation, evaluateDenial, evaluatePoll, evaluateTime } from "./evaluator.ts";
-import type { Denial, HostLook } from "./rules.ts";
+import { type Conditions, createEvaluation, type Evaluation } from "./evaluator.ts";
+import type { Denied, HostLook } from "./rules.ts";
 import { applyChange, type MutableState } from "./store.ts";
 import { UNWATCHED } from "./watch.ts";
 
@@ -22,23 +22,18 @@ export interface Span {
   readonly picture: ServerPicture;
 }
 
-/** The daemon's evaluator over the past of one server, or of a part of it: nothing is stored, nobody is notified. */
-export interface Replay {
-  /** Polls at the server's interval. Spans are ascending; polls between them failed. */
-  polls(spans: readonly Span[]): void;
-  denial(denial: Denial): void;
-  /** Time passes: dates come near, and what happened counts as over. */
-  pass(until: number): void;
-  firings(): readonly Firing[];
-}
-
 const NO_HOST: HostLook = { disk: null, clockDoubtMs: null };
 
-/** `picture` is of the server; its expiry dates are those that `pass` looks at. */
-export function createReplay(conditions: Conditions, { server, ...picture }: ServerPicture): Replay {
+/**
+ * The daemon's evaluator over the past of one server, or of a part of it: nothing is stored, no target gets a note.
+ * `picture` is of the server; its expiry dates are those that `pass` looks at.
+ */
+export function createReplay(conditions: Conditions, { server, ...picture }: ServerPicture) {
   const state: MutableState = { firing: new Map(), watched: new Map(), baselines: new Map() };
   const idle: ServerPicture = { ...picture, server: { ...server, enabled: true } };
   const firings = new Map<number, Firing>();
+
+  const evaluation = (at: number) => createEvaluation(state, conditions, at);
 
   /** Answers whether nothing changed. */
   function take({ at, changes, baselines }: Evaluation): boolean {
@@ -48,20 +43,16 @@ export function createReplay(conditions: Conditions, { server, ...picture }: Ser
       const id = firings.size + 1;
       const alert = applyChange(state, key, change, at, () => ({ id, silencedUntil: null }));
       if (alert === null) continue;
+      const { startedAt: from, resolvedAt: until } = alert;
       const worst = firings.get(alert.id)?.severity ?? alert.severity;
-      firings.set(alert.id, {
-        subject: change.subject,
-        severity: isAtLeast(alert.severity, worst) ? alert.severity : worst,
-        from: alert.startedAt,
-        until: alert.resolvedAt,
-      });
+      const severity = isAtLeast(alert.severity, worst) ? alert.severity : worst;
+      firings.set(alert.id, { subject: change.subject, severity, from, until });
     }
     for (const [id, baseline] of baselines) state.baselines.set(id, baseline);
     return isStill;
   }
 
-  const look = (at: number) =>
-    take(evaluateTime(state, conditions, [idle], NO_HOST, Number.POSITIVE_INFINITY, at));
+  const look = (at: number) => take(evaluation(at).time([idle], NO_HOST, Number.POSITIVE_INFINITY));
 
   /** Something is bad, and has not lasted for long enough. */
   const isWaiting = () =>
@@ -74,13 +65,14 @@ export function createReplay(conditions: Conditions, { server, ...picture }: Ser
   }
 
   return {
-    polls(spans) {
+    /** Polls at the server's interval. Spans are ascending; polls between them failed. */
+    polls(spans: readonly Span[]): void {
       let last: number | null = null;
       for (const { from, until, picture } of spans) {
         for (let at = from; at < until; at += server.intervalMs) {
           endUntil(at);
           const after = { ...picture, lastPollAt: at, collectedAt: at };
-          const isStill = take(evaluatePoll(state, conditions, last, after, at));
+          const isStill = take(evaluation(at).poll(last, after));
           last = at;
           // The same numbers again change nothing more.
           if (isStill && !isWaiting() && !conditions.inMaintenance(server.id, at)) break;
@@ -88,15 +80,16 @@ export function createReplay(conditions: Conditions, { server, ...picture }: Ser
         last = from + Math.floor((until - 1 - from) / server.intervalMs) * server.intervalMs;
       }
     },
-    denial(denial) {
+    denial(denied: Denied): void {
       // One that comes in the very moment in which the last was over goes on with it.
-      endUntil(denial.at - 1);
-      take(evaluateDenial(state, conditions, denial, denial.at));
+      endUntil(denied.at - 1);
+      take(evaluation(denied.at).denial(denied, denied.at));
     },
-    pass(until) {
+    /** Time passes: dates come near, and what happened counts as over. */
+    pass(until: number): void {
       endUntil(until);
       look(until);
     },
-    firings: () => [...firings.values()],
+    firings: (): readonly Firing[] => [...firings.values()],
   };
 }

@@ -5,20 +5,22 @@ import {
   daemonDownMessage,
   heldMessage,
 } from "../domain/alerts.ts";
+import type { Denial } from "../domain/denials.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { worstOfEach } from "../domain/polls/server-status.ts";
+import type { Expiry } from "../domain/reading.ts";
 import { daysLeft } from "../domain/stats/calendar.ts";
 import { clockMessage, iso } from "../domain/time/clock.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
+import type { DataState } from "../domain/words.ts";
 import { type TotalChange, totalMessage } from "./baseline.ts";
 import type { SubjectSettings } from "./settings.ts";
 
 /**
- * The rules of alerts, one row each: how patient it is, what it looks at, how bad that is, and what there is to say of
- * it. Pure. `evaluator.ts` applies them.
+ * The rules of alerts, one row each: how patient it is, what it looks at, how bad that is, and what the message says.
+ * Pure. `evaluator.ts` applies them.
  */
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 /** Dates from then on are how some vendors write "permanent". */
 const FIRST_PERMANENT_YEAR = 2090;
 /** Percent of the file system in use. The critical one is where health calls the disk degraded. */
@@ -46,15 +48,11 @@ export interface Rule<Thing> {
 
 /** A rule over one server's picture, applied after each poll. */
 export interface PictureRule<Thing> extends Rule<Thing> {
-  of(picture: ServerPicture, context: LookContext): Iterable<Thing>;
+  of(picture: ServerPicture, settingsOf: SettingsOfFeature): Iterable<Thing>;
   about(thing: Thing): About;
 }
 
-export interface LookContext {
-  settingsOf(daemon: string | null, feature: string | null): SubjectSettings;
-  /** Watched subjects of this rule and server: a rule that sees things come must see them go. */
-  watched(): readonly AlertSubject[];
-}
+type SettingsOfFeature = (daemon: string, feature: string) => SubjectSettings;
 
 /** A rule about things that happen at a moment: they count as over after `lastsMs` without more of them. */
 export interface HappeningRule<Thing> {
@@ -71,46 +69,37 @@ export interface HostLook {
   readonly clockDoubtMs: number | null;
 }
 
-export interface Denial {
-  readonly server: string;
-  readonly daemon: string;
-  /** Null where the manager counts denials and says no more. */
-  readonly feature: string | null;
-  /** Seats asked for. */
-  readonly count: number;
-  /** Epoch ms. */
-  readonly at: number;
-}
+/** What a rule sees of a denial; `feature` is null where the manager counts denials and says no more. */
+export type Denied = Pick<Denial, "server" | "daemon" | "feature" | "count" | "at">;
 
 export const THE_SERVER: About = { daemon: null, feature: null, detail: null };
 
 const SERVER = { of: (picture: ServerPicture) => [picture], about: () => THE_SERVER };
+const aboutFeature = ({ daemon, name }: FeaturePicture): About => ({ daemon, feature: name, detail: null });
+/** Numbers that are stale, failed or partial neither fire an alert nor resolve one. */
 const FEATURES = {
-  of: ({ features }: ServerPicture) => features,
-  about: ({ daemon, name }: FeaturePicture): About => ({ daemon, feature: name, detail: null }),
+  of: ({ features }: ServerPicture) => features.filter(({ state }) => state === "ok"),
+  about: aboutFeature,
 };
 
-const warning = (message: string, value: number | null, threshold: number | null): Finding => ({
-  severity: "warning",
-  message,
-  value,
-  threshold,
-});
-const critical = (message: string, value: number | null, threshold: number | null): Finding => ({
-  ...warning(message, value, threshold),
-  severity: "critical",
-});
+type Say = (message: string, value?: number | null, threshold?: number | null) => Finding;
+const [info, warning, critical] = (["info", "warning", "critical"] as const).map(
+  (severity): Say =>
+    (message, value = null, threshold = null) => ({ severity, message, value, threshold }),
+) as [Say, Say, Say];
 
 /** Also looked at as time passes: the date of the last good reading comes near whether or not the server answers. */
 export const EXPIRY = row({
   rule: "expiry",
   patience: "none",
   of: ({ server, features }) => features.map((feature) => ({ feature, zone: server.timezone })),
-  about: ({ feature }) => FEATURES.about(feature),
+  about: ({ feature }) => aboutFeature(feature),
   /** One level for each limit passed, and one more once expired. Only a fresh reading shows that it was renewed. */
   level({ feature: { expiry, state }, zone }, { expiryDays }, at) {
-    const level = expiryLevel(expiry, daysLeft(expiry, zone, at), expiryDays);
-    return level === 0 && state !== "ok" && state !== "partial" ? null : level;
+    const days = isPermanent(expiry) ? Number.POSITIVE_INFINITY : daysLeft(expiry, zone, at);
+    if (days === null) return null;
+    const level = days < 0 ? expiryDays.length + 1 : expiryDays.filter((limit) => days <= limit).length;
+    return level === 0 && !isFresh(state) ? null : level;
   },
   finding({ feature: { name, expiry }, zone }, _level, { expiryDays }, at) {
     const days = daysLeft(expiry, zone, at) ?? 0;
@@ -129,7 +118,7 @@ export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
     patience: "poll",
     ...SERVER,
     level: ({ status }) => (status === "unknown" ? null : status === "down" ? 1 : 0),
-    finding: ({ server, error }) => critical(`${server.id} is down${reason(error)}`, null, null),
+    finding: ({ server, error }) => critical(`${server.id} is down${reason(error)}`),
   }),
   /** Some members or daemons work, others do not. While the server is down this is not known any better. */
   row({
@@ -142,7 +131,7 @@ export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
         .filter(({ status }) => status === "down")
         .map(({ name }) => name);
       const why = lost.length === 0 ? reason(error) : `: ${lost.join(", ")} down`;
-      return warning(`${server.id} is degraded${why}`, null, null);
+      return warning(`${server.id} is degraded${why}`);
     },
   }),
   row({
@@ -152,29 +141,27 @@ export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
     about: ({ daemon }) => ({ daemon: daemon.name, feature: null, detail: null }),
     level: ({ daemon: { status } }) => (status === "unknown" ? null : status === "down" ? 1 : 0),
     finding: ({ server, daemon: { name, error } }) =>
-      critical(`${daemonDownMessage(server.id, name)}${reason(error)}`, null, null),
+      critical(`${daemonDownMessage(server.id, name)}${reason(error)}`),
   }),
   /** Polls that yield nothing although the server is not known to be down: a missing tool, output not understood. */
   row({
     rule: "stale",
     patience: "poll",
     ...SERVER,
-    level: ({ status, state }) => (status === "down" ? null : state === "ok" || state === "partial" ? 0 : 1),
-    finding: ({ server, collectedAt, error }) =>
-      collectedAt === null
-        ? warning(`${server.id} could never be read${reason(error)}`, null, null)
-        : warning(`The numbers of ${server.id} are stale${reason(error)}`, null, null),
+    level: ({ status, state }) => (status === "down" ? null : isFresh(state) ? 0 : 1),
+    finding({ server, collectedAt, error }) {
+      const never = collectedAt === null;
+      const what = never ? `${server.id} could never be read` : `The numbers of ${server.id} are stale`;
+      return warning(`${what}${reason(error)}`);
+    },
   }),
   row({
     rule: "usage",
     patience: "feature",
     ...FEATURES,
-    level(feature, { usageWarning, usageCritical }) {
-      if (!isRead(feature)) return null;
-      // What is unlimited has no percentage.
-      const percent = feature.utilization ?? 0;
-      return percent >= usageCritical ? 2 : percent >= usageWarning ? 1 : 0;
-    },
+    /** What is unlimited has no percentage. */
+    level: ({ utilization }, { usageWarning, usageCritical }) =>
+      (utilization ?? 0) >= usageCritical ? 2 : (utilization ?? 0) >= usageWarning ? 1 : 0,
     finding({ name, utilization, used, total }, level, { usageWarning, usageCritical }) {
       const message = `${utilization} % of the seats of ${name} are in use (${used} of ${total})`;
       return level === 2
@@ -187,36 +174,32 @@ export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
     rule: "seats_exhausted",
     patience: "feature",
     ...FEATURES,
-    level(feature) {
-      const { used, total } = feature;
-      if (!isRead(feature)) return null;
-      return used !== null && total !== null && total > 0 && used >= total ? 1 : 0;
+    level: ({ used, total }) => (used !== null && total !== null && total > 0 && used >= total ? 1 : 0),
+    finding({ name, used, total }) {
+      const seats = total === 1 ? `The only seat of ${name} is` : `All ${total} seats of ${name} are`;
+      return warning(`${seats} in use`, used, total);
     },
-    finding: ({ name, used, total }) =>
-      warning(
-        total === 1 ? `The only seat of ${name} is in use` : `All ${total} seats of ${name} are in use`,
-        used,
-        total,
-      ),
   }),
   row({
     rule: "queue",
     patience: "feature",
     ...FEATURES,
-    level: (feature) => (!isRead(feature) || feature.queued === null ? null : feature.queued > 0 ? 1 : 0),
+    level: ({ queued }) => (queued === null ? null : queued > 0 ? 1 : 0),
     finding: ({ name, queued }) =>
       warning(`Requests for ${queued} ${queued === 1 ? "seat" : "seats"} of ${name} wait`, queued, 0),
   }),
-  /** Checkouts held for longer than `held_hours`, one subject for each user on each host. */
+  /**
+   * Checkouts held for longer than `held_hours`, one subject for each user on each host. The longest come first, and not
+   * in the tool's order, which may be that of names: alerts are numbered in this order.
+   */
   row({
     rule: "held_too_long",
     patience: "none",
     of: holders,
     about: ({ daemon, name, detail }) => ({ daemon, feature: name, detail }),
-    level: ({ since }, { heldHours }, at) =>
-      since !== null && heldHours > 0 && at - since > heldHours * HOUR_MS ? 1 : 0,
+    level: ({ since }, { heldHours }, at) => (at - since > heldHours * HOUR_MS ? 1 : 0),
     finding({ name, since, who }, _level, { heldHours }, at) {
-      const hours = Math.floor(((at - (since ?? at)) / HOUR_MS) * 10) / 10;
+      const hours = Math.floor(((at - since) / HOUR_MS) * 10) / 10;
       return warning(heldMessage(who, name, hours, heldHours), hours, heldHours);
     },
   }),
@@ -228,25 +211,19 @@ export const UNPOLLED: Rule<{ readonly server: string; readonly due: number }> =
   rule: "stale",
   patience: "none",
   level: () => 1,
-  finding: ({ server, due }) => warning(`${server} has not been polled since ${iso(due)}`, null, null),
+  finding: ({ server, due }) => warning(`${server} has not been polled since ${iso(due)}`),
 };
 
-/** More lines of the output than usual are not understood. Lines that stay are usual after a day. */
-export const UNPARSED: Rule<{
-  readonly server: string;
-  readonly lines: number;
-  readonly usual: number;
-}> & { readonly usualAfterMs: number } = {
+/** After so long with an alert, the lines that are not understood are usual. */
+export const USUAL_AFTER_MS = DAY_MS;
+
+/** More lines of the output than usual are not understood. */
+export const UNPARSED: Rule<{ readonly server: string; readonly lines: number; readonly usual: number }> = {
   rule: "unparsed",
   patience: "poll",
-  usualAfterMs: DAY_MS,
   level: ({ lines, usual }) => (lines > usual ? 1 : 0),
-  finding: ({ server, lines, usual }) => ({
-    severity: "info",
-    message: `${lines} lines of what ${server} says are not understood; it was ${usual}`,
-    value: lines,
-    threshold: usual,
-  }),
+  finding: ({ server, lines, usual }) =>
+    info(`${lines} lines of what ${server} says are not understood; it was ${usual}`, lines, usual),
 };
 
 export const HOST_RULES: readonly Rule<HostLook>[] = [
@@ -275,7 +252,7 @@ export const TOTALS_CHANGED: HappeningRule<TotalChange> = {
   finding: (change) => warning(totalMessage(change), change.to ?? null, change.from ?? null),
 };
 
-export const DENIALS: HappeningRule<Denial> = {
+export const DENIALS: HappeningRule<Denied> = {
   rule: "denials",
   lastsMs: HOUR_MS,
   finding: ({ daemon, feature, count }) => warning(`Requests for ${feature ?? daemon} are denied`, count, 0),
@@ -286,51 +263,35 @@ export function diskLevel(percent: number): 0 | 1 | 2 {
   return percent >= DISK_CRITICAL ? 2 : percent >= DISK_WARNING ? 1 : 0;
 }
 
-/** How many limits are passed, one more when expired; 0 for what never expires; null when no date is known. */
-function expiryLevel(
-  { expiresOn, permanent }: FeaturePicture["expiry"],
-  days: number | null,
-  limits: readonly number[],
-): number | null {
-  if (permanent) return 0;
-  if (days === null || expiresOn === null) return null;
-  if (Number(expiresOn.slice(0, 4)) >= FIRST_PERMANENT_YEAR) return 0;
-  return days < 0 ? limits.length + 1 : limits.filter((limit) => days <= limit).length;
+function isPermanent({ expiresOn, permanent }: Expiry): boolean {
+  return permanent || Number(expiresOn?.slice(0, 4)) >= FIRST_PERMANENT_YEAR;
 }
 
-/** Numbers that are stale, failed or partial neither fire an alert nor resolve one. */
-function isRead({ state }: FeaturePicture): boolean {
-  return state === "ok";
+function isFresh(state: DataState): boolean {
+  return state === "ok" || state === "partial";
 }
 
-interface Holder {
-  readonly daemon: string;
-  readonly name: string;
+interface Holder extends Pick<FeaturePicture, "daemon" | "name"> {
   readonly detail: string;
   readonly who: string;
-  /** Epoch ms; null = the seat was given back. */
-  readonly since: number | null;
+  /** Epoch ms. */
+  readonly since: number;
 }
 
-/** Everyone who holds a seat of a feature that the rule looks at, then those who are watched and hold none any more. */
-function* holders({ features }: ServerPicture, { settingsOf, watched }: LookContext): Iterable<Holder> {
-  const all = watched();
-  for (const { daemon, name, state, checkouts } of features) {
-    const known = all.filter((subject) => subject.daemon === daemon && subject.feature === name);
-    if (state !== "ok" || (settingsOf(daemon, name).heldHours <= 0 && known.length === 0)) continue;
-    const longest = longestByHolder(checkouts);
-    // The longest first, and not in the tool's order, which may be that of names: alerts are numbered in this order.
-    const longestFirst = [...longest].sort(([, a], [, b]) => a.since - b.since);
-    for (const [detail, { since, who }] of longestFirst) yield { daemon, name, detail, who, since };
-    for (const { detail } of known) {
-      if (detail !== null && !longest.has(detail)) yield { daemon, name, detail, who: "", since: null };
-    }
-  }
+/** Everyone who holds a seat of a feature that the rule looks at. */
+function holders({ features }: ServerPicture, settingsOf: SettingsOfFeature): Holder[] {
+  return features
+    .filter(({ daemon, name, state }) => state === "ok" && settingsOf(daemon, name).heldHours > 0)
+    .flatMap(({ daemon, name, checkouts }) => {
+      const longest = longestByHolder(checkouts).entries();
+      return [...longest].map(([detail, holder]) => ({ daemon, name, detail, ...holder }));
+    })
+    .sort((a, b) => a.since - b.since);
 }
 
 /** Borrowed seats are away for days on purpose: they do not count. */
 function longestByHolder(checkouts: readonly CheckoutPicture[]) {
-  const longest = new Map<string, { readonly since: number; readonly who: string }>();
+  const longest = new Map<string, Pick<Holder, "since" | "who">>();
   for (const { user, host, borrowed, beganAt, startedAt } of checkouts) {
     const since = beganAt ?? startedAt;
     if (borrowed || since === null) continue;

@@ -1,9 +1,11 @@
-import type { AlertSettings, Config } from "../config/config.ts";
+import type { AlertSettings, Config, MaintenanceWindow } from "../config/config.ts";
+import { DAY_MS } from "../domain/time/time.ts";
+import { fromWallClock, wallClock } from "../domain/time/zone.ts";
 
 /** What holds for one server, daemon or feature. */
 export interface SubjectSettings extends AlertSettings {
   readonly enabled: boolean;
-  /** How long usage, exhausted seats or a queue must last; 0 = one poll is enough. */
+  /** How long a feature's numbers must be bad; 0 = one poll is enough. */
   readonly forMs: number;
   /**
    * Polls in a row before an alert on a feature's numbers fires: 1, unless an override that names features says
@@ -36,11 +38,9 @@ export function createSettings({ overrides, ...general }: Config["alerts"]): Set
   return (server, daemon, feature) => {
     if (rules.length === 0) return base;
     const key = [server, daemon, feature].map((part) => part ?? "\0").join("\0");
-    let found = kept.get(key);
-    if (found === undefined) {
-      found = rules.find(({ fits: [a, b, c] }) => a(server) && b(daemon) && c(feature))?.settings ?? base;
-      kept.set(key, found);
-    }
+    const fits = () => rules.find(({ fits: [a, b, c] }) => a(server) && b(daemon) && c(feature))?.settings;
+    const found = kept.get(key) ?? fits() ?? base;
+    kept.set(key, found);
     return found;
   };
 }
@@ -59,4 +59,33 @@ export function globPattern(glob: string): RegExp {
     .map((part) => (part === "*" ? ".*" : part === "?" ? "." : RegExp.escape(part)))
     .join("");
   return new RegExp(`^${source}$`, "su");
+}
+
+/** Whether a server is in a maintenance window. */
+export type InMaintenance = (server: string, at: number) => boolean;
+
+/** `zone` is the host's, see {@link isOpen}. */
+export function createMaintenance(windows: readonly MaintenanceWindow[], zone: string): InMaintenance {
+  const list = windows.map((window) => ({ window, servers: window.servers.map(globPattern) }));
+  return (server, at) =>
+    list.some(
+      ({ window, servers }) => servers.some((pattern) => pattern.test(server)) && isOpen(window, at, zone),
+    );
+}
+
+/**
+ * Whether a window is open at an instant: it is [start, start + duration). Windows that repeat do so at the same time of
+ * day on the clocks of the zone, also over a change of theirs.
+ */
+export function isOpen({ startAt, durationMs, every }: MaintenanceWindow, at: number, zone: string): boolean {
+  if (at < startAt) return false;
+  if (every === null) return at < startAt + durationMs;
+  const periodMs = every === "day" ? DAY_MS : 7 * DAY_MS;
+  if (durationMs >= periodMs) return true;
+  const about = Math.floor((at - startAt) / periodMs);
+  // The clocks may have been changed by an hour since: the occurrence before or behind it may be the one.
+  return [about - 1, about, about + 1].some((count) => {
+    const start = fromWallClock(zone, wallClock(zone, startAt) + count * periodMs);
+    return count >= 0 && start <= at && at < start + durationMs;
+  });
 }

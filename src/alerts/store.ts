@@ -1,10 +1,12 @@
 import { type Alert, type AlertChange, type AlertCounts, alertRecord, subjectKey } from "../domain/alerts.ts";
 import type { EventInput } from "../domain/events.ts";
 import type { Log } from "../domain/log.ts";
+import type { Bus } from "../live/bus.ts";
 import type { Alerts } from "../store/alerts.ts";
 import { type Baseline, readBaseline } from "./baseline.ts";
 import type { AlertState, Evaluation, SubjectChange, Watched } from "./evaluator.ts";
 import type { Notifier } from "./notifier.ts";
+import type { Dispatcher } from "./notify/dispatcher.ts";
 import type { Note } from "./notify/note.ts";
 import { readWatch, UNWATCHED } from "./watch.ts";
 
@@ -15,9 +17,11 @@ export interface MutableState extends AlertState {
   readonly baselines: Map<string, Baseline>;
 }
 
+const NEW = { resolvedAt: null, acknowledgedAt: null, acknowledgedBy: null, comment: null, told: {} };
+
 /** Takes one subject's change over; answers its alert when that changed. `made` completes a new alert. */
 export function applyChange(
-  { firing, watched }: Pick<MutableState, "firing" | "watched">,
+  { firing, watched }: MutableState,
   key: string,
   { subject, watch, alert: move }: SubjectChange,
   at: number,
@@ -31,32 +35,19 @@ export function applyChange(
     firing.delete(key);
     return before === undefined ? null : { ...before, resolvedAt: Math.max(at, before.startedAt) };
   }
-  const fresh = {
-    startedAt: at,
-    resolvedAt: null,
-    acknowledgedAt: null,
-    acknowledgedBy: null,
-    comment: null,
-    told: {},
-  };
   const { rule, server, daemon, feature, detail } = subject;
-  const alert = {
-    ...(before ?? { ...fresh, ...made(), rule, server, daemon, feature, detail }),
-    ...move.finding,
-  };
+  const known = before ?? { ...NEW, ...made(), startedAt: at, rule, server, daemon, feature, detail };
+  const alert = { ...known, ...move.finding };
   firing.set(key, alert);
   return alert;
 }
 
 export interface AlertStoreDeps {
   readonly rows: Alerts;
-  readonly commit: (work: () => void, events: readonly EventInput[]) => Promise<void>;
+  readonly commit: Bus["commit"];
   /** Stores notes in the transaction of their alerts, and then sends them, stored or not. */
-  readonly outbox: { write(notes: readonly Note[]): void; send(notes: readonly Note[]): void };
-  readonly notifier: Notifier;
+  readonly outbox: Pick<Dispatcher, "write" | "send">;
   readonly log: Log;
-  /** Epoch ms. */
-  readonly now: number;
 }
 
 /** A row that the database does not have yet. */
@@ -65,13 +56,15 @@ interface Unstored {
   isUnderWay: boolean;
 }
 
-/** All that is known of alerts: in memory, and written behind. While the database fails, memory is the truth. */
-export function createAlertStore(deps: AlertStoreDeps) {
-  const { rows, commit, outbox, notifier } = deps;
+/**
+ * All that is known of alerts: in memory, and written behind. While the database fails, memory is the truth. `now` is
+ * the time of the start.
+ */
+export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: number) {
+  const { rows, commit, outbox } = deps;
   const state = load(deps);
   /** Silences outlive the alert that they were set on: it may fire again. */
-  const silences = new Map<string, number>();
-  for (const alert of rows.silencedPast(deps.now)) silences.set(subjectKey(alert), alert.silencedUntil ?? 0);
+  const silences = new Map(rows.silencedPast(now).map((alert) => [subjectKey(alert), alert.silencedUntil]));
   /** By row, the newest version alone: one that failed to be written is never written over a newer one. */
   const unstored = new Map<string, Unstored>();
   let events: EventInput[] = [];
@@ -92,28 +85,25 @@ export function createAlertStore(deps: AlertStoreDeps) {
     notes.push(...more);
   }
 
-  function silencedUntil(key: string, at: number): number | null {
-    const until = silences.get(key) ?? null;
-    return until !== null && until > at ? until : null;
+  function made(key: string, at: number): Pick<Alert, "id" | "silencedUntil"> {
+    const until = silences.get(key) ?? 0;
+    return { id: rows.nextId(), silencedUntil: until > at ? until : null };
   }
 
   return {
     state: state as AlertState,
     apply({ at, changes, baselines }: Evaluation): void {
       for (const [key, change] of changes) {
+        const { subject, watch, alert: move } = change;
         const before = state.watched.get(key)?.watch ?? UNWATCHED;
-        const alert = applyChange(state, key, change, at, () => ({
-          id: rows.nextId(),
-          silencedUntil: silencedUntil(key, at),
-        }));
-        const { subject, watch } = change;
+        const alert = applyChange(state, key, change, at, () => made(key, at));
         if (watch !== before) {
           const body = watch === UNWATCHED ? null : JSON.stringify(watch);
           keep(`watch ${key}`, () => rows.writeWatch(subject, body));
         }
-        if (alert === null || change.alert === null) continue;
-        if (change.alert.change === "amended") put(alert);
-        else publish(alert, change.alert.change);
+        if (alert === null || move === null) continue;
+        if (move.change === "amended") put(alert);
+        else publish(alert, move.change);
       }
       for (const [server, baseline] of baselines) {
         state.baselines.set(server, baseline);

@@ -2,13 +2,13 @@ import type { Patience } from "./rules.ts";
 import type { SubjectSettings } from "./settings.ts";
 
 /**
- * The patience between what a look sees and what is told: an alert stands at a level (0 = none, higher = worse), rises
- * when enough looks in a row were at least that bad, and falls when enough in a row were less. Pure.
+ * The patience between what a look sees and the alert: an alert stands at a level (0 = none, higher = worse), rises when
+ * enough looks in a row were at least that bad, and falls when enough in a row were less. Pure.
  */
 
 /** What is remembered of one subject between looks. */
 export interface Watch {
-  /** The level that is told. */
+  /** The level of the alert. */
   readonly level: number;
   /** Of level 1, 2, …: how the looks compared to it. */
   readonly runs: readonly Run[];
@@ -26,7 +26,7 @@ interface Run {
 }
 
 export interface Needs {
-  /** Looks in a row before it is told, at least 1. */
+  /** Looks in a row before it fires or rises, at least 1. */
   readonly failures: number;
   /** Looks in a row before it is over, at least 1. */
   readonly recoveries: number;
@@ -37,8 +37,10 @@ export interface Needs {
 export const UNWATCHED: Watch = { level: 0, runs: [], until: null };
 const NO_RUN: Run = { above: 0, since: 0, below: 0 };
 
-export function needsOf(settings: SubjectSettings, patience: Patience): Needs {
-  const { failures, featureFailures, recoveries, forMs } = settings;
+export function needsOf(
+  { failures, featureFailures, recoveries, forMs }: SubjectSettings,
+  patience: Patience,
+): Needs {
   if (patience === "none") return { failures: 1, recoveries: 1, forMs: 0 };
   return patience === "poll"
     ? { failures, recoveries, forMs: 0 }
@@ -71,15 +73,8 @@ export function step(watch: Watch, seen: number, at: number, isGap: boolean, nee
   let level = Math.max(watch.level, reached + 1);
   // What is below a level is below those above it: this ends at the worst of the last looks.
   while (level > 0 && (runs[level - 1]?.below ?? 0) >= needs.recoveries) level--;
-  const isSame =
-    level === watch.level &&
-    runs.length === watch.runs.length &&
-    runs.every((run, index) => isSameRun(run, watch.runs[index]));
-  return isSame ? watch : { level, runs, until: watch.until };
-}
-
-function isSameRun(a: Run, b: Run | undefined): boolean {
-  return a.above === b?.above && a.since === b.since && a.below === b.below;
+  const next = { level, runs, until: watch.until };
+  return Bun.deepEquals(next, watch) ? watch : next;
 }
 
 /** True when nothing of it need be remembered. */

@@ -1,48 +1,135 @@
 import type { Command } from "commander";
 import { printBytes } from "../domain/bytes.ts";
 import { escapeControls } from "../domain/plain-text.ts";
-import { backUp } from "../store/backup/back-up.ts";
-import { databaseWork, printJson, verifyFile } from "./database-work.ts";
-import { type CommandIo, readConfig } from "./io.ts";
+import { iso } from "../domain/time/clock.ts";
+import { backUp, type OnStep } from "../store/backup/back-up.ts";
+import type { DatabaseReport } from "../store/backup/examine.ts";
+import { type Restored, restore } from "../store/backup/restore.ts";
+import { inWorker } from "../store/backup/worker.ts";
+import { listenToSignals } from "../system/signals.ts";
+import { type CommandIo, Failure, readConfig, warningsOn } from "./io.ts";
+import { createProgress, type Progress } from "./terminal.ts";
 
-interface BackupOptions {
-  readonly force?: true;
-  readonly verify?: true;
-  readonly json?: true;
-}
+const VERIFY = "only read the file and tell what is in it: schema, rows, times, integrity";
+
+type Options = Partial<Record<"force" | "verify" | "json", true>>;
 
 /** `licmond backup FILE`: one file of both databases, beside the running daemon. */
 export function define(command: Command, io: CommandIo): void {
   command
     .argument("<file>", "where the copy goes; it appears when it is whole and checked")
     .option("--force", "take the place of a file that is there")
-    .option("--verify", "only read the file and tell what is in it: schema, rows, times, integrity")
+    .option("--verify", VERIFY)
     .option("--json", "print what is in the copy as JSON on stdout")
-    .addHelpText(
-      "after",
-      `
-The copy holds everything: history, sessions, logs, alerts, and the hashes of the API keys. It is made with mode 0600,
-and whoever has it can read who used what: keep it as you keep the database. The daemon goes on meanwhile.
-
-Examples:
-  sudo licmond backup /var/backups/licmond-$(date +%F).db
-  licmond backup --verify /var/backups/licmond-2026-01-31.db
-  sudo licmond restore /var/backups/licmond-2026-01-31.db`,
-    )
-    .action(async (file: string, { force, verify, json }: BackupOptions) => {
-      if (verify === true) return verifyFile(io, file, json === true);
+    .action(async (file: string, { force, verify, json }: Options) => {
+      if (verify === true) return verifyFile(file, json === true, io);
       const { directory } = (await readConfig(command, io)).config.storage;
       const began = io.now();
-      const report = await databaseWork(
-        io,
-        { copy: `Copying the database to ${file}`, check: "Checking the copy" },
-        (onStep, signal) => backUp({ directory, file, force: force === true, onStep, signal }),
+      const words = { copy: `Copying the database to ${file}`, check: "Checking the copy" };
+      const report = await databaseWork(words, io, (onStep, signal) =>
+        backUp({ directory, file, force: force === true, onStep, signal }),
       );
       const seconds = (io.now() - began) / 1000;
-      const { bytes, rows } = report;
-      io.err(
-        `${escapeControls(report.path)}: ${printBytes(bytes)}, ${rows} rows, checked, in ${seconds.toFixed(1)} s\n`,
-      );
+      const { path, bytes, rows } = report;
+      const made = `${printBytes(bytes)}, ${rows} rows, checked, in ${seconds.toFixed(1)} s`;
+      io.err(`${escapeControls(path)}: ${made}\n`);
       if (json === true) io.out(printJson(report, { seconds }));
     });
+}
+
+const SOURCE = "what `licmond backup` wrote, one of the daily backups, or a copy of a licmond database";
+
+/** `licmond restore FILE`: a backup takes the place of the databases. */
+export function defineRestore(command: Command, io: CommandIo): void {
+  command
+    .argument("<file>", SOURCE)
+    .option("--verify", VERIFY)
+    .option("--json", "with --verify: as JSON")
+    .action(async (file: string, { verify, json }: Options) => {
+      if (verify === true) return verifyFile(file, json === true, io);
+      const { directory } = (await readConfig(command, io)).config.storage;
+      const words = { copy: `Copying ${file}`, check: "Checking it" };
+      const restored = await databaseWork(words, io, (onStep, signal) =>
+        restore({ directory, file, now: io.now(), log: warningsOn(io), onStep, signal }),
+      );
+      io.err(describe(restored, file));
+    });
+}
+
+function describe({ report, aside, revoked, lost }: Restored, file: string): string {
+  const { path, bytes, rows, newestAt } = report;
+  const until = newestAt === null ? "" : `, data until ${iso(newestAt)}`;
+  const lines = [`${path} is ${file} now: ${printBytes(bytes)}, ${rows} rows${until}`];
+  if (aside !== null) lines.push(`What was there is ${aside}`);
+  if (revoked.length > 0) lines.push(`Revoked since the backup, and still revoked: ${revoked.join(", ")}`);
+  if (lost.length > 0) lines.push(`Keys made since the backup, which are gone: ${lost.join(", ")}`);
+  return lines.map((line) => `${escapeControls(line)}\n`).join("");
+}
+
+/** Runs long work on a database: shows how far it is, and ends it in order on a signal. */
+async function databaseWork<T>(
+  words: Record<Parameters<OnStep>[0], string>,
+  io: CommandIo,
+  work: (onStep: OnStep, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const abort = new AbortController();
+  const stop = () => abort.abort(new Failure("interrupted: nothing was changed"));
+  const quit = listenToSignals({ stop, exitNow: () => process.exit(1), reload: stop });
+  let bar = null as Progress | null;
+  let shown = "";
+  const onStep: OnStep = (step, done) => {
+    if (shown !== step) {
+      bar?.clear();
+      // The words name files, whose names may hold anything.
+      bar = createProgress(escapeControls(words[step]), io);
+      shown = step;
+    }
+    bar?.at(done);
+  };
+  try {
+    return await work(onStep, abort.signal);
+  } finally {
+    bar?.clear();
+    quit();
+  }
+}
+
+/** `--verify`: reads a file and tells what is in it; a file that is no good is a failure with the reason. */
+async function verifyFile(file: string, json: boolean, io: CommandIo): Promise<void> {
+  const words = { copy: "", check: `Checking ${file}` };
+  const report = await databaseWork(words, io, (onStep, signal) => {
+    onStep("check", null);
+    return inWorker(signal, "examineDatabase", file);
+  });
+  io.out(json ? printJson(report) : printReport(report));
+}
+
+function printReport({ schemaVersion, knownSchema, ...report }: DatabaseReport): string {
+  const older =
+    schemaVersion < knownSchema ? ` (this licmond has ${knownSchema}: upgraded when the daemon starts)` : "";
+  const time = (at: number | null) => (at === null ? "no data" : iso(at));
+  return `file       ${escapeControls(report.path)}, ${printBytes(report.bytes)}
+integrity  ok
+schema     ${schemaVersion}${older}
+rows       ${report.rows} in ${report.tables.length} tables
+API keys   ${report.keys} not revoked
+oldest     ${time(report.oldestAt)}
+newest     ${time(report.newestAt)}
+`;
+}
+
+/** The same as JSON, times as ISO 8601; `more` stands behind it. */
+function printJson(
+  { tables, oldestAt, newestAt, isState: _, ...rest }: DatabaseReport,
+  more: object = {},
+): string {
+  const shown = {
+    ...rest,
+    tables: Object.fromEntries(tables.map(({ name, rows }) => [name, rows])),
+    integrity: "ok",
+    oldest: oldestAt === null ? null : iso(oldestAt),
+    newest: newestAt === null ? null : iso(newestAt),
+    ...more,
+  };
+  return `${JSON.stringify(shown, null, 2)}\n`;
 }

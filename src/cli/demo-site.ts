@@ -46,30 +46,14 @@ export function demoSite(
 ): DemoSite {
   const { host, port, directory, interval, seed } = options;
   const timezone = hostZone();
+  const servers = SERVERS.map(({ id, name, manager, address, labels, debugLog }) => {
+    const site = [`--server=${id}`, `--seed=${seed}`, `--timezone=${timezone}`, `--ahead=${ahead}`];
+    const tool = [...ownProgram(), "simulate", manager, ...site];
+    const log = debugLog ? { log_file: join(directory, "simulated-logs", `${id}.log`) } : {};
+    return { id, name, manager, address, labels: { ...labels }, timezone, tool, ...log };
+  });
   const config = buildConfig(
-    {
-      http: { host, port },
-      storage: { directory },
-      collector: { interval },
-      servers: SERVERS.map(({ id, name, manager, address, labels, debugLog }) => ({
-        id,
-        name,
-        manager,
-        address,
-        labels: { ...labels },
-        timezone,
-        ...(debugLog && { log_file: join(directory, "simulated-logs", `${id}.log`) }),
-        tool: [
-          ...ownProgram(),
-          "simulate",
-          manager,
-          `--server=${id}`,
-          `--seed=${seed}`,
-          `--timezone=${timezone}`,
-          `--ahead=${ahead}`,
-        ],
-      })),
-    },
+    { http: { host, port }, storage: { directory }, collector: { interval }, servers },
     {},
   );
   return { config, site: createSite({ seed, zone: timezone, ahead }) };
@@ -88,34 +72,30 @@ function specOf(id: string): ServerSpec {
   return spec;
 }
 
-/** The debug logs of the simulated servers, written as time passes, as a vendor daemon writes them. */
-export interface DemoLogs {
-  /** Appends what has happened since the last call, also since an earlier process'. Throws the file system's error. */
-  writeUpTo(now: number): void;
-}
-
 /** After a longer pause the log has a gap: half a year of lines would take too long to write. */
 const LONGEST_MS = 35 * 86_400_000;
 
-/** Logs that are not there begin at `begin`, epoch ms. */
-export function createDemoLogs({ config, site }: DemoSite, begin: number): DemoLogs {
+/**
+ * The debug logs of the simulated servers, as vendor daemons write them; those that are not there begin at `begin`, epoch
+ * ms. Each call of the answer appends what has happened since the last one, also since that of an earlier process, and
+ * throws the file system's error.
+ */
+export function createDemoLogs({ config, site }: DemoSite, begin: number): (now: number) => void {
   const logs = config.servers.flatMap(({ id, logFile }) => {
     if (logFile === null) return [];
     mkdirSync(dirname(logFile), { recursive: true });
     return [{ path: logFile, log: createSimulatedLog(site, specOf(id)), to: writtenUpTo(logFile, begin) }];
   });
-  return {
-    writeUpTo(now) {
-      const until = Math.floor(now / 1000) * 1000;
-      for (const one of logs) {
-        if (until <= one.to) continue;
-        const text = one.log.text(Math.max(one.to, until - LONGEST_MS), until);
-        if (text !== "") appendFileSync(one.path, text);
-        // The time of the file says how far it is written: the next process goes on from there.
-        utimesSync(one.path, until / 1000, until / 1000);
-        one.to = until;
-      }
-    },
+  return (now) => {
+    const until = Math.floor(now / 1000) * 1000;
+    for (const one of logs) {
+      if (until <= one.to) continue;
+      const text = one.log(Math.max(one.to, until - LONGEST_MS), until);
+      if (text !== "") appendFileSync(one.path, text);
+      // The time of the file says how far it is written: the next process goes on from there.
+      utimesSync(one.path, until / 1000, until / 1000);
+      one.to = until;
+    }
   };
 }
 
@@ -135,32 +115,25 @@ const DAY_MS = 86_400_000;
 /** Rounds of polls stored together. */
 const ROUNDS = 6;
 const POLL_MS = 40;
-const NOTHING = new Uint8Array(0);
-
-export interface DemoHistoryOptions {
-  readonly days: number;
-  /** Epoch ms: history ends here. */
-  readonly now: number;
-  readonly log: Log;
-  /** Called with how much is done, 0–1; answers whether to go on. */
-  readonly progress: (done: number) => boolean;
-}
 
 /**
- * Fills a fresh directory with what the simulated servers would have said in the days before: readings of the
- * simulator on the way that every poll takes, without a tool to spawn. Throws StoreError.
+ * Fills a fresh directory with what the simulated servers would have said in the days until `now` (epoch ms): readings
+ * of the simulator on the way that every poll takes, without a tool to spawn. `progress` gets how much is done, 0–1, and
+ * answers whether to go on. Throws StoreError.
  */
 export async function makeDemoHistory(
-  demo: DemoSite,
-  { days, now, log, progress }: DemoHistoryOptions,
+  { config, site }: DemoSite,
+  days: number,
+  now: number,
+  log: Log,
+  progress: (done: number) => boolean,
 ): Promise<"made" | "there already" | "broken off"> {
-  const { config, site } = demo;
   const store = openStore({ directory: config.storage.directory, log });
   try {
     if (hasHistory(store)) return "there already";
     const servers = config.servers.map((server): MonitoredServer => ({ ...server, intervalMs: INTERVAL_MS }));
     const begun = now - days * DAY_MS;
-    const logs = createDemoLogs(demo, begun);
+    const writeLogs = createDemoLogs({ config, site }, begun);
 
     // Denials of the past are seen by the daemon's own watch, over logs that grow hour by hour.
     let time = 0;
@@ -172,7 +145,7 @@ export async function makeDemoHistory(
       log,
       clock: { now: () => time },
       timers: {
-        after: (_, run) => {
+        after(_, run) {
           readLogs = run;
           return () => {};
         },
@@ -192,7 +165,7 @@ export async function makeDemoHistory(
         // What stands in a log at the first look is history, and is not read.
         if (isFirst) denials.start();
         else {
-          logs.writeUpTo(instant);
+          writeLogs(instant);
           readLogs();
         }
         await denials.idle();
@@ -219,5 +192,5 @@ export async function makeDemoHistory(
 
 function pollAt(site: Site, server: MonitoredServer, at: number): PollOutcome {
   const reading = site.reading(specOf(server.id), at);
-  return outcomeOf(server, server.address, server.tool ?? [], NOTHING, reading, at, POLL_MS);
+  return outcomeOf(server, server.address, server.tool ?? [], new Uint8Array(0), reading, at, POLL_MS);
 }

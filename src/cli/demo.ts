@@ -1,10 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import type { Config } from "../config/config.ts";
 import { codeOf, messageOf } from "../domain/error-code.ts";
-import type { Log } from "../domain/log.ts";
 import { systemClock } from "../domain/time/clock.ts";
 import { parseDuration } from "../domain/time/duration.ts";
 import { hostZone } from "../domain/time/zone.ts";
@@ -12,22 +11,14 @@ import { aheadFor, parseMomentOfWeek } from "../simulator/calendar.ts";
 import { createKeys } from "../store/keys.ts";
 import { openStore } from "../store/open/open.ts";
 import { listenToSignals } from "../system/signals.ts";
-import {
-  createDemoLogs,
-  type DemoLogs,
-  type DemoOptions,
-  type DemoSite,
-  demoSite,
-  makeDemoHistory,
-} from "./demo-site.ts";
-import { type CommandIo, EXIT_FAILURE } from "./io.ts";
+import { createDemoLogs, type DemoOptions, type DemoSite, demoSite, makeDemoHistory } from "./demo-site.ts";
+import { type CommandIo, EXIT_FAILURE, warningsOn } from "./io.ts";
+import { integer, parserOf } from "./options.ts";
+import { reachableHost } from "./serve.ts";
 import { createProgress } from "./terminal.ts";
 
 /** Where a demo listens unless told otherwise or the port is taken. */
 const DEFAULT_PORT = 8080;
-const DEFAULT_SEED = 1;
-const DEFAULT_DAYS = 30;
-const MAX_DAYS = 365;
 const KEY_NAME = "demo";
 /** The simulated debug logs are written once a second. */
 const WRITE_MS = 1_000;
@@ -39,47 +30,47 @@ export interface DemoDeps {
   /** The whole daemon: polls, stores and answers from `start` until `stop`. */
   createDaemon(config: Config): Promise<{ start(): Promise<unknown>; stop(): Promise<unknown> }>;
   /** Fills a fresh directory with the history of so many days, while `goOn` says so. */
-  makeHistory(demo: DemoSite, options: DemoOptions, goOn: () => boolean): Promise<void>;
+  makeHistory(demo: DemoSite, days: number, goOn: () => boolean, io: DemoIo): Promise<void>;
   /** Resolves `wanted` when the demo is to end (Ctrl-C), until `quit`. */
   listenForEnd(): { readonly wanted: Promise<unknown>; quit(): void };
 }
 
+const REAL: DemoDeps = {
+  createDaemon: async (config) => (await import("../daemon.ts")).createDaemon(config),
+  makeHistory,
+  /** Ctrl-C or `kill`; a second one ends the process at once. */
+  listenForEnd() {
+    const { promise: wanted, resolve: stop } = Promise.withResolvers<string>();
+    const quit = listenToSignals({ stop, exitNow: () => process.exit(EXIT_FAILURE), reload() {} });
+    return { wanted, quit };
+  },
+};
+
+const within = (from: number, to: number) => integer(from, to, `expected an integer from ${from} to ${to}`);
+const interval = parserOf((text) => {
+  const ms = parseDuration(text);
+  return ms !== null && ms >= 5_000 && ms <= 86_400_000 ? text : null;
+}, "expected a duration from 5s to 24h, e.g. 10s");
+const moment = parserOf(parseMomentOfWeek, 'expected a day and a time, e.g. "Tue 10:30"');
+
+const KEEP = "keep the data here (default: a temporary directory, removed at the end)";
+const BEGIN =
+  'moment of the week at which the simulated people begin, e.g. "Tue 10:30" (default: a working one)';
+
 /** `licmond demo`: the whole daemon on built-in simulated license servers, with an admin key of its own. */
 export function define(command: Command, io: DemoIo, given: Partial<DemoDeps> = {}): void {
-  const deps: DemoDeps = {
-    async createDaemon(config) {
-      const { createDaemon } = await import("../daemon.ts");
-      return createDaemon(config);
-    },
-    makeHistory: (demo, options, goOn) => makeHistory(demo, options, goOn, io),
-    listenForEnd: listenForSignal,
-    ...given,
-  };
   command
     .description(
       "Runs the whole daemon on built-in simulated license servers, with a month of history. Prints its address and an admin key; Ctrl-C ends it.",
     )
-    .option("--port <port>", `port to listen on (default ${DEFAULT_PORT}, or a free one)`, integer(0, 65_535))
+    .option("--port <port>", `port to listen on (default ${DEFAULT_PORT}, or a free one)`, within(0, 65_535))
     .option("--host <address>", "address to listen on", "127.0.0.1")
-    .option(
-      "--directory <directory>",
-      "keep the data here (default: a temporary directory, removed at the end)",
-    )
-    .option(
-      "--at <moment>",
-      'moment of the week at which the simulated people begin, e.g. "Tue 10:30" (default: a working one)',
-      moment,
-    )
-    .option("--seed <number>", "another seed is another site", integer(0, 999_999_999), DEFAULT_SEED)
+    .option("--directory <directory>", KEEP)
+    .option("--at <moment>", BEGIN, moment)
+    .option("--seed <number>", "another seed is another site", within(0, 999_999_999), 1)
     .option("--interval <duration>", "time between two polls of a server", interval, "10s")
-    .option(
-      "--history <days>",
-      "days of history that a fresh directory begins with",
-      integer(0, MAX_DAYS),
-      DEFAULT_DAYS,
-    )
-    .addHelpText("after", '\nExample:\n  licmond demo --port 9000 --interval 5s --at "Tue 10:30"')
-    .action((options: DemoOptions) => runDemo(options, deps, io));
+    .option("--history <days>", "days of history that a fresh directory begins with", within(0, 365), 30)
+    .action((options: DemoOptions) => runDemo(options, { ...REAL, ...given }, io));
 }
 
 /** Runs until the end is wanted. Throws an Error whose message says what to do when it cannot start. */
@@ -92,23 +83,23 @@ async function runDemo(options: DemoOptions, deps: DemoDeps, io: DemoIo): Promis
   try {
     const ahead = aheadFor(hostZone(), Date.now(), options.at ?? null);
     const demo = demoSite({ ...options, port, directory }, ahead);
-    let ended = false;
+    let isOver = false;
     void end.wanted.then(() => {
-      ended = true;
+      isOver = true;
     });
-    await deps.makeHistory(demo, options, () => !ended);
-    if (ended) return;
-    const logs = createDemoLogs(demo, Date.now());
+    if (options.history > 0) await deps.makeHistory(demo, options.history, () => !isOver, io);
+    if (isOver) return;
+    const writeLogs = createDemoLogs(demo, Date.now());
     const daemon = await deps.createDaemon(demo.config);
     // A daemon that cannot start leaves nothing behind.
     await daemon.start();
     // Logs and key come after the start: it fails where another demo runs, whose log and key these would be.
-    const stopLogs = keepWriting(logs, io);
+    const stopLogs = keepWriting(writeLogs, io);
     try {
       const key = await makeAdminKey(directory, io);
       if (port !== wanted)
         io.out(`Port ${wanted} is taken, so this demo listens on ${port} (--port chooses one).\n`);
-      io.out(welcome(demo.config, options, key, temporary));
+      io.out(welcome(demo.config, options.seed, key, temporary));
       await end.wanted;
     } finally {
       stopLogs();
@@ -120,40 +111,23 @@ async function runDemo(options: DemoOptions, deps: DemoDeps, io: DemoIo): Promis
   }
 }
 
-async function makeHistory(
-  demo: DemoSite,
-  { history: days }: DemoOptions,
-  goOn: () => boolean,
-  io: DemoIo,
-): Promise<void> {
-  if (days === 0) return;
+async function makeHistory(demo: DemoSite, days: number, goOn: () => boolean, io: DemoIo): Promise<void> {
   const begun = performance.now();
-  const progress = createProgress(`Making ${days} days of history`, io);
-  const made = await makeDemoHistory(demo, {
-    days,
-    now: Date.now(),
-    log: warningsOn(io),
-    progress(done) {
-      progress.at(done);
-      return goOn();
-    },
+  const bar = createProgress(`Making ${days} days of history`, io);
+  const made = await makeDemoHistory(demo, days, Date.now(), warningsOn(io), (done) => {
+    bar.at(done);
+    return goOn();
   });
   const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-  if (made === "made") progress.end(`Made ${days} days of history in ${seconds} s`);
-  else progress.end(made === "broken off" ? "Broken off" : "There is history already: it stays as it is");
-}
-
-/** A log that shows only what goes wrong. */
-function warningsOn({ err }: DemoIo): Log {
-  const show = (message: string) => err(`${message}\n`);
-  return { debug() {}, info() {}, warn: show, error: show };
+  if (made === "made") bar.end(`Made ${days} days of history in ${seconds} s`);
+  else bar.end(made === "broken off" ? "Broken off" : "There is history already: it stays as it is");
 }
 
 /** Writes the logs until the returned function is called, or until writing fails, which it says. */
-function keepWriting(logs: DemoLogs, { err }: DemoIo): () => void {
+function keepWriting(writeLogs: (now: number) => void, { err }: DemoIo): () => void {
   const write = () => {
     try {
-      logs.writeUpTo(Date.now());
+      writeLogs(Date.now());
     } catch (error) {
       clearInterval(timer);
       err(`The simulated debug logs cannot be written: ${messageOf(error)}\n`);
@@ -164,30 +138,22 @@ function keepWriting(logs: DemoLogs, { err }: DemoIo): () => void {
   return () => clearInterval(timer);
 }
 
-/** Ctrl-C or `kill`; a second one ends the process at once. */
-function listenForSignal(): ReturnType<DemoDeps["listenForEnd"]> {
-  const { promise, resolve: stop } = Promise.withResolvers<string>();
-  const quit = listenToSignals({ stop, exitNow: () => process.exit(EXIT_FAILURE), reload() {} });
-  return { wanted: promise, quit };
-}
-
-/** The wanted port if it is free, else a free one; of a `given` one nothing but itself will do. */
+/** The wanted port if it is free, else a free one; a port that the user has `given` must be free. */
 function choosePort(host: string, wanted: number, given: boolean): number {
   try {
     return listenOnce(host, wanted);
   } catch (error) {
-    if (!given && codeOf(error) === "EADDRINUSE") return listenOnce(host, 0);
-    const why =
-      codeOf(error) === "EADDRINUSE"
-        ? `another program listens on ${host}:${wanted}; name another --port, or none for a free one`
-        : `nothing can listen on ${host}:${wanted} (${codeOf(error)})`;
+    const isTaken = codeOf(error) === "EADDRINUSE";
+    if (isTaken && !given) return listenOnce(host, 0);
+    const why = isTaken
+      ? `another program listens on ${host}:${wanted}; name another --port, or none for a free one`
+      : `nothing can listen on ${host}:${wanted} (${codeOf(error)})`;
     throw new Error(why, { cause: error });
   }
 }
 
 function listenOnce(hostname: string, port: number): number {
-  const probe = Bun.listen({ hostname, port, socket: { data() {} } });
-  probe.stop(true);
+  using probe = Bun.listen({ hostname, port, socket: { data() {} } });
   return probe.port;
 }
 
@@ -196,20 +162,10 @@ async function makeAdminKey(directory: string, io: DemoIo): Promise<string> {
   const store = openStore({ directory, log: warningsOn(io), mode: "cli" });
   try {
     const keys = createKeys({ store, clock: systemClock });
-    const wanted = {
-      name: KEY_NAME,
-      role: "admin",
-      expiresAt: null,
-      anonymize: false,
-      dailyQuota: null,
-      monthlyQuota: null,
-      requestsPerMinute: null,
-    } as const;
-    let made = keys.create(wanted);
-    if (made.outcome === "name-taken") {
-      keys.revoke(made.key.id);
-      made = keys.create(wanted);
-    }
+    const earlier = keys.find(KEY_NAME);
+    if (earlier !== null) keys.revoke(earlier.id);
+    const limits = { expiresAt: null, dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
+    const made = keys.create({ name: KEY_NAME, role: "admin", anonymize: false, ...limits });
     if (made.outcome !== "created")
       throw new Error(`The key "${KEY_NAME}" could not be made in ${directory}`);
     return made.presented;
@@ -218,13 +174,9 @@ async function makeAdminKey(directory: string, io: DemoIo): Promise<string> {
   }
 }
 
-function welcome(
-  { http, storage, servers, collector }: Config,
-  { seed }: DemoOptions,
-  key: string,
-  temporary: boolean,
-): string {
-  const url = `http://${shownHost(http.host)}:${http.port}`;
+function welcome(config: Config, seed: number, key: string, temporary: boolean): string {
+  const { http, storage, servers, collector } = config;
+  const url = `http://${reachableHost(http.host)}:${http.port}`;
   const curl = (path: string) => `  curl -H 'X-API-Key: ${key}' '${url}${path}'`;
   return `
 licmond demo: ${servers.length} simulated license servers (seed ${seed}), polled every ${collector.intervalMs / 1000} s
@@ -244,31 +196,4 @@ ${curl("/api/licenses/denials?limit=5")}
 
 Ctrl-C ends it.
 `;
-}
-
-/** Where a browser on this machine finds an address that means all of them. */
-function shownHost(host: string): string {
-  if (host === "0.0.0.0" || host === "") return "127.0.0.1";
-  if (host === "::") return "[::1]";
-  return host.includes(":") ? `[${host}]` : host;
-}
-
-function integer(from: number, to: number) {
-  return (text: string): number => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= from && value <= to) return value;
-    throw new InvalidArgumentError(`expected an integer from ${from} to ${to}`);
-  };
-}
-
-function interval(text: string): string {
-  const ms = parseDuration(text);
-  if (ms !== null && ms >= 5_000 && ms <= 86_400_000) return text;
-  throw new InvalidArgumentError("expected a duration from 5s to 24h, e.g. 10s");
-}
-
-function moment(text: string): number {
-  const found = parseMomentOfWeek(text);
-  if (found !== null) return found;
-  throw new InvalidArgumentError('expected a day and a time, e.g. "Tue 10:30"');
 }

@@ -1,7 +1,6 @@
 import { constants } from "node:fs";
 import { open, rename, stat, unlink } from "node:fs/promises";
-import { type Command, InvalidArgumentError, Option } from "commander";
-import type { Schema } from "../domain/text-types.ts";
+import { type Command, Option } from "commander";
 import {
   createExport,
   EXPORT_TABLES,
@@ -13,20 +12,17 @@ import { parseTime, TIME_FORM } from "../http/query-time.ts";
 import { withDatabase } from "../store/database/read-only.ts";
 import { StoreError } from "../store/database/store-error.ts";
 import { type CommandIo, countOf, Failure, readConfig, refuseUsage } from "./io.ts";
+import { parserOf } from "./options.ts";
 import { createProgress } from "./terminal.ts";
 
 const DAY_MS = 86_400_000;
 const FORMATS = ["csv", "json"] as const;
 
-interface ExportOptions {
+interface ExportOptions
+  extends Partial<Record<"start" | "end" | "output", string>>,
+    Partial<Record<"server" | "daemon" | "feature", readonly string[]>> {
   readonly format: (typeof FORMATS)[number];
-  readonly start?: string;
-  readonly end?: string;
-  readonly server?: readonly string[];
-  readonly daemon?: readonly string[];
-  readonly feature?: readonly string[];
   readonly bom?: true;
-  readonly output?: string;
 }
 
 /** `licmond export <table>`: a whole table, as CSV or JSON, also beside a running daemon. */
@@ -42,23 +38,13 @@ export function define(command: Command, io: CommandIo): void {
     .option("--feature <name>", "only of this feature; may be repeated", again)
     .option("--bom", "begin CSV with a byte-order mark, which Excel needs to read it as UTF-8")
     .option("-o, --output <file>", "write to a file (default: stdout)")
-    .addHelpText(
-      "after",
-      `
-Sessions are those that held seats in the range. Samples are counts as they changed: a row without counts begins a gap.
-
-Examples:
-  licmond export sessions --start 2026-01-01 -o sessions.csv
-  licmond export samples --server eda --feature solver --format json | jq '.[].used'`,
-    )
     .action((wanted: ExportTable, options: ExportOptions) => runExport(wanted, options, command, io));
 }
 
-function table(text: string): ExportTable {
-  const found = EXPORT_TABLES.find((known) => known === text);
-  if (found !== undefined) return found;
-  throw new InvalidArgumentError(`It takes one of ${EXPORT_TABLES.join(", ")}.`);
-}
+const table = parserOf(
+  (text) => EXPORT_TABLES.find((known) => known === text) ?? null,
+  `It takes one of ${EXPORT_TABLES.join(", ")}.`,
+);
 
 /** Writes a table piece by piece. */
 async function runExport(
@@ -79,22 +65,33 @@ async function runExport(
   if (wanted === "logs" && (feature ?? daemon) !== undefined)
     return refuseUsage(command, "--feature and --daemon go with no log line");
   const { storage, servers } = (await readConfig(command, io)).config;
-  const query: ExportQuery = {
-    ...range,
-    now: io.now(),
-    intervals: Object.fromEntries(servers.map(({ id, intervalMs }) => [id, intervalMs])),
-    servers: server ?? null,
-    daemons: daemon ?? null,
-    features: feature ?? null,
-  };
+  const intervals = Object.fromEntries(servers.map(({ id, intervalMs }) => [id, intervalMs]));
+  const filter = { servers: server ?? null, daemons: daemon ?? null, features: feature ?? null };
+  const query: ExportQuery = { ...range, ...filter, now: io.now(), intervals };
   try {
     await withDatabase(storage.directory, async (sqlite) => {
       const { record, slices } = createExport(sqlite, wanted, query);
-      const writer = format === "csv" ? csvWriter(record, bom === true) : jsonWriter();
+      const columns = columnsOf(record);
+      const json = (rows: readonly object[]) => rows.map((row) => JSON.stringify(row)).join(",\n");
+      const isCsv = format === "csv";
       const output = path === undefined ? standardOutput(io) : await fileOutput(path);
       // Where rows and bar would share a terminal, the rows stand alone.
       const bar = path !== undefined || !io.terminal.out ? createProgress(`Exporting ${wanted}`, io) : null;
-      const count = await writeAll(slices(), writer, output, (done) => bar?.at(done));
+      let count = 0;
+      let isWhole = false;
+      try {
+        await output.write(isCsv ? csvHeading(columns, bom === true) : "[");
+        for (const { rows, done } of slices()) {
+          const joint = count === 0 ? "\n" : ",\n";
+          if (rows.length > 0) await output.write(isCsv ? csvRows(rows, columns) : joint + json(rows));
+          count += rows.length;
+          bar?.at(done);
+        }
+        if (!isCsv) await output.write(count > 0 ? "\n]\n" : "]\n");
+        isWhole = true;
+      } finally {
+        await output.end(isWhole);
+      }
       bar?.end(`${countOf(count, "row")} of ${wanted}${path === undefined ? "" : ` in ${path}`}`);
     });
   } catch (error) {
@@ -103,68 +100,13 @@ async function runExport(
   }
 }
 
-/** Gives the number of rows. */
-async function writeAll(
-  slices: ReturnType<ReturnType<typeof createExport>["slices"]>,
-  writer: Writer,
-  output: Output,
-  show: (done: number) => void,
-): Promise<number> {
-  let count = 0;
-  try {
-    await output.write(writer.head);
-    for (const { rows, done } of slices) {
-      if (rows.length > 0) await output.write(writer.rows(rows));
-      count += rows.length;
-      show(done);
-    }
-    await output.write(writer.tail());
-    await output.finish();
-    return count;
-  } catch (error) {
-    await output.abandon();
-    throw error;
-  }
-}
-
-interface Writer {
-  readonly head: string;
-  rows(rows: readonly object[]): string;
-  tail(): string;
-}
-
-function csvWriter(schema: Schema, bom: boolean): Writer {
-  const columns = columnsOf(schema);
-  return { head: csvHeading(columns, bom), rows: (rows) => csvRows(rows, columns), tail: () => "" };
-}
-
-/** An array with a row a line. */
-function jsonWriter(): Writer {
-  let some = false;
-  return {
-    head: "[",
-    rows(rows) {
-      const text = rows.map((row) => JSON.stringify(row)).join(",\n");
-      const joint = some ? ",\n" : "\n";
-      some = true;
-      return joint + text;
-    },
-    tail: () => (some ? "\n]\n" : "]\n"),
-  };
-}
-
 /** Where an export goes, piece by piece. */
 interface Output {
   /** Resolves when the piece is out of the process' hands, so that nothing piles up. */
   write(text: string): Promise<void>;
-  /** The whole is there. */
-  finish(): Promise<void>;
-  /** It ended half-way: what was made is taken away. */
-  abandon(): Promise<void>;
+  /** What was made of one that broke off half-way is taken away. */
+  end(isWhole: boolean): Promise<void>;
 }
-
-/** The rows name people: the file is its owner's alone. */
-const OWNER_ONLY = 0o600;
 
 function standardOutput(io: CommandIo): Output {
   return {
@@ -172,10 +114,12 @@ function standardOutput(io: CommandIo): Output {
       io.out(text);
       return io.flushed();
     },
-    finish: () => Promise.resolve(),
-    abandon: () => Promise.resolve(),
+    end: () => Promise.resolve(),
   };
 }
+
+/** The rows name people: the file is its owner's alone. */
+const OWNER_ONLY = 0o600;
 
 /** A file appears when it is whole; a pipe or a device is written to as it is. */
 async function fileOutput(path: string): Promise<Output> {
@@ -186,13 +130,9 @@ async function fileOutput(path: string): Promise<Output> {
   const file = await open(target, flags, OWNER_ONLY);
   return {
     write: (text) => file.appendFile(text),
-    async finish() {
+    async end(isWhole) {
       await file.close();
-      if (!direct) await rename(target, path);
-    },
-    async abandon() {
-      await file.close();
-      if (!direct) await unlink(target);
+      if (!direct) await (isWhole ? rename(target, path) : unlink(target));
     },
   };
 }

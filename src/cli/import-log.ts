@@ -1,5 +1,5 @@
 import { attemptOf } from "../collector/log-tail/log-tail.ts";
-import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../domain/denials/denial-episodes.ts";
+import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../domain/denial-episodes.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { createImportedFeatures, createSessionImport } from "../history/sessions/import-sessions.ts";
 import { type DebugLog, type DebugLogCounts, noCounts } from "../managers/debug-log/debug-log.ts";
@@ -7,10 +7,9 @@ import { createLineCutter } from "../managers/debug-log/lines.ts";
 import { createPairing, type PairedSession, type PairingCounts } from "../managers/debug-log/pairing.ts";
 import { createDenialSources } from "../store/denial-sources.ts";
 import { createDenials } from "../store/denials.ts";
-
 import type { Store } from "../store/open/open.ts";
 import { createServers } from "../store/servers.ts";
-import { firstDay, inOrder, type LogSource } from "./import-sources.ts";
+import type { DatedLog } from "./import-sources.ts";
 
 export interface ImportReport {
   readonly counts: DebugLogCounts;
@@ -18,8 +17,8 @@ export interface ImportReport {
   /** `old`: those that retention would delete. */
   readonly sessions: { added: number; known: number; observed: number; old: number };
   readonly denials: { added: number; widened: number; known: number; old: number };
-  readonly from: number | null;
-  readonly to: number | null;
+  from: number | null;
+  to: number | null;
 }
 
 export interface ImportOptions {
@@ -27,7 +26,8 @@ export interface ImportOptions {
   readonly server: MonitoredServer;
   readonly debugLog: DebugLog;
   readonly zone: string;
-  readonly sources: readonly LogSource[];
+  /** In any order: rotated logs may be given as they come. */
+  readonly logs: readonly DatedLog[];
   readonly now: number;
   /** What ended before this is not kept: it is left out, epoch ms. */
   readonly keptFrom: number;
@@ -56,23 +56,21 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
   else sessions.alone();
   const denials = createDenials(store);
   const noteFeatures = createImportedFeatures(store);
-  const batches = createBatches(store, beside ? sessions : null);
+  const other = beside ? sessions : null;
+  const enough = beside ? GATHERED_BESIDE : ROWS_ALONE;
   const observedFrom = sessions.observedFrom(server.id);
   store.transaction(() => {
     const servers = createServers({ store, clock: { now: () => now } });
     if (!servers.list().some(({ id }) => id === server.id)) servers.configured([server]);
   });
 
-  const report: ImportReport = {
+  const report: Omit<ImportReport, "pairing"> = {
     counts: noCounts(),
-    pairing: { orphanIns: 0, openOuts: 0, ambiguous: 0 },
     sessions: { added: 0, known: 0, observed: 0, old: 0 },
     denials: { added: 0, widened: 0, known: 0, old: 0 },
-
     from: null,
     to: null,
   };
-  let { from, to } = report as { from: number | null; to: number | null };
   let waiting: PairedSession[] = [];
   let unwritten = 0;
   const pairing = createPairing((session) => waiting.push(session));
@@ -87,7 +85,7 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
     const fresh = kept.filter(({ endedAt }) => observedFrom === null || endedAt <= observedFrom);
     report.sessions.observed += kept.length - fresh.length;
     waiting = [];
-    await batches.write(fresh, (rows) => {
+    await inBatches(store, other, fresh, (rows) => {
       const added = sessions.add(server.id, rows);
       report.sessions.added += added;
       report.sessions.known += rows.length - added;
@@ -98,22 +96,20 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
     for (const episode of over) going.delete(episode);
     const lasting = over.filter(({ denial }) => denial.at >= keptFrom);
     report.denials.old += over.length - lasting.length;
-    await batches.write(lasting, (rows) => {
+    await inBatches(store, other, lasting, (rows) => {
       for (const { denial, times } of rows) report.denials[denials.absorb(denial, times, liveFrom)]++;
-      noteFeatures(
-        server.id,
-        rows.map(({ denial }) => denial),
-      );
+      const named = rows.map(({ denial }) => denial);
+      noteFeatures(server.id, named);
     });
   }
-  const total = options.sources.reduce((sum, { size }) => sum + size, 0);
+  const logs = options.logs.toSorted((a, b) => (a.firstAt ?? 0) - (b.firstAt ?? 0));
+  const total = logs.reduce((sum, { source }) => sum + source.size, 0);
   let done = 0;
   let lastAt: number | null = null;
-  for (const { source, firstAt } of await inOrder(options.sources, zone, debugLog)) {
+  for (const { source, day, inferred, firstAt } of logs) {
     // Before the new log's own seats are taken.
     if (lastAt !== null && firstAt !== null && (firstAt - lastAt > GAP_MS || firstAt < lastAt))
       pairing.gap(lastAt);
-    const { day, inferred } = await firstDay(source, zone, debugLog);
     const reader = debugLog.createReader({
       zone,
       inferred,
@@ -133,22 +129,21 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
       cutter.feed(piece, reader.line);
       onProgress(done, total);
       unwritten++;
-      if (waiting.length >= batches.enough || unwritten >= MAX_PIECES) await write(reader.lastAt ?? 0);
+      if (waiting.length >= enough || unwritten >= MAX_PIECES) await write(reader.lastAt ?? 0);
     }
     cutter.finish(reader.line);
     reader.flush();
     addCounts(report.counts, reader.counts);
     lastAt = reader.lastAt ?? lastAt;
-    if (reader.firstAt !== null) from = Math.min(from ?? reader.firstAt, reader.firstAt);
-    if (reader.lastAt !== null) to = Math.max(to ?? reader.lastAt, reader.lastAt);
+    if (reader.firstAt !== null) report.from = Math.min(report.from ?? reader.firstAt, reader.firstAt);
+    if (reader.lastAt !== null) report.to = Math.max(report.to ?? reader.lastAt, reader.lastAt);
     const [first, last] = [Math.max(reader.firstAt ?? 0, keptFrom), reader.lastAt];
     if (last !== null && last > first)
       store.transaction(() => createDenialSources(store).cover(server.id, first, last));
   }
   if (lastAt !== null) pairing.gap(lastAt);
   await write(Number.POSITIVE_INFINITY);
-  Object.assign(report.pairing, pairing.counts);
-  return { ...report, from, to };
+  return { ...report, pairing: pairing.counts };
 }
 
 function addCounts(sum: DebugLogCounts, more: DebugLogCounts): void {
@@ -158,48 +153,30 @@ function addCounts(sum: DebugLogCounts, more: DebugLogCounts): void {
   sum.samples.push(...samples.slice(0, Math.max(0, MAX_SAMPLES - sum.samples.length)));
 }
 
-/** Rows in one transaction where nobody waits for it; so many are gathered. */
+/** Rows in one transaction, and so many are gathered for it, where no daemon waits for its end. */
 const ROWS_ALONE = 20_000;
-/** Beside a daemon, which cannot write while a transaction goes on: how long one should take, and the rows of the first. */
-const HOLD_MS = 8;
+/** Beside a daemon, which cannot write while a transaction goes on: this many take a few ms. */
 const ROWS_BESIDE = 200;
-const [LEAST_ROWS, MOST_ROWS] = [50, 4_000];
+const GATHERED_BESIDE = 4_000;
 const LONGEST_BREAK_MS = 20;
 
-interface Batches {
-  /** So many rows are worth a write. */
-  readonly enough: number;
-  /** Works on rows in transactions, some at a time. Rejects with StoreError. */
-  write<Row>(rows: readonly Row[], work: (some: readonly Row[]) => void): Promise<void>;
-}
-
 /**
- * Alone in large transactions: what many rows change of one page is written once. Beside a daemon in ones so small that
- * it hardly waits, with as much time between them for its own. The write-ahead log is written back between them.
+ * Works on rows in transactions. Alone in large ones: what many rows change of one page is written once. Beside a daemon
+ * in ones so small that it hardly waits, with as much time between them for its own; the write-ahead log is written back
+ * at the end. Rejects with StoreError.
  */
-function createBatches(store: Store, beside: { writeBack(): void } | null): Batches {
-  let size = beside === null ? ROWS_ALONE : ROWS_BESIDE;
-  let unwritten = 0;
-  return {
-    enough: beside === null ? ROWS_ALONE : MOST_ROWS,
-    async write(rows, work) {
-      for (let at = 0; at < rows.length; ) {
-        const some = rows.slice(at, at + size);
-        at += some.length;
-        const startedAt = performance.now();
-        store.transaction(() => work(some));
-        if (beside === null) continue;
-        const took = performance.now() - startedAt;
-        unwritten += some.length;
-        if (unwritten >= MOST_ROWS) {
-          beside.writeBack();
-          unwritten = 0;
-        }
-        // Some of it is no matter of rows: a wait for the daemon's own transaction.
-        const factor = Math.min(2, Math.max(0.5, HOLD_MS / took));
-        if (some.length === size) size = Math.min(MOST_ROWS, Math.max(LEAST_ROWS, Math.round(size * factor)));
-        await Bun.sleep(Math.min(LONGEST_BREAK_MS, Math.max(1, took)));
-      }
-    },
-  };
+async function inBatches<Row>(
+  store: Store,
+  beside: { writeBack(): void } | null,
+  rows: readonly Row[],
+  work: (some: readonly Row[]) => void,
+): Promise<void> {
+  const size = beside === null ? ROWS_ALONE : ROWS_BESIDE;
+  for (let at = 0; at < rows.length; at += size) {
+    const startedAt = performance.now();
+    store.transaction(() => work(rows.slice(at, at + size)));
+    if (beside === null) continue;
+    await Bun.sleep(Math.min(LONGEST_BREAK_MS, Math.max(1, performance.now() - startedAt)));
+  }
+  beside?.writeBack();
 }

@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, createReadStream, fstatSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { createGunzip } from "node:zlib";
-import type { DebugLog, DebugLogReader } from "../managers/debug-log/debug-log.ts";
+import { messageOf } from "../domain/error-code.ts";
+import type { DebugLog } from "../managers/debug-log/debug-log.ts";
 import { createLineCutter, natureOf } from "../managers/debug-log/lines.ts";
 import { ensureDirectory, makePrivateFile } from "../store/database/files.ts";
 import { errorCode } from "../store/database/store-error.ts";
@@ -16,7 +18,7 @@ export interface LogSource {
   readonly lastWrite: number;
   /**
    * Pieces of text from the start; can be asked for again. A piece is valid until the next one is asked for. `onRead`
-   * is told of the file's bytes as they are read. Rejects with LogReadError.
+   * gets the number of the file's bytes as they are read. Rejects with LogReadError.
    */
   pieces(onRead?: (bytes: number) => void): AsyncIterable<Uint8Array>;
 }
@@ -36,129 +38,92 @@ export function fileSource(path: string): LogSource {
     const magic = new Uint8Array(2);
     readSync(file, magic, 0, 2, 0);
     const isPacked = magic[0] === 0x1f && magic[1] === 0x8b;
-    const pieces = (onRead?: (bytes: number) => void) =>
-      isPacked ? unpacked(path, onRead) : piecesOf(path, onRead);
-    return { name: path, size, lastWrite: mtimeMs, pieces };
+    return { name: path, size, lastWrite: mtimeMs, pieces: (onRead) => piecesOf(path, isPacked, onRead) };
   } finally {
     closeSync(file);
   }
 }
 
-async function* piecesOf(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
-  const file = openSync(path, "r");
-  const buffer = new Uint8Array(PIECE_BYTES);
-  try {
-    for (;;) {
-      const length = readSync(file, buffer, 0, PIECE_BYTES, null);
-      if (length === 0) return;
-      onRead?.(length);
-      yield buffer.subarray(0, length);
-    }
-  } finally {
-    closeSync(file);
-  }
-}
-
-async function* unpacked(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
-  const file = createReadStream(path, { highWaterMark: PIECE_BYTES / 4 });
-  const text = createGunzip({ chunkSize: PIECE_BYTES });
+async function* piecesOf(
+  path: string,
+  isPacked: boolean,
+  onRead?: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  const file = createReadStream(path, { highWaterMark: isPacked ? PIECE_BYTES / 4 : PIECE_BYTES });
+  const text = isPacked ? createGunzip({ chunkSize: PIECE_BYTES }) : new PassThrough();
   file.on("data", (bytes) => onRead?.(bytes.length));
   file.on("error", (error) => text.destroy(error));
   file.pipe(text);
   try {
     for await (const piece of text) yield piece as Uint8Array;
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new LogReadError(`${path} cannot be unpacked to its end: ${why}`);
+    const verb = isPacked ? "unpacked" : "read";
+    throw new LogReadError(`${path} cannot be ${verb} to its end: ${messageOf(error)}`);
   } finally {
     file.destroy();
     text.destroy();
   }
 }
 
-/** What is wrong with a log, in words for an administrator; null when it can be read. Reads to the first time in it. */
-export async function problemOf(source: LogSource, debugLog: DebugLog): Promise<string | null> {
-  const cutter = createLineCutter();
-  const reader = readerFrom(0, "UTC", debugLog);
-  for await (const piece of source.pieces()) {
-    const nature = natureOf(piece);
-    if (nature === "binary")
-      return `${source.name} is no text: it may be packed (only gzip is read), or an encrypted report log, which only the vendor's tools can read. Give the debug log`;
-    if (nature === "utf-16")
-      return `${source.name} is UTF-16 text: convert it first (iconv -f utf-16 -t utf-8)`;
-    cutter.feed(piece, reader.line);
-    if (reader.recognised) return null;
-  }
-  cutter.finish(reader.line);
-  return reader.recognised
-    ? null
-    : `${source.name} is no ${debugLog.title}: no line of it begins with a time and a daemon`;
-}
-
-/** The day of a log's first line, in days since 1970-01-01; `inferred` when no line prints a date. */
-export async function firstDay(
-  source: LogSource,
-  zone: string,
-  debugLog: DebugLog,
-): Promise<{ readonly day: number; readonly inferred: boolean }> {
-  const finder = debugLog.createFirstDay(zone);
-  const cutter = createLineCutter();
-  let found = false;
-  const line = (text: string) => {
-    found ||= finder.line(text);
-  };
-  for await (const piece of source.pieces()) {
-    cutter.feed(piece, line);
-    if (found) break;
-  }
-  if (!found) cutter.finish(line);
-  return finder.result(source.lastWrite);
-}
-
-/** Logs by the time of their first line: rotated ones may be given in any order. */
-export async function inOrder(
-  sources: readonly LogSource[],
-  zone: string,
-  debugLog: DebugLog,
-): Promise<readonly { readonly source: LogSource; readonly firstAt: number | null }[]> {
-  const timed: { source: LogSource; firstAt: number | null }[] = [];
-  for (const source of sources) timed.push({ source, firstAt: await firstTime(source, zone, debugLog) });
-  return timed.sort((a, b) => (a.firstAt ?? 0) - (b.firstAt ?? 0));
-}
-
-/** Time of the first line with a time, epoch ms; null when there is none. */
-async function firstTime(source: LogSource, zone: string, debugLog: DebugLog): Promise<number | null> {
-  const { day } = await firstDay(source, zone, debugLog);
-  const reader = readerFrom(day, zone, debugLog);
-  const cutter = createLineCutter();
-  for await (const piece of source.pieces()) {
-    cutter.feed(piece, reader.line);
-    if (reader.firstAt !== null) return reader.firstAt;
-  }
-  cutter.finish(reader.line);
-  return reader.firstAt;
-}
-
-/** A reader for its times alone. */
-function readerFrom(day: number, zone: string, debugLog: DebugLog): DebugLogReader {
-  const start = { day, second: -1, daemons: [] };
-  return debugLog.createReader({ zone, start, hold: false, onEvent: () => {} });
-}
-
-/** From so many bytes on it is worth a word where they are kept. */
-const TOLD_FROM_BYTES = 256 * 1024 * 1024;
-
-/** What came in on stdin, kept in a file, because a log is looked at more than once and may be larger than memory. */
-interface KeptStdin {
-  /** Written now. */
+/** A log and when it begins. */
+export interface DatedLog {
   readonly source: LogSource;
-  /** Gives the room back. */
-  close(): void;
+  /** Day of its first line, in days since 1970-01-01. */
+  readonly day: number;
+  /** No line of it prints a date. */
+  readonly inferred: boolean;
+  /** Time of the first line with a time, epoch ms; null when there is none. */
+  readonly firstAt: number | null;
 }
 
 /**
- * Writes stdin to a file without a name in the storage directory: whatever ends the process, nothing is left of it.
- * `tell` is told once when it grows large. Rejects with LogReadError where it does not fit, and with what `ensureDirectory`
+ * Reads as much of a log as tells when it begins: to its first date, then to its first time. Rejects with LogReadError
+ * where it is none.
+ */
+export async function dated(source: LogSource, zone: string, debugLog: DebugLog): Promise<DatedLog> {
+  const finder = debugLog.createFirstDay(zone);
+  let hasDate = false;
+  const find = (text: string) => {
+    hasDate ||= finder.line(text);
+  };
+  await readLines(source, find, () => hasDate);
+  const { day, inferred } = finder.result(source.lastWrite);
+  const start = { day, second: -1, daemons: [] };
+  const reader = debugLog.createReader({ zone, start, hold: false, onEvent: () => {} });
+  await readLines(source, reader.line, () => reader.firstAt !== null);
+  if (reader.recognised) return { source, day, inferred, firstAt: reader.firstAt };
+  const none = "no line of it begins with a time and a daemon";
+  throw new LogReadError(`${source.name} is no ${debugLog.title}: ${none}`);
+}
+
+/** Reads the lines of a log until enough of them were read, which is asked once a piece. */
+async function readLines(
+  source: LogSource,
+  line: (text: string) => void,
+  isEnough: () => boolean,
+): Promise<void> {
+  const cutter = createLineCutter();
+  for await (const piece of source.pieces()) {
+    const nature = natureOf(piece);
+    if (nature === "binary")
+      throw new LogReadError(
+        `${source.name} is no text: it may be packed (only gzip is read), or an encrypted report log, which only the vendor's tools can read. Give the debug log`,
+      );
+    if (nature === "utf-16")
+      throw new LogReadError(`${source.name} is UTF-16 text: convert it first (iconv -f utf-16 -t utf-8)`);
+    cutter.feed(piece, line);
+    if (isEnough()) return;
+  }
+  cutter.finish(line);
+}
+
+/** From this size on the user is told where stdin is kept. */
+const TOLD_FROM_BYTES = 256 * 1024 * 1024;
+
+/**
+ * Keeps stdin, because a log is read more than once and may be larger than memory, in a file without a name in the
+ * storage directory: however the process ends, nothing is left of it. `close` gives the room back. `tell` gets a
+ * message once it grows large. Rejects with LogReadError where it does not fit, and with what `ensureDirectory`
  * throws.
  */
 export async function keepStdin(
@@ -167,7 +132,7 @@ export async function keepStdin(
   now: number,
   tell: (message: string) => void,
   toldFrom = TOLD_FROM_BYTES,
-): Promise<KeptStdin> {
+): Promise<{ readonly source: LogSource; close(): void }> {
   ensureDirectory(directory);
   const path = join(directory, `import-${randomUUID()}.tmp`);
   makePrivateFile(path, null);

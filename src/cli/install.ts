@@ -2,19 +2,23 @@ import { statSync } from "node:fs";
 import type { Command } from "commander";
 import { loadConfig } from "../config/load.ts";
 import { escapeControls } from "../domain/plain-text.ts";
-import { createHost, type Host, kindOf } from "../install/host.ts";
+import { createHost, type Host, kindOf, textOf } from "../install/host.ts";
 import { install } from "../install/install.ts";
 import { LAYOUT, UNIT_NAME } from "../install/layout.ts";
-import { lockInstallation, lockPath } from "../install/lock.ts";
-import { textOf } from "../install/ownership.ts";
-import { createPass, type Finding, type Pass, StepError, type Verb } from "../install/pass.ts";
+import {
+  createPass,
+  type Finding,
+  lockInstallation,
+  lockPath,
+  type Pass,
+  StepError,
+  type Verb,
+} from "../install/pass.ts";
 import { hasProgram, isSystemdHost, serviceState, systemRun } from "../install/service.ts";
 import { INITIAL_CONFIG } from "./init.ts";
 import { type CommandIo, configOption, EXIT_FAILURE, EXIT_USAGE, Failure, problemLines } from "./io.ts";
 
-interface InstallOptions {
-  readonly dryRun?: true;
-  readonly start?: true;
+interface InstallOptions extends Partial<Record<"dryRun" | "start", true>> {
   readonly systemd: boolean;
   readonly root?: string;
 }
@@ -26,55 +30,29 @@ export function define(command: Command, io: CommandIo): void {
     .option("--start", "start the service too, now and at every boot")
     .option("--no-systemd", "the binary and the config alone, for hosts without systemd")
     .option("--root <dir>", "lay the files below a directory and run nothing, for images and packages")
-    .addHelpText(
-      "after",
-      `
-What it lays down:
-  /usr/local/bin/licmond                 this binary
-  /etc/systemd/system/licmond.service    the unit; changes belong into a drop-in: systemctl edit licmond
-  /etc/sysusers.d/licmond.conf           the user licmond
-  /etc/tmpfiles.d/licmond.conf           the owners of its directories
-  /etc/licmond/licmond.toml              a commented config, or the one that --config names, when there is none
-  /var/lib/licmond                       the database's directory
-
-It can be run again at any time: what is as it should be stays, and so does what you have changed. What is not from
-licmond is never written over; then nothing at all is done. Exit codes: 0 installed, 1 refused or failed.
-
-Examples:
-  sudo ./licmond install --dry-run
-  sudo ./licmond install
-  sudo ./licmond install --config ./licmond.toml --start
-  ./licmond install --root ./image`,
-    )
     .action((options: InstallOptions) => runInstall(options, command, io));
 }
 
 async function runInstall(options: InstallOptions, command: Command, io: CommandIo): Promise<void> {
-  const { start = false, dryRun = false } = options;
-  const withoutSystemd = !options.systemd;
-  if (start && (withoutSystemd || options.root !== undefined))
-    return command.error("licmond: --start goes neither with --root nor with --no-systemd", {
-      exitCode: EXIT_USAGE,
-    });
-  if (!Bun.isStandaloneExecutable)
-    throw new Failure(
-      "only the licmond binary can install itself, not its sources; `bun run build` makes it",
-    );
-  const host = await hostFor(options.root ?? null, !withoutSystemd, command, io);
+  const { start = false, dryRun = false, systemd } = options;
+  if (start && (!systemd || options.root !== undefined))
+    return refuse(command, "--start goes neither with --root nor with --no-systemd");
+  const sources = "only the licmond binary can install itself, not its sources; `bun run build` makes it";
+  if (!Bun.isStandaloneExecutable) throw new Failure(sources);
+  const host = await hostFor(options.root ?? null, systemd, command, io);
   refusePackaged(host);
   const wanted = {
     binary: process.execPath,
     version: io.build.version,
     configText: await configText(configOption(command), io),
-    withoutSystemd,
+    withoutSystemd: !systemd,
     start,
-    has: hasProgram,
+    hasSysusers: hasProgram("systemd-sysusers"),
   };
-  const { outcome } = await runVerb((pass) => install(pass, host, wanted), host, dryRun, false, io);
+  const { outcome } = await runVerb((pass) => install(pass, wanted), host, dryRun, false, io);
   if (outcome === "unchanged") io.out("Nothing to do: all is installed.\n");
   else if (outcome === "failed") io.err(GOES_ON);
-  else if (outcome === "changed")
-    io.out(await nextSteps(host, withoutSystemd, start, (io.env.PATH ?? "").split(":")));
+  else if (outcome === "changed") io.out(await nextSteps(host, systemd, start, io.env.PATH ?? ""));
 }
 
 async function configText(file: string | undefined, io: CommandIo): Promise<string> {
@@ -87,26 +65,30 @@ async function configText(file: string | undefined, io: CommandIo): Promise<stri
 }
 
 /** What an administrator does after an installation. */
-async function nextSteps(host: Host, withoutSystemd: boolean, started: boolean, path: readonly string[]) {
-  if (host.root !== null)
-    return `Installed below ${host.root}. The system inside gives out the directories when it boots. What it needs besides:
-  systemd-sysusers --root=${host.root} licmond.conf    makes the user; a system that never booted does it by itself
-  systemctl --root=${host.root} enable licmond         starts the service at every boot
+async function nextSteps({ root, run }: Host, systemd: boolean, started: boolean, path: string) {
+  if (root !== null)
+    return `Installed below ${root}. The system inside gives out the directories when it boots. What it needs besides:
+  systemd-sysusers --root=${root} licmond.conf    makes the user; a system that never booted does it by itself
+  systemctl --root=${root} enable licmond         starts the service at every boot
 `;
   // sudo's own $PATH does not have /usr/local/bin on every distribution.
-  const licmond = path.includes("/usr/local/bin") ? "licmond" : LAYOUT.binary;
-  const sudo = withoutSystemd ? "" : "sudo ";
-  const isActive = !withoutSystemd && (await serviceState(host.run)).isActive;
-  const start = isActive
-    ? `let it take effect:         sudo systemctl ${started ? "reload" : "restart"} licmond`
-    : `start it, now and at boot:  sudo systemctl enable --now ${UNIT_NAME}`;
+  const licmond = path.split(":").includes("/usr/local/bin") ? "licmond" : LAYOUT.binary;
+  const sudo = systemd ? "sudo " : "";
+  const isActive = systemd && (await serviceState(run)).isActive;
+  const takesEffect = `let it take effect:         sudo systemctl ${started ? "reload" : "restart"} licmond`;
+  const enable = `start it, now and at boot:  sudo systemctl enable --now ${UNIT_NAME}`;
   return `
 Next:
   1. name your license servers:  sudoedit ${LAYOUT.config}
   2. see what is still wrong:    ${sudo}${licmond} check
-  3. ${withoutSystemd ? `run it:                     ${licmond} serve` : start}
+  3. ${isActive ? takesEffect : systemd ? enable : `run it:                     ${licmond} serve`}
   4. make the first key:         ${sudo}${licmond} keys create --name admin --role admin
 `;
+}
+
+/** Ends a command that is called in a wrong way. */
+export function refuse(command: Command, message: string): never {
+  return command.error(`licmond: ${escapeControls(message)}`, { exitCode: EXIT_USAGE });
 }
 
 /** The host to work on, where this user may; ends the command where not. */
@@ -120,9 +102,12 @@ export async function hostFor(
   if (process.platform !== "linux" || uid === undefined)
     throw new Failure("it works on Linux only; elsewhere `licmond serve` runs the daemon in the foreground");
   const host = createHost(root, uid, systemRun());
-  if (root !== null && host.root !== null) {
-    const wrong = whyNoRoot(root, host.root);
-    if (wrong !== null) command.error(`licmond: ${escapeControls(wrong)}`, { exitCode: EXIT_USAGE });
+  if (host.root !== null) {
+    // A script whose variable is not set: it would mean the present directory.
+    if (root === "") return refuse(command, "--root takes a directory, and got an empty word");
+    if (host.root === "/") return refuse(command, "--root / is this host itself; leave --root away");
+    if (statSync(host.root, { throwIfNoEntry: false })?.isDirectory() === false)
+      return refuse(command, `--root ${host.root} is not a directory`);
     if (uid !== 0) io.err("licmond: not root: all files below --root will be owned by this user\n");
     return host;
   }
@@ -134,22 +119,12 @@ export async function hostFor(
   return host;
 }
 
-function whyNoRoot(given: string, root: string): string | null {
-  // A script whose variable is not set: it would mean the present directory.
-  if (given === "") return "--root takes a directory, and got an empty word";
-  if (root === "/") return "--root / is this host itself; leave --root away";
-  const isOther = statSync(root, { throwIfNoEntry: false })?.isDirectory() === false;
-  return isOther ? `--root ${root} is not a directory` : null;
-}
-
-/** Paragraphs of dpkg's database: a package that was removed keeps one, with another status. */
-function isDpkgs(paragraph: string): boolean {
-  return /^Package: licmond$/m.test(paragraph) && /^Status: \S+ \S+ installed$/m.test(paragraph);
-}
-
 /** Ends the command where a package manager looks after licmond. */
 export function refusePackaged(host: Host): void {
-  if (textOf(host.at("/var/lib/dpkg/status")).split("\n\n").some(isDpkgs))
+  // A package that was removed keeps its paragraph in dpkg's database, with another status.
+  const isInstalled = (paragraph: string) =>
+    /^Package: licmond$/m.test(paragraph) && /^Status: \S+ \S+ installed$/m.test(paragraph);
+  if (textOf(host.at("/var/lib/dpkg/status")).split("\n\n").some(isInstalled))
     throw new Failure(
       "licmond is installed as a Debian package; use apt: `apt install ./licmond_VERSION.deb` upgrades it, `apt remove licmond` removes it, `apt purge licmond` with config and data",
     );
@@ -183,9 +158,15 @@ export async function runVerb(
   const print = (doing: "would" | "done") => (finding: Finding) => {
     if (!brief || finding.kind !== "nothing") io.out(lineOf(finding, doing));
   };
-  const look = createPass(false);
+  const look = createPass(host, false);
   await verb(look);
-  refuseWith(look, io);
+  const refusals = look.found.filter(({ kind }) => kind === "refuse");
+  // Several steps may meet the same hindrance.
+  for (const text of new Set(
+    refusals.map(({ words, advice }) => `${lines(words)}\n  fix: ${lines(advice ?? "")}`),
+  ))
+    io.err(`licmond: ${text}\n`);
+  if (refusals.length > 0) throw new Failure("nothing was changed");
   if (dryRun || !look.hasWork()) {
     look.found.forEach(print(dryRun ? "would" : "done"));
     if (dryRun) io.out("Nothing was changed.\n");
@@ -196,7 +177,7 @@ export async function runVerb(
     throw new Failure(
       `another licmond (process ${locked.holder}) is at work on this installation: nothing was changed`,
     );
-  const act = createPass(true, print("done"));
+  const act = createPass(host, true, print("done"));
   try {
     await verb(act);
     // The process that held the lock until now may have done it all.
@@ -209,18 +190,6 @@ export async function runVerb(
   } finally {
     locked.release();
   }
-}
-
-/** Prints why steps refuse, if any do, and ends the command. */
-function refuseWith({ found }: Pass, io: CommandIo): void {
-  const refusals = found.filter((each) => each.kind === "refuse");
-  if (refusals.length === 0) return;
-  // Several steps may meet the same hindrance.
-  const texts = new Set(
-    refusals.map(({ words, advice }) => `licmond: ${lines(words)}\n  fix: ${lines(advice ?? "")}\n`),
-  );
-  for (const text of texts) io.err(text);
-  throw new Failure("nothing was changed");
 }
 
 /** Words of several lines, each made harmless, all but the first indented. */

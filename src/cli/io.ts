@@ -38,7 +38,7 @@ export interface CommandIo {
 export const EXIT_FAILURE = 1;
 export const EXIT_USAGE = 2;
 
-/** Nobody takes what is written to stdout: who reads has gone, or the disk is full. */
+/** What is written to stdout is lost: its reader has gone, or the disk is full. */
 export class StdoutError extends Error {
   override readonly name = "StdoutError";
 }
@@ -46,7 +46,7 @@ export class StdoutError extends Error {
 /** The world of a real process. `end` ends it with its exit code. */
 export function processIo(): CommandIo & { end(): Promise<never> } {
   let lost: StdoutError | null = null;
-  // `licmond openapi | head`: whoever reads may go early. Anything else, e.g. a full disk, is a failure that is told.
+  // `licmond openapi | head`: the reader may go early. Anything else, e.g. a full disk, is a failure that is told.
   const lose = (error: NodeJS.ErrnoException) => {
     process.exitCode = EXIT_FAILURE;
     if (lost !== null) return;
@@ -54,20 +54,18 @@ export function processIo(): CommandIo & { end(): Promise<never> } {
     if (error.code !== "EPIPE") process.stderr.write(`licmond: stdout cannot be written: ${error.message}\n`);
   };
   process.stdout.on("error", lose);
-  // A daemon goes on when nobody reads its words any more; there is nobody left to be told.
+  // A daemon goes on when its stderr has no reader any more.
   process.stderr.on("error", () => {});
   let written: Promise<void> = Promise.resolve();
   const write = (stream: NodeJS.WriteStream, text: string) => {
     // A write of nothing would be done before those in front of it.
     if (text === "") return;
-    const done = new Promise<void>(
-      (resolve) =>
-        void stream.write(text, (error) => {
-          // The event comes later than this: the process may have ended by then.
-          if (error && stream === process.stdout) lose(error);
-          resolve();
-        }),
-    );
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    stream.write(text, (error) => {
+      // The event comes later than this: the process may have ended by then.
+      if (error && stream === process.stdout) lose(error);
+      resolve();
+    });
     written = Promise.all([written, done]).then(() => {});
   };
   return {
@@ -137,18 +135,14 @@ export function mayColour(io: CommandIo, stream: "out" | "err"): boolean {
 /** A tool's words for a stream: on a terminal nothing of them may act on it; into a file or pipe they go as they are. */
 export function toolWords(io: CommandIo, stream: "out" | "err", text: string): string {
   if (!io.terminal[stream]) return text;
-  return text
-    .split("\n")
-    .map((line) => escapeControls(line.replace(/\r$/, "")).replaceAll("\\t", "\t"))
-    .join("\n");
+  const safe = (line: string) => escapeControls(line.replace(/\r$/, "")).replaceAll("\\t", "\t");
+  return text.split("\n").map(safe).join("\n");
 }
 
 /** Gives a command the option that all have. */
 export function withConfigOption(command: Command): Command {
-  return command.option(
-    "--config <file>",
-    "config file (default: $LICMOND_CONFIG, else /etc/licmond/licmond.toml)",
-  );
+  const help = "config file (default: $LICMOND_CONFIG, else /etc/licmond/licmond.toml)";
+  return command.option("--config <file>", help);
 }
 
 /** The file named by `--config`, before or behind the command's name. */

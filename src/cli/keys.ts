@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import { type KeyRecord, keyProblem, type NewKey } from "../domain/keys.ts";
 import { iso } from "../domain/time/clock.ts";
 import { parseDuration } from "../domain/time/duration.ts";
@@ -8,17 +8,14 @@ import { createKeys, type Keys } from "../store/keys.ts";
 import { isEmptyStorage } from "../store/open/inspect.ts";
 import { openStore } from "../store/open/open.ts";
 import { type CommandIo, Failure, readConfig, refuseUsage, warningsOn, withConfigOption } from "./io.ts";
+import { integer, parserOf } from "./options.ts";
 import { printTable } from "./terminal.ts";
 
-interface CreateOptions {
+interface CreateOptions extends Partial<Omit<NewKey, "expiresAt">> {
   readonly name: string;
   readonly role: Role;
   /** ms */
   readonly expires?: number;
-  readonly dailyQuota?: number;
-  readonly monthlyQuota?: number;
-  readonly requestsPerMinute?: number;
-  readonly anonymize?: true;
 }
 
 /** `licmond keys …`: API keys, also while the daemon runs. */
@@ -30,7 +27,6 @@ export function define(keys: Command, io: CommandIo): void {
 
 function defineCreate(keys: Command, io: CommandIo): void {
   withConfigOption(keys.command("create"))
-    .description("Makes a key and prints it, alone, on stdout. It is shown this once.")
     .requiredOption("--name <name>", "what it is for; no other active key may have the name")
     .addOption(new Option("--role <role>", "what it may do").choices(ROLES).makeOptionMandatory())
     .option("--expires <duration>", "when it ends, e.g. 90d (default: never)", expiry)
@@ -38,58 +34,36 @@ function defineCreate(keys: Command, io: CommandIo): void {
     .option("--monthly-quota <requests>", "requests a month", count)
     .option("--requests-per-minute <requests>", "instead of the config's limit", count)
     .option("--anonymize", "users and hosts are pseudonyms (role viewer only)")
-    .addHelpText(
-      "after",
-      `
-Roles: viewer reads, operator also rescans and acknowledges, admin does everything, calendar reads the expiry calendar.
-
-Examples:
-  licmond keys create --name wall --role viewer
-  licmond keys create --name ci --role operator --expires 90d > /etc/ci/licmond.key`,
-    )
     .action(async (options: CreateOptions, command: Command) => {
-      const wanted: NewKey = {
-        name: options.name,
-        role: options.role,
-        expiresAt: options.expires === undefined ? null : io.now() + options.expires,
-        anonymize: options.anonymize ?? false,
-        dailyQuota: options.dailyQuota ?? null,
-        monthlyQuota: options.monthlyQuota ?? null,
-        requestsPerMinute: options.requestsPerMinute ?? null,
-      };
+      const { name, role, anonymize = false, expires } = options;
+      const { dailyQuota = null, monthlyQuota = null, requestsPerMinute = null } = options;
+      const expiresAt = expires === undefined ? null : io.now() + expires;
+      const limits = { dailyQuota, monthlyQuota, requestsPerMinute };
+      const wanted: NewKey = { name, role, anonymize, expiresAt, ...limits };
       const problem = keyProblem(wanted, io.now());
       if (problem !== null) return refuseUsage(command, problem.message);
       await withKeys(command, io, (repository) => {
         const made = repository.create(wanted);
         if (made.outcome === "created") return io.out(`${made.presented}\n`);
-        throw new Failure(
-          `an active key has the name "${wanted.name}"; revoke it first, or choose another name`,
-        );
+        const taken = `an active key has the name "${wanted.name}"`;
+        throw new Failure(`${taken}; revoke it first, or choose another name`);
       });
     });
 }
 
 function defineList(keys: Command, io: CommandIo): void {
   withConfigOption(keys.command("list"))
-    .description("Lists all keys, revoked ones too. The keys themselves are stored nowhere.")
     .option("--json", "print the API's records")
-    .addHelpText("after", "\nExample:\n  licmond keys list")
     .action(async ({ json }: { json?: true }, command: Command) => {
       const print = (keys: readonly KeyRecord[]) => io.out((json ? printKeyRecords : printKeys)(keys));
-      await withKeys(
-        command,
-        io,
-        (repository) => print(repository.list()),
-        () => print([]),
-      );
+      const list = (repository: Keys) => print(repository.list());
+      await withKeys(command, io, list, () => print([]));
     });
 }
 
 function defineRevoke(keys: Command, io: CommandIo): void {
   withConfigOption(keys.command("revoke"))
-    .description("Ends a key for good. A running daemon refuses it at once.")
     .argument("<id or name>", "as `licmond keys list` shows it")
-    .addHelpText("after", "\nExample:\n  licmond keys revoke wall")
     .action(async (named: string, _options: unknown, command: Command) => {
       const unknown = () => {
         throw new Failure(`there is no key "${named}"; \`licmond keys list\` shows them`);
@@ -106,7 +80,7 @@ function defineRevoke(keys: Command, io: CommandIo): void {
 
 /**
  * Opens the keys of the configured storage directory, beside a daemon if there is one. `withoutAny` is done instead where
- * nothing is stored yet: who only looks makes no database.
+ * nothing is stored yet: a command that only looks makes no database.
  */
 async function withKeys(
   command: Command,
@@ -126,38 +100,26 @@ async function withKeys(
   }
 }
 
-function expiry(text: string): number {
-  const ms = parseDuration(text);
-  if (ms !== null && ms > 0) return ms;
-  throw new InvalidArgumentError("It takes a duration of 1s or more, e.g. 90d.");
-}
-
-function count(text: string): number {
-  const value = /^\d{1,15}$/.test(text) ? Number(text) : 0;
-  if (value >= 1) return value;
-  throw new InvalidArgumentError("It takes a whole number of 1 or more.");
-}
+const expiry = parserOf(
+  (text) => parseDuration(text) || null,
+  "It takes a duration of 1s or more, e.g. 90d.",
+);
+const count = integer(1, Number.MAX_SAFE_INTEGER, "It takes a whole number of 1 or more.");
 
 /** Keys for people. */
-export function printKeys(keys: readonly KeyRecord[]): string {
+function printKeys(keys: readonly KeyRecord[]): string {
   if (keys.length === 0)
     return "There is no key yet. licmond keys create --name NAME --role admin makes one.\n";
-  return printTable(
-    ["id", "name", "role", "state", "created", "expires", "last used"],
-    keys.map(({ id, name, role, anonymize, state, createdAt, expiresAt, lastUsedAt }) => [
-      id,
-      name,
-      anonymize ? `${role} (anonymized)` : role,
-      state,
-      minute(createdAt),
-      expiresAt === null ? "never" : minute(expiresAt),
-      lastUsedAt === null ? "never" : minute(lastUsedAt),
-    ]),
-  );
+  const rows = keys.map(({ id, name, role, anonymize, state, createdAt, expiresAt, lastUsedAt }) => {
+    const [expires, used] = [expiresAt, lastUsedAt].map((at) => (at === null ? "never" : minute(at)));
+    const does = anonymize ? `${role} (anonymized)` : role;
+    return [id, name, does, state, minute(createdAt), expires ?? "", used ?? ""];
+  });
+  return printTable(["id", "name", "role", "state", "created", "expires", "last used"], rows);
 }
 
 /** Keys as the API's records. */
-export function printKeyRecords(keys: readonly KeyRecord[]): string {
+function printKeyRecords(keys: readonly KeyRecord[]): string {
   return `${JSON.stringify({ keys: keys.map(keyRecord) }, null, 2)}\n`;
 }
 

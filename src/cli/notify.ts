@@ -12,15 +12,6 @@ const TIMEOUT_MS = 30_000;
 export function define(command: Command, io: CommandIo): void {
   command
     .option("--test", "send the test message (nothing else can be sent)")
-    .addHelpText(
-      "after",
-      `
-Run it as the user that runs the daemon: it must be able to read the secret files. The daemon need not run.
-Exit codes: 0 every target took it, 1 one did not or there is none, 2 usage.
-
-Example:
-  sudo -u licmond licmond notify --test`,
-    )
     .action(async ({ test }: { test?: true }) => {
       if (test !== true) return refuseUsage(command, "notify takes --test: it sends a test message");
       const { notifications } = (await readConfig(command, io)).config;
@@ -31,7 +22,7 @@ Example:
       const report = createReport(io);
       for (const { name, notification } of createTargets(notifications)) {
         try {
-          const remark = await createSender(notification, { clock: { now: io.now }, run }).send(
+          const remark = await createSender(notification, { clock: { now: io.now }, run })(
             { at: io.now(), test: true, dropped: 0, notes: [] },
             AbortSignal.timeout(TIMEOUT_MS),
           );

@@ -4,7 +4,7 @@ import type { CommandIo } from "./io.ts";
 
 /** `licmond openapi`: the API's document as the daemon serves it, without a daemon. */
 export function define(command: Command, { build, out }: CommandIo): void {
-  command.addHelpText("after", "\nExample:\n  licmond openapi > licmond.json").action(async () => {
+  command.action(async () => {
     // It takes a quarter of a second to load; the help must not wait for that.
     const { apiDocument } = await import("../http/app.ts");
     out(

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import { pollErrorOf } from "../collector/poll-error.ts";
 import type { CommandRun } from "../collector/run-command.ts";
 import { messageOf } from "../domain/error-code.ts";
@@ -7,13 +7,14 @@ import type { PollOutcome } from "../domain/poll.ts";
 import { applyPoll } from "../domain/polls/apply-poll.ts";
 import type { Reading } from "../domain/reading.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { hostZone, isZone } from "../domain/time/zone.ts";
+import { hostZone } from "../domain/time/zone.ts";
 import type { ManagerName } from "../domain/words.ts";
 import { featureRecord, serverRecord, userRecords } from "../http/records/to-records.ts";
 import { createKnownHosts } from "../managers/known-hosts.ts";
 import { readOutputSync } from "../managers/read-output.ts";
 import { MANAGERS, managerOf } from "../managers/registry.ts";
 import { type CommandIo, Failure, failPoll, toolWords } from "./io.ts";
+import { zone } from "./options.ts";
 import { printTable } from "./terminal.ts";
 
 /** The text was read, and its numbers are not whole. */
@@ -32,16 +33,6 @@ export function define(command: Command, io: CommandIo): void {
     .addOption(new Option("--manager <name>", "whose output it is").choices(MANAGERS).makeOptionMandatory())
     .option("--timezone <zone>", "zone in which the server prints its times (default: this host's)", zone)
     .option("--server <id>", "id of the server in the records (default: the manager's name)")
-    .addHelpText(
-      "after",
-      `
-Lines that no rule knows go to stderr, with their numbers.
-Exit codes: 0 ok, 3 partial (the text is cut, or counts do not add up), 1 unusable.
-
-Examples:
-  lmutil lmstat -a -i -c 27000@lic1 | licmond parse --manager flexnet
-  licmond parse --manager rlm rlmstat.txt | jq '.features[] | {name, used, total}'`,
-    )
     .action(async (file: string | undefined, options: ParseOptions) => {
       if (file === undefined || file === "-") parse(await io.stdin(), options, "stdin", io);
       else parse(await bytesOf(file), options, file, io);
@@ -67,10 +58,9 @@ function parse(
   if (more > 0) io.err(`and ${more} more lines that no rule knows\n`);
 
   const { error } = outcome;
+  const strange = `has nothing in it that ${manager}'s tool prints`;
   if (error?.code === "LICENSE_PARSE_ERROR")
-    throw new Failure(
-      error.details === null ? `${name} is empty` : `${name} has nothing in it that ${manager}'s tool prints`,
-    );
+    throw new Failure(`${name} ${error.details === null ? "is empty" : strange}`);
   io.out(printRecords(picture));
   if (error !== null) failPoll(io, error);
   else io.exitCode(picture.state === "ok" ? 0 : EXIT_PARTIAL);
@@ -83,19 +73,8 @@ export function serverOf(
   address: string,
   timezone: string,
 ): MonitoredServer {
-  return {
-    id,
-    name: id,
-    manager,
-    address,
-    tool: null,
-    timezone,
-    intervalMs: 60_000,
-    timeoutMs: 0,
-    enabled: true,
-    labels: {},
-    logFile: null,
-  };
+  const times = { timezone, intervalMs: 60_000, timeoutMs: 0 };
+  return { id, name: id, manager, address, tool: null, ...times, enabled: true, labels: {}, logFile: null };
 }
 
 /** The outcome of a poll whose tool has run to its end. `address`: where it asked; null when nobody was asked. */
@@ -109,25 +88,12 @@ export function outcomeOf(
   durationMs: number,
 ): PollOutcome {
   const raw = { argv, exitCode: 0, signal: null, stdout, stderr: new Uint8Array(0), truncated: false };
-  const result: CommandRun = {
-    ...raw,
-    started: true,
-    stderrTruncated: false,
-    timedOut: false,
-    aborted: false,
-    abandoned: false,
-    durationMs,
-  };
-  return {
-    serverId: server.id,
-    startedAt: finishedAt - durationMs,
-    finishedAt,
-    durationMs,
-    reading: reading.recognised ? reading : null,
-    error: pollErrorOf({ result, reading, address, timeoutMs: server.timeoutMs }),
-    raw,
-    reachability: [],
-  };
+  const whole = { stderrTruncated: false, timedOut: false, aborted: false, abandoned: false };
+  const result: CommandRun = { ...raw, ...whole, started: true, durationMs };
+  const times = { startedAt: finishedAt - durationMs, finishedAt, durationMs };
+  const error = pollErrorOf({ result, reading, address, timeoutMs: server.timeoutMs });
+  const known = reading.recognised ? reading : null;
+  return { serverId: server.id, ...times, reading: known, error, raw, reachability: [] };
 }
 
 async function bytesOf(file: string): Promise<Uint8Array> {
@@ -136,11 +102,6 @@ async function bytesOf(file: string): Promise<Uint8Array> {
   } catch (error) {
     throw new Failure(`${file} cannot be read: ${messageOf(error)}`);
   }
-}
-
-function zone(text: string): string {
-  if (isZone(text)) return text;
-  throw new InvalidArgumentError('It takes an IANA time zone, e.g. "Europe/Berlin".');
 }
 
 /** Control characters that JSON lets through, and that some terminals act on. */
@@ -163,63 +124,40 @@ export function printPicture(picture: ServerPicture, columns?: number): string {
   const table = (heads: readonly string[], rows: readonly (readonly string[])[]) =>
     rows.length === 0 ? "" : printTable(heads, rows, columns);
   const server = serverRecord(picture);
-  const head = `${server.id}: ${server.status}, ${server.state}${seconds(server.pollDurationMs)}\n`;
+  const ms = server.pollDurationMs;
+  const polled = ms === null ? "" : `, polled in ${(ms / 1000).toFixed(2)} s`;
+  const head = `${server.id}: ${server.status}, ${server.state}${polled}\n`;
   const parts = [
-    ...server.members.map(({ host, port, status, master, version, error }) => [
-      "member",
-      `${port === null ? "" : `${port}@`}${host}${master ? " (master)" : ""}`,
-      status,
-      version ?? "",
-      error ?? "",
-    ]),
-    ...server.daemons.map(({ name, status, version, error }) => [
-      "daemon",
-      name,
-      status,
-      version ?? "",
-      error ?? "",
-    ]),
+    ...server.members.map(({ host, port, status, master, version, error }) => {
+      const name = `${port === null ? "" : `${port}@`}${host}${master ? " (master)" : ""}`;
+      return ["member", name, status, version ?? "", error ?? ""];
+    }),
+    ...server.daemons.map(({ name, status, version, error }) => {
+      return ["daemon", name, status, version ?? "", error ?? ""];
+    }),
   ];
   const features = picture.features.map((feature) => {
-    const { daemon, name, total, used, available, queued, unlimited, expiresOn, permanent, state } =
-      featureRecord(server.id, feature);
-    const expiry = permanent ? "permanent" : (expiresOn ?? "?");
-    const seats = unlimited ? "unlimited" : known(total);
-    return [
-      daemon,
-      name,
-      seats,
-      known(used),
-      unlimited ? "" : known(available),
-      queued ? String(queued) : "",
-      expiry,
-      state,
-    ];
+    const record = featureRecord(server.id, feature);
+    const { daemon, name, total, used, available, queued, unlimited, permanent, state } = record;
+    const [seats, free] = unlimited ? ["unlimited", ""] : [known(total), known(available)];
+    const expiry = permanent ? "permanent" : (record.expiresOn ?? "?");
+    return [daemon, name, seats, known(used), free, queued ? String(queued) : "", expiry, state];
   });
   const users = picture.features
     .flatMap((feature) => userRecords(server.id, feature))
-    .map(({ kind, feature, user, host, count, startedAt, reservedFor }) => [
-      kind,
-      feature,
-      user ?? (reservedFor === null ? "?" : `${reservedFor.type} ${reservedFor.name}`),
-      host ?? "",
-      String(count),
-      startedAt ?? "",
-    ]);
-  return [
+    .map(({ kind, feature, user, host, count, startedAt, reservedFor }) => {
+      const holder = user ?? (reservedFor === null ? "?" : `${reservedFor.type} ${reservedFor.name}`);
+      return [kind, feature, holder, host ?? "", String(count), startedAt ?? ""];
+    });
+  const tables = [
     head,
     table(["part", "name", "status", "version", "error"], parts),
     table(["daemon", "feature", ">total", ">used", ">free", ">queued", "expires", "state"], features),
     table(["kind", "feature", "user", "host", ">seats", "since"], users),
-  ]
-    .filter((text) => text !== "")
-    .join("\n");
+  ];
+  return tables.filter((text) => text !== "").join("\n");
 }
 
 function known(count: number | null): string {
   return count === null ? "?" : String(count);
-}
-
-function seconds(ms: number | null): string {
-  return ms === null ? "" : `, polled in ${(ms / 1000).toFixed(2)} s`;
 }

@@ -4,7 +4,6 @@ import { createReachability } from "../collector/reachability.ts";
 import { createCommandRunner } from "../collector/run-command.ts";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
-import type { PollOutcome } from "../domain/poll.ts";
 import { applyPoll } from "../domain/polls/apply-poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { systemClock } from "../domain/time/clock.ts";
@@ -14,11 +13,7 @@ import { MANAGERS, managerOf } from "../managers/registry.ts";
 import { type CommandIo, failPoll, readConfig, refuseUsage, toolWords } from "./io.ts";
 import { printPicture, printRecords, serverOf } from "./parse.ts";
 
-interface ProbeOptions {
-  readonly json?: true;
-  readonly raw?: true;
-  readonly tool?: string;
-}
+type ProbeOptions = { readonly json?: true; readonly raw?: true; readonly tool?: string };
 
 /** `licmond probe`: one poll now, through the daemon's own collector. */
 export function define(command: Command, io: CommandIo): void {
@@ -28,22 +23,12 @@ export function define(command: Command, io: CommandIo): void {
     .option("--json", "print the API's records")
     .addOption(new Option("--raw", "print the tool's own words").conflicts("json"))
     .option("--tool <file>", "the tool to run instead of the configured one")
-    .addHelpText(
-      "after",
-      `
-Exit codes: 0 the server answered, 1 it did not, 2 usage.
-
-Examples:
-  licmond probe eda
-  licmond probe flexnet 27000@lic1,27000@lic2,27000@lic3 --tool /opt/flexnet/lmutil
-  licmond probe eda --raw > lmstat.txt`,
-    )
     .action(async (named: string, address: string | undefined, options: ProbeOptions) => {
       const { config } = await readConfig(command, io);
       const asked = serverNamed(named, address, config, command);
       const server = options.tool === undefined ? asked : { ...asked, tool: [options.tool] };
       const prober = createProber(io.env);
-      const outcome = await prober.poll(server).finally(() => prober.end());
+      const outcome = await prober.poll(server).finally(prober.end);
       if (options.raw) {
         io.out(toolWords(io, "out", decodeOutput(outcome.raw.stdout)));
         io.err(toolWords(io, "err", decodeOutput(outcome.raw.stderr)));
@@ -77,23 +62,13 @@ function serverNamed(
   return { ...server, name: address, timeoutMs: collector.timeoutMs };
 }
 
-interface Prober {
-  /** One poll as the daemon makes it. */
-  poll(server: MonitoredServer): Promise<PollOutcome>;
-  /** To be called when all polls are over. */
-  end(): void;
-}
-
-/** Polls without a daemon. Ctrl-C kills the tools with us. */
-export function createProber(environment: Environment): Prober {
+/** Polls as the daemon does, without one, until `end` is called. Ctrl-C kills the tools with us. */
+export function createProber(environment: Environment) {
   const path = environment.PATH ?? "";
   const runner = createCommandRunner({ path, home: environment.HOME ?? "/" });
   const measure = createReachability();
   const { poll } = createPoller({ run: runner.run, managerOf, measure, path, clock: systemClock });
   const interrupted = () => void runner.stop();
   process.on("SIGINT", interrupted).on("SIGTERM", interrupted);
-  return {
-    poll,
-    end: () => void process.off("SIGINT", interrupted).off("SIGTERM", interrupted),
-  };
+  return { poll, end: () => void process.off("SIGINT", interrupted).off("SIGTERM", interrupted) };
 }

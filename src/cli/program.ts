@@ -1,6 +1,7 @@
 import { type AddHelpTextContext, Command, CommanderError } from "commander";
 import { messageOf } from "../domain/error-code.ts";
 import { escapeControls } from "../domain/plain-text.ts";
+import help from "./help.txt" with { type: "text" };
 import {
   type CommandIo,
   EXIT_FAILURE,
@@ -12,31 +13,10 @@ import {
   withConfigOption,
 } from "./io.ts";
 
-/** What each verb does, in the order of the help. */
-const VERBS = {
-  serve: "Runs the daemon in the foreground: polls the license servers, stores, and answers over HTTP.",
-  demo: "Runs the whole daemon on simulated license servers.",
-  init: "Writes a commented config file. It never writes over one that is there.",
-  check:
-    "Checks the config, the tools, the storage directory, the port, and the license servers: names, answers, clocks.",
-  probe: "Asks one license server once, now, and prints what it says. The daemon need not run.",
-  parse: "Reads a tool's output and prints it as the API's records: servers, features, users.",
-  keys: "Makes, lists and revokes API keys, also while the daemon runs.",
-  notify: "Sends a test message to every configured notification target, and says what came of it.",
-  simulate: "Behaves like a license manager's tool on a simulated server.",
-  export: "Writes a whole table of what is stored, as CSV or JSON. Nothing is changed; a daemon may run.",
-  import: "Reads FlexNet debug logs into history: who had what, when, and who was denied.",
-  install: "Installs this binary as a systemd service, with a user of its own and a config to fill in.",
-  upgrade: "Replaces the installed binary, restarts the service, and goes back when that fails.",
-  uninstall: "Stops the service and removes what install laid down. Config, data and user stay.",
-  backup: "Copies the databases (licmond.db, state.db) into one file, also while the daemon runs.",
-  restore: "Puts a backup in the place of the databases. The daemon must be stopped.",
-  openapi: "Prints the OpenAPI document that a daemon serves at /swagger/json.",
-  version: "Prints version and commit.",
-};
+type Verb = { define(command: Command, io: CommandIo): void };
 
-/** The file of each verb: its arguments, its options and its work. */
-const FILES: Record<keyof typeof VERBS, () => Promise<{ define(command: Command, io: CommandIo): void }>> = {
+/** The file of each verb, in the order of the help: its arguments, its options and its work. */
+const VERBS: Record<string, () => Promise<Verb>> = {
   serve: () => import("./serve.ts"),
   demo: () => import("./demo.ts"),
   init: () => import("./init.ts"),
@@ -52,7 +32,7 @@ const FILES: Record<keyof typeof VERBS, () => Promise<{ define(command: Command,
   upgrade: () => import("./upgrade.ts"),
   uninstall: () => import("./uninstall.ts"),
   backup: () => import("./backup.ts"),
-  restore: () => import("./restore.ts"),
+  restore: async () => ({ define: (await import("./backup.ts")).defineRestore }),
   openapi: () => import("./openapi.ts"),
   version: () => import("./version.ts"),
 };
@@ -62,8 +42,9 @@ const FILES: Record<keyof typeof VERBS, () => Promise<{ define(command: Command,
  * is started for every poll of the demo. Without `args` all are.
  */
 export async function createProgram(io: CommandIo, args?: readonly string[]): Promise<Command> {
+  const own = helpOf("licmond");
   const program = withConfigOption(new Command("licmond"))
-    .description("Watches software license servers: who holds the last seat, since when, what expires next.")
+    .description(own.does)
     .usage("[options] <command>")
     .version(io.build.version, "-V, --version", "print version and commit")
     .enablePositionalOptions()
@@ -77,24 +58,26 @@ export async function createProgram(io: CommandIo, args?: readonly string[]): Pr
       getOutHasColors: () => mayColour(io, "out"),
       getErrHasColors: () => mayColour(io, "err"),
     })
-    .addHelpText(
-      "after",
-      `
-Start here:
-  licmond demo              the whole daemon on simulated license servers
-  sudo ./licmond install    a service of this host, with a config to fill in
-  sudo licmond check        what is still wrong with it
-  licmond serve             the daemon in the foreground (licmond init writes
-                            a config alone)
-
-Exit codes: 0 ok, 1 failure, 2 usage.`,
-    );
-  for (const [name, does] of Object.entries(VERBS)) {
+    .addHelpText("after", own.more);
+  for (const [name, load] of Object.entries(VERBS)) {
+    const { does, more } = helpOf(name);
     const command = withConfigOption(program.command(name)).summary(does).description(does);
-    if (args === undefined || args.includes(name))
-      (await FILES[name as keyof typeof VERBS]()).define(command, io);
+    if (args !== undefined && !args.includes(name)) continue;
+    (await load()).define(command, io);
+    command.addHelpText("after", more);
+    for (const below of command.commands) {
+      const its = helpOf(`${name} ${below.name()}`);
+      below.description(its.does).addHelpText("after", its.more);
+    }
   }
   return program;
+}
+
+/** What `help.txt` says of a command below its name in brackets: what it does, and more behind its options. */
+function helpOf(name: string): { readonly does: string; readonly more: string } {
+  const parts = help.split(/^\[([a-z ]+)\]\n/m);
+  const [does = "", ...more] = (parts[parts.indexOf(name) + 1] ?? "").trimEnd().split("\n");
+  return { does, more: more.join("\n") };
 }
 
 /** `licmond nosuch --help`: commander would print the help of the whole, as if that were what was asked for. */

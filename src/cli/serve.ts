@@ -13,16 +13,7 @@ const STOP_DEADLINE_MS = 9_500;
 
 /** `licmond serve`: the daemon, in the foreground, until a signal ends it. */
 export function define(command: Command, io: CommandIo): void {
-  command
-    .addHelpText(
-      "after",
-      `
-Signals: SIGTERM and SIGINT end it in order, a second one at once; SIGHUP reads the config again.
-
-Example:
-  licmond serve --config ./licmond.toml`,
-    )
-    .action(() => serve(command, io));
+  command.action(() => serve(command, io));
 }
 
 async function serve(command: Command, io: CommandIo): Promise<void> {
@@ -68,38 +59,37 @@ interface Start {
   readonly environment: Environment;
 }
 
-/** What a daemon that has just started has to say to its administrator: what to do next, and what to mind. */
+/** What a daemon that has just started tells its administrator: what to do next, and what to mind. */
 export function startHints(log: LogOf, { config, file, host, port, activeKeys, environment }: Start): void {
-  if (file === null) {
+  if (file === null)
     log("config").warn(
       "No config file: no server is watched. `licmond init` writes one to fill in, `licmond demo` shows licmond on simulated servers",
     );
-  } else if (config.servers.length === 0) {
+  else if (config.servers.length === 0)
     log("config").warn("The config names no server: nothing is watched", { config: file });
-  }
   const groups = daemonGroups();
+  const exposed = "Others can get at a file that should be the daemon's alone";
   for (const { setting, file: path, kind } of guardedFiles(config, file, environment)) {
     const exposure = exposureOf(path, kind, groups);
-    if (exposure !== null)
-      log("config").warn("Others can get at a file that should be the daemon's alone", {
-        setting,
-        ...exposure,
-      });
+    if (exposure !== null) log("config").warn(exposed, { setting, ...exposure });
   }
-  if (activeKeys === 0) {
+  if (activeKeys === 0)
     log("auth").warn("There is no API key yet: `licmond keys create --name admin --role admin` makes one");
-  }
-  if (config.http.tls === null && !isLoopback(host)) {
+  if (config.http.tls === null && !isLoopback(host))
     log("http").warn(
       "Plain HTTP beyond loopback: keys travel in clear. Set http.tls_cert and http.tls_key, or put a TLS proxy in front",
-      {
-        address: `${host}:${port}`,
-      },
+      { address: `${host}:${port}` },
     );
-  }
 }
 
 /** True of a host that only this one reaches; of a URL's, too. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
+}
+
+/** How a program on this host names the address on which a daemon listens, which may mean all of them; for a URL. */
+export function reachableHost(host: string): string {
+  if (host === "0.0.0.0" || host === "") return "127.0.0.1";
+  if (host === "::") return "[::1]";
+  return host.includes(":") ? `[${host}]` : host;
 }

@@ -16,7 +16,6 @@ export function define(command: Command, io: Pick<CommandIo, "out" | "err" | "ex
     .argument("[arguments...]", "options below, then the tool's own arguments")
     .usage("<manager> [--server ID] [--seed N] [--timezone ZONE] <tool arguments>")
     .passThroughOptions()
-    .addHelpText("after", OPTIONS)
     .action((name: string, args: readonly string[]) => {
       if (!MANAGERS.includes(name))
         return refuseUsage(command, `there is no manager "${name}"; there are ${MANAGERS.join(", ")}`);
@@ -32,17 +31,3 @@ export function define(command: Command, io: Pick<CommandIo, "out" | "err" | "ex
       }
     });
 }
-
-const OPTIONS = `
-Before the tool's arguments:
-  --server ID      which server: eda (busy, default), cae (triad with a member down), plm (two vendor daemons),
-                   remote (silent for ten minutes of every hour), embedded (uncounted features);
-                   media (default of rlm: pools, two ISVs)
-  --seed N         another seed is another site (default 1)
-  --timezone ZONE  whose working hours the people keep (default this host's)
-
-Examples:
-  licmond simulate flexnet --server cae lmstat -a -i -c 27010@a,27010@b,27010@c
-  licmond simulate rlm rlmstat -a -c 5053@lic-media
-  licmond simulate flexnet lmstat -a -i -c 27000@lic-eda | licmond parse --manager flexnet
-`;

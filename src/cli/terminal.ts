@@ -19,24 +19,17 @@ export function printTable(
 ): string {
   const right = heads.map((head) => head.startsWith(">"));
   const lines = [heads.map((head) => head.replace(/^>/, "")), ...rows.map((row) => row.map(escapeControls))];
-  const wanted = heads.map((_, column) =>
-    lines.reduce((widest, line) => Math.max(widest, Bun.stringWidth(line[column] ?? "")), 0),
-  );
+  const widest = (column: number) =>
+    lines.reduce((most, line) => Math.max(most, Bun.stringWidth(line[column] ?? "")), 0);
+  const wanted = heads.map((_, column) => widest(column));
   const limit = columns === undefined ? WIDEST_ALIGNED : widthThatFits(wanted, columns);
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => {
-          const width = Math.min(wanted[column] ?? 0, limit);
-          const shown = columns === undefined ? cell : cutTo(cell, width);
-          const blank = " ".repeat(Math.max(0, width - Bun.stringWidth(shown)));
-          return right[column] ? blank + shown : shown + blank;
-        })
-        .join(GAP)
-        .trimEnd(),
-    )
-    .join("\n")
-    .concat("\n");
+  const print = (cell: string, column: number) => {
+    const width = Math.min(wanted[column] ?? 0, limit);
+    const shown = columns === undefined ? cell : cutTo(cell, width);
+    const blank = " ".repeat(Math.max(0, width - Bun.stringWidth(shown)));
+    return right[column] ? blank + shown : shown + blank;
+  };
+  return lines.map((line) => `${line.map(print).join(GAP).trimEnd()}\n`).join("");
 }
 
 /** The width of the widest columns with which a line fits. */
@@ -64,34 +57,41 @@ const WIDTH = 30;
 /** A terminal is not painted more often than this. */
 const PAINT_MS = 50;
 
-/** Tells how far a long work is: a bar that moves on a terminal, else a line at the begin and one at the end. */
-interface Progress {
-  /** 0–1. */
-  at(done: number): void;
+/** Tells how far a long work is: a bar that moves on a terminal, else a line at the beginning and one at the end. */
+export interface Progress {
+  /** 0–1; null where that cannot be told. */
+  at(done: number | null): void;
+  /** Takes the bar away. */
+  clear(): void;
   /** Takes the bar away and leaves one line. */
   end(line: string): void;
 }
 
-export function createProgress(
-  what: string,
-  { err, terminal }: Pick<CommandIo, "err"> & { readonly terminal: { readonly err: boolean } },
-): Progress {
+export function createProgress(what: string, { err, terminal }: ProgressIo): Progress {
   // The first is painted at once, also by a process that is younger than that.
   let paintedAt = Number.NEGATIVE_INFINITY;
   if (!terminal.err) err(`${what} …\n`);
+  // EL, "erase in line" (ECMA-48 8.3.41): what stood there may be longer.
+  const clear = () => terminal.err && err("\r\u001b[K");
   return {
     at(done) {
       const now = performance.now();
       if (!terminal.err || now - paintedAt < PAINT_MS) return;
       paintedAt = now;
+      if (done === null) return err(`\r${what} …`);
       const share = Math.min(1, Math.max(0, done));
       const full = Math.round(share * WIDTH);
       err(`\r${what}  ${"█".repeat(full)}${"░".repeat(WIDTH - full)} ${Math.floor(share * 100)} %`);
     },
-    // EL, "erase in line" (ECMA-48 8.3.41): what stood there may be longer.
-    end: (line) => err(terminal.err ? `\r\u001b[K${line}\n` : `${line}\n`),
+    clear: () => void clear(),
+    end(line) {
+      clear();
+      err(`${line}\n`);
+    },
   };
 }
+
+type ProgressIo = Pick<CommandIo, "err"> & { readonly terminal: { readonly err: boolean } };
 
 /** Takes findings one by one and prints each as it comes. */
 export interface Report {

@@ -3,14 +3,10 @@ import { kindOf } from "../install/host.ts";
 import { LAYOUT } from "../install/layout.ts";
 import { isSystemdHost } from "../install/service.ts";
 import { uninstall } from "../install/uninstall.ts";
-import { GOES_ON, hostFor, refusePackaged, runVerb, storageOf } from "./install.ts";
-import { type CommandIo, EXIT_USAGE, Failure } from "./io.ts";
+import { GOES_ON, hostFor, refuse, refusePackaged, runVerb, storageOf } from "./install.ts";
+import { type CommandIo, Failure } from "./io.ts";
 
-interface UninstallOptions {
-  readonly dryRun?: true;
-  readonly purge?: true;
-  readonly force?: true;
-  readonly yes?: true;
+interface UninstallOptions extends Partial<Record<"dryRun" | "purge" | "force" | "yes", true>> {
   readonly root?: string;
 }
 
@@ -22,16 +18,6 @@ export function define(command: Command, io: CommandIo): void {
     .option("--force", "remove unit, sysusers and tmpfiles also when they were changed by hand")
     .option("--dry-run", "print every step and change nothing")
     .option("--root <dir>", "remove the files below a directory and run nothing")
-    .addHelpText(
-      "after",
-      `
-Whatever stays is named, with the command that deletes it. Exit codes: 0 removed, 1 refused or failed, 2 usage.
-
-Examples:
-  sudo licmond uninstall --dry-run
-  sudo licmond uninstall
-  sudo licmond uninstall --purge`,
-    )
     .action((options: UninstallOptions) => runUninstall(options, command, io));
 }
 
@@ -46,23 +32,20 @@ async function runUninstall(options: UninstallOptions, command: Command, io: Com
   if (purge && !yes && !dryRun) await confirmPurge(host.root, command, io);
   const withSystemd = host.root === null && (await isSystemdHost(host.run));
   const wanted = { purge, force, withSystemd, otherData };
-  const { outcome } = await runVerb((pass) => uninstall(pass, host, wanted), host, dryRun, true, io);
+  const { outcome } = await runVerb((pass) => uninstall(pass, wanted), host, dryRun, true, io);
   if (outcome === "unchanged") io.out("Nothing to do: nothing of licmond is left that uninstall removes.\n");
   else if (outcome === "failed") io.err(GOES_ON);
   else if (outcome === "changed") io.out("licmond is removed.\n");
 }
 
+const UNASKED = "--purge deletes config, history and keys for good: say --yes where nobody can be asked";
+
 /** Asks a person; where there is none, `--yes` must have said it. */
 async function confirmPurge(root: string | null, command: Command, io: CommandIo): Promise<void> {
-  if (!io.terminal.out || !process.stdin.isTTY)
-    return command.error(
-      "licmond: --purge deletes config, history and keys for good: say --yes where nobody can be asked",
-      { exitCode: EXIT_USAGE },
-    );
+  if (!io.terminal.out || !process.stdin.isTTY) return refuse(command, UNASKED);
   const where = root === null ? "on this host" : `below ${root}`;
   await io.flushed();
-  const answer = prompt(
-    `Config, history, keys and user of licmond ${where} will be deleted for good. Type "delete" to go on:`,
-  );
+  const all = `Config, history, keys and user of licmond ${where}`;
+  const answer = prompt(`${all} will be deleted for good. Type "delete" to go on:`);
   if (answer?.trim() !== "delete") throw new Failure("nothing was changed");
 }

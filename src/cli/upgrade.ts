@@ -1,43 +1,25 @@
 import { existsSync, realpathSync } from "node:fs";
 import type { Command } from "commander";
 import { messageOf } from "../domain/error-code.ts";
-import { type Host, kindOf } from "../install/host.ts";
+import { kindOf } from "../install/host.ts";
 import { LAYOUT } from "../install/layout.ts";
 import type { Pass } from "../install/pass.ts";
 import { isSystemdHost, restartService, serviceState } from "../install/service.ts";
 import { goBack, type ServiceNow, STOP, upgrade } from "../install/upgrade.ts";
-import { hostFor, lines, refusePackaged, runVerb, storageOf } from "./install.ts";
-import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, Failure } from "./io.ts";
+import { hostFor, lines, refuse, refusePackaged, runVerb, storageOf } from "./install.ts";
+import { type CommandIo, EXIT_FAILURE, Failure } from "./io.ts";
 
-interface UpgradeOptions {
-  readonly allowDowngrade?: true;
-  readonly rollback?: true;
-  readonly dryRun?: true;
-}
+type UpgradeOptions = Partial<Record<"allowDowngrade" | "rollback" | "dryRun", true>>;
+
+const OLDER = "take an older version too; it refuses a database that a newer one has changed";
 
 /** `licmond upgrade [FILE]`: another binary in the place of the installed one, and back when it does not start. */
 export function define(command: Command, io: CommandIo): void {
   command
     .argument("[file]", "the new binary (default: the one that runs this command)")
-    .option(
-      "--allow-downgrade",
-      "take an older version too; it refuses a database that a newer one has changed",
-    )
+    .option("--allow-downgrade", OLDER)
     .option("--rollback", "back to the binary that the last upgrade replaced, and to its database")
     .option("--dry-run", "print every step and change nothing")
-    .addHelpText(
-      "after",
-      `
-Nothing is fetched: download the new binary first. It must run on this host and take the config before the old one is
-stopped. A service that runs is restarted, and waited for until it answers; if it does not, the old binary comes back.
-The replaced one stays as /usr/local/bin/licmond.previous. A database that the older one cannot read is exchanged for
-the copy from before its migration; nothing of it is deleted. Exit codes: 0 upgraded, 1 refused or failed, 2 usage.
-
-Examples:
-  sudo ./licmond upgrade                 # the one just downloaded
-  sudo licmond upgrade ./licmond-1.2.0
-  sudo licmond upgrade --rollback`,
-    )
     .action((file: string | undefined, options: UpgradeOptions) => runUpgrade(file, options, command, io));
 }
 
@@ -49,68 +31,49 @@ async function runUpgrade(
 ): Promise<void> {
   const { allowDowngrade = false, rollback = false, dryRun = false } = options;
   if (rollback && named !== undefined)
-    return command.error("licmond: --rollback takes no file: it goes back to the previous one", {
-      exitCode: EXIT_USAGE,
-    });
+    return refuse(command, "--rollback takes no file: it goes back to the previous one");
   // Without a file it is the binary of this process, when licmond does not run from its sources.
   const own = Bun.isStandaloneExecutable ? process.execPath : null;
   const wanted = rollback ? LAYOUT.previousBinary : (named ?? own);
   if (wanted === null || (named === undefined && wanted === LAYOUT.binary))
-    return command.error(`licmond: ${LAYOUT.binary} itself runs this: name the new binary`, {
-      exitCode: EXIT_USAGE,
-    });
+    return refuse(command, `${LAYOUT.binary} itself runs this: name the new binary`);
   const host = await hostFor(null, false, command, io);
   refusePackaged(host);
   const file = existsSync(wanted) ? realpathSync(wanted) : null;
-  if (file === null || kindOf(file) !== "file")
-    throw new Failure(
-      rollback
-        ? `there is no ${wanted}: nothing was upgraded yet`
-        : `${wanted} is not a file that can be read`,
-    );
+  const none = rollback
+    ? `there is no ${wanted}: nothing was upgraded yet`
+    : `${wanted} is not a file that can be read`;
+  if (file === null || kindOf(file) !== "file") throw new Failure(none);
   const hasService = kindOf(host.at(LAYOUT.unit)) === "file" && (await isSystemdHost(host.run));
   const runs = hasService && (await serviceState(host.run)).isActive;
   const service = runs ? "runs" : hasService ? "stopped" : "none";
   const storage = storageOf(host);
-  const plan = {
-    file,
-    allowDowngrade: allowDowngrade || rollback,
-    rollBackIn: rollback ? storage : null,
-    service,
-  } as const;
-  const { outcome, pass } = await runVerb((each) => upgrade(each, host, plan), host, dryRun, false, io);
+  const rollBackIn = rollback ? storage : null;
+  const plan = { file, allowDowngrade: allowDowngrade || rollback, rollBackIn, service } as const;
+  const { outcome, pass } = await runVerb((each) => upgrade(each, plan), host, dryRun, false, io);
   if (outcome === "unchanged") io.out("Nothing to do: it is installed already.\n");
-  else if (outcome === "changed")
-    io.out(
-      `${rollback ? "Went back" : "Upgraded"}${hasService ? "" : "; restart what runs the other one"}.\n`,
-    );
-  else if (outcome === "failed") await undo(host, pass, service, storage, io);
+  else if (outcome === "changed") {
+    const restart = hasService ? "" : "; restart what runs the other one";
+    io.out(`${rollback ? "Went back" : "Upgraded"}${restart}.\n`);
+  } else if (outcome === "failed") await undo(pass, service, storage, io);
 }
 
 /** After a step that failed: what ran before, again. */
-async function undo(
-  host: Host,
-  pass: Pass,
-  service: ServiceNow,
-  storage: string | null,
-  io: CommandIo,
-): Promise<void> {
+async function undo(pass: Pass, service: ServiceNow, storage: string | null, io: CommandIo): Promise<void> {
+  const say = (words: string) => io.err(`licmond: ${words}\n`);
   try {
     if (pass.changed(LAYOUT.binary)) {
-      await goBack(host, service, storage);
-      const running = service === "runs" ? ", which runs again" : "";
-      io.err(`licmond: went back to the version from before${running}\n`);
-    } else if (pass.changed(STOP.join(" "))) {
-      await restartService(host.run);
-      io.err("licmond: the installed version is as it was, and runs again\n");
+      await goBack(pass, service, storage);
+      say(`went back to the version from before${service === "runs" ? ", which runs again" : ""}`);
+    } else if (pass.changed(STOP)) {
+      await restartService(pass.run);
+      say("the installed version is as it was, and runs again");
     }
     // It fails before anything is in another's place, e.g. for want of room.
-    else io.err("licmond: the installed version is as it was, and was not stopped\n");
+    else say("the installed version is as it was, and was not stopped");
   } catch (error) {
     io.exitCode(EXIT_FAILURE);
-    io.err(
-      `licmond: going back failed too: ${lines(messageOf(error))}
-  If the database was migrated meanwhile, the older version refuses it: \`licmond restore\` puts the copy from before the migration, licmond.db.schema-* beside it, in its place.\n`,
-    );
+    say(`going back failed too: ${lines(messageOf(error))}
+  If the database was migrated meanwhile, the older version refuses it: \`licmond restore\` puts the copy from before the migration, licmond.db.schema-* beside it, in its place.`);
   }
 }

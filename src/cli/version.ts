@@ -6,7 +6,6 @@ import type { CommandIo } from "./io.ts";
 export function define(command: Command, io: CommandIo): void {
   command
     .option("--licenses", "print the licenses of everything inside instead")
-    .addHelpText("after", "\nExamples:\n  licmond version\n  licmond version --licenses | less")
     .action(async ({ licenses }: { licenses?: true }) => {
       if (licenses !== true) return io.out(`${versionLine(io.build)}\n`);
       // A file beside the code and not a string in it, so that nothing else has to load it.

@@ -1,47 +1,10 @@
 import type { MonitoredServer } from "../domain/server.ts";
 
-/**
- * One turn of the event loop for each who asks, in the order in which they ask. When several tools end at the same
- * moment, what their outputs make of work is done one by one, and requests are answered between.
- *
- * While others want the loop, each turn waits three times as long as the one before it took: polls that come thick and
- * fast then have a quarter of the loop, and the rest is the requests'. Where nobody else wants it the polls have all of
- * it, and while they are few none of them waits: the rest is over long before.
- */
-export function createTurns(othersWant: () => boolean, deps: TurnsDeps = PROCESS): () => Promise<void> {
-  const { now, afterLoop, rest } = deps;
-  let last: Promise<void> = Promise.resolve();
-  let restsUntil = 0;
-
-  async function next(): Promise<void> {
-    await afterLoop();
-    const left = restsUntil - now();
-    if (left > 0 && othersWant()) await rest(left);
-    const begunAt = now();
-    // Asked for before the caller goes on: it is over when what the caller does at once is done.
-    void afterLoop().then(() => {
-      const endedAt = now();
-      restsUntil = endedAt + Math.min(LONGEST_REST_MS, REST * (endedAt - begunAt));
-    });
-  }
-
-  return () => {
-    last = last.then(next);
-    return last;
-  };
-}
-
-/** Times a turn. The slowest answers of a large site took 3 times as long as at rest with 1, 2 to 3 times with 2, twice with 3. */
-const REST = 3;
-/** A process that was stopped for an hour, or a paused machine, owes nobody two hours. */
-const LONGEST_REST_MS = 50;
-
 interface TurnsDeps {
   /** Milliseconds of a clock that only grows. */
   readonly now: () => number;
   /** Settles in another turn of the event loop, when what waits in this one is done. */
   readonly afterLoop: () => Promise<void>;
-  /** Settles after so many milliseconds. */
   readonly rest: (ms: number) => Promise<void>;
 }
 
@@ -50,6 +13,38 @@ const PROCESS: TurnsDeps = {
   afterLoop: () => new Promise((resume) => setImmediate(resume)),
   rest: (ms) => Bun.sleep(ms),
 };
+
+/** Times a turn. The slowest answers of a large site took 3 times as long as at rest with 1, 2 to 3 times with 2, twice with 3. */
+const REST = 3;
+/** A process that was stopped for an hour, or a paused machine, must not rest for two hours. */
+const LONGEST_REST_MS = 50;
+
+/**
+ * Gives each caller a turn of the event loop, in the order of the calls. When several tools end at the same moment, their
+ * outputs are worked on one by one, and requests are answered between.
+ *
+ * While requests want the loop, each turn waits three times as long as the one before it took: polls that come thick and
+ * fast then have a quarter of the loop, and requests the rest. Otherwise polls have all of it.
+ */
+export function createTurns(requestsWant: () => boolean, deps: TurnsDeps = PROCESS): () => Promise<void> {
+  const { now, afterLoop, rest } = deps;
+  let last: Promise<void> = Promise.resolve();
+  let restsUntil = 0;
+
+  async function next(): Promise<void> {
+    await afterLoop();
+    const left = restsUntil - now();
+    if (left > 0 && requestsWant()) await rest(left);
+    const begunAt = now();
+    // Asked for before the caller goes on: it settles when what the caller does at once is done.
+    void afterLoop().then(() => {
+      const endedAt = now();
+      restsUntil = endedAt + Math.min(LONGEST_REST_MS, REST * (endedAt - begunAt));
+    });
+  }
+
+  return () => (last = last.then(next));
+}
 
 /** Back-off never waits longer than this, unless the interval itself is longer. */
 const MAX_BACKOFF_MS = 10 * 60_000;
@@ -77,21 +72,18 @@ export function firstDelayMs(server: Paced, index: number, count: number, concur
  * interval, then it doubles, up to 10 minutes (or the interval, if that is longer). `random` is in [0, 1).
  */
 export function nextPollTime(
-  server: Paced,
-  poll: { readonly startedAt: number; readonly finishedAt: number; readonly failures: number },
+  { intervalMs }: Paced,
+  poll: { readonly startedAt: number; readonly finishedAt: number },
+  failures: number,
   random: number,
 ): number {
-  const { intervalMs } = server;
-  const doublings = Math.min(Math.max(poll.failures - 1, 0), 30);
+  const doublings = Math.min(Math.max(failures - 1, 0), 30);
   const base = Math.min(intervalMs * 2 ** doublings, Math.max(intervalMs, MAX_BACKOFF_MS));
   const delay = base * (1 - JITTER + 2 * JITTER * random);
   return Math.round(Math.max(poll.startedAt + delay, poll.finishedAt + delay * MIN_GAP));
 }
 
-/**
- * Whether a server's last poll began within its interval. Jitter, and the wait for a place, may make the interval a
- * quarter longer.
- */
-export function isInPace(server: Paced, askedAt: number | null, now: number): boolean {
-  return askedAt !== null && now - askedAt <= server.intervalMs * 1.25;
+/** Whether a server's last poll began within its interval, which jitter and the wait for a place may make longer by a quarter. */
+export function isInPace({ intervalMs }: Paced, askedAt: number | null, now: number): boolean {
+  return askedAt !== null && now - askedAt <= intervalMs * 1.25;
 }

@@ -12,20 +12,16 @@ interface PollEvidence {
   readonly result: CommandResult;
   /** Null when the tool did not run, or its output is not worth parsing. */
   readonly reading: Reading | null;
-  /** Null when nobody was asked: the text came from elsewhere. */
+  /** Null when no server was asked: the text came from elsewhere. */
   readonly address: string | null;
   readonly timeoutMs: number;
 }
 
 /** True when the reading holds something to believe in: a feature, or a member or daemon that is up. */
 export function isUsable(reading: Reading): boolean {
-  return (
-    reading.recognised &&
-    !isUnreadable(reading) &&
-    (reading.features.length > 0 ||
-      reading.members.some((member) => member.status === "up") ||
-      reading.daemons.some((daemon) => daemon.status === "up"))
-  );
+  const { recognised, features, members, daemons } = reading;
+  if (!recognised || isUnreadable(reading)) return false;
+  return features.length > 0 || [...members, ...daemons].some(({ status }) => status === "up");
 }
 
 /**
@@ -43,70 +39,73 @@ export function mayBeCut(run: CommandRun): boolean {
 export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidence): PollError | null {
   if (!result.started) return notStarted(result.failure);
   if (reading !== null && isUsable(reading)) return null;
-
-  const tool = basename(result.argv[0] ?? "");
-  const at = address === null ? "" : ` at ${address}`;
   const said = quoteOutput(result.stdout, result.stderr);
-  const error = (code: PollErrorCode, message: string, details = said): PollError => ({
-    code,
-    message,
-    details,
-  });
+  const error = (code: PollErrorCode, message: string, details = said) => ({ code, message, details });
+  const killed = killedError(result, timeoutMs);
+  if (killed !== null) return error(...killed);
 
-  if (result.truncated) {
-    const size = `${DEFAULT_MAX_BYTES / 2 ** 20} MiB`;
-    const fix = "Run it by hand to see what it prints; no license list is that long.";
-    return error(
-      "LICENSE_QUERY_FAILED",
-      `${tool} printed more than ${size}, and licmond ended it for that. ${fix}`,
-    );
-  }
-  if (result.timedOut) {
-    const seconds = timeoutMs / 1000;
-    const fix = "Check that the server answers, or raise its `timeout`.";
-    return error("TIMEOUT", `${tool} did not finish within ${seconds} s and was killed. ${fix}`);
-  }
-  if (result.aborted) return error("LICENSE_QUERY_FAILED", `${tool} was called off before it finished.`);
-
-  const errors = reading === null || !reading.recognised ? [] : errorsOf(reading);
+  const at = address === null ? "" : ` at ${address}`;
+  const errors = reading?.recognised ? errorsOf(reading) : [];
   const words = errors.length === 0 ? said : quoteWords(errors.map(({ message }) => message).join("\n"));
   if (reading !== null && isUnreadable(reading)) {
-    const said = reading.daemons.map(({ name, error }) => `${name}: ${error?.message}`).join("\n");
-    return error("LICENSE_QUERY_FAILED", `No daemon could be read. ${quoteWords(said)}`, words);
+    const daemons = reading.daemons.map(({ name, error }) => `${name}: ${error?.message}`).join("\n");
+    return error("LICENSE_QUERY_FAILED", `No daemon could be read. ${quoteWords(daemons)}`, words);
   }
-  const explained = errors.map((each) => explain(reading, each)).find((meaning) => meaning !== null);
-  if (explained !== undefined) {
-    return error("LICENSE_QUERY_FAILED", `The license server${at} ${explained}`, words);
-  }
-  if (errors.some(({ kind }) => kind === "query")) {
-    return error("LICENSE_QUERY_FAILED", `The license server${at} answered with an error.`, words);
+  const explained = reading && errors.map(managerOf(reading.manager).explain).find((each) => each !== null);
+  if (explained != null || errors.some(({ kind }) => kind === "query")) {
+    const meaning = explained ?? "answered with an error.";
+    return error("LICENSE_QUERY_FAILED", `The license server${at} ${meaning}`, words);
   }
   if (errors.length > 0 || reading?.members.some(({ status }) => status === "down")) {
     const fix = "Check that the license server runs and that no firewall stands between.";
     return error("LICENSE_SERVER_UNREACHABLE", `No license server answers${at}. ${fix}`, words);
   }
+  return error(...endedError(result, said));
+}
 
-  if (result.signal !== null) {
-    return error("LICENSE_QUERY_FAILED", `${tool} died of ${result.signal} before it said anything of use.`);
+/** Of a tool that licmond ended. */
+function killedError(run: CommandRun, timeoutMs: number): readonly [PollErrorCode, string] | null {
+  const tool = toolOf(run);
+  if (run.truncated) {
+    const size = `${DEFAULT_MAX_BYTES / 2 ** 20} MiB`;
+    const fix = "Run it by hand to see what it prints; no license list is that long.";
+    const message = `${tool} printed more than ${size}, and licmond ended it for that. ${fix}`;
+    return ["LICENSE_QUERY_FAILED", message];
   }
-  if (result.abandoned) {
-    return error("LICENSE_QUERY_FAILED", `${tool} hangs in the system and cannot be killed.`);
+  if (run.timedOut) {
+    const fix = "Check that the server answers, or raise its `timeout`.";
+    return ["TIMEOUT", `${tool} did not finish within ${timeoutMs / 1000} s and was killed. ${fix}`];
   }
-  if (result.exitCode !== 0) {
+  return run.aborted ? ["LICENSE_QUERY_FAILED", `${tool} was called off before it finished.`] : null;
+}
+
+/** Of a tool that ended by itself and whose output says nothing of use. */
+function endedError(run: CommandRun, said: string | null): readonly [PollErrorCode, string] {
+  const tool = toolOf(run);
+  const { signal, exitCode } = run;
+  if (signal !== null)
+    return ["LICENSE_QUERY_FAILED", `${tool} died of ${signal} before it said anything of use.`];
+  if (run.abandoned) return ["LICENSE_QUERY_FAILED", `${tool} hangs in the system and cannot be killed.`];
+  if (exitCode !== 0) {
     const library = /error while loading shared libraries: ([^:\s]+)/.exec(said ?? "")?.[1];
     const why =
       library === undefined ? "and nothing that licmond knows" : `because its library ${library} is missing`;
-    return error("LICENSE_QUERY_FAILED", `${tool} ended with exit code ${result.exitCode} ${why}.`);
+    return ["LICENSE_QUERY_FAILED", `${tool} ended with exit code ${exitCode} ${why}.`];
   }
-  return said === null
-    ? error("LICENSE_PARSE_ERROR", `${tool} ended well and said nothing.`)
-    : error(
-        "LICENSE_PARSE_ERROR",
-        `The output of ${tool} has no part that licmond knows. Check the server's \`manager\` and \`tool\`.`,
-      );
+  const fix = "Check the server's `manager` and `tool`.";
+  return [
+    "LICENSE_PARSE_ERROR",
+    said === null
+      ? `${tool} ended well and said nothing.`
+      : `The output of ${tool} has no part that licmond knows. ${fix}`,
+  ];
 }
 
-/** For everybody who may read the server's record: no path of the host. */
+function toolOf({ argv: [tool = ""] }: CommandRun): string {
+  return basename(tool);
+}
+
+/** For every key that may read the server's record: no path of the host. */
 const WHY_NOT: Readonly<Record<StartReason, string>> = {
   not_found: "it does not exist",
   not_a_file: "what stands there is no program",
@@ -119,25 +118,16 @@ const WHY_NOT: Readonly<Record<StartReason, string>> = {
 };
 
 function notStarted({ reason, message, fix, path }: StartFailure): PollError {
+  const code = "LICENSE_QUERY_FAILED";
   const whole = `${message}${fix === null ? "" : ` Fix: ${fix}.`}`;
-  const isOfNoFile = reason === "other" && path === null;
-  return {
-    code: "LICENSE_QUERY_FAILED",
-    message: isOfNoFile
-      ? whole
-      : `The tool could not be started: ${WHY_NOT[reason]}. \`licmond check\` says which file is meant, and the fix.`,
-    details: isOfNoFile ? null : whole,
-  };
+  if (reason === "other" && path === null) return { code, message: whole, details: null };
+  const advice = "`licmond check` says which file is meant, and the fix.";
+  return { code, message: `The tool could not be started: ${WHY_NOT[reason]}. ${advice}`, details: whole };
 }
 
 /** Errors of the whole query; where there are none, those of the parts. */
-export function errorsOf(reading: Reading): ToolError[] {
-  if (reading.errors.length > 0) return [...reading.errors];
-  return [...reading.members, ...reading.daemons].flatMap(({ error }) => (error === null ? [] : [error]));
-}
-
-function explain(reading: Reading | null, error: ToolError): string | null {
-  return reading === null ? null : managerOf(reading.manager).explain(error);
+export function errorsOf({ errors, members, daemons }: Reading): readonly ToolError[] {
+  return errors.length > 0 ? errors : [...members, ...daemons].flatMap(({ error }) => error ?? []);
 }
 
 /** Longest `details` of a poll's error, in characters. */
@@ -151,12 +141,10 @@ const UNPRINTABLE =
  * A tool's own words, fit for a JSON answer, a log and a terminal: control characters escaped, cut at 2,000 characters.
  * Null when there is nothing but blanks.
  */
-export function quoteWords(text: string): string | null {
+function quoteWords(text: string): string | null {
   // Cut first as well, so that the work does not grow with the output.
-  const plain = text
-    .slice(0, MAX_DETAILS * 2)
-    .replaceAll("\r\n", "\n")
-    .trim();
+  const head = text.slice(0, MAX_DETAILS * 2);
+  const plain = head.replaceAll("\r\n", "\n").trim();
   if (plain === "") return null;
   const escaped = plain.replace(UNPRINTABLE, escapeCharacter);
   if (escaped.length <= MAX_DETAILS) return escaped.toWellFormed();
@@ -172,8 +160,6 @@ export function quoteOutput(stdout: Uint8Array, stderr: Uint8Array): string | nu
 function escapeCharacter(character: string): string {
   if (character === "\t") return "\\t";
   if (character === "\r") return "\\r";
-  const code = character.charCodeAt(0);
-  return code < 0x100
-    ? `\\x${code.toString(16).padStart(2, "0")}`
-    : `\\u${code.toString(16).padStart(4, "0")}`;
+  const code = character.charCodeAt(0).toString(16);
+  return code.length <= 2 ? `\\x${code.padStart(2, "0")}` : `\\u${code.padStart(4, "0")}`;
 }

@@ -1,37 +1,31 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-export type EndCause = "timeout" | "overflow" | "abort";
+type EndCause = "timeout" | "overflow" | "abort";
 
-export interface Ending {
-  /** Why the command is being ended from here; null while it runs or when it ended by itself. */
-  readonly cause: EndCause | null;
-  /** Settles when even SIGKILL did not help in time. */
-  readonly gaveUp: Promise<void>;
-  begin(cause: EndCause): void;
-  clear(): void;
-}
+export type Ending = ReturnType<typeof createEnding>;
 
 /** SIGTERM to the group, SIGKILL after the grace, and an end to the waiting after that. */
-export function createEnding(pid: number, graceMs: number, killWaitMs: number): Ending {
+export function createEnding(pid: number, graceMs: number, killWaitMs: number) {
   const { promise: gaveUp, resolve: giveUp } = Promise.withResolvers<void>();
   let cause: EndCause | null = null;
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let timer: Timer | undefined;
   const kill = () => {
     signalGroup(pid, "SIGKILL");
     timer = setTimeout(giveUp, killWaitMs);
   };
   return {
+    /** Why the command is being ended from here; null while it runs or when it ended by itself. */
     get cause() {
       return cause;
     },
+    /** Settles when even SIGKILL did not help in time. */
     gaveUp,
-    begin(why) {
+    begin(why: EndCause): void {
       if (cause !== null) return;
       cause = why;
-      // Who spams gets no time to go on.
-      if (why === "overflow") return kill();
-      signalGroup(pid, "SIGTERM");
-      timer = setTimeout(kill, graceMs);
+      // A tool that prints too much gets no time to go on.
+      if (why !== "overflow") signalGroup(pid, "SIGTERM");
+      timer = setTimeout(kill, why === "overflow" ? 0 : graceMs);
     },
     clear: () => clearTimeout(timer),
   };
@@ -54,14 +48,6 @@ export const MARK = "LICMOND_RUN";
  */
 const SWEEP_MS = 200;
 
-/** Ends what commands have left behind. */
-export interface Sweeper {
-  /** A command has ended: processes with its mark are killed by the next sweep. */
-  add(mark: string): void;
-  /** Sweeps now, if there is anything to look for. */
-  now(): void;
-}
-
 /**
  * Kills processes that have `LICMOND_RUN` with one of the marks in their environment. A process that called setsid(2) is
  * no longer in its command's group, and a signal to the group does not reach it.
@@ -69,20 +55,21 @@ export interface Sweeper {
  * Not found are processes that dropped the variable, and those whose environment the kernel does not show to their own
  * user: set-user-ID programs, and programs that may be executed and not read (proc_pid_environ(5)).
  */
-export function createSweeper(): Sweeper {
+export function createSweeper() {
   const marks = new Set<string>();
   let timer: Timer | undefined;
 
+  /** Sweeps, if there is anything to look for. */
   function now(): void {
     clearTimeout(timer);
     timer = undefined;
-    const wanted = new Set(marks);
+    if (marks.size > 0) killMarked(marks);
     marks.clear();
-    if (wanted.size > 0) killMarked(wanted);
   }
 
   return {
-    add(mark) {
+    /** A command has ended: processes with its mark are killed by the next sweep. */
+    add(mark: string): void {
       marks.add(mark);
       timer ??= setTimeout(now, SWEEP_MS);
     },
@@ -110,9 +97,8 @@ function killMarked(marks: ReadonlySet<string>): void {
 
 function markOf(pid: number): string {
   try {
-    const environment = `\0${readFileSync(`/proc/${pid}/environ`, "latin1")}`;
-    const at = environment.indexOf(`\0${MARK}=`);
-    return at === -1 ? "" : (environment.slice(at + MARK.length + 2).split("\0", 1)[0] ?? "");
+    const environment = readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
+    return environment.find((entry) => entry.startsWith(`${MARK}=`))?.slice(MARK.length + 1) ?? "";
   } catch {
     // Gone meanwhile, or of another user.
     return "";

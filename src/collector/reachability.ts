@@ -1,9 +1,11 @@
 import { lookup } from "node:dns/promises";
+import { once } from "node:events";
 import { connect } from "node:net";
+import { codeOf, messageOf } from "../domain/error-code.ts";
 import type { MemberReachability } from "../domain/poll.ts";
 
 /** How long one member may take to be found and to answer: a poll is never held up by more. */
-export const REACHABILITY_TIMEOUT_MS = 2000;
+const TIMEOUT_MS = 2000;
 /** Addresses of one name that are tried, all at once. */
 const MAX_ADDRESSES = 4;
 
@@ -36,7 +38,7 @@ export const systemNetwork: ReachabilityDeps = {
   resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
   touch,
   elapsed: () => performance.now(),
-  timeoutMs: REACHABILITY_TIMEOUT_MS,
+  timeoutMs: TIMEOUT_MS,
 };
 
 async function measure(
@@ -47,23 +49,21 @@ async function measure(
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), timeoutMs);
   const signal = outer === undefined ? late.signal : AbortSignal.any([late.signal, outer]);
+  const { promise: aborted, reject: abort } = Promise.withResolvers<never>();
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", () => abort(), { once: true });
   let addresses: readonly string[] = [];
-  const answer = (reachable: boolean | null, connectMs: number | null, error: string | null) => ({
-    host,
-    port,
-    addresses,
-    reachable,
-    connectMs,
-    error,
-  });
+  const answer = (reachable: boolean | null, connectMs: number | null, error: string | null) => {
+    return { host, port, addresses, reachable, connectMs, error };
+  };
   try {
     // A lookup cannot be called off: it is left behind when it takes too long.
-    addresses = await orAbort(resolve(host), signal);
+    addresses = await Promise.race([resolve(host), aborted]);
     if (port === null) return answer(null, null, "the address names no port");
     if (addresses.length === 0) return answer(false, null, "the name has no address");
     const startedAt = elapsed();
     const tries = addresses.slice(0, MAX_ADDRESSES).map((address) => touch(address, port, signal));
-    await orAbort(Promise.any(tries), signal);
+    await Promise.race([Promise.any(tries), aborted]);
     return answer(true, Math.round((elapsed() - startedAt) * 100) / 100, null);
   } catch (error) {
     if (outer?.aborted) return answer(null, null, "called off");
@@ -72,35 +72,20 @@ async function measure(
   } finally {
     clearTimeout(timer);
     // Ends the tries that lost.
+    aborted.catch(() => {});
     late.abort();
   }
 }
 
-function touch(address: string, port: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(new Error("aborted"));
-    const socket = connect({ host: address, port });
-    const end = (error?: Error) => {
-      signal.removeEventListener("abort", onAbort);
-      socket.destroy();
-      if (error === undefined) resolve();
-      else reject(error);
-    };
-    const onAbort = () => end(new Error("aborted"));
-    signal.addEventListener("abort", onAbort, { once: true });
-    socket.once("connect", () => end());
-    // Stays, so that an error after the end finds a listener.
-    socket.on("error", end);
-  });
-}
-
-function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(new Error("aborted"));
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
+async function touch(address: string, port: number, signal: AbortSignal): Promise<void> {
+  const socket = connect({ host: address, port });
+  // Stays, so that an error after the end finds a listener.
+  socket.on("error", () => {});
+  try {
+    await once(socket, "connect", { signal });
+  } finally {
+    socket.destroy();
+  }
 }
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -115,9 +100,7 @@ const WORDS: Readonly<Record<string, string>> = {
 
 function wordsOf(error: unknown): string {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
-  const code = typeof first === "object" && first !== null && "code" in first ? String(first.code) : "";
   // Bun's resolver prefixes its codes.
-  const known = WORDS[code.replace(/^DNS_/, "")];
-  if (known !== undefined) return `${known} (${code.replace(/^DNS_/, "")})`;
-  return first instanceof Error ? first.message : String(first);
+  const code = codeOf(first).replace(/^DNS_/, "");
+  return code in WORDS ? `${WORDS[code]} (${code})` : messageOf(first);
 }

@@ -1,4 +1,3 @@
-import { type CappedReader, readCapped } from "./capped-reader.ts";
 import { createEnding, createSweeper, type Ending, MARK, signalGroup } from "./process-group.ts";
 import { explainStart, locate, type StartFailure } from "./tool.ts";
 
@@ -59,8 +58,6 @@ export interface CommandRun {
 export interface CommandRunner {
   /** Never rejects. */
   run(request: CommandRequest): Promise<CommandResult>;
-  /** Commands running now. */
-  readonly running: number;
   /** Kills everything that runs, waits for it, and starts nothing any more. */
   stop(): Promise<void>;
   /** For a process that ends at once: SIGKILL to everything that runs. Nothing is waited for, or started any more. */
@@ -79,7 +76,15 @@ interface CommandRunnerDeps {
   readonly killWaitMs?: number;
 }
 
-type Child = Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">;
+/** A command that runs. */
+interface Running {
+  readonly child: Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">;
+  readonly stdout: CappedReader;
+  readonly stderr: CappedReader;
+  readonly ending: Ending;
+  /** SIGKILL to its group and, where that is asked for, to what left the group. */
+  endNow(): void;
+}
 
 /**
  * Runs tools that may hang, spam, fork or die: each in a process group of its own, which is killed as a whole.
@@ -87,65 +92,37 @@ type Child = Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">;
  */
 export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
   const { path, home, graceMs = 500, quietMs = 500, killWaitMs = 1000 } = deps;
-  const running = new Map<number, { endNow(): void; abort(): void; done: Promise<unknown> }>();
+  // LC_ALL=C: parsers know the tools' English words only.
+  const environment = { PATH: path, HOME: home, LC_ALL: "C", LANG: "C", LANGUAGE: "C" };
+  const running = new Map<Running, Promise<boolean>>();
   const sweeper = createSweeper();
-  let nextId = 0;
   let stopped = false;
 
   async function run(request: CommandRequest): Promise<CommandResult> {
     const { argv, signal } = request;
-    const [tool = ""] = argv;
-    if (stopped || signal?.aborted) return notStarted(argv, ABORTED);
-    // Found here and not by the spawn: it would look in the daemon's own start-up $PATH.
-    const program = locate(tool, path);
-    if (program === null) return notStarted(argv, explainStart(new Error("not found"), tool, path));
+    if (stopped || signal?.aborted) return { started: false, argv, failure: ABORTED };
     const startedAt = performance.now();
-    const mark = request.endEscaped ? crypto.randomUUID() : null;
-    let child: Child;
+    let command: Running;
     try {
-      child = Bun.spawn([program, ...argv.slice(1)], {
-        // LC_ALL=C: parsers know the tools' English words only.
-        env: {
-          PATH: path,
-          HOME: home,
-          LC_ALL: "C",
-          LANG: "C",
-          LANGUAGE: "C",
-          ...request.env,
-          ...(mark && { [MARK]: mark }),
-        },
-        stdin: request.stdin ?? "ignore",
-        stdout: "pipe",
-        stderr: "pipe",
-        detached: true,
-      });
+      command = start(request);
     } catch (error) {
-      return notStarted(argv, explainStart(error, tool, path));
+      return { started: false, argv, failure: explainStart(error, argv[0] ?? "", path) };
     }
-
-    const ending = createEnding(child.pid, graceMs, killWaitMs);
-    const stdout = readCapped(child.stdout, request.maxBytes ?? DEFAULT_MAX_BYTES, () => {
-      if (request.onOverflow !== "discard") ending.begin("overflow");
-    });
-    const stderr = readCapped(child.stderr, MAX_STDERR_BYTES);
+    const { child, stdout, stderr, ending } = command;
     const timer = setTimeout(() => ending.begin("timeout"), request.timeoutMs);
     const abort = () => ending.begin("abort");
     signal?.addEventListener("abort", abort, { once: true });
-
-    const id = nextId++;
-    const endNow = () => {
-      signalGroup(child.pid, "SIGKILL");
-      if (mark !== null) sweeper.add(mark);
-    };
-    const done = settle(child, stdout, stderr, ending, endNow);
-    running.set(id, { endNow, abort, done });
+    const done = settle(command);
+    running.set(command, done);
     try {
       const abandoned = await done;
+      const { exitCode, signalCode } = child;
       return {
         started: true,
         argv,
-        exitCode: child.exitCode,
-        signal: signalName(child.signalCode),
+        exitCode,
+        // A signal without a name of its own (real-time signals) goes by its number.
+        signal: typeof signalCode === "number" ? `SIG${signalCode}` : signalCode,
         stdout: stdout.bytes(),
         stderr: stderr.bytes(),
         truncated: stdout.truncated,
@@ -156,24 +133,42 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
         durationMs: performance.now() - startedAt,
       };
     } finally {
-      running.delete(id);
+      running.delete(command);
       clearTimeout(timer);
       ending.clear();
       signal?.removeEventListener("abort", abort);
     }
   }
 
-  /** Waits for the command and its pipes, but for nobody longer than needed. True when it could not be killed. */
-  async function settle(
-    child: Child,
-    stdout: CappedReader,
-    stderr: CappedReader,
-    ending: Ending,
-    endNow: () => void,
-  ): Promise<boolean> {
+  function start({ argv, env, stdin, maxBytes, onOverflow, endEscaped }: CommandRequest): Running {
+    const [tool = "", ...args] = argv;
+    // Found here and not by the spawn: it would look in the daemon's own start-up $PATH.
+    const program = locate(tool, path);
+    if (program === null) throw new Error("not found");
+    const mark = endEscaped ? crypto.randomUUID() : null;
+    const child = Bun.spawn([program, ...args], {
+      env: { ...environment, ...env, ...(mark && { [MARK]: mark }) },
+      stdin: stdin ?? "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      detached: true,
+    });
+    const ending = createEnding(child.pid, graceMs, killWaitMs);
+    const stdout = readCapped(child.stdout, maxBytes ?? DEFAULT_MAX_BYTES, () => {
+      if (onOverflow !== "discard") ending.begin("overflow");
+    });
+    const stderr = readCapped(child.stderr, MAX_STDERR_BYTES);
+    const endNow = () => {
+      signalGroup(child.pid, "SIGKILL");
+      if (mark !== null) sweeper.add(mark);
+    };
+    return { child, stdout, stderr, ending, endNow };
+  }
+
+  /** Waits for the command and its pipes, no longer than needed. True when it could not be killed. */
+  async function settle({ child, stdout, stderr, ending, endNow }: Running): Promise<boolean> {
     const pipesEnded = Promise.all([stdout.ended, stderr.ended]);
-    const exited = child.exited.then(() => true);
-    const gone = await Promise.race([exited, ending.gaveUp.then(() => false)]);
+    const gone = await Promise.race([child.exited.then(() => true), ending.gaveUp.then(() => false)]);
     if (!gone) {
       child.unref();
     } else if (ending.cause === null) {
@@ -183,38 +178,32 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
     }
     // Nothing of the group outlives its command. The number cannot mean another group yet: it was freed just now.
     endNow();
-    const closed = await within(killWaitMs, pipesEnded);
-    if (!closed) {
-      // Somebody left the group and keeps the pipe: what was read so far is the output.
+    const { promise: late, resolve: giveUp } = Promise.withResolvers<void>();
+    const timer = setTimeout(() => {
+      // A process left the group and keeps the pipe: what was read so far is the output.
       stdout.letGo();
       stderr.letGo();
-    }
+      giveUp();
+    }, killWaitMs);
+    await Promise.race([pipesEnded, late]);
+    clearTimeout(timer);
     return !gone;
   }
 
   return {
     run,
-    get running() {
-      return running.size;
-    },
     async stop() {
       stopped = true;
-      const all = [...running.values()];
-      for (const each of all) each.abort();
-      await Promise.allSettled(all.map((each) => each.done));
+      for (const { ending } of running.keys()) ending.begin("abort");
+      await Promise.allSettled(running.values());
       sweeper.now();
     },
     killNow() {
       stopped = true;
-      for (const { endNow } of running.values()) endNow();
+      for (const { endNow } of running.keys()) endNow();
       sweeper.now();
     },
   };
-}
-
-/** A signal without a name of its own (real-time signals) is called by its number. */
-function signalName(signal: NodeJS.Signals | number | null): string | null {
-  return typeof signal === "number" ? `SIG${signal}` : signal;
 }
 
 const ABORTED: StartFailure = {
@@ -224,28 +213,72 @@ const ABORTED: StartFailure = {
   fix: null,
 };
 
-function notStarted(argv: readonly string[], failure: StartFailure): CommandNotStarted {
-  return { started: false, argv, failure };
-}
-
 /** Settles once `count` has stood still for `ms`. */
 function watchSilence(count: () => number, ms: number): { came: Promise<void>; clear(): void } {
   const { promise: came, resolve } = Promise.withResolvers<void>();
   let last = count();
   const timer = setInterval(() => {
-    const now = count();
-    if (now === last) resolve();
-    last = now;
+    if (count() === last) resolve();
+    last = count();
   }, ms);
   return { came, clear: () => clearInterval(timer) };
 }
 
-async function within(ms: number, promise: Promise<unknown>): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  const inTime = await Promise.race([promise.then(() => true), late]);
-  clearTimeout(timer);
-  return inTime;
+/** Bytes at most that are kept of a stream longer than its cap: enough to see what it was. */
+const HEAD_BYTES = 1024 * 1024;
+
+type CappedReader = ReturnType<typeof readCapped>;
+
+/**
+ * Reads `stream` to its end, so that a pipe nobody reads cannot pile up in memory: all of it up to a cap, the head alone
+ * of a longer one. `onOverflow` is called once, with the first byte beyond `maxBytes`.
+ */
+function readCapped(stream: ReadableStream<Uint8Array>, maxBytes: number, onOverflow = () => {}) {
+  const reader = stream.getReader();
+  let kept: Uint8Array[] = [];
+  let length = 0;
+  let truncated = false;
+  let chunks = 0;
+
+  function take(chunk: Uint8Array): void {
+    chunks++;
+    if (truncated) return;
+    kept.push(chunk);
+    length += chunk.length;
+    if (length <= maxBytes) return;
+    truncated = true;
+    length = Math.min(maxBytes, HEAD_BYTES);
+    // A copy, so that the head does not hold the chunks.
+    kept = [Buffer.concat(kept, length)];
+    onOverflow();
+  }
+
+  async function pump(): Promise<void> {
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        take(value);
+      }
+    } catch {
+      // A pipe that breaks ends the output like one that closes: the exit status tells the rest.
+    }
+  }
+
+  return {
+    /** Settles at the end of the stream, or when it was let go. Never rejects. */
+    ended: pump(),
+    /** True when there was more than the cap. */
+    get truncated() {
+      return truncated;
+    },
+    /** Counts every chunk, also those thrown away: tells whether a process still writes. */
+    get chunks() {
+      return chunks;
+    },
+    /** Stops reading; what was read stays. */
+    letGo: () => void reader.cancel().catch(() => {}),
+    /** The stream, or its first 1 MiB (or cap, if that is less) when it was longer than the cap. */
+    bytes: (): Uint8Array => (kept.length === 1 && kept[0]) || Buffer.concat(kept, length),
+  };
 }

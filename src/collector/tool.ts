@@ -23,19 +23,15 @@ export interface StartFailure {
   readonly fix: string | null;
 }
 
-export type ToolFinding =
+type ToolFinding =
   | { readonly ok: true; readonly path: string }
   | { readonly ok: false; readonly failure: StartFailure };
 
-/** The file of one tool: an argv prefix from the config, or the names under which a manager's tool is known. */
-export type ToolRequest = { readonly argv: readonly string[] } | { readonly names: readonly string[] };
-
 /**
- * Looks for a tool and says what stands in its way, without running it. `path` is a $PATH value. Of several names the
- * first that may start wins; if none may, the first that exists is explained.
+ * Looks for a tool and says what stands in its way, without running it. `names`: the names (or paths) under which it may
+ * be found; the first that may start wins, and if none may, the first that exists is explained. `path` is a $PATH.
  */
-export function inspectTool(request: ToolRequest, path: string): ToolFinding {
-  const names = "argv" in request ? request.argv.slice(0, 1) : request.names;
+export function inspectTool(names: readonly string[], path: string): ToolFinding {
   const files = names.flatMap((name) => locate(name, path) ?? []);
   const failures = files.map((file) => problemOf(file));
   const fit = files[failures.indexOf(null)];
@@ -49,7 +45,7 @@ export function inspectTool(request: ToolRequest, path: string): ToolFinding {
 
 /** The file to try for one of several names; where none can start, one whose failure explains why. `path` is a $PATH. */
 export function findTool(names: readonly string[], path: string): string {
-  const finding = inspectTool({ names }, path);
+  const finding = inspectTool(names, path);
   return (finding.ok ? finding.path : finding.failure.path) ?? names[0] ?? "";
 }
 
@@ -57,9 +53,7 @@ export function findTool(names: readonly string[], path: string): string {
 export function locate(name: string, path: string): string | null {
   if (name === "" || name.includes("/")) return name || null;
   const directories = path.split(delimiter).filter((directory) => isAbsolute(directory));
-  const files = directories
-    .map((directory) => join(directory, name))
-    .filter((file) => statOf(file)?.isFile());
+  const files = directories.map((directory) => join(directory, name)).filter((f) => statOf(f)?.isFile());
   return files.find(isExecutable) ?? files[0] ?? null;
 }
 
@@ -72,10 +66,10 @@ export function explainStart(error: unknown, tool: string, path: string): StartF
     const message = `No tool can be started: ${shortage} (${code}).`;
     return { reason: "other", path: null, message, fix: limit };
   }
-  const finding = inspectTool({ argv: [tool] }, path);
+  const finding = inspectTool([tool], path);
   if (!finding.ok) return finding.failure;
   const file = finding.path;
-  if (code === "ENOEXEC") return wrongFormat(file);
+  if (code === "ENOEXEC") return { path: file, ...wrongFormat(file) };
   if (code !== "EACCES" && code !== "EPERM") {
     const message = `${file} could not be started: ${messageOf(error)}.`;
     return { reason: "other", path: file, message, fix: null };
@@ -100,91 +94,89 @@ const SHORTAGES: Readonly<Record<string, readonly [what: string, fix: string]>> 
   ENOMEM: ["there is no memory left", "free memory, or raise MemoryMax= of its unit"],
 };
 
-/** Why this system cannot start a file, by its mode and by the loader or interpreter that it asks for; null = no reason is seen. */
+type Problem = Omit<StartFailure, "path">;
+
+/** Why this system cannot start a file; null = no reason is seen. */
 function problemOf(file: string, depth = 0): StartFailure | null {
-  const failed = (reason: StartReason, message: string, fix: string | null = null): StartFailure => {
-    return { reason, path: file, message, fix };
+  const problem = modeProblem(file) ?? formatProblem(file);
+  if (problem !== null) return { path: file, ...problem };
+  const script = /^#![ \t]*([^ \t\n]*)([^\n]*)/.exec(readAt(file, 0, 256).toString("latin1"));
+  if (script === null) return null;
+  const [, interpreter = "", rest = ""] = script;
+  const missing = (message: string, fix: string) => {
+    return { reason: "missing_interpreter", path: file, message, fix } as const;
   };
-  const stats = statOf(file);
-  if (stats === null) {
-    const fix = "correct the server's `tool`, or install the vendor's tool there";
-    return failed("not_found", `${file} does not exist.`, fix);
-  }
-  if (stats === undefined) {
-    const fix = "open it with `chmod a+x`, or install the tool elsewhere";
-    return failed("not_executable", `A directory above ${file} is closed to this user.`, fix);
-  }
-  if (!stats.isFile()) {
-    const fix = stats.isDirectory() ? `name the program inside it, e.g. ${join(file, "lmutil")}` : null;
-    const what = stats.isDirectory() ? "a directory" : "not a regular file";
-    return failed("not_a_file", `${file} is ${what}, not a program.`, fix);
-  }
-  if (!isExecutable(file)) {
-    if ((stats.mode & 0o111) !== 0o111)
-      return failed("not_executable", `${file} is not executable for this user.`, `\`chmod a+rx ${file}\``);
-    const why = "its file system is mounted with noexec: nothing on it can be run";
-    const fix = `copy the tool to another file system, e.g. /opt, or remount this one (\`findmnt -T ${file}\`)`;
-    return failed("not_executable", `${file} may be executed by its mode, but ${why}.`, fix);
-  }
-  const elf = readElf(file);
-  const head = readAt(file, 0, 256);
-  const [line = ""] = head.toString("latin1").split("\n", 1);
-  const interpreter = /^#![ \t]*([^ \t]*)/.exec(line)?.[1];
-  const isForeign = elf === null ? interpreter === undefined : !NATIVE.includes(elf.machine);
-  // Execute-only files cannot be read, but they can be run.
-  if (isForeign && !(head.length === 0 && stats.size > 0) && !hasEmulator()) return wrongFormat(file);
-  if (elf?.interpreter != null && statOf(elf.interpreter) === null) {
-    const kind = `a ${elf.bits}-bit ${MACHINES[elf.machine] ?? "foreign"} program`;
-    const message = `${file} exists, but its loader ${elf.interpreter} does not (${kind}).`;
-    return failed("missing_loader", message, fixForLoader(elf.interpreter));
-  }
-  if (interpreter === undefined) return null;
   if (interpreter === "")
-    return failed(
-      "missing_interpreter",
-      `${file} names no interpreter behind its #!.`,
-      "write e.g. `#!/bin/sh`",
-    );
+    return missing(`${file} names no interpreter behind its #!.`, "write e.g. `#!/bin/sh`");
   if (statOf(interpreter) !== null) {
     // The kernel follows four interpreters of interpreters.
     const inner = depth < 4 ? problemOf(interpreter, depth + 1) : null;
     return inner && { ...inner, message: `${file} cannot start: ${inner.message}` };
   }
-  if (!line.includes("\r")) {
-    const fix = `install ${interpreter} or correct the script's first line`;
-    return failed(
-      "missing_interpreter",
-      `${file} is a script for ${interpreter}, which does not exist.`,
-      fix,
-    );
+  if (`${interpreter}${rest}`.includes("\r")) {
+    const why = "it asks for an interpreter whose name ends in a carriage return";
+    return missing(`${file} has Windows line ends: ${why}.`, `\`sed -i 's/\\r$//' ${file}\``);
   }
-  const why = "it asks for an interpreter whose name ends in a carriage return";
-  return failed(
-    "missing_interpreter",
-    `${file} has Windows line ends: ${why}.`,
-    `\`sed -i 's/\\r$//' ${file}\``,
-  );
+  const fix = `install ${interpreter} or correct the script's first line`;
+  return missing(`${file} is a script for ${interpreter}, which does not exist.`, fix);
+}
+
+/** What a file's kind and mode have against it. */
+function modeProblem(file: string): Problem | null {
+  const stats = statOf(file);
+  if (stats === null) {
+    const fix = "correct the server's `tool`, or install the vendor's tool there";
+    return { reason: "not_found", message: `${file} does not exist.`, fix };
+  }
+  if (stats === undefined) {
+    const fix = "open it with `chmod a+x`, or install the tool elsewhere";
+    return { reason: "not_executable", message: `A directory above ${file} is closed to this user.`, fix };
+  }
+  if (!stats.isFile()) {
+    const fix = stats.isDirectory() ? `name the program inside it, e.g. ${join(file, "lmutil")}` : null;
+    const what = stats.isDirectory() ? "a directory" : "not a regular file";
+    return { reason: "not_a_file", message: `${file} is ${what}, not a program.`, fix };
+  }
+  if (isExecutable(file)) return null;
+  if ((stats.mode & 0o111) !== 0o111) {
+    const message = `${file} is not executable for this user.`;
+    return { reason: "not_executable", message, fix: `\`chmod a+rx ${file}\`` };
+  }
+  const why = "its file system is mounted with noexec: nothing on it can be run";
+  const fix = `copy the tool to another file system, e.g. /opt, or remount this one (\`findmnt -T ${file}\`)`;
+  return { reason: "not_executable", message: `${file} may be executed by its mode, but ${why}.`, fix };
+}
+
+/** What a program's processor and loader have against it. */
+function formatProblem(file: string): Problem | null {
+  const head = readAt(file, 0, 2);
+  const elf = readElf(file);
+  const isForeign = elf === null ? head.toString("latin1") !== "#!" : !NATIVE.includes(elf.machine);
+  // Execute-only files cannot be read, but they can be run.
+  const isHidden = head.length === 0 && (statOf(file)?.size ?? 0) > 0;
+  if (isForeign && !isHidden && !hasEmulator()) return wrongFormat(file);
+  if (elf === null || elf.interpreter === null || statOf(elf.interpreter) !== null) return null;
+  const kind = `a ${elf.bits}-bit ${MACHINES[elf.machine] ?? "foreign"} program`;
+  const message = `${file} exists, but its loader ${elf.interpreter} does not (${kind}).`;
+  return { reason: "missing_loader", message, fix: fixForLoader(elf.interpreter) };
 }
 
 /** What a file is that the kernel does not run (ENOEXEC). */
-function wrongFormat(file: string): StartFailure {
+function wrongFormat(file: string): Problem {
   const head = readAt(file, 0, 256);
   const elf = readElf(file);
   const isText = head.length > 0 && head[0] !== ELF_MARK && !head.includes(0);
   const here = MACHINES[NATIVE[0] ?? 0];
   const built = elf && (MACHINES[elf.machine] ?? `machine ${elf.machine}`);
-  const why =
-    elf !== null
-      ? `It is built for ${built}, and this host is ${here}; or it was not copied completely.`
-      : isText
-        ? "It is a text without a #! line."
-        : head.length === 0
-          ? "It is empty."
-          : "It is no Linux program.";
-  const message = `${file} cannot be run by this system (exec format error). ${why}`;
+  let why = "It is no Linux program.";
+  if (built !== null)
+    why = `It is built for ${built}, and this host is ${here}; or it was not copied completely.`;
+  else if (isText) why = "It is a text without a #! line.";
+  else if (head.length === 0) why = "It is empty.";
   const script = "if it is a shell script, put `#!/bin/sh` in its first line";
   const fix = isText ? script : `get the vendor's build for Linux on ${here}`;
-  return { reason: "wrong_format", path: file, message, fix };
+  const message = `${file} cannot be run by this system (exec format error). ${why}`;
+  return { reason: "wrong_format", message, fix };
 }
 
 /** What to do about a loader that is not there: FlexNet's Linux builds ask for the one of the Linux Standard Base. */
@@ -200,12 +192,7 @@ function fixForLoader(loader: string): string {
   return `install the package that brings ${loader}, or use a build of the tool for this system`;
 }
 
-const MACHINES: Readonly<Record<number, string>> = {
-  3: "x86",
-  40: "ARM",
-  62: "x86-64",
-  183: "ARM 64",
-};
+const MACHINES: Readonly<Record<number, string>> = { 3: "x86", 40: "ARM", 62: "x86-64", 183: "ARM 64" };
 /** Those that this kernel runs by itself. */
 const NATIVE = process.arch === "arm64" ? [183, 40] : [62, 3];
 const ELF_MARK = 0x7f;

@@ -4,11 +4,10 @@ import {
   createAlertEngine,
   type EngineSettings,
 } from "../alerts/engine.ts";
-import { createMaintenance } from "../alerts/maintenance.ts";
 import type { RunCommand } from "../alerts/notify/command.ts";
 import { createDispatcher } from "../alerts/notify/dispatcher.ts";
 import { createSender, createTargets, type Target } from "../alerts/notify/targets.ts";
-import { createSettings } from "../alerts/settings.ts";
+import { createMaintenance, createSettings } from "../alerts/settings.ts";
 import type { Config } from "../config/config.ts";
 import type { DenialEvent } from "../domain/events.ts";
 import { hostZone } from "../domain/time/zone.ts";

@@ -46,7 +46,7 @@ export interface PollingDeps {
   readonly unaskedMs: () => number;
 }
 
-/** For so long after a request polls leave most of the event loop: who asks may ask again, as often as he is answered. */
+/** For so long after a request polls leave most of the event loop: a client mostly asks again as soon as it is answered. */
 const ASKED_LATELY_MS = 100;
 
 /** Polls on a schedule, and commands that people ask for. */
@@ -60,7 +60,7 @@ export function createPolling(deps: PollingDeps) {
     clock,
     measure: createReachability(),
     hosts: createKnownHostsStore(store, log("store")),
-    othersWant: () => deps.unaskedMs() < ASKED_LATELY_MS,
+    requestsWant: () => deps.unaskedMs() < ASKED_LATELY_MS,
     log: log("collector"),
   });
   const before = new Map(

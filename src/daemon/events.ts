@@ -3,8 +3,8 @@ import type { Log } from "../domain/log.ts";
 import { statusChanges } from "../domain/polls/poll-events.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import { systemTimers } from "../domain/time/timers.ts";
-import { type Bus, createBus } from "../live/bus.ts";
-import { createIds } from "../live/ids.ts";
+import { type Bus, createBus, createIds } from "../live/bus.ts";
+
 import type { Change } from "../live/live.ts";
 import { createEvents, type Events } from "../store/events.ts";
 import type { Store } from "../store/open/open.ts";

@@ -71,13 +71,12 @@ export function createLogsPort(store: Store, bus: Pick<Bus, "commit" | "lastPubl
 }
 
 export function countersOf(collector: Collector, hub: Hub, lag: LoopLag): DaemonCounters {
-  const { outcomes, parseProblems } = collector.status();
-  const { ok, partial, ...failed } = outcomes;
+  const { polls, parseProblems } = collector.status();
   const { sse, websocket } = hub.counts();
   const { user, system } = process.cpuUsage();
   return {
-    polls: { ok, partial, failed: Object.values(failed).reduce((sum, count) => sum + count, 0) },
-    parseProblems: parseProblems.lines,
+    polls,
+    parseProblems,
     streamClients: sse + websocket,
     memoryBytes: process.memoryUsage.rss(),
     cpuSeconds: (user + system) / 1e6,

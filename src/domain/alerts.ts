@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { nullable, Timestamp, words } from "./records.ts";
+import { nullable, record, Timestamp, words } from "./records.ts";
 import { iso } from "./time/clock.ts";
 
 /** Alerts: the words, the record, and what makes two alerts the same trouble. */
@@ -66,10 +66,7 @@ export const AlertFields = {
   silencedUntil: nullable(Timestamp),
 };
 
-export const AlertRecord = Type.Object(
-  { id: Type.Integer({ minimum: 1 }), ...AlertFields },
-  { title: "Alert" },
-);
+export const AlertRecord = record("Alert", { id: Type.Integer({ minimum: 1 }), ...AlertFields });
 export type AlertRecord = Static<typeof AlertRecord>;
 
 /** A stored alert: its record with times as epoch ms, and what is never shown. */
@@ -86,28 +83,23 @@ export interface Alert
 
 export function alertRecord(alert: Omit<Alert, "detail" | "told">): AlertRecord {
   const { id, rule, severity, server, daemon, feature, message, value, threshold } = alert;
+  const { resolvedAt, acknowledgedAt, acknowledgedBy, comment } = alert;
+  const state: AlertState = resolvedAt === null ? "firing" : "resolved";
+  const acknowledged = acknowledgedAt !== null;
+  const what = { id, rule, severity, state, server, daemon, feature, message, value, threshold };
   return {
-    id,
-    rule,
-    severity,
-    state: alert.resolvedAt === null ? "firing" : "resolved",
-    server,
-    daemon,
-    feature,
-    message,
-    value,
-    threshold,
+    ...what,
     startedAt: iso(alert.startedAt),
-    resolvedAt: iso(alert.resolvedAt),
-    acknowledged: alert.acknowledgedAt !== null,
-    acknowledgedAt: iso(alert.acknowledgedAt),
-    acknowledgedBy: alert.acknowledgedBy,
-    comment: alert.comment,
+    resolvedAt: iso(resolvedAt),
+    acknowledged,
+    acknowledgedAt: iso(acknowledgedAt),
+    acknowledgedBy,
+    comment,
     silencedUntil: iso(alert.silencedUntil),
   };
 }
 
-/** An alert in which nobody can be recognised: one rule names people, one quotes the tool. */
+/** The alert without names of people and words of tools: one rule names people, one quotes the tool. */
 export function anonymousAlert<Fields extends Omit<AlertRecord, "id">>(alert: Fields): Fields {
   const { rule, server, daemon, feature, value, threshold } = alert;
   let { message } = alert;

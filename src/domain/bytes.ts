@@ -27,15 +27,15 @@ export function parseBytes(text: string): number | null {
   return Number.isSafeInteger(bytes) ? bytes : null;
 }
 
+const LARGEST_FIRST = [
+  ["TB", 1e12],
+  ["GB", 1e9],
+  ["MB", 1e6],
+  ["kB", 1e3],
+] as const;
+
 /** For people, three significant digits at most: `256 MB`, `1.5 GB`, `980 B`. */
 export function printBytes(bytes: number): string {
-  for (const [unit, size] of [
-    ["TB", 1e12],
-    ["GB", 1e9],
-    ["MB", 1e6],
-    ["kB", 1e3],
-  ] as const) {
-    if (bytes >= size) return `${Number((bytes / size).toPrecision(3))} ${unit}`;
-  }
-  return `${bytes} B`;
+  const [unit, size] = LARGEST_FIRST.find(([, size]) => bytes >= size) ?? ["B", 1];
+  return `${Number((bytes / size).toPrecision(3))} ${unit}`;
 }

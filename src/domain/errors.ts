@@ -1,6 +1,6 @@
 /**
- * The error catalogue and the one error type whose
- * `message` and `details` may be shown to a client. Whatever else is thrown is INTERNAL_ERROR.
+ * The error catalogue, and the one error type whose `message` and `details` may be shown to a client. Any other error
+ * is INTERNAL_ERROR.
  */
 export const ERROR_STATUS = {
   AUTH_MISSING: 401,
@@ -37,13 +37,9 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 export const ERROR_CODES = Object.keys(ERROR_STATUS) as readonly ErrorCode[];
 
 /** Errors with which a poll can end. */
-export type PollErrorCode =
-  | "LICENSE_SERVER_UNREACHABLE"
-  | "LICENSE_QUERY_FAILED"
-  | "LICENSE_PARSE_ERROR"
-  | "TIMEOUT";
+export type PollErrorCode = Extract<ErrorCode, `LICENSE_${string}` | "TIMEOUT">;
 
-export interface ErrorOptions {
+interface ErrorOptions {
   /** Extra context for the client. Never a stack, SQL, a key or a value from a body. */
   readonly details?: string | undefined;
   /** Seconds, sent as `Retry-After`. */
@@ -56,19 +52,21 @@ export interface ErrorOptions {
 
 /** An error that says to the client what was wrong and what would be right. */
 export class ApiError extends Error {
-  readonly code: ErrorCode;
+  override readonly name = "ApiError";
   readonly status: number;
-  readonly details: string | undefined;
-  readonly retryAfterSeconds: number | undefined;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly details: ErrorOptions["details"];
+  readonly retryAfterSeconds: ErrorOptions["retryAfterSeconds"];
+  readonly headers: NonNullable<ErrorOptions["headers"]>;
 
-  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.name = "ApiError";
-    this.code = code;
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    { cause, details, retryAfterSeconds, headers = {} }: ErrorOptions = {},
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
     this.status = ERROR_STATUS[code];
-    this.details = options.details;
-    this.retryAfterSeconds = options.retryAfterSeconds;
-    this.headers = options.headers ?? {};
+    this.details = details;
+    this.retryAfterSeconds = retryAfterSeconds;
+    this.headers = headers;
   }
 }

@@ -1,8 +1,8 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TProperties, Type } from "@sinclair/typebox";
 import { ALERT_CHANGES, AlertFields } from "./alerts.ts";
-import { DenialFields } from "./denials.ts";
-import { nullable, Timestamp, words } from "./records.ts";
-import { END_REASONS } from "./session.ts";
+import { type Denial, DenialFields, denialRecord } from "./denials.ts";
+import { SessionFields } from "./history-records.ts";
+import { Count, nullable, record, Timestamp, words } from "./records.ts";
 import { LOG_LEVELS, LOG_SOURCES, PART_STATUSES, SERVER_STATUSES } from "./words.ts";
 
 /**
@@ -10,132 +10,112 @@ import { LOG_LEVELS, LOG_SOURCES, PART_STATUSES, SERVER_STATUSES } from "./words
  * from these schemas. `id` is `<type>-<n>` with the id `n` of the frame.
  */
 
-const eventId = (type: string) =>
-  Type.String({ pattern: `^${type}-\\d+$`, examples: [`${type}-1769847330123`] });
+const event = <const Name extends string, Fields extends TProperties>(
+  type: Name,
+  title: string,
+  description: string,
+  fields: Fields,
+) => {
+  const id = Type.String({ pattern: `^${type}-\\d+$`, examples: [`${type}-1769847330123`] });
+  return record(title, { type: Type.Literal(type), id, timestamp: Timestamp, ...fields }, description);
+};
 
-export const LogEvent = Type.Object(
-  {
-    type: Type.Literal("log"),
-    id: eventId("log"),
-    timestamp: Timestamp,
-    level: words(LOG_LEVELS),
-    message: Type.String(),
-    source: words(LOG_SOURCES),
-    metadata: Type.Record(Type.String(), Type.Unknown()),
-  },
-  { title: "LogEvent", description: "A line of the service's own log" },
-);
+export const LogEvent = event("log", "LogEvent", "A line of the service's own log", {
+  level: words(LOG_LEVELS),
+  message: Type.String(),
+  source: words(LOG_SOURCES),
+  metadata: Type.Record(Type.String(), Type.Unknown()),
+});
 export type LogEvent = Static<typeof LogEvent>;
 
-const Percentage = nullable(Type.Number({ minimum: 0, maximum: 100 }));
+const Share = nullable(Type.Number({ minimum: 0, maximum: 100 }));
 
-export const MetricsEvent = Type.Object(
+export const MetricsEvent = event(
+  "metrics",
+  "MetricsEvent",
+  "Load of the host in percent, and seats of all servers",
   {
-    type: Type.Literal("metrics"),
-    id: eventId("metrics"),
-    timestamp: Timestamp,
-    cpu: Type.Optional(Percentage),
-    memory: Type.Optional(Percentage),
-    system: Type.Optional(Type.Object({ cpu: Percentage, memory: Percentage, disk: Percentage })),
+    cpu: Type.Optional(Share),
+    memory: Type.Optional(Share),
+    system: Type.Optional(Type.Object({ cpu: Share, memory: Share, disk: Share })),
     licenses: Type.Optional(
       Type.Object({
-        total: nullable(Type.Integer({ minimum: 0 })),
-        used: nullable(Type.Integer({ minimum: 0 })),
+        total: nullable(Count),
+        used: nullable(Count),
         utilization: nullable(Type.Number({ minimum: 0 })),
       }),
     ),
   },
-  { title: "MetricsEvent", description: "Load of the host in percent, and seats of all servers" },
 );
 export type MetricsEvent = Static<typeof MetricsEvent>;
 
-/** A checkout over its life. */
-export const SessionFields = {
-  server: Type.String(),
-  daemon: Type.String(),
-  feature: Type.String(),
-  user: nullable(Type.String()),
-  host: nullable(Type.String()),
-  display: nullable(Type.String()),
-  version: nullable(Type.String()),
-  count: Type.Integer({ minimum: 1 }),
-  handle: nullable(Type.String()),
-  startedAt: nullable(Timestamp),
-  firstSeenAt: Timestamp,
-  lastSeenAt: Timestamp,
-  endedAt: nullable(Timestamp),
-  endReason: nullable(words(END_REASONS)),
-  durationSeconds: Type.Integer({ minimum: 0 }),
+const OfSession = {
+  session: Type.Integer({ description: "Id of the session" }),
+  ...SessionFields,
+  user: nullable(SessionFields.user),
 };
 
-export const CheckoutEvent = Type.Object(
-  {
-    type: Type.Literal("checkout"),
-    id: eventId("checkout"),
-    timestamp: Timestamp,
-    session: Type.Integer({ description: "Id of the session" }),
-    ...SessionFields,
-  },
-  { title: "CheckoutEvent", description: "Seats were taken" },
-);
+export const CheckoutEvent = event("checkout", "CheckoutEvent", "Seats were taken", OfSession);
 export type CheckoutEvent = Static<typeof CheckoutEvent>;
 
-export const CheckinEvent = Type.Object(
-  {
-    type: Type.Literal("checkin"),
-    id: eventId("checkin"),
-    timestamp: Timestamp,
-    session: Type.Integer({ description: "Id of the session" }),
-    ...SessionFields,
-  },
-  { title: "CheckinEvent", description: "Seats were given back, or were last seen before `endedAt`" },
+export const CheckinEvent = event(
+  "checkin",
+  "CheckinEvent",
+  "Seats were given back, or were last seen before `endedAt`",
+  OfSession,
 );
 export type CheckinEvent = Static<typeof CheckinEvent>;
 
-export const ServerStatusEvent = Type.Object(
+const Status = words([...new Set([...SERVER_STATUSES, ...PART_STATUSES])]);
+
+export const ServerStatusEvent = event(
+  "server_status",
+  "ServerStatusEvent",
+  "A server or one of its daemons changed its status",
   {
-    type: Type.Literal("server_status"),
-    id: eventId("server_status"),
-    timestamp: Timestamp,
     server: Type.String(),
     daemon: nullable(Type.String({ description: "Null when the status is the server's" })),
-    from: words([...new Set([...SERVER_STATUSES, ...PART_STATUSES])]),
-    to: words([...new Set([...SERVER_STATUSES, ...PART_STATUSES])]),
+    from: Status,
+    to: Status,
     reason: nullable(Type.String()),
   },
-  { title: "ServerStatusEvent", description: "A server or one of its daemons changed its status" },
 );
 export type ServerStatusEvent = Static<typeof ServerStatusEvent>;
 
-export const DenialEvent = Type.Object(
-  { type: Type.Literal("denial"), id: eventId("denial"), timestamp: Timestamp, ...DenialFields },
-  { title: "DenialEvent", description: "A request for seats was denied" },
-);
+/** Its `timestamp` is the event's, so the time of the denial is `deniedAt`. */
+export const DenialEvent = event("denial", "DenialEvent", "A request for seats was denied", {
+  deniedAt: Timestamp,
+  ...DenialFields,
+});
 export type DenialEvent = Static<typeof DenialEvent>;
 
-export const AlertEvent = Type.Object(
-  {
-    type: Type.Literal("alert"),
-    id: eventId("alert"),
-    timestamp: Timestamp,
-    alert: Type.Integer({ description: "Id of the alert" }),
-    change: words(ALERT_CHANGES),
-    ...AlertFields,
-  },
-  { title: "AlertEvent", description: "An alert fired, ended, or was changed" },
-);
+export function denialEvent(denial: Denial): EventInput<DenialEvent> {
+  const { timestamp: deniedAt, ...fields } = denialRecord(denial);
+  return { type: "denial", deniedAt, ...fields };
+}
+
+export const AlertEvent = event("alert", "AlertEvent", "An alert fired, ended, or was changed", {
+  alert: Type.Integer({ description: "Id of the alert" }),
+  change: words(ALERT_CHANGES),
+  ...AlertFields,
+});
 export type AlertEvent = Static<typeof AlertEvent>;
 
+/** Schema of each event type: the registry from which streams and documents are made. */
+export const EVENT_SCHEMAS = {
+  log: LogEvent,
+  metrics: MetricsEvent,
+  checkout: CheckoutEvent,
+  checkin: CheckinEvent,
+  server_status: ServerStatusEvent,
+  alert: AlertEvent,
+  denial: DenialEvent,
+};
+
+export type EventType = keyof typeof EVENT_SCHEMAS;
+export type AnyEvent = { [T in EventType]: Static<(typeof EVENT_SCHEMAS)[T]> }[EventType];
 /** A stored event as it travels: everything but metrics. */
-export type StoredEvent =
-  | LogEvent
-  | CheckoutEvent
-  | CheckinEvent
-  | ServerStatusEvent
-  | AlertEvent
-  | DenialEvent;
-export type AnyEvent = StoredEvent | MetricsEvent;
-export type EventType = AnyEvent["type"];
+export type StoredEvent = Exclude<AnyEvent, MetricsEvent>;
 
 /**
  * Events of what is known of seats: published after their commit or not at all, because what could not be stored is not
@@ -147,17 +127,6 @@ export const NEVER_UNSTORED: ReadonlySet<EventType> = new Set(["checkout", "chec
 export type EventInput<E extends StoredEvent = StoredEvent> = E extends StoredEvent
   ? Omit<E, "id" | "timestamp">
   : never;
-
-/** Schema of each event type: the registry from which streams and documents are made. */
-export const EVENT_SCHEMAS = {
-  log: LogEvent,
-  metrics: MetricsEvent,
-  checkout: CheckoutEvent,
-  checkin: CheckinEvent,
-  server_status: ServerStatusEvent,
-  alert: AlertEvent,
-  denial: DenialEvent,
-} as const satisfies Record<EventType, unknown>;
 
 /** Names under which a log event goes out besides `log`, directly behind it: its twins. */
 export const LOG_TWINS = { error: "error_log", warn: "warning_log" } as const;

@@ -1,14 +1,22 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { CalendarDay, nullable, Timestamp, words } from "./records.ts";
+import {
+  amount,
+  CalendarDay,
+  Count,
+  count,
+  nullable,
+  OfFeature,
+  Percent,
+  record,
+  Timestamp,
+  words,
+} from "./records.ts";
 import { END_REASONS } from "./session.ts";
 
 /** The records of history, as those of the live picture in `records.ts`. */
 
-const Count = Type.Integer({ minimum: 0 });
-const Percent = Type.Number({ minimum: 0, description: "Percent, two decimals" });
-const Seats = Type.Number({ minimum: 0, description: "Seats, time-weighted" });
+const Seats = amount("Seats, time-weighted");
 const Coverage = Type.Number({ minimum: 0, maximum: 1, description: "Share of the time that was observed" });
-const OfFeature = { server: Type.String(), daemon: Type.String(), feature: Type.String() };
 
 /** `start`, `end` and `resolution` beside the rows. */
 export const RangeFields = {
@@ -20,125 +28,90 @@ export const RangeFields = {
   ),
 };
 
-export const SeriesPoint = Type.Object(
-  {
-    timestamp: Timestamp,
-    used: nullable(Seats),
-    peakUsed: nullable(Count),
-    total: nullable(Count),
-  },
-  { title: "SeriesPoint" },
-);
+export const SeriesPoint = record("SeriesPoint", {
+  timestamp: Timestamp,
+  used: nullable(Seats),
+  peakUsed: nullable(Count),
+  total: nullable(Count),
+});
 
-export const StatsRecord = Type.Object(
-  {
-    ...OfFeature,
-    total: nullable(
-      Type.Integer({
-        minimum: 0,
-        description: "Seats issued when last known in the range; null when unlimited",
-      }),
+export const StatsRecord = record("StatsRow", {
+  ...OfFeature,
+  total: nullable(count("Seats issued when last known in the range; null when unlimited")),
+  peakUsed: nullable(Count),
+  averageUsed: nullable(Seats),
+  p95Used: nullable(Count),
+  peakUtilization: nullable(Percent),
+  averageUtilization: nullable(Percent),
+  uniqueUsers: nullable(
+    count(
+      "Users with a session in an hour of the range in which somebody looked; of more than a day, and where sessions " +
+        "are no longer kept, the hours at both ends count in full. Null without coverage",
     ),
-    peakUsed: nullable(Count),
-    averageUsed: nullable(Seats),
-    p95Used: nullable(Count),
-    peakUtilization: nullable(Percent),
-    averageUtilization: nullable(Percent),
-    uniqueUsers: nullable(
-      Type.Integer({
-        minimum: 0,
-        description:
-          "Users with a session in an hour of the range in which somebody looked; of more than a day, and where sessions " +
-          "are no longer kept, the hours at both ends count in full. Null without coverage",
-      }),
+  ),
+  sessions: nullable(
+    count(
+      "Sessions that overlap the range. Null where the range begins before sessions are kept, and where nobody looked",
     ),
-    sessions: nullable(
-      Type.Integer({
-        minimum: 0,
-        description:
-          "Sessions that overlap the range. Null where the range begins before sessions are kept, and where nobody looked",
-      }),
+  ),
+  usedSeatHours: nullable(amount("Seats in use as the manager counts them × hours, reservations included")),
+  heldSeatHours: nullable(
+    amount(
+      "Seats that people held × hours, reservations excluded: of the sessions, as in /api/licenses/usage. Null where " +
+        "the range begins before sessions are kept, and where nobody looked",
     ),
-    usedSeatHours: nullable(
-      Type.Number({
-        minimum: 0,
-        description: "Seats in use as the manager counts them × hours, reservations included",
-      }),
+  ),
+  saturatedSeconds: nullable(count("For how long no seat was left; null while no total is known")),
+  denials: nullable(
+    count(
+      "Rows of /api/licenses/denials whose outcome is `denied`, by their first attempt: who tried again counts once, " +
+        "who got seats or a place in the queue after all does not count. Null while denial logging is off, and where " +
+        "the manager counts denials and names no feature",
     ),
-    heldSeatHours: nullable(
-      Type.Number({
-        minimum: 0,
-        description:
-          "Seats that people held × hours, reservations excluded: of the sessions, as in /api/licenses/usage. Null where " +
-          "the range begins before sessions are kept, and where nobody looked",
-      }),
+  ),
+  queuedRequests: nullable(
+    count(
+      "Rows of /api/licenses/denials whose outcome is `queued`. Null where `denials` is, and where the range begins " +
+        "before they are kept",
     ),
-    saturatedSeconds: nullable(
-      Type.Integer({
-        minimum: 0,
-        description: "For how long no seat was left; null while no total is known",
-      }),
-    ),
-    denials: nullable(
-      Type.Integer({
-        minimum: 0,
-        description:
-          "Rows of /api/licenses/denials whose outcome is `denied`, by their first attempt: who tried again counts once, " +
-          "who got seats or a place in the queue after all does not count. Null while denial logging is off, and where " +
-          "the manager counts denials and names no feature",
-      }),
-    ),
-    queuedRequests: nullable(
-      Type.Integer({
-        minimum: 0,
-        description:
-          "Rows of /api/licenses/denials whose outcome is `queued`. Null where `denials` is, and where the range begins " +
-          "before they are kept",
-      }),
-    ),
-    coverage: Coverage,
-    series: Type.Optional(
-      Type.Array(SeriesPoint, {
-        description: "Buckets; `timestamp` is a bucket's start, which may lie before `start`",
-      }),
-    ),
-  },
-  { title: "StatsRow" },
-);
+  ),
+  coverage: Coverage,
+  series: Type.Optional(
+    Type.Array(SeriesPoint, {
+      description: "Buckets; `timestamp` is a bucket's start, which may lie before `start`",
+    }),
+  ),
+});
 export type StatsRecord = Static<typeof StatsRecord>;
 
-export const SessionRecord = Type.Object(
-  {
-    id: Type.Integer(),
-    ...OfFeature,
-    user: Type.String(),
-    host: nullable(Type.String()),
-    display: nullable(Type.String()),
-    version: nullable(Type.String()),
-    count: Count,
-    handle: nullable(Type.String()),
-    startedAt: nullable(Timestamp),
-    firstSeenAt: Timestamp,
-    lastSeenAt: Timestamp,
-    endedAt: nullable(Timestamp),
-    endReason: nullable(words(END_REASONS)),
-    durationSeconds: Count,
-  },
-  { title: "Session" },
-);
+/** A checkout over its life. */
+export const SessionFields = {
+  ...OfFeature,
+  user: Type.String(),
+  host: nullable(Type.String()),
+  display: nullable(Type.String()),
+  version: nullable(Type.String()),
+  count: Type.Integer({ minimum: 1 }),
+  handle: nullable(Type.String()),
+  startedAt: nullable(Timestamp),
+  firstSeenAt: Timestamp,
+  lastSeenAt: Timestamp,
+  endedAt: nullable(Timestamp),
+  endReason: nullable(words(END_REASONS)),
+  durationSeconds: Count,
+};
+
+export const SessionRecord = record("Session", { id: Type.Integer(), ...SessionFields });
 export type SessionRecord = Static<typeof SessionRecord>;
 
-export const HeatCellRecord = Type.Object(
-  {
-    weekday: Type.Integer({ minimum: 1, maximum: 7, description: "Monday = 1" }),
-    hour: Type.Integer({ minimum: 0, maximum: 23 }),
-    averageUsed: nullable(Seats),
-    peakUsed: nullable(Count),
-    averageUtilization: nullable(Percent),
-    coverage: Coverage,
-  },
-  { title: "HeatCell" },
-);
+export const HeatCellRecord = record("HeatCell", {
+  weekday: Type.Integer({ minimum: 1, maximum: 7, description: "Monday = 1" }),
+  hour: Type.Integer({ minimum: 0, maximum: 23 }),
+  averageUsed: nullable(Seats),
+  peakUsed: nullable(Count),
+  averageUtilization: nullable(Percent),
+  coverage: Coverage,
+});
 export type HeatCellRecord = Static<typeof HeatCellRecord>;
 
 /** The debug log, the queue as polls saw it alone, or nothing. */
@@ -146,23 +119,16 @@ const DEMAND_SOURCES = ["log", "queue", "none"] as const;
 
 const DemandFields = {
   deniedRequests: nullable(
-    Type.Integer({
-      minimum: 0,
-      description: "Requests that were denied because no seat was left (FlexNet -4, -24, -101)",
-    }),
+    count("Requests that were denied because no seat was left (FlexNet -4, -24, -101)"),
   ),
   deniedSeats: nullable(Count),
   queuedRequests: nullable(
-    Type.Integer({
-      minimum: 0,
-      description:
-        "Requests that got a place in the queue by the log; where it names none, how often the queue had grown from one " +
+    count(
+      "Requests that got a place in the queue by the log; where it names none, how often the queue had grown from one " +
         "poll to the next: at least so many",
-    }),
+    ),
   ),
-  queuedSeatHours: nullable(
-    Type.Number({ minimum: 0, description: "Seats asked for in the queue, over time" }),
-  ),
+  queuedSeatHours: nullable(amount("Seats asked for in the queue, over time")),
   knownFrom: words(
     DEMAND_SOURCES,
     "`log`: the debug log was read for 95 % of the covered time, or tells of such requests; `queue`: polls saw people " +
@@ -170,39 +136,34 @@ const DemandFields = {
   ),
 };
 
-export const EfficiencyRecord = Type.Object(
-  {
-    ...OfFeature,
-    total: nullable(Count),
-    seats: Type.Array(
-      Type.Object({
-        seat: Type.Integer({ minimum: 1 }),
-        busyPercent: Type.Number({
-          description: "Share of the covered time in which at least so many were in use",
-        }),
+export const EfficiencyRecord = record("EfficiencyRow", {
+  ...OfFeature,
+  total: nullable(Count),
+  seats: Type.Array(
+    Type.Object({
+      seat: Type.Integer({ minimum: 1 }),
+      busyPercent: Type.Number({
+        description: "Share of the covered time in which at least so many were in use",
       }),
-      { description: "One by one up to 1000, of more those after which the share changes" },
-    ),
-    whatIf: Type.Array(
-      Type.Object({
-        total: Type.Integer({ minimum: 1 }),
-        saturatedSeconds: nullable(Count),
-        affectedSessions: nullable(
-          Type.Integer({ minimum: 0, description: "Null where the range begins before sessions are kept" }),
-        ),
-      }),
-      {
-        description:
-          "The same demand on other numbers of seats; none while the total is unknown or unlimited. Of more seats than " +
-          "there are, null where demand is not known, else what the known demand would still have missed",
-      },
-    ),
-    demand: Type.Object(DemandFields, {
-      description: "What was asked beyond the seats, as far as it is known",
     }),
-  },
-  { title: "EfficiencyRow" },
-);
+    { description: "One by one up to 1000, of more those after which the share changes" },
+  ),
+  whatIf: Type.Array(
+    Type.Object({
+      total: Type.Integer({ minimum: 1 }),
+      saturatedSeconds: nullable(Count),
+      affectedSessions: nullable(count("Null where the range begins before sessions are kept")),
+    }),
+    {
+      description:
+        "The same demand on other numbers of seats; none while the total is unknown or unlimited. Of more seats than " +
+        "there are, null where demand is not known, else what the known demand would still have missed",
+    },
+  ),
+  demand: Type.Object(DemandFields, {
+    description: "What was asked beyond the seats, as far as it is known",
+  }),
+});
 export type EfficiencyRecord = Static<typeof EfficiencyRecord>;
 
 /** A row of the CSV: a seat, or a number of seats that was tried. */
@@ -218,23 +179,17 @@ export const EfficiencyRow = Type.Object({
 });
 export type EfficiencyRow = Static<typeof EfficiencyRow>;
 
-export const UsageRecord = Type.Object(
-  {
-    user: Type.Optional(Type.String()),
-    host: Type.Optional(nullable(Type.String())),
-    server: Type.Optional(Type.String()),
-    daemon: Type.Optional(Type.String()),
-    feature: Type.Optional(Type.String()),
-    day: Type.Optional(CalendarDay),
-    heldSeatHours: Type.Number({
-      minimum: 0,
-      description: "Seats that people held × hours; reservations excluded",
-    }),
-    sessions: Count,
-    peakHeld: Type.Integer({ minimum: 0, description: "Most seats that people held at one moment" }),
-    uniqueUsers: Count,
-    lastUsedAt: Timestamp,
-  },
-  { title: "UsageRow" },
-);
+export const UsageRecord = record("UsageRow", {
+  user: Type.Optional(Type.String()),
+  host: Type.Optional(nullable(Type.String())),
+  server: Type.Optional(Type.String()),
+  daemon: Type.Optional(Type.String()),
+  feature: Type.Optional(Type.String()),
+  day: Type.Optional(CalendarDay),
+  heldSeatHours: amount("Seats that people held × hours; reservations excluded"),
+  sessions: Count,
+  peakHeld: count("Most seats that people held at one moment"),
+  uniqueUsers: Count,
+  lastUsedAt: Timestamp,
+});
 export type UsageRecord = Static<typeof UsageRecord>;

@@ -1,6 +1,9 @@
+import { iso } from "./time/clock.ts";
+import { DAY_MS } from "./time/time.ts";
+
 /** Calendars as RFC 5545 writes them: all-day events alone. */
 
-export interface AllDayEvent {
+interface AllDayEvent {
   /** Stable over time: a calendar program updates the event it knows by this. */
   readonly uid: string;
   /** `YYYY-MM-DD`. */
@@ -10,7 +13,7 @@ export interface AllDayEvent {
   readonly categories: readonly string[];
 }
 
-export interface Calendar {
+interface Calendar {
   readonly name: string;
   /** `-//…//…//EN`, RFC 5545 3.7.3. */
   readonly productId: string;
@@ -42,14 +45,14 @@ function eventLines({ uid, day, summary, description, categories }: AllDayEvent,
   return [
     "BEGIN:VEVENT",
     `UID:${escapeText(uid)}`,
-    `DTSTAMP:${utcTime(stamp)}`,
-    `DTSTART;VALUE=DATE:${compactDay(day)}`,
+    `DTSTAMP:${compact(iso(stamp).slice(0, 19))}Z`,
+    `DTSTART;VALUE=DATE:${compact(day)}`,
     // The end is not in it (3.6.1).
-    `DTEND;VALUE=DATE:${compactDay(dayAfter(day))}`,
+    `DTEND;VALUE=DATE:${compact(dayAfter(day))}`,
     `SUMMARY:${escapeText(summary)}`,
     `DESCRIPTION:${escapeText(description)}`,
     ...(categories.length > 0 ? [`CATEGORIES:${categories.map(escapeText).join(",")}`] : []),
-    // Nobody is busy because of it.
+    // It blocks no time in the calendar.
     "TRANSP:TRANSPARENT",
     "END:VEVENT",
   ];
@@ -82,14 +85,11 @@ export function fold(line: string): string {
   return folded;
 }
 
-function utcTime(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, "")}Z`;
-}
-
-function compactDay(day: string): string {
-  return day.replaceAll("-", "");
+/** RFC 5545 writes dates and times without `-` and `:`. */
+function compact(time: string): string {
+  return time.replace(/[-:]/g, "");
 }
 
 function dayAfter(day: string): string {
-  return new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
+  return new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);
 }

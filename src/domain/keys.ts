@@ -20,7 +20,7 @@ export type RandomBytes = (n: number) => Uint8Array;
 export const systemRandom: RandomBytes = (n) => crypto.getRandomValues(new Uint8Array(n));
 
 /** A key taken apart. */
-export interface KeyParts {
+interface KeyParts {
   /** `[a-z0-9]{12}` */
   readonly id: string;
   /** 43 characters of base64url = 32 random bytes. */
@@ -94,61 +94,35 @@ export function keyProblem(
   now: number,
 ): { readonly field: keyof NewKey; readonly message: string } | null {
   const { name, role, expiresAt, anonymize } = wanted;
+  const problem = (field: keyof NewKey, right: string) => ({ field, message: `${field} ${right}` });
   const length = [...name].length;
   if (length === 0 || length > MAX_NAME || name !== name.trim() || /[\p{Cc}\p{Cs}]/u.test(name)) {
-    return {
-      field: "name",
-      message: `name takes 1 to ${MAX_NAME} characters, without control characters, halves of surrogate pairs, or blanks at its ends`,
-    };
+    const without = "without control characters, halves of surrogate pairs, or blanks at its ends";
+    return problem("name", `takes 1 to ${MAX_NAME} characters, ${without}`);
   }
-  if (!ROLES.includes(role)) return { field: "role", message: `role takes one of ${ROLES.join(", ")}` };
-  if (expiresAt !== null && !(Number.isSafeInteger(expiresAt) && expiresAt > now)) {
-    return { field: "expiresAt", message: "expiresAt takes a time in the future" };
-  }
-  if (anonymize && role !== "viewer") {
-    return { field: "anonymize", message: "anonymize goes with the role viewer only" };
-  }
-  for (const field of ["dailyQuota", "monthlyQuota", "requestsPerMinute"] as const) {
-    const value = wanted[field];
-    if (value !== null && !(Number.isSafeInteger(value) && value >= 1)) {
-      return { field, message: `${field} takes an integer of at least 1` };
-    }
-  }
-  return null;
+  if (!ROLES.includes(role)) return problem("role", `takes one of ${ROLES.join(", ")}`);
+  if (expiresAt !== null && !(Number.isSafeInteger(expiresAt) && expiresAt > now))
+    return problem("expiresAt", "takes a time in the future");
+  if (anonymize && role !== "viewer") return problem("anonymize", "goes with the role viewer only");
+  const isLimit = (value: number | null) => value === null || (Number.isSafeInteger(value) && value >= 1);
+  const wrong = (["dailyQuota", "monthlyQuota", "requestsPerMinute"] as const).find(
+    (field) => !isLimit(wanted[field]),
+  );
+  return wrong === undefined ? null : problem(wrong, "takes an integer of at least 1");
 }
 
-/** What a request may need, and a role may have. */
-export const PERMISSIONS = [
-  "calendar",
-  "read",
-  "logs",
-  "protected_logs",
-  "refresh",
-  "rescan",
-  "acknowledge",
-  "execute_operator",
-  "execute",
-  "clear_logs",
-  "keys",
-  "reload",
-  "raw",
-] as const;
-export type Permission = (typeof PERMISSIONS)[number];
+const VIEWER = ["calendar", "read", "logs"] as const;
+const OPERATOR = ["protected_logs", "refresh", "rescan", "acknowledge", "execute_operator"] as const;
+const ADMIN = ["execute", "clear_logs", "keys", "reload", "raw"] as const;
 
-const VIEWER = ["calendar", "read", "logs"] as const satisfies readonly Permission[];
-const OPERATOR = [
-  ...VIEWER,
-  "protected_logs",
-  "refresh",
-  "rescan",
-  "acknowledge",
-  "execute_operator",
-] as const satisfies readonly Permission[];
+/** What a request may need, and a role may have. */
+export const PERMISSIONS = [...VIEWER, ...OPERATOR, ...ADMIN] as const;
+export type Permission = (typeof PERMISSIONS)[number];
 
 const OF_ROLE: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   calendar: new Set(["calendar"]),
   viewer: new Set(VIEWER),
-  operator: new Set(OPERATOR),
+  operator: new Set([...VIEWER, ...OPERATOR]),
   admin: new Set(PERMISSIONS),
 };
 

@@ -1,13 +1,11 @@
 import type { MemberReachability, PollError } from "./poll.ts";
 import type {
   CheckoutReading,
-  DaemonReading,
   Expiry,
-  MemberReading,
+  FeatureReading,
   PoolReading,
   QueueReading,
-  ReservationReading,
-  UnparsedLine,
+  Reading,
 } from "./reading.ts";
 import type { MonitoredServer } from "./server.ts";
 import type { DataState, ServerStatus } from "./words.ts";
@@ -17,42 +15,34 @@ import type { DataState, ServerStatus } from "./words.ts";
  * (`apply-poll.ts` makes it, `store` keeps it, `http` shows it). Immutable: a poll makes a new one.
  * Times are epoch milliseconds.
  */
-export interface ServerPicture {
+export interface ServerPicture
+  extends Pick<Reading, "members" | "daemons" | "toolVersion" | "unparsedLines" | "unparsed"> {
   readonly server: MonitoredServer;
   readonly status: ServerStatus;
   /** Outcome of the last poll: `failed` also means never polled. */
   readonly state: DataState;
-  readonly members: readonly MemberReading[];
-  readonly daemons: readonly DaemonReading[];
   readonly error: PollError | null;
   /** Time of the last good reading. */
   readonly collectedAt: number | null;
   readonly lastPollAt: number | null;
   readonly nextPollAt: number | null;
   readonly pollDurationMs: number | null;
-  readonly toolVersion: string | null;
   /** Clock of the server's side in the last good reading, minus ours; null when the tool prints none. */
   readonly clockOffsetMs: number | null;
   /** The text of the last good reading ended inside a block, or at the collector's cap. */
   readonly cut: boolean;
-  readonly unparsedLines: number;
-  readonly unparsed: readonly UnparsedLine[];
   readonly reachability: readonly MemberReachability[];
   /** In the order in which the tool prints them; identity is (daemon, name). */
   readonly features: readonly FeaturePicture[];
 }
 
-export interface FeaturePicture {
-  readonly daemon: string;
-  readonly name: string;
-  readonly total: number | null;
-  readonly used: number | null;
+export interface FeaturePicture
+  extends Pick<FeatureReading, "daemon" | "name" | "total" | "used" | "unlimited" | "reservations"> {
   readonly available: number | null;
   /** Seats kept by reservations; part of `used` where the manager counts them so. */
   readonly reserved: number | null;
   /** Seats asked for by requests that wait. */
   readonly queued: number | null;
-  readonly unlimited: boolean;
   /** 0–100, two decimals; null when unlimited or unknown. */
   readonly utilization: number | null;
   readonly shared: boolean;
@@ -66,7 +56,6 @@ export interface FeaturePicture {
   readonly checkouts: readonly CheckoutPicture[];
   /** Who holds seats by sessions that are open although this reading, which is cut, lacks their lines. */
   readonly alsoHeldBy?: readonly Holder[];
-  readonly reservations: readonly ReservationReading[];
   readonly queue: readonly QueuePicture[];
   /** Good readings in a row that lacked this feature; the second removes it. */
   readonly missed: number;

@@ -13,7 +13,7 @@ export interface Reading {
   readonly toolVersion: string | null;
   readonly members: readonly MemberReading[];
   readonly daemons: readonly DaemonReading[];
-  /** Blocks in the order printed. One identity (daemon, name) may occur in several blocks: see `merge-blocks.ts`. */
+  /** Blocks in the order printed. One identity (daemon, name) may occur in several blocks: see `mergeBlocks`. */
   readonly features: readonly FeatureReading[];
   /** Errors of the whole query, i.e. not of one member, daemon or feature. */
   readonly errors: readonly ToolError[];
@@ -171,14 +171,8 @@ export interface ReservationReading {
   readonly pool: number | null;
 }
 
-export interface QueueReading {
-  readonly user: string;
-  readonly host: string | null;
-  readonly display: string | null;
-  readonly qualifier: string | null;
-  readonly version: string | null;
+export interface QueueReading
+  extends Pick<CheckoutReading, "user" | "host" | "display" | "qualifier" | "version" | "handle" | "pool"> {
   /** Seats asked for. */
   readonly count: number;
-  readonly handle: string | null;
-  readonly pool: number | null;
 }

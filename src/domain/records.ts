@@ -1,4 +1,4 @@
-import { Kind, type Static, type TSchema, Type, TypeRegistry } from "@sinclair/typebox";
+import { Kind, type Static, type TProperties, type TSchema, Type, TypeRegistry } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ERROR_CODES } from "./errors.ts";
 import { RESERVATION_TYPES } from "./reading.ts";
@@ -10,6 +10,10 @@ import { DATA_STATES, PART_STATUSES, POOL_KINDS, SERVER_STATUSES, USER_KINDS } f
  * The records of the API: one schema each, from which the static type, the OpenAPI
  * document and the tests' validation come. Times are ISO 8601 UTC with milliseconds, percentages 0–100.
  */
+
+/** An object that the OpenAPI document lists under its title. */
+export const record = <Fields extends TProperties>(title: string, fields: Fields, description?: string) =>
+  Type.Object(fields, { title, ...(description !== undefined && { description }) });
 
 TypeRegistry.Set<{ enum: readonly unknown[] }>("Words", (schema, value) => schema.enum.includes(value));
 
@@ -41,199 +45,168 @@ const TIME = textRule(
 );
 export const Timestamp = text(TIME, { format: "date-time", examples: ["2026-01-31T08:15:30.123Z"] });
 export const CalendarDay = Type.String({ format: "date", examples: ["2026-12-31"] });
-const Count = Type.Integer({ minimum: 0 });
-const Percent = Type.Number({ minimum: 0, description: "Percent, two decimals" });
+export const Count = Type.Integer({ minimum: 0 });
+export const Percent = Type.Number({ minimum: 0, description: "Percent, two decimals" });
+/** A count, or an amount, that says what it counts. */
+export const count = (description: string, minimum = 0) => Type.Integer({ minimum, description });
+export const amount = (description: string) => Type.Number({ minimum: 0, description });
+export const OfFeature = { server: Type.String(), daemon: Type.String(), feature: Type.String() };
 
-export const ErrorBody = Type.Object(
-  {
-    error: Type.String({ description: "HTTP reason phrase" }),
-    code: words(ERROR_CODES),
-    message: Type.String(),
-    details: Type.Optional(Type.String()),
-    requestId: Type.String(),
-    timestamp: Timestamp,
-  },
-  { title: "Error" },
-);
+export const ErrorBody = record("Error", {
+  error: Type.String({ description: "HTTP reason phrase" }),
+  code: words(ERROR_CODES),
+  message: Type.String(),
+  details: Type.Optional(Type.String()),
+  requestId: Type.String(),
+  timestamp: Timestamp,
+});
 export type ErrorBody = Static<typeof ErrorBody>;
 
-export const PollErrorRecord = Type.Object(
-  { code: words(ERROR_CODES), message: Type.String() },
-  { title: "PollError" },
-);
+export const PollErrorRecord = record("PollError", { code: words(ERROR_CODES), message: Type.String() });
 
-export const MemberRecord = Type.Object(
-  {
-    host: Type.String(),
-    port: nullable(Type.Integer()),
-    status: words(PART_STATUSES),
-    master: Type.Boolean(),
-    version: nullable(Type.String()),
-    error: nullable(Type.String({ description: "The tool's own words" })),
-  },
-  { title: "Member" },
-);
+export const MemberRecord = record("Member", {
+  host: Type.String(),
+  port: nullable(Type.Integer()),
+  status: words(PART_STATUSES),
+  master: Type.Boolean(),
+  version: nullable(Type.String()),
+  error: nullable(Type.String({ description: "The tool's own words" })),
+});
 
-export const DaemonRecord = Type.Object(
-  {
-    name: Type.String(),
-    status: words(PART_STATUSES),
-    version: nullable(Type.String()),
-    error: nullable(Type.String()),
-  },
-  { title: "Daemon" },
-);
+export const DaemonRecord = record("Daemon", {
+  name: Type.String(),
+  status: words(PART_STATUSES),
+  version: nullable(Type.String()),
+  error: nullable(Type.String()),
+});
 
-export const ServerRecord = Type.Object(
-  {
-    id: Type.String(),
-    name: Type.String(),
-    manager: Type.String({ description: "Name of the license manager, as the config has it" }),
-    address: Type.String(),
-    labels: Type.Record(Type.String(), Type.String()),
-    enabled: Type.Boolean(),
-    status: words(SERVER_STATUSES),
-    members: Type.Array(MemberRecord),
-    daemons: Type.Array(DaemonRecord),
-    state: words(DATA_STATES, "Outcome of the last poll"),
-    collectedAt: nullable(Timestamp),
-    lastPollAt: nullable(Timestamp),
-    nextPollAt: nullable(Timestamp),
-    pollDurationMs: nullable(Type.Integer({ minimum: 0 })),
-    error: nullable(PollErrorRecord),
-    counts: Type.Object(
-      {
-        features: nullable(Count),
-        checkouts: nullable(Count),
-        total: nullable(Count),
-        used: nullable(Count),
-      },
-      { description: "Null until the server was read once" },
-    ),
-    unparsedLines: Count,
-  },
-  { title: "Server" },
-);
-export type ServerRecord = Static<typeof ServerRecord>;
-
-export const PoolRecord = Type.Object(
-  {
-    id: Type.String(),
-    version: nullable(Type.String()),
-    vendorString: nullable(Type.String()),
-    kind: words(POOL_KINDS),
-    total: nullable(Count),
-    used: nullable(Count),
-    unlimited: Type.Boolean(),
-    expiresOn: nullable(CalendarDay),
-    expiresAt: nullable(Timestamp),
-    permanent: Type.Boolean(),
-  },
-  { title: "Pool" },
-);
-export type PoolRecord = Static<typeof PoolRecord>;
-
-export const FeatureRecord = Type.Object(
-  {
-    server: Type.String(),
-    daemon: Type.String(),
-    name: Type.String(),
-    total: nullable(Count),
-    used: nullable(Count),
-    available: nullable(Type.Integer({ description: "Negative when more seats are in use than issued" })),
-    reserved: nullable(Count),
-    queued: nullable(Count),
-    unlimited: Type.Boolean(),
-    utilization: nullable(Percent),
-    shared: Type.Boolean({
-      description: "Grouped duplicates: more checkouts are listed than seats are in use",
-    }),
-    expiresOn: nullable(CalendarDay),
-    expiresAt: nullable(Timestamp),
-    permanent: Type.Boolean(),
-    pools: Type.Array(PoolRecord),
-    state: words(DATA_STATES),
-    error: nullable(Type.String()),
-    collectedAt: nullable(Timestamp),
-  },
-  { title: "Feature" },
-);
-export type FeatureRecord = Static<typeof FeatureRecord>;
-
-export const UserRecord = Type.Object(
-  {
-    kind: words(USER_KINDS),
-    server: Type.String(),
-    daemon: Type.String(),
-    feature: Type.String(),
-    user: nullable(Type.String()),
-    host: nullable(Type.String()),
-    display: nullable(Type.String()),
-    qualifier: nullable(Type.String()),
-    version: nullable(Type.String()),
-    count: Count,
-    handle: nullable(Type.String()),
-    pid: nullable(Type.Integer()),
-    startedAt: nullable(Timestamp),
-    firstSeenAt: nullable(Timestamp),
-    durationSeconds: nullable(Type.Integer({ minimum: 0 })),
-    lingerSeconds: nullable(Type.Integer({ minimum: 0 })),
-    borrowed: Type.Boolean(),
-    reservedFor: nullable(Type.Object({ type: words([...RESERVATION_TYPES, "other"]), name: Type.String() })),
-    state: words(DATA_STATES),
-    collectedAt: nullable(Timestamp),
-  },
-  { title: "User" },
-);
-export type UserRecord = Static<typeof UserRecord>;
-
-export const ExpirationRecord = Type.Object(
-  {
-    server: Type.String(),
-    daemon: Type.String(),
-    feature: Type.String(),
-    pool: nullable(Type.String()),
-    total: nullable(Count),
-    expiresOn: nullable(CalendarDay),
-    expiresAt: nullable(Timestamp),
-    daysLeft: nullable(Type.Integer({ description: "Negative = expired" })),
-    permanent: Type.Boolean(),
-  },
-  { title: "Expiration" },
-);
-export type ExpirationRecord = Static<typeof ExpirationRecord>;
-
-export const SummaryRecord = Type.Object(
-  {
-    servers: Type.Object({ up: Count, degraded: Count, down: Count, unknown: Count }),
-    features: Count,
-    staleFeatures: Count,
-    seats: Type.Object({
+export const ServerRecord = record("Server", {
+  id: Type.String(),
+  name: Type.String(),
+  manager: Type.String({ description: "Name of the license manager, as the config has it" }),
+  address: Type.String(),
+  labels: Type.Record(Type.String(), Type.String()),
+  enabled: Type.Boolean(),
+  status: words(SERVER_STATUSES),
+  members: Type.Array(MemberRecord),
+  daemons: Type.Array(DaemonRecord),
+  state: words(DATA_STATES, "Outcome of the last poll"),
+  collectedAt: nullable(Timestamp),
+  lastPollAt: nullable(Timestamp),
+  nextPollAt: nullable(Timestamp),
+  pollDurationMs: nullable(Count),
+  error: nullable(PollErrorRecord),
+  counts: Type.Object(
+    {
+      features: nullable(Count),
+      checkouts: nullable(Count),
       total: nullable(Count),
       used: nullable(Count),
-      available: nullable(Type.Integer()),
-    }),
-    unlimitedFeatures: Count,
-    utilization: nullable(Percent),
-    users: Count,
-    hosts: Count,
-    queued: Count,
-    reserved: Count,
-    alerts: Type.Object({ info: nullable(Count), warning: nullable(Count), critical: nullable(Count) }),
-    expiries: Type.Array(ExpirationRecord),
-    collectedAt: nullable(Timestamp),
-  },
-  { title: "Summary" },
-);
+    },
+    { description: "Null until the server was read once" },
+  ),
+  unparsedLines: Count,
+});
+export type ServerRecord = Static<typeof ServerRecord>;
+
+const OfExpiry = {
+  expiresOn: nullable(CalendarDay),
+  expiresAt: nullable(Timestamp),
+  permanent: Type.Boolean(),
+};
+
+export const PoolRecord = record("Pool", {
+  id: Type.String(),
+  version: nullable(Type.String()),
+  vendorString: nullable(Type.String()),
+  kind: words(POOL_KINDS),
+  total: nullable(Count),
+  used: nullable(Count),
+  unlimited: Type.Boolean(),
+  ...OfExpiry,
+});
+export type PoolRecord = Static<typeof PoolRecord>;
+
+export const FeatureRecord = record("Feature", {
+  server: Type.String(),
+  daemon: Type.String(),
+  name: Type.String(),
+  total: nullable(Count),
+  used: nullable(Count),
+  available: nullable(Type.Integer({ description: "Negative when more seats are in use than issued" })),
+  reserved: nullable(Count),
+  queued: nullable(Count),
+  unlimited: Type.Boolean(),
+  utilization: nullable(Percent),
+  shared: Type.Boolean({
+    description: "Grouped duplicates: more checkouts are listed than seats are in use",
+  }),
+  ...OfExpiry,
+  pools: Type.Array(PoolRecord),
+  state: words(DATA_STATES),
+  error: nullable(Type.String()),
+  collectedAt: nullable(Timestamp),
+});
+export type FeatureRecord = Static<typeof FeatureRecord>;
+
+export const UserRecord = record("User", {
+  kind: words(USER_KINDS),
+  ...OfFeature,
+  user: nullable(Type.String()),
+  host: nullable(Type.String()),
+  display: nullable(Type.String()),
+  qualifier: nullable(Type.String()),
+  version: nullable(Type.String()),
+  count: Count,
+  handle: nullable(Type.String()),
+  pid: nullable(Type.Integer()),
+  startedAt: nullable(Timestamp),
+  firstSeenAt: nullable(Timestamp),
+  durationSeconds: nullable(Count),
+  lingerSeconds: nullable(Count),
+  borrowed: Type.Boolean(),
+  reservedFor: nullable(Type.Object({ type: words([...RESERVATION_TYPES, "other"]), name: Type.String() })),
+  state: words(DATA_STATES),
+  collectedAt: nullable(Timestamp),
+});
+export type UserRecord = Static<typeof UserRecord>;
+
+export const ExpirationRecord = record("Expiration", {
+  ...OfFeature,
+  pool: nullable(Type.String()),
+  total: nullable(Count),
+  expiresOn: nullable(CalendarDay),
+  expiresAt: nullable(Timestamp),
+  daysLeft: nullable(Type.Integer({ description: "Negative = expired" })),
+  permanent: Type.Boolean(),
+});
+export type ExpirationRecord = Static<typeof ExpirationRecord>;
+
+export const SummaryRecord = record("Summary", {
+  servers: Type.Object({ up: Count, degraded: Count, down: Count, unknown: Count }),
+  features: Count,
+  staleFeatures: Count,
+  seats: Type.Object({
+    total: nullable(Count),
+    used: nullable(Count),
+    available: nullable(Type.Integer()),
+  }),
+  unlimitedFeatures: Count,
+  utilization: nullable(Percent),
+  users: Count,
+  hosts: Count,
+  queued: Count,
+  reserved: Count,
+  alerts: Type.Object({ info: nullable(Count), warning: nullable(Count), critical: nullable(Count) }),
+  expiries: Type.Array(ExpirationRecord),
+  collectedAt: nullable(Timestamp),
+});
 export type SummaryRecord = Static<typeof SummaryRecord>;
 
-export const RescanResult = Type.Object(
-  {
-    server: Type.String(),
-    status: words(["ok", "partial", "failed"]),
-    durationMs: Type.Integer({ minimum: 0 }),
-    error: nullable(PollErrorRecord),
-  },
-  { title: "RescanResult" },
-);
+export const RescanResult = record("RescanResult", {
+  server: Type.String(),
+  status: words(["ok", "partial", "failed"]),
+  durationMs: Count,
+  error: nullable(PollErrorRecord),
+});
 export type RescanResult = Static<typeof RescanResult>;

@@ -1,4 +1,5 @@
 import type { CheckoutReading } from "./reading.ts";
+import { DAY_MS, MINUTE_MS } from "./time/time.ts";
 import { secondOccurrence, wallClock } from "./time/zone.ts";
 
 export const END_REASONS = ["checkin", "server_restart", "unobserved"] as const;
@@ -12,18 +13,12 @@ export type EndReason = (typeof END_REASONS)[number];
  * A checkout over its life: one stored row. Times are epoch ms. Its end is an interval: it held at `lastSeenAt`,
  * and `endedAt` is the first good reading without it.
  */
-export interface Session {
+export interface Session
+  extends Pick<CheckoutReading, "user" | "host" | "display" | "qualifier" | "version" | "count" | "handle"> {
   readonly id: number;
   readonly server: string;
   readonly daemon: string;
   readonly feature: string;
-  readonly user: string;
-  readonly host: string | null;
-  readonly display: string | null;
-  readonly qualifier: string | null;
-  readonly version: string | null;
-  readonly count: number;
-  readonly handle: string | null;
   /** What the tool says. */
   readonly startedAt: number | null;
   /** From when its seats count, see {@link beginOf}. */
@@ -35,7 +30,7 @@ export interface Session {
 }
 
 /** FlexNet prints starts by the minute. */
-const START_RESOLUTION_MS = 60_000;
+const START_RESOLUTION_MS = MINUTE_MS;
 
 /**
  * From when a session's seats count. One that was absent from the reading before counts from the one that has it, as the
@@ -85,7 +80,7 @@ export function shownBegin(
 }
 
 /** A clock that was ahead by more than this was wrong, and so are the times that were taken by it. */
-const WRONG_CLOCK_MS = 86_400_000;
+const WRONG_CLOCK_MS = DAY_MS;
 
 /** A session by the clock of a reading at `at`, which may have been set back since: nothing of it ends before it begins. */
 function byClock(session: Session, at: number): Session {
@@ -96,11 +91,7 @@ function byClock(session: Session, at: number): Session {
 }
 
 /** A session of which a good reading has this line. */
-export function seenAgain(
-  session: Session,
-  { count, handle }: Pick<CheckoutReading, "count" | "handle">,
-  at: number,
-): Session {
+export function seenAgain(session: Session, { count, handle }: CheckoutReading, at: number): Session {
   const known = byClock(session, at);
   return { ...known, lastSeenAt: Math.max(at, known.firstSeenAt), count, handle };
 }
@@ -130,19 +121,18 @@ export function durationSeconds(session: Session, now: number, intervalMs: numbe
   return Math.max(0, Math.floor((known - shownBegin(session, intervalMs)) / 1000));
 }
 
+type Seat = Pick<CheckoutReading, "user" | "host" | "version" | "handle">;
+
 /**
  * What makes two lines of two readings the same seat: handle, user, host, version. Hosts differ in case only
  * between lines of one client. Lines that are equal in this are told apart by their ordinal.
  */
-export function seatKey(row: Pick<CheckoutReading, "user" | "host" | "version" | "handle">): string {
+export function seatKey(row: Seat): string {
   return `${row.handle ?? ""}\0${row.user}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
 }
 
 /** Whether two lines have the same {@link seatKey}, told without making either. */
-export function isSameSeat(
-  a: Pick<CheckoutReading, "user" | "host" | "version" | "handle">,
-  b: Pick<CheckoutReading, "user" | "host" | "version" | "handle">,
-): boolean {
+export function isSameSeat(a: Seat, b: Seat): boolean {
   const isSame = a.handle === b.handle && a.user === b.user && a.version === b.version;
   return isSame && (a.host === b.host || a.host?.toLowerCase() === b.host?.toLowerCase());
 }
@@ -151,12 +141,9 @@ export function isSameSeat(
  * The same without the handle, with the start: a server that restarts gives new handles to old seats. The start is what
  * the server's clocks showed, see {@link startOf}.
  */
-export function restartKey(
-  row: Pick<CheckoutReading, "user" | "host" | "version" | "startedAt">,
-  zone: string,
-): string | null {
+export function restartKey(row: Seat & Pick<Session, "startedAt">, zone: string): string | null {
   if (row.startedAt === null) return null;
-  return `${wallClock(zone, row.startedAt)}\0${row.user}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
+  return `${wallClock(zone, row.startedAt)}${seatKey({ ...row, handle: null })}`;
 }
 
 /** True when a line under a known key is a seat taken anew: it started after its forerunner was last seen. */

@@ -1,6 +1,6 @@
 import type { Step } from "../domain/history.ts";
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
-import { featureKey } from "../domain/polls/merge-blocks.ts";
+import { featureKey } from "../domain/polls/feature-picture.ts";
 import type { Session } from "../domain/session.ts";
 import type { Store } from "../store/open/open.ts";
 import { type Coverage, type LookState, type Neighbours, takeLook } from "./look.ts";

@@ -1,6 +1,7 @@
-import { accessSync, constants, lstatSync, realpathSync } from "node:fs";
+import { accessSync, constants, lstatSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { codeOf } from "../domain/error-code.ts";
+import { SERVICE_NAME } from "./layout.ts";
 
 /** A program that was run: `words` is what it said, for a message. */
 export interface Ran {
@@ -18,7 +19,7 @@ export type Run = (argv: readonly string[], timeoutMs?: number) => Promise<Ran>;
 export interface Host {
   /** Null = this host. Else files are laid below this directory, and nothing is run. */
   readonly root: string | null;
-  /** Numeric id of who installs. */
+  /** Numeric id of the installing user. */
   readonly uid: number;
   /** Where a path of the host lies. */
   at(path: string): string;
@@ -27,16 +28,10 @@ export interface Host {
 }
 
 export function createHost(root: string | null, uid: number, run: Run): Host {
-  const base = root === null ? null : resolve(root);
-  return {
-    root: base,
-    uid,
-    at: (path) => (base === null ? path : join(base, path)),
-    run:
-      base === null
-        ? run
-        : (argv) => Promise.reject(new Error(`${argv[0]} is not run for a system below ${base}`)),
-  };
+  if (root === null) return { root, uid, at: (path) => path, run };
+  const base = resolve(root);
+  const refuse: Run = (argv) => Promise.reject(new Error(`${argv[0]} is not run for a system below ${base}`));
+  return { root: base, uid, at: (path) => join(base, path), run: refuse };
 }
 
 export type FileKind = "missing" | "file" | "directory" | "symlink" | "other";
@@ -49,42 +44,94 @@ export function kindOf(path: string): FileKind {
     if (stats.isFile()) return "file";
     return stats.isDirectory() ? "directory" : "other";
   } catch (error) {
-    const code = codeOf(error);
-    if (code === "ENOENT" || code === "ENOTDIR") return "missing";
+    if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return "missing";
     throw error;
   }
 }
 
-export interface Obstacle {
-  readonly why: string;
-  readonly fix: string;
-}
-
-/** Why nothing can be written at a path of the host; null = it can, once missing directories are made. */
-export function obstacle(host: Host, path: string): Obstacle | null {
+/** Why nothing can be written at a path of the host, and what helps; null = it can, once missing directories are made. */
+export function obstacle(host: Host, path: string): readonly [why: string, fix: string] | null {
   let above = dirname(host.at(path));
   while (kindOf(above) === "missing" && above !== dirname(above)) above = dirname(above);
   let real: string;
   try {
     real = realpathSync(above);
   } catch (error) {
-    return { why: `${above} cannot be followed (${codeOf(error)})`, fix: "move that link away" };
+    return [`${above} cannot be followed (${codeOf(error)})`, "move that link away"];
   }
-  if (host.root !== null && isBelow(above, host.root) && !isBelow(real, realpathSync(host.root))) {
-    // In an image, a link to /etc means the image's /etc; followed from here it would be this host's.
-    return { why: `${above} leads to ${real}, out of ${host.root}`, fix: "put a directory in its place" };
-  }
-  if (!lstatSync(real).isDirectory()) return { why: `${above} is not a directory`, fix: "move it away" };
+  // In an image, a link to /etc means the image's /etc; followed from here it would be this host's.
+  if (host.root !== null && isBelow(above, host.root) && !isBelow(real, realpathSync(host.root)))
+    return [`${above} leads to ${real}, out of ${host.root}`, "put a directory in its place"];
+  if (!lstatSync(real).isDirectory()) return [`${above} is not a directory`, "move it away"];
   try {
     accessSync(real, constants.W_OK | constants.X_OK);
     return null;
   } catch (error) {
     return codeOf(error) === "EROFS"
-      ? { why: `${above} is on a read-only file system`, fix: "mount it writable (mount -o remount,rw)" }
-      : { why: `${above} cannot be written by this user`, fix: "use sudo" };
+      ? [`${above} is on a read-only file system`, "mount it writable (mount -o remount,rw)"]
+      : [`${above} cannot be written by this user`, "use sudo"];
   }
 }
 
 function isBelow(path: string, directory: string): boolean {
   return path === directory || path.startsWith(directory === sep ? sep : `${directory}${sep}`);
+}
+
+/** Numeric owner; null = as it comes, when the installing user is not root. */
+export type Owner = { readonly uid: number; readonly gid: number } | null;
+
+export interface FileRights {
+  readonly mode: number;
+  readonly owner: Owner;
+}
+
+/** Owner of a file, in chown(1)'s words. */
+export type OwnerName = "root:root" | "root:licmond" | "licmond:licmond";
+
+const ROOT = { uid: 0, gid: 0 };
+
+/** Root's, with this mode; when another user installs below a root: that user's. */
+export function rootsOwn(host: Host, mode: number): FileRights {
+  return { mode, owner: host.uid === 0 ? ROOT : null };
+}
+
+/**
+ * The numbers behind a name; null = ownership is not set, because only root can. Below a root without the user, root
+ * stands in: tmpfiles.d(5) puts it right when the system boots.
+ */
+export async function ownerOf(host: Host, name: OwnerName): Promise<Owner> {
+  if (host.uid !== 0) return null;
+  if (name === "root:root") return ROOT;
+  const account = await serviceAccount(host);
+  if (account === null && host.root !== null) return ROOT;
+  if (account === null) throw new Error(`there is no user ${SERVICE_NAME} on this host`);
+  return name === "root:licmond" ? { uid: 0, gid: account.gid } : account;
+}
+
+/** The service's user and group: of passwd(5) and group(5), else of what getent(1) finds; null = none yet. */
+export async function serviceAccount(host: Host): Promise<NonNullable<Owner> | null> {
+  const uid = await idOf(host, "passwd");
+  const gid = await idOf(host, "group");
+  return uid === null || gid === null ? null : { uid, gid };
+}
+
+/** The third field of both tables is the number. */
+async function idOf(host: Host, table: "passwd" | "group"): Promise<number | null> {
+  const lines = textOf(host.at(`/etc/${table}`)).split("\n");
+  let line = lines.find((each) => each.startsWith(`${SERVICE_NAME}:`));
+  // Users of a directory service are in no file.
+  if (line === undefined && host.root === null)
+    line = (await host.run(["getent", table, SERVICE_NAME])).stdout;
+  const number = line?.split(":")[2] ?? "";
+  return /^\d+$/.test(number) ? Number(number) : null;
+}
+
+/** Empty when there is no such file. */
+export function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return "";
+    throw error;
+  }
 }

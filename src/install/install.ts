@@ -1,9 +1,18 @@
-import { type Host, kindOf } from "./host.ts";
-import { layBinary, layConfig, layDirectory, layText } from "./lay.ts";
-import { LAYOUT, SERVICE_NAME, SYSUSERS, TMPFILES, UNIT, UNIT_NAME } from "./layout.ts";
-import { serviceAccount } from "./ownership.ts";
-import type { Pass } from "./pass.ts";
-import { must, restartService, serviceState } from "./service.ts";
+import { chmodSync, lchownSync, lstatSync, readFileSync, statSync } from "node:fs";
+import {
+  copyWhole,
+  isLicmondBinary,
+  isOlder,
+  makeDirectory,
+  replaceBinary,
+  sameBytes,
+  versionOf,
+  writeWhole,
+} from "./files.ts";
+import { kindOf, type OwnerName, ownerOf, rootsOwn, serviceAccount } from "./host.ts";
+import { type InstalledText, LAYOUT, originOf, SERVICE_NAME, TEXTS, UNIT_NAME, withMark } from "./layout.ts";
+import { fileAt, mayWrite, type Pass } from "./pass.ts";
+import { restartService, runStep, serviceState } from "./service.ts";
 
 export interface InstallWanted {
   /** The new binary. */
@@ -15,68 +24,174 @@ export interface InstallWanted {
   readonly withoutSystemd: boolean;
   /** Start the service, now and at every boot. */
   readonly start: boolean;
-  /** Whether the host has a program. */
-  readonly has: (program: string) => boolean;
+  /** The host has systemd-sysusers. */
+  readonly hasSysusers: boolean;
 }
 
 /** Everything that `licmond install` does, in order. */
-export async function install(pass: Pass, host: Host, wanted: InstallWanted): Promise<void> {
-  const { binary, version, configText, has } = wanted;
+export async function install(pass: Pass, wanted: InstallWanted): Promise<void> {
+  const { binary, version, configText } = wanted;
   // Directories of the system that are missing are open to all.
   process.umask(0o022);
-  await layBinary(pass, host, binary, version);
-  if (wanted.withoutSystemd) return layConfig(pass, host, configText, 0o644, "root:root");
-  for (const text of [SYSUSERS, TMPFILES, UNIT]) await layText(pass, host, text, version);
-  if (host.root === null) await makeUser(pass, host, has("systemd-sysusers"));
-  await layDirectory(pass, host, LAYOUT.configDirectory, 0o750, "root:licmond", false);
-  await layConfig(pass, host, configText, 0o640, "root:licmond");
-  await layDirectory(pass, host, LAYOUT.data, 0o700, "licmond:licmond", true);
-  if (host.root !== null) return;
-  if (has("systemd-tmpfiles")) await applyTmpfiles(pass, host);
-  await reloadManager(pass, host);
-  if (wanted.start) await startService(pass, host);
+  await layBinary(pass, binary, version);
+  if (wanted.withoutSystemd) return layConfig(pass, configText, 0o644, "root:root");
+  for (const text of TEXTS) await layText(pass, text, version);
+  if (pass.root === null) await makeUser(pass, wanted.hasSysusers ? MAKE_USER : USERADD);
+  await layDirectory(pass, LAYOUT.configDirectory, 0o750, "root:licmond");
+  await layConfig(pass, configText, 0o640, "root:licmond");
+  await layDirectory(pass, LAYOUT.data, 0o700, "licmond:licmond");
+  if (pass.root !== null) return;
+  await applyTmpfiles(pass);
+  await reloadManager(pass);
+  if (wanted.start) await startService(pass);
 }
 
-const SYSUSERS_ARGV = ["systemd-sysusers", LAYOUT.sysusers];
-const TMPFILES_ARGV = ["systemd-tmpfiles", "--create", LAYOUT.tmpfiles];
-/** For systems without systemd-sysusers: useradd(8), the same user. */
-const USERADD_ARGV = [
-  ...["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", LAYOUT.data],
-  ...["--shell", "/usr/sbin/nologin", "--comment", "License monitoring daemon", SERVICE_NAME],
-];
+/** Copies the binary to its place. The one that it replaces is kept beside it. */
+async function layBinary(pass: Pass, source: string, version: string): Promise<void> {
+  const path = LAYOUT.binary;
+  const file = pass.at(path);
+  const rights = rootsOwn(pass, 0o755);
+  const kind = fileAt(pass, path);
+  if (kind === null) return;
+  if (kind === "missing")
+    return pass.change(path, `copy licmond ${version} from ${source}`, () => copyWhole(source, file, rights));
+  if (sameBytes(source, file)) {
+    if ((lstatSync(file).mode & 0o7777) === rights.mode) return pass.fine(path, "is this licmond");
+    return pass.change(path, "make it executable for all", () => chmodSync(file, rights.mode));
+  }
+  if (!isLicmondBinary(file))
+    return pass.refuse(path, `${file} is not a licmond`, `move it away: mv ${file} ${file}.bak`);
+  // Below a root it is not run.
+  const installed = pass.root === null ? await versionOf(pass.run, file) : null;
+  if (installed?.ok && isOlder(version, installed.version))
+    return pass.refuse(
+      path,
+      `${file} is licmond ${installed.version}, and this one is older (${version})`,
+      "`licmond upgrade --allow-downgrade` goes back; a database that the newer one has changed stays with it",
+    );
+  const was = installed?.ok ? `licmond ${installed.version}` : "the licmond that is there";
+  const what = `replace ${was} by ${version} from ${source}; the old one is kept as ${LAYOUT.previousBinary}`;
+  await pass.change(path, what, () => replaceBinary(source, file, pass.at(LAYOUT.previousBinary), rights));
+}
 
-async function makeUser(pass: Pass, host: Host, hasSysusers: boolean): Promise<void> {
-  const argv = hasSysusers ? SYSUSERS_ARGV : USERADD_ARGV;
-  const subject = argv.map((word) => (word.includes(" ") ? `'${word}'` : word)).join(" ");
-  if ((await serviceAccount(host)) !== null) return pass.fine(subject, `the user ${SERVICE_NAME} is there`);
-  await pass.change(subject, `make the user ${SERVICE_NAME}`, () => must(host.run, argv));
+/** Lays a text of ours down. One that was changed by hand stays, and a newer one is laid beside it. */
+async function layText(pass: Pass, { path, text, changeBy }: InstalledText, version: string): Promise<void> {
+  const file = pass.at(path);
+  const write = (to: string) => () => writeWhole(to, withMark(text, version), rootsOwn(pass, 0o644));
+  const kind = fileAt(pass, path);
+  if (kind === null) return;
+  if (kind === "missing") return pass.change(path, "write it", write(file));
+  const origin = originOf(readFileSync(file, "utf8"), text);
+  if (origin.kind === "same") return pass.fine(path, "is as it should be");
+  if (origin.kind === "ours")
+    return pass.change(path, `replace the one of licmond ${origin.version}`, write(file));
+  if (origin.kind === "foreign") {
+    const fix = `look what it is for, and move it away: mv ${file} ${file}.bak`;
+    return pass.refuse(path, `${file} is not from licmond`, fix);
+  }
+  const stays = "was changed by hand and stays";
+  if (!origin.outdated) return pass.keep(path, stays, changeBy);
+  const beside = `${file}.new`;
+  const there = kindOf(beside);
+  if (there !== "missing" && there !== "file")
+    return pass.refuse(path, `${beside} is in the way`, "move it away");
+  const isLaid = there === "file" && originOf(readFileSync(beside, "utf8"), text).kind === "same";
+  await pass.keep(path, stays, `compare it with ${beside}; ${changeBy}`, isLaid ? undefined : write(beside));
+}
+
+const MAKE_USER = `systemd-sysusers ${LAYOUT.sysusers}`;
+/** For systems without systemd-sysusers: useradd(8), the same user. */
+const USERADD = `useradd --system --user-group --no-create-home --home-dir ${LAYOUT.data} --shell /usr/sbin/nologin --comment 'License monitoring daemon' ${SERVICE_NAME}`;
+
+async function makeUser(pass: Pass, line: string): Promise<void> {
+  if ((await serviceAccount(pass)) !== null) return pass.fine(line, `the user ${SERVICE_NAME} is there`);
+  await runStep(pass, line, `make the user ${SERVICE_NAME}`);
+}
+
+/**
+ * Makes a directory where there is none. One that is there gets its owner from tmpfiles.d(5), and the data, with all
+ * that lies in it, from the unit's StateDirectory= when the service starts.
+ */
+async function layDirectory(pass: Pass, path: string, mode: number, owner: OwnerName): Promise<void> {
+  const place = pass.at(path);
+  if (!mayWrite(pass, path)) return;
+  const kind = kindOf(place);
+  if (kind === "missing")
+    return pass.change(path, `make it, for ${owner}, mode ${octal(mode)}`, async () =>
+      makeDirectory(place, { mode, owner: await ownerOf(pass, owner) }),
+    );
+  // Administrators put data on another disk by a link, and systemd does for units with DynamicUser=.
+  const isLink = kind === "symlink";
+  if (leadsTo(place) === "directory")
+    return pass.fine(path, isLink ? "is a link to a directory" : "is there");
+  if (isLink) pass.refuse(path, `${place} is a link to no directory`, "correct or remove the link");
+  else pass.refuse(path, `${place} is not a directory`, "move it away");
+}
+
+/** Writes a config where there is none. The content of one that is there is never touched. */
+async function layConfig(pass: Pass, text: string, mode: number, owner: OwnerName): Promise<void> {
+  const path = LAYOUT.config;
+  const file = pass.at(path);
+  const stays = "is there and stays as it is";
+  // Configs that are kept elsewhere, e.g. under version control, are linked.
+  if (kindOf(file) === "symlink" && leadsTo(file) === "file") return pass.fine(path, stays);
+  const kind = fileAt(pass, path);
+  if (kind === null) return;
+  if (kind === "missing") {
+    // An image that does not know the group yet: its closed directory decides which users may read it.
+    const canGive = pass.root === null || (pass.uid === 0 && (await serviceAccount(pass)) !== null);
+    const [whose, rights] = canGive ? [owner, mode] : (["root:root", 0o644] as const);
+    const what = `write a commented config, for ${whose}, mode ${octal(rights)}`;
+    return pass.change(path, what, async () =>
+      writeWhole(file, text, { mode: rights, owner: await ownerOf(pass, whose) }),
+    );
+  }
+  const { uid, gid, mode: has } = lstatSync(file);
+  const isRootsAlone = uid === 0 && gid === 0 && (has & 0o004) === 0;
+  if (pass.root !== null || owner === "root:root" || !isRootsAlone || pass.uid !== 0)
+    return pass.fine(path, stays);
+  await pass.change(path, `let the group ${SERVICE_NAME} read it; its content stays as it is`, async () => {
+    const now = await ownerOf(pass, owner);
+    if (now !== null) lchownSync(file, now.uid, now.gid);
+    chmodSync(file, (has & 0o777) | 0o040);
+  });
+}
+
+/** What a path leads to, through links. */
+function leadsTo(path: string): "file" | "directory" | null {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats?.isFile() ? "file" : stats?.isDirectory() ? "directory" : null;
+}
+
+function octal(mode: number): string {
+  return `0${mode.toString(8)}`;
 }
 
 /** As every boot will; also those that an installation that broke off has laid down. */
-async function applyTmpfiles(pass: Pass, host: Host): Promise<void> {
-  const subject = TMPFILES_ARGV.join(" ");
-  if (!pass.changed(LAYOUT.tmpfiles) && kindOf(host.at(LAYOUT.secrets)) !== "missing")
-    return pass.fine(subject, "nothing new to apply");
-  await pass.change(subject, "apply it, as every boot will", () => must(host.run, TMPFILES_ARGV));
+async function applyTmpfiles(pass: Pass): Promise<void> {
+  const line = `systemd-tmpfiles --create ${LAYOUT.tmpfiles}`;
+  if (!pass.changed(LAYOUT.tmpfiles) && kindOf(pass.at(LAYOUT.secrets)) !== "missing")
+    return pass.fine(line, "nothing new to apply");
+  await runStep(pass, line, "apply it, as every boot will");
 }
 
-async function reloadManager(pass: Pass, host: Host): Promise<void> {
-  const argv = ["systemctl", "daemon-reload"];
-  if (!pass.changed(LAYOUT.unit) && !(await serviceState(host.run)).needsReload)
-    return pass.fine(argv.join(" "), "systemd knows the unit");
-  await pass.change(argv.join(" "), "let systemd read the unit", () => must(host.run, argv));
+async function reloadManager(pass: Pass): Promise<void> {
+  const line = "systemctl daemon-reload";
+  const isKnown = !pass.changed(LAYOUT.unit) && !(await serviceState(pass.run)).needsReload;
+  if (isKnown) return pass.fine(line, "systemd knows the unit");
+  await runStep(pass, line, "let systemd read the unit");
 }
 
 /** Now and at every boot. A service that runs with something older is restarted. */
-async function startService(pass: Pass, host: Host): Promise<void> {
-  const { isActive, isEnabled } = await serviceState(host.run);
-  const enable = ["systemctl", "enable", UNIT_NAME];
-  if (isEnabled) pass.fine(enable.join(" "), "it is enabled");
-  else await pass.change(enable.join(" "), "start it at every boot", () => must(host.run, enable));
+async function startService(pass: Pass): Promise<void> {
+  const { isActive, isEnabled } = await serviceState(pass.run);
+  const enable = `systemctl enable ${UNIT_NAME}`;
+  if (isEnabled) pass.fine(enable, "it is enabled");
+  else await runStep(pass, enable, "start it at every boot");
 
-  const subject = `systemctl restart ${UNIT_NAME}`;
+  const restart = `systemctl restart ${UNIT_NAME}`;
   const isCurrent = !pass.changed(LAYOUT.binary) && !pass.changed(LAYOUT.unit);
-  if (isActive && isCurrent) return pass.fine(subject, "it runs with what is installed");
+  if (isActive && isCurrent) return pass.fine(restart, "it runs with what is installed");
   const what = isActive ? "restart it with what is installed now" : "start it";
-  await pass.change(subject, what, () => restartService(host.run));
+  await pass.change(restart, what, () => restartService(pass.run));
 }

@@ -1,6 +1,7 @@
 import unit from "../../systemd/licmond.service" with { type: "text" };
 import sysusers from "../../systemd/licmond.sysusers.conf" with { type: "text" };
 import tmpfiles from "../../systemd/licmond.tmpfiles.conf" with { type: "text" };
+import trialLines from "../../systemd/licmond.trial.conf" with { type: "text" };
 
 /**
  * Where an installation by the administrator lies (file-hierarchy(7), sysusers.d(5), tmpfiles.d(5)): /usr/lib belongs to
@@ -24,6 +25,9 @@ export const LAYOUT = {
 export const SERVICE_NAME = "licmond";
 export const UNIT_NAME = "licmond.service";
 
+/** What a copy of the unit has in the place of its own lines while its sandbox is tried. */
+export const TRIAL_LINES: string = trialLines;
+
 /** A text that is installed under a mark. */
 export interface InstalledText {
   readonly path: string;
@@ -32,21 +36,20 @@ export interface InstalledText {
   readonly changeBy: string;
 }
 
-export const UNIT: InstalledText = {
-  path: LAYOUT.unit,
-  text: unit,
-  changeBy: "put changes into a drop-in: systemctl edit licmond",
-};
-export const SYSUSERS: InstalledText = {
-  path: LAYOUT.sysusers,
-  text: sysusers,
-  changeBy: "put lines of your own into another file of /etc/sysusers.d",
-};
-export const TMPFILES: InstalledText = {
-  path: LAYOUT.tmpfiles,
-  text: tmpfiles,
-  changeBy: "put lines of your own into another file of /etc/tmpfiles.d",
-};
+/** In the order in which they are laid down. */
+export const TEXTS: readonly InstalledText[] = [
+  {
+    path: LAYOUT.sysusers,
+    text: sysusers,
+    changeBy: "put lines of your own into another file of /etc/sysusers.d",
+  },
+  {
+    path: LAYOUT.tmpfiles,
+    text: tmpfiles,
+    changeBy: "put lines of your own into another file of /etc/tmpfiles.d",
+  },
+  { path: LAYOUT.unit, text: unit, changeBy: "put changes into a drop-in: systemctl edit licmond" },
+];
 
 /**
  * The first line of a text that licmond installed. By its hash of everything below an administrator's change is known

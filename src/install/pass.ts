@@ -1,4 +1,8 @@
-import { type Host, kindOf, obstacle } from "./host.ts";
+import { linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { codeOf, messageOf } from "../domain/error-code.ts";
+import { isRunning } from "../store/database/process-running.ts";
+import { type Host, kindOf, obstacle, textOf } from "./host.ts";
 
 /** What one step found or did. */
 export interface Finding {
@@ -14,10 +18,10 @@ export interface Finding {
 type Apply = () => unknown;
 
 /**
- * One walk through the steps of `install`, `upgrade` or `uninstall`. Each verb is a plain function that is walked twice:
- * the first pass only looks, and collects what would change and what is refused; the second pass acts.
+ * One walk through the steps of `install`, `upgrade` or `uninstall` on a host. Each verb is a plain function that is
+ * walked twice: the first pass only looks, and collects what would change and what is refused; the second pass acts.
  */
-export interface Pass {
+export interface Pass extends Host {
   readonly found: readonly Finding[];
   /** Everything is as it should be. */
   fine(subject: string, why: string): void;
@@ -34,8 +38,8 @@ export interface Pass {
 
 export type Verb = (pass: Pass) => Promise<void>;
 
-/** `tell` hears of each step when it is done. An acting pass throws StepError at the first step that fails. */
-export function createPass(acts: boolean, tell: (finding: Finding) => void = () => {}): Pass {
+/** `tell` gets each step when it is done. An acting pass throws StepError at the first step that fails. */
+export function createPass(host: Host, acts: boolean, tell: (finding: Finding) => void = () => {}): Pass {
   const found: Finding[] = [];
   let work = false;
   const note = (subject: string, kind: Finding["kind"], words: string, advice: string | null = null) => {
@@ -49,10 +53,11 @@ export function createPass(acts: boolean, tell: (finding: Finding) => void = () 
     try {
       await apply();
     } catch (error) {
-      throw new StepError(subject, error instanceof Error ? error.message : String(error), error);
+      throw new StepError(subject, messageOf(error), error);
     }
   };
   return {
+    ...host,
     found,
     fine: (subject, why) => note(subject, "nothing", why),
     async change(subject, what, apply) {
@@ -74,29 +79,70 @@ export function createPass(acts: boolean, tell: (finding: Finding) => void = () 
 
 /** A step that failed half-way. What was done before it stays done; a second run goes on from there. */
 export class StepError extends Error {
+  override readonly name = "StepError";
   constructor(subject: string, why: string, cause?: unknown) {
     super(`${subject}: ${why}`, { cause });
-    this.name = "StepError";
   }
 }
 
 /** Whether something can be written at a path of the host; refuses when not. */
-export function mayWrite(pass: Pass, host: Host, path: string): boolean {
-  const hindered = obstacle(host, path);
-  if (hindered !== null) pass.refuse(path, hindered.why, hindered.fix);
+export function mayWrite(pass: Pass, path: string): boolean {
+  const hindered = obstacle(pass, path);
+  if (hindered !== null) pass.refuse(path, ...hindered);
   return hindered === null;
 }
 
-/** Whether a regular file lies where one belongs; refuses when it is something else. */
-export function isFile(pass: Pass, host: Host, path: string): boolean {
-  const file = host.at(path);
+/** What lies where a regular file belongs; null when nothing can be written there or something else lies there: refused. */
+export function fileAt(pass: Pass, path: string): "missing" | "file" | null {
+  if (!mayWrite(pass, path)) return null;
+  const file = pass.at(path);
   const kind = kindOf(file);
-  const release = path.endsWith(".service")
+  if (kind === "missing" || kind === "file") return kind;
+  const isUnit = path.endsWith(".service");
+  const release = isUnit
     ? "; a masked unit is let go by `systemctl unmask licmond`"
     : ", and remove the link";
-  if (kind === "symlink")
-    pass.refuse(path, `${file} is a symbolic link`, `look where it leads (readlink)${release}`);
-  else if (kind === "directory") pass.refuse(path, `${file} is a directory`, "move it away");
-  else if (kind !== "file") pass.refuse(path, `${file} is not a regular file`, "move it away");
-  return kind === "file";
+  const [what, fix] =
+    kind === "symlink"
+      ? ["a symbolic link", `look where it leads (readlink)${release}`]
+      : [kind === "directory" ? "a directory" : "not a regular file", "move it away"];
+  pass.refuse(path, `${file} is ${what}`, fix);
+  return null;
+}
+
+/** On the host it is gone with the next boot; below a root it lies where nothing is looked for. */
+export function lockPath(host: Host): string {
+  return host.at(host.root === null ? "/run/licmond-install.lock" : "/.licmond-install.lock");
+}
+
+export type Locked = { readonly release: () => void } | { readonly holder: number };
+
+/**
+ * Makes one process the only one to change an installation: two upgrades at once would keep the new binary as the
+ * previous one. `holder` = id of the process that is at work. One that was killed holds nothing any more, and what the
+ * holder itself has started (`upgrade` runs the new binary's `install`) works under its lock.
+ * Throws the system's error when the file cannot be written.
+ */
+export function lockInstallation(path: string, pid = process.pid, parent = process.ppid): Locked {
+  mkdirSync(dirname(path), { recursive: true });
+  // Appears with its content: an empty one could not be told from what a killed process left.
+  const own = `${path}.${pid}`;
+  rmSync(own, { force: true });
+  writeFileSync(own, `${pid}\n`, { mode: 0o600, flag: "wx" });
+  try {
+    for (;;) {
+      try {
+        linkSync(own, path);
+        return { release: () => rmSync(path, { force: true }) };
+      } catch (error) {
+        if (codeOf(error) !== "EEXIST") throw error;
+      }
+      const holder = Number(textOf(path)) || null;
+      if (holder === parent) return { release: () => {} };
+      if (holder !== null && isRunning(holder)) return { holder };
+      rmSync(path, { force: true });
+    }
+  } finally {
+    rmSync(own, { force: true });
+  }
 }

@@ -3,6 +3,7 @@ import { createCommandRunner } from "../collector/run-command.ts";
 import { locate } from "../collector/tool.ts";
 import type { Run } from "./host.ts";
 import { UNIT_NAME } from "./layout.ts";
+import type { Pass } from "./pass.ts";
 
 /**
  * Whether systemd runs this host and can be reached. sd_booted(3) alone looks for the directory, which a container may
@@ -36,10 +37,16 @@ export async function serviceState(run: Run): Promise<ServiceState> {
 /** How long systemd may take: the unit's own bounds (a start that migrates years of history) end before. */
 export const SERVICE_TIMEOUT_MS = 17 * 60_000;
 
-/** A program that must succeed. Throws with its words. */
-export async function must(run: Run, argv: readonly string[], timeoutMs?: number): Promise<void> {
+/** Runs a command line, whose words with blanks stand in single quotes. Throws with its words when it fails. */
+export async function must(run: Run, line: string, timeoutMs?: number): Promise<void> {
+  const argv = (line.match(/'[^']*'|\S+/g) ?? []).map((word) => word.replaceAll("'", ""));
   const { ok, words } = await run(argv, timeoutMs);
   if (!ok) throw new Error(words === "" ? "it failed" : words);
+}
+
+/** A step that is a command line. */
+export function runStep(pass: Pass, line: string, what: string, timeoutMs?: number): Promise<void> {
+  return pass.change(line, what, () => must(pass.run, line, timeoutMs));
 }
 
 /** The journal's last lines of a unit, for a message; empty when there are none. */

@@ -1,21 +1,11 @@
 import { readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "../domain/error-code.ts";
-import { isLicmondBinary } from "./binary-file.ts";
-import { type FileKind, type Host, kindOf } from "./host.ts";
-import {
-  type InstalledText,
-  LAYOUT,
-  originOf,
-  SERVICE_NAME,
-  SYSUSERS,
-  TMPFILES,
-  UNIT,
-  UNIT_NAME,
-} from "./layout.ts";
-import { serviceAccount } from "./ownership.ts";
+import { isLicmondBinary } from "./files.ts";
+import { type FileKind, kindOf, serviceAccount } from "./host.ts";
+import { type InstalledText, LAYOUT, originOf, SERVICE_NAME, TEXTS, UNIT_NAME } from "./layout.ts";
 import { mayWrite, type Pass } from "./pass.ts";
-import { must, SERVICE_TIMEOUT_MS, serviceState } from "./service.ts";
+import { must, runStep, SERVICE_TIMEOUT_MS, serviceState } from "./service.ts";
 
 export interface UninstallWanted {
   /** Config, data and user, too. */
@@ -30,87 +20,83 @@ export interface UninstallWanted {
 
 /** By it the unit is enabled. */
 const ENABLED_LINK = `/etc/systemd/system/multi-user.target.wants/${UNIT_NAME}`;
-const DROP_INS = `${LAYOUT.unit}.d`;
+/** What is not ours: its path, its name, and what is in it. */
+const ADMINISTRATORS = [
+  [`${LAYOUT.unit}.d`, "your drop-ins", "your drop-ins"],
+  [LAYOUT.configDirectory, "the config", "the config and its secrets"],
+  [LAYOUT.data, "the database", "the database, with its history and keys"],
+] as const;
 
 /** Everything that `licmond uninstall` does, in order. */
-export async function uninstall(pass: Pass, host: Host, wanted: UninstallWanted): Promise<void> {
+export async function uninstall(pass: Pass, wanted: UninstallWanted): Promise<void> {
   const { purge, force, withSystemd, otherData } = wanted;
-  if (withSystemd) await stopService(pass, host);
-  else await removeOurs(pass, host, ENABLED_LINK, "a link", (_, kind) => kind === "symlink");
-  for (const text of [UNIT, SYSUSERS, TMPFILES]) await removeText(pass, host, text, force);
-  await removeOurs(pass, host, LAYOUT.binary, "a licmond", isBinary);
-  await removeOurs(pass, host, LAYOUT.previousBinary, "a licmond", isBinary);
-  if (withSystemd) await forgetUnit(pass, host);
-  if (purge) {
-    await deleteTree(pass, host, DROP_INS, "delete your drop-ins");
-    await deleteTree(pass, host, LAYOUT.configDirectory, "delete the config and its secrets");
-    await deleteTree(pass, host, LAYOUT.data, "delete the database, with its history and keys");
-  } else {
-    await leave(pass, host, DROP_INS, "your drop-ins");
-    await leave(pass, host, LAYOUT.configDirectory, "the config");
-    await leave(pass, host, LAYOUT.data, "the database");
-  }
-  if (host.root === null) await settleUser(pass, host, purge);
-  if (otherData !== null) await leave(pass, host, otherData, "the database");
+  if (withSystemd) await stopService(pass);
+  else await removeOurs(pass, ENABLED_LINK, "a link", (_, kind) => kind === "symlink");
+  for (const text of TEXTS) await removeText(pass, text, force);
+  await removeOurs(pass, LAYOUT.binary, "a licmond", isBinary);
+  await removeOurs(pass, LAYOUT.previousBinary, "a licmond", isBinary);
+  if (withSystemd) await forgetUnit(pass);
+  for (const [path, what, whole] of ADMINISTRATORS)
+    await (purge ? deleteTree(pass, path, `delete ${whole}`) : leave(pass, path, what));
+  if (pass.root === null) await settleUser(pass, purge);
+  if (otherData !== null) await leave(pass, otherData, "the database");
 }
 
 /** Stops the service and its start at boot. A package's unit of that name is not ours to stop. */
-async function stopService(pass: Pass, host: Host): Promise<void> {
-  const argv = ["systemctl", "disable", "--now", UNIT_NAME];
-  const subject = argv.join(" ");
-  if (kindOf(host.at(LAYOUT.unit)) !== "file") return pass.fine(subject, `there is no ${LAYOUT.unit}`);
-  const { isActive, isEnabled } = await serviceState(host.run);
-  if (!isActive && !isEnabled) return pass.fine(subject, "it neither runs nor is enabled");
+async function stopService(pass: Pass): Promise<void> {
+  const line = `systemctl disable --now ${UNIT_NAME}`;
+  if (kindOf(pass.at(LAYOUT.unit)) !== "file") return pass.fine(line, `there is no ${LAYOUT.unit}`);
+  const { isActive, isEnabled } = await serviceState(pass.run);
+  if (!isActive && !isEnabled) return pass.fine(line, "it neither runs nor is enabled");
   const what = isActive ? "stop it, now and at boot" : "start it no more at boot";
-  await pass.change(subject, what, () => must(host.run, argv, SERVICE_TIMEOUT_MS));
+  await runStep(pass, line, what, SERVICE_TIMEOUT_MS);
 }
 
 /** Lets systemd forget the unit, and that it ever failed. */
-async function forgetUnit(pass: Pass, host: Host): Promise<void> {
-  const subject = "systemctl daemon-reload";
-  if (!pass.changed(LAYOUT.unit)) return pass.fine(subject, "no unit was removed");
-  await pass.change(subject, "let systemd forget the unit", async () => {
-    await must(host.run, ["systemctl", "daemon-reload"]);
+async function forgetUnit(pass: Pass): Promise<void> {
+  const line = "systemctl daemon-reload";
+  if (!pass.changed(LAYOUT.unit)) return pass.fine(line, "no unit was removed");
+  await pass.change(line, "let systemd forget the unit", async () => {
+    await must(pass.run, line);
     // It fails when there is nothing to reset.
-    await host.run(["systemctl", "reset-failed", UNIT_NAME]);
+    await pass.run(["systemctl", "reset-failed", UNIT_NAME]);
   });
 }
 
 /** Removes what lies there when it is ours; anything else stays, and is not `what` it should be. */
 async function removeOurs(
   pass: Pass,
-  host: Host,
   path: string,
   what: string,
   isOurs: (file: string, kind: FileKind) => boolean,
   how = "remove it",
   apply: (file: string) => void = (file) => rmSync(file),
 ): Promise<void> {
-  const file = host.at(path);
+  const file = pass.at(path);
   const kind = kindOf(file);
   if (kind === "missing") return pass.fine(path, "is not there");
-  if (!mayWrite(pass, host, path)) return;
+  if (!mayWrite(pass, path)) return;
   if (!isOurs(file, kind)) return pass.keep(path, `is not ${what} and stays`, `look what it is for: ${file}`);
   await pass.change(path, how, () => apply(file));
 }
 
 /** A text that was changed by hand goes only by force, one that is not ours never; and what was laid beside it. */
-async function removeText(pass: Pass, host: Host, { path, text }: InstalledText, force: boolean) {
-  const file = host.at(path);
+async function removeText(pass: Pass, { path, text }: InstalledText, force: boolean) {
+  const file = pass.at(path);
   const origin = kindOf(file) === "file" ? originOf(readFileSync(file, "utf8"), text).kind : "foreign";
   const how = origin === "changed" ? "remove it, with your changes" : "remove it";
   if (origin === "changed" && !force)
     await pass.keep(path, "was changed by hand and stays", `--force removes it, or: rm ${file}`);
-  else await removeOurs(pass, host, path, "from licmond", () => origin !== "foreign", how);
-  await removeOurs(pass, host, `${path}.new`, "", () => true);
+  else await removeOurs(pass, path, "from licmond", () => origin !== "foreign", how);
+  await removeOurs(pass, `${path}.new`, "", () => true);
 }
 
 const isBinary = (file: string, kind: FileKind) => kind === "file" && isLicmondBinary(file);
 
 /** Deletes a directory with everything in it. A link is not followed; a mount point stays, empty. */
-function deleteTree(pass: Pass, host: Host, path: string, what: string): Promise<void> {
+function deleteTree(pass: Pass, path: string, what: string): Promise<void> {
   const isOwn = (_: string, kind: FileKind) => kind === "directory";
-  return removeOurs(pass, host, path, "a directory of its own", isOwn, what, (directory) => {
+  return removeOurs(pass, path, "a directory of its own", isOwn, what, (directory) => {
     for (const name of readdirSync(directory))
       rmSync(join(directory, name), { recursive: true, force: true });
     try {
@@ -122,21 +108,20 @@ function deleteTree(pass: Pass, host: Host, path: string, what: string): Promise
 }
 
 /** Says that something stays, and how to delete it: below a root the host's own path would delete the host's. */
-async function leave(pass: Pass, host: Host, path: string, what: string): Promise<void> {
-  if (kindOf(host.at(path)) === "missing") pass.fine(path, "is not there");
-  else await pass.keep(path, `${what}: stays`, `delete it: rm -r ${host.at(path)}`);
+async function leave(pass: Pass, path: string, what: string): Promise<void> {
+  if (kindOf(pass.at(path)) === "missing") pass.fine(path, "is not there");
+  else await pass.keep(path, `${what}: stays`, `delete it: rm -r ${pass.at(path)}`);
 }
 
-async function settleUser(pass: Pass, host: Host, purge: boolean): Promise<void> {
-  const argv = ["userdel", SERVICE_NAME];
-  const subject = purge ? argv.join(" ") : `user ${SERVICE_NAME}`;
-  if ((await serviceAccount(host)) === null) return pass.fine(subject, "there is no such user");
-  if (!purge)
-    return pass.keep(subject, "stays: the data belongs to it", `delete it: userdel ${SERVICE_NAME}`);
+async function settleUser(pass: Pass, purge: boolean): Promise<void> {
+  const line = `userdel ${SERVICE_NAME}`;
+  const subject = purge ? line : `user ${SERVICE_NAME}`;
+  if ((await serviceAccount(pass)) === null) return pass.fine(subject, "there is no such user");
+  if (!purge) return pass.keep(subject, "stays: the data belongs to it", `delete it: ${line}`);
   await pass.change(subject, "delete the user and its group", async () => {
-    await must(host.run, argv);
+    await must(pass.run, line);
     // userdel takes the group with it where login.defs says so.
-    const { ok } = await host.run(["getent", "group", SERVICE_NAME]);
-    if (ok) await must(host.run, ["groupdel", SERVICE_NAME]);
+    const { ok } = await pass.run(["getent", "group", SERVICE_NAME]);
+    if (ok) await must(pass.run, `groupdel ${SERVICE_NAME}`);
   });
 }

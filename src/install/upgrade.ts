@@ -1,12 +1,10 @@
 import { renameSync } from "node:fs";
 import { restoreCopy, type WayBack, wayBack } from "../store/backup/way-back.ts";
-import { isLicmondBinary, isOlder, sameBytes, versionOf } from "./binary-file.ts";
-import type { Host } from "./host.ts";
+import { isLicmondBinary, isOlder, replaceBinary, sameBytes, versionOf } from "./files.ts";
+import { type Host, rootsOwn } from "./host.ts";
 import { LAYOUT, UNIT_NAME } from "./layout.ts";
-import { rootsOwn } from "./ownership.ts";
-import { isFile, mayWrite, type Pass } from "./pass.ts";
-import { must, restartService, SERVICE_TIMEOUT_MS } from "./service.ts";
-import { replaceBinary } from "./write.ts";
+import { fileAt, type Pass } from "./pass.ts";
+import { must, restartService, runStep, SERVICE_TIMEOUT_MS } from "./service.ts";
 
 /** `none`: no unit of ours, or no systemd to ask. */
 export type ServiceNow = "runs" | "stopped" | "none";
@@ -22,93 +20,80 @@ export interface UpgradeWanted {
 
 /** `check --config-only` of a version that does not know the option. */
 const EXIT_USAGE = 2;
-/** A database is exchanged while nobody works on it. */
-export const STOP = ["systemctl", "stop", UNIT_NAME];
+/** A database is exchanged while no daemon works on it. */
+export const STOP = `systemctl stop ${UNIT_NAME}`;
 
 /** Everything that `licmond upgrade` does, in order. When a step behind the first fails, {@link goBack} undoes it. */
-export async function upgrade(pass: Pass, host: Host, wanted: UpgradeWanted): Promise<void> {
+export async function upgrade(pass: Pass, wanted: UpgradeWanted): Promise<void> {
   const { file, service, rollBackIn } = wanted;
-  const fresh = await assess(pass, host, file, wanted.allowDowngrade);
+  const fresh = await assess(pass, file, wanted.allowDowngrade);
   if (fresh !== null) {
-    if (rollBackIn !== null) await putDatabaseBack(pass, host, file, rollBackIn, service);
+    if (rollBackIn !== null) await putDatabaseBack(pass, file, rollBackIn, service);
     const what = `replace ${fresh.was} by ${fresh.line}; the old one is kept as ${LAYOUT.previousBinary}`;
     await pass.change(LAYOUT.binary, what, () =>
-      replaceBinary(file, host.at(LAYOUT.binary), host.at(LAYOUT.previousBinary), rootsOwn(host, 0o755)),
+      replaceBinary(file, pass.at(LAYOUT.binary), pass.at(LAYOUT.previousBinary), rootsOwn(pass, 0o755)),
     );
   }
   if (service === "none") return;
   const layDownLine = `${LAYOUT.binary} install`;
   const restartLine = `systemctl restart ${UNIT_NAME}`;
   if (!pass.changed(LAYOUT.binary)) {
-    for (const subject of [layDownLine, restartLine]) pass.fine(subject, "nothing was replaced");
-    return;
+    pass.fine(layDownLine, "nothing was replaced");
+    return pass.fine(restartLine, "nothing was replaced");
   }
   const brings = "lay down what its version brings: unit, user, directories";
-  await pass.change(layDownLine, brings, () => layDown(host));
+  await pass.change(layDownLine, brings, () => layDown(pass));
   if (service === "stopped")
     return pass.fine(restartLine, `it does not run; start it: systemctl start ${UNIT_NAME}`);
   const waits =
     "restart it and wait until it answers; a database of an older schema is backed up and migrated first";
-  await pass.change(restartLine, waits, () => restartService(host.run));
+  await pass.change(restartLine, waits, () => restartService(pass.run));
 }
 
 /** What the new binary is and what it replaces; null when there is nothing to replace, or it is refused. */
-async function assess(
-  pass: Pass,
-  host: Host,
-  file: string,
-  allowDowngrade: boolean,
-): Promise<{ line: string; was: string } | null> {
+async function assess(pass: Pass, file: string, allowDowngrade: boolean) {
   const path = LAYOUT.binary;
-  const installedFile = host.at(path);
+  const installedFile = pass.at(path);
   const refuse = (why: string, fix: string): null => {
     pass.refuse(path, why, fix);
     return null;
   };
-  if (!mayWrite(pass, host, path) || !isFile(pass, host, path)) return null;
-  if (!isLicmondBinary(installedFile))
+  const kind = fileAt(pass, path);
+  if (kind === null) return null;
+  if (kind === "missing" || !isLicmondBinary(installedFile))
     return refuse(`${installedFile} is not a licmond`, "`licmond install` installs one");
-  if (!isLicmondBinary(file))
-    return refuse(
-      `${file} is not a licmond, or not the whole of one`,
-      "name the licmond binary that you downloaded, unpacked; `sha256sum -c SHA256SUMS` tells whether all of it came",
-    );
+  const whole =
+    "name the licmond binary that you downloaded, unpacked; `sha256sum -c SHA256SUMS` tells whether all of it came";
+  if (!isLicmondBinary(file)) return refuse(`${file} is not a licmond, or not the whole of one`, whole);
   if (sameBytes(file, installedFile)) {
     pass.fine(path, `is ${file} already`);
     return null;
   }
-  const fresh = await versionOf(host.run, file);
-  if (!fresh.ok)
-    return refuse(
-      `${file} does not run on this host: ${fresh.why}`,
-      "take the build for this system (chmod +x)",
-    );
+  const fresh = await versionOf(pass.run, file);
+  const other = "take the build for this system (chmod +x)";
+  if (!fresh.ok) return refuse(`${file} does not run on this host: ${fresh.why}`, other);
   // An installed one that does not run is a reason to replace it.
-  const installed = await versionOf(host.run, installedFile);
+  const installed = await versionOf(pass.run, installedFile);
   if (installed.ok && isOlder(fresh.version, installed.version) && !allowDowngrade)
     return refuse(
       `${file} is licmond ${fresh.version}, older than the installed ${installed.version}`,
       "--allow-downgrade installs it all the same; it refuses a database that a newer one has changed",
     );
   // The new version must take the config, before the old one is stopped.
-  const { ok, exitCode, stdout, words } = await host.run([file, "check", "--config-only"]);
-  if (!ok && exitCode !== EXIT_USAGE)
-    return refuse(
-      `the new version does not take the config:\n${stdout.trim() || words}`,
-      `correct ${LAYOUT.config}`,
-    );
+  const { ok, exitCode, stdout, words } = await pass.run([file, "check", "--config-only"]);
+  const why = `the new version does not take the config:\n${stdout.trim() || words}`;
+  if (!ok && exitCode !== EXIT_USAGE) return refuse(why, `correct ${LAYOUT.config}`);
   return { line: fresh.line, was: installed.ok ? installed.line : "the licmond that is there" };
 }
 
 /** The older binary refuses a database that the newer one has migrated: the copy from before takes its place. */
 async function putDatabaseBack(
   pass: Pass,
-  host: Host,
   binary: string,
   directory: string,
   service: ServiceNow,
 ): Promise<void> {
-  const way = await databaseFor(host, binary, directory);
+  const way = await databaseFor(pass, binary, directory);
   if (way.kind === "none") return;
   if (way.kind === "lost")
     return pass.refuse(
@@ -116,10 +101,7 @@ async function putDatabaseBack(
       `${way.database} was migrated since, and there is no copy from before`,
       "put a backup from before the upgrade in its place (`licmond restore`), or stay with this version",
     );
-  if (service === "runs")
-    await pass.change(STOP.join(" "), "stop it: its database is exchanged", () =>
-      must(host.run, STOP, SERVICE_TIMEOUT_MS),
-    );
+  if (service === "runs") await runStep(pass, STOP, "stop it: its database is exchanged", SERVICE_TIMEOUT_MS);
   const what = `put ${way.copy}, from before the upgrade, in its place; what was collected since stays in licmond.db.replaced-* beside it`;
   await pass.change(way.database, what, () => restoreCopy(way));
 }
@@ -133,7 +115,7 @@ function databaseFor(host: Host, binary: string, directory: string): Promise<Way
 }
 
 /** The new binary brings its own unit, sysusers and tmpfiles. */
-const layDown = (host: Host) => must(host.run, [host.at(LAYOUT.binary), "install"]);
+const layDown = (host: Host) => must(host.run, `${host.at(LAYOUT.binary)} install`);
 
 /**
  * Puts the previous binary back, with the unit that it brings and the database that it understands, and starts what

@@ -11,21 +11,13 @@ import { createPictures } from "../store/pictures.ts";
 import { createServers } from "../store/servers.ts";
 import { createTracker } from "./sessions.ts";
 
-/** Polls of the past, taken as the daemon takes them: counts, sessions, rollups. Nothing is told of them. */
-export interface BackFill {
-  /** Polls in the order of time, stored in one transaction. */
-  take(outcomes: readonly PollOutcome[]): Promise<void>;
-  /** Packs what is left and stores the last pictures: the daemon goes on from there. */
-  finish(): Promise<void>;
-}
-
-export interface BackFillDeps {
+interface BackFillDeps {
   readonly store: Store;
   readonly servers: readonly MonitoredServer[];
   readonly log: Log;
-  /** As in `LiveDeps`. */
+  /** As in `createLive`. */
   readonly orderIds?: (ids: number[]) => number[];
-  /** Told of each round's pictures at its end, before its hours are packed: what belongs to them is to be stored then. */
+  /** Called with each round's pictures at its end, before its hours are packed: it stores what belongs to them. */
   readonly looked?: (pictures: readonly ServerPicture[], now: number) => Promise<void>;
 }
 
@@ -34,7 +26,8 @@ export function hasHistory({ read, sqlite }: Pick<Store, "read" | "sqlite">): bo
   return read(() => sqlite.query("SELECT 1 FROM coverage LIMIT 1").get() !== null);
 }
 
-export function createBackFill({ store, servers, log, orderIds, looked }: BackFillDeps): BackFill {
+/** Takes polls of the past as the daemon takes polls: counts, sessions, rollups. No event is made of them. */
+export function createBackFill({ store, servers, log, orderIds, looked }: BackFillDeps) {
   // Time is that of the polls: an hour is over when they are past it.
   const clock = { time: 0, now: () => clock.time };
   const history = createHistory({ store, clock, log, timers: { after: () => () => {} } });
@@ -44,7 +37,8 @@ export function createBackFill({ store, servers, log, orderIds, looked }: BackFi
   let packedAt = 0;
 
   return {
-    async take(outcomes) {
+    /** Polls in the order of time, stored in one transaction. */
+    async take(outcomes: readonly PollOutcome[]): Promise<void> {
       const [first] = outcomes;
       if (first === undefined) return;
       if (packedAt === 0) {
@@ -54,14 +48,13 @@ export function createBackFill({ store, servers, log, orderIds, looked }: BackFi
       }
       const polls: Tracked[] = [];
       for (const outcome of outcomes) {
-        const server = known.get(outcome.serverId);
-        if (server === undefined)
-          throw new Error(`A poll of a server that is not configured: ${outcome.serverId}`);
-        const polled = applyPoll(pictures.get(server.id) ?? null, server, outcome, null);
-        const tracked = await tracker.track(polled);
+        const { serverId } = outcome;
+        const server = known.get(serverId);
+        if (server === undefined) throw new Error(`A poll of a server that is not configured: ${serverId}`);
+        const tracked = await tracker.track(applyPoll(pictures.get(serverId) ?? null, server, outcome, null));
         // The next poll is compared with it. If the transaction fails, so does the whole.
-        tracker.committed(server.id, tracked);
-        pictures.set(server.id, tracked.picture);
+        tracker.committed(serverId, tracked);
+        pictures.set(serverId, tracked.picture);
         polls.push(tracked);
         clock.time = outcome.finishedAt;
       }
@@ -73,16 +66,15 @@ export function createBackFill({ store, servers, log, orderIds, looked }: BackFi
           recording.committed();
         }
       });
-      await looked?.(
-        polls.map(({ picture }) => picture),
-        clock.time,
-      );
+      const round = polls.map(({ picture }) => picture);
+      await looked?.(round, clock.time);
       if (clock.time - packedAt < HOUR_MS) return;
       history.packAll();
       packedAt = clock.time;
     },
 
-    async finish() {
+    /** Packs what is left and stores the last pictures: the daemon goes on from there. */
+    async finish(): Promise<void> {
       history.packAll();
       const stored = createPictures(store, clock, log);
       const rows = await Promise.all([...pictures.values()].map(stored.rowOf));

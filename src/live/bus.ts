@@ -5,9 +5,64 @@ import {
   NEVER_UNSTORED,
   type StoredEvent,
 } from "../domain/events.ts";
-import { iso } from "../domain/time/clock.ts";
+import { type Clock, iso } from "../domain/time/clock.ts";
 import type { Timers } from "../domain/time/timers.ts";
-import type { Ids } from "./ids.ts";
+import type { Events } from "../store/events.ts";
+
+/** How far ahead of the clock an id may be and still be taken as its time. */
+const TRUSTED_AHEAD_MS = 1_000;
+/** Ids reserved at a time: one small write a second under load, none when nothing happens. */
+const RESERVE_STEP = 1_000;
+
+type Ids = ReturnType<typeof createIds>;
+
+interface IdsDeps {
+  readonly clock: Clock;
+  /** Highest id that an earlier process may have given: what it had reserved. 0 for a new store. */
+  readonly start: number;
+  /** Notes durably that ids up to `highest` may be given. A failure must not stop the ids: it is the store's to report. */
+  readonly reserve: (highest: number) => void;
+  /**
+   * Called once when ids run ahead of the clock: it was set back, or more than one event a millisecond came for long.
+   * The id that was asked for has not been used yet: an event that tells of it must wait its turn.
+   */
+  readonly onAhead: (aheadMs: number) => void;
+}
+
+/**
+ * Event ids: id = max(now in ms, last id + 1). They increase strictly over all streams, bursts inside one
+ * millisecond, restarts and clocks that jump back.
+ */
+export function createIds({ clock, start, reserve, onAhead }: IdsDeps) {
+  let last = start;
+  let reserved = start;
+  let saidAhead = false;
+  return {
+    /** The next id, and the instant that it stands for (epoch ms). */
+    next(): { readonly id: number; readonly timestamp: number } {
+      const now = clock.now();
+      // Kept: the functions called below may ask for an id of their own.
+      const id = Math.max(now, last + 1);
+      last = id;
+      if (id > reserved) {
+        reserved = id + RESERVE_STEP;
+        reserve(reserved);
+      }
+      const ahead = id - now;
+      if (ahead <= TRUSTED_AHEAD_MS) {
+        if (ahead === 0) saidAhead = false;
+        return { id, timestamp: id };
+      }
+      if (!saidAhead) {
+        saidAhead = true;
+        onAhead(ahead);
+      }
+      return { id, timestamp: now };
+    },
+    /** The highest id given so far, or the start when none was. */
+    last: (): number => last,
+  };
+}
 
 /** Polls and events are committed in groups, this long after the first of a group at the latest. */
 export const GROUP_COMMIT_MS = 20;
@@ -15,7 +70,7 @@ export const GROUP_COMMIT_MS = 20;
 /** While the store is busy with another program, a group is tried again this often. */
 export const BUSY_RETRY_MS = 100;
 
-/** An event on its way to the clients: encoded once, whoever reads it. */
+/** An event on its way to the clients: encoded once for all readers. */
 export interface Published {
   readonly id: number;
   readonly event: AnyEvent;
@@ -25,47 +80,20 @@ export interface Published {
   readonly stored: boolean;
 }
 
-/** What the bus asks of the store. */
-export interface EventSink {
-  /** Runs `work` in one transaction; throws when it could not be committed, and then nothing of it stands. */
-  transaction(work: () => void): void;
-  insert(id: number, event: StoredEvent, json: string): void;
-  /** Notes that ids in [from, to] were told but not stored. */
-  insertHole(from: number, to: number): void;
-}
-
-export interface Bus {
-  /** Queues an event; it is told after its commit. */
-  emit(input: EventInput): void;
-  /** Queues a metrics sample: it takes an id and its place in the order, and is not stored. */
-  sample(event: Omit<MetricsEvent, "id" | "timestamp">): void;
-  /**
-   * Queues facts with the events that tell of them: one transaction, so that neither stands without the other.
-   * Resolves once committed; rejects when the store could not take `work`. Then only those of the events are published
-   * that may go out unstored, see `NEVER_UNSTORED`: the caller must not take for known what the others say.
-   */
-  commit(work: () => void, events: readonly EventInput[]): Promise<void>;
-  /** Commits and tells what waits, now: also when the store could take it a moment later. */
-  flush(): void;
-  subscribe(listener: (batch: readonly Published[]) => void): () => void;
-  /** Highest id told so far: everything stored up to it can be read from the store. */
-  lastPublished(): number;
-  /** Ranges of ids that were told but not stored, and not noted in the store yet. */
-  holes(): readonly Hole[];
-}
-
-export interface Hole {
+/** Ids from the first to the last event that went out without being stored. */
+interface Hole {
   readonly from: number;
   readonly to: number;
 }
 
-export interface BusDeps {
+interface BusDeps {
   readonly ids: Ids;
-  readonly sink: EventSink;
+  /** Where events are stored. A transaction that fails leaves nothing behind. */
+  readonly sink: Pick<Events, "transaction" | "insert" | "insertHole">;
   readonly timers: Timers;
-  /** Whether a group that failed is to be tried again, because the store is busy; else it is told without being stored. */
+  /** Whether a group that failed is to be tried again, because the store is busy; else it goes out without being stored. */
   readonly isWorthWaiting?: (error: unknown) => boolean;
-  /** Told when the store fails and when it works again: once each, never per event. */
+  /** Called when the store fails and when it works again: once each, never per event. */
   readonly onStore: (state: "failing" | "working", cause: unknown) => void;
 }
 
@@ -75,18 +103,21 @@ interface Item {
   readonly done: ((error: unknown) => void) | null;
 }
 
+export type Bus = ReturnType<typeof createBus>;
+
 /**
- * The one writer: facts and events queue here, are committed in groups, and are told in the order of their ids.
- * Ids are given when an event is queued and the queue is emptied in order, so that whoever saw id n has seen
+ * The one writer: facts and events queue here, are committed in groups, and are published in the order of their ids.
+ * Ids are given when an event is queued and the queue is emptied in order, so that a client that has seen id n has seen
  * every event before it. The cost of a commit is shared by all that came within {@link GROUP_COMMIT_MS}.
  */
-export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onStore }: BusDeps): Bus {
+export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onStore }: BusDeps) {
   let queue: Item[] = [];
   /** Calls the next flush off; null = none is due. */
   let cancel: (() => void) | null = null;
   let failing = false;
   let lastPublished = ids.last();
-  const holes = createHoles();
+  /** What the store has no note of yet. */
+  let hole: Hole | null = null;
   const listeners = new Set<(batch: readonly Published[]) => void>();
 
   const enqueue = (item: Item) => {
@@ -94,30 +125,25 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     cancel ??= timers.after(GROUP_COMMIT_MS, flushWhenFree);
   };
 
-  const stored = (input: EventInput): Published => {
+  const encoded = ({ type, ...fields }: Omit<AnyEvent, "id" | "timestamp">): Published => {
     const { id, timestamp } = ids.next();
     // The order of the keys is the order in which people read them.
-    const { type, ...fields } = input;
-    const event = { type, id: `${type}-${id}`, timestamp: iso(timestamp), ...fields } as StoredEvent;
-    return { id, event, json: JSON.stringify(event), stored: true };
+    const event = { type, id: `${type}-${id}`, timestamp: iso(timestamp), ...fields } as AnyEvent;
+    return { id, event, json: JSON.stringify(event), stored: type !== "metrics" };
   };
 
-  const write = (items: readonly Item[]) => {
-    sink.transaction(() => {
-      for (const hole of holes.list) sink.insertHole(hole.from, hole.to);
-      for (const { work, events } of items) {
-        work?.();
-        for (const { id, event, json, stored } of events) {
-          if (stored) sink.insert(id, event as StoredEvent, json);
-        }
-      }
-    });
-    holes.clear();
-  };
-
+  /** Answers the error of a group that could not be stored, else null. */
   const tryWrite = (items: readonly Item[]): unknown => {
     try {
-      write(items);
+      sink.transaction(() => {
+        if (hole !== null) sink.insertHole(hole.from, hole.to);
+        for (const { work, events } of items) {
+          work?.();
+          for (const { id, event, json, stored } of events)
+            if (stored) sink.insert(id, event as StoredEvent, json);
+        }
+      });
+      hole = null;
       return null;
     } catch (error) {
       return error ?? new Error("the store failed");
@@ -129,26 +155,28 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
    * Null = it `mayWait`, and is to be tried again.
    */
   const commitGroup = (items: readonly Item[], mayWait: boolean): Published[] | null => {
-    /** Something is to be stored. That a metrics sample went through shows nothing: it asks nothing of the store. */
-    const asksStore = holes.list.length > 0 || items.some(hasToBeStored);
+    const owesNote = hole !== null;
     const error = tryWrite(items);
     if (error !== null && mayWait && isWorthWaiting(error)) return null;
     const isOne = error === null || items.length === 1;
     const errors = items.map((item) => (isOne ? error : tryWrite([item])));
-    const told = items.flatMap(({ events, done }, index) => {
+    const batch = items.flatMap(({ events, done }, index) => {
       const itemError = errors[index] ?? null;
       done?.(itemError);
       return itemError === null ? events : events.filter(mayGoUnstored).map(unstored);
     });
+    const lost = batch.filter(({ stored, event }) => !stored && event.type !== "metrics");
+    const [first] = lost;
+    if (first !== undefined) hole = { from: hole?.from ?? first.id, to: lost.at(-1)?.id ?? first.id };
+    // That a metrics sample went through shows nothing: it asks nothing of the store.
     const works =
-      error === null ? asksStore : items.some((item, index) => errors[index] === null && hasToBeStored(item));
-    const failed = told.some((event) => !event.stored && event.event.type !== "metrics");
-    if (failed) holes.note(told);
-    if (failed ? !failing : failing && works) {
-      failing = failed;
-      onStore(failed ? "failing" : "working", errors.findLast((each) => each !== null) ?? error);
+      (error === null && owesNote) ||
+      items.some((item, index) => errors[index] === null && hasToBeStored(item));
+    if (first !== undefined ? !failing : failing && works) {
+      failing = first !== undefined;
+      onStore(failing ? "failing" : "working", errors.findLast((each) => each !== null) ?? error);
     }
-    return told;
+    return batch;
   };
 
   const empty = (mayWait: boolean) => {
@@ -157,20 +185,18 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     while (queue.length > 0) {
       const items = queue;
       queue = [];
-      const told = commitGroup(items, mayWait);
-      if (told === null) {
+      const batch = commitGroup(items, mayWait);
+      if (batch === null) {
         queue = items.concat(queue);
-        // What failed may have said so by an event.
+        // The failure may have been logged, which is an event.
         (cancel as (() => void) | null)?.();
         cancel = timers.after(BUSY_RETRY_MS, flushWhenFree);
         return;
       }
-      const newest = told.at(-1);
-      if (newest === undefined) continue;
-      lastPublished = newest.id;
-      for (const listener of listeners) {
+      lastPublished = batch.at(-1)?.id ?? lastPublished;
+      for (const listener of batch.length > 0 ? listeners : []) {
         try {
-          listener(told);
+          listener(batch);
         } catch (error) {
           // One reader's bug must not keep the event from the others; it surfaces as an uncaught exception.
           queueMicrotask(() => {
@@ -181,32 +207,34 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     }
   };
 
-  const flush = () => empty(false);
   const flushWhenFree = () => empty(true);
 
   return {
-    emit: (input) => enqueue({ work: null, events: [stored(input)], done: null }),
-    sample({ type, ...fields }) {
-      const { id, timestamp } = ids.next();
-      const event: MetricsEvent = { type, id: `${type}-${id}`, timestamp: iso(timestamp), ...fields };
-      enqueue({
-        work: null,
-        events: [{ id, event, json: JSON.stringify(event), stored: false }],
-        done: null,
-      });
-    },
-    commit: (work, events) =>
+    /** Queues an event; it goes out after its commit. */
+    emit: (input: EventInput): void => enqueue({ work: null, events: [encoded(input)], done: null }),
+    /** Queues a metrics sample: it takes an id and its place in the order, and is not stored. */
+    sample: (event: Omit<MetricsEvent, "id" | "timestamp">): void =>
+      enqueue({ work: null, events: [encoded(event)], done: null }),
+    /**
+     * Queues facts with their events: one transaction, so that neither stands without the other. Resolves once
+     * committed; rejects when the store could not take `work`. Then only those of the events are published that may go
+     * out unstored, see `NEVER_UNSTORED`: the caller must not take for known what the others say.
+     */
+    commit: (work: () => void, events: readonly EventInput[]): Promise<void> =>
       new Promise((resolve, reject) => {
         const done = (error: unknown) => (error === null ? resolve() : reject(error));
-        enqueue({ work, events: events.map(stored), done });
+        enqueue({ work, events: events.map(encoded), done });
       }),
-    flush,
-    subscribe(listener) {
+    /** Commits and publishes what waits, now: also when the store could take it a moment later. */
+    flush: (): void => empty(false),
+    subscribe(listener: (batch: readonly Published[]) => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    lastPublished: () => lastPublished,
-    holes: () => holes.list,
+    /** Highest id published so far: everything stored up to it can be read from the store. */
+    lastPublished: (): number => lastPublished,
+    /** Ids that went out without being stored, and are not noted in the store yet. */
+    holes: (): readonly Hole[] => (hole === null ? [] : [hole]),
   };
 }
 
@@ -220,33 +248,4 @@ function mayGoUnstored({ event }: Published): boolean {
 
 function unstored(event: Published): Published {
   return { ...event, stored: false };
-}
-
-const MAX_HOLES = 100;
-
-/** The ranges of ids that were told but not stored, in order, until the store has a note of them. */
-function createHoles() {
-  const list: Hole[] = [];
-  let open = false;
-  return {
-    list,
-    note(told: readonly Published[]) {
-      for (const { id, stored, event } of told) {
-        if (event.type === "metrics") continue;
-        const last = list.at(-1);
-        if (stored) open = false;
-        // Past the bound the ranges grow together rather than be forgotten.
-        else if (last !== undefined && (open || list.length >= MAX_HOLES)) {
-          list[list.length - 1] = { from: last.from, to: id };
-        } else {
-          list.push({ from: id, to: id });
-          open = true;
-        }
-      }
-    },
-    clear() {
-      list.length = 0;
-      open = false;
-    },
-  };
 }

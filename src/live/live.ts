@@ -1,5 +1,4 @@
 import { messageOf } from "../domain/error-code.ts";
-import type { EventInput } from "../domain/events.ts";
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
 import type { PollOutcome } from "../domain/poll.ts";
@@ -15,6 +14,7 @@ import { StoreError } from "../store/database/store-error.ts";
 import type { Store } from "../store/open/open.ts";
 import { createPictures } from "../store/pictures.ts";
 import { createServers } from "../store/servers.ts";
+import type { Bus } from "./bus.ts";
 import { createTracker } from "./sessions.ts";
 
 /** A deadline is looked at again this often, because the wall clock may jump while a timer waits. */
@@ -30,27 +30,10 @@ export interface Change {
   readonly snapshot: Snapshot;
 }
 
-/** What licmond believes now: immutable snapshots in memory, each poll stored before it is shown. */
-export interface Live {
-  snapshot(): Snapshot;
-  /**
-   * Lays a poll over what was known, stores it, and then tells the subscribers. Polls of one server are taken in the
-   * order of the calls. When the store fails, the picture goes on all the same and this does not reject; of sessions and
-   * counts the poll is as if nobody had looked, and the next one is compared with what is stored.
-   */
-  record(outcome: PollOutcome, nextPollAt: number | null): Promise<ServerPicture>;
-  /** After a reload: new servers appear, removed ones vanish, the numbers of the others stay. */
-  setServers(servers: readonly MonitoredServer[]): void;
-  /** A listener that throws is logged and does not keep others from being told. */
-  subscribe(listener: (change: Change) => void): () => void;
-  /** Ends the timer and waits for what is being stored. */
-  stop(): Promise<void>;
-}
-
-export interface LiveDeps {
+interface LiveDeps {
   readonly store: Store;
-  /** Commits facts with the events that tell of them: the bus. */
-  readonly commit: (work: () => void, events: readonly EventInput[]) => Promise<void>;
+  /** Commits facts with their events. */
+  readonly commit: Bus["commit"];
   readonly servers: readonly MonitoredServer[];
   /** Keeps the counts of each poll; none = they are not kept. */
   readonly recorder?: Recorder;
@@ -61,17 +44,10 @@ export interface LiveDeps {
   readonly log: Log;
 }
 
-/** What one poll means, ready to be committed. */
-interface Facts {
-  readonly picture: ServerPicture;
-  readonly events: readonly EventInput[];
-  /** Runs in the transaction; once more when that failed. */
-  write(): void;
-  /** The transaction stands: what comes next is compared with it. */
-  committed(): void;
-}
+export type Live = ReturnType<typeof createLive>;
 
-export function createLive(deps: LiveDeps): Live {
+/** What licmond believes now: immutable snapshots in memory, each poll stored before it is shown. */
+export function createLive(deps: LiveDeps) {
   const { store, commit, recorder, clock, timers, log } = deps;
   const stored = createPictures(store, clock, log);
   const memory = createServers({ store, clock });
@@ -80,8 +56,6 @@ export function createLive(deps: LiveDeps): Live {
   const running = new Map<string, Promise<unknown>>();
   /** Servers that a reload removed: a poll of theirs may still be under way. */
   const former = new Map<string, MonitoredServer>();
-  /** Removed servers whose sessions could not be ended, because the store failed. */
-  const unreleased = new Set<string>();
   let configured = deps.servers;
   /** The store knows that `configured` are configured. */
   let noted = false;
@@ -91,7 +65,11 @@ export function createLive(deps: LiveDeps): Live {
   let pictures = new Map<string, ServerPicture>();
   let snapshot: Snapshot = { version: 0, servers: [] };
 
-  /** The path of one poll: lay it over what was known, compare with what is stored, commit, publish. */
+  /**
+   * The path of one poll: lay it over what was known, compare it with the stored sessions, commit, publish. When the
+   * store cannot be read or written, the picture goes on all the same; of sessions and counts the poll is as if nobody
+   * had looked, and the next one is compared with what is stored.
+   */
   async function take(outcome: PollOutcome, nextPollAt: number | null): Promise<ServerPicture> {
     const before = pictures.get(outcome.serverId);
     const server = before?.server ?? former.get(outcome.serverId);
@@ -99,47 +77,49 @@ export function createLive(deps: LiveDeps): Live {
       throw new Error(`A poll of a server that was never configured: ${outcome.serverId}`);
     const polled = applyPoll(before ?? null, server, outcome, nextPollAt);
     if (before === undefined) return polled;
-    let facts: Facts;
+    const facts = await compare(polled);
+    const picture = facts?.tracked.picture ?? polled;
+    const events =
+      facts === null
+        ? statusChanges(before, polled)
+        : pollEvents(before, picture, facts.tracked.changes, outcome.finishedAt);
     try {
-      facts = await factsOf(before, polled, outcome.finishedAt);
+      await commit(() => facts?.write(), events);
+      facts?.committed();
     } catch (error) {
       fails(error);
-      facts = { picture: polled, events: statusChanges(before, polled), write() {}, committed() {} };
     }
-    try {
-      await commit(facts.write, facts.events);
-      facts.committed();
-    } catch (error) {
-      fails(error);
-    }
-    return show(facts.picture);
+    return show(picture);
   }
 
-  /** Rejects with StoreError when what is stored of the server has to be read and cannot be. */
-  async function factsOf(before: ServerPicture, polled: ServerPicture, at: number): Promise<Facts> {
-    const tracked = await tracker.track(polled);
-    const { picture, changes } = tracked;
-    const recording = recorder?.look(picture);
-    const row = await stored.rowOf(picture);
-    return {
-      picture,
-      events: pollEvents(before, picture, changes, at),
-      write() {
-        if (!noted) memory.configured(configured);
-        stored.write(row);
-        tracker.write(changes);
-        recording?.write(changes.opened);
-      },
-      committed() {
-        noted = true;
-        stored.committed(row);
-        tracker.committed(picture.server.id, tracked);
-        recording?.committed();
-        works();
-        // What could not be ended while the store failed ends now.
-        for (const id of unreleased) releaseInTurn(id);
-      },
-    };
+  /** What a poll means beside what is stored; null when that cannot be read. */
+  async function compare(polled: ServerPicture) {
+    try {
+      const tracked = await tracker.track(polled);
+      const recording = recorder?.look(tracked.picture);
+      const row = await stored.rowOf(tracked.picture);
+      return {
+        tracked,
+        /** Runs in the transaction; once more when that failed. */
+        write() {
+          if (!noted) memory.configured(configured);
+          stored.write(row);
+          tracker.write(tracked.changes);
+          recording?.write(tracked.changes.opened);
+        },
+        /** The transaction stands: the next poll is compared with it. */
+        committed() {
+          noted = true;
+          stored.committed(row);
+          tracker.committed(polled.server.id, tracked);
+          recording?.committed();
+          works();
+        },
+      };
+    } catch (error) {
+      fails(error);
+      return null;
+    }
   }
 
   /** Shows a polled picture, unless the config or the clock went on while it was being stored. */
@@ -154,9 +134,9 @@ export function createLive(deps: LiveDeps): Live {
     return after;
   }
 
-  function publish(changed: readonly { before: ServerPicture | null; after: ServerPicture }[]): void {
-    const list = configured.flatMap((server) => pictures.get(server.id) ?? []);
-    const now: Snapshot = { version: snapshot.version + 1, servers: list };
+  function publish(changed: readonly Pick<Change, "before" | "after">[]): void {
+    const servers = configured.flatMap((server) => pictures.get(server.id) ?? []);
+    const now: Snapshot = { version: snapshot.version + 1, servers };
     snapshot = now;
     for (const { before, after } of changed) {
       for (const listener of [...listeners]) {
@@ -188,20 +168,15 @@ export function createLive(deps: LiveDeps): Live {
 
   /** Ends the open sessions of a server that is not configured (any more). */
   function release(id: string): void {
-    unreleased.delete(id);
-    try {
+    attempt(() => {
       const sessions = tracker.release(id);
       if (sessions > 0)
         log.info("Sessions of a server that is no longer configured were ended", { server: id, sessions });
-    } catch (error) {
-      unreleased.add(id);
-      fails(error);
-    }
+    });
   }
 
-  /** Behind the poll that may still be under way. */
+  /** The same behind a poll that may still be under way. */
   function releaseInTurn(id: string): void {
-    unreleased.delete(id);
     void inTurn(id, async () => {
       // A site may take out many at once: others get the event loop between them.
       await nextTurn();
@@ -226,7 +201,7 @@ export function createLive(deps: LiveDeps): Live {
     noted = true;
   }
 
-  /** Runs work on the store; a failure is told once, until the store works again. */
+  /** Runs work on the store; a failure is logged once, until the store works again. */
   function attempt(work: () => void): void {
     try {
       work();
@@ -237,8 +212,11 @@ export function createLive(deps: LiveDeps): Live {
   }
 
   function works(): void {
-    if (failing) log.info("Pictures are stored again");
+    if (!failing) return;
     failing = false;
+    log.info("Pictures are stored again");
+    // What could not be ended while the store failed ends now.
+    for (const id of tracker.withSessions()) if (!pictures.has(id)) releaseInTurn(id);
   }
 
   function fails(error: unknown): void {
@@ -275,13 +253,14 @@ export function createLive(deps: LiveDeps): Live {
 
   start();
   return {
-    snapshot: () => snapshot,
+    snapshot: (): Snapshot => snapshot,
 
-    record(outcome, nextPollAt) {
-      return inTurn(outcome.serverId, () => take(outcome, nextPollAt));
-    },
+    /** Stores a poll, then shows it. Polls of one server are taken in the order of the calls. A failing store does not reject. */
+    record: (outcome: PollOutcome, nextPollAt: number | null): Promise<ServerPicture> =>
+      inTurn(outcome.serverId, () => take(outcome, nextPollAt)),
 
-    setServers(next) {
+    /** After a reload: new servers appear, removed ones vanish, the numbers of the others stay. */
+    setServers(next: readonly MonitoredServer[]): void {
       // The removed ones were configured until now.
       attempt(note);
       const before = pictures;
@@ -297,20 +276,23 @@ export function createLive(deps: LiveDeps): Live {
         }),
       );
       for (const picture of pictures.values()) if (!before.has(picture.server.id)) tracker.resume(picture);
-      const changed = [...pictures.values()]
-        .map((after) => ({ before: before.get(after.server.id) ?? null, after }))
-        .filter((change) => change.before !== change.after);
       for (const id of before.keys()) if (!pictures.has(id)) releaseInTurn(id);
-      publish(changed);
+      publish(
+        [...pictures.values()]
+          .map((after) => ({ before: before.get(after.server.id) ?? null, after }))
+          .filter((change) => change.before !== change.after),
+      );
       arm();
     },
 
-    subscribe(listener) {
+    /** A listener that throws is logged and does not keep others from their change. */
+    subscribe(listener: (change: Change) => void): () => void {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
 
-    async stop() {
+    /** Ends the timer and waits for what is being stored. */
+    async stop(): Promise<void> {
       stopped = true;
       cancelTimer();
       await Promise.allSettled(running.values());

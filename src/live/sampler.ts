@@ -3,24 +3,14 @@ import type { Clock } from "../domain/time/clock.ts";
 import type { Timers } from "../domain/time/timers.ts";
 import type { Bus, Published } from "./bus.ts";
 
-/** At most one sample in this time, however many ask. */
-export const SAMPLE_SPACING_MS = 250;
-/** One sample of each such span is kept for those who resume … */
-export const RING_STEP_MS = 10_000;
+/** At most one sample in this time, however many clients ask. */
+const SAMPLE_SPACING_MS = 250;
+/** One sample of each such span is kept for clients that resume … */
+const RING_STEP_MS = 10_000;
 /** … for an hour. */
 const RING_LENGTH = 360;
 
-export interface Sampler {
-  /** Asks for a sample: the bus tells it, at once or when the last one is old enough. */
-  request(): void;
-  /** The last sample when it is younger than {@link SAMPLE_SPACING_MS}, else null. */
-  fresh(): Published | null;
-  /** Samples of the last hour above an id, oldest first, one per {@link RING_STEP_MS}. */
-  since(id: number): Published[];
-  stop(): void;
-}
-
-export interface SamplerDeps {
+interface SamplerDeps {
   readonly bus: Pick<Bus, "sample" | "subscribe">;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -28,8 +18,10 @@ export interface SamplerDeps {
   readonly read: () => Omit<MetricsEvent, "type" | "id" | "timestamp">;
 }
 
-/** One sample of the moment for all who want one, and an hour of them in memory. */
-export function createSampler({ bus, clock, timers, read }: SamplerDeps): Sampler {
+export type Sampler = ReturnType<typeof createSampler>;
+
+/** One sample of the moment for all clients that want one, and an hour of them in memory. */
+export function createSampler({ bus, clock, timers, read }: SamplerDeps) {
   const ring: Published[] = [];
   let keptSpan = -1;
   let last: { readonly published: Published; readonly at: number } | null = null;
@@ -71,11 +63,14 @@ export function createSampler({ bus, clock, timers, read }: SamplerDeps): Sample
   keepRing();
 
   return {
+    /** Asks for a sample: the bus publishes it, at once or when the last one is old enough. */
     request,
-    fresh: () =>
+    /** The last sample when it is younger than {@link SAMPLE_SPACING_MS}, else null. */
+    fresh: (): Published | null =>
       last !== null && Math.abs(clock.now() - last.at) < SAMPLE_SPACING_MS ? last.published : null,
-    since: (id) => ring.filter((published) => published.id > id),
-    stop() {
+    /** Samples of the last hour above an id, oldest first, one per {@link RING_STEP_MS}. */
+    since: (id: number): Published[] => ring.filter((published) => published.id > id),
+    stop(): void {
       stopped = true;
       unsubscribe();
       cancelBeat();

@@ -1,11 +1,10 @@
 import type { ServerPicture } from "../domain/picture.ts";
-import { featureKey } from "../domain/polls/merge-blocks.ts";
+import { featureKey } from "../domain/polls/feature-picture.ts";
 import {
   type NextIds,
   NO_TRACKING,
   releaseAll,
   resumeTracking,
-  type SessionChanges,
   type Tracked,
   type Tracking,
   trackSessions,
@@ -16,32 +15,16 @@ import { createSessions } from "../history/sessions/sessions.ts";
 import type { Store } from "../store/open/open.ts";
 
 /** Of features that nothing is known of (null), each open session was last seen when its server was last read. */
-export interface LastPicture extends Pick<ServerPicture, "collectedAt"> {
+interface LastPicture extends Pick<ServerPicture, "collectedAt"> {
   readonly server: { readonly id: string };
   readonly features: ServerPicture["features"] | null;
 }
 
-/** The seats of all servers as they are stored: what a poll changes is known once its commit stands. */
-export interface Tracker {
-  /** A server appears: what is stored of it, beside its last picture, is read when it is first asked for. */
-  resume(picture: LastPicture): void;
-  /** Ends the open sessions of a server that is not configured, in the store; answers how many. Throws StoreError. */
-  release(serverId: string): number;
-  /** Servers with open sessions in the store. */
-  withSessions(): readonly string[];
-  /**
-   * Compares a new picture with the stored open sessions, in slices. Polls of one server come one after the other.
-   * Rejects with StoreError when the store has to be read and cannot be.
-   */
-  track(picture: ServerPicture): Promise<Tracked>;
-  /** Stores what changed; runs in the caller's transaction. */
-  write(changes: SessionChanges): void;
-  /** What `track` answered is stored: the next poll is compared with it. */
-  committed(serverId: string, tracked: Tracked): void;
-}
-
-/** `order` gives new ids the order in which they go to a feature's rows, see `NextIds`. */
-export function createTracker(store: Store, order = (ids: number[]) => ids): Tracker {
+/**
+ * The seats of all servers as they are stored: what a poll changes is known once its commit stands. `order` gives new
+ * ids the order in which they go to a feature's rows, see `NextIds`.
+ */
+export function createTracker(store: Store, order = (ids: number[]) => ids) {
   const sessions = createSessions(store);
   const nextIds: NextIds = (count) => order(Array.from({ length: count }, sessions.nextId));
   const known = new Map<string, Tracking>();
@@ -71,17 +54,27 @@ export function createTracker(store: Store, order = (ids: number[]) => ids): Tra
   }
 
   return {
-    resume: (picture) => void unread.set(picture.server.id, picture),
-    release(id) {
+    /** A server appears: what is stored of it, beside its last picture, is read when it is first asked for. */
+    resume: (picture: LastPicture): void => void unread.set(picture.server.id, picture),
+    /** Ends the open sessions of a server that is not configured, in the store; answers how many. Throws StoreError. */
+    release(id: string): number {
       const changes = releaseAll(trackingOf(id));
       if (changes.closed.length > 0) store.transaction(() => sessions.write(changes));
       known.delete(id);
       return changes.closed.length;
     },
+    /** Servers with open sessions in the store. */
     withSessions: sessions.openServers,
-    track: async (picture) => inSlices(trackSessions(trackingOf(picture.server.id), picture, nextIds)),
+    /**
+     * Compares a new picture with the stored open sessions, in slices. Polls of one server come one after the other.
+     * Rejects with StoreError when the store has to be read and cannot be.
+     */
+    track: async (picture: ServerPicture): Promise<Tracked> =>
+      inSlices(trackSessions(trackingOf(picture.server.id), picture, nextIds)),
+    /** Stores what changed; runs in the caller's transaction. */
     write: sessions.write,
-    committed(id, { tracking }) {
+    /** What `track` answered is stored: the next poll is compared with it. */
+    committed(id: string, { tracking }: Tracked): void {
       known.set(id, tracking);
       unread.delete(id);
     },

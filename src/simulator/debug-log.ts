@@ -5,12 +5,6 @@ import type { Grant, Schedule } from "./seats.ts";
 import type { FeatureSpec, ServerSpec } from "./servers.ts";
 import type { Site } from "./site.ts";
 
-/** The debug log that lmgrd and its vendor daemons would have written about the same life that the readings tell of. */
-export interface SimulatedLog {
-  /** Lines of [from, to), epoch ms, each with its line end. Pieces that touch make the whole. */
-  text(from: number, to: number): string;
-}
-
 interface Line {
   /** Epoch ms, whole seconds. */
   readonly at: number;
@@ -26,10 +20,9 @@ const RETRY_MS = 40_000;
 const FULL = '(Licensed number of users already reached. (-4,342:10054 ""))';
 /** Weeks kept: the one that goes on, and the one before it. */
 const MAX_WEEKS = 2;
-/** One in so many starts asks for a feature that the server never had, as clients of another release do. */
-const PROBES = 40;
 
-export function createSimulatedLog(site: Site, server: ServerSpec): SimulatedLog {
+/** The debug log that lmgrd and its vendor daemons would have written about the same life that the readings tell of. */
+export function createSimulatedLog(site: Site, server: ServerSpec) {
   const { seed } = site;
   const weeks = new Map<number, readonly Line[]>();
 
@@ -37,33 +30,30 @@ export function createSimulatedLog(site: Site, server: ServerSpec): SimulatedLog
     const known = weeks.get(index);
     if (known !== undefined) return known;
     const week = weekOf(site.clock, index);
-    const within = ({ at }: Line) => at >= week.startsAt && at < week.endsAt;
+    // The week ends in the first hours of the next Monday.
+    const midnights = [...week.midnights, ...weekOf(site.clock, index + 1).midnights.slice(0, 1)];
     const lines = [
-      // The week ends in the first hours of the next Monday.
-      ...[...week.midnights, ...weekOf(site.clock, index + 1).midnights.slice(0, 1)].flatMap((midnight) =>
-        datesOf(site.clock.zone, server, midnight),
-      ),
+      ...midnights.flatMap((midnight) => datesOf(site.clock.zone, server, midnight)),
       ...greedyLines(seed, server, week),
       ...server.features.flatMap((feature) =>
         featureLines(seed, server, feature, site.schedule(server, feature, week.startsAt)),
       ),
-    ].filter(within);
+    ].filter(({ at }) => at >= week.startsAt && at < week.endsAt);
     lines.sort((a, b) => a.at - b.at || a.order - b.order);
     if (weeks.size >= MAX_WEEKS) weeks.delete(Math.min(...weeks.keys()));
     weeks.set(index, lines);
     return lines;
   }
 
-  return {
-    text(from, to) {
-      const parts: string[] = [];
-      for (let index = weekAt(site.clock, from).index; weekOf(site.clock, index).startsAt < to; index++) {
-        for (const { at, daemon, message } of linesOf(index)) {
-          if (at >= from && at < to) parts.push(`${clockOf(site.clock.zone, at)} (${daemon}) ${message}\n`);
-        }
+  /** Lines of [from, to), epoch ms, each with its line end. Pieces that touch make the whole. */
+  return function text(from: number, to: number): string {
+    const parts: string[] = [];
+    for (let index = weekAt(site.clock, from).index; weekOf(site.clock, index).startsAt < to; index++) {
+      for (const { at, daemon, message } of linesOf(index)) {
+        if (at >= from && at < to) parts.push(`${clockOf(site.clock.zone, at)} (${daemon}) ${message}\n`);
       }
-      return parts.join("");
-    },
+    }
+    return parts.join("");
   };
 }
 
@@ -74,18 +64,9 @@ function featureLines(seed: number, server: ServerSpec, feature: FeatureSpec, pl
     lines.push({ at: Math.floor(at / 1000) * 1000, order, daemon, message });
   const what = ({ request: { actor, count } }: Pick<Grant, "request">) =>
     `"${name}" ${actor.user}@${actor.host}  ${count > 1 ? `(${count} licenses) ` : ""}`;
-  const drawn = (at: number, ...keys: readonly string[]) => hash(seed, server.id, name, at, ...keys);
 
   for (const grant of played.grants) {
     const { startedAt, endsAt, pool } = grant;
-    if (drawn(startedAt, "probe") % PROBES === 0) {
-      const { user, host } = grant.request.actor;
-      add(
-        startedAt,
-        1,
-        `UNSUPPORTED: "${name}_next" (1DF0 9A3C 55E2 ) ${user}@${host}  (No such feature exists. (-5,346))`,
-      );
-    }
     // The first pool was full: the client does not see that, the log does.
     if (pool > 0) add(startedAt, 1, `DENIED: ${what(grant)}${FULL}`);
     add(startedAt, 2, `OUT: ${what(grant)}`);
@@ -96,7 +77,7 @@ function featureLines(seed: number, server: ServerSpec, feature: FeatureSpec, pl
     add(wait.to, 1, `DEQUEUED: ${what(wait)}`);
   }
   for (const denial of played.denials) {
-    const tries = 1 + (drawn(denial.at, "tries") % RETRIES);
+    const tries = 1 + (hash(seed, server.id, name, denial.at, "tries") % RETRIES);
     for (let index = 0; index < tries; index++) {
       add(denial.at + index * RETRY_MS, 1, `DENIED: ${what(denial)}${FULL}`);
     }
@@ -110,16 +91,12 @@ function greedyLines(seed: number, server: ServerSpec, { startsAt, endsAt }: Wee
   if (job === undefined || feature === undefined) return [];
   const minute = hash(seed, server.id, "greedy") % 60;
   const message = `DENIED: "${feature.name}" regress@cn-${staff.site}-0001  (${job.seats} licenses) ${FULL}`;
-  const first = Math.ceil(startsAt / HOUR) * HOUR + minute * MINUTE;
-  const hours = Math.ceil((endsAt - first) / HOUR);
-  return Array.from({ length: hours }, (_, hour) =>
-    Array.from({ length: RETRIES }, (_, index) => ({
-      at: first + hour * HOUR + index * RETRY_MS,
-      order: 1,
-      daemon: feature.daemon,
-      message,
-    })),
-  ).flat();
+  const lines: Line[] = [];
+  for (let at = Math.ceil(startsAt / HOUR) * HOUR + minute * MINUTE; at < endsAt; at += HOUR) {
+    for (let again = 0; again < RETRIES; again++)
+      lines.push({ at: at + again * RETRY_MS, order: 1, daemon: feature.daemon, message });
+  }
+  return lines;
 }
 
 /** Every six hours lmgrd and each daemon print the date (`ls_timestamp`). */

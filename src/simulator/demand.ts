@@ -1,6 +1,6 @@
 import { DAY, HOUR, MINUTE, type SiteClock, type Week, weekOf } from "./calendar.ts";
 import { draws } from "./random.ts";
-import type { StaffSpec, UseSpec } from "./servers.ts";
+import type { FeatureSpec, ServerSpec, StaffSpec, UseSpec } from "./servers.ts";
 
 /** The user of a seat: a person at a workstation, or a batch account on a compute node. */
 export interface Actor {
@@ -36,15 +36,13 @@ export interface Request {
   readonly borrowed: boolean;
 }
 
-export interface DemandContext {
+interface DemandContext {
   readonly seed: number;
   readonly clock: SiteClock;
-  readonly server: string;
-  readonly feature: string;
+  readonly server: ServerSpec;
+  readonly feature: FeatureSpec;
   readonly staff: Staff;
-  readonly staffSpec: StaffSpec;
-  /** The server starts anew with every block of weeks: nothing is held across. */
-  readonly restarts: boolean;
+  readonly week: Week;
 }
 
 /** Share of the people who are ill, away or in meetings all day. */
@@ -88,31 +86,34 @@ export function staffOf(seed: number, server: string, spec: StaffSpec): Staff {
   }) as [Person, ...Person[]];
 }
 
+type Wish = Omit<Request, "ordinal">;
+
 /** Everything that is asked of one feature in one week, in the order of time. */
-export function demandOf(context: DemandContext, use: UseSpec, week: Week): readonly Request[] {
-  const requests: Omit<Request, "ordinal">[] = [];
-  for (const [day, midnight] of week.midnights.entries()) {
-    for (const person of context.staff) requests.push(...workOf(context, use, week, day, midnight, person));
-    requests.push(...jobsOf(context, use, week, day, midnight));
-  }
+export function demandOf(context: DemandContext): readonly Request[] {
+  const { staff, week } = context;
+  const { use } = context.feature;
+  if (use === null) return [];
+  const requests = week.midnights.flatMap((midnight, day) => [
+    ...staff.flatMap((person) => workOf(context, use, day, midnight, person)),
+    ...jobsOf(context, use, day, midnight),
+  ]);
   requests.sort((a, b) => a.askedAt - b.askedAt);
-  const held = longHoldsOf(context, use, week).sort((a, b) => a.askedAt - b.askedAt);
+  const held = longHoldsOf(context, use).sort((a, b) => a.askedAt - b.askedAt);
   return [...held, ...requests.map((request, index) => ({ ...request, ordinal: (use.long ?? 0) + index }))];
 }
 
 /** A person's working day is cut into as many parts as it has sessions, so that they do not pile up. */
 function workOf(
-  { seed, server, feature }: DemandContext,
+  { seed, server, feature, week }: DemandContext,
   use: UseSpec,
-  week: Week,
   day: number,
   midnight: number,
   person: Person,
-): Omit<Request, "ordinal">[] {
+): Wish[] {
   // Whether a person is in the office does not depend on the feature.
-  const presence = draws(seed, server, person.user, week.index, day);
+  const presence = draws(seed, server.id, person.user, week.index, day);
   if (day === 6 || presence.chance(day === 5 ? 1 - SATURDAY_WORK : ABSENT)) return [];
-  const draw = draws(seed, server, feature, person.user, week.index, day);
+  const draw = draws(seed, server.id, keyOf(feature), person.user, week.index, day);
   if (!draw.chance(use.share)) return [];
   const late = presence.between(-30, 40) * MINUTE;
   const leaves = day === 5 ? 14 * HOUR : person.leaves + late;
@@ -135,18 +136,13 @@ function workOf(
 }
 
 /** Jobs start in the evening, on compute nodes, and hold several seats into the night. */
-function jobsOf(
-  { seed, server, feature, staff, staffSpec }: DemandContext,
-  { batch }: UseSpec,
-  week: Week,
-  day: number,
-  midnight: number,
-): Omit<Request, "ordinal">[] {
+function jobsOf(context: DemandContext, { batch }: UseSpec, day: number, midnight: number): Wish[] {
+  const { seed, server, feature, staff, week } = context;
   if (batch === undefined) return [];
-  const draw = draws(seed, server, feature, "batch", week.index, day);
+  const draw = draws(seed, server.id, keyOf(feature), "batch", week.index, day);
   return Array.from({ length: draw.integer(...batch.jobs) }, () => {
     const { user, group } = draw.pick(staff);
-    const host = `cn-${staffSpec.site}-${String(draw.integer(1, 240)).padStart(4, "0")}`;
+    const host = `cn-${server.staff.site}-${String(draw.integer(1, 240)).padStart(4, "0")}`;
     return {
       actor: { user, group, host, display: "/dev/tty" },
       week: week.index,
@@ -161,14 +157,18 @@ function jobsOf(
   });
 }
 
+function keyOf({ daemon, name }: FeatureSpec): string {
+  return `${daemon}:${name}`;
+}
+
 /** Long holds that touch a week. They begin on a Monday before people arrive, so that there is a seat for them. */
-function longHoldsOf(context: DemandContext, use: UseSpec, week: Week): Request[] {
-  const { seed, clock, server, feature, staff, restarts } = context;
+function longHoldsOf(context: DemandContext, use: UseSpec): Request[] {
+  const { seed, clock, server, feature, staff, week } = context;
   return Array.from({ length: use.long ?? 0 }, (_, slot) => {
-    // Slots change hands in different weeks.
-    const shift = restarts ? 0 : slot % LONG_BLOCK_WEEKS;
+    // Slots change hands in different weeks. RLM is restarted with every block: nothing is held across.
+    const shift = server.manager === "rlm" ? 0 : slot % LONG_BLOCK_WEEKS;
     const block = Math.floor((week.index - shift) / LONG_BLOCK_WEEKS);
-    const draw = draws(seed, server, feature, "long", slot, block);
+    const draw = draws(seed, server.id, keyOf(feature), "long", slot, block);
     const blockWeek = block * LONG_BLOCK_WEEKS + shift;
     // Most begin with the block, so that there is hardly a week without.
     const startWeek = blockWeek + Math.floor(draw.between(0, 1) ** 2 * (LONG_BLOCK_WEEKS - 1));

@@ -3,17 +3,7 @@
  * (seed, server, person, day …), so that any instant can be computed without those before it.
  */
 
-export type Key = string | number;
-
-/** Values drawn one after the other from one hash. Equal keys give equal values, in every process. */
-export interface Draws {
-  /** A number in [from, to). */
-  between(from: number, to: number): number;
-  /** An integer in [from, to]. */
-  integer(from: number, to: number): number;
-  chance(probability: number): boolean;
-  pick<T>(list: readonly [T, ...T[]]): T;
-}
+type Key = string | number;
 
 /** 32 bits of the keys: FNV-1a over their text, then the finalizer of MurmurHash3 to spread neighbours apart. */
 export function hash(...keys: readonly Key[]): number {
@@ -29,18 +19,20 @@ export function hash(...keys: readonly Key[]): number {
   return mix(bits) >>> 0;
 }
 
-/** A fresh row of draws for these keys. */
-export function draws(...keys: readonly Key[]): Draws {
+/** Values drawn one after the other from one hash. Equal keys give equal values, in every process. */
+export function draws(...keys: readonly Key[]) {
   let state = hash(...keys);
   const next = () => {
     state = (state + 0x9e3779b9) | 0;
     return (mix(state) >>> 0) / 0x1_0000_0000;
   };
   return {
-    between: (from, to) => from + next() * (to - from),
-    integer: (from, to) => from + Math.floor(next() * (to - from + 1)),
-    chance: (probability) => next() < probability,
-    pick: (list) => list[Math.floor(next() * list.length)] ?? list[0],
+    /** A number in [from, to). */
+    between: (from: number, to: number) => from + next() * (to - from),
+    /** An integer in [from, to]. */
+    integer: (from: number, to: number) => from + Math.floor(next() * (to - from + 1)),
+    chance: (probability: number) => next() < probability,
+    pick: <T>(list: readonly [T, ...T[]]): T => list[Math.floor(next() * list.length)] ?? list[0],
   };
 }
 

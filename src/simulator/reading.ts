@@ -1,16 +1,9 @@
-import type {
-  CheckoutReading,
-  FeatureReading,
-  MemberReading,
-  PoolReading,
-  Reading,
-  ToolError,
-} from "../domain/reading.ts";
+import type { FeatureReading, PoolReading, Reading, ToolError } from "../domain/reading.ts";
 import { asPrinted } from "./calendar.ts";
 import type { Request } from "./demand.ts";
 import { hash } from "./random.ts";
 import type { Grant, Wait } from "./seats.ts";
-import { expiryOf, type FeatureSpec, type MemberSpec, type ServerSpec } from "./servers.ts";
+import { expiryOf, type FeatureSpec, type MemberSpec, type PoolSpec, type ServerSpec } from "./servers.ts";
 
 /** A feature's life at one instant. */
 export interface FeatureState {
@@ -65,23 +58,21 @@ export function wholeReading(
 
 /** What the manager's tool would say of a server in this state. */
 export function readingOf(state: ServerState): Reading {
-  const isRlm = state.spec.manager === "rlm";
-  const { zone, instant, spec } = state;
+  const { spec, zone, instant, members } = state;
+  const { manager, version, daemons } = spec;
+  const isRlm = manager === "rlm";
   if (state.silent) return isRlm ? silentRlm(state) : silentFlexnet(state);
   return wholeReading({
-    manager: spec.manager,
+    manager,
     // rlmstat's clock has seconds, lmstat's minutes.
     reportTime: isRlm ? Math.floor(instant / 1000) * 1000 : asPrinted(zone, instant),
-    toolVersion: isRlm ? spec.version : null,
-    members: state.members.map(({ host, port, master, down }) => ({
-      host,
-      port,
-      status: down ? "down" : "up",
-      master: !isRlm && master && !down,
-      version: down ? null : spec.version,
-      error: down ? MEMBER_DOWN : null,
-    })),
-    daemons: spec.daemons.map(({ name, version }, index) => ({
+    toolVersion: isRlm ? version : null,
+    members: members.map(({ host, port, master, down }) =>
+      down
+        ? { host, port, status: "down", master: false, version: null, error: MEMBER_DOWN }
+        : { host, port, status: "up", master: !isRlm && master, version, error: null },
+    ),
+    daemons: daemons.map(({ name, version }, index) => ({
       name,
       status: "up",
       version,
@@ -90,7 +81,7 @@ export function readingOf(state: ServerState): Reading {
       ...(isRlm && { port: FIRST_ISV_PORT + index }),
     })),
     // Each daemon prints its own list.
-    features: spec.daemons.flatMap(({ name }) =>
+    features: daemons.flatMap(({ name }) =>
       state.features.flatMap((feature, index) => {
         if (feature.spec.daemon !== name) return [];
         return isRlm ? rlmFeature(state, feature, index) : flexnetFeature(state, feature, index);
@@ -105,54 +96,47 @@ function silentFlexnet({ zone, instant }: ServerState): Reading {
 }
 
 function silentRlm({ spec, members }: ServerState): Reading {
-  const errors = members.map(
-    ({ host, port }): ToolError => ({
-      message: [
-        'Error connecting to "rlm" server',
-        `Connection attempted to host: "${host}" on port ${port}`,
-        "Cannot connect to license server (-17)",
-      ].join("\n"),
-      major: -17,
-      minor: null,
-      system: null,
-      kind: "unreachable",
-    }),
-  );
-  const silent = members.map(({ host, port }, index): MemberReading => {
-    return { host, port, status: "down", master: false, version: null, error: errors[index] ?? null };
+  const silent = members.map(({ host, port }) => {
+    const message = [
+      'Error connecting to "rlm" server',
+      `Connection attempted to host: "${host}" on port ${port}`,
+      "Cannot connect to license server (-17)",
+    ].join("\n");
+    const error: ToolError = { message, major: -17, minor: null, system: null, kind: "unreachable" };
+    return { host, port, status: "down", master: false, version: null, error } as const;
   });
   const head = { manager: "rlm", reportTime: null, toolVersion: spec.version } as const;
+  const errors = silent.map(({ error }) => error);
   return wholeReading({ ...head, members: silent, daemons: [], features: [], errors });
+}
+
+/** What both tools print alike. */
+function featureBase({ daemon, name, pools }: FeatureSpec) {
+  const unlimited = pools.some(({ seats }) => seats === null);
+  const total = unlimited ? null : pools.reduce((sum, { seats }) => sum + (seats ?? 0), 0);
+  return { daemon, name, total, unlimited, error: null, consistency: "ok", cut: false } as const;
 }
 
 function flexnetFeature(state: ServerState, feature: FeatureState, index: number): FeatureReading {
   const { seed, zone, instant, spec: server } = state;
   const { spec, grants, waits, idleKept } = feature;
-  const uncounted = spec.pools.some((pool) => pool.seats === null);
+  const base = featureBase(spec);
   const idle = idleKept.reduce((sum, seats) => sum + seats, 0);
-  const client = (request: Request, pool: number) => ({
-    user: request.actor.user,
-    host: request.actor.host,
-    display: request.actor.display,
-    qualifier: null,
-    version: spec.pools[pool]?.version ?? null,
-    count: request.count,
-    handle: String(handleOf(state, index, request)),
-    pool,
-  });
+  const client = (request: Request, pool: number) => {
+    const handle = String(handleOf(state, index, request));
+    return { ...clientBase(spec, request, pool), display: request.actor.display, handle, pool };
+  };
+  // lmstat prints no count of an uncounted feature.
+  const counted = (used: number) => (base.unlimited ? null : used);
   return {
-    daemon: spec.daemon,
-    name: spec.name,
-    total: uncounted ? null : seatsOf(spec),
-    used: uncounted ? null : heldOf(grants) + idle,
-    unlimited: uncounted,
-    error: null,
-    // Idle reservations stand under the first pool. lmstat prints no count of an uncounted pool.
-    pools: spec.pools.map((_, at) =>
-      poolReading(state, spec, at, uncounted ? null : heldOf(grants, at) + (at === 0 ? idle : 0)),
+    ...base,
+    used: counted(heldOf(grants) + idle),
+    // Idle reservations stand under the first pool.
+    pools: spec.pools.map((pool, at) =>
+      poolReading(state, pool, counted(heldOf(grants, at) + (at === 0 ? idle : 0))),
     ),
     checkouts: grants
-      .map(({ request, startedAt, endsAt, pool }): CheckoutReading & { pool: number; startedAt: number } => {
+      .map(({ request, startedAt, endsAt, pool }) => {
         const seat = client(request, pool);
         return {
           ...seat,
@@ -169,23 +153,17 @@ function flexnetFeature(state: ServerState, feature: FeatureState, index: number
       return count > 0 ? [{ type, name, count, pool: 0 }] : [];
     }),
     queue: waits.map(({ request }) => client(request, 0)),
-    consistency: "ok",
-    cut: false,
   };
 }
 
 function rlmFeature(state: ServerState, { spec, grants }: FeatureState, index: number): FeatureReading {
-  const unlimited = spec.pools.some((pool) => pool.seats === null);
+  const base = featureBase(spec);
   return {
-    daemon: spec.daemon,
-    name: spec.name,
-    total: unlimited ? null : seatsOf(spec),
+    ...base,
     used: heldOf(grants),
-    unlimited,
-    reserved: unlimited ? null : spec.kept.reduce((sum, kept) => sum + kept.seats, 0),
-    error: null,
+    reserved: base.unlimited ? null : spec.kept.reduce((sum, kept) => sum + kept.seats, 0),
     pools: spec.pools.map((pool, at) => ({
-      ...poolReading(state, spec, at, heldOf(grants, at)),
+      ...poolReading(state, pool, heldOf(grants, at)),
       // Numbers of their own only where one product has several, as rlmstat prints them.
       number: spec.pools.length > 1 ? String(at + 1) : null,
       // rlmstat does not say whether counted seats float.
@@ -194,61 +172,50 @@ function rlmFeature(state: ServerState, { spec, grants }: FeatureState, index: n
     })),
     checkouts: grants
       .map(({ request, startedAt, pool }) => {
-        const version = spec.pools[pool]?.version ?? null;
+        const client = clientBase(spec, request, pool);
         return {
-          user: request.actor.user,
-          host: request.actor.host,
+          ...client,
           display: null,
-          qualifier: null,
-          version,
-          count: request.count,
           handle: handleOf(state, index, request).toString(16),
           pid: null,
           startedAt: asPrinted(state.zone, startedAt),
           lingerSeconds: null,
           borrowed: false,
           // Usage lines name the version and no pool: of two pools of one version it could be either.
-          pool: spec.pools.filter((other) => other.version === version).length === 1 ? pool : null,
+          pool: spec.pools.filter(({ version }) => version === client.version).length === 1 ? pool : null,
         };
       })
       .sort((a, b) => a.startedAt - b.startedAt),
     reservations: [],
     queue: [],
-    consistency: "ok",
-    cut: false,
   };
 }
 
-function poolReading(
-  { zone, instant }: ServerState,
-  { pools }: FeatureSpec,
-  at: number,
-  used: number | null,
-): PoolReading {
-  const { version = "", vendorString = null, kind = "floating", seats = 0, expires } = pools[at] ?? {};
+function clientBase({ pools }: FeatureSpec, { actor: { user, host }, count }: Request, pool: number) {
+  return { user, host, qualifier: null, version: pools[pool]?.version ?? null, count };
+}
+
+function poolReading({ zone, instant }: ServerState, pool: PoolSpec, used: number | null): PoolReading {
+  const { version, vendorString, seats, expires } = pool;
   return {
     number: null,
     version,
     vendorString,
-    kind,
+    kind: seats === null ? "uncounted" : "floating",
     total: seats,
     used,
     unlimited: seats === null,
-    expiry: expiryOf(expires ?? "unknown", zone, instant),
+    expiry: expiryOf(expires, zone, instant),
   };
 }
 
-const seatsOf = ({ pools }: FeatureSpec) => pools.reduce((sum, { seats }) => sum + (seats ?? 0), 0);
-
 /** Seats of checkouts, of all pools or of one. */
-function heldOf(grants: readonly Grant[], pool?: number): number {
-  return grants.reduce(
-    (sum, grant) => (pool === undefined || grant.pool === pool ? sum + grant.request.count : sum),
-    0,
-  );
+function heldOf(grants: readonly Grant[], only?: number): number {
+  const held = grants.filter(({ pool }) => only === undefined || pool === only);
+  return held.reduce((sum, { request }) => sum + request.count, 0);
 }
 
 /** A checkout's handle: unique on its server for months, and the same as long as the seat is held. */
-export function handleOf({ spec }: ServerState, feature: number, request: Request): number {
+function handleOf({ spec }: ServerState, feature: number, request: Request): number {
   return 100 + (request.week % 16) * 40_000 + request.ordinal * spec.features.length + feature;
 }

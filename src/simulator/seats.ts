@@ -70,15 +70,8 @@ export function seat(requests: readonly Request[], rules: SeatRules): Schedule {
   let line: Request[] = [];
 
   const at = (time: number, order: Event["order"], run: () => void) => {
-    let [low, high] = [0, events.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const other = events[middle];
-      if (other !== undefined && (other.at > time || (other.at === time && other.order > order)))
-        low = middle + 1;
-      else high = middle;
-    }
-    events.splice(low, 0, { at: time, order, run });
+    const sooner = events.findIndex((one) => one.at < time || (one.at === time && one.order <= order));
+    events.splice(sooner === -1 ? events.length : sooner, 0, { at: time, order, run });
   };
 
   const take = (request: Request, now: number): boolean => {

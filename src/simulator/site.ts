@@ -15,20 +15,13 @@ export interface SiteOptions extends Partial<SiteClock> {
   readonly zone: string;
 }
 
+export type Site = ReturnType<typeof createSite>;
+
 /**
  * The simulated site: what each license server would say at an instant, a pure function of seed and clock.
  * Nothing is stepped from a beginning; a week is played through when it is first looked at.
  */
-export interface Site {
-  readonly seed: number;
-  readonly clock: SiteClock;
-  /** `members` are the hosts asked; the server answers under the names by which it was called. */
-  reading(server: ServerSpec, instant: number, members?: readonly MemberSpec[]): Reading;
-  /** What becomes of the requests for a feature in the week of an instant. */
-  schedule(server: ServerSpec, feature: FeatureSpec, instant: number): Schedule;
-}
-
-export function createSite({ seed, zone, ahead = 0 }: SiteOptions): Site {
+export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
   const clock: SiteClock = { zone, ahead };
   const staffs = new Map<string, Staff>();
   const schedules = new Map<string, Schedule>();
@@ -38,19 +31,11 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions): Site {
     const known = schedules.get(key);
     if (known !== undefined) return known;
     const staff = staffs.getOrInsertComputed(server.id, () => staffOf(seed, server.id, server.staff));
-    const context = {
-      seed,
-      clock,
-      server: server.id,
-      feature: `${feature.daemon}:${feature.name}`,
-      staff,
-      staffSpec: server.staff,
-      restarts: server.manager === "rlm",
-    };
-    const played = seat(feature.use === null ? [] : demandOf(context, feature.use, week), {
+    const requests = demandOf({ seed, clock, server, feature, staff, week });
+    const played = seat(requests, {
       pools: feature.pools.map((pool) => pool.seats),
       kept: feature.kept.map(({ type, name, seats }) => ({ seats, isFor: (actor) => actor[type] === name })),
-      whenFull: server.manager === "rlm" || feature.deny === true ? "deny" : "queue",
+      whenFull: server.manager === "rlm" || feature.deny ? "deny" : "queue",
     });
     if (schedules.size >= MAX_CACHED) schedules.clear();
     schedules.set(key, played);
@@ -70,28 +55,30 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions): Site {
     };
   };
 
+  /** Of a server that counts since its start (RLM). */
   const totals = (server: ServerSpec, week: Week, instant: number, daemon: string) => {
-    let [checkouts, denials] = [0, 0];
-    for (let index = startWeekOf(week); index <= week.index; index++) {
-      const then = index === week.index ? week : weekOf(clock, index);
-      for (const feature of server.features) {
-        if (feature.daemon !== daemon) continue;
-        const schedule = play(server, feature, then);
-        // A seat held since an earlier week was counted there.
-        checkouts += schedule.grants.filter(
-          ({ request, startedAt }) => request.week === index && startedAt <= instant,
-        ).length;
-        denials += schedule.denials.filter(({ at }) => at <= instant).length;
-      }
-    }
-    return { checkouts, denials };
+    const indexes = Array.from({ length: week.index - startWeekOf(week) + 1 }, (_, n) => week.index - n);
+    const played = server.features
+      .filter((feature) => feature.daemon === daemon)
+      .flatMap((feature) =>
+        indexes.map((index) => ({ index, ...play(server, feature, weekOf(clock, index)) })),
+      );
+    // A seat held since an earlier week was counted there.
+    const checkouts = played.flatMap(({ index, grants }) =>
+      grants.filter(({ request, startedAt }) => request.week === index && startedAt <= instant),
+    );
+    const denials = played.flatMap((week) => week.denials.filter(({ at }) => at <= instant));
+    return { checkouts: checkouts.length, denials: denials.length };
   };
 
   return {
     seed,
     clock,
-    schedule: (server, feature, instant) => play(server, feature, weekAt(clock, instant)),
-    reading(server, instant, members = server.members) {
+    /** What becomes of the requests for a feature in the week of an instant. */
+    schedule: (server: ServerSpec, feature: FeatureSpec, instant: number) =>
+      play(server, feature, weekAt(clock, instant)),
+    /** `members` are the hosts asked; the server answers under the names by which it was called. */
+    reading(server: ServerSpec, instant: number, members: readonly MemberSpec[] = server.members): Reading {
       const week = weekAt(clock, instant);
       const silent = isSilent(seed, server, instant);
       return readingOf({

@@ -2,27 +2,14 @@ import type { Reading } from "../domain/reading.ts";
 import { beginsWithDate, hostZone, isZone } from "../domain/time/zone.ts";
 import type { ManagerName } from "../domain/words.ts";
 import type { Manager } from "../managers/manager.ts";
-import { type MemberSpec, SERVERS } from "./servers.ts";
+import { type MemberSpec, SERVERS, type ServerSpec } from "./servers.ts";
 import { createSite } from "./site.ts";
 
-export const DEFAULT_SEED = 1;
-
 /** What a license manager's tool did: all of it at once. */
-export interface ToolRun {
+interface ToolRun {
   readonly stdout: string;
   readonly stderr: string;
   readonly exitCode: number;
-}
-
-/** The license server that the tool talks to. */
-export interface AskedServer {
-  readonly manager: Manager;
-  readonly address: string;
-  readonly members: readonly MemberSpec[];
-  readonly version: string;
-  readonly zone: string;
-  /** What the server says now, under these names of its members. */
-  reading(members: readonly MemberSpec[]): Reading;
 }
 
 /** A mistake in the simulator's own options, before the tool is asked. */
@@ -40,22 +27,21 @@ const OWN = ["--server", "--seed", "--timezone", "--at", "--ahead"];
  */
 export function simulate(manager: Manager, args: readonly string[], now: number): ToolRun {
   const { own, rest } = takeOwn(args);
-  const integer = (name: string): number | null => {
-    const text = own.get(name);
-    if (text === undefined) return null;
-    if (/^-?\d{1,9}$/.test(text) && (name === "--ahead" || !text.startsWith("-"))) return Number(text);
-    throw new SimulateUsageError(`${name} is "${text}"; expected an integer from 0 to 999999999`);
+  const wrong = (name: string, expected: string) =>
+    new SimulateUsageError(`${name} is "${own.get(name)}"; expected ${expected}`);
+  const integer = (name: string, fallback: number, form: RegExp): number => {
+    const text = own.get(name) ?? String(fallback);
+    if (!form.test(text)) throw wrong(name, "an integer from 0 to 999999999");
+    return Number(text);
   };
   const zone = own.get("--timezone") ?? hostZone();
-  if (!isZone(zone)) {
-    throw new SimulateUsageError(`--timezone is "${zone}"; expected an IANA name, e.g. Europe/Berlin`);
-  }
+  if (!isZone(zone)) throw wrong("--timezone", "an IANA name, e.g. Europe/Berlin");
   const at = own.get("--at");
   const instant = at === undefined ? now : Date.parse(at);
-  if (Number.isNaN(instant) || (at !== undefined && !beginsWithDate(at))) {
-    throw new SimulateUsageError(`--at is "${at}"; expected ISO 8601, e.g. 2026-01-31T08:15:00Z`);
-  }
-  const seed = integer("--seed") ?? DEFAULT_SEED;
+  if (Number.isNaN(instant) || (at !== undefined && !beginsWithDate(at)))
+    throw wrong("--at", "ISO 8601, e.g. 2026-01-31T08:15:00Z");
+  const seed = integer("--seed", 1, /^\d{1,9}$/);
+  const ahead = integer("--ahead", 0, /^-?\d{1,9}$/);
   const servers = SERVERS.filter((server) => server.manager === manager.name);
   const id = own.get("--server") ?? servers[0]?.id;
   const server = servers.find((one) => one.id === id);
@@ -63,10 +49,8 @@ export function simulate(manager: Manager, args: readonly string[], now: number)
     const names = servers.map((one) => one.id).join(", ");
     throw new SimulateUsageError(`there is no simulated ${manager.title} server "${id}"; there are ${names}`);
   }
-  const site = createSite({ seed, zone, ahead: integer("--ahead") ?? 0 });
-  const { address, members, version } = server;
-  const reading: AskedServer["reading"] = (as) => site.reading(server, instant, as);
-  return runTool(rest, { manager, zone, address, members, version, reading });
+  const site = createSite({ seed, zone, ahead });
+  return runTool(rest, manager, server, zone, (members) => site.reading(server, instant, members));
 }
 
 function takeOwn(args: readonly string[]): { own: Map<string, string>; rest: readonly string[] } {
@@ -89,7 +73,7 @@ interface Dialect {
   /** Options without a value, with one that may be left out, and with one that may not. */
   readonly options: Readonly<Record<"none" | "optional" | "required", readonly string[]>>;
   readonly usage: string;
-  readonly version: (server: AskedServer) => string;
+  readonly version: (server: ServerSpec) => string;
   /** lmutil exits with its error's number in one byte (256 + major), rlmutil with 1. */
   readonly exitCode: (reading: Reading) => number;
   /** The options that narrow the answer down to one daemon or feature. */
@@ -138,15 +122,20 @@ Copyright (C) 2006-2017, Reprise Software, Inc. All rights reserved.
 const DIALECTS: Readonly<Record<ManagerName, Dialect | undefined>> = { flexnet: LMSTAT, rlm: RLMSTAT };
 
 /** Answers a command line as the manager's tool would. `args` begin behind the tool's path. */
-export function runTool(args: readonly string[], server: AskedServer): ToolRun {
-  const { manager } = server;
+function runTool(
+  args: readonly string[],
+  manager: Manager,
+  server: ServerSpec,
+  zone: string,
+  readingOf: (members: readonly MemberSpec[]) => Reading,
+): ToolRun {
   const dialect = DIALECTS[manager.name];
   if (dialect === undefined) return failed(`no tool of ${manager.title} is simulated\n`);
-  const words = [...args];
-  while (words[0] !== undefined && dialect.names.includes(words[0])) words.shift();
-  const options = takeOptions(words, dialect.options);
-  if (typeof options === "string") return failed(`${options}\n${dialect.usage}`);
-  if (options.size === 0) return failed(dialect.usage);
+  const { names, usage, daemonOption, featureOption, allOptions } = dialect;
+  const first = args.findIndex((word) => !names.includes(word));
+  const options = takeOptions(first === -1 ? [] : args.slice(first), dialect.options);
+  if (typeof options === "string") return failed(`${options}\n${usage}`);
+  if (options.size === 0) return failed(usage);
   if (options.has("-v")) return { stdout: dialect.version(server), stderr: "", exitCode: 0 };
 
   const address = options.get("-c") || server.address;
@@ -154,27 +143,19 @@ export function runTool(args: readonly string[], server: AskedServer): ToolRun {
   if ("problem" in asked) return failed(`${address}: ${asked.problem}\n`);
   // Asked under other names, the server answers under those; a license file or one name of a triad says too little.
   const isWhole = asked.members.length === server.members.length;
-  const members = server.members.map((one, index) => ({
-    ...one,
-    ...(isWhole && {
-      host: asked.members[index]?.host ?? one.host,
-      port: asked.members[index]?.port ?? one.port,
-    }),
-  }));
+  const members = server.members.map((one, index) => {
+    const name = isWhole ? asked.members[index] : undefined;
+    return { ...one, host: name?.host ?? one.host, port: name?.port ?? one.port };
+  });
 
-  const whole = server.reading(members);
+  const whole = readingOf(members);
+  const isListed = allOptions.some((option) => options.has(option));
   const isWanted = (option: string, name: string) => [undefined, "", name].includes(options.get(option));
-  const reading = {
-    ...whole,
-    features: whole.features.filter(
-      ({ daemon, name }) =>
-        dialect.allOptions.some((option) => options.has(option)) &&
-        isWanted(dialect.daemonOption, daemon) &&
-        isWanted(dialect.featureOption, name),
-    ),
-  };
-  const stdout = manager.render(reading, { address, zone: server.zone });
-  return { stdout, stderr: "", exitCode: dialect.exitCode(reading) };
+  const features = whole.features.filter(
+    ({ daemon, name }) => isListed && isWanted(daemonOption, daemon) && isWanted(featureOption, name),
+  );
+  const stdout = manager.render({ ...whole, features }, { address, zone });
+  return { stdout, stderr: "", exitCode: dialect.exitCode(whole) };
 }
 
 function failed(stderr: string): ToolRun {

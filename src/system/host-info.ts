@@ -3,6 +3,7 @@ import {
   availableParallelism,
   cpus,
   hostname,
+  type NetworkInterfaceInfo,
   networkInterfaces as osInterfaces,
   release,
   totalmem,
@@ -31,12 +32,14 @@ export interface HostInfo {
 export function hostInfo(readFile: ReadFile = readSystemFile): HostInfo {
   // Inside a sandbox without /proc these calls throw, where they would have nothing to tell.
   const processors = attempt(cpus) ?? [];
+  const model = processors[0]?.model.replace(/\s+/g, " ").trim() ?? "";
   return {
     hostname: hostname(),
     os: osName(readFile("/etc/os-release") ?? readFile("/usr/lib/os-release")) ?? `${type()} ${release()}`,
     kernel: release(),
     arch: arch(),
-    cpuModel: cpuModel(processors[0]?.model),
+    // Virtual and ARM machines often have no name for their CPU.
+    cpuModel: model === "" || model.toLowerCase() === "unknown" ? null : model,
     cpuCount: Math.max(1, processors.length || (attempt(availableParallelism) ?? 1)),
     memoryBytes: totalmem(),
     timezone: hostZone(),
@@ -46,16 +49,9 @@ export function hostInfo(readFile: ReadFile = readSystemFile): HostInfo {
 
 /** `PRETTY_NAME` of an os-release(5) file; null when it has none. */
 export function osName(osRelease: string | null): string | null {
-  const found = /^PRETTY_NAME=(?:"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'|(\S+))\s*$/m.exec(osRelease ?? "");
-  if (found === null) return null;
-  const name = found[1]?.replace(/\\(.)/g, "$1") ?? found[2] ?? found[3] ?? "";
-  return name === "" ? null : name;
-}
-
-/** Virtual and ARM machines often have no name for their CPU. */
-function cpuModel(model: string | undefined): string | null {
-  const name = model?.replace(/\s+/g, " ").trim() ?? "";
-  return name === "" || name.toLowerCase() === "unknown" ? null : name;
+  const form = /^PRETTY_NAME=(?:"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'|(\S+))\s*$/m;
+  const [, double, single, bare] = form.exec(osRelease ?? "") ?? [];
+  return (double?.replace(/\\(.)/g, "$1") ?? single ?? bare) || null;
 }
 
 export interface InterfaceAddress {
@@ -72,15 +68,12 @@ export interface NetworkInterface {
   readonly sentBytes: number | null;
 }
 
-/** Addresses of the interfaces that are up, as `os.networkInterfaces()` gives them. */
-export type AddressesOf = () => Readonly<
-  Record<string, readonly { address: string; family: string; cidr: string | null }[] | undefined>
->;
+type Address = Pick<NetworkInterfaceInfo, "address" | "cidr"> & { readonly family: string };
 
 /** Every interface of the host, those without an address included, in the order of their names. */
 export function networkInterfaces(
   readFile: ReadFile = readSystemFile,
-  addressesOf: AddressesOf = osInterfaces,
+  addressesOf: () => Readonly<Record<string, readonly Address[] | undefined>> = osInterfaces,
 ): NetworkInterface[] {
   const counters = parseNetDev(readFile("/proc/net/dev") ?? "");
   // Without leave to ask the kernel (RestrictAddressFamilies= without AF_NETLINK) no address is known.
@@ -91,7 +84,7 @@ export function networkInterfaces(
     addresses: (addresses[name] ?? []).map(({ address, family, cidr }) => ({
       address,
       family: family === "IPv6" ? "IPv6" : "IPv4",
-      prefixLength: prefixOf(cidr),
+      prefixLength: cidr === null ? null : Number(cidr.split("/")[1]),
     })),
     receivedBytes: counters.get(name)?.received ?? null,
     sentBytes: counters.get(name)?.sent ?? null,
@@ -107,11 +100,6 @@ export function parseNetDev(text: string): Map<string, { received: number; sent:
     counters.set(found[1] ?? "", { received: Number(found[2]), sent: Number(found[3]) });
   }
   return counters;
-}
-
-function prefixOf(cidr: string | null): number | null {
-  const found = /\/(\d{1,3})$/.exec(cidr ?? "");
-  return found === null ? null : Number(found[1]);
 }
 
 function attempt<T>(ask: () => T): T | null {

@@ -22,11 +22,6 @@ export interface HostSample {
   readonly disk: number | null;
 }
 
-export interface HostMetrics {
-  /** Reads half a dozen small files: well below a millisecond. Each call begins the time of the next `cpu`. */
-  sample(): HostSample;
-}
-
 /** Blocks of a file system, as statfs(2) tells them; throws when it cannot. */
 export type StatFs = (path: string) => {
   readonly blocks: number;
@@ -47,11 +42,16 @@ export interface HostMetricsDeps {
  * root of the cgroup tree (kernel: admin-guide/cgroup-v2), which is the container's own in a container and without
  * limits on a host. A limit that systemd sets for our unit says nothing about the host.
  */
-export function createHostMetrics(deps: HostMetricsDeps): HostMetrics {
+export function createHostMetrics(deps: HostMetricsDeps) {
   const { directory, clock = systemClock, readFile = readSystemFile, statFs = statfsSync } = deps;
   const cpu = createCpuMeter(readFile, clock);
   return {
-    sample: () => ({ cpu: cpu(), memory: readMemory(readFile), disk: readDisk(statFs, directory) }),
+    /** Reads half a dozen small files: well below a millisecond. Each call begins the time of the next `cpu`. */
+    sample: (): HostSample => ({
+      cpu: cpu(),
+      memory: readMemory(readFile),
+      disk: readDisk(statFs, directory),
+    }),
   };
 }
 
@@ -75,17 +75,12 @@ function createCpuMeter(readFile: ReadFile, clock: Clock): () => number | null {
   return () => {
     const now = readCpu(readFile, clock);
     if (now === null) return null;
-    const all = before?.ofContainer === now.ofContainer ? now.all - before.all : null;
-    if (all !== null && before !== null && all > 0) {
-      last = percent(now.busy - before.busy, all);
-      before = now;
-    } else if (all === null || all < 0) {
-      // A clock set back or counters that begin anew give no share; the next call has a fresh beginning.
-      last = null;
-      before = now;
-    } else if (last === null && !now.ofContainer) {
-      return percent(now.busy, now.all);
-    }
+    const isSameClock = before?.ofContainer === now.ofContainer && now.all >= before.all;
+    if (before !== null && isSameClock && now.all === before.all)
+      return last ?? (now.ofContainer ? null : percent(now.busy, now.all));
+    // A clock set back or counters that begin again give no share; the next call has a fresh beginning.
+    last = before !== null && isSameClock ? percent(now.busy - before.busy, now.all - before.all) : null;
+    before = now;
     return last;
   };
 }
@@ -99,10 +94,10 @@ function readCpu(readFile: ReadFile, clock: Clock): CpuTime | null {
     return { ofContainer: true, busy: usedMicros, all: (clock.now() * 1000 * quota) / period };
   }
   // The first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice` (proc(5)).
-  const [name, ...fields] = (stat.split("\n", 1)[0] ?? "").trim().split(/\s+/);
+  const fields = /^cpu +(.*)/.exec(stat)?.[1]?.trim().split(/\s+/) ?? [];
   // guest and guest_nice are part of user and nice already.
   const times = fields.slice(0, 8).map(Number);
-  if (name !== "cpu" || times.length < 4 || times.some((time) => !Number.isFinite(time))) return null;
+  if (times.length < 4 || !times.every(Number.isFinite)) return null;
   const all = times.reduce((sum, time) => sum + time, 0);
   return { ofContainer: false, all, busy: all - (times[3] ?? 0) - (times[4] ?? 0) };
 }

@@ -1,5 +1,5 @@
 import { fstatSync } from "node:fs";
-import type { Log, LogFields, LogOf } from "../domain/log.ts";
+import type { LogFields, LogOf } from "../domain/log.ts";
 import { escapeControls, maskSecrets } from "../domain/plain-text.ts";
 import { type Clock, systemClock } from "../domain/time/clock.ts";
 import { LOG_LEVELS, type LogLevel, type LogSource } from "../domain/words.ts";
@@ -17,25 +17,18 @@ export interface LogLine {
 /** Takes lines somewhere: a terminal, the store, the streams. Called in the order of the lines; must not block. */
 export type LogSink = (line: LogLine) => void;
 
-export interface Logging {
-  readonly logOf: LogOf;
-  /** Lines below this level go nowhere, but for those of source `audit`. */
-  setLevel(level: LogLevel): void;
-  /** Gives further lines to this sink too, until the answer is called. */
-  addSink(sink: LogSink): () => void;
-}
-
-interface LoggingDeps {
-  readonly level: LogLevel;
-  readonly clock: Clock;
-  readonly sinks: readonly LogSink[];
-}
+export type Logging = ReturnType<typeof createLogging>;
 
 /**
  * The one logger. Not a library: those tried keep their sinks in a registry of the whole process, where two daemons
  * (tests, `demo`) would write into each other, and read braces in a message as a template.
  */
-export function createLogging({ level, clock, sinks }: LoggingDeps): Logging {
+export function createLogging(options: {
+  readonly level: LogLevel;
+  readonly clock: Clock;
+  readonly sinks: readonly LogSink[];
+}) {
+  const { level, clock, sinks } = options;
   const taken = new Set(sinks);
   const broken = new WeakSet<LogSink>();
   let lowest = LOG_LEVELS.indexOf(level);
@@ -47,7 +40,7 @@ export function createLogging({ level, clock, sinks }: LoggingDeps): Logging {
       } catch (error) {
         if (broken.has(sink)) continue;
         broken.add(sink);
-        // The others learn of it, once: a sink that fails would fail with this line too.
+        // The others get this line once: a sink that fails would fail with it too.
         write(lineOf("error", "system", "A log sink fails", { error: String(error) }));
       }
     }
@@ -62,20 +55,22 @@ export function createLogging({ level, clock, sinks }: LoggingDeps): Logging {
   });
 
   return {
-    logOf: (source) => {
+    logOf: ((source) => {
       const at = (level: LogLevel) => {
         const rank = LOG_LEVELS.indexOf(level);
         return (message: string, fields: LogFields = {}) => {
-          // The trail of who did what does not depend on how much else is wanted.
+          // The audit trail does not depend on how much else is wanted.
           if (rank >= lowest || source === "audit") write(lineOf(level, source, message, fields));
         };
       };
-      return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") } satisfies Log;
-    },
-    setLevel: (next) => {
+      return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+    }) satisfies LogOf,
+    /** Lines below this level go nowhere, but for those of source `audit`. */
+    setLevel: (next: LogLevel) => {
       lowest = LOG_LEVELS.indexOf(next);
     },
-    addSink(sink) {
+    /** Gives further lines to this sink too, until the answer is called. */
+    addSink(sink: LogSink): () => void {
       taken.add(sink);
       return () => void taken.delete(sink);
     },
@@ -83,11 +78,11 @@ export function createLogging({ level, clock, sinks }: LoggingDeps): Logging {
 }
 
 function plainFields(fields: LogFields): LogLine["fields"] {
-  const plain: Record<string, string | number | boolean | null> = {};
-  for (const [name, value] of Object.entries(fields)) {
-    if (value !== undefined) plain[name] = typeof value === "string" ? maskSecrets(value) : value;
-  }
-  return plain;
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, typeof value === "string" ? maskSecrets(value) : value]],
+    ),
+  );
 }
 
 /** How lines are written: for people, for programs, for journald. */
@@ -104,37 +99,27 @@ const COLOURS: Readonly<Record<LogLevel, string>> = {
 const DIM = "\x1b[2m";
 const RESET = "\x1b[0m";
 
-interface LogTarget {
-  readonly format: LogFormat;
-  /** Only for `text`. */
-  readonly colour: boolean;
-  write(text: string): void;
-}
-
-/** A sink that writes one line of text for each log line. */
-export function createTextSink({ format, colour, write }: LogTarget): LogSink {
-  return (line) => write(`${formatLine(line, format, colour)}\n`);
-}
-
 /** One line, without its end. No value of it can bring a second one, or move a cursor. */
 export function formatLine(line: LogLine, format: LogFormat, colour: boolean): string {
   const { at, level, source, message, fields } = line;
-  const time = new Date(at).toISOString();
-  if (format === "json")
-    return JSON.stringify({
-      timestamp: time,
-      level,
-      source,
-      message,
-      ...(Object.keys(fields).length > 0 && { metadata: fields }),
-    });
+  const timestamp = new Date(at).toISOString();
+  const names = Object.keys(fields);
+  if (format === "json") {
+    const metadata = names.length > 0 && { metadata: fields };
+    return JSON.stringify({ timestamp, level, source, message, ...metadata });
+  }
   const words = Object.entries(fields).map(([name, value]) => `${escapeControls(name)}=${shown(value)}`);
   const said = escapeControls(message);
   // journald notes the time itself.
   if (format === "journal") return [`<${PRIORITIES[level]}>${source}: ${said}`, ...words].join(" ");
-  const [dim, bright, reset] = colour ? [DIM, COLOURS[level], RESET] : ["", "", ""];
-  const head = `${dim}${time}${reset} ${bright}${level.toUpperCase().padEnd(5)}${reset} ${dim}${source.padEnd(9)}${reset} ${said}`;
-  return words.length === 0 ? head : `${head} ${dim}${words.join(" ")}${reset}`;
+  const painted = (codes: string, text: string) => (colour ? `${codes}${text}${RESET}` : text);
+  const parts = [
+    painted(DIM, timestamp),
+    painted(COLOURS[level], level.toUpperCase().padEnd(5)),
+    painted(DIM, source.padEnd(9)),
+    said,
+  ];
+  return (words.length === 0 ? parts : [...parts, painted(DIM, words.join(" "))]).join(" ");
 }
 
 /** Values with blanks or quotes stand in quotes, so that a line can be taken apart again. */
@@ -145,40 +130,33 @@ function shown(value: string | number | boolean | null): string {
     : escapeControls(JSON.stringify(value));
 }
 
-interface Surroundings {
-  readonly isTerminal: boolean;
-  /** `$JOURNAL_STREAM`: `<device>:<inode>` of the stream that journald reads. */
-  readonly journalStream: string | undefined;
-  /** `<device>:<inode>` of stderr; null when it cannot be told. */
-  readonly stderrStream: string | null;
-}
-
-/** What `format = "auto"` means here: the journal's when stderr is what journald reads, else text. */
-export function chooseLogFormat(wanted: "auto" | "text" | "json", around: Surroundings): LogFormat {
+/**
+ * What `format = "auto"` means here: the journal's when stderr is what journald reads, else text. The streams are
+ * `<device>:<inode>`: what $JOURNAL_STREAM says, and stderr's, null when it cannot be found out.
+ */
+export function chooseLogFormat(
+  wanted: "auto" | "text" | "json",
+  isTerminal: boolean,
+  journalStream: string | undefined,
+  stderrStream: string | null,
+): LogFormat {
   if (wanted !== "auto") return wanted;
-  const journal = around.journalStream !== undefined && around.journalStream === around.stderrStream;
-  return journal && !around.isTerminal ? "journal" : "text";
+  return !isTerminal && journalStream !== undefined && journalStream === stderrStream ? "journal" : "text";
 }
 
-/** The log of this process, on stderr, in the form that suits who reads it there. */
+/** The log of this process, on stderr, in the form that suits its reader there. */
 export function processLogging(
   { level, format }: { readonly level: LogLevel; readonly format: "auto" | "text" | "json" },
-  environment: Readonly<Record<string, string | undefined>>,
+  { JOURNAL_STREAM, NO_COLOR = "", TERM }: Readonly<Record<string, string | undefined>>,
 ): Logging {
   const isTerminal = process.stderr.isTTY === true;
-  const sink = createTextSink({
-    format: chooseLogFormat(format, {
-      isTerminal,
-      journalStream: environment.JOURNAL_STREAM,
-      stderrStream: streamOf(2),
-    }),
-    colour: isTerminal && (environment.NO_COLOR ?? "") === "" && environment.TERM !== "dumb",
-    write: (text) => void process.stderr.write(text),
-  });
+  const chosen = chooseLogFormat(format, isTerminal, JOURNAL_STREAM, streamOf(2));
+  const colour = isTerminal && NO_COLOR === "" && TERM !== "dumb";
+  const sink: LogSink = (line) => void process.stderr.write(`${formatLine(line, chosen, colour)}\n`);
   return createLogging({ level, clock: systemClock, sinks: [sink] });
 }
 
-/** As systemd writes it into $JOURNAL_STREAM; null when it cannot be told. */
+/** As systemd writes it into $JOURNAL_STREAM; null when it cannot be found out. */
 function streamOf(descriptor: number): string | null {
   try {
     const { dev, ino } = fstatSync(descriptor);

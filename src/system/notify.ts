@@ -1,13 +1,7 @@
 import type { dlopen as Dlopen, ptr as Ptr } from "bun:ffi";
 
-/** The socket of the service manager: systemd's, or that of whoever speaks its protocol, sd_notify(3). */
-export interface NotifySocket {
-  /** One datagram of `NAME=value` lines. False when it was not taken: nobody listens, or the queue is full. Never waits. */
-  send(lines: readonly string[]): boolean;
-  /** CLOCK_MONOTONIC, which a reload under `Type=notify-reload` must name; null when it cannot be read. */
-  monotonicMicroseconds(): bigint | null;
-  close(): void;
-}
+/** The socket of the service manager: systemd's, or that of whichever program speaks its protocol, sd_notify(3). */
+export type NotifySocket = Awaited<ReturnType<typeof openNotifySocket>>;
 
 const AF_UNIX = 1;
 const SOCK_DGRAM = 2;
@@ -23,7 +17,7 @@ const MAX_PATH_BYTES = 108;
  * are called; bun:ffi is experimental and not small, so it is loaded here and only when there is such a socket.
  * Throws an Error that says why the service manager cannot be told anything.
  */
-export async function openNotifySocket(name: string): Promise<NotifySocket> {
+export async function openNotifySocket(name: string) {
   const address = unixAddress(name);
   if (address === null) throw new Error("takes a path, or @ and a name, of at most 107 bytes");
   const { dlopen, ptr } = await import("bun:ffi");
@@ -32,13 +26,15 @@ export async function openNotifySocket(name: string): Promise<NotifySocket> {
   if (descriptor < 0) throw new Error("the system gives no socket");
   let open = true;
   return {
-    send(lines) {
+    /** One datagram of `NAME=value` lines. False when it was not taken: nobody listens, or the queue is full. Never waits. */
+    send(lines: readonly string[]): boolean {
       if (!open) return false;
       const bytes = new TextEncoder().encode(lines.join("\n"));
       const flags = MSG_DONTWAIT | MSG_NOSIGNAL;
       const sent = sendto(descriptor, ptr(bytes), bytes.length, flags, ptr(address), address.length);
       return Number(sent) === bytes.length;
     },
+    /** CLOCK_MONOTONIC, which a reload under `Type=notify-reload` must name; null when it cannot be read. */
     monotonicMicroseconds: () => readMonotonic(gettime, ptr),
     close() {
       if (open) close(descriptor);

@@ -1,23 +1,18 @@
 import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import { cleanUp } from "../store/place.ts";
-import { createRig } from "./rig.ts";
+import { createRig, override } from "./rig.ts";
 
 afterEach(cleanUp);
 
 /** What may happen: a poll that sees so many of ten seats in use, one that fails or sees a part, time, a restart. */
 const anyStep = fc.oneof(
-  { weight: 8, arbitrary: fc.integer({ min: 6, max: 10 }).map((used) => ({ kind: "usage" as const, used })) },
-  { weight: 3, arbitrary: fc.constant({ kind: "down" as const }) },
-  { weight: 2, arbitrary: fc.constant({ kind: "partial" as const }) },
-  { weight: 1, arbitrary: fc.constant({ kind: "age" as const }) },
-  {
-    weight: 1,
-    arbitrary: fc.integer({ min: 1, max: 3 }).map((minutes) => ({ kind: "pass" as const, minutes })),
-  },
-  { weight: 1, arbitrary: fc.constant({ kind: "restart" as const }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant("usage"), used: fc.integer({ min: 6, max: 10 }) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("down") }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("partial") }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("age", "restart") }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("pass"), minutes: fc.integer({ min: 1, max: 3 }) }) },
 );
-type Step = typeof anyStep extends fc.Arbitrary<infer S> ? S : never;
 
 const anyHistory = fc.record({
   steps: fc.array(anyStep, { maxLength: 60 }),
@@ -25,41 +20,15 @@ const anyHistory = fc.record({
   recoveries: fc.integer({ min: 1, max: 3 }),
 });
 
-function play({
-  steps,
-  failures,
-  recoveries,
-}: {
-  steps: readonly Step[];
-  failures: number;
-  recoveries: number;
-}) {
-  const settings = { failures, recoveries };
-  const rig = createRig({
-    settings,
-    overrides: [{ ...{ server: null, daemon: null, feature: "*", forMs: null, enabled: true }, settings }],
-  });
+type History = typeof anyHistory extends fc.Arbitrary<infer H> ? H : never;
+
+function play({ steps, ...settings }: History) {
+  const rig = createRig({ settings, overrides: [override({ feature: "*", settings })] });
   for (const step of steps) {
-    switch (step.kind) {
-      case "usage":
-        rig.usage(step.used);
-        break;
-      case "down":
-        rig.down();
-        break;
-      case "partial":
-        rig.partial(10);
-        break;
-      case "age":
-        rig.age();
-        break;
-      case "pass":
-        rig.pass(step.minutes);
-        break;
-      case "restart":
-        rig.restart();
-        break;
-    }
+    if (step.kind === "usage") rig.usage(step.used);
+    else if (step.kind === "partial") rig.partial(10);
+    else if (step.kind === "pass") rig.pass(step.minutes);
+    else rig[step.kind]();
   }
   return rig;
 }

@@ -16,11 +16,8 @@ const EDA = server({ intervalMs: MINUTE, timeoutMs: MINUTE / 2 });
 const BLANK = initialPicture(EDA);
 const UP: ServerPicture = { ...BLANK, status: "up", state: "ok" };
 
-const conditions = (change: Partial<Conditions> = {}): Conditions => ({
-  settingsOf: createSettings({ ...SETTINGS, overrides: [] }),
-  inMaintenance: () => false,
-  ...change,
-});
+const settingsOf = createSettings({ ...SETTINGS, overrides: [] });
+const CONDITIONS: Conditions = { settingsOf, inMaintenance: () => false };
 
 interface Look {
   readonly at: number;
@@ -50,17 +47,12 @@ function shown(used: readonly (number | null)[], change: Partial<Conditions> = {
 }
 
 function fired(spans: readonly Span[], end: number, change: Partial<Conditions> = {}) {
-  const replay = createReplay(conditions(change), BLANK);
+  const replay = createReplay({ ...CONDITIONS, ...change }, BLANK);
   replay.polls(spans);
   replay.pass(end);
-  return replay
-    .firings()
-    .map(({ subject, severity, from, until }): (string | number | null)[] => [
-      subject.rule,
-      severity,
-      from / MINUTE,
-      until === null ? null : until / MINUTE,
-    ]);
+  return replay.firings().map(({ subject, severity, from, until }): (string | number | null)[] => {
+    return [subject.rule, severity, from / MINUTE, until && until / MINUTE];
+  });
 }
 
 test("usage and exhausted seats, with their patience, over steps", () => {
@@ -71,9 +63,8 @@ test("usage and exhausted seats, with their patience, over steps", () => {
   ]);
   expect(shown([8, 1, null, null, 1, 1])).toEqual([["usage", "warning", 0, 4]]);
   expect(shown([10, 10, 10], { inMaintenance: () => true })).toEqual([]);
-  expect(shown([1, 9, 9, 9], { inMaintenance: (_, at) => at < 2 * MINUTE })).toEqual([
-    ["usage", "warning", 2, null],
-  ]);
+  const quiet: Conditions["inMaintenance"] = (_, at) => at < 2 * MINUTE;
+  expect(shown([1, 9, 9, 9], { inMaintenance: quiet })).toEqual([["usage", "warning", 2, null]]);
 });
 
 test("totals that were changed back, changed again, changed over a gap, and changed a day later", () => {
@@ -157,22 +148,18 @@ describe("times in which a server was down", () => {
   test("too short ones are none, and those with too little between them are one", () => {
     expect(downs([[0, 2]])).toEqual([]);
     expect(downs([[0, 3]])).toEqual([[2, 4]]);
-    expect(
-      downs([
-        [0, 5],
-        [6, 20],
-        [40, null],
-      ]),
-    ).toEqual([
-      [2, 21],
-      [42, null],
-    ]);
+    const three: [number, number | null][] = [
+      [0, 5],
+      [6, 20],
+      [40, null],
+    ];
+    expect(String(downs(three))).toBe("2,21,42,");
   });
 });
 
 test("denials within an hour of each other are one alert", () => {
   const HOUR = 60 * MINUTE;
-  const replay = createReplay(conditions(), BLANK);
+  const replay = createReplay(CONDITIONS, BLANK);
   for (const at of [0, HOUR, 2 * HOUR, 3 * HOUR + 1])
     replay.denial({ server: "eda", daemon: "snpslmd", feature: "compiler", count: 1, at });
   replay.pass(10 * HOUR);

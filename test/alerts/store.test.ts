@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import type { AlertMove, Evaluation } from "../../src/alerts/evaluator.ts";
+import { THE_SERVER } from "../../src/alerts/rules.ts";
 import { createAlertStore } from "../../src/alerts/store.ts";
 import { UNWATCHED } from "../../src/alerts/watch.ts";
 import { type AlertSubject, subjectKey } from "../../src/domain/alerts.ts";
@@ -10,13 +11,7 @@ import { recordingLog } from "../store/recording-log.ts";
 
 afterEach(cleanUp);
 
-const SUBJECT: AlertSubject = {
-  rule: "server_down",
-  server: "eda",
-  daemon: null,
-  feature: null,
-  detail: null,
-};
+const SUBJECT: AlertSubject = { ...THE_SERVER, rule: "server_down", server: "eda" };
 const DOWN = { severity: "critical", message: "eda is down", value: null, threshold: null } as const;
 const FIRED: AlertMove = { change: "fired", finding: DOWN };
 
@@ -31,21 +26,20 @@ function createBench() {
   const database = open(temporaryDirectory());
   const rows = createAlerts(database);
   const waiting: { work: () => void; done: PromiseWithResolvers<void> }[] = [];
-  const store = createAlertStore({
-    rows,
-    commit(work) {
-      const done = Promise.withResolvers<void>();
-      waiting.push({ work, done });
-      return done.promise;
+  const store = createAlertStore(
+    {
+      rows,
+      commit(work) {
+        const done = Promise.withResolvers<void>();
+        waiting.push({ work, done });
+        return done.promise;
+      },
+      outbox: { write() {}, send() {} },
+      log: recordingLog(),
     },
-    outbox: { write() {}, send() {} },
-    notifier: {
-      onChange: (alert) => ({ alert, notes: [] }),
-      onTime: (alert) => ({ alert, notes: [] }),
-    },
-    log: recordingLog(),
-    now: NOON,
-  });
+    { onChange: (alert) => ({ alert, notes: [] }), onTime: (alert) => ({ alert, notes: [] }) },
+    NOON,
+  );
   return {
     rows,
     store,

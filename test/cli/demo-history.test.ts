@@ -19,7 +19,7 @@ const HOUR = 3_600_000;
 
 async function make(directory: string, progress: (done: number) => boolean = () => true) {
   const options = { host: "127.0.0.1", port: 0, seed: 3, interval: "10s", history: 2, directory };
-  return makeDemoHistory(demoSite(options, 0), { days: 2, now: NOW, log: recordingLog(), progress });
+  return makeDemoHistory(demoSite(options, 0), 2, NOW, recordingLog(), progress);
 }
 
 test("two days of history say what the simulated servers would have said, and no more", async () => {
@@ -40,9 +40,9 @@ test("two days of history say what the simulated servers would have said, and no
   for (const feature of features) {
     const spec = SERVERS.find(({ id }) => id === feature.server);
     if (spec === undefined || spec.silentMinutes > 0) continue;
-    const reading = site
-      .reading(spec, at)
-      .features.find(({ daemon, name }) => daemon === feature.daemon && name === feature.feature);
+    const isIt = (one: { daemon: string; name: string }) =>
+      one.daemon === feature.daemon && one.name === feature.feature;
+    const reading = site.reading(spec, at).features.find(isIt);
     const [step] = reader.series(feature, at, at + 1).steps;
     expect(step?.used ?? null).toBe(reading?.used ?? null);
     const covered = coveredMs(rollupOf(feature, NOW - 48 * HOUR, NOW));
@@ -57,19 +57,9 @@ test("two days of history say what the simulated servers would have said, and no
 
   // Denials of logs and of counters, by the daemon's own watch.
   const denials = createDenials(store);
-  const denied = (server: string) =>
-    denialPage(denials, {
-      ...{
-        servers: [server],
-        daemons: null,
-        features: null,
-        users: null,
-        hosts: null,
-        start: null,
-        end: null,
-      },
-      ...{ sort: null, limit: null, offset: 0 },
-    }).rows;
+  const any = { daemons: null, features: null, users: null, hosts: null, start: null, end: null };
+  const page = { sort: null, limit: null, offset: 0 };
+  const denied = (server: string) => denialPage(denials, { servers: [server], ...any, ...page }).rows;
   const hourly = denied("eda").filter(({ user }) => user === "regress");
   expect(hourly.length).toBeGreaterThanOrEqual(46);
   for (const { attempts, outcome } of hourly) expect([attempts, outcome]).toEqual([3, "denied"]);
@@ -92,12 +82,8 @@ test("two days of history say what the simulated servers would have said, and no
     SERVERS.filter(({ debugLog, manager }) => debugLog || manager === "rlm").map(({ id }) => id),
   );
 
-  const sessions = store.sqlite
-    .query("SELECT count(*) AS n, count(ended_at) AS ended FROM sessions")
-    .get() as {
-    n: number;
-    ended: number;
-  };
+  const count = "SELECT count(*) AS n, count(ended_at) AS ended FROM sessions";
+  const sessions = store.sqlite.query(count).get() as { n: number; ended: number };
   expect(sessions.ended).toBeGreaterThan(100);
   expect(sessions.n).toBeGreaterThan(sessions.ended);
 });

@@ -1,134 +1,84 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Command, CommanderError } from "commander";
-import { define } from "../../src/cli/demo.ts";
-import { demoSite, ownProgram } from "../../src/cli/demo-site.ts";
+import { type DemoDeps, define } from "../../src/cli/demo.ts";
 import type { Config } from "../../src/config/config.ts";
 import { systemClock } from "../../src/domain/time/clock.ts";
-import { managerOf } from "../../src/managers/registry.ts";
-import { simulate } from "../../src/simulator/tool.ts";
 import { createKeys } from "../../src/store/keys.ts";
-import { openStore } from "../../src/store/open/open.ts";
+import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
+afterEach(cleanUp);
 
-let folder = "";
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "licmond-demo-test-"));
-});
-afterEach(() => rm(folder, { recursive: true, force: true }));
-
-interface Ran {
-  readonly calls: string[];
-  readonly config: Config | null;
-  readonly out: string;
-  readonly key: string;
-}
-
-/** Runs the command with a daemon that only notes what is done to it, and `during` while it runs. */
-async function demo(
-  args: readonly string[],
-  during: (config: Config, out: string) => void = () => {},
-): Promise<Ran> {
+/** Runs the command until the demo has said how to end it, with a daemon that only notes what is done to it. */
+async function demo(args: readonly string[], given: Partial<DemoDeps> = {}) {
   const calls: string[] = [];
-  const seen: { config: Config | null; out: string } = { config: null, out: "" };
-  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const seen = { calls, config: null as Config | null, out: "", key: "", hadDirectory: false };
+  const { promise: wanted, resolve: end } = Promise.withResolvers<void>();
+  const note = async (what: string) => void calls.push(what);
   const out = (text: string) => {
     seen.out += text;
-    if (!text.includes("Ctrl-C") || seen.config === null) return;
+    if (!text.includes("Ctrl-C")) return;
     calls.push("told");
-    during(seen.config, seen.out);
+    seen.hadDirectory = existsSync(seen.config?.storage.directory ?? "");
     end();
   };
-  const program = new Command("licmond")
-    .exitOverride()
-    .configureOutput({ writeErr: () => {}, writeOut: () => {} });
-  define(
-    program.command("demo"),
-    { out, err: () => {}, terminal: { out: false, err: false } },
-    {
-      async makeHistory(_, { history }) {
-        calls.push(`history ${history}`);
-      },
-      async createDaemon(config) {
-        seen.config = config;
-        return {
-          async start() {
-            calls.push("start");
-          },
-          async stop() {
-            calls.push("stop");
-          },
-        };
-      },
-      listenForEnd: () => ({ wanted: ended, quit: () => calls.push("quit") }),
+  const program = new Command("licmond").exitOverride();
+  program.configureOutput({ writeErr: () => {}, writeOut: () => {} });
+  const deps: DemoDeps = {
+    makeHistory: (_, days) => note(`history ${days}`),
+    async createDaemon(config) {
+      seen.config = config;
+      return { start: () => note("start"), stop: () => note("stop") };
     },
+    listenForEnd: () => ({ wanted, quit: () => calls.push("quit") }),
+  };
+  const io = { out, err: () => {}, terminal: { out: false, err: false } };
+  define(program.command("demo"), io, { ...deps, ...given });
+  const failed = await program.parseAsync(["demo", ...args], { from: "user" }).then(
+    () => null,
+    (error: Error) => error,
   );
-  await program.parseAsync(["demo", ...args], { from: "user" });
-  const key = /lmk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}/.exec(seen.out)?.[0] ?? "";
-  return { calls, ...seen, key };
+  seen.key = /lmk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}/.exec(seen.out)?.[0] ?? "";
+  return { ...seen, failed };
 }
 
 function checkKey(directory: string, key: string): string {
-  const store = openStore({ directory, log: silent, mode: "cli" });
-  try {
-    const check = createKeys({ store, clock: systemClock }).verify(key);
-    return check.outcome === "valid" ? check.key.role : check.outcome;
-  } finally {
-    store.close();
-  }
+  const store = open(directory);
+  const check = createKeys({ store, clock: systemClock }).verify(key);
+  store.close();
+  return check.outcome === "valid" ? check.key.role : check.outcome;
 }
 
 describe("licmond demo", () => {
   test("starts the daemon, prints its address, an admin key and four requests to try, and stops it", async () => {
+    const folder = temporaryDirectory();
     const { calls, out, key, config } = await demo(["--directory", folder, "--port", "0", "--seed", "7"]);
     expect(calls).toEqual(["history 30", "start", "told", "stop", "quit"]);
     expect(checkKey(folder, key)).toBe("admin");
     expect(config?.http.port).toBeGreaterThan(0);
     const url = `http://127.0.0.1:${config?.http.port}`;
     expect(out).toContain(`Address    ${url}\n`);
-    expect(out.match(/^ {2}curl .*$/gm)).toHaveLength(4);
-    for (const line of out.match(/^ {2}curl .*$/gm) ?? []) {
-      expect(line).toStartWith(`  curl -H 'X-API-Key: ${key}' '${url}/api/`);
-    }
+    const requests = out.match(/^ {2}curl .*$/gm) ?? [];
+    expect(requests).toHaveLength(4);
+    for (const line of requests) expect(line).toStartWith(`  curl -H 'X-API-Key: ${key}' '${url}/api/`);
   });
 
   test("a directory of its own is gone afterwards, a given one stays with a new key", async () => {
-    let temporary = "";
-    await demo(["--port", "0"], ({ storage }) => {
-      temporary = storage.directory;
-      expect(existsSync(temporary)).toBe(true);
-    });
-    expect(temporary).not.toBe("");
-    expect(existsSync(temporary)).toBe(false);
+    const { config, hadDirectory } = await demo(["--port", "0"]);
+    expect([hadDirectory, existsSync(config?.storage.directory ?? "")]).toEqual([true, false]);
 
+    const folder = temporaryDirectory();
     const first = await demo(["--port", "0", "--directory", folder]);
     const second = await demo(["--port", "0", "--directory", folder]);
-    expect(checkKey(folder, first.key)).toBe("revoked");
-    expect(checkKey(folder, second.key)).toBe("admin");
+    expect([checkKey(folder, first.key), checkKey(folder, second.key)]).toEqual(["revoked", "admin"]);
   });
 
   test("a port that was asked for and is taken ends it before history is made", async () => {
     using blocker = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-    const calls: string[] = [];
-    const program = new Command("licmond").exitOverride();
-    const note = (what: string) => () => {
-      calls.push(what);
-      throw new Error("too late");
-    };
-    define(
-      program.command("demo"),
-      { out: note("out"), err: note("err"), terminal: { out: false, err: false } },
-      { makeHistory: note("history"), createDaemon: note("daemon"), listenForEnd: note("listen") },
-    );
-    const args = ["demo", "--port", String(blocker.port), "--directory", folder];
-    await expect(program.parseAsync(args, { from: "user" })).rejects.toThrow(
-      `another program listens on 127.0.0.1:${blocker.port}; name another --port`,
-    );
-    expect(calls).toEqual([]);
+    const { failed, calls, out } = await demo(["--port", String(blocker.port)]);
+    const words = `another program listens on 127.0.0.1:${blocker.port}; name another --port`;
+    expect(failed?.message).toContain(words);
+    expect([calls, out]).toEqual([[], ""]);
   });
 
   test("takes another port and says so when 8080 is taken", async () => {
@@ -136,68 +86,40 @@ describe("licmond demo", () => {
     try {
       blocker = Bun.listen({ hostname: "127.0.0.1", port: 8080, socket: { data() {} } });
     } catch {
-      // Somebody else has it: just as good.
+      // Another program has it: just as good.
     }
-    try {
-      const free = await demo(["--directory", folder]);
-      expect(free.config?.http.port).not.toBe(8080);
-      expect(free.out).toContain(`Port 8080 is taken, so this demo listens on ${free.config?.http.port}`);
-    } finally {
-      blocker?.stop();
-    }
+    const { config, out } = await demo([]).finally(() => blocker?.stop());
+    expect(config?.http.port).not.toBe(8080);
+    expect(out).toContain(`Port 8080 is taken, so this demo listens on ${config?.http.port}`);
   });
 
   test("a daemon that does not start leaves nothing behind, and its words are the answer", async () => {
-    const calls: string[] = [];
-    const program = new Command("licmond").exitOverride();
-    const listenForEnd = () => ({ wanted: new Promise(() => {}), quit: () => calls.push("quit") });
     let directory = "";
-    define(
-      program.command("demo"),
-      { out: (text) => calls.push(text), err: () => {}, terminal: { out: false, err: false } },
-      {
-        listenForEnd,
-        makeHistory: async () => {},
-        createDaemon: async ({ storage }) => ({
-          start() {
-            directory = storage.directory;
-            throw new Error("the port is taken");
-          },
-          stop: async () => calls.push("stop"),
-        }),
+    const start = () => Promise.reject(new Error("the port is taken"));
+    const { failed, calls } = await demo(["--port", "0"], {
+      async createDaemon({ storage }) {
+        directory = storage.directory;
+        return { start, stop: async () => {} };
       },
-    );
-    await expect(program.parseAsync(["demo", "--port", "0"], { from: "user" })).rejects.toThrow(
-      "the port is taken",
-    );
-    expect(calls).toEqual(["quit"]);
+    });
+    expect(failed?.message).toBe("the port is taken");
+    expect([calls, existsSync(directory)]).toEqual([["history 30", "quit"], false]);
     expect(directory).not.toBe("");
-    expect(existsSync(directory)).toBe(false);
   });
 
-  test("somebody who wants the end while history is made gets it at once", async () => {
-    const calls: string[] = [];
+  test("a user who wants the end while history is made gets it at once", async () => {
     const { promise: wanted, resolve } = Promise.withResolvers<void>();
-    const program = new Command("licmond").exitOverride();
-    define(
-      program.command("demo"),
-      { out: (text) => calls.push(text), err: () => {}, terminal: { out: false, err: false } },
-      {
-        listenForEnd: () => ({ wanted, quit: () => calls.push("quit") }),
-        async makeHistory(_, __, goOn) {
-          calls.push(`goes on: ${goOn()}`);
-          resolve();
-          await wanted;
-          calls.push(`goes on: ${goOn()}`);
-        },
-        async createDaemon() {
-          calls.push("daemon");
-          return { start: async () => {}, stop: async () => {} };
-        },
+    const went: boolean[] = [];
+    const { calls } = await demo(["--port", "0"], {
+      listenForEnd: () => ({ wanted, quit: () => {} }),
+      async makeHistory(_, __, goOn) {
+        went.push(goOn());
+        resolve();
+        await wanted;
+        went.push(goOn());
       },
-    );
-    await program.parseAsync(["demo", "--port", "0", "--directory", folder], { from: "user" });
-    expect(calls).toEqual(["goes on: true", "goes on: false", "quit"]);
+    });
+    expect([went, calls]).toEqual([[true, false], []]);
   });
 
   test.each([
@@ -210,35 +132,6 @@ describe("licmond demo", () => {
     ["--history", "-1"],
     ["--at", "Caturday 10:00"],
   ])("%s %s is refused", async (option, value) => {
-    await expect(demo([option, value])).rejects.toThrow(CommanderError);
+    expect((await demo([option, value])).failed).toBeInstanceOf(CommanderError);
   });
-});
-
-test("every server's tool is this program's simulate, and answers", async () => {
-  const { config } = demoSite(
-    {
-      host: "127.0.0.1",
-      port: 8080,
-      directory: folder,
-      seed: 7,
-      interval: "10s",
-      history: 0,
-    },
-    0,
-  );
-  expect(config.servers.length).toBeGreaterThanOrEqual(6);
-  expect(config.collector.intervalMs).toBe(10_000);
-  for (const { id, manager, tool, address } of config.servers) {
-    const { argv } = managerOf(manager).command(tool ?? [], address);
-    const own = ownProgram();
-    expect(argv.slice(0, own.length + 2)).toEqual([...own, "simulate", manager]);
-    const ran = simulate(managerOf(manager), argv.slice(own.length + 2), Date.now());
-    // One of them is silent for some of the time.
-    expect({ id, stderr: ran.stderr, code: ran.exitCode }).toEqual({
-      id,
-      stderr: "",
-      code: ran.stdout.includes("Error getting status") ? 241 : 0,
-    });
-    expect(ran.stdout.length).toBeGreaterThan(100);
-  }
 });

@@ -1,47 +1,30 @@
-import { expect, test } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { systemClock } from "../../src/domain/time/clock.ts";
 import { createKeys } from "../../src/store/keys.ts";
-import { openStore } from "../../src/store/open/open.ts";
+import { cleanUp, open } from "../store/place.ts";
 import { createPlace, run } from "./rig.ts";
 
-const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+afterEach(cleanUp);
 
 test("create, list, revoke", async () => {
   await using place = await createPlace();
   const config = ["--config", place.config];
   const none = await run(["keys", "list", ...config]);
   expect(none.out).toContain("licmond keys create");
-  expect(await run(["keys", "list", "--json", ...config])).toMatchObject({
-    out: expect.stringContaining('"keys": []'),
-    exitCode: 0,
-  });
+  const empty = { out: expect.stringContaining('"keys": []'), exitCode: 0 };
+  expect(await run(["keys", "list", "--json", ...config])).toMatchObject(empty);
   expect(await run(["keys", "revoke", "wall", ...config])).toMatchObject({ exitCode: 1 });
   // Who only looks makes nothing: made by root, it would be root's.
   expect(existsSync(place.storage)).toBe(false);
 
-  const args = [
-    "--name",
-    "wall",
-    "--role",
-    "viewer",
-    "--expires",
-    "90d",
-    "--anonymize",
-    "--daily-quota",
-    "1000",
-  ];
+  const args = "--name wall --role viewer --expires 90d --anonymize --daily-quota 1000".split(" ");
   const created = await run(["keys", "create", ...args, ...config]);
-  expect(created).toEqual({
-    exitCode: 0,
-    err: "",
-    out: expect.stringMatching(/^lmk_[a-z0-9]{12}_[\w-]{43}\n$/),
-  });
+  const key = expect.stringMatching(/^lmk_[a-z0-9]{12}_[\w-]{43}\n$/);
+  expect(created).toEqual({ exitCode: 0, err: "", out: key });
 
-  const store = openStore({ directory: place.storage, log: quiet, mode: "cli" });
-  const check = createKeys({ store, clock: systemClock }).verify(created.out.trim());
-  store.close();
-  expect(check).toMatchObject({
+  const store = open(place.storage, { mode: "cli" });
+  expect(createKeys({ store, clock: systemClock }).verify(created.out.trim())).toMatchObject({
     outcome: "valid",
     key: { name: "wall", role: "viewer", anonymize: true, dailyQuota: 1000, monthlyQuota: null },
   });
@@ -56,21 +39,19 @@ test("create, list, revoke", async () => {
   expect(listed.out + JSON.stringify(records)).not.toContain(created.out.trim().slice(17));
 
   expect(await run(["keys", "revoke", "wall", ...config])).toMatchObject({ exitCode: 0, out: "" });
-  expect(await run(["keys", "revoke", records.keys[0].id, ...config])).toMatchObject({
-    exitCode: 1,
-    err: expect.stringContaining("revoked before"),
-  });
+  const before = { exitCode: 1, err: expect.stringContaining("revoked before") };
+  expect(await run(["keys", "revoke", records.keys[0].id, ...config])).toMatchObject(before);
   expect(await run(["keys", "revoke", "nobody", ...config])).toMatchObject({ exitCode: 1 });
 });
 
 test("--config before the command, too", async () => {
   await using place = await createPlace();
+  const config = ["--config", place.config];
   for (const args of [
-    ["--config", place.config, "keys", "list"],
-    ["keys", "--config", place.config, "list"],
-  ]) {
+    [...config, "keys", "list"],
+    ["keys", ...config, "list"],
+  ])
     expect(await run(args)).toMatchObject({ exitCode: 0, err: "" });
-  }
 });
 
 test("a storage directory that cannot be had", async () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CommandIo } from "../../src/cli/io.ts";
@@ -18,32 +18,39 @@ export interface RunOptions {
   readonly version?: string;
 }
 
-/** Runs a command line in this process, in a world of its own. */
-export async function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  let [exitCode, out, err] = [0, "", ""];
+/** What a command sees of the world, and what it leaves behind in it. */
+export function world(options: RunOptions = {}): { readonly io: CommandIo; readonly left: Ran } {
   const { stdin = "", terminal = false, version = "1.2.3" } = options;
+  const left = { exitCode: 0, out: "", err: "" };
+  const bytes = typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin;
   const io: CommandIo = {
     env: { PATH: process.env.PATH ?? "", ...options.env },
     build: { version, commit: "abc", bun: Bun.version },
-    stdin: async () => (typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin),
+    stdin: async () => bytes,
     async *stdinPieces() {
-      yield await io.stdin();
+      yield bytes;
     },
-    out: (text) => {
-      out += text;
+    out(text) {
+      left.out += text;
     },
     flushed: () => Promise.resolve(),
-    err: (text) => {
-      err += text;
+    err(text) {
+      left.err += text;
     },
-    exitCode: (code) => {
-      exitCode = code;
+    exitCode(code) {
+      left.exitCode = code;
     },
     now: Date.now,
     terminal: typeof terminal === "boolean" ? { out: terminal, err: terminal } : terminal,
   };
+  return { io, left };
+}
+
+/** Runs a command line in this process, in a world of its own. */
+export async function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const { io, left } = world(options);
   await runProgram(args, io);
-  return { exitCode, out, err };
+  return left;
 }
 
 /** A folder with a config whose storage lies beside it. */
@@ -71,4 +78,15 @@ export async function createPlace(): Promise<Place> {
   };
   await place.write("");
   return place;
+}
+
+/** Writes a config with a FlexNet server whose tool prints a text; `settings` are more lines of its table. */
+export async function withTool(place: Place, output: string, settings = ""): Promise<string> {
+  const tool = join(place.folder, "lmutil");
+  await Bun.write(`${tool}.txt`, output);
+  await Bun.write(tool, `#!/bin/sh\nexec cat '${tool}.txt'\n`);
+  await chmod(tool, 0o755);
+  const server = 'id = "eda"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"';
+  await place.write(`[[servers]]\n${server}\ntool = "${tool}"\n${settings}`);
+  return tool;
 }

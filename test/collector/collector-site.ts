@@ -1,23 +1,32 @@
-import { type Collector, createCollector } from "../../src/collector/collector.ts";
-import type { LogFields } from "../../src/domain/log.ts";
+import { createCollector } from "../../src/collector/collector.ts";
 import type { PollError, PollOutcome } from "../../src/domain/poll.ts";
+import { initialPicture } from "../../src/domain/polls/apply-poll.ts";
 import type { Reading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
-import type { DataState, LogLevel } from "../../src/domain/words.ts";
-import { outcome, picture, reading, server } from "./sample-poll.ts";
-import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
+import type { DataState } from "../../src/domain/words.ts";
+import * as make from "../domain/make.ts";
+import { recordingLog } from "../store/recording-log.ts";
+import { createVirtualTime } from "./virtual-time.ts";
 
-/** How a make-believe server behaves from now on. */
-export interface Behaviour {
-  takesMs: number;
-  error: PollError | null;
-  state: DataState;
-  reading: Partial<Reading>;
+export const server = (id: string, more: Partial<MonitoredServer> = {}) => make.server({ id, ...more });
+
+export const UNREACHABLE: PollError = {
+  code: "LICENSE_SERVER_UNREACHABLE",
+  message: "No license server answers.",
+  details: "Cannot connect (-15,570)",
+};
+
+/** How a make-believe server behaves. */
+const WELL = {
+  takesMs: 1000,
+  error: null as PollError | null,
+  state: "ok" as DataState,
+  reading: {} as Partial<Reading>,
   /** `poll` itself breaks. */
-  breaks: boolean;
-}
+  breaks: false,
+};
 
-export interface Poll {
+interface Poll {
   readonly id: string;
   readonly address: string;
   readonly startedAt: number;
@@ -25,94 +34,71 @@ export interface Poll {
   aborted: boolean;
 }
 
-export interface Site {
-  readonly time: VirtualTime;
-  readonly collector: Collector;
-  /** In the order in which they began. */
-  readonly polls: Poll[];
-  /** Polls running now, and the most there ever were: in all, and of one server. */
-  running(): number;
-  readonly most: { atOnce: number; ofOneServer: number };
-  readonly recorded: { outcome: PollOutcome; nextPollAt: number }[];
-  readonly log: { level: LogLevel; message: string; fields: LogFields }[];
-  readonly forgotten: string[];
-  behave(id: string, behaviour: Partial<Behaviour>): void;
-  /** What `record` throws from now on; null = nothing. */
-  breakStore(error: Error | null): void;
-  /** Start times of a server's polls, seconds since the beginning. */
-  startsOf(id: string): number[];
-}
-
-interface SiteOptions {
-  readonly concurrency?: number;
-  readonly random?: () => number;
-  readonly abortTakesMs?: number;
-  /** Ids of servers whose tool hung before the start. */
-  readonly hungBefore?: readonly string[];
-}
-
-/** A collector with virtual time and make-believe polls that takes its aborts as a real one does: after a while. */
+/** A collector with virtual time and make-believe polls that take their aborts as real ones do: after a while. */
 export function createSite(
   servers: readonly (MonitoredServer | string)[],
-  { concurrency = 8, random = () => 0.5, abortTakesMs = 100, hungBefore = [] }: SiteOptions = {},
-): Site {
+  options: {
+    readonly concurrency?: number;
+    readonly random?: () => number;
+    readonly abortTakesMs?: number;
+    /** Ids of servers whose tool hung before the start. */
+    readonly hungBefore?: readonly string[];
+  } = {},
+) {
+  const { concurrency = 8, random = () => 0.5, abortTakesMs = 100, hungBefore = [] } = options;
   const time = createVirtualTime();
   const begun = time.clock.now();
-  const behaviours = new Map<string, Behaviour>();
+  const behaviours = new Map<string, typeof WELL>();
+  /** In the order in which they began. */
   const polls: Poll[] = [];
-  const recorded: Site["recorded"] = [];
-  const lines: Site["log"] = [];
+  const recorded: { outcome: PollOutcome; nextPollAt: number }[] = [];
   const forgotten: string[] = [];
+  const log = recordingLog();
+  /** The most polls that ran together: in all, and of one server. */
   const most = { atOnce: 0, ofOneServer: 0 };
-  let storeError: Error | null = null;
+  /** What `record` waits for, and rejects with. */
+  const store = { take: async () => {} };
 
-  const behaviourOf = (id: string): Behaviour =>
-    behaviours.get(id) ?? { takesMs: 1000, error: null, state: "ok", reading: {}, breaks: false };
-  const runningPolls = () => polls.filter(({ endedAt }) => endedAt === null);
+  const behaviourOf = (id: string) => behaviours.get(id) ?? WELL;
+  /** Ids of the servers that are being polled. */
+  const running = () => polls.filter(({ endedAt }) => endedAt === null).map(({ id }) => id);
 
-  async function poll(of: MonitoredServer, signal: AbortSignal): Promise<PollOutcome> {
+  async function poll({ id, address }: MonitoredServer, signal: AbortSignal): Promise<PollOutcome> {
     const startedAt = time.clock.now();
-    const entry: Poll = { id: of.id, address: of.address, startedAt, endedAt: null, aborted: false };
+    const entry: Poll = { id, address, startedAt, endedAt: null, aborted: false };
     polls.push(entry);
-    most.atOnce = Math.max(most.atOnce, runningPolls().length);
-    most.ofOneServer = Math.max(most.ofOneServer, runningPolls().filter(({ id }) => id === of.id).length);
+    most.atOnce = Math.max(most.atOnce, running().length);
+    most.ofOneServer = Math.max(most.ofOneServer, running().filter((each) => each === id).length);
     const aborted = new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
       signal.addEventListener("abort", () => resolve(), { once: true });
     });
-    const { takesMs, error, breaks, ...behaviour } = behaviourOf(of.id);
+    const { takesMs, error, breaks, reading } = behaviourOf(id);
     await Promise.race([time.sleep(takesMs), aborted]);
     if (signal.aborted) {
       entry.aborted = true;
       await time.sleep(abortTakesMs);
     }
-    entry.endedAt = time.clock.now();
+    const finishedAt = time.clock.now();
+    entry.endedAt = finishedAt;
     if (breaks) throw new Error("a fault of our own");
-    return outcome(of.id, {
-      startedAt,
-      finishedAt: entry.endedAt,
-      durationMs: entry.endedAt - startedAt,
-      error,
-      reading: error === null ? reading(behaviour.reading) : null,
-    });
+    const of = { serverId: id, startedAt, finishedAt, durationMs: finishedAt - startedAt, error };
+    return make.outcome({ ...of, reading: error === null ? make.reading(reading) : null });
   }
 
-  const write =
-    (level: LogLevel) =>
-    (message: string, fields: LogFields = {}) =>
-      void lines.push({ level, message, fields });
   const collector = createCollector({
     servers: servers.map((each) => (typeof each === "string" ? server(each) : each)),
     concurrency,
     clock: time.clock,
     random,
     timers: time.timers,
-    log: { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") },
+    log,
     poll,
-    async record(done, nextPollAt) {
-      if (storeError !== null) throw storeError;
-      recorded.push({ outcome: done, nextPollAt });
-      return picture(server(done.serverId), done, behaviourOf(done.serverId).state);
+    async record(outcome, nextPollAt) {
+      await store.take();
+      recorded.push({ outcome, nextPollAt });
+      const state = outcome.error === null ? behaviourOf(outcome.serverId).state : "stale";
+      return { ...initialPicture(server(outcome.serverId)), state };
     },
     forget: (id) => void forgotten.push(id),
     hungBefore: ({ id }) => hungBefore.includes(id),
@@ -122,16 +108,23 @@ export function createSite(
     time,
     collector,
     polls,
-    running: () => runningPolls().length,
+    running,
     most,
     recorded,
-    log: lines,
     forgotten,
-    behave: (id, behaviour) => void behaviours.set(id, { ...behaviourOf(id), ...behaviour }),
-    breakStore: (error) => {
-      storeError = error;
-    },
-    startsOf: (id) =>
+    store,
+    log: log.lines,
+    behave: (id: string, behaviour: Partial<typeof WELL>) =>
+      void behaviours.set(id, { ...behaviourOf(id), ...behaviour }),
+    /** Start times of a server's polls, seconds since the beginning. */
+    startsOf: (id: string) =>
       polls.filter((each) => each.id === id).map(({ startedAt }) => (startedAt - begun) / 1000),
   };
+}
+
+/** A site whose collector is started. */
+export function startSite(...of: Parameters<typeof createSite>) {
+  const site = createSite(...of);
+  site.collector.start();
+  return site;
 }

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import type { PollError } from "../../src/domain/poll.ts";
-import { createSite } from "./collector-site.ts";
-import { server } from "./sample-poll.ts";
+import { createSite, server, startSite } from "./collector-site.ts";
 
 const TIMED_OUT: PollError = { code: "TIMEOUT", message: "It did not finish.", details: null };
 const HANGS = { takesMs: 30_000, error: TIMED_OUT };
@@ -25,8 +24,7 @@ test.each([
   [60, 40],
 ])("with %d tools hanging, each of %d healthy servers is polled within 1.5 intervals", async (many, few) => {
   const [hanging, healthy] = [ids("hanging", many), ids("healthy", few)];
-  const site = createSite([...hanging, ...healthy], { random: numbers() });
-  site.collector.start();
+  const site = startSite([...hanging, ...healthy], { random: numbers() });
   await site.time.pass(5 * MINUTE * 1000);
   const begun = 5 * MINUTE;
   for (const id of hanging) site.behave(id, HANGS);
@@ -50,27 +48,46 @@ test.each([
   expect(site.collector.status().asked).toBe(many + few);
 });
 
-test("a timeout that still yielded numbers counts as hanging, and so does one before the start", async () => {
-  const site = createSite(["a", "b", "c", "d"], { concurrency: 4, hungBefore: ["b", "c", "d"] });
-  for (const id of ["b", "c", "d"]) site.behave(id, { takesMs: 30_000, error: null });
+test.each([
+  [1, 1],
+  [3, 1],
+  [8, 2],
+  [20, 5],
+])("of %d places hanging tools have %d at a time, asked for or not", async (concurrency, share) => {
+  const [hanging, healthy] = [ids("hanging", 20), ids("healthy", 20)];
+  const site = createSite([...hanging, ...healthy], { concurrency, hungBefore: hanging });
+  for (const id of hanging) site.behave(id, HANGS);
+  for (const id of hanging.slice(0, 10)) void site.collector.pollNow(id);
   site.collector.start();
+  for (let second = 0; second < 1000; second++) {
+    await site.time.pass(1000);
+    const slow = site.running().filter((id) => id.startsWith("hanging")).length;
+    expect(slow).toBeLessThanOrEqual(share);
+    if (second === 1) expect(slow).toBe(share);
+  }
+  // They wait longer, but not for ever.
+  expect(hanging.filter((id) => site.startsOf(id).length === 0)).toEqual([]);
+});
+
+test("a timeout that still yielded numbers counts as hanging, and so does one before the start", async () => {
+  const site = startSite(["a", "b", "c", "d"], { concurrency: 4, hungBefore: ["b", "c", "d"] });
+  for (const id of ["b", "c", "d"]) site.behave(id, { takesMs: 30_000, error: null });
   await site.time.pass(29_000);
-  expect(site.collector.status().running).toEqual(["b"]);
+  expect(site.running()).toEqual(["b"]);
   await site.time.pass(400_000);
   expect(site.most.atOnce).toBe(2);
 });
 
 test("a server with a new address starts without the record of the old one", async () => {
-  const site = createSite(["a", "b"], { concurrency: 4, hungBefore: ["a", "b"] });
+  const site = startSite(["a", "b"], { concurrency: 4, hungBefore: ["a", "b"] });
   for (const id of ["a", "b"]) site.behave(id, HANGS);
-  site.collector.start();
   await site.time.pass(1000);
-  expect(site.running()).toBe(1);
+  expect(site.running()).toHaveLength(1);
   site.collector.setServers([server("a"), server("b", { address: "1@new" })]);
   await site.time.pass(95_000);
   site.collector.setServers([server("a", { address: "1@new" }), server("b", { address: "2@new" })]);
   await site.time.pass(1000);
-  expect(site.running()).toBe(2);
+  expect(site.running()).toHaveLength(2);
 });
 
 test("the status counts the servers that were asked in the last interval", async () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { isUsable, mayBeCut, pollErrorOf } from "../../src/collector/poll-error.ts";
+import { isUsable, MAX_DETAILS, mayBeCut, pollErrorOf, quoteOutput } from "../../src/collector/poll-error.ts";
 import type { CommandRun } from "../../src/collector/run-command.ts";
+import type { PollErrorCode } from "../../src/domain/errors.ts";
 import type { Reading } from "../../src/domain/reading.ts";
-import { daemon, feature } from "../domain/make.ts";
-import { member, reading, toolError } from "./sample-poll.ts";
+import { daemon, feature, member, reading, toolError } from "../domain/make.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -12,7 +12,7 @@ const run = (more: Partial<CommandRun> = {}): CommandRun => ({
   argv: ["/opt/flexnet/lmutil", "lmstat"],
   exitCode: 0,
   signal: null,
-  stdout: bytes("the tool's words\n"),
+  stdout: bytes("its words\n"),
   stderr: bytes(""),
   truncated: false,
   stderrTruncated: false,
@@ -23,241 +23,109 @@ const run = (more: Partial<CommandRun> = {}): CommandRun => ({
   ...more,
 });
 
-const judge = (result: CommandRun, read: Reading) =>
+const errorOf = (result: CommandRun, read: Reading) =>
   pollErrorOf({ result, reading: read, address: "27000@lic1", timeoutMs: 30_000 });
 
-const refused = toolError(
-  "unreachable",
-  'Cannot connect to license server system. (-15,570:111 "refused")',
-  -15,
-  570,
-);
-const unreadable = toolError("query", "Cannot read data from license server system. (-16,287)", -16, 287);
-const unknown = reading({ recognised: false });
-const up = reading({ members: [member("up")] });
-const daemonUp = reading({
-  daemons: [{ name: "snpslmd", status: "up", version: null, error: null, totals: null }],
+const bare = (more: Partial<Reading> = {}) => reading({ members: [], daemons: [], features: [], ...more });
+const refused = toolError({
+  message: 'Cannot connect to license server system. (-15,570:111 "refused")',
+  major: -15,
+  minor: 570,
+  kind: "unreachable",
 });
-
+const unreadable = toolError({
+  message: "Cannot read data from license server system. (-16,287)",
+  major: -16,
+  minor: 287,
+});
+const unknown = bare({ recognised: false });
+const up = bare({ members: [member()] });
+const down = member({ status: "down" });
 const unread = daemon({ name: "snps", status: "unknown", error: unreadable });
-const failed = feature({ error: toolError("query", "Cannot get users of compiler. (-16,287)", -16, 287) });
+const failed = feature({ error: unreadable });
 
-describe("usable is what has a feature or anybody up", () => {
-  for (const [name, read, usable] of [
-    ["a member up", up, true],
-    [
-      "a member up beside one that cannot be reached",
-      reading({ members: [member("up"), member("down", { error: refused })] }),
-      true,
-    ],
-    ["a daemon up, no server line", daemonUp, true],
-    [
-      "a member up and an error of the whole query",
-      reading({ members: [member("up")], errors: [unreadable] }),
-      true,
-    ],
-    [
-      "a member up beside a daemon that answers with an error",
-      reading({ members: [member("up")], daemons: [unread] }),
-      false,
-    ],
-    [
-      "the same with a feature that was read",
-      reading({ members: [member("up")], daemons: [unread], features: [feature()] }),
-      true,
-    ],
-    [
-      "the same with features that failed alone",
-      reading({ members: [member("up")], daemons: [unread], features: [failed] }),
-      false,
-    ],
-    [
-      "features that failed behind a daemon that is down",
-      reading({ members: [member("up")], daemons: [{ ...unread, status: "down" }], features: [failed] }),
-      true,
-    ],
-    ["all members down", reading({ members: [member("down"), member("down")] }), false],
-    ["a banner", reading(), false],
-    ["nothing known", unknown, false],
-  ] as const) {
-    test(name, () => {
-      expect(isUsable(read)).toBe(usable);
-      expect(judge(run(), read) === null).toBe(usable);
-    });
-  }
+test.each<[string, Reading, boolean]>([
+  ["a member up", up, true],
+  ["a member up beside one that cannot be reached", bare({ members: [member(), down] }), true],
+  ["a daemon up, no server line", bare({ daemons: [daemon()] }), true],
+  ["a member up and an error of the whole query", bare({ members: [member()], errors: [unreadable] }), true],
+  ["a member up, a daemon that answers with an error", bare({ ...up, daemons: [unread] }), false],
+  ["the same with a feature that was read", bare({ ...up, daemons: [unread], features: [feature()] }), true],
+  ["the same with features that failed", bare({ ...up, daemons: [unread], features: [failed] }), false],
+  [
+    "features that failed behind a daemon that is down",
+    bare({ ...up, daemons: [{ ...unread, status: "down" }], features: [failed] }),
+    true,
+  ],
+  ["all members down", bare({ members: [down, down] }), false],
+  ["a banner", bare(), false],
+  ["nothing known", unknown, false],
+])("usable is what has a feature or anything that is up: %s", (_, read, usable) => {
+  expect(isUsable(read)).toBe(usable);
+  expect(errorOf(run(), read) === null).toBe(usable);
 });
 
-describe("the parse decides: a usable reading is no error, however the tool ended", () => {
-  for (const end of [
-    { exitCode: 241 },
-    { exitCode: null, signal: "SIGSEGV" },
-    { exitCode: null, signal: "SIGKILL", timedOut: true },
-  ]) {
-    test(JSON.stringify(end), () => expect(judge(run(end), up)).toBeNull());
-  }
-
-  test("but all of these may lack the end of the text, and a bad exit code alone does not", () => {
-    expect(mayBeCut(run({ exitCode: 241 }))).toBe(false);
-    for (const end of [{ signal: "SIGSEGV" }, { timedOut: true }, { abandoned: true }]) {
-      expect(mayBeCut(run(end))).toBe(true);
-    }
-  });
+test.each<[Partial<CommandRun>, boolean]>([
+  [{ exitCode: 241 }, false],
+  [{ exitCode: null, signal: "SIGSEGV" }, true],
+  [{ exitCode: null, signal: "SIGKILL", timedOut: true }, true],
+  [{ abandoned: true }, true],
+])("a usable reading is no error, however the tool ended; its text may lack the end: %j", (end, cut) => {
+  expect(errorOf(run(end), up)).toBeNull();
+  expect(mayBeCut(run(end))).toBe(cut);
 });
+
+const LIBRARY = "lmutil: error while loading shared libraries: libX.so.1: cannot open";
+const wrongFile = toolError({ message: "License file does not support. (-25,1)" });
 
 describe("what a failure is called", () => {
-  for (const [name, result, read, code, words, details] of [
-    [
-      "timed out in silence",
-      run({ timedOut: true, stdout: bytes("") }),
-      unknown,
-      "TIMEOUT",
-      "within 30 s",
-      null,
-    ],
-    [
-      "printed more than the cap, and was killed for that",
-      run({ truncated: true, exitCode: null, signal: "SIGKILL" }),
-      unknown,
-      "LICENSE_QUERY_FAILED",
-      "lmutil printed more than 16 MiB, and licmond ended it for that.",
-      "the tool's words",
-    ],
-    [
-      "timed out after a dead member",
-      run({ timedOut: true }),
-      reading({ members: [member("down", { error: refused })] }),
-      "TIMEOUT",
-      "killed",
-      "the tool's words",
-    ],
-    [
-      "cannot connect",
-      run({ exitCode: 241 }),
-      reading({ errors: [refused] }),
-      "LICENSE_SERVER_UNREACHABLE",
-      "27000@lic1",
-      refused.message,
-    ],
-    [
-      "no member of a triad answers",
-      run(),
-      reading({ members: [member("down", { error: refused }), member("down")] }),
-      "LICENSE_SERVER_UNREACHABLE",
-      "No license server answers",
-      refused.message,
-    ],
-    [
-      "members down without a word",
-      run(),
-      reading({ members: [member("down")] }),
-      "LICENSE_SERVER_UNREACHABLE",
-      "No license",
-      "the tool's words",
-    ],
-    [
-      "the server answers with an error",
-      run(),
-      reading({ errors: [refused, toolError("query", "License file does not support. (-25,1)", -25, 1)] }),
-      "LICENSE_QUERY_FAILED",
-      "answered with an error",
-      `${refused.message}\nLicense file does not support. (-25,1)`,
-    ],
-    [
-      "nothing could be read",
-      run({ exitCode: 240 }),
-      reading({ errors: [unreadable] }),
-      "LICENSE_QUERY_FAILED",
-      "no data could be read from it (-16,287)",
-      unreadable.message,
-    ],
-    [
-      "nothing could be read, said by a member",
-      run(),
-      reading({ members: [member("down", { error: unreadable })] }),
-      "LICENSE_QUERY_FAILED",
-      "firewall rejects the connection; it is no lmgrd but FlexNet Embedded",
-      unreadable.message,
-    ],
-    [
-      "bad exit code, nothing known",
-      run({ exitCode: 1 }),
-      unknown,
-      "LICENSE_QUERY_FAILED",
-      "exit code 1",
-      "the tool's words",
-    ],
-    [
-      "a library is missing",
-      run({
-        exitCode: 127,
-        stdout: bytes(""),
-        stderr: bytes("lmutil: error while loading shared libraries: libX.so.1: cannot open"),
-      }),
-      unknown,
-      "LICENSE_QUERY_FAILED",
-      "its library libX.so.1 is missing",
-      "lmutil: error while loading shared libraries: libX.so.1: cannot open",
-    ],
-    [
-      "died",
-      run({ exitCode: null, signal: "SIGSEGV" }),
-      unknown,
-      "LICENSE_QUERY_FAILED",
-      "SIGSEGV",
-      "the tool's words",
-    ],
-    [
-      "died after its banner",
-      run({ exitCode: null, signal: "SIGABRT" }),
-      reading(),
-      "LICENSE_QUERY_FAILED",
-      "SIGABRT",
-      "the tool's words",
-    ],
-    [
-      "called off",
-      run({ aborted: true, exitCode: null, signal: "SIGTERM" }),
-      unknown,
-      "LICENSE_QUERY_FAILED",
-      "called off",
-      "the tool's words",
-    ],
-    [
-      "cannot be killed",
-      run({ abandoned: true, exitCode: null }),
-      unknown,
-      "LICENSE_QUERY_FAILED",
-      "cannot be killed",
-      "the tool's words",
-    ],
-    ["other words", run(), unknown, "LICENSE_PARSE_ERROR", "no part that licmond knows", "the tool's words"],
-    ["only a banner", run(), reading(), "LICENSE_PARSE_ERROR", "no part", "the tool's words"],
-    ["nothing", run({ stdout: bytes("\n") }), unknown, "LICENSE_PARSE_ERROR", "said nothing", null],
-  ] as const) {
-    test(`${name}: ${code}`, () => {
-      const error = judge(result, read);
-      expect(error).toMatchObject({ code, details });
-      expect(error?.message).toContain(words);
-    });
-  }
+  const FAILED = "LICENSE_QUERY_FAILED";
+  const UNREACHABLE = "LICENSE_SERVER_UNREACHABLE";
+  const TOO_MUCH = "lmutil printed more than 16 MiB, and licmond ended it for that.";
+  const EMBEDDED = "firewall rejects the connection; it is no lmgrd but FlexNet Embedded";
+  const triad = bare({ members: [{ ...down, error: refused }, down] });
+  const wrong = bare({ errors: [refused, wrongFile] });
+  const embedded = bare({ members: [{ ...down, error: unreadable }] });
+  const noLibrary = { exitCode: 127, stdout: bytes(""), stderr: bytes(LIBRARY) };
+
+  test.each<[string, Partial<CommandRun>, Reading, PollErrorCode, (string | null)?]>([
+    ["within 30 s", { timedOut: true, stdout: bytes("") }, unknown, "TIMEOUT", null],
+    ["killed", { timedOut: true }, triad, "TIMEOUT"],
+    ["No license server answers", {}, bare({ members: [down] }), UNREACHABLE],
+    ["lmutil died of SIGSEGV", { exitCode: null, signal: "SIGSEGV" }, unknown, FAILED],
+    ["died of SIGABRT", { exitCode: null, signal: "SIGABRT" }, bare(), FAILED],
+    ["called off", { aborted: true, signal: "SIGTERM" }, unknown, FAILED],
+    ["cannot be killed", { abandoned: true, exitCode: null }, unknown, FAILED],
+    ["exit code 1", { exitCode: 1 }, unknown, FAILED],
+    ["no part that licmond knows", {}, unknown, "LICENSE_PARSE_ERROR"],
+    ["no part", {}, bare(), "LICENSE_PARSE_ERROR"],
+    ["said nothing", { stdout: bytes("\n") }, unknown, "LICENSE_PARSE_ERROR", null],
+    [TOO_MUCH, { truncated: true, exitCode: null, signal: "SIGKILL" }, unknown, FAILED],
+    ["at 27000@lic1", { exitCode: 241 }, bare({ errors: [refused] }), UNREACHABLE, refused.message],
+    ["No license server answers", {}, triad, UNREACHABLE, refused.message],
+    ["answered with an error", {}, wrong, FAILED, `${refused.message}\n${wrongFile.message}`],
+    ["read from it (-16,287)", { exitCode: 240 }, bare({ errors: [unreadable] }), FAILED, unreadable.message],
+    [EMBEDDED, {}, embedded, FAILED, unreadable.message],
+    ["its library libX.so.1 is missing", noLibrary, unknown, FAILED, LIBRARY],
+  ])("%s", (words, result, read, code, details = "its words") => {
+    const error = errorOf(run(result), read);
+    expect(error).toMatchObject({ code, details });
+    expect(error?.message).toContain(words);
+  });
 
   test("a daemon that answers with an error gives the tool's own words", () => {
-    const error = judge(run(), reading({ members: [member("up")], daemons: [unread], features: [failed] }));
-    expect(error).toEqual({
+    expect(errorOf(run(), bare({ ...up, daemons: [unread], features: [failed] }))).toEqual({
       code: "LICENSE_QUERY_FAILED",
-      message: "No daemon could be read. snps: Cannot read data from license server system. (-16,287)",
-      details: "Cannot read data from license server system. (-16,287)",
+      message: `No daemon could be read. snps: ${unreadable.message}`,
+      details: unreadable.message,
     });
   });
 
   test("a tool that did not start is LICENSE_QUERY_FAILED with the reason and the fix", () => {
-    const failure = {
-      reason: "missing_loader",
-      path: "/opt/lmutil",
-      message: "Its loader is gone.",
-      fix: "`ln -s a b`",
-    } as const;
-    const result = { started: false, argv: ["/opt/lmutil"], failure } as const;
+    const path = "/opt/lmutil";
+    const message = "Its loader is gone.";
+    const failure = { reason: "missing_loader", path, message, fix: "`ln -s a b`" } as const;
+    const result = { started: false, argv: [path], failure } as const;
     expect(pollErrorOf({ result, reading: null, address: "1@x", timeoutMs: 1 })).toEqual({
       code: "LICENSE_QUERY_FAILED",
       // The message is for all who may read, and names no path of the host.
@@ -265,5 +133,25 @@ describe("what a failure is called", () => {
         "The tool could not be started: its loader is missing. `licmond check` says which file is meant, and the fix.",
       details: "Its loader is gone. Fix: `ln -s a b`.",
     });
+  });
+});
+
+describe("the tool's own words", () => {
+  const quoted = (out: string, err = "") => quoteOutput(bytes(out), bytes(err));
+
+  test("control characters are escaped, lines stay lines, complaints come first", () => {
+    expect(quoted("  a\tb\r\nc\x1b[31m\x07\u202e\u2028 ")).toBe("a\\tb\nc\\x1b[31m\\x07\\u202e");
+    expect(quoted("a\rb")).toBe("a\\rb");
+    expect(quoted(" \r\n\t", " \n")).toBeNull();
+    expect(quoted("out\n", "err\n")).toBe("err\nout");
+    expect(quoteOutput(Buffer.from("München", "latin1"), bytes(""))).toBe("München");
+  });
+
+  test("cut at 2,000 characters, never inside a character", () => {
+    expect(quoted("x".repeat(MAX_DETAILS))).toHaveLength(MAX_DETAILS);
+    const cut = quoted(`${"x".repeat(MAX_DETAILS - 2)}😀😀`);
+    expect(cut).toHaveLength(MAX_DETAILS);
+    expect(cut?.isWellFormed()).toBe(true);
+    expect(quoted("\x1b".repeat(5000))).toHaveLength(MAX_DETAILS);
   });
 });

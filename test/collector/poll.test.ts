@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { createPoller, type PollerDeps } from "../../src/collector/poll.ts";
 import type { MeasureReachability, MemberAddress } from "../../src/collector/reachability.ts";
 import { type CommandRequest, createCommandRunner } from "../../src/collector/run-command.ts";
+import type { PollErrorCode } from "../../src/domain/errors.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import { managerOf } from "../../src/managers/registry.ts";
-import { server } from "./sample-poll.ts";
+import { server } from "./collector-site.ts";
 
 const tools = join(import.meta.dir, "../fake-tools");
 const path = `${tools}:/usr/bin:/bin`;
@@ -62,23 +63,13 @@ describe("a poll with a real tool and the real parser", () => {
     const of = serverSaying(UP);
     const outcome = await poller().poll(of);
     expect(outcome.error).toBeNull();
-    expect(outcome).toMatchObject({
-      serverId: "a",
-      startedAt: NOW,
-      raw: {
-        argv: [join(tools, "lmstat"), "-a", "-i", "-c", of.address],
-        exitCode: 0,
-        signal: null,
-        truncated: false,
-      },
-    });
+    const argv = [join(tools, "lmstat"), "-a", "-i", "-c", of.address];
+    expect(outcome).toMatchObject({ serverId: "a", startedAt: NOW });
+    expect(outcome.raw).toMatchObject({ argv, exitCode: 0, signal: null, truncated: false });
     expect(outcome.finishedAt).toBe(NOW + outcome.durationMs);
     expect(new TextDecoder().decode(outcome.raw.stdout)).toBe(UP);
-    expect(outcome.reading).toMatchObject({
-      cut: false,
-      unparsedLines: 0,
-      members: [{ host: "lic1", status: "up" }],
-    });
+    const members = [{ host: "lic1", status: "up" }];
+    expect(outcome.reading).toMatchObject({ cut: false, unparsedLines: 0, members });
     const [feature] = outcome.reading?.features ?? [];
     expect(feature).toMatchObject({ daemon: "toolsd", name: "router", total: 4, used: 1 });
     expect(feature?.checkouts).toMatchObject([
@@ -86,31 +77,29 @@ describe("a poll with a real tool and the real parser", () => {
     ]);
   });
 
-  for (const [ending, text, error, reading] of [
+  test.each<[string, string, string | null, object | null]>([
     ["exit-241", UP, null, { cut: false }],
     ["then-die", UP, null, { cut: true }],
     ["then-hang", UP, null, { cut: true }],
-    ["then-hang-before-anything", "", { code: "TIMEOUT", details: null }, null],
-    ["then-hang-after-the-banner", BANNER, { code: "TIMEOUT" }, {}],
-    ["exit-241-refused", REFUSED, { code: "LICENSE_SERVER_UNREACHABLE" }, { features: [] }],
-    ["exit-241-refused-on-stderr", REFUSED, { code: "LICENSE_SERVER_UNREACHABLE" }, { features: [] }],
-    ["exit-241-embedded-on-stderr", EMBEDDED, { code: "LICENSE_QUERY_FAILED" }, { features: [] }],
-    ["exit-241-garbage-on-stderr", "Segmentation violation\n", { code: "LICENSE_QUERY_FAILED" }, null],
-    ["numbers-on-stderr", UP, { code: "LICENSE_PARSE_ERROR" }, null],
-    ["exit-241-embedded", EMBEDDED, { code: "LICENSE_QUERY_FAILED" }, { features: [] }],
-    ["garbage", "<html>\0\xff</html>\n", { code: "LICENSE_PARSE_ERROR" }, null],
-    ["exit-241-garbage", "Segmentation violation\n", { code: "LICENSE_QUERY_FAILED" }, null],
-    ["empty", "", { code: "LICENSE_PARSE_ERROR", details: null }, null],
-  ] as const) {
-    test(`${ending}: ${error?.code ?? "usable"}`, async () => {
-      const timeoutMs = ending.startsWith("then-hang") ? 200 : 3000;
-      const outcome = await poller().poll(serverSaying(text, ending, { timeoutMs }));
-      if (error === null) expect(outcome.error).toBeNull();
-      else expect(outcome.error).toMatchObject(error);
-      if (reading === null) expect(outcome.reading).toBeNull();
-      else expect(outcome.reading).toMatchObject(reading);
-    });
-  }
+    ["then-hang-before-anything", "", "TIMEOUT", null],
+    ["then-hang-after-the-banner", BANNER, "TIMEOUT", {}],
+    ["exit-241-refused", REFUSED, "LICENSE_SERVER_UNREACHABLE", { features: [] }],
+    ["exit-241-refused-on-stderr", REFUSED, "LICENSE_SERVER_UNREACHABLE", { features: [] }],
+    ["exit-241-embedded-on-stderr", EMBEDDED, "LICENSE_QUERY_FAILED", { features: [] }],
+    ["exit-241-garbage-on-stderr", "Segmentation violation\n", "LICENSE_QUERY_FAILED", null],
+    ["numbers-on-stderr", UP, "LICENSE_PARSE_ERROR", null],
+    ["exit-241-embedded", EMBEDDED, "LICENSE_QUERY_FAILED", { features: [] }],
+    ["garbage", "<html>\0\xff</html>\n", "LICENSE_PARSE_ERROR", null],
+    ["exit-241-garbage", "Segmentation violation\n", "LICENSE_QUERY_FAILED", null],
+    ["empty", "", "LICENSE_PARSE_ERROR", null],
+  ])("%s", async (ending, text, code, reading) => {
+    const timeoutMs = ending.startsWith("then-hang") ? 200 : 3000;
+    const outcome = await poller().poll(serverSaying(text, ending, { timeoutMs }));
+    expect(outcome.error?.code ?? null).toBe(code as PollErrorCode | null);
+    if (text === "") expect(outcome.error?.details).toBeNull();
+    if (reading === null) expect(outcome.reading).toBeNull();
+    else expect(outcome.reading).toMatchObject(reading);
+  });
 
   test("details hold the tool's own words, the message the advice", async () => {
     const { error } = await poller().poll(serverSaying(EMBEDDED));
@@ -144,22 +133,13 @@ describe("a poll with a real tool and the real parser", () => {
 
   test("a tool that cannot start says why, and where it was looked for", async () => {
     const missing = await poller({ path: "/no/such" }).poll(server("a"));
-    expect(missing).toMatchObject({
-      reading: null,
-      error: { code: "LICENSE_QUERY_FAILED" },
-      raw: { exitCode: null },
-    });
+    expect(missing).toMatchObject({ reading: null, raw: { exitCode: null } });
+    expect(missing.error?.code).toBe("LICENSE_QUERY_FAILED");
     expect(missing.error?.details).toContain("`lmutil`");
     const broken = await poller().poll(server("a", { tool: [join(tools, "no-interpreter")] }));
     expect(broken.error?.details).toContain("/no/such/interpreter");
-    expect(broken.raw.argv).toEqual([
-      join(tools, "no-interpreter"),
-      "lmstat",
-      "-a",
-      "-i",
-      "-c",
-      "27000@lic1",
-    ]);
+    const query = ["lmstat", "-a", "-i", "-c", "27000@lic1"];
+    expect(broken.raw.argv).toEqual([join(tools, "no-interpreter"), ...query]);
   });
 
   test("the manager's tool is found in $PATH, and an address that is none runs nothing", async () => {
@@ -186,9 +166,8 @@ describe("reachability beside the poll", () => {
     const asked: (readonly MemberAddress[])[] = [];
     const measure: MeasureReachability = async (members) => {
       asked.push(members.map(({ host, port }) => ({ host, port })));
-      return members.map(({ host, port }) => ({
-        host,
-        port,
+      return members.map((member) => ({
+        ...member,
         addresses: [],
         reachable: true,
         connectMs: 1,
@@ -202,13 +181,8 @@ describe("reachability beside the poll", () => {
     const { asked, measure } = recorder();
     const of = server("a", { address: "27000@lic1,27001@lic2,27002@lic3", tool: [join(tools, "exit-241")] });
     const outcome = await poller({ measure }).poll(of);
-    expect(asked).toEqual([
-      [
-        { host: "lic1", port: 27000 },
-        { host: "lic2", port: 27001 },
-        { host: "lic3", port: 27002 },
-      ],
-    ]);
+    const members = [0, 1, 2].map((index) => ({ host: `lic${index + 1}`, port: 27_000 + index }));
+    expect(asked).toEqual([members]);
     expect(outcome.reachability.length).toBe(3);
   });
 
@@ -224,43 +198,36 @@ describe("reachability beside the poll", () => {
   });
 });
 
-test("hosts learnt in one poll are known in the next", async () => {
+test("learnt hosts are known in the next poll and over a restart, until they are forgotten", async () => {
   const seen: boolean[] = [];
+  const kept: string[][] = [];
+  const warnings: string[] = [];
+  let fails = false;
+  const hosts = {
+    load: () => ["old1"],
+    save: (_: string, list: readonly string[]) => {
+      if (fails) throw new Error("disk full");
+      kept.push([...list]);
+    },
+  };
   const asking = poller({
+    hosts,
+    log: { warn: (message) => void warnings.push(message) },
     managerOf: (name) => ({
       ...managerOf(name),
       createParser(context) {
         seen.push(context.knownHosts.has("WS1"));
-        context.knownHosts.add("ws1");
         return managerOf(name).createParser(context);
       },
     }),
   });
   await asking.poll(serverSaying(UP));
-  await asking.poll(serverSaying(UP));
+  await asking.poll(serverSaying("", "empty"));
   asking.forget("a");
-  await asking.poll(serverSaying(UP));
-  expect(seen).toEqual([false, true, false]);
-});
-
-test("learnt hosts are kept over a restart, and a store that fails costs no reading", async () => {
-  const kept: string[][] = [];
-  const warnings: string[] = [];
-  const hosts = {
-    load: () => kept.at(-1) ?? ["old1"],
-    save: (_: string, list: readonly string[]) => void kept.push([...list]),
-  };
-  await poller({ hosts }).poll(serverSaying(UP));
   expect(kept).toEqual([["old1", "ws1"]]);
-  await poller({ hosts }).poll(serverSaying("", "empty"));
-  expect(kept.length).toBe(1);
-  const save = () => {
-    throw new Error("disk full");
-  };
-  const outcome = await poller({
-    hosts: { ...hosts, save },
-    log: { warn: (message) => void warnings.push(message) },
-  }).poll(serverSaying(UP));
-  expect(outcome.error).toBeNull();
+  // A store that fails costs no reading.
+  fails = true;
+  expect((await asking.poll(serverSaying(UP))).error).toBeNull();
   expect(warnings).toEqual(["known hosts could not be kept"]);
+  expect(seen).toEqual([false, true, false]);
 });

@@ -1,14 +1,7 @@
 import type { Clock } from "../../src/domain/time/clock.ts";
 import type { Timers } from "../../src/domain/time/timers.ts";
 
-export interface VirtualTime {
-  readonly clock: Clock;
-  readonly timers: Timers;
-  /** A promise that settles after `ms` of this time. */
-  sleep(ms: number): Promise<void>;
-  /** Lets `ms` go by, timer by timer, with everything settled between two of them. */
-  pass(ms: number): Promise<void>;
-}
+export type VirtualTime = ReturnType<typeof createVirtualTime>;
 
 interface Alarm {
   readonly at: number;
@@ -17,7 +10,8 @@ interface Alarm {
 }
 
 /** A clock that stands still until it is told to go. */
-export function createVirtualTime(start = Date.UTC(2026, 0, 1)): VirtualTime {
+export function createVirtualTime(start = Date.UTC(2026, 0, 1)) {
+  const clock: Clock = { now: () => now };
   let now = start;
   let order = 0;
   const alarms = new Set<Alarm>();
@@ -32,10 +26,12 @@ export function createVirtualTime(start = Date.UTC(2026, 0, 1)): VirtualTime {
     [...alarms].filter(({ at }) => at <= until).sort((a, b) => a.at - b.at || a.order - b.order)[0];
 
   return {
-    clock: { now: () => now },
+    clock,
     timers,
-    sleep: (ms) => new Promise((resolve) => timers.after(ms, resolve)),
-    async pass(ms) {
+    /** Settles after `ms` of this time. */
+    sleep: (ms: number): Promise<void> => new Promise((resolve) => void timers.after(ms, resolve)),
+    /** Lets `ms` go by, timer by timer, with everything settled between two of them. */
+    async pass(ms: number): Promise<void> {
       const until = now + ms;
       await settled();
       for (let alarm = next(until); alarm !== undefined; alarm = next(until)) {

@@ -1,14 +1,16 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { configFile, DEFAULT_CONFIG_FILE, loadConfig } from "../../src/config/load.ts";
+import { cleanUp, temporaryDirectory } from "../store/place.ts";
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "licmond-config-"));
-});
-afterAll(() => rm(folder, { recursive: true }));
+afterEach(cleanUp);
+
+/** Loads a file of these bytes. */
+async function load(content: string | Uint8Array) {
+  const file = join(temporaryDirectory(), "licmond.toml");
+  await Bun.write(file, content);
+  return loadConfig(file, {});
+}
 
 test.each<[string | undefined, Record<string, string>, string, boolean]>([
   ["/a.toml", { LICMOND_CONFIG: "/b.toml" }, "/a.toml", true],
@@ -19,31 +21,19 @@ test.each<[string | undefined, Record<string, string>, string, boolean]>([
   expect(configFile(named, environment)).toEqual({ file, named: isNamed });
 });
 
-test("a file that was named must be there", () => {
-  const file = join(folder, "nowhere.toml");
-  const loaded = loadConfig(file, {});
-  expect(loaded).toMatchObject({
-    ok: false,
-    file,
-    problems: [{ file, message: expect.stringContaining("no such file") }],
-  });
-});
-
-test("a directory, and bytes that are no text, are problems", async () => {
-  expect(loadConfig(folder, {})).toMatchObject({
-    ok: false,
-    problems: [{ message: "is a directory, not a file" }],
-  });
-  const file = join(folder, "latin1.toml");
-  await Bun.write(file, new Uint8Array([0x61, 0xe4, 0x0a]));
-  expect(loadConfig(file, {})).toMatchObject({
-    ok: false,
-    problems: [{ message: "is not UTF-8, as TOML must be" }],
-  });
+test("what is not there, a directory, and bytes that are no text are problems", async () => {
+  const file = join(temporaryDirectory(), "nowhere.toml");
+  const nowhere = { file, message: expect.stringContaining("no such file") };
+  expect(loadConfig(file, {})).toMatchObject({ ok: false, file, problems: [nowhere] });
+  const directory = [{ message: "is a directory, not a file" }];
+  expect(loadConfig(temporaryDirectory(), {})).toMatchObject({ ok: false, problems: directory });
+  const latin1 = [{ message: "is not UTF-8, as TOML must be" }];
+  expect(await load(new Uint8Array([0x61, 0xe4, 0x0a]))).toMatchObject({ ok: false, problems: latin1 });
 });
 
 test("a byte order mark is no mistake", async () => {
-  const file = join(folder, "bom.toml");
-  await Bun.write(file, "\uFEFF[http]\nport = 9999\n");
-  expect(loadConfig(file, {})).toMatchObject({ ok: true, file, config: { http: { port: 9999 } } });
+  expect(await load("\uFEFF[http]\nport = 9999\n")).toMatchObject({
+    ok: true,
+    config: { http: { port: 9999 } },
+  });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { Config } from "../../src/config/config.ts";
 import { interpretConfig } from "../../src/config/load.ts";
 import { printProblem } from "../../src/config/problem.ts";
 
@@ -14,73 +15,38 @@ function problemsOf(toml: string, environment: Record<string, string> = {}): str
 
 const SERVER = 'manager = "rlm"\naddress = "5053@lic1.example"\n';
 
+/** What a text is understood as. Throws where it is refused. */
+function configOf(toml: string, environment: Record<string, string> = {}): Config {
+  const result = interpretConfig(toml, FILE, environment);
+  if (!result.ok) throw new Error(problemsOf(toml, environment).join("\n"));
+  return result.config;
+}
+
+const DAY = 86_400_000;
+
 describe("defaults", () => {
+  // What they are stands in the config that `init` writes, which test/cli/init.test.ts compares with them.
   test("an empty file is a config", () => {
-    const result = interpretConfig("", null, {});
-    expect(result).toMatchObject({
-      ok: true,
-      warnings: [],
-      config: {
-        http: {
-          host: "0.0.0.0",
-          port: 8080,
-          tls: null,
-          maxBodyBytes: 65_536,
-          corsOrigins: [],
-          trustedProxies: [],
-        },
-        storage: { directory: "/var/lib/licmond" },
-        log: { level: "info", format: "auto" },
-        collector: { intervalMs: 60_000, timeoutMs: 30_000, rescanTimeoutMs: 60_000, concurrency: 8 },
-        servers: [],
-        retention: { samplesMs: 400 * 86_400_000, logBytes: 256_000_000 },
-        alerts: {
-          usageWarning: 80,
-          usageCritical: 95,
-          expiryDays: [30, 14, 7, 1],
-          failures: 3,
-          recoveries: 2,
-        },
-        limits: {
-          requestsPerMinute: 600,
-          burst: 100,
-          anonymousPerMinute: 60,
-          streams: 2000,
-          streamsPerKey: 50,
-        },
-        execute: { enabled: false, commands: [] },
-        remoteWrite: null,
-      },
-    });
+    const config = { servers: [], remoteWrite: null, http: { host: "0.0.0.0", port: 8080, tls: null } };
+    expect(interpretConfig("", null, {})).toMatchObject({ ok: true, warnings: [], config });
   });
 
   test("a server takes what it does not say from [collector] and the host", () => {
-    const result = interpretConfig(
+    const { servers } = configOf(
       `[collector]\ninterval = "2m"\ntimeout = "9s"\n[[servers]]\nid = "a"\n${SERVER}
        [[servers]]\nid = "b"\ninterval = "30s"\ntool = "/opt/rlm/rlmutil"\ntimezone = "UTC"\nenabled = false\n${SERVER}`,
-      FILE,
-      {},
     );
-    expect(result.ok && result.config.servers).toMatchObject([
-      {
-        id: "a",
-        name: "a",
-        tool: null,
-        intervalMs: 120_000,
-        timeoutMs: 9_000,
-        enabled: true,
-        labels: {},
-        logFile: null,
-      },
+    const [first, own] = [
+      { id: "a", name: "a", tool: null, enabled: true, labels: {}, logFile: null },
       { id: "b", tool: ["/opt/rlm/rlmutil"], intervalMs: 30_000, timezone: "UTC", enabled: false },
-    ]);
+    ];
+    expect(servers).toMatchObject([{ ...first, intervalMs: 120_000, timeoutMs: 9_000 }, own]);
   });
 
   test("the config is frozen through and through", () => {
-    const result = interpretConfig(`[[servers]]\nid = "a"\nlabels = { site = "muc" }\n${SERVER}`, FILE, {});
-    if (!result.ok) throw new Error("refused");
-    const labels = result.config.servers[0]?.labels;
-    expect([result.config, result.config.servers, labels].every(Object.isFrozen)).toBe(true);
+    const config = configOf(`[[servers]]\nid = "a"\nlabels = { site = "muc" }\n${SERVER}`);
+    const labels = config.servers[0]?.labels;
+    expect([config, config.servers, labels].every(Object.isFrozen)).toBe(true);
   });
 
   test.each([
@@ -89,115 +55,63 @@ describe("defaults", () => {
     [{ STATE_DIRECTORY: "/srv/state" }, '[storage]\ndirectory = "/srv/mine"', "/srv/mine"],
     [{ STATE_DIRECTORY: "/srv/state", LICMOND_STORAGE_DIRECTORY: "/srv/env" }, "", "/srv/env"],
   ])("storage under %j with %j is %s", (environment, toml, directory) => {
-    const result = interpretConfig(toml, FILE, environment);
-    expect(result.ok && result.config.storage.directory).toBe(directory);
+    expect(configOf(toml, environment).storage.directory).toBe(directory);
   });
 });
 
-describe("every section is read", () => {
-  test("a config with every section", () => {
-    const result = interpretConfig(
-      `
-      [http]
-      tls_cert = "/etc/licmond/cert.pem"
-      tls_key = "/etc/licmond/key.pem"
-      cors_origins = ["https://wall.example", "http://localhost:3000"]
-      trusted_proxies = ["10.0.0.0/8", "::1"]
-      [log]
-      level = "debug"
-      format = "json"
-      [[servers]]
-      id = "eda"
-      name = "EDA tools"
-      manager = "flexnet"
-      address = "27000@lic1,27000@lic2,27000@lic3"
-      tool = ["/usr/bin/nice", "/opt/flexnet/lmutil"]
-      timezone = "Europe/Berlin"
-      labels = { site = "muc" }
-      log_file = "/var/log/flexnet/snps.log"
-      [retention]
-      log_size = "1GiB"
-      audit = "2y"
-      [alerts]
-      usage_warning = 70.5
-      held_hours = 12
-      [[alerts.overrides]]
-      server = "eda"
-      feature = "VCS*"
-      usage_critical = 99
-      for = "10m"
-      [[maintenance]]
-      servers = ["eda", "x*"]
-      start = 2026-01-31T22:00:00Z
-      duration = "4h"
-      every = "week"
-      [[notifications]]
-      type = "webhook"
-      severity = "critical"
-      rules = ["server_down"]
-      url = "https://hooks.example/x"
-      secret_file = "/run/credentials/hook"
-      template = "slack"
-      [[notifications]]
-      type = "email"
-      smtp = "smtp://mail.example:587"
-      from = "licmond <licmond@company.example>"
-      to = "admin@company.example"
-      [[notifications]]
-      type = "command"
-      argv = ["/usr/local/bin/page", "-v"]
-      [limits]
-      daily_quota = 100000
-      [execute]
-      enabled = true
-      [[execute.commands]]
-      name = "lmdiag"
-      argv = ["/opt/flexnet/lmutil", "lmdiag", "-n", "-c", "{address}"]
-      [export.remote_write]
-      url = "https://prometheus.example/api/v1/write"
-      token_file = "/run/credentials/token"
-      username = "12345"
-      labels = { site = "muc" }
-      `,
-      FILE,
-      {},
-    );
-    expect(result).toMatchObject({
-      ok: true,
-      config: {
-        http: { tls: { cert: "/etc/licmond/cert.pem", key: "/etc/licmond/key.pem" } },
-        servers: [{ id: "eda", tool: ["/usr/bin/nice", "/opt/flexnet/lmutil"], labels: { site: "muc" } }],
-        retention: { logBytes: 2 ** 30, auditMs: 730 * 86_400_000 },
-        alerts: {
-          usageWarning: 70.5,
-          usageCritical: 95,
-          overrides: [
-            { server: "eda", daemon: null, feature: "VCS*", settings: { usageCritical: 99 }, forMs: 600_000 },
-          ],
-        },
-        maintenance: [
-          {
-            servers: ["eda", "x*"],
-            startAt: Date.UTC(2026, 0, 31, 22),
-            durationMs: 14_400_000,
-            every: "week",
-          },
+/** A section with `|` for its line ends, and what is understood of it. */
+const SECTIONS: readonly (readonly [string, object])[] = [
+  [
+    `[http]|tls_cert = "/etc/cert.pem"|tls_key = "/etc/key.pem"|cors_origins = ["https://wall.example", "http://localhost:3000"]|trusted_proxies = ["10.0.0.0/8", "::1"]`,
+    { http: { tls: { cert: "/etc/cert.pem", key: "/etc/key.pem" }, trustedProxies: ["10.0.0.0/8", "::1"] } },
+  ],
+  ['[log]|level = "debug"|format = "json"', { log: { level: "debug", format: "json" } }],
+  [
+    `[[servers]]|id = "eda"|name = "EDA tools"|manager = "flexnet"|address = "27000@lic1,27000@lic2,27000@lic3"|tool = ["/usr/bin/nice", "/opt/flexnet/lmutil"]|timezone = "Europe/Berlin"|labels = { site = "muc" }|log_file = "/var/log/flexnet/snps.log"|[[maintenance]]|servers = ["eda", "x*"]|start = 2026-01-31T22:00:00Z|duration = "4h"|every = "week"`,
+    {
+      servers: [{ id: "eda", tool: ["/usr/bin/nice", "/opt/flexnet/lmutil"], labels: { site: "muc" } }],
+      maintenance: [
+        { servers: ["eda", "x*"], startAt: Date.UTC(2026, 0, 31, 22), durationMs: DAY / 6, every: "week" },
+      ],
+    },
+  ],
+  ['[retention]|log_size = "1GiB"|audit = "2y"', { retention: { logBytes: 2 ** 30, auditMs: 730 * DAY } }],
+  [
+    `[alerts]|usage_warning = 70.5|held_hours = 12|[[alerts.overrides]]|server = "eda"|feature = "VCS*"|usage_critical = 99|for = "10m"`,
+    {
+      alerts: {
+        usageWarning: 70.5,
+        usageCritical: 95,
+        overrides: [
+          { server: "eda", daemon: null, feature: "VCS*", settings: { usageCritical: 99 }, forMs: 600_000 },
         ],
-        notifications: [
-          { type: "webhook", severity: "critical", rules: ["server_down"], template: "slack" },
-          { type: "email", severity: "warning", rules: null, to: ["admin@company.example"] },
-          { type: "command", argv: ["/usr/local/bin/page", "-v"] },
-        ],
-        limits: { dailyQuota: 100_000, monthlyQuota: null },
-        execute: { enabled: true, commands: [{ name: "lmdiag", role: "admin", timeoutMs: 30_000 }] },
-        remoteWrite: {
-          ...{ url: "https://prometheus.example/api/v1/write", intervalMs: 60_000 },
-          ...{ tokenFile: "/run/credentials/token", username: "12345", labels: { site: "muc" } },
-        },
       },
-    });
-  });
-});
+    },
+  ],
+  [
+    `[[notifications]]|type = "webhook"|severity = "critical"|rules = ["server_down"]|url = "https://hooks.example/x"|secret_file = "/run/hook"|template = "slack"|[[notifications]]|type = "email"|smtp = "smtp://mail.example:587"|from = "licmond <licmond@company.example>"|to = "admin@company.example"|[[notifications]]|type = "command"|argv = ["/usr/local/bin/page", "-v"]`,
+    {
+      notifications: [
+        { type: "webhook", severity: "critical", rules: ["server_down"], template: "slack" },
+        { type: "email", severity: "warning", rules: null, to: ["admin@company.example"] },
+        { type: "command", argv: ["/usr/local/bin/page", "-v"] },
+      ],
+    },
+  ],
+  ["[limits]|daily_quota = 100000", { limits: { dailyQuota: 100_000, monthlyQuota: null } }],
+  [
+    `[execute]|enabled = true|[[execute.commands]]|name = "lmdiag"|argv = ["/opt/flexnet/lmutil", "lmdiag", "-n", "-c", "{address}"]`,
+    { execute: { enabled: true, commands: [{ name: "lmdiag", role: "admin", timeoutMs: 30_000 }] } },
+  ],
+  [
+    `[export.remote_write]|url = "https://p.example/write"|token_file = "/run/token"|username = "12345"|labels = { site = "muc" }`,
+    { remoteWrite: { url: "https://p.example/write", intervalMs: 60_000, tokenFile: "/run/token" } },
+  ],
+];
+
+test.each(SECTIONS)("every section is read: %s", (toml, config) =>
+  expect(configOf(toml.replaceAll("|", "\n"))).toMatchObject(config),
+);
 
 const S = SERVER.replaceAll("\n", "|");
 
@@ -319,16 +233,15 @@ describe("secrets", () => {
 
 describe("the environment", () => {
   test("overrides scalars of every type", () => {
-    const result = interpretConfig('[http]\nport = 1\nhost = "::"', FILE, {
+    const environment = {
       LICMOND_HTTP_PORT: "9000",
       LICMOND_EXECUTE_ENABLED: "true",
       LICMOND_ALERTS_USAGE_WARNING: "70.5",
       LICMOND_EXPORT_REMOTE_WRITE_URL: "https://prometheus.example/write",
       LICMOND_LOG_LEVEL: "",
       LICMOND_CONFIG: "/elsewhere.toml",
-      HOME: "/root",
-    });
-    expect(result).toMatchObject({
+    };
+    expect(interpretConfig('[http]\nport = 1\nhost = "::"', FILE, environment)).toMatchObject({
       ok: true,
       warnings: [],
       config: {

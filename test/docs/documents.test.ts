@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { CommandIo } from "../../src/cli/io.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import { interpretConfig } from "../../src/config/load.ts";
 import { printProblem } from "../../src/config/problem.ts";
+import { world } from "../cli/rig.ts";
 import { BLOCKS, claimed, DOCUMENTS, ROOT, RUNNERS, titleOf } from "./claims.ts";
 import { commandsOf } from "./markdown.ts";
 
@@ -55,21 +55,7 @@ describe("commands for who works on the project", () => {
   }
 });
 
-const nothing = () => {};
-const io: CommandIo = {
-  env: {},
-  build: { version: "1.2.3", commit: "abc", bun: Bun.version },
-  stdin: () => Promise.resolve(new Uint8Array()),
-  async *stdinPieces() {},
-
-  out: nothing,
-  err: nothing,
-  exitCode: nothing,
-  flushed: () => Promise.resolve(),
-  now: Date.now,
-  terminal: { out: false, err: false },
-};
-const program = await createProgram(io);
+const program = await createProgram(world().io);
 
 describe("commands of licmond in the text", () => {
   let found = 0;

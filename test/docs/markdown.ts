@@ -32,22 +32,11 @@ export function blocksOf(markdown: string, file: string): Block[] {
     const end = lines.indexOf(`${indent}\`\`\``, at + 1);
     if (end === -1) throw new Error(`${where}: the block has no end`);
     const [, runner = null, options = ""] = MARKER.exec(lines[at - 1] ?? "") ?? [];
-    blocks.push({
-      file,
-      line: at + 1,
-      language,
-      runner,
-      options: new Map(
-        options
-          .split(" ")
-          .filter((option) => option !== "")
-          .map((option) => [option.slice(0, option.indexOf("=")), option.slice(option.indexOf("=") + 1)]),
-      ),
-      text: lines
-        .slice(at + 1, end)
-        .map((each) => each.slice(indent.length))
-        .join("\n"),
-    });
+    const pairs = [...options.matchAll(/(\w+)=(\S+)/g)].map(
+      ([, name = "", value = ""]) => [name, value] as const,
+    );
+    const inside = lines.slice(at + 1, end).map((each) => each.slice(indent.length));
+    blocks.push({ file, line: at + 1, language, runner, options: new Map(pairs), text: inside.join("\n") });
     at = end;
   }
   return blocks;

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { DENIALS, POLLS } from "../../src/export/meters.ts";
 import { REMOTE_WRITE } from "../../src/export/remote-write/writer.ts";
 import { FEATURE, SERVER } from "../../src/export/server-metrics.ts";
-
 import { PROCESS, SERVICE } from "../../src/export/service-metrics.ts";
 import { REQUESTS } from "../../src/http/request-counters.ts";
 import { DOCS, expressionsOf, readDashboard } from "./dashboard.ts";
@@ -11,11 +10,9 @@ import { DOCS, expressionsOf, readDashboard } from "./dashboard.ts";
 const FAMILIES = [SERVER, FEATURE, DENIALS, POLLS, SERVICE, REQUESTS, REMOTE_WRITE, PROCESS].flatMap((list) =>
   Object.values<{ readonly name: string; readonly type: string; readonly help: string }>(list),
 );
-const NAMES = new Set(
-  FAMILIES.flatMap(({ name, type }) =>
-    type === "histogram" ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
-  ),
-);
+const samplesOf = ({ name, type }: { readonly name: string; readonly type: string }) =>
+  type === "histogram" ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name];
+const NAMES = new Set(FAMILIES.flatMap(samplesOf));
 const read = (file: string) => Bun.file(join(DOCS, file)).text();
 
 /** Metrics that a text asks for: label names and functions have no such prefix. */

@@ -8,13 +8,11 @@ export function difference(shown: string, real: string, isOpenEnded = false): st
   if (shown.trimStart().startsWith("{")) return jsonDifference(shown, real);
   if (isCsv(shown)) return csvDifference(shown, real);
   const expected = linesOf(shown);
-  const actual = linesOf(real);
-  const found = match(expected, actual, isOpenEnded);
+  const found = match(expected, linesOf(real), isOpenEnded);
   if (found === null) return null;
   const missing = expected[found];
-  return missing === undefined
-    ? `there is more than what is shown:\n${real}`
-    : `no line is (or not at that place)\n  ${missing}\nin\n${real}`;
+  if (missing === undefined) return `there is more than what is shown:\n${real}`;
+  return `no line is (or not at that place)\n  ${missing}\nin\n${real}`;
 }
 
 /** Index of the first shown line that is not there, as many as there are when something follows; null = all are there. */
@@ -51,11 +49,8 @@ function shape(line: string): string {
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 function linesOf(text: string): string[] {
-  return text
-    .replaceAll("\r", "")
-    .split("\n")
-    .map((line) => line.trimEnd())
-    .filter((line) => line !== "");
+  const lines = text.split("\n").map((line) => line.trimEnd());
+  return lines.filter((line) => line !== "");
 }
 
 function jsonDifference(shown: string, real: string): string | null {

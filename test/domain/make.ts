@@ -117,6 +117,8 @@ export const reading = (change: Partial<Reading> = {}): Reading => ({
   ...change,
 });
 
+const NONE = new Uint8Array();
+
 export const outcome = (change: Partial<PollOutcome> = {}): PollOutcome => ({
   serverId: "eda",
   startedAt: NOON - 200,
@@ -124,26 +126,14 @@ export const outcome = (change: Partial<PollOutcome> = {}): PollOutcome => ({
   durationMs: 200,
   reading: reading(),
   error: null,
-  raw: {
-    argv: ["lmutil", "lmstat", "-a"],
-    exitCode: 0,
-    signal: null,
-    stdout: new Uint8Array(),
-    stderr: new Uint8Array(),
-    truncated: false,
-  },
+  raw: { argv: ["lmutil"], exitCode: 0, signal: null, stdout: NONE, stderr: NONE, truncated: false },
   reachability: [],
   ...change,
 });
 
-export const failedPoll = (change: Partial<PollOutcome> = {}): PollOutcome =>
-  outcome({
-    reading: null,
-    error: {
-      code: "LICENSE_SERVER_UNREACHABLE",
-      message: "Nobody answers at 27000@lic1",
-      details: 'Cannot connect to license server system. (-15,570:111 "Connection refused")',
-    },
-    finishedAt: NOON + 60_000,
-    ...change,
-  });
+export const failedPoll = (change: Partial<PollOutcome> = {}): PollOutcome => {
+  const details = 'Cannot connect to license server system. (-15,570:111 "Connection refused")';
+  const message = "Nobody answers at 27000@lic1";
+  const error = { code: "LICENSE_SERVER_UNREACHABLE", message, details } as const;
+  return outcome({ reading: null, error, finishedAt: NOON + 60_000, ...change });
+};

@@ -1,6 +1,6 @@
 import { type Treaty, treaty } from "@elysiajs/eden";
 import { createExecutor } from "../../src/collector/execute/executor.ts";
-import type { RescanRow } from "../../src/collector/rescan.ts";
+import type { RescanRow } from "../../src/collector/outcomes.ts";
 import type { CommandRequest, CommandResult } from "../../src/collector/run-command.ts";
 import type { ConfiguredCommand } from "../../src/config/config.ts";
 import { type KeyRecord, keyState, type NewKey } from "../../src/domain/keys.ts";

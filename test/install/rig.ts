@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { Host, Ran, Run } from "../../src/install/host.ts";
 import { LAYOUT } from "../../src/install/layout.ts";
 import { createPass, type Finding, type Verb } from "../../src/install/pass.ts";
@@ -12,6 +12,8 @@ export interface Rig extends AsyncDisposable {
   readonly host: Host;
   /** Command lines that were run, in order; paths of the folder are shown as the host's. */
   readonly ran: string[];
+  /** Those that were no questions. */
+  acted(): string[];
   /** systemd's picture of the service. */
   readonly service: { active: boolean; enabled: boolean };
   /** Answers a command line instead of the rig, when it gives something. */
@@ -36,30 +38,24 @@ export async function createRig(): Promise<Rig> {
     const other = rig.answer(line);
     if (other !== undefined) return { ...fine, ...(other.ok === false && { exitCode: 1 }), ...other };
     if (argv[1] === "version") return { ...fine, stdout: `licmond ${versionIn(argv[0] ?? "")} (abc)\n` };
-    if (line.startsWith("systemctl show"))
-      return {
-        ...fine,
-        stdout: `ActiveState=${service.active ? "active" : "inactive"}\nUnitFileState=${service.enabled ? "enabled" : "disabled"}\nNeedDaemonReload=no\n`,
-      };
-    if (line === "systemd-sysusers /etc/sysusers.d/licmond.conf") await addUser();
+    if (line.startsWith("systemctl show")) {
+      const [active, enabled] = [service.active ? "active" : "inactive", service.enabled ? "enabled" : "no"];
+      const stdout = `ActiveState=${active}\nUnitFileState=${enabled}\nNeedDaemonReload=no\n`;
+      return { ...fine, stdout };
+    }
+    if (line === "systemd-sysusers /etc/sysusers.d/licmond.conf") {
+      await write("/etc/passwd", "licmond:x:4711:4712:::\n");
+      await write("/etc/group", "licmond:x:4712:\n");
+    }
     if (line.startsWith("systemd-tmpfiles --create")) mkdirSync(at(LAYOUT.secrets), { recursive: true });
-    if (argv[0] === "getent") return { ...fine, ok: false, exitCode: 2 };
-    return fine;
+    return argv[0] === "getent" ? { ...fine, ok: false, exitCode: 2 } : fine;
   };
-  const write = async (path: string, text: string) => {
-    mkdirSync(dirname(at(path)), { recursive: true });
-    await Bun.write(at(path), text);
-  };
-  const addUser = async () => {
-    // Root can give files away; who is not cannot, and nothing is owned then.
-    const [uid, gid] = [4711, 4712];
-    await write("/etc/passwd", `licmond:x:${uid}:${gid}:::\n`);
-    await write("/etc/group", `licmond:x:${gid}:\n`);
-  };
+  const write = async (path: string, text: string) => void (await Bun.write(at(path), text));
   const rig: Rig = {
     folder,
     host: { root: null, uid: process.getuid?.() ?? 0, at, run },
     ran,
+    acted: () => ran.filter((line) => !/^(getent|systemctl show)| version$|check --config-only$/.test(line)),
     service,
     answer: () => undefined,
     write,
@@ -79,40 +75,32 @@ function versionIn(binary: string): string {
 }
 
 export function treeOf(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .sort()
-    .map((path) => {
-      const full = join(folder, path);
-      const { mode, uid, gid, mtimeMs } = lstatSync(full);
-      const kind = lstatSync(full);
-      const content = kind.isSymbolicLink()
-        ? `→ ${readlinkSync(full)}`
-        : kind.isFile()
-          ? String(Bun.hash(readFileSync(full)))
-          : "";
-      return `${mode.toString(8)} ${uid}:${gid} ${mtimeMs} ${path} ${content}`;
-    });
+  const paths = readdirSync(folder, { recursive: true, encoding: "utf8" }).sort();
+  return paths.map((path) => {
+    const full = join(folder, path);
+    const stats = lstatSync(full);
+    const { mode, uid, gid, mtimeMs } = stats;
+    const link = stats.isSymbolicLink() ? `→ ${readlinkSync(full)}` : "";
+    const content = stats.isFile() ? String(Bun.hash(readFileSync(full))) : link;
+    return `${mode.toString(8)} ${uid}:${gid} ${mtimeMs} ${path} ${content}`;
+  });
 }
 
 /** Looks, and acts when nothing is refused; gives the last findings by subject. */
-export async function runAll(verb: Verb): Promise<ReadonlyMap<string, Finding>> {
-  const look = createPass(false);
+export async function runAll(rig: Rig, verb: Verb): Promise<ReadonlyMap<string, Finding>> {
+  const look = createPass(rig.host, false);
   await verb(look);
-  if (look.found.some(({ kind }) => kind === "refuse")) return bySubject(look.found);
-  const act = createPass(true);
-  await verb(act);
-  return bySubject(act.found);
+  const isRefused = look.found.some(({ kind }) => kind === "refuse");
+  const last = isRefused ? look : createPass(rig.host, true);
+  if (!isRefused) await verb(last);
+  return new Map(last.found.map((finding) => [finding.subject, finding]));
 }
 
 /** Only looks. */
-export async function lookAt(verb: Verb): Promise<readonly Finding["kind"][]> {
-  const look = createPass(false);
+export async function lookAt(rig: Rig, verb: Verb): Promise<readonly Finding["kind"][]> {
+  const look = createPass(rig.host, false);
   await verb(look);
   return look.found.map(({ kind }) => kind);
-}
-
-function bySubject(found: readonly Finding[]): ReadonlyMap<string, Finding> {
-  return new Map(found.map((finding) => [finding.subject, finding]));
 }
 
 export const NEW_BINARY = "/download/licmond";

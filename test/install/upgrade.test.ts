@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Ran } from "../../src/install/host.ts";
 import type { Verb } from "../../src/install/pass.ts";
 import { goBack, type UpgradeWanted, upgrade } from "../../src/install/upgrade.ts";
 import { migrate } from "../../src/store/database/migrate.ts";
@@ -19,124 +20,114 @@ async function upgradable(installed = "1.1.0"): Promise<Rig> {
 async function steps(rig: Rig, version: string, options: Partial<UpgradeWanted> = {}): Promise<Verb> {
   const file = await rig.binary(NEW_BINARY, version);
   const wanted = { file, allowDowngrade: false, rollBackIn: null, service: "runs", ...options } as const;
-  return (pass) => upgrade(pass, rig.host, wanted);
+  return (pass) => upgrade(pass, wanted);
 }
 
 /** `upgrade --rollback` on a host whose config names this storage directory. */
 function rollback(rig: Rig, storage: string | null = null): Verb {
   const file = rig.host.at(LAYOUT.previousBinary);
   const wanted = { file, allowDowngrade: true, rollBackIn: storage, service: "runs" } as const;
-  return (pass) => upgrade(pass, rig.host, wanted);
+  return (pass) => upgrade(pass, wanted);
 }
-
-const acted = (rig: Rig) => rig.ran.filter((line) => !/ version$|check --config-only$/.test(line));
 
 test("replaces, keeps the old one, lays down what the new one brings, and restarts last", async () => {
   await using rig = await upgradable();
-  await runAll(await steps(rig, "1.2.0"));
+  await runAll(rig, await steps(rig, "1.2.0"));
   expect(rig.read(LAYOUT.binary)).toContain("version=1.2.0;");
   expect(rig.read(LAYOUT.previousBinary)).toContain("version=1.1.0;");
-  expect(acted(rig)).toEqual([`${LAYOUT.binary} install`, "systemctl reset-failed licmond.service", RESTART]);
+  expect(rig.acted()).toEqual([
+    `${LAYOUT.binary} install`,
+    "systemctl reset-failed licmond.service",
+    RESTART,
+  ]);
 });
 
 test("looking changes nothing", async () => {
   await using rig = await upgradable();
   const all = await steps(rig, "1.2.0");
   const before = rig.tree();
-  expect(await lookAt(all)).toEqual(["do", "do", "do"]);
+  expect(await lookAt(rig, all)).toEqual(["do", "do", "do"]);
   expect(rig.tree()).toEqual(before);
-  expect(acted(rig)).toEqual([]);
+  expect(rig.acted()).toEqual([]);
 });
 
 test("a service that does not run is not started, and where there is none nothing is run", async () => {
   await using rig = await upgradable();
-  await runAll(await steps(rig, "1.2.0", { service: "stopped" }));
-  expect(acted(rig)).toEqual([`${LAYOUT.binary} install`]);
+  await runAll(rig, await steps(rig, "1.2.0", { service: "stopped" }));
+  expect(rig.acted()).toEqual([`${LAYOUT.binary} install`]);
   rig.ran.length = 0;
-  await runAll(await steps(rig, "1.3.0", { service: "none" }));
-  expect(acted(rig)).toEqual([]);
+  await runAll(rig, await steps(rig, "1.3.0", { service: "none" }));
+  expect(rig.acted()).toEqual([]);
   expect(rig.read(LAYOUT.previousBinary)).toContain("version=1.2.0;");
 });
 
 test("the same bytes: nothing to do", async () => {
   await using rig = await upgradable();
-  const plans = await runAll(await steps(rig, "1.1.0"));
+  const plans = await runAll(rig, await steps(rig, "1.1.0"));
   expect([...plans.values()].map(({ kind }) => kind)).toEqual(["nothing", "nothing", "nothing"]);
 });
 
 test("back and forth: the previous one takes the place, and what was there becomes the previous one", async () => {
   await using rig = await upgradable();
-  await runAll(await steps(rig, "1.2.0"));
-  await runAll(rollback(rig));
+  await runAll(rig, await steps(rig, "1.2.0"));
+  await runAll(rig, rollback(rig));
   expect(rig.read(LAYOUT.binary)).toContain("version=1.1.0;");
   expect(rig.read(LAYOUT.previousBinary)).toContain("version=1.2.0;");
-  await runAll(rollback(rig));
+  await runAll(rig, rollback(rig));
   expect(rig.read(LAYOUT.binary)).toContain("version=1.2.0;");
 });
 
 describe("refuses, and changes nothing", () => {
-  const refused: [string, string, (rig: Rig) => unknown, string][] = [
+  const answers = (asked: string, answer: Partial<Ran>) => (rig: Rig) => {
+    rig.answer = (line) => (line === `${NEW_BINARY} ${asked}` ? answer : undefined);
+  };
+  const download = (change: (whole: string) => string) => (rig: Rig) =>
+    rig.write(NEW_BINARY, change(rig.read(NEW_BINARY)));
+  const refuses = { ok: false, stdout: "PROBLEM  config: x\n" };
+  test.each<[string, string, (rig: Rig) => unknown, string]>([
     ["an older version", "1.0.9", () => {}, "older than the installed 1.1.0"],
     ["a pre-release of what is installed", "1.1.0-rc.1", () => {}, "older than the installed 1.1.0"],
-    ["a file that is no licmond", "1.2.0", (rig) => rig.write(NEW_BINARY, "PK"), "is not a licmond"],
-    [
-      "a download that broke off",
-      "1.2.0",
-      (rig) => rig.write(NEW_BINARY, rig.read(NEW_BINARY).slice(0, -5)),
-      "or not the whole of one",
-    ],
+    ["a file that is no licmond", "1.2.0", download(() => "PK"), "is not a licmond"],
+    ["a download that broke off", "1.2.0", download((all) => all.slice(0, -5)), "or not the whole of one"],
     ["nothing installed", "1.2.0", (rig) => rig.write(LAYOUT.binary, "#!"), "is not a licmond"],
     [
       "a binary for another machine",
       "1.2.0",
-      (rig) => {
-        rig.answer = (line) =>
-          line === `${NEW_BINARY} version` ? { ok: false, words: "Exec format error" } : undefined;
-      },
+      answers("version", { ok: false, words: "Exec format error" }),
       "does not run on this host: Exec format error",
     ],
     [
       "a config that the new one does not take",
       "1.2.0",
-      (rig) => {
-        rig.answer = (line) =>
-          line === `${NEW_BINARY} check --config-only`
-            ? { ok: false, stdout: "PROBLEM  config: x\n" }
-            : undefined;
-      },
+      answers("check --config-only", refuses),
       "does not take the config:\nPROBLEM  config: x",
     ],
-  ];
-  test.each(refused)("%s", async (_name, version, make, words) => {
+  ])("%s", async (_name, version, make, words) => {
     await using rig = await upgradable();
     const all = await steps(rig, version);
     await make(rig);
     const before = rig.tree();
-    const plan = (await runAll(all)).get(LAYOUT.binary);
+    const plan = (await runAll(rig, all)).get(LAYOUT.binary);
     expect(plan).toMatchObject({ kind: "refuse", words: expect.stringContaining(words) });
     expect(rig.tree()).toEqual(before);
-    expect(acted(rig)).toEqual([]);
+    expect(rig.acted()).toEqual([]);
   });
 
   test("an older one only until it is allowed", async () => {
     await using rig = await upgradable();
-    await runAll(await steps(rig, "1.0.0", { allowDowngrade: true }));
+    await runAll(rig, await steps(rig, "1.0.0", { allowDowngrade: true }));
     expect(rig.read(LAYOUT.binary)).toContain("version=1.0.0;");
   });
 });
 
-test("an installed one that does not even run can be replaced", async () => {
+test.each<[string, string, string, Partial<Ran>]>([
+  ["an installed one that does not even run", "0.9.0", `${LAYOUT.binary} version`, { words: "killed" }],
+  ["one from before `check --config-only`", "1.0.0", `${NEW_BINARY} check --config-only`, { exitCode: 2 }],
+])("%s is no hindrance", async (_name, version, asked, answer) => {
   await using rig = await upgradable();
-  rig.answer = (line) => (line === `${LAYOUT.binary} version` ? { ok: false, words: "killed" } : undefined);
-  await runAll(await steps(rig, "0.9.0"));
-  expect(rig.read(LAYOUT.binary)).toContain("version=0.9.0;");
-});
-
-test("a version from before `check --config-only` is not held against that", async () => {
-  await using rig = await upgradable();
-  rig.answer = (line) => (line.endsWith("check --config-only") ? { ok: false, exitCode: 2 } : undefined);
-  await runAll(await steps(rig, "1.0.0", { allowDowngrade: true }));
-  expect(rig.read(LAYOUT.binary)).toContain("version=1.0.0;");
+  rig.answer = (line) => (line === asked ? { ok: false, ...answer } : undefined);
+  await runAll(rig, await steps(rig, version, { allowDowngrade: version === "1.0.0" }));
+  expect(rig.read(LAYOUT.binary)).toContain(`version=${version};`);
 });
 
 test("a restart that fails tells the journal's last words; going back puts the old one in place and starts it", async () => {
@@ -145,14 +136,18 @@ test("a restart that fails tells the journal's last words; going back puts the o
     if (line === RESTART) return { ok: false, words: "Job for licmond.service failed" };
     return line.startsWith("journalctl") ? { stdout: "the port is taken\n" } : undefined;
   };
-  await expect(runAll(await steps(rig, "1.2.0"))).rejects.toThrow(
+  await expect(runAll(rig, await steps(rig, "1.2.0"))).rejects.toThrow(
     /Job for licmond.service failed\nits last words:\nthe port is taken/,
   );
   rig.answer = () => undefined;
   rig.ran.length = 0;
   await goBack(rig.host, "runs", null);
   expect(rig.read(LAYOUT.binary)).toContain("version=1.1.0;");
-  expect(acted(rig)).toEqual([`${LAYOUT.binary} install`, "systemctl reset-failed licmond.service", RESTART]);
+  expect(rig.acted()).toEqual([
+    `${LAYOUT.binary} install`,
+    "systemctl reset-failed licmond.service",
+    RESTART,
+  ]);
 });
 
 describe("the database goes back with the binary", () => {
@@ -162,7 +157,7 @@ describe("the database goes back with the binary", () => {
 
   /** After an upgrade, with a database whose schema is newer than the older binary knows. */
   async function migrated(rig: Rig): Promise<{ readonly path: string; told(): string[] }> {
-    await runAll(await steps(rig, "1.2.0"));
+    await runAll(rig, await steps(rig, "1.2.0"));
     rig.ran.length = 0;
     const directory = rig.host.at(STORAGE);
     const path = join(directory, "licmond.db");
@@ -172,32 +167,29 @@ describe("the database goes back with the binary", () => {
     sqlite.run("INSERT INTO events (id, at, type, body) VALUES (1, 1, 'log', 'before')");
     sqlite.close();
     copyFileSync(path, `${path}.schema-${MIGRATIONS.length}-20260131T081530Z`);
-    edit(path, "PRAGMA user_version = 999");
-    edit(path, "UPDATE events SET body = 'after'");
+    sql(path, "PRAGMA user_version = 999");
+    sql(path, "UPDATE events SET body = 'after'");
     rig.answer = (line) => {
       if (!line.startsWith(TAKEN)) return undefined;
-      const [asked] = read<{ user_version: number }>(line.slice(TAKEN.length + 1), "PRAGMA user_version");
+      const [asked] = sql<{ user_version: number }>(line.slice(TAKEN.length + 1), "PRAGMA user_version");
       return { ok: asked?.user_version !== 999 };
     };
-    return {
-      path,
-      told: () =>
-        read<{ body: string }>(path, "SELECT body FROM events WHERE id = 1").map(({ body }) => body),
-    };
+    const body = "SELECT body FROM events WHERE id = 1";
+    return { path, told: () => sql<{ body: string }>(path, body).map((row) => row.body) };
   }
 
   test("one that the older binary refuses: the service is stopped, the copy takes its place, then the binary", async () => {
     await using rig = await upgradable();
     const { path, told } = await migrated(rig);
     const before = rig.tree();
-    expect(await lookAt(rollback(rig, STORAGE))).toEqual(["do", "do", "do", "do", "do"]);
+    expect(await lookAt(rig, rollback(rig, STORAGE))).toEqual(["do", "do", "do", "do", "do"]);
     expect(rig.tree()).toEqual(before);
     rig.ran.length = 0;
-    await runAll(rollback(rig, STORAGE));
+    await runAll(rig, rollback(rig, STORAGE));
     expect(told()).toEqual(["before"]);
     expect(readdirSync(dirname(path)).filter((name) => name.includes(".replaced-"))).toHaveLength(1);
     expect(rig.read(LAYOUT.binary)).toContain("version=1.1.0;");
-    expect(acted(rig).filter((line) => line.startsWith("systemctl"))).toEqual([
+    expect(rig.acted().filter((line) => line.startsWith("systemctl"))).toEqual([
       STOP,
       "systemctl reset-failed licmond.service",
       RESTART,
@@ -208,7 +200,7 @@ describe("the database goes back with the binary", () => {
     await using rig = await upgradable();
     const { told } = await migrated(rig);
     rig.answer = () => undefined;
-    await runAll(rollback(rig, STORAGE));
+    await runAll(rig, rollback(rig, STORAGE));
     expect(told()).toEqual(["after"]);
     expect(rig.ran).not.toContain(STOP);
   });
@@ -219,7 +211,7 @@ describe("the database goes back with the binary", () => {
     for (const name of readdirSync(dirname(path)))
       if (name.includes(".schema-")) rmSync(join(dirname(path), name));
     const before = rig.tree();
-    const refused = (await runAll(rollback(rig, STORAGE))).get(path);
+    const refused = (await runAll(rig, rollback(rig, STORAGE))).get(path);
     expect(refused).toMatchObject({ kind: "refuse", words: expect.stringContaining("no copy from before") });
     expect(rig.tree()).toEqual(before);
   });
@@ -234,15 +226,8 @@ describe("the database goes back with the binary", () => {
   });
 });
 
-function edit(path: string, sql: string): void {
-  const sqlite = new Database(path);
-  sqlite.run(sql);
-  sqlite.close();
-}
-
-function read<Row>(path: string, sql: string): Row[] {
-  const sqlite = new Database(path, { readonly: true });
-  const rows = sqlite.query<Row, []>(sql).all();
-  sqlite.close();
-  return rows;
+/** Runs a statement on a database, and gives its rows. */
+function sql<Row>(path: string, text: string): Row[] {
+  using sqlite = new Database(path);
+  return sqlite.query<Row, []>(text).all();
 }

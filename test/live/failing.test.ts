@@ -5,8 +5,8 @@ import type { Session } from "../../src/domain/session.ts";
 import { holdingOf } from "../../src/domain/stats/holding.ts";
 import { createHistory } from "../../src/history/history.ts";
 import { createReader } from "../../src/history/reader.ts";
-import { createBus } from "../../src/live/bus.ts";
-import { createIds } from "../../src/live/ids.ts";
+import { createBus, createIds } from "../../src/live/bus.ts";
+
 import { createLive } from "../../src/live/live.ts";
 import { createEvents } from "../../src/store/events.ts";
 import * as a from "../domain/make.ts";
@@ -66,7 +66,11 @@ function site() {
     bus.subscribe((batch) => told.push(...batch.map(({ event }) => event)));
     const { recorder } = createHistory({ store, clock, log, timers: { after: () => () => {} } });
     const live = createLive({
-      ...{ store, recorder, clock, log, servers: [EDA] },
+      store,
+      recorder,
+      clock,
+      log,
+      servers: [EDA],
       commit: bus.commit,
       timers: { after: () => () => {} },
     });
@@ -111,10 +115,8 @@ test("whichever commits fail, what is stored are the seats as the readings that 
       const at = site();
       const stored: { at: number; users: readonly string[] }[] = [];
       // The last one is stored.
-      for (const step of [
-        ...steps,
-        { users: ["ann", "eve"], minutes: 1, fails: "nothing", restarts: false } as const,
-      ]) {
+      const last = { users: ["ann", "eve"], minutes: 1, fails: "nothing", restarts: false } as const;
+      for (const step of [...steps, last]) {
         await at.poll(step);
         if (step.fails === "nothing") stored.push({ at: at.clock.time, users: step.users });
       }
@@ -126,29 +128,25 @@ test("whichever commits fail, what is stored are the seats as the readings that 
         expect(seen.map(({ user }) => user).sort()).toEqual([...users].sort());
       }
       const times = new Set(stored.map((reading) => reading.at));
-      for (const { firstSeenAt, lastSeenAt, endedAt } of sessions) {
-        expect([firstSeenAt, lastSeenAt, endedAt ?? firstSeenAt].filter((time) => !times.has(time))).toEqual(
-          [],
-        );
-      }
+      const told = sessions.flatMap(({ firstSeenAt, lastSeenAt, endedAt }) => {
+        return [firstSeenAt, lastSeenAt, endedAt ?? firstSeenAt];
+      });
+      expect(told.filter((time) => !times.has(time))).toEqual([]);
 
       const now = at.clock.time;
       const holdings = sessions.map((session) => holdingOf(session, now, now, EDA.intervalMs));
-      for (const { from } of holdings)
-        expect(holdings.filter((other) => other.from <= from && from < other.to).length).toBeLessThanOrEqual(
-          SEATS,
-        );
+      for (const { from } of holdings) {
+        const together = holdings.filter((other) => other.from <= from && from < other.to);
+        expect(together.length).toBeLessThanOrEqual(SEATS);
+      }
 
       // Each is told once, after the reading that could be stored; those of the first one are not told.
-      const told = (type: "checkout" | "checkin") =>
-        at.told
-          .flatMap((event) => (event.type === type ? event.session : []))
-          .sort((one, other) => one - other);
+      const events = (type: "checkout" | "checkin") =>
+        at.told.flatMap((event) => (event.type === type ? event.session : [])).sort((a, b) => a - b);
+      const ids = (list: readonly Session[]) => list.map(({ id }) => id);
       const first = stored[0]?.at;
-      expect(told("checkout")).toEqual(
-        sessions.filter(({ firstSeenAt }) => firstSeenAt !== first).map(({ id }) => id),
-      );
-      expect(told("checkin")).toEqual(sessions.filter(({ endedAt }) => endedAt !== null).map(({ id }) => id));
+      expect(events("checkout")).toEqual(ids(sessions.filter(({ firstSeenAt }) => firstSeenAt !== first)));
+      expect(events("checkin")).toEqual(ids(sessions.filter(({ endedAt }) => endedAt !== null)));
 
       // The counts say the same at each of these readings.
       const reader = createReader(at.store.sqlite, { now: now + 1 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createIds } from "../../src/live/ids.ts";
+import { createIds } from "../../src/live/bus.ts";
 
 const T = Date.parse("2026-03-02T12:00:00.000Z");
 

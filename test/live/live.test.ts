@@ -58,9 +58,10 @@ const shown = (live: { snapshot(): { servers: readonly ServerPicture[] } }) =>
 describe("a start", () => {
   test("without anything stored knows nothing, in the order of the config", () => {
     const { live } = make([a.server({ id: "z" }), a.server({ id: "b" })]);
-    expect(live.snapshot().servers.map(({ server, status, state }) => [server.id, status, state])).toEqual([
-      ["z", "unknown", "failed"],
-      ["b", "unknown", "failed"],
+    const unknown = { status: "unknown", state: "failed" };
+    expect(live.snapshot().servers).toMatchObject([
+      { server: { id: "z" }, ...unknown },
+      { server: { id: "b" }, ...unknown },
     ]);
   });
 
@@ -102,12 +103,8 @@ describe("a poll", () => {
     expect(after).toMatchObject({ state: "ok", status: "up", nextPollAt: a.NOON + 60_000 });
     expect(stored).toEqual([1]);
     expect(changes).toHaveLength(1);
-    expect(changes[0]).toEqual({
-      server: a.server(),
-      before: before.servers[0] ?? null,
-      after,
-      snapshot: live.snapshot(),
-    });
+    const [known = null] = before.servers;
+    expect(changes[0]).toEqual({ server: a.server(), before: known, after, snapshot: live.snapshot() });
     expect(live.snapshot().version).toBe(before.version + 1);
     expect(live.snapshot().servers).toEqual([after]);
     expect(before.servers[0]?.state).toBe("failed");
@@ -123,16 +120,12 @@ describe("a poll", () => {
 
   test("is laid over the one before, in the order of the calls", async () => {
     const { live, changes } = make();
-    const used = [1, 2, 3, 4].map((count) =>
-      live.record(
-        a.outcome({
-          finishedAt: a.NOON + count,
-          reading: a.reading({ features: [a.feature({ used: count, checkouts: [a.checkout({ count })] })] }),
-        }),
-        null,
-      ),
+    await Promise.all(
+      [1, 2, 3, 4].map((count) => {
+        const features = [a.feature({ used: count, checkouts: [a.checkout({ count })] })];
+        return live.record(a.outcome({ finishedAt: a.NOON + count, reading: a.reading({ features }) }), null);
+      }),
     );
-    await Promise.all(used);
     expect(changes.map(({ after }) => after.features[0]?.used)).toEqual([1, 2, 3, 4]);
     expect(changes.slice(1).map(({ before }) => before)).toEqual(
       changes.slice(0, -1).map(({ after }) => after),
@@ -156,13 +149,8 @@ describe("a poll", () => {
     await live.record(a.outcome(), null);
     expect(told).toEqual(["last"]);
     expect(changes).toHaveLength(1);
-    expect(log.lines).toEqual([
-      {
-        level: "error",
-        message: "A listener to changes failed",
-        fields: { server: "eda", error: "Error: listener" },
-      },
-    ]);
+    const fields = { server: "eda", error: "Error: listener" };
+    expect(log.lines).toEqual([{ level: "error", message: "A listener to changes failed", fields }]);
   });
 });
 
@@ -328,31 +316,29 @@ describe("a reload", () => {
   });
 });
 
+const MINUTE = 60_000;
+const seat = (user: string, startedAt: number | null = null) => a.checkout({ user, handle: user, startedAt });
+/** A poll at this time that sees these seats taken. */
+const poll = (at: number, checkouts: ReturnType<typeof seat>[], serverId = "eda") => {
+  const features = [a.feature({ name: "solver", used: checkouts.length, checkouts })];
+  return a.outcome({ serverId, startedAt: at - 100, finishedAt: at, reading: a.reading({ features }) });
+};
+
+const sessionsIn = (store: Store, times = "began_at AS beganAt, last_seen_at AS seenAt") =>
+  store.sqlite
+    .query<Record<string, unknown>, []>(
+      `SELECT user, ${times}, ended_at AS endedAt, end_reason AS reason FROM sessions ORDER BY id`,
+    )
+    .all();
+
 describe("a server that is taken out of the config", () => {
-  const MINUTE = 60_000;
-  const seat = (user: string, startedAt: number | null = null) =>
-    a.checkout({ user, handle: user, startedAt });
-  const poll = (at: number, checkouts: ReturnType<typeof seat>[], more: { serverId?: string } = {}) =>
-    a.outcome({
-      ...{ startedAt: at - 100, finishedAt: at, ...more },
-      reading: a.reading({
-        features: [a.feature({ name: "solver", total: 9, used: checkouts.length, checkouts })],
-      }),
-    });
-  const sessionsIn = (store: Store) =>
-    store.sqlite
-      .query<Record<string, unknown>, []>(
-        `SELECT user, began_at AS beganAt, last_seen_at AS seenAt, ended_at AS endedAt, end_reason AS reason
-         FROM sessions ORDER BY id`,
-      )
-      .all();
   const EDA = a.server();
   const CAD = a.server({ id: "cad" });
 
   test("by a reload has its sessions end when they were last seen, and no other's", async () => {
     const { live, store, told, log } = make([EDA, CAD]);
     await live.record(poll(a.NOON, [seat("ada")]), null);
-    await live.record(poll(a.NOON, [seat("eve")], { serverId: "cad" }), null);
+    await live.record(poll(a.NOON, [seat("eve")], "cad"), null);
     await live.record(poll(a.NOON + MINUTE, [seat("ada"), seat("bob")]), null);
     told.length = 0;
     live.setServers([CAD]);
@@ -371,13 +357,13 @@ describe("a server that is taken out of the config", () => {
   test("while the store fails has its sessions end when the store works again", async () => {
     const { live, store, log } = make([EDA, CAD]);
     await live.record(poll(a.NOON, [seat("ada")]), null);
-    await live.record(poll(a.NOON, [], { serverId: "cad" }), null);
+    await live.record(poll(a.NOON, [], "cad"), null);
     store.db.run("PRAGMA query_only = ON");
     live.setServers([CAD]);
-    await live.record(poll(a.NOON + MINUTE, [], { serverId: "cad" }), null);
+    await live.record(poll(a.NOON + MINUTE, [], "cad"), null);
     store.db.run("PRAGMA query_only = OFF");
     expect(sessionsIn(store)).toMatchObject([{ user: "ada", endedAt: null }]);
-    await live.record(poll(a.NOON + 2 * MINUTE, [], { serverId: "cad" }), null);
+    await live.record(poll(a.NOON + 2 * MINUTE, [], "cad"), null);
     await live.stop();
     expect(sessionsIn(store)).toMatchObject([{ user: "ada", endedAt: a.NOON, reason: "unobserved" }]);
     expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
@@ -400,12 +386,8 @@ describe("a server that is taken out of the config", () => {
     await live.record(poll(a.NOON + MINUTE, [seat("ada")]), null);
     await live.record(poll(a.NOON + 2 * MINUTE, []), null);
     await live.stop();
-    expect(sessionsIn(store)).toEqual([
-      {
-        ...{ user: "ada", beganAt: a.NOON, seenAt: a.NOON + MINUTE },
-        ...{ endedAt: a.NOON + 2 * MINUTE, reason: "checkin" },
-      },
-    ]);
+    const times = { beganAt: a.NOON, seenAt: a.NOON + MINUTE, endedAt: a.NOON + 2 * MINUTE };
+    expect(sessionsIn(store)).toEqual([{ user: "ada", ...times, reason: "checkin" }]);
   });
 
   test.each(["as the picture knows", "as the last reading was, without a picture"])(
@@ -472,43 +454,26 @@ test("stop ends the timer and waits for what is being stored", async () => {
   expect(again.snapshot().servers[0]?.collectedAt).toBe(a.NOON + 5);
 });
 
-describe("what a poll has to tell", () => {
-  const MINUTE = 60_000;
-  const poll = (minute: number, users: readonly string[]) =>
-    a.outcome({
-      startedAt: a.NOON + minute * MINUTE,
-      finishedAt: a.NOON + minute * MINUTE,
-      reading: a.reading({
-        features: [
-          a.feature({
-            used: users.length,
-            checkouts: users.map((user) => a.checkout({ user, handle: user })),
-          }),
-        ],
-      }),
-    });
-  const texts = (events: readonly EventInput[]) =>
-    events.map((event) =>
-      event.type === "server_status"
-        ? `${event.daemon ?? event.server} ${event.from} ${event.to}`
-        : describeSeat(event),
+describe("the events of a poll", () => {
+  const held = (minute: number, users: readonly string[]) =>
+    poll(
+      a.NOON + minute * MINUTE,
+      users.map((user) => seat(user)),
     );
-  const describeSeat = (event: EventInput) =>
-    event.type === "checkout" || event.type === "checkin" ? `${event.type} ${event.user}` : event.type;
+  const texts = (events: readonly EventInput[]) =>
+    events.map((event) => {
+      if (event.type === "server_status") return `${event.daemon ?? event.server} ${event.from} ${event.to}`;
+      return "user" in event ? `${event.type} ${event.user}` : event.type;
+    });
 
   test("seats taken and given back, but not those of the first reading, and changes of status", async () => {
     const { live, told } = make();
-    await live.record(poll(0, ["ann"]), null);
-    await live.record(poll(1, ["ann", "bob"]), null);
+    await live.record(held(0, ["ann"]), null);
+    await live.record(held(1, ["ann", "bob"]), null);
     await live.record(a.failedPoll({ finishedAt: a.NOON + 2 * MINUTE }), null);
-    await live.record(poll(3, ["bob"]), null);
-    expect(texts(told)).toEqual([
-      "eda unknown up",
-      "checkout bob",
-      "eda up down",
-      "eda down up",
-      "checkin ann",
-    ]);
+    await live.record(held(3, ["bob"]), null);
+    const seats = ["eda unknown up", "checkout bob", "eda up down", "eda down up", "checkin ann"];
+    expect(texts(told)).toEqual(seats);
     expect(told.at(-1)).toMatchObject({
       endReason: "server_restart",
       lastSeenAt: new Date(a.NOON + MINUTE).toISOString(),
@@ -518,29 +483,23 @@ describe("what a poll has to tell", () => {
 
   test("a restart resumes the open sessions and announces none twice", async () => {
     const first = make();
-    await first.live.record(poll(0, ["ann", "bob"]), null);
-    await first.live.record(poll(1, ["ann", "bob"]), null);
+    await first.live.record(held(0, ["ann", "bob"]), null);
+    await first.live.record(held(1, ["ann", "bob"]), null);
     await first.live.stop();
     first.store.close();
 
     const { live, told } = make([a.server()], open(first.store.directory));
     const [eda] = live.snapshot().servers;
     expect(eda?.features[0]?.checkouts[0]?.firstSeenAt).toBe(a.NOON);
-    await live.record(poll(2, ["ann"]), null);
-    expect(told).toMatchObject([
-      {
-        type: "checkin",
-        user: "bob",
-        endReason: "checkin",
-        lastSeenAt: new Date(a.NOON + MINUTE).toISOString(),
-      },
-    ]);
+    await live.record(held(2, ["ann"]), null);
+    const lastSeenAt = new Date(a.NOON + MINUTE).toISOString();
+    expect(told).toMatchObject([{ type: "checkin", user: "bob", endReason: "checkin", lastSeenAt }]);
   });
 
   test("a session's first sight stays with its row from poll to poll", async () => {
     const { live } = make();
-    await live.record(poll(0, ["ann"]), null);
-    const picture = await live.record(poll(7, ["ann", "bob"]), null);
+    await live.record(held(0, ["ann"]), null);
+    const picture = await live.record(held(7, ["ann", "bob"]), null);
     expect(picture.features[0]?.checkouts.map(({ firstSeenAt }) => firstSeenAt)).toEqual([
       a.NOON,
       a.NOON + 7 * MINUTE,
@@ -550,23 +509,18 @@ describe("what a poll has to tell", () => {
   test("of seats waits while the store is full, and is told of what is stored; status is told at once", async () => {
     const store = open(temporaryDirectory());
     const { live, told, log } = make([a.server()], store);
-    await live.record(poll(0, ["ann", "bob"]), null);
+    await live.record(held(0, ["ann", "bob"]), null);
     store.db.run("PRAGMA query_only = ON");
-    await live.record(poll(1, ["bob"]), null);
-    await live.record(poll(2, ["bob", "cy", "dan"]), null);
+    await live.record(held(1, ["bob"]), null);
+    await live.record(held(2, ["bob", "cy", "dan"]), null);
     await live.record(a.failedPoll({ finishedAt: a.NOON + 3 * MINUTE }), null);
     expect(texts(told)).toEqual(["eda unknown up", "eda up down"]);
     expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
     store.db.run("PRAGMA query_only = OFF");
     told.length = 0;
-    await live.record(poll(4, ["bob", "cy"]), null);
+    await live.record(held(4, ["bob", "cy"]), null);
     expect(texts(told)).toEqual(["eda down up", "checkin ann", "checkout cy"]);
-    const stored = store.sqlite
-      .query(
-        `SELECT user, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS reason
-         FROM sessions ORDER BY user`,
-      )
-      .all();
+    const stored = sessionsIn(store, "first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt");
     const [start, end] = [a.NOON, a.NOON + 4 * MINUTE];
     expect(stored).toEqual([
       { user: "ann", firstSeenAt: start, lastSeenAt: start, endedAt: end, reason: "unobserved" },

@@ -11,14 +11,8 @@ import {
   weekOf,
 } from "../../src/simulator/calendar.ts";
 
-const zones = [
-  "UTC",
-  "Europe/Berlin",
-  "America/New_York",
-  "Asia/Kolkata",
-  "Australia/Lord_Howe",
-  "Pacific/Apia",
-];
+const WEST = ["UTC", "Europe/Berlin", "America/New_York"];
+const zones = [...WEST, "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Apia"];
 const ahead = fc.integer({ min: -84 * HOUR, max: 84 * HOUR });
 const instants = fc.integer({ min: Date.parse("2020-01-01"), max: Date.parse("2035-01-01") });
 
@@ -40,9 +34,8 @@ describe("weeks", () => {
     ["2026-11-16T02:59:59.999Z", "2026-11-09T03:00:00.000Z"],
     ["2026-11-16T03:00:00.000Z", "2026-11-16T03:00:00.000Z"],
   ])("begin on Monday at 04:00 of the wall clock: %s", (instant, starts) => {
-    expect(
-      new Date(weekAt({ zone: "Europe/Berlin", ahead: 0 }, Date.parse(instant)).startsAt).toISOString(),
-    ).toBe(starts);
+    const { startsAt } = weekAt({ zone: "Europe/Berlin", ahead: 0 }, Date.parse(instant));
+    expect(new Date(startsAt).toISOString()).toBe(starts);
   });
 
   test("the week in which clocks are set back is an hour longer", () => {

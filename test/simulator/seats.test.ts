@@ -19,88 +19,75 @@ function ask(user: string, from: number, minutes: number, more: Partial<Request>
   };
 }
 
-const queue = (pools: (number | null)[], kept: SeatRules["kept"] = []): SeatRules => ({
-  pools,
-  kept,
-  whenFull: "queue",
-});
-
 /** Who held when, in minutes. */
 function played(requests: Request[], rules: SeatRules) {
   const { grants, waits, denials } = seat(requests, rules);
+  const minutes = (from: number, to: number) => `${from / MINUTE}-${to / MINUTE}`;
   return {
-    held: grants.map(({ request, startedAt, endsAt, pool }) => [
-      request.actor.user,
-      startedAt / MINUTE,
-      endsAt / MINUTE,
-      pool,
-    ]),
-    waited: waits.map(({ request, from, to }) => [request.actor.user, from / MINUTE, to / MINUTE]),
-    denied: denials.map(({ request, at }) => [request.actor.user, at / MINUTE]),
+    held: grants.map(
+      ({ request, startedAt, endsAt, pool }) =>
+        `${request.actor.user} ${minutes(startedAt, endsAt)} of ${pool}`,
+    ),
+    waited: waits.map(({ request, from, to }) => `${request.actor.user} ${minutes(from, to)}`),
+    denied: denials.map(({ request, at }) => `${request.actor.user} ${at / MINUTE}`),
   };
 }
 
+const rules = (
+  whenFull: "queue" | "deny",
+  pools: (number | null)[],
+  kept: SeatRules["kept"] = [],
+): SeatRules => {
+  return { pools, kept, whenFull };
+};
+const vip = [{ seats: 1, isFor: ({ user }: { user: string }) => user === "vip" }];
+const patience = { patienceMs: 15 * MINUTE };
+
 describe("seats", () => {
-  test("who finds none waits in line and starts when one is given back, for as long as wanted", () => {
-    expect(played([ask("a", 0, 30), ask("b", 10, 20)], queue([1]))).toEqual({
-      held: [
-        ["a", 0, 30, 0],
-        ["b", 30, 50, 0],
-      ],
-      waited: [["b", 10, 30]],
-      denied: [],
-    });
-  });
-
-  test("leaves the line when patience ends", () => {
-    const { held, waited } = played(
-      [ask("a", 0, 90), ask("b", 10, 20, { patienceMs: 15 * MINUTE })],
-      queue([1]),
-    );
-    expect(held).toHaveLength(1);
-    expect(waited).toEqual([["b", 10, 25]]);
-  });
-
-  test("a seat is given back before the next one asks at the same instant", () => {
-    expect(played([ask("a", 0, 10), ask("b", 10, 10)], queue([1])).waited).toEqual([]);
-  });
-
-  test("turned away, tries again until patience ends", () => {
-    const rules = { pools: [1], kept: [], whenFull: "deny" } as const;
-    const { denied, held, waited } = played(
-      [ask("a", 0, 90), ask("b", 10, 20, { patienceMs: 15 * MINUTE })],
-      rules,
-    );
-    expect(denied).toEqual([
-      ["b", 10],
-      ["b", 17],
-      ["b", 24],
-    ]);
-    expect({ held: held.length, waited }).toEqual({ held: 1, waited: [] });
-  });
-
-  test("the second pool serves when the first is full, and several seats come from one pool", () => {
-    const { held } = played(
+  test.each<[string, Request[], SeatRules, Partial<ReturnType<typeof played>>]>([
+    [
+      "a request without one waits in line and starts when one is given back, for as long as wanted",
+      [ask("a", 0, 30), ask("b", 10, 20)],
+      rules("queue", [1]),
+      { held: ["a 0-30 of 0", "b 30-50 of 0"], waited: ["b 10-30"], denied: [] },
+    ],
+    [
+      "a request leaves the line when patience ends",
+      [ask("a", 0, 90), ask("b", 10, 20, patience)],
+      rules("queue", [1]),
+      { held: ["a 0-90 of 0"], waited: ["b 10-25"] },
+    ],
+    [
+      "one is given back before the next request at the same instant",
+      [ask("a", 0, 10), ask("b", 10, 10)],
+      rules("queue", [1]),
+      { waited: [] },
+    ],
+    [
+      "a denied request is tried again until patience ends",
+      [ask("a", 0, 90), ask("b", 10, 20, patience)],
+      rules("deny", [1]),
+      { held: ["a 0-90 of 0"], waited: [], denied: ["b 10", "b 17", "b 24"] },
+    ],
+    [
+      "the second pool serves when the first is full, and several seats come from one pool",
       [ask("a", 0, 90, { count: 2 }), ask("b", 1, 9, { count: 3 }), ask("c", 2, 9)],
-      queue([3, 3]),
-    );
-    expect(held).toEqual([
-      ["a", 0, 90, 0],
-      ["b", 1, 10, 1],
-      ["c", 2, 11, 0],
-    ]);
-  });
-
-  test("kept seats are for those they are kept for", () => {
-    const kept = [{ pool: 0, seats: 1, isFor: ({ user }: { user: string }) => user === "vip" }];
-    const { held, waited } = played([ask("a", 0, 90), ask("b", 1, 90), ask("vip", 2, 5)], queue([2], kept));
-    expect(held.map(([user]) => user)).toEqual(["a", "vip"]);
-    expect(waited.map(([user]) => user)).toEqual(["b"]);
+      rules("queue", [3, 3]),
+      { held: ["a 0-90 of 0", "b 1-10 of 1", "c 2-11 of 0"] },
+    ],
+    [
+      "kept ones are for those they are kept for",
+      [ask("a", 0, 90), ask("b", 1, 90), ask("vip", 2, 5)],
+      rules("queue", [2], vip),
+      { held: ["a 0-90 of 0", "vip 2-7 of 0"], waited: ["b 1-61"] },
+    ],
+  ])("%s", (_, requests, rules, expected) => {
+    expect(played(requests, rules)).toMatchObject(expected);
   });
 
   test("uncounted pools have room for everybody", () => {
     const requests = Array.from({ length: 50 }, (_, index) => ask(`u${index}`, index, 1000));
-    expect(played(requests, queue([null])).held).toHaveLength(50);
+    expect(played(requests, rules("queue", [null])).held).toHaveLength(50);
   });
 
   test("at no instant more seats than there are, and each request ends in one way", () => {

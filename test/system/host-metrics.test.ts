@@ -23,36 +23,31 @@ function host(files: Record<string, string>, rest: Partial<HostMetricsDeps> = {}
 }
 
 describe("cpu", () => {
-  test("is the share of the time since the last sample", () => {
+  test.each<[string, ...(readonly [string, number | null])[]]>([
+    ["is the share of the time since the last sample", [stat(1030, 9070), 30], [stat(1031, 9072), 33.33]],
+    [
+      "of a call between two ticks is the last answer, of the very first the average since boot",
+      [stat(1000, 9000), 10],
+      [stat(1050, 9050), 50],
+      [stat(1050, 9050), 50],
+    ],
+    [
+      "of counters that go back is no nonsense",
+      [stat(1050, 9050), 50],
+      [stat(10, 10), null],
+      [stat(30, 90), 20],
+    ],
+    [
+      "leaves out waiting for a disk, and time of guests that is counted already",
+      ["cpu  1000 0 0 9000 0 0 0 0 0 0\n", 10],
+      ["cpu  1020 0 10 9030 40 0 0 0 20 0\n", 30],
+    ],
+  ])("%s", (_, ...samples) => {
     const { metrics, files } = host({ "/proc/stat": stat(1000, 9000) });
-    files["/proc/stat"] = stat(1030, 9070);
-    expect(metrics.sample().cpu).toBe(30);
-    files["/proc/stat"] = stat(1031, 9072);
-    expect(metrics.sample().cpu).toBe(33.33);
-  });
-
-  test("a call between two ticks repeats the last answer, the very first is the average since boot", () => {
-    const { metrics, files } = host({ "/proc/stat": stat(1000, 9000) });
-    expect(metrics.sample().cpu).toBe(10);
-    files["/proc/stat"] = stat(1050, 9050);
-    expect(metrics.sample().cpu).toBe(50);
-    expect(metrics.sample().cpu).toBe(50);
-  });
-
-  test("waiting for a disk is no work, time of guests is not counted twice", () => {
-    const { metrics, files } = host({ "/proc/stat": "cpu  0 0 0 0 0 0 0 0 0 0\n" });
-    files["/proc/stat"] = "cpu  20 0 10 30 40 0 0 0 20 0\n";
-    expect(metrics.sample().cpu).toBe(30);
-  });
-
-  test("counters that go back give no nonsense", () => {
-    const { metrics, files } = host({ "/proc/stat": stat(1000, 9000) });
-    files["/proc/stat"] = stat(1050, 9050);
-    expect(metrics.sample().cpu).toBe(50);
-    files["/proc/stat"] = stat(10, 10);
-    expect(metrics.sample().cpu).toBeNull();
-    files["/proc/stat"] = stat(30, 90);
-    expect(metrics.sample().cpu).toBe(20);
+    for (const [text, cpu] of samples) {
+      files["/proc/stat"] = text;
+      expect(metrics.sample().cpu).toBe(cpu);
+    }
   });
 
   test.each(["", "cpu\n", "cpu a b c d\n", "intr 5\n"])("%j tells nothing", (text) => {
@@ -89,32 +84,23 @@ describe("cpu in a container", () => {
 });
 
 describe("memory", () => {
-  test("is what could not be given to a new process", () => {
-    expect(host({ "/proc/meminfo": meminfo("MemAvailable:     400000 kB\n") }).metrics.sample().memory).toBe(
-      60,
-    );
-  });
+  const CONTAINER = "/sys/fs/cgroup";
+  const UNIT = "/sys/fs/cgroup/system.slice/licmond.service";
 
-  const MEMORY = { "/proc/meminfo": meminfo("MemAvailable: 400000 kB\n") };
-
-  test("of a container's limit, without the cache it can drop", () => {
+  test.each<[string, string, string, number]>([
+    ["is what could not be given to a new process", "", "", 60],
+    ["of a container's limit, without the cache it can drop", CONTAINER, `${512 * MiB}\n`, 50],
+    ["of a container without a limit is the host's", CONTAINER, "max", 60],
+    ["of a container that may use more than the host has is the host's", CONTAINER, String(2 ** 62), 60],
+    ["of a limit that systemd sets for our own unit is the host's", UNIT, `${512 * MiB}\n`, 60],
+  ])("%s", (_, path, limit, used) => {
     const tree = {
-      "/sys/fs/cgroup/memory.max": `${512 * MiB}\n`,
-      "/sys/fs/cgroup/memory.current": `${384 * MiB}\n`,
-      "/sys/fs/cgroup/memory.stat": `file 5\ninactive_file ${128 * MiB}\n`,
+      "/proc/meminfo": meminfo("MemAvailable:     400000 kB\n"),
+      [`${path}/memory.max`]: limit,
+      [`${path}/memory.current`]: `${384 * MiB}\n`,
+      [`${path}/memory.stat`]: `file 5\ninactive_file ${128 * MiB}\n`,
     };
-    expect(host({ ...MEMORY, ...tree }).metrics.sample().memory).toBe(50);
-  });
-
-  test.each(["max", String(2 ** 62)])("of a container that may use %s is the host's", (limit) => {
-    const tree = { "/sys/fs/cgroup/memory.max": `${limit}\n`, "/sys/fs/cgroup/memory.current": "5\n" };
-    expect(host({ ...MEMORY, ...tree }).metrics.sample().memory).toBe(60);
-  });
-
-  test("of a limit that systemd sets for our own unit is the host's", () => {
-    const path = "/sys/fs/cgroup/system.slice/licmond.service";
-    const tree = { [`${path}/memory.max`]: `${100 * MiB}\n`, [`${path}/memory.current`]: `${25 * MiB}\n` };
-    expect(host({ ...MEMORY, ...tree }).metrics.sample().memory).toBe(60);
+    expect(host(tree).metrics.sample().memory).toBe(used);
   });
 
   test("nothing known is null", () => {

@@ -22,9 +22,8 @@ const analyze = lacking("systemd-analyze");
 
 describe.skipIf(analyze !== "")(`the unit, as systemd-analyze sees it${analyze}`, () => {
   test("its exposure is 2.0 or less", async () => {
-    const { exitCode, output } = await run(
-      ...["systemd-analyze", "security", "--offline=yes", "--no-pager", "--threshold=20", UNIT],
-    );
+    const options = ["--offline=yes", "--no-pager", "--threshold=20"];
+    const { exitCode, output } = await run("systemd-analyze", "security", ...options, UNIT);
     expect({ exitCode, output }).toMatchObject({ exitCode: 0 });
   });
 
@@ -61,17 +60,9 @@ test.skipIf(sysusers !== "" || process.getuid?.() !== 0)(
     const group = (await Bun.file(join(place.path, "etc/group")).text()).match(/^licmond:x:(\d+):/m)?.[1];
     const kept = await run("systemd-tmpfiles", root, "--create", join(FOLDER, "licmond.tmpfiles.conf"));
     expect(kept).toMatchObject({ exitCode: 0 });
-    const { output } = await run(
-      ...[
-        "stat",
-        "-c",
-        "%n %a %u %g",
-        join(place.path, "etc/licmond"),
-        join(place.path, "etc/licmond/secrets"),
-      ],
-    );
-    expect(output.replaceAll(`${place.path}/etc/`, "")).toBe(
-      `licmond 750 0 ${group}\nlicmond/secrets 700 0 0\n`,
-    );
+    const folders = ["licmond", "licmond/secrets"].map((name) => join(place.path, "etc", name));
+    const { output } = await run("stat", "-c", "%n %a %u %g", ...folders);
+    const listed = output.replaceAll(`${place.path}/etc/`, "");
+    expect(listed).toBe(`licmond 750 0 ${group}\nlicmond/secrets 700 0 0\n`);
   },
 );

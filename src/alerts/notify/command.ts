@@ -1,5 +1,5 @@
 import { escapeControls } from "../../domain/plain-text.ts";
-import { DeliveryError, type Sender } from "./note.ts";
+import { DeliveryError, type Send } from "./note.ts";
 import { payload } from "./templates.ts";
 
 /** Runs a program without a shell; never rejects. */
@@ -11,35 +11,43 @@ export type RunCommand = (request: {
   readonly onOverflow: "discard";
   readonly stdin: Uint8Array;
   readonly signal: AbortSignal;
-}) => Promise<
-  | { readonly started: false; readonly failure: { readonly message: string } }
-  | {
-      readonly started: true;
-      readonly exitCode: number | null;
-      readonly signal: string | null;
-      readonly stderr: Uint8Array;
-      readonly timedOut: boolean;
-    }
->;
+}) => Promise<Failed | Ran>;
+
+interface Failed {
+  readonly started: false;
+  readonly failure: { readonly message: string };
+}
+
+interface Ran {
+  readonly started: true;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly stderr: Uint8Array;
+  readonly timedOut: boolean;
+}
 
 const TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 64 * 1024;
 const MAX_WORDS = 300;
 
 /** Runs a command for each message, with the JSON of the template `json` on its stdin: no data stands in its arguments. */
-export function createCommand(argv: readonly string[], run: RunCommand): Sender {
-  return {
-    async send(message, signal) {
-      const stdin = new TextEncoder().encode(`${JSON.stringify(payload(message))}\n`);
-      const limits = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_OUTPUT_BYTES, onOverflow: "discard" as const };
-      const ran = await run({ argv, env: {}, stdin, signal, ...limits });
-      if (!ran.started) throw new DeliveryError(ran.failure.message);
-      if (ran.timedOut) throw new DeliveryError("The command was ended at its timeout");
-      if (ran.exitCode === 0) return null;
-      const words = escapeControls(new TextDecoder().decode(ran.stderr).trim()).slice(-MAX_WORDS);
-      const how =
-        ran.exitCode === null ? `was ended by ${ran.signal}` : `failed with exit code ${ran.exitCode}`;
-      throw new DeliveryError(`The command ${how}${words === "" ? "" : `: ${words}`}`);
-    },
+export function createCommand(argv: readonly string[], run: RunCommand): Send {
+  return async (message, signal) => {
+    const ran = await run({
+      argv,
+      env: {},
+      timeoutMs: TIMEOUT_MS,
+      maxBytes: MAX_OUTPUT_BYTES,
+      onOverflow: "discard",
+      stdin: new TextEncoder().encode(`${JSON.stringify(payload(message))}\n`),
+      signal,
+    });
+    if (!ran.started) throw new DeliveryError(ran.failure.message);
+    if (ran.timedOut) throw new DeliveryError("The command was ended at its timeout");
+    if (ran.exitCode === 0) return null;
+    const words = escapeControls(new TextDecoder().decode(ran.stderr).trim()).slice(-MAX_WORDS);
+    const how =
+      ran.exitCode === null ? `was ended by ${ran.signal}` : `failed with exit code ${ran.exitCode}`;
+    throw new DeliveryError(`The command ${how}${words === "" ? "" : `: ${words}`}`);
   };
 }

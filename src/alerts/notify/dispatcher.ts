@@ -1,8 +1,9 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
 import type { Log } from "../../domain/log.ts";
 import type { Clock } from "../../domain/time/clock.ts";
+import type { Timers } from "../../domain/time/timers.ts";
 import type { NotificationRow, Notifications } from "../../store/notifications.ts";
-import { DeliveryError, type Note, type NoteKind, type Sender } from "./note.ts";
+import { DeliveryError, type Note, type NoteKind, type Send } from "./note.ts";
 import type { Target } from "./targets.ts";
 
 /** Alerts that come within this time go out as one message. */
@@ -14,39 +15,24 @@ export const LONGEST_PAUSE_MS = 15 * 60_000;
 const SEND_TIMEOUT_MS = 30_000;
 /** Notes in one message. */
 const MAX_NOTES = 100;
-/** Notes that may wait for one target: the oldest are thrown away, and that is said. */
+/** Notes that may wait for one target: the oldest are thrown away, and the next message says so. */
 export const MAX_WAITING = 1_000;
-/** What could not be told for so long is news no more. */
+/** A note that could not be delivered for this long is given up. */
 const GIVE_UP_MS = 3 * 86_400_000;
-/** At the end what is under way may take so long. */
+/** How long deliveries may still take at the end. */
 const STOP_GRACE_MS = 2_000;
 
-/** Tells targets, each in its own order and at its own pace; what is stored is told at least once. */
-export interface Dispatcher {
-  /** Takes up what an earlier process left, and holds the lanes to the config's targets: also after a reload. */
-  configure(targets: readonly Target[]): void;
-  nextId(): number;
-  /** Stores notes; runs in the caller's transaction. */
-  write(notes: readonly Note[]): void;
-  /** Sends notes, whether they could be stored or not. */
-  send(notes: readonly Note[]): void;
-  /** Notes that wait. */
-  waiting(): number;
-  /** What is not told by then waits in the store. */
-  stop(): Promise<void>;
-}
-
-export interface DispatcherDeps {
+interface DispatcherDeps {
   readonly queue: Notifications;
-  readonly senderOf: (target: Target) => Sender;
+  readonly senderOf: (target: Target) => Send;
   readonly clock: Clock;
-  readonly timers: { after(ms: number, run: () => void): () => void };
+  readonly timers: Timers;
   readonly log: Log;
 }
 
 interface Lane {
   target: Target;
-  sender: Sender;
+  send: Send;
   notes: Note[];
   dropped: number;
   failures: number;
@@ -56,51 +42,44 @@ interface Lane {
   cancel: () => void;
 }
 
-export function createDispatcher({ queue, senderOf, clock, timers, log }: DispatcherDeps): Dispatcher {
+export type Dispatcher = ReturnType<typeof createDispatcher>;
+
+/** Notifies targets, each in its own order and at its own pace. Stored notes are delivered at least once. */
+export function createDispatcher({ queue, senderOf, clock, timers, log }: DispatcherDeps) {
   let lanes = new Map<string, Lane>();
-  let loaded = false;
-  let stopped = false;
+  let isLoaded = false;
+  let isStopped = false;
   const ending = new AbortController();
 
+  /** Takes up what an earlier process left. */
   function load(): void {
-    if (loaded) return;
-    loaded = true;
     const notes = queue.load().flatMap((row) => {
       const note = noteOf(row);
       if (note === null) log.warn("A stored notification cannot be read and is thrown away", { id: row.id });
-      return note === null ? [] : [note];
+      return note ?? [];
     });
-    const strangers = notes.filter(({ target }) => !lanes.has(target));
-    if (strangers.length > 0) {
-      log.warn("Notifications for targets that are configured no more are thrown away", {
-        count: strangers.length,
-      });
-      forget(strangers);
-    }
+    const count = notes.filter(({ target }) => !lanes.has(target)).length;
+    if (count > 0)
+      log.warn("Notifications for targets that are configured no more are thrown away", { count });
     take(notes);
   }
 
   function take(notes: readonly Note[]): void {
-    for (const note of notes) {
-      const lane = lanes.get(note.target);
-      if (lane === undefined) forget([note]);
-      else lane.notes.push(note);
-    }
+    forget(notes.filter(({ target }) => !lanes.has(target)));
+    for (const note of notes) lanes.get(note.target)?.notes.push(note);
     for (const lane of lanes.values()) {
       const tooMany = lane.notes.splice(0, Math.max(0, lane.notes.length - MAX_WAITING));
       if (tooMany.length > 0) {
         lane.dropped += tooMany.length;
         forget(tooMany);
-        log.error("Notifications are thrown away: too many wait", {
-          target: lane.target.name,
-          count: tooMany.length,
-        });
+        const { name } = lane.target;
+        log.error("Notifications are thrown away: too many wait", { target: name, count: tooMany.length });
       }
       arm(lane);
     }
   }
 
-  /** Removes notes from the store. When that fails they are told once more after a restart: better than never. */
+  /** Removes notes from the store. When that fails they are sent once more after a restart: better than never. */
   function forget(notes: readonly Note[]): void {
     try {
       queue.remove(notes.map(({ id }) => id));
@@ -112,9 +91,8 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
   function arm(lane: Lane): void {
     lane.cancel();
     const [first] = lane.notes;
-    if (first === undefined || lane.busy !== null || stopped) return;
-    const now = clock.now();
-    const wait = lane.retryAt === null ? first.at + GROUP_MS - now : lane.retryAt - now;
+    if (first === undefined || lane.busy !== null || isStopped) return;
+    const wait = (lane.retryAt ?? first.at + GROUP_MS) - clock.now();
     // The clock may have been set back meanwhile: no wait is longer than the longest pause.
     lane.cancel = timers.after(Math.min(Math.max(wait, 0), LONGEST_PAUSE_MS), () => {
       lane.busy = deliver(lane).finally(() => {
@@ -126,12 +104,13 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
 
   async function deliver(lane: Lane): Promise<void> {
     const notes = lane.notes.slice(0, MAX_NOTES);
-    const { dropped, target } = lane;
+    const { dropped } = lane;
+    const target = lane.target.name;
     const signal = AbortSignal.any([AbortSignal.timeout(SEND_TIMEOUT_MS), ending.signal]);
     try {
-      const remark = await lane.sender.send({ at: clock.now(), test: false, dropped, notes }, signal);
-      if (remark !== null) log.warn("A notification was delivered in part", { target: target.name, remark });
-      if (lane.failures > 0) log.info("Notifications are delivered again", { target: target.name });
+      const remark = await lane.send({ at: clock.now(), test: false, dropped, notes }, signal);
+      if (remark !== null) log.warn("A notification was delivered in part", { target, remark });
+      if (lane.failures > 0) log.info("Notifications are delivered again", { target });
       const sent = new Set(notes);
       lane.notes = lane.notes.filter((note) => !sent.has(note));
       lane.dropped -= dropped;
@@ -143,59 +122,59 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
     }
   }
 
-  function failed(lane: Lane, error: unknown): void {
+  function failed(lane: Lane, reason: unknown): void {
     const now = clock.now();
+    const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(lane.failures, 20), LONGEST_PAUSE_MS);
+    const [error, asked] =
+      reason instanceof DeliveryError
+        ? [reason.message, reason.retryAfterMs ?? 0]
+        : ["an unexpected error", 0];
     lane.failures++;
-    const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(lane.failures - 1, 20), LONGEST_PAUSE_MS);
-    const asked = error instanceof DeliveryError ? (error.retryAfterMs ?? 0) : 0;
     lane.retryAt = now + Math.max(pause, asked);
-    const words = error instanceof DeliveryError ? error.message : "an unexpected error";
-    // Once an outage; the rest of it is for whoever looks closely.
-    const tell = lane.failures === 1 ? log.warn : log.debug;
+    const { failures } = lane;
     const target = lane.target.name;
-    tell("A notification was not delivered and is tried again", {
-      target,
-      error: words,
-      failures: lane.failures,
-    });
+    // A warning once an outage; its other failures are for those who look closely.
+    const write = failures === 1 ? log.warn : log.debug;
+    write("A notification was not delivered and is tried again", { target, error, failures });
     const old = lane.notes.filter(({ at }) => now - at > GIVE_UP_MS);
     if (old.length === 0) return;
     lane.notes = lane.notes.filter((note) => !old.includes(note));
     forget(old);
     const count = old.length;
-    log.error("Notifications could not be delivered for days and are given up", {
-      target,
-      error: words,
-      count,
-    });
+    log.error("Notifications could not be delivered for days and are given up", { target, error, count });
   }
 
   return {
-    configure(targets) {
+    /** Holds the lanes to the config's targets: at the start and after a reload. */
+    configure(targets: readonly Target[]): void {
       const before = lanes;
-      lanes = new Map(
-        targets.map((target) => {
-          const fresh = { notes: [], dropped: 0, failures: 0, retryAt: null, busy: null, cancel: () => {} };
-          const lane: Lane = before.get(target.id) ?? { target, sender: senderOf(target), ...fresh };
-          // Another secret file is a way of its own to the same place.
-          if (before.has(target.id)) Object.assign(lane, { target, sender: senderOf(target) });
-          return [target.id, lane];
-        }),
-      );
+      lanes = new Map();
+      for (const target of targets) {
+        const fresh = { notes: [], dropped: 0, failures: 0, retryAt: null, busy: null, cancel: () => {} };
+        const lane = before.get(target.id) ?? { ...fresh, target, send: senderOf(target) };
+        // Another secret file is a way of its own to the same place.
+        if (before.has(target.id)) Object.assign(lane, { target, send: senderOf(target) });
+        lanes.set(target.id, lane);
+      }
       for (const [id, lane] of before) {
         if (lanes.has(id)) continue;
         lane.cancel();
         forget(lane.notes.splice(0));
       }
-      load();
+      if (!isLoaded) load();
+      isLoaded = true;
     },
     nextId: queue.nextId,
-    write: (notes) =>
+    /** Stores notes; runs in the caller's transaction. */
+    write: (notes: readonly Note[]): void =>
       queue.write(notes.map(({ alert, ...note }) => ({ ...note, alert: JSON.stringify(alert) }))),
+    /** Sends notes, whether they could be stored or not. */
     send: take,
-    waiting: () => [...lanes.values()].reduce((sum, { notes }) => sum + notes.length, 0),
-    async stop() {
-      stopped = true;
+    /** Notes that wait. */
+    waiting: (): number => lanes.values().reduce((sum, { notes }) => sum + notes.length, 0),
+    /** Undelivered notes wait in the store. */
+    async stop(): Promise<void> {
+      isStopped = true;
       for (const lane of lanes.values()) lane.cancel();
       const busy = [...lanes.values()].flatMap((lane) => lane.busy ?? []);
       const { promise: late, resolve } = Promise.withResolvers<void>();
@@ -208,9 +187,9 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
   };
 }
 
-function noteOf({ id, target, kind, at, alert }: NotificationRow): Note | null {
+function noteOf({ kind, alert, ...row }: NotificationRow): Note | null {
   try {
-    return { id, target, kind: kind as NoteKind, at, alert: JSON.parse(alert) as AlertRecord };
+    return { ...row, kind: kind as NoteKind, alert: JSON.parse(alert) as AlertRecord };
   } catch {
     return null;
   }

@@ -1,18 +1,17 @@
-import type { AlertRecord, AlertRule, Severity } from "../../domain/alerts.ts";
+import type { Notification } from "../../config/config.ts";
+import type { AlertRecord } from "../../domain/alerts.ts";
+import type { NotificationRow } from "../../store/notifications.ts";
 import { readSecretFile } from "../../system/secret-file.ts";
 
-/** Why a target is told of an alert. */
+/** Why a target gets a note about an alert. */
 export type NoteKind = "fired" | "raised" | "resolved" | "reminder";
 
-/** One thing to tell to one target. */
-export interface Note {
-  /** Unique and increasing: a receiver that is told twice can see it by this. */
-  readonly id: number;
-  /** Id of the target. */
-  readonly target: string;
+/**
+ * What one target is to learn of one alert. The id is unique and increasing: by it a receiver sees that a note came
+ * twice. `target` is the target's id, `at` is epoch ms.
+ */
+export interface Note extends Readonly<Omit<NotificationRow, "kind" | "alert">> {
   readonly kind: NoteKind;
-  /** Epoch ms. */
-  readonly at: number;
   /** The alert as it was then. */
   readonly alert: AlertRecord;
 }
@@ -28,35 +27,33 @@ export interface Message {
   readonly notes: readonly Note[];
 }
 
-/** Who wants to be told of what. */
-export interface NoteFilter {
+/** Which alerts a target wants to hear of. */
+export interface NoteFilter extends Pick<Notification, "severity" | "rules"> {
   readonly id: string;
-  readonly severity: Severity;
-  /** Null = all. */
-  readonly rules: readonly AlertRule[] | null;
-}
-
-/** A delivery that failed, in words that hold no secret. `retryAfterMs`: how long the receiver asks to be left alone. */
-export class DeliveryError extends Error {
-  readonly retryAfterMs: number | null;
-
-  constructor(message: string, options: { readonly retryAfterMs?: number | null } = {}) {
-    super(message);
-    this.name = "DeliveryError";
-    this.retryAfterMs = options.retryAfterMs ?? null;
-  }
 }
 
 /**
- * Delivers messages to one target. Rejects with DeliveryError; resolves only when the receiver has taken it, with what
+ * Delivers a message to one target. Rejects with DeliveryError; resolves only when the receiver has taken it, with what
  * should be said about it all the same, or null.
  */
-export interface Sender {
-  send(message: Message, signal: AbortSignal): Promise<string | null>;
+export type Send = (message: Message, signal: AbortSignal) => Promise<string | null>;
+
+/** A delivery that failed, in words that hold no secret. */
+export class DeliveryError extends Error {
+  override readonly name = "DeliveryError";
+
+  constructor(
+    message: string,
+    /** How long the receiver asks to be left alone. */
+    readonly retryAfterMs: number | null = null,
+  ) {
+    super(message);
+  }
 }
 
 /** {@link readSecretFile} for a delivery: throws a DeliveryError. */
-export async function readSecret(file: string): Promise<string> {
+export async function readSecret(file: string | null): Promise<string | null> {
+  if (file === null) return null;
   const read = await readSecretFile(file);
   if ("problem" in read) throw new DeliveryError(`The secret_file ${read.problem}`);
   return read.text;

@@ -2,7 +2,7 @@ import type { Notification } from "../../config/config.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import { createCommand, type RunCommand } from "./command.ts";
 import { createEmail } from "./email.ts";
-import type { NoteFilter, Sender } from "./note.ts";
+import type { NoteFilter, Send } from "./note.ts";
 import { createWebhook } from "./webhook.ts";
 
 /** A configured target. */
@@ -13,60 +13,42 @@ export interface Target extends NoteFilter {
 }
 
 /**
- * The targets of a config. The id is made of where the target is, so that what waits for it finds it again after a
- * restart and a change of the file's order; it tells nothing of it, because a URL may be a secret.
+ * The targets of a config. The id is a hash of where the target is and what it wants, so that what waits for it finds it
+ * again after a restart and a change of the file's order. It reveals nothing of that, because a URL may be a secret.
  */
 export function createTargets(notifications: readonly Notification[]): readonly Target[] {
   return notifications.map((notification, index) => {
-    const { severity, rules } = notification;
-    const id = new Bun.CryptoHasher("sha256").update(JSON.stringify(placeOf(notification))).digest("hex");
-    return {
-      id: id.slice(0, 16),
-      severity,
-      rules,
-      notification,
-      name: `${nameOf(notification)} (notifications[${index}])`,
-    };
+    const { type, severity, rules } = notification;
+    const { place, name } = describe(notification);
+    const identity = JSON.stringify([type, ...place, severity, rules]);
+    const id = new Bun.CryptoHasher("sha256").update(identity).digest("hex").slice(0, 16);
+    return { id, severity, rules, notification, name: `${name} (notifications[${index}])` };
   });
 }
 
-/** Severity and rules may change and it is still the same target; two of one place with other filters are two. */
-function placeOf(notification: Notification): unknown {
-  const { severity, rules } = notification;
-  switch (notification.type) {
+/** Another secret is a way of its own to the same place, and so no part of it. */
+function describe(to: Notification): { readonly place: readonly unknown[]; readonly name: string } {
+  switch (to.type) {
     case "webhook":
-      return ["webhook", notification.url, notification.template, severity, rules];
+      return { place: [to.url, to.template], name: `webhook ${new URL(to.url).host}` };
     case "email":
-      return ["email", notification.smtp, notification.from, notification.to, severity, rules];
+      return { place: [to.smtp, to.from, to.to], name: `email by ${to.smtp}` };
     case "command":
-      return ["command", notification.argv, severity, rules];
+      return { place: [to.argv], name: `command ${to.argv[0]?.split("/").at(-1) ?? ""}` };
   }
-}
-
-function nameOf(notification: Notification): string {
-  switch (notification.type) {
-    case "webhook":
-      return `webhook ${new URL(notification.url).host}`;
-    case "email":
-      return `email by ${notification.smtp}`;
-    case "command":
-      return `command ${notification.argv[0]?.split("/").at(-1) ?? ""}`;
-  }
-}
-
-interface SenderDeps {
-  readonly clock: Clock;
-  readonly run: RunCommand;
 }
 
 /** The way to a configured target. */
-export function createSender(notification: Notification, { clock, run }: SenderDeps): Sender {
-  switch (notification.type) {
+export function createSender(
+  to: Notification,
+  { clock, run }: { readonly clock: Clock; readonly run: RunCommand },
+): Send {
+  switch (to.type) {
     case "webhook":
-      return createWebhook(notification, clock);
+      return createWebhook(to, clock);
     case "email":
-      return createEmail(notification);
+      return createEmail(to);
     case "command":
-      return createCommand(notification.argv, run);
+      return createCommand(to.argv, run);
   }
 }

@@ -2,25 +2,21 @@ import { iso } from "../../domain/time/clock.ts";
 import type { Message } from "./note.ts";
 import { lines, subject, worst } from "./text.ts";
 
-export type Template = "json" | "slack" | "teams" | "ntfy";
-
-export interface Body {
+interface Body {
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What is posted to a webhook. */
-export function render(template: Template, message: Message): Body {
-  switch (template) {
-    case "json":
-      return json(payload(message));
-    case "slack":
-      return json(slack(message));
-    case "teams":
-      return json(teams(message));
-    case "ntfy":
-      return ntfy(message);
-  }
+/** What is posted to a webhook, by the name of its template. */
+const TEMPLATES = {
+  json: (message) => json(payload(message)),
+  slack: (message) => json(slack(message)),
+  teams: (message) => json(teams(message)),
+  ntfy,
+} satisfies Record<string, (message: Message) => Body>;
+
+export function render(template: keyof typeof TEMPLATES, message: Message): Body {
+  return TEMPLATES[template](message);
 }
 
 /** Everything, for programs: also what a command gets on stdin. Names stand in it as the tools say them. */
@@ -29,12 +25,9 @@ export function payload({ notes, test, at, dropped }: Message) {
     type: test ? "test" : "alerts",
     timestamp: iso(at),
     dropped,
-    alerts: notes.map(({ id, kind, at: since, alert }) => ({
-      notification: id,
-      kind,
-      timestamp: iso(since),
-      ...alert,
-    })),
+    alerts: notes.map(({ id, kind, at: since, alert }) => {
+      return { notification: id, kind, timestamp: iso(since), ...alert };
+    }),
   };
 }
 
@@ -55,7 +48,7 @@ function slack(message: Message) {
   return { text, mrkdwn: false, link_names: false };
 }
 
-export function slackText(text: string): string {
+function slackText(text: string): string {
   return text
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")
@@ -98,12 +91,7 @@ function ntfy(message: Message): Body {
     kept.push(line);
   }
   const count = message.notes.length;
-  return {
-    body: kept.join("\n"),
-    headers: {
-      "content-type": "text/plain; charset=utf-8",
-      title: message.test ? "licmond: test" : `licmond: ${count} ${count === 1 ? "alert" : "alerts"}`,
-      priority: NTFY_PRIORITY[worst(message)],
-    },
-  };
+  const title = message.test ? "licmond: test" : `licmond: ${count} ${count === 1 ? "alert" : "alerts"}`;
+  const priority = NTFY_PRIORITY[worst(message)];
+  return { body: kept.join("\n"), headers: { "content-type": "text/plain; charset=utf-8", title, priority } };
 }

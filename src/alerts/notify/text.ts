@@ -1,5 +1,4 @@
-import type { Severity } from "../../domain/alerts.ts";
-import { SEVERITIES } from "../../domain/alerts.ts";
+import { SEVERITIES, type Severity } from "../../domain/alerts.ts";
 import { escapeControls } from "../../domain/plain-text.ts";
 import type { Message, Note, NoteKind } from "./note.ts";
 
@@ -37,19 +36,15 @@ export function lines({ notes, test, dropped }: Message): string[] {
 
 /** What the message is about, on one line. */
 export function subject(message: Message): string {
-  const [first] = lines(message);
-  const { notes, test } = message;
-  if (test) return "[licmond] test";
-  const text = notes.length === 1 ? (first ?? "") : `${summary(notes)}`;
+  if (message.test) return "[licmond] test";
+  const text = message.notes.length === 1 ? lines(message)[0] : summary(message.notes);
   return cut(`[licmond] ${text}`, MAX_SUBJECT);
 }
 
 /** The worst severity of what fires; info when everything is resolved. */
 export function worst({ notes }: Message): Severity {
-  const ranks = notes
-    .filter(({ kind }) => kind !== "resolved")
-    .map(({ alert }) => SEVERITIES.indexOf(alert.severity));
-  return SEVERITIES[Math.max(0, ...ranks)] ?? "info";
+  const firing = notes.filter(({ kind }) => kind !== "resolved").map(({ alert }) => alert.severity);
+  return SEVERITIES.findLast((severity) => firing.includes(severity)) ?? "info";
 }
 
 function summary(notes: readonly Note[]): string {

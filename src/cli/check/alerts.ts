@@ -1,14 +1,12 @@
 import type { Conditions } from "../../alerts/evaluator.ts";
-import { createMaintenance } from "../../alerts/maintenance.ts";
 import { createReplay, type Firing, type Span } from "../../alerts/replay.ts";
-import { createSettings } from "../../alerts/settings.ts";
+import { createMaintenance, createSettings } from "../../alerts/settings.ts";
 import type { Config } from "../../config/config.ts";
 import { ALERT_RULES, type AlertRule, isAtLeast } from "../../domain/alerts.ts";
 import type { ServerStatusEvent } from "../../domain/events.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { initialPicture } from "../../domain/polls/apply-poll.ts";
 import { failedFeature, percent } from "../../domain/polls/feature-picture.ts";
-import type { MonitoredServer } from "../../domain/server.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { hostZone } from "../../domain/time/zone.ts";
 import { createReader, type Reader } from "../../history/reader.ts";
@@ -17,7 +15,6 @@ import { withDatabase } from "../../store/database/read-only.ts";
 import { openStore } from "../../store/open/open.ts";
 import { createPictures } from "../../store/pictures.ts";
 import { type CommandIo, countOf } from "../io.ts";
-
 import { printTable } from "../terminal.ts";
 
 const DAY_MS = 86_400_000;
@@ -29,13 +26,13 @@ const NO_CHECKOUT: Omit<CheckoutPicture, "user" | "host"> = {
   display: null,
   qualifier: null,
   version: null,
-  count: 1,
   handle: null,
   pid: null,
   startedAt: null,
   lingerSeconds: null,
-  borrowed: false,
   pool: null,
+  count: 1,
+  borrowed: false,
 };
 /** Rules about what history does not keep. */
 const NOT_KEPT: readonly AlertRule[] = ["unparsed", "disk", "clock"];
@@ -51,9 +48,10 @@ export async function checkAlerts(config: Config, days: number, io: CommandIo): 
   const firings = await withDatabase(config.storage.directory, async (sqlite) => {
     const read = createReader(sqlite, { now: end });
     const pictures = lastPictures(config, end);
-    return config.servers.flatMap((server) =>
-      replayServer(read, pictures.get(server.id) ?? initialPicture(server), server, conditions, start, end),
-    );
+    return config.servers.flatMap((server) => {
+      const blank = initialPicture(server);
+      return replayServer({ read, conditions, blank, start, end }, pictures.get(server.id) ?? blank);
+    });
   });
   io.out(`From ${iso(start)} to ${iso(end)}, by the config as it is:\n\n`);
   io.out(tableOf(firings, config, end));
@@ -70,21 +68,25 @@ function lastPictures(config: Config, now: number): ReadonlyMap<string, ServerPi
   }
 }
 
+/** What is replayed of one server. */
+interface Past {
+  readonly read: Reader;
+  readonly conditions: Conditions;
+  /** The server's picture before any poll. */
+  readonly blank: ServerPicture;
+  readonly start: number;
+  readonly end: number;
+}
+
 /** Each part of a server is replayed by itself: its pictures have that part alone, and change when it did. */
-function replayServer(
-  read: Reader,
-  last: ServerPicture,
-  server: MonitoredServer,
-  conditions: Conditions,
-  start: number,
-  end: number,
-): Firing[] {
-  const blank = initialPicture(server);
+function replayServer(past: Past, last: ServerPicture): Firing[] {
+  const { read, conditions, blank, start, end } = past;
+  const { server } = blank;
   const features = read.features({ servers: [server.id] });
   const parts = [
-    ...statusSpans(read, blank, start, end),
-    ...features.map((feature) => countSpans(read, feature, blank, start, end)),
-    ...features.map((feature) => holdSpans(read, feature, blank, conditions, start, end)),
+    ...statusSpans(past),
+    ...features.map((feature) => countSpans(past, feature)),
+    ...features.map((feature) => holdSpans(past, feature)),
   ];
   const replays = parts.map((spans) => {
     const replay = createReplay(conditions, blank);
@@ -100,10 +102,8 @@ function replayServer(
     server.id,
     start,
     end,
-  )) {
-    const named = feature === "" ? null : feature;
-    denials.denial({ server: server.id, daemon, feature: named, count: 1, at });
-  }
+  ))
+    denials.denial({ server: server.id, daemon, feature: feature || null, count: 1, at });
   denials.pass(end);
 
   // By the dates of the last picture: history does not keep those before.
@@ -112,8 +112,19 @@ function replayServer(
   return [...replays, denials, dates].flatMap((replay) => replay.firings());
 }
 
+/** What each look saw, until the next one; null = nothing was known. */
+function spansOf(
+  looks: readonly (readonly [at: number, picture: ServerPicture | null])[],
+  end: number,
+): Span[] {
+  return looks.flatMap(([from, picture], index) => {
+    const until = looks[index + 1]?.[0] ?? end;
+    return picture === null ? [] : [{ from, until, picture }];
+  });
+}
+
 /** The server, and each of its daemons, by the events of their statuses. */
-function statusSpans(read: Reader, blank: ServerPicture, start: number, end: number): Span[][] {
+function statusSpans({ read, blank, start, end }: Past): Span[][] {
   const events = read
     .all<{ body: string }>(
       "SELECT body FROM events WHERE server = ? AND type = 'server_status' AND at >= ? ORDER BY id",
@@ -121,51 +132,41 @@ function statusSpans(read: Reader, blank: ServerPicture, start: number, end: num
       start,
     )
     .map(({ body }) => JSON.parse(body) as ServerStatusEvent);
-  return [...Map.groupBy(events, ({ daemon }) => daemon).values()].map((list) =>
-    list.map(({ daemon, to, timestamp }, index) => {
-      const status = to as ServerPicture["status"];
-      const next = list[index + 1]?.timestamp;
+  const picture = ({ daemon, to }: ServerStatusEvent): ServerPicture => {
+    const status = to as ServerPicture["status"];
+    if (daemon !== null)
       return {
-        from: Date.parse(timestamp),
-        until: next === undefined ? end : Date.parse(next),
-        picture:
-          daemon === null
-            ? // A poll that yields nothing leaves `unknown`, unless the server is known to be down.
-              { ...blank, status, state: status === "unknown" ? "stale" : "ok" }
-            : { ...blank, state: "ok", daemons: [{ ...NO_DAEMON, name: daemon, status: to }] },
-      } as Span;
-    }),
+        ...blank,
+        state: "ok",
+        daemons: [{ ...NO_DAEMON, name: daemon, status: to }],
+      } as ServerPicture;
+    // A poll that yields nothing leaves `unknown`, unless the server is known to be down.
+    return { ...blank, status, state: status === "unknown" ? "stale" : "ok" };
+  };
+  return [...Map.groupBy(events, ({ daemon }) => daemon).values()].map((own) =>
+    spansOf(
+      own.map((event) => [Date.parse(event.timestamp), picture(event)]),
+      end,
+    ),
   );
 }
 
 /** The numbers of one feature. */
-function countSpans(
-  read: Reader,
-  known: KnownFeature,
-  blank: ServerPicture,
-  start: number,
-  end: number,
-): Span[] {
-  const { steps } = read.series(known, start, end);
-  return steps.flatMap(({ at, total, used, reserved, queued, unlimited }, index): Span[] => {
-    if (used === null) return [];
-    const utilization = unlimited || total === null ? null : percent(used, total);
-    const counts = { total, used, reserved, queued, unlimited, utilization };
-    const picture = withFeature(blank, known, counts);
-    return [{ from: at, until: steps[index + 1]?.at ?? end, picture }];
-  });
+function countSpans({ read, blank, start, end }: Past, known: KnownFeature): Span[] {
+  const looks = read
+    .series(known, start, end)
+    .steps.map(({ at, total, used, reserved, queued, unlimited }) => {
+      if (used === null) return [at, null] as const;
+      const utilization = unlimited || total === null ? null : percent(used, total);
+      const counts = { total, used, reserved, queued, unlimited, utilization };
+      return [at, withFeature(blank, known, counts)] as const;
+    });
+  return spansOf(looks, end);
 }
 
-/** Who held seats of one feature for too long. */
-function holdSpans(
-  read: Reader,
-  known: KnownFeature,
-  blank: ServerPicture,
-  { settingsOf }: Conditions,
-  start: number,
-  end: number,
-): Span[] {
-  const heldMs = settingsOf(known.server, known.daemon, known.feature).heldHours * HOUR_MS;
+/** Users that held seats of one feature for too long. */
+function holdSpans({ read, blank, conditions, start, end }: Past, known: KnownFeature): Span[] {
+  const heldMs = conditions.settingsOf(known.server, known.daemon, known.feature).heldHours * HOUR_MS;
   if (heldMs <= 0) return [];
   const held = read.all<{ user: string; host: string | null; began: number; ended: number }>(
     `SELECT user, host, began_at AS began, coalesce(ended_at, ?1) AS ended FROM sessions
@@ -180,13 +181,13 @@ function holdSpans(
   );
   const times = held.flatMap(({ began, ended }) => [Math.max(began + heldMs + 1, start), ended]);
   const points = [...new Set(times)].filter((at) => at < end).sort((a, b) => a - b);
-  return points.map((from, index) => {
+  const looks = points.map((at) => {
     const checkouts = held
-      .filter(({ began, ended }) => began <= from && from < ended)
+      .filter(({ began, ended }) => began <= at && at < ended)
       .map(({ user, host, began }) => ({ ...NO_CHECKOUT, user, host, beganAt: began }));
-    const picture = withFeature(blank, known, { checkouts });
-    return { from, until: points[index + 1] ?? end, picture };
+    return [at, withFeature(blank, known, { checkouts })] as const;
   });
+  return spansOf(looks, end);
 }
 
 function withFeature(
@@ -200,37 +201,28 @@ function withFeature(
 
 /** One line for each rule with what it is about: how often, for how long, when last, and how many targets want it. */
 function tableOf(firings: readonly Firing[], { notifications }: Config, now: number): string {
-  const rows: string[][] = [];
-
-  function figures(list: readonly Firing[]): string[] {
+  const row = (rule: AlertRule, where: string, list: readonly Firing[]): string[] => {
     const ms = list.reduce((sum, { from, until }) => sum + ((until ?? now) - from), 0);
-    const last = list.reduce((latest, { from }) => Math.max(latest, from), 0);
-    const wanting = notifications.filter(({ severity, rules }) =>
-      list.some(
-        (firing) => isAtLeast(firing.severity, severity) && (rules?.includes(firing.subject.rule) ?? true),
+    const last = Math.max(...list.map(({ from }) => from));
+    const wanting = notifications.filter(
+      ({ severity, rules }) =>
+        (rules?.includes(rule) ?? true) && list.some((firing) => isAtLeast(firing.severity, severity)),
+    );
+    const told = `${wanting.length} of ${countOf(notifications.length, "target")}`;
+    return [rule, where, countOf(list.length, "time"), `${(ms / HOUR_MS).toFixed(1)} h`, iso(last), told];
+  };
+  const byRule = Map.groupBy(firings, ({ subject }) => subject.rule);
+  const rows = ALERT_RULES.filter((each) => !NOT_KEPT.includes(each)).flatMap((rule) => {
+    const own = byRule.get(rule);
+    if (own === undefined) return [[rule, "", "never", "", "", ""]];
+    const groups = [
+      ...Map.groupBy(own, ({ subject: { server, daemon, feature } }) =>
+        [server, daemon, feature].filter(Boolean).join("/"),
       ),
-    );
-    return [
-      countOf(list.length, "time"),
-      `${(ms / HOUR_MS).toFixed(1)} h`,
-      iso(last),
-      `${wanting.length} of ${countOf(notifications.length, "target")}`,
-    ];
-  }
-
-  for (const rule of ALERT_RULES.filter((each) => !NOT_KEPT.includes(each))) {
-    const own = Map.groupBy(
-      firings.filter(({ subject }) => subject.rule === rule),
-      ({ subject: { server, daemon, feature } }) => [server, daemon, feature].filter(Boolean).join("/"),
-    );
-    const groups = [...own].sort(([, a], [, b]) => b.length - a.length);
-    if (groups.length === 0) rows.push([rule, "", "never", "", "", ""]);
-    for (const [where, list] of groups.slice(0, MAX_SHOWN)) rows.push([rule, where, ...figures(list)]);
-    const more = groups.slice(MAX_SHOWN);
-    if (more.length > 0) {
-      const list = more.flatMap(([, each]) => each);
-      rows.push([rule, `${more.length} more`, ...figures(list)]);
-    }
-  }
+    ].sort(([, a], [, b]) => b.length - a.length);
+    const more = groups.slice(MAX_SHOWN).map(([, list]) => list);
+    const shown = groups.slice(0, MAX_SHOWN).map(([where, list]) => row(rule, where, list));
+    return more.length === 0 ? shown : [...shown, row(rule, `${more.length} more`, more.flat())];
+  });
   return printTable(["rule", "about", ">fired", ">for", "last", "told"], rows);
 }

@@ -1,5 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
-import type { Config } from "../../config/config.ts";
+import { type Command, Option } from "commander";
 import { credentialOfPath } from "../../config/credentials.ts";
 import { DEFAULT_CONFIG_FILE, loadConfig } from "../../config/load.ts";
 import { readTls } from "../../http/tls.ts";
@@ -12,46 +11,36 @@ import {
   problemLines,
   readConfig,
 } from "../io.ts";
-import { createReport, type Report } from "../terminal.ts";
+import { integer } from "../options.ts";
+import { createReport } from "../terminal.ts";
 import { checkAlerts } from "./alerts.ts";
-import { checkExposed, checkHost } from "./host.ts";
-import { checkExport } from "./network.ts";
-import { checkPolls } from "./polls.ts";
-import { checkAges, checkNames } from "./stored.ts";
+import { checkExposed, checkFiles, checkStorage } from "./files.ts";
+import { checkNames } from "./names.ts";
+import { checkExport, checkListening } from "./network.ts";
+import { checkAges, checkHosts, checkPolls, checkTools } from "./servers.ts";
 import { checkUnit } from "./unit.ts";
 import { answerTrial } from "./unit-trial.ts";
 
-interface CheckOptions {
-  readonly configOnly?: true;
+interface CheckOptions extends Partial<Record<"configOnly" | "trial" | "alerts", true>> {
   readonly poll: boolean;
   readonly unit?: string;
-  readonly trial?: true;
-  readonly alerts?: true;
   readonly days: number;
 }
+
+const MAX_DAYS = 3650;
+const TAKES_DAYS = `It takes a whole number of days from 1 to ${MAX_DAYS}.`;
+
+const UNIT = "try in this unit's sandbox, instead of the installed one's, what the service can reach";
 
 /** `licmond check`: everything that would go wrong in the first week, before it does. */
 export function define(command: Command, io: CommandIo): void {
   command
     .option("--config-only", "look at nothing but what a reload would refuse; prints problems only")
     .option("--no-poll", "do not ask the license servers")
-    .option(
-      "--unit <file>",
-      "try in this unit's sandbox, instead of the installed one's, what the service can reach",
-    )
+    .option("--unit <file>", UNIT)
     .addOption(new Option("--trial", "what a copy of the unit runs").hideHelp())
     .option("--alerts", "say instead what each alert rule would have done over the stored history")
-    .option("--days <days>", "with --alerts: how far back", days, 30)
-    .addHelpText(
-      "after",
-      `
-Run it as root where licmond is a service: it then starts a copy of the unit, which tries as the service's user, inside its
-sandbox, what the config names. Elsewhere as the user that runs the daemon. Exit codes: 0 all well, 1 with every problem.
-
-Examples:
-  sudo licmond check
-  sudo licmond check --alerts --days 90`,
-    )
+    .option("--days <days>", "with --alerts: how far back", integer(1, MAX_DAYS, TAKES_DAYS), 30)
     .action((options: CheckOptions) => {
       if (options.trial === true) return answerTrial(io);
       if (options.configOnly === true) return checkConfigOnly(command, io);
@@ -64,30 +53,26 @@ async function checkAll({ poll, unit }: CheckOptions, command: Command, io: Comm
   const loaded = loadConfig(configOption(command), io.env);
   const report = createReport(io);
   for (const warning of loaded.warnings) report.warning("config", warning);
-  if (loaded.ok) await checkConfig(loaded.config, loaded.file, poll, unit, report, io);
-  else for (const line of await problemLines(loaded)) report.problem("config", line, null);
+  for (const line of await problemLines(loaded)) report.problem("config", line, null);
+  if (loaded.ok) {
+    const { config, file } = loaded;
+    report.fine("config", file ?? "none: the defaults hold (licmond init writes one)");
+    if (config.servers.length === 0) report.warning("config", "no server is configured");
+    await checkNames(config, report);
+    checkStorage(config.storage.directory, report);
+    await checkListening(config.http, io.env, report);
+    checkFiles(config, io.env, report);
+    checkTools(config.servers, io.env, report);
+    await checkHosts(config.servers, report);
+    checkExposed(config, file, io.env, report);
+    await checkExport(config, report);
+    if (poll) await checkPolls(config, io.env, io.now(), report);
+    await checkAges(config, io.now(), report);
+    await checkUnit(config, file, unit, io, report);
+  }
   const count = report.problems();
   io.out(count === 0 ? "All is well.\n" : `${countOf(count, "problem")}.\n`);
   if (count > 0) io.exitCode(EXIT_FAILURE);
-}
-
-async function checkConfig(
-  config: Config,
-  file: string | null,
-  polls: boolean,
-  unitFile: string | undefined,
-  report: Report,
-  io: CommandIo,
-): Promise<void> {
-  report.fine("config", file ?? "none: the defaults hold (licmond init writes one)");
-  if (config.servers.length === 0) report.warning("config", "no server is configured");
-  await checkNames(config, report);
-  await checkHost(config, io.env, report);
-  checkExposed(config, file, io.env, report);
-  await checkExport(config, report);
-  if (polls) await checkPolls(config, io.env, io.now(), report);
-  await checkAges(config, io.now(), report);
-  await checkUnit(config, file, unitFile, io, report);
 }
 
 /** `systemctl reload` asks this first: a config that it passes is one that the running daemon takes. */
@@ -108,12 +93,4 @@ async function tryAlerts(days: number, command: Command, io: CommandIo): Promise
   if (config.servers.length === 0)
     throw new Failure("the config names no server: there is nothing that a rule could have told of");
   await checkAlerts(config, days, io);
-}
-
-const MAX_DAYS = 3650;
-
-function days(text: string): number {
-  const value = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (value >= 1 && value <= MAX_DAYS) return value;
-  throw new InvalidArgumentError(`It takes a whole number of days from 1 to ${MAX_DAYS}.`);
 }

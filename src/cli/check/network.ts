@@ -2,11 +2,10 @@ import { compress } from "snappyjs";
 import type { Config } from "../../config/config.ts";
 import { credentialOfPath } from "../../config/credentials.ts";
 import type { Environment } from "../../config/environment.ts";
-import { messageOf } from "../../domain/error-code.ts";
+import { codeOf, messageOf } from "../../domain/error-code.ts";
 import { post } from "../../export/remote-write/post.ts";
 import { certificateWarning, readTls } from "../../http/tls.ts";
-import { errorCode } from "../../store/database/store-error.ts";
-import { isLoopback } from "../serve.ts";
+import { isLoopback, reachableHost } from "../serve.ts";
 import type { Report } from "../terminal.ts";
 
 const WHAT = "http";
@@ -14,86 +13,64 @@ const EXPORT = "export.remote_write";
 const ASK_TIMEOUT_MS = 1_000;
 const POST_TIMEOUT_MS = 5_000;
 
-/** That the daemon can listen where it shall, when somebody does already, who; and with which certificate. */
-export async function checkListening(
-  http: Config["http"],
-  environment: Environment,
-  report: Report,
-): Promise<void> {
+/** Whether the daemon can listen where it shall, or which program does already; and whether the certificate is good. */
+export async function checkListening(http: Config["http"], environment: Environment, report: Report) {
   const { host, port, tls } = http;
   const where = `${host}:${port}`;
   try {
     Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true);
     report.fine(WHAT, `${where} is free`);
   } catch (error) {
-    const code = errorCode(error);
-    if (code === "EADDRINUSE") await taken(where, http, report);
+    const code = codeOf(error);
+    const cannot = `cannot listen on ${where} (${code})`;
+    if (code === "EADDRINUSE") await checkListener(where, http, report);
     else if (code === "EACCES")
       report.problem(WHAT, `this user may not listen on ${where}`, "set http.port to 1024 or more");
-    else
-      report.problem(WHAT, `cannot listen on ${where} (${code})`, "set http.host to an address of this host");
+    else report.problem(WHAT, cannot, "set http.host to an address of this host");
   }
-  if (tls === null && !isLoopback(host))
-    report.warning(
-      WHAT,
-      `plain HTTP on ${where}: keys travel in clear (http.tls_cert, or a TLS proxy in front)`,
-    );
-  checkCertificate(http, environment, report);
-}
-
-/** That the certificate and its key are what they should be, and good for some time. */
-function checkCertificate({ tls }: Config["http"], environment: Environment, report: Report): void {
+  const clear = `plain HTTP on ${where}: keys travel in clear (http.tls_cert, or a TLS proxy in front)`;
+  if (tls === null && !isLoopback(host)) report.warning(WHAT, clear);
   // What the unit hands over is the service's alone: `checkUnit` looks after it.
   if (tls === null || [tls.cert, tls.key].some((path) => credentialOfPath(path, environment) !== null))
     return;
   try {
     const warning = certificateWarning(readTls(tls), Date.now());
-    if (warning === null) report.fine("http", "the TLS certificate and its key are good");
-    else report.warning("http", warning);
+    if (warning === null) report.fine(WHAT, "the TLS certificate and its key are good");
+    else report.warning(WHAT, warning);
   } catch (error) {
-    report.problem(
-      "http",
-      messageOf(error),
-      "correct http.tls_cert and http.tls_key, or leave both out and put a TLS proxy in front",
-    );
+    const fix = "correct http.tls_cert and http.tls_key, or leave both out and put a TLS proxy in front";
+    report.problem(WHAT, messageOf(error), fix);
   }
 }
 
-async function taken(where: string, http: Config["http"], report: Report): Promise<void> {
-  if (await isLicmond(http))
-    return report.fine(
-      WHAT,
-      `a licmond answers on ${where}; this config takes effect by a reload or restart`,
-    );
-  report.problem(
-    WHAT,
-    `another program listens on ${where}`,
-    `find it with \`ss -ltnp sport = :${http.port}\` and stop it, or set http.port to another`,
-  );
+async function checkListener(where: string, http: Config["http"], report: Report): Promise<void> {
+  const answers = `a licmond answers on ${where}; this config takes effect by a reload or restart`;
+  const find = `find it with \`ss -ltnp sport = :${http.port}\` and stop it, or set http.port to another`;
+  if (await isLicmond(http)) report.fine(WHAT, answers);
+  else report.problem(WHAT, `another program listens on ${where}`, find);
 }
 
-/** Whether who listens answers as licmond does. Its certificate is no matter here. */
+/** Whether the program that listens answers as licmond does. Its certificate does not matter here. */
 async function isLicmond({ host, port, tls }: Config["http"]): Promise<boolean> {
-  const name = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  const authority = name.includes(":") ? `[${name}]` : name;
+  const scheme = tls !== null ? "https" : "http";
   try {
-    const answer = await fetch(`${tls !== null ? "https" : "http"}://${authority}:${port}/api/ping`, {
+    const answer = await fetch(`${scheme}://${reachableHost(host)}:${port}/api/ping`, {
       signal: AbortSignal.timeout(ASK_TIMEOUT_MS),
       redirect: "manual",
       tls: { rejectUnauthorized: false },
       // $http_proxy is for the world outside.
       proxy: "",
     });
-    const body: unknown = await answer.json();
-    return typeof body === "object" && body !== null && "message" in body && body.message === "pong";
+    const body = (await answer.json()) as { message?: unknown } | null;
+    return body?.message === "pong";
   } catch {
     return false;
   }
 }
 
 /**
- * Whether the receiver of remote write is there and takes the token: it is sent a request without samples, which changes
- * nothing there. That nobody answers is the receiver's affair, and said as a warning.
+ * Whether the receiver of remote write is there and takes the token: it gets a request without samples, which changes
+ * nothing there. A receiver that does not answer is no fault of the config: a warning.
  */
 export async function checkExport({ remoteWrite }: Config, report: Report): Promise<void> {
   if (remoteWrite === null) return;
@@ -102,14 +79,10 @@ export async function checkExport({ remoteWrite }: Config, report: Report): Prom
     report.warning(EXPORT, `plain HTTP to ${host}: the token travels in clear`);
   const signal = AbortSignal.timeout(POST_TIMEOUT_MS);
   const posted = await post(remoteWrite, compress(new Uint8Array()), signal, Date.now);
-  switch (posted.outcome) {
-    case "taken":
-      return report.fine(EXPORT, `${host} takes metrics`);
-    case "failed":
-      return report.warning(EXPORT, `nothing can be written to ${host} now. ${posted.why}`);
-    case "refused":
-      return report.problem(EXPORT, `${host} refuses to be written to. ${posted.why}`, fixOf(posted.status));
-  }
+  if (posted.outcome === "taken") report.fine(EXPORT, `${host} takes metrics`);
+  else if (posted.outcome === "failed")
+    report.warning(EXPORT, `nothing can be written to ${host} now. ${posted.why}`);
+  else report.problem(EXPORT, `${host} refuses to be written to. ${posted.why}`, fixOf(posted.status));
 }
 
 function fixOf(status: number): string {

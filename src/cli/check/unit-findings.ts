@@ -23,43 +23,38 @@ export function findingsOf(
   trial: Trial,
   environment: Environment,
 ): Finding[] {
-  const { property, missing, mayListen } = trial;
-  const found: Finding[] = HARMS.filter(([name, value]) => property(name) === value).map(
-    ([name, value, harm, line]) => ({
-      what: "unit",
-      message: `${name}=${value} ${harm}`,
-      lines: [line],
-      isWarning: true,
-    }),
-  );
-  files.forEach((need, index) => {
-    const answer = trial.files[index];
-    if (answer?.error) found.push(refused(need, answer.error, answer.places, trial));
-    else if (need.access === "run" && trial.noNewPrivileges) found.push(...powerless(need, trial));
+  const harms = HARMS.filter(([name, value]) => trial.property(name) === value);
+  const refusals = files.flatMap((need, index) => {
+    const { error = null, places = [] } = trial.files[index] ?? {};
+    if (error !== null) return [refused(need, error, places, trial)];
+    return need.access === "run" && trial.noNewPrivileges ? powerless(need, trial) : [];
   });
-  for (const { what, name } of credentials)
-    if (missing.includes(name))
-      found.push({
-        what,
-        message: `the unit hands over no credential named ${name}`,
-        lines: [`LoadCredential=${name}:/etc/licmond/secrets/${name}`],
-      });
-  if (!mayListen)
-    found.push({
-      what: "http",
-      message: `the service may not listen on port ${port}, which is below 1024`,
-      lines: ["AmbientCapabilities=CAP_NET_BIND_SERVICE", "CapabilityBoundingSet=CAP_NET_BIND_SERVICE"],
-    });
-  for (const [name, value] of Object.entries(trial.environment).sort())
-    if (/^LICMOND_(?!CONFIG$)/.test(name) && environment[name] !== value)
-      found.push({
-        what: "unit",
-        message: `Environment= gives the service a ${name} that this command does not have: it may speak of another setting`,
-        lines: [],
-        fix: "set it in the config instead, which all read",
-        isWarning: true,
-      });
-  return found;
+  const missing = credentials.filter(({ name }) => trial.missing.includes(name));
+  const closed = trial.mayListen ? [] : [port];
+  const foreign = Object.entries(trial.environment)
+    .filter(([name, value]) => /^LICMOND_(?!CONFIG$)/.test(name) && environment[name] !== value)
+    .sort();
+  return [
+    ...harms.map(([name, value, harm, line]) => {
+      return { what: "unit", message: `${name}=${value} ${harm}`, lines: [line], isWarning: true };
+    }),
+    ...refusals,
+    ...missing.map(({ what, name }) => {
+      const lines = [`LoadCredential=${name}:/etc/licmond/secrets/${name}`];
+      return { what, message: `the unit hands over no credential named ${name}`, lines };
+    }),
+    ...closed.map(() => {
+      const message = `the service may not listen on port ${port}, which is below 1024`;
+      const capability = "CAP_NET_BIND_SERVICE";
+      const lines = [`AmbientCapabilities=${capability}`, `CapabilityBoundingSet=${capability}`];
+      return { what: "http", message, lines };
+    }),
+    ...foreign.map(([name]) => {
+      const message = `Environment= gives the service a ${name} that this command does not have: it may speak of another setting`;
+      const fix = "set it in the config instead, which all read";
+      return { what: "unit", message, lines: [], fix, isWarning: true };
+    }),
+  ];
 }
 
 const CUT_OFF = "keeps the service from license servers and clients alike";
@@ -70,57 +65,45 @@ const HARMS = [
   ["PrivateNetwork", "yes", CUT_OFF, "PrivateNetwork=no"],
 ] as const;
 
-const LACKING = { search: "entered", read: "read", run: "run", write: "written" } as const;
-const RIGHTS = { search: "x", read: "r", run: "rx", write: "rwx" } as const;
-const BITS = { search: 1, read: 4, run: 1, write: 3 } as const;
+/** By kind of access: what a user without it cannot do, in setfacl(1)'s letters, and the bits of the mode. */
+const RIGHTS = {
+  search: { lacks: "entered", right: "x", bit: 1 },
+  read: { lacks: "read", right: "r", bit: 4 },
+  run: { lacks: "run", right: "rx", bit: 1 },
+  write: { lacks: "written", right: "rwx", bit: 3 },
+} as const;
 
 /** Why the service cannot use a file, and what opens it. `inside`: what lies at its places in the sandbox. */
 function refused(need: Need, error: string, inside: readonly string[], trial: Trial): Finding {
   const { what, path, access, mayShow, places } = need;
+  const open = (message: string, line: string): Finding => ({ what, message, lines: [line] });
+  const advise = (message: string, fix: string): Finding => ({ what, message, lines: [], fix });
+  const elsewhere = `not in the $PATH of the service (${trial.environment.PATH})`;
   if (error === "NOT_IN_PATH")
-    return {
-      what,
-      message: `${need.names[0]} is ${path} for you, and not in the $PATH of the service (${trial.environment.PATH})`,
-      lines: [],
-      fix: `tool = "${path}" in the config`,
-    };
+    return advise(`${need.names[0]} is ${path} for you, and ${elsewhere}`, `tool = "${path}" in the config`);
   const at = places.findIndex((place, index) => identityOf(place) !== inside[index]);
   const [other = path, isClosed] = [places[at], at >= 0 && inside[at] === "EACCES"];
   if (at >= 0 && !isClosed) return hidden(need, other, trial);
-  if (error === "EROFS")
-    return {
-      what,
-      message: `${path} cannot be written by the service: its unit makes it read-only`,
-      lines: [`ReadWritePaths=${path}`],
-    };
+  const readOnly = `${path} cannot be written by the service: its unit makes it read-only`;
+  if (error === "EROFS") return open(readOnly, `ReadWritePaths=${path}`);
+  const forbidden = `${path} cannot be run by the service: NoExecPaths= forbids it`;
   if (access === "run" && !isClosed && trial.property("NoExecPaths") !== "")
-    return {
-      what,
-      message: `${path} cannot be run by the service: NoExecPaths= forbids it`,
-      lines: [`ExecPaths=${path}`],
-    };
+    return open(forbidden, `ExecPaths=${path}`);
   const place = isClosed ? dirname(other) : path;
   const shown = mayShow ? place : isClosed ? "a directory above the file" : "the file";
-  const lacking = isClosed ? "search" : access;
+  const { lacks, right, bit } = RIGHTS[isClosed ? "search" : access];
   const bits = modeOf(place) ?? 0;
   const mode = (bits & 0o777).toString(8).padStart(4, "0");
   const user = userOf(trial);
-  const message = `${shown} cannot be ${LACKING[lacking]} by the user ${user} (mode ${mode})`;
-  const wanted = BITS[lacking];
-  const gid = statSync(place, { throwIfNoEntry: false })?.gid ?? 0;
+  const message = `${shown} cannot be ${lacks} by the user ${user} (mode ${mode})`;
   if (need.credential !== null) return handedOver(need, need.credential, message);
-  if (error !== "EACCES" || (bits & wanted) === wanted)
-    return {
-      what,
-      message: `${message}: ${error}`,
-      lines: [],
-      fix: "see whether SELinux or AppArmor refuses it",
-    };
-  if (access === "write" && !isClosed) return { what, message, lines: [], fix: `chown ${user}: ${place}` };
+  if (error !== "EACCES" || (bits & bit) === bit)
+    return advise(`${message}: ${error}`, "see whether SELinux or AppArmor refuses it");
+  if (access === "write" && !isClosed) return advise(message, `chown ${user}: ${place}`);
   // Root's own group is given to no service.
-  if (gid !== 0 && ((bits >> 3) & wanted) === wanted)
-    return { what, message, lines: [`SupplementaryGroups=${groupName(gid)}`] };
-  return { what, message, lines: [], fix: `setfacl -m u:${user}:${RIGHTS[lacking]} ${place}` };
+  const gid = statSync(place, { throwIfNoEntry: false })?.gid ?? 0;
+  if (gid !== 0 && ((bits >> 3) & bit) === bit) return open(message, `SupplementaryGroups=${groupName(gid)}`);
+  return advise(message, `setfacl -m u:${user}:${right} ${place}`);
 }
 
 /** The unit has put something else in the place of what the host has there. */

@@ -1,4 +1,4 @@
-import { realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { locate } from "../../collector/tool.ts";
 import type { Config } from "../../config/config.ts";
@@ -34,18 +34,10 @@ export interface UnitNeeds {
 export function unitNeeds(config: Config, configFile: string | null, environment: Environment): UnitNeeds {
   const files: Need[] = [];
   const credentials: { what: string; name: string }[] = [];
-  const add = (what: string, path: string, access: Need["access"], more: Partial<Need> = {}) =>
-    void files.push({
-      what,
-      path,
-      access,
-      names: [],
-      mayShow: true,
-      credential: null,
-      places: placesOf(path),
-      isNew: modeOf(path) === null,
-      ...more,
-    });
+  const add = (what: string, path: string, access: Need["access"], more: Partial<Need> = {}) => {
+    const found = { places: placesOf(path), isNew: modeOf(path) === null };
+    files.push({ what, path, access, names: [], mayShow: true, credential: null, ...found, ...more });
+  };
   const file = (what: string, path: string, more: Partial<Need> = {}) => {
     if (modeOf(path) !== null) add(what, path, "read", more);
   };
@@ -90,27 +82,11 @@ export function unitNeeds(config: Config, configFile: string | null, environment
 
 /** Of what lies there, links followed; null when nothing does, or it cannot be looked at. */
 export function modeOf(path: string): number | null {
-  try {
-    return statSync(path).mode;
-  } catch {
-    return null;
-  }
+  return existsSync(path) ? statSync(path).mode : null;
 }
 
 function placesOf(path: string): string[] {
-  const places: string[] = [];
-  for (const each of [path, realPathOf(path)]) {
-    const chain = [each];
-    for (let above = dirname(each); above !== chain[0]; above = dirname(above)) chain.unshift(above);
-    places.push(...chain);
-  }
-  return places;
-}
-
-function realPathOf(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
+  const withAbove = (each: string): string[] =>
+    dirname(each) === each ? [each] : [...withAbove(dirname(each)), each];
+  return [...withAbove(path), ...withAbove(existsSync(path) ? realpathSync(path) : path)];
 }

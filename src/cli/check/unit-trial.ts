@@ -4,6 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { locate } from "../../collector/tool.ts";
 import { codeOf } from "../../domain/error-code.ts";
 import type { Run } from "../../install/host.ts";
+import { TRIAL_LINES } from "../../install/layout.ts";
 import { lastWords } from "../../install/service.ts";
 import type { CommandIo } from "../io.ts";
 import type { Need, UnitNeeds } from "./unit-needs.ts";
@@ -51,20 +52,28 @@ export async function tryUnit(
   try {
     // The service's user must get at the binary; what is asked and answered goes through systemd's hands.
     await chmod(folder, 0o711);
-    await writeFile(asked, JSON.stringify(question), { mode: 0o600 });
-    await writeFile(answered, "", { mode: 0o600 });
+    const mode = 0o600;
+    await writeFile(asked, JSON.stringify(question), { mode });
+    await writeFile(answered, "", { mode });
     const binary = await reachableBinary(unit, folder);
     const own = [...binary.lines, `StandardInput=file:${asked}`, `StandardOutput=file:${answered}`];
-    const text = [serviceLines(unit), OVERRIDES, ...own, ...lines, `ExecStart=${binary.path} check --trial`];
-    await writeFile(file, `# Made by licmond check, which removes it.\n${text.join("\n")}\n`, {
-      mode: 0o600,
-    });
+    const text = [
+      serviceLines(unit),
+      TRIAL_LINES,
+      ...own,
+      ...lines,
+      `ExecStart=${binary.path} check --trial`,
+    ];
+    await writeFile(file, `# Made by licmond check, which removes it.\n${text.join("\n")}\n`, { mode });
     // Its dependencies are the service's: nothing else is to be started for a check.
     const { ok, words } = await run(["systemctl", "start", "--job-mode=ignore-dependencies", name]);
-    const answer = answerIn(await readFile(answered, "utf8"));
-    if (!ok || answer === null) throw new Error(whyNot((await lastWords(run, name)) || words, name));
+    const said = await readFile(answered, "utf8");
+    if (!ok || said === "") throw new Error(whyNot((await lastWords(run, name)) || words, name));
     const { stdout } = await run(["systemctl", "show", name]);
-    return { ...answer, property: (key) => new RegExp(`^${key}=(.*)$`, "m").exec(stdout)?.[1] ?? "" };
+    return {
+      ...(JSON.parse(said) as Answer),
+      property: (key) => new RegExp(`^${key}=(.*)$`, "m").exec(stdout)?.[1] ?? "",
+    };
   } finally {
     await rm(file, { force: true });
     await rm(folder, { recursive: true, force: true });
@@ -78,23 +87,6 @@ function whyNot(words: string, name: string): string {
   const said = words.split("\n").flatMap((line) => line.split(`${name}: `)[1] ?? []);
   return said.filter((line) => !line.startsWith("Failed with result")).join("; ") || words;
 }
-
-/** Without RuntimeDirectoryPreserve= and RemoveIPC= its end would take away what the running service works with. */
-const OVERRIDES = `Type=oneshot
-RemainAfterExit=no
-Restart=no
-WatchdogSec=0
-TimeoutStartSec=60
-RuntimeDirectoryPreserve=yes
-RemoveIPC=no
-StandardError=inherit
-ExecCondition=
-ExecStartPre=
-ExecStart=
-ExecStartPost=
-ExecReload=
-ExecStop=
-ExecStopPost=`;
 
 /** The sections [Service] of `systemctl cat`: [Unit] may name what is started when a unit fails. */
 function serviceLines(unit: string): string {
@@ -115,15 +107,6 @@ async function reachableBinary(unit: string, folder: string): Promise<{ path: st
   return { path, lines: [`BindReadOnlyPaths=${process.execPath}:${path}`, `ExecPaths=${path}`] };
 }
 
-/** Null when it is not one: the program has said something else. */
-function answerIn(text: string): Answer | null {
-  try {
-    return JSON.parse(text) as Answer;
-  } catch {
-    return null;
-  }
-}
-
 /** `check --trial`, as the unit's copy runs it: answers what is asked on stdin. */
 export async function answerTrial(io: CommandIo): Promise<void> {
   const question = JSON.parse(new TextDecoder().decode(await io.stdin())) as Question;
@@ -136,12 +119,15 @@ export function answerTo(
 ): Answer {
   const given = env.CREDENTIALS_DIRECTORY ?? "";
   const shown = Object.entries(env).filter(([name]) => name === "PATH" || name.startsWith("LICMOND_"));
+  const found = (names: readonly string[]) => names.map((name) => locate(name, env.PATH ?? "")).find(Boolean);
   return {
     files: files.map(({ path, names, access, places, isNew }) => ({
-      error: errorOf(names.length === 0 ? path : found(names, env.PATH ?? ""), access, isNew),
+      error: errorOf(names.length === 0 ? path : (found(names) ?? null), access, isNew),
       places: places.map(identityOf),
     })),
-    missing: credentials.flatMap(({ name }) => (given !== "" && existsSync(join(given, name)) ? [] : [name])),
+    missing: credentials
+      .map(({ name }) => name)
+      .filter((name) => given === "" || !existsSync(join(given, name))),
     mayListen: mayListen(port),
     environment: Object.fromEntries(shown.map(([name, value]) => [name, value ?? ""])),
     noNewPrivileges: /^NoNewPrivs:\s*1$/m.test(readFileSync("/proc/self/status", "utf8")),
@@ -158,10 +144,6 @@ export function identityOf(path: string): string {
   }
 }
 
-function found(names: readonly string[], path: string): string | null {
-  return names.map((name) => locate(name, path)).find((each) => each !== null) ?? null;
-}
-
 function errorOf(path: string | null, access: Need["access"], isNew: boolean): string | null {
   if (path === null) return "NOT_IN_PATH";
   try {
@@ -176,9 +158,7 @@ function errorOf(path: string | null, access: Need["access"], isNew: boolean): s
 }
 
 /** The directory in which the missing ones would be made. */
-function nearest(path: string): string {
-  return existsSync(path) ? path : nearest(dirname(path));
-}
+const nearest = (path: string): string => (existsSync(path) ? path : nearest(dirname(path)));
 
 /** Ports below 1024 are the privileged ones. One that is taken is for another check. */
 function mayListen(port: number): boolean {

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Config } from "../../config/config.ts";
 import { DEFAULT_CONFIG_FILE } from "../../config/load.ts";
+import { messageOf } from "../../domain/error-code.ts";
 import { UNIT_NAME } from "../../install/layout.ts";
 import { isSystemdHost, systemRun } from "../../install/service.ts";
 import { exposureOf, exposureWords } from "../../system/exposed-file.ts";
@@ -50,20 +51,14 @@ export async function checkUnit(
   const unit = unitFile !== undefined ? readUnit(unitFile, report) : hasSystemd ? await host.unit() : null;
   if (unit === undefined) return;
   const needs = unitNeeds(config, file, io.env);
-  for (const { what, name } of unit === null ? needs.credentials : [])
-    report.problem(
-      what,
-      `names the credential ${name}, and this host has no unit that hands it over`,
-      "name a path",
-    );
+  for (const { what, name } of unit === null ? needs.credentials : []) {
+    const unhanded = `names the credential ${name}, and this host has no unit that hands it over`;
+    report.problem(what, unhanded, "name a path");
+  }
   if (!hasSystemd && (unit !== null || isUsual))
     return report.fine("unit", "not tried: systemd does not run this host");
   if (unit === null || (unitFile === undefined && !isUsual && !unit.includes(file))) return;
-  if (!host.isRoot)
-    return report.warning(
-      "unit",
-      "not tried: only root can start a copy of the unit, which tells what the service can reach (fix: `sudo licmond check`)",
-    );
+  if (!host.isRoot) return report.warning("unit", ONLY_ROOT);
   if (!checkSources(unit, report)) return;
 
   const question = { ...needs, port: config.http.port };
@@ -78,11 +73,10 @@ export async function checkUnit(
     } catch (error) {
       // With what was found so far: only the drop-in could not be tried.
       if (round > 0) break;
-      const words = error instanceof Error ? error.message : String(error);
-      const makes = words.includes("USER")
-        ? "make the user that User= names; `licmond install` makes licmond"
-        : null;
-      return report.problem("unit", `the service cannot start: ${words}`, makes);
+      const words = messageOf(error);
+      const user = "make the user that User= names; `licmond install` makes licmond";
+      const fix = words.includes("USER") ? user : null;
+      return report.problem("unit", `the service cannot start: ${words}`, fix);
     }
     const reads = configArgument(unit) ?? (trial.environment.LICMOND_CONFIG || DEFAULT_CONFIG_FILE);
     if (unitFile === undefined && file !== null && file !== reads)
@@ -107,6 +101,8 @@ export async function checkUnit(
   if (findings.size === 0) report.fine("unit", `${source} lets the service reach what it needs`);
 }
 
+const ONLY_ROOT =
+  "not tried: only root can start a copy of the unit, which tells what the service can reach (fix: `sudo licmond check`)";
 const ROUNDS = 4;
 const STRONGER =
   "the line in the drop-in below is not enough: another one of the unit closes it, take it out there";
@@ -120,7 +116,7 @@ function configArgument(unit: string): string | undefined {
   return /^ExecStart=.*--config[= ](\S+)/m.exec(unit)?.[1];
 }
 
-/** The files behind LoadCredential=: only root reads them. False when the service cannot start for want of one. */
+/** The files behind LoadCredential=, which only root reads. False when the service cannot start for want of one. */
 function checkSources(unit: string, report: Report): boolean {
   let areThere = true;
   for (const [, name, source = ""] of unit.matchAll(/^LoadCredential(?:Encrypted)?=([^:\s]+):(\/\S+)/gm)) {
@@ -128,11 +124,8 @@ function checkSources(unit: string, report: Report): boolean {
     if (exposure !== null) report.warning(`LoadCredential=${name}`, exposureWords(exposure));
     if (existsSync(source)) continue;
     areThere = false;
-    report.problem(
-      "unit",
-      `LoadCredential=${name}:${source} names a file that does not exist: the service cannot start`,
-      `write the secret into ${source}, or take that line out`,
-    );
+    const missing = `LoadCredential=${name}:${source} names a file that does not exist: the service cannot start`;
+    report.problem("unit", missing, `write the secret into ${source}, or take that line out`);
   }
   return areThere;
 }
@@ -142,8 +135,7 @@ function readUnit(file: string, report: Report): string | undefined {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    report.problem("unit", `${file} cannot be read: ${why}`, "name a unit file that can");
+    report.problem("unit", `${file} cannot be read: ${messageOf(error)}`, "name a unit file that can");
     return undefined;
   }
 }

@@ -25,16 +25,14 @@ export function argumentProblem(value: string): string | null {
 /** What a template leaves open, in braces. */
 const PLACEHOLDER = /\{([a-z_]+)\}/g;
 
-/** Names of the placeholders of an argv template, each once. */
+/** Names of the placeholders of an argv template. */
 export function placeholdersOf(argv: readonly string[]): readonly string[] {
-  return [
-    ...new Set(argv.flatMap((element) => [...element.matchAll(PLACEHOLDER)].map(([, name = ""]) => name))),
-  ];
+  return argv.flatMap((element) => [...element.matchAll(PLACEHOLDER)].map(([, name = ""]) => name));
 }
 
 /**
  * Fills in a template: each value stays within its element, whatever it holds, and what it holds is not read again.
- * Null when a placeholder has no value. The values have been checked (`argument.ts`).
+ * Null when a placeholder has no value. The values have been checked ({@link argumentProblem}).
  */
 export function fill(argv: readonly string[], values: ReadonlyMap<string, string>): readonly string[] | null {
   if (!placeholdersOf(argv).every((name) => values.has(name))) return null;
@@ -56,11 +54,8 @@ export function maskArgv(argv: readonly string[]): readonly string[] {
   });
 }
 
-/** One command that may be asked for. */
-export type CatalogueEntry = BuiltInEntry | ConfiguredEntry;
-
-interface Common {
-  readonly name: string;
+/** One command that may be asked for: a built-in one, or one of the config with its argv template. */
+export type CatalogueEntry = {
   /** Least role that may run it. */
   readonly role: "operator" | "admin";
   /** When the request names none. */
@@ -68,17 +63,10 @@ interface Common {
   readonly needsServer: boolean;
   /** Arguments it takes; any other is a mistake. */
   readonly takes: readonly ArgumentName[];
-}
-
-export interface BuiltInEntry extends Common {
-  readonly kind: "built-in";
-  readonly name: BuiltInCommand;
-}
-
-export interface ConfiguredEntry extends Common {
-  readonly kind: "configured";
-  readonly argv: readonly string[];
-}
+} & (
+  | { readonly name: BuiltInCommand; readonly template: null }
+  | { readonly name: string; readonly template: readonly string[] }
+);
 
 const BUILT_IN = {
   status: { role: "operator", timeoutMs: 30_000, takes: [] },
@@ -86,24 +74,17 @@ const BUILT_IN = {
   diagnose: { role: "operator", timeoutMs: 120_000, takes: [] },
   reread: { role: "admin", timeoutMs: 60_000, takes: [] },
   remove: { role: "admin", timeoutMs: 60_000, takes: ARGUMENTS },
-} as const satisfies Record<BuiltInCommand, Pick<Common, "role" | "timeoutMs" | "takes">>;
+} as const satisfies Record<BuiltInCommand, Pick<CatalogueEntry, "role" | "timeoutMs" | "takes">>;
 
 /** Every command by its name: the built-in ones, which act on a server through its manager, and the config's. */
 export function catalogueOf(configured: readonly ConfiguredCommand[]): ReadonlyMap<string, CatalogueEntry> {
-  const builtIn = BUILT_IN_COMMANDS.map(
-    (name): CatalogueEntry => ({ kind: "built-in", name, needsServer: true, ...BUILT_IN[name] }),
-  );
-  const own = configured.map(({ name, argv, role, timeoutMs }): CatalogueEntry => {
-    const open = placeholdersOf(argv);
-    return {
-      kind: "configured" as const,
-      name,
-      role,
-      timeoutMs,
-      argv,
-      needsServer: open.includes("server") || open.includes("address"),
-      takes: ARGUMENTS.filter((argument) => open.includes(argument)),
-    };
+  const builtIn = BUILT_IN_COMMANDS.map((name): CatalogueEntry => {
+    return { name, template: null, needsServer: true, ...BUILT_IN[name] };
+  });
+  const own = configured.map(({ name, argv: template, role, timeoutMs }): CatalogueEntry => {
+    const open = placeholdersOf(template);
+    const needsServer = open.includes("server") || open.includes("address");
+    return { name, template, role, timeoutMs, needsServer, takes: ARGUMENTS.filter((a) => open.includes(a)) };
   });
   return new Map([...builtIn, ...own].map((entry) => [entry.name, entry]));
 }

@@ -11,41 +11,34 @@ const MAX_RUNNING = 4;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const RETRY_SECONDS = 5;
 
-/** Runs commands of a catalogue and nothing else. */
-export interface Executor {
-  /** False = `execute.enabled` is not set. */
-  readonly enabled: boolean;
-  /** Throws INVALID_FIELD, which lists the commands there are. */
-  find(command: string): CatalogueEntry;
-  /** What would be run. Throws ApiError. */
-  plan(entry: CatalogueEntry, request: PlanRequest): CommandPlan;
-  /** Throws COMMAND_EXECUTION_FAILED, COMMAND_TIMEOUT, and SERVICE_UNAVAILABLE while too many run. */
-  run(plan: CommandPlan): Promise<Execution>;
-}
-
 interface ExecutorDeps extends PlanDeps {
   /** The config's section, asked each time: a reload holds at once. */
   readonly settings: () => Config["execute"];
   readonly run: CommandRunner["run"];
 }
 
-export function createExecutor(deps: ExecutorDeps): Executor {
+export type Executor = ReturnType<typeof createExecutor>;
+
+/** Runs commands of a catalogue and nothing else. */
+export function createExecutor(deps: ExecutorDeps) {
   let running = 0;
   return {
+    /** False = `execute.enabled` is not set. */
     get enabled() {
       return deps.settings().enabled;
     },
-    find(command) {
+    /** Throws INVALID_FIELD, which lists the commands there are. */
+    find(command: string): CatalogueEntry {
       const catalogue = catalogueOf(deps.settings().commands);
       const entry = catalogue.get(command);
       if (entry !== undefined) return entry;
-      throw new ApiError(
-        "INVALID_FIELD",
-        `Field "command" names no command; there are ${[...catalogue.keys()].join(", ")}.`,
-      );
+      const names = [...catalogue.keys()].join(", ");
+      throw new ApiError("INVALID_FIELD", `Field "command" names no command; there are ${names}.`);
     },
-    plan: (entry, request) => planCommand(entry, request, deps),
-    async run(plan) {
+    /** What would be run. Throws ApiError. */
+    plan: (entry: CatalogueEntry, request: PlanRequest) => planCommand(entry, request, deps),
+    /** Throws COMMAND_EXECUTION_FAILED, COMMAND_TIMEOUT, and SERVICE_UNAVAILABLE while too many run. */
+    async run(plan: CommandPlan) {
       if (running >= MAX_RUNNING) {
         throw new ApiError("SERVICE_UNAVAILABLE", `${MAX_RUNNING} commands run already, which is the most.`, {
           retryAfterSeconds: RETRY_SECONDS,
@@ -55,7 +48,8 @@ export function createExecutor(deps: ExecutorDeps): Executor {
       try {
         const { argv, env, timeoutMs } = plan;
         const onOverflow = "discard";
-        return judge(plan, await deps.run({ argv, env, timeoutMs, maxBytes: MAX_OUTPUT_BYTES, onOverflow }));
+        const result = await deps.run({ argv, env, timeoutMs, maxBytes: MAX_OUTPUT_BYTES, onOverflow });
+        return executionOf(plan, result);
       } finally {
         running--;
       }
@@ -63,48 +57,38 @@ export function createExecutor(deps: ExecutorDeps): Executor {
   };
 }
 
-/** How a command ended that ended well. */
-interface Execution {
-  readonly exitCode: number;
-  readonly stdout: string;
-  readonly stderr: string;
-  /** One of the two was longer than its cap. */
-  readonly truncated: boolean;
-  readonly durationMs: number;
-}
-
 /** Lines of output that an error carries. */
 const LAST_LINES = 20;
 const LAST_CHARACTERS = 4000;
 
 /** Throws COMMAND_EXECUTION_FAILED or COMMAND_TIMEOUT, with the command's last words in `details`. */
-function judge({ command, timeoutMs }: CommandPlan, result: CommandResult): Execution {
-  if (!result.started) {
-    const { reason, message, fix } = result.failure;
-    if (reason === "aborted") throw stopping();
-    throw new ApiError("COMMAND_EXECUTION_FAILED", `The command ${command} could not be started.`, {
-      details: fix === null ? message : `${message} To fix it, ${fix}.`,
+function executionOf({ command, timeoutMs }: CommandPlan, result: CommandResult) {
+  const isCalledOff = result.started ? result.aborted : result.failure.reason === "aborted";
+  if (isCalledOff) {
+    throw new ApiError("SERVICE_UNAVAILABLE", "licmond is stopping, and the command was ended with it.", {
+      retryAfterSeconds: 10,
     });
   }
+  const failed = (how: string, details: string | undefined) =>
+    new ApiError("COMMAND_EXECUTION_FAILED", `The command ${command} ${how}.`, { details });
+  if (!result.started) {
+    const { message, fix } = result.failure;
+    throw failed("could not be started", fix === null ? message : `${message} To fix it, ${fix}.`);
+  }
+  const { exitCode, signal, stdout, stderr, truncated, stderrTruncated, durationMs } = result;
   const details = lastWords(result);
   if (result.timedOut) {
-    throw new ApiError(
-      "COMMAND_TIMEOUT",
-      `The command ${command} was not done within ${timeoutMs / 1000} s and was ended with all that it had started.`,
-      { details },
-    );
+    const seconds = timeoutMs / 1000;
+    const message = `The command ${command} was not done within ${seconds} s and was ended with all that it had started.`;
+    throw new ApiError("COMMAND_TIMEOUT", message, { details });
   }
-  if (result.aborted) throw stopping();
-  const { exitCode, signal, stdout, stderr, truncated, stderrTruncated, durationMs } = result;
-  if (exitCode !== 0) {
-    const how =
-      exitCode === null ? `was ended by ${signal ?? "a signal"}` : `ended with exit code ${exitCode}`;
-    throw new ApiError("COMMAND_EXECUTION_FAILED", `The command ${command} ${how}.`, { details });
-  }
+  if (exitCode === null) throw failed(`was ended by ${signal ?? "a signal"}`, details);
+  if (exitCode !== 0) throw failed(`ended with exit code ${exitCode}`, details);
   return {
     exitCode,
     stdout: maskSecrets(decodeOutput(stdout)),
     stderr: maskSecrets(decodeOutput(stderr)),
+    /** One of the two was longer than its cap. */
     truncated: truncated || stderrTruncated,
     durationMs: Math.round(durationMs),
   };
@@ -112,18 +96,11 @@ function judge({ command, timeoutMs }: CommandPlan, result: CommandResult): Exec
 
 /** stderr tells why, stdout (where lmutil puts its errors) when there is none. */
 function lastWords({ stdout, stderr }: CommandRun): string | undefined {
-  for (const bytes of [stderr, stdout]) {
-    const lines = decodeOutput(bytes)
+  const linesOf = (bytes: Uint8Array) =>
+    decodeOutput(bytes)
       .split(/\r\n|\r|\n/)
       .filter((line) => line.trim() !== "");
-    if (lines.length === 0) continue;
-    return maskSecrets(lines.slice(-LAST_LINES).map(escapeControls).join("\n")).slice(-LAST_CHARACTERS);
-  }
-  return undefined;
-}
-
-function stopping(): ApiError {
-  return new ApiError("SERVICE_UNAVAILABLE", "licmond is stopping, and the command was ended with it.", {
-    retryAfterSeconds: 10,
-  });
+  const lines = [stderr, stdout].map(linesOf).find(({ length }) => length > 0);
+  const last = lines?.slice(-LAST_LINES).map(escapeControls).join("\n");
+  return last && maskSecrets(last).slice(-LAST_CHARACTERS);
 }

@@ -1,9 +1,7 @@
-import { countDenials, type DenialCounters } from "../../domain/denials/denial-counters.ts";
-import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../../domain/denials/denial-episodes.ts";
-import { denialEvent } from "../../domain/denials/denial-events.ts";
-import { countedDenials } from "../../domain/denials.ts";
+import { createEpisodes, RETRY_WINDOW_MS } from "../../domain/denial-episodes.ts";
+import { countDenials, countedDenials, type DenialCounters } from "../../domain/denials.ts";
 import { messageOf } from "../../domain/error-code.ts";
-import type { EventInput } from "../../domain/events.ts";
+import { denialEvent, type EventInput } from "../../domain/events.ts";
 import type { Log } from "../../domain/log.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
@@ -13,11 +11,11 @@ import type { Timers } from "../../domain/time/timers.ts";
 import { managerOf } from "../../managers/registry.ts";
 import type { DenialSources } from "../../store/denial-sources.ts";
 import type { Denials } from "../../store/denials.ts";
-import { createLogTail, type LogTail, type TailCursor } from "./log-tail.ts";
+import { createLogTail, type LogTail, type TailCursor, type TailStep } from "./log-tail.ts";
 
 export const DENIAL_STATES = ["on", "off", "unreadable"] as const;
 
-/** Whether denials of a server can be seen. "Nothing was denied" and "nobody looked" are two things. */
+/** Whether denials of a server can be seen: "nothing was denied" is not "nothing was read". */
 export interface DenialLogging {
   readonly server: string;
   readonly state: (typeof DENIAL_STATES)[number];
@@ -28,20 +26,7 @@ export interface DenialLogging {
   readonly message: string | null;
 }
 
-/** Sees to it that denials are stored and told: of logs as they grow, and of counters as they are polled. */
-export interface DenialWatch {
-  start(): void;
-  setServers(servers: readonly MonitoredServer[]): void;
-  /** A poll's outcome: to be called for every change of a picture. */
-  polled(picture: ServerPicture): void;
-  logging(): readonly DenialLogging[];
-  /** Resolves once what is being read now has been read. */
-  idle(): Promise<void>;
-  /** Ends the timer, waits for what is being read, and notes how far it came. */
-  stop(): Promise<void>;
-}
-
-export interface DenialWatchDeps {
+interface DenialWatchDeps {
   readonly denials: Denials;
   readonly sources: DenialSources;
   /** Commits facts with the events that tell of them: the bus. */
@@ -66,14 +51,15 @@ interface Watched {
   /** When the stored span ended; null = the store knows it. */
   endedAt: number | null;
   problem: string | null;
+  /** How far the log is read, and how far the store knows that it is. */
   cursor: TailCursor | null;
+  saved: TailCursor | null;
   savedAt: number;
-  /** The store does not know `cursor`. */
-  unsaved: boolean;
   atEnd: boolean;
 }
 
-export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
+/** Stores and publishes denials: of logs as they grow, and of counters as they are polled. */
+export function createDenialWatch(deps: DenialWatchDeps) {
   const { denials, sources, commit, clock, timers, log } = deps;
   const episodes = createEpisodes();
   /** As they are stored. */
@@ -89,43 +75,40 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
   let goneAt: number | null = null;
 
   function watch(server: MonitoredServer): Watched {
-    const since = sources.spans(server.id).findLast(({ to }) => to === null)?.from ?? null;
-    const cursor = cursorOf(sources.cursor(server.id));
-    const { debugLog } = managerOf(server.manager);
-    const tail =
-      debugLog !== null && server.logFile !== null && server.enabled
-        ? createLogTail(
-            debugLog,
-            { ...server, logFile: server.logFile },
-            cursor?.kind === "log" ? cursor : null,
-          )
-        : null;
-    if (cursor?.kind === "counters" && !counters.has(server.id)) counters.set(server.id, cursor.counters);
-    const isSource = tail !== null || counters.has(server.id);
+    const { id, manager, logFile, enabled } = server;
+    const cursor = cursorOf(sources.cursor(id));
+    if (cursor?.kind === "counters" && !counters.has(id)) counters.set(id, cursor.counters);
+    const { debugLog } = managerOf(manager);
+    // Of another log nothing is known.
+    const saved = cursor?.kind === "log" && cursor.path === logFile ? cursor : null;
+    const isFollowed = debugLog !== null && logFile !== null && enabled;
+    const tail = isFollowed ? createLogTail(debugLog, server, logFile, saved) : null;
+    const span = sources.spans(id).findLast(({ to }) => to === null);
+    const since = tail !== null || counters.has(id) ? (span?.from ?? null) : null;
     return {
       server,
       tail,
-      since: isSource ? since : null,
+      since,
       endedAt: null,
       problem: null,
-
-      cursor: null,
+      cursor: saved,
+      saved,
       savedAt: 0,
-      unsaved: false,
       atEnd: true,
     };
   }
 
   /**
-   * Stores what changed, with how far each log was read for it: after a crash nothing is read that is stored. Tells what
-   * is settled by `settledBy`. Whatever the store says, nothing is thrown.
+   * Stores what changed, with how far each log was read for it: after a crash nothing is read that is stored. Publishes
+   * what is settled by `settledBy`. Answers whether the store took it; nothing is thrown.
    */
   async function store(settledBy: number, facts: () => void): Promise<boolean> {
     const drained = episodes.drain(settledBy);
-    const rows = drained.changed.map(stored);
-    const read = [...watched.values()].flatMap((one) =>
-      one.unsaved && one.cursor !== null ? { one, cursor: one.cursor } : [],
-    );
+    // A copy: episodes go on while the commit waits.
+    const rows = drained.changed.map(({ denial, told }) => ({ denial, told }));
+    const read = [...watched.values()]
+      .filter(isUnsaved)
+      .flatMap((one) => (one.cursor === null ? [] : { one, cursor: one.cursor }));
     const done = await committed(
       () => {
         facts();
@@ -135,14 +118,12 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
       drained.settled.map(({ denial }) => denialEvent(denial)),
     );
     if (!done) episodes.again(drained);
-    for (const { one, cursor } of done ? read : []) {
-      one.unsaved = one.cursor !== cursor;
-      one.savedAt = clock.now();
-    }
+    for (const { one, cursor } of done ? read : [])
+      Object.assign(one, { saved: cursor, savedAt: clock.now() });
     return done;
   }
 
-  /** That the store fails is said once, until it works again. */
+  /** A store that fails is logged once, until it works again. */
   async function committed(work: () => void, events: readonly EventInput[]): Promise<boolean> {
     try {
       await commit(work, events);
@@ -160,27 +141,26 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
     const { id } = one.server;
     for (let pieces = 0; pieces < TICK_PIECES && !stopped; pieces++) {
       const now = clock.now();
-      let step: Awaited<ReturnType<LogTail["step"]>>;
+      let step: TailStep;
       try {
-        step = await tail.step(now);
+        step = await tail(now);
       } catch (error) {
         return fails(one, messageOf(error), now);
       }
       const { attempts, cursor, atEnd, lost, lastAt } = step;
       for (const attempt of attempts) episodes.take(attempt);
-      const moved = cursor !== null && cursor.place.offset !== one.cursor?.place.offset;
       one.cursor = cursor;
       one.atEnd = atEnd;
-      one.unsaved ||= moved;
-      if (lost) one.endedAt ??= now;
-      const { endedAt } = one;
-      const begins = one.since === null || endedAt !== null;
-      const due = one.unsaved && now - one.savedAt >= SAVE_MS;
-      if (lost) log.warn("A part of a debug log was moved away before it was read", { server: id });
+      if (lost) {
+        one.endedAt ??= now;
+        log.warn("A part of a debug log was moved away before it was read", { server: id });
+      }
       if (one.problem !== null) log.info("The debug log is read again", { server: id });
       one.problem = null;
-      const denied = attempts.some(({ kind }) => kind !== "granted");
-      if (begins || due || denied) {
+      const { endedAt } = one;
+      const begins = one.since === null || endedAt !== null;
+      const due = isUnsaved(one) && now - one.savedAt >= SAVE_MS;
+      if (begins || due || attempts.some(({ kind }) => kind !== "granted")) {
         const done = await store(atEnd ? now : (lastAt ?? now), () => {
           if (endedAt !== null) sources.end(id, endedAt);
           if (begins) sources.begin(id, now);
@@ -199,8 +179,7 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
     if (one.since !== null) one.endedAt ??= now;
     one.since = null;
     const { endedAt } = one;
-    if (endedAt === null) return;
-    if (await store(now, () => sources.end(id, endedAt))) one.endedAt = null;
+    if (endedAt !== null && (await store(now, () => sources.end(id, endedAt)))) one.endedAt = null;
   }
 
   async function count({ server, daemons, collectedAt, lastPollAt, error }: ServerPicture): Promise<void> {
@@ -231,13 +210,12 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
     if (!behind && episodes.isWaiting) await store(clock.now(), () => {});
   }
 
-  function arm(): void {
-    if (stopped) return;
-    cancel = timers.after(TICK_MS, () => {
-      running = tick()
-        .catch((error: unknown) => log.error("Reading debug logs failed", { error: String(error) }))
-        .finally(arm);
-    });
+  function run(): void {
+    running = tick()
+      .catch((error: unknown) => log.error("Reading debug logs failed", { error: String(error) }))
+      .finally(() => {
+        if (!stopped) cancel = timers.after(TICK_MS, run);
+      });
   }
 
   function follow(servers: readonly MonitoredServer[]): void {
@@ -253,7 +231,7 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
     void endGone(goneAt);
   }
 
-  /** Of a server that is watched no longer nobody knows what it denies. */
+  /** Ends the spans of servers that are watched no longer: what they deny is not known. */
   async function endGone(at: number): Promise<void> {
     const gone = sources.seen().filter((id) => (watched.get(id)?.since ?? null) === null);
     const end = () => {
@@ -262,35 +240,38 @@ export function createDenialWatch(deps: DenialWatchDeps): DenialWatch {
     if (gone.length === 0 || (await store(clock.now(), end))) goneAt = null;
   }
 
-  const begin = () => {
-    const recent = clock.now() - 2 * RETRY_WINDOW_MS;
-    for (const { denial, told } of denials.unfinished(recent)) episodes.resume(denial, told);
-    follow(deps.servers);
-  };
-  begin();
+  const recent = clock.now() - 2 * RETRY_WINDOW_MS;
+  for (const { denial, told } of denials.unfinished(recent)) episodes.resume(denial, told);
+  follow(deps.servers);
 
   return {
-    start() {
+    start(): void {
       stopped = false;
-      running = tick()
-        .catch((error: unknown) => log.error("Reading debug logs failed", { error: String(error) }))
-        .finally(arm);
+      run();
     },
     setServers: follow,
-    polled(picture) {
+    /** A poll's outcome: to be called for every change of a picture. */
+    polled(picture: ServerPicture): void {
       counted = counted.then(() => count(picture));
     },
-    logging: () => [...watched.values()].map(loggingOf),
-    async idle() {
+    logging: (): readonly DenialLogging[] => [...watched.values()].map(loggingOf),
+    /** Resolves once what is being read now has been read. */
+    async idle(): Promise<void> {
       await Promise.all([running, counted]);
     },
-    async stop() {
+    /** Ends the timer, waits for what is being read, and notes how far it came. */
+    async stop(): Promise<void> {
       stopped = true;
       cancel();
       await Promise.all([running, counted]);
       await store(clock.now(), () => {});
     },
   };
+}
+
+/** The store does not know how far the log is read. */
+function isUnsaved({ cursor, saved }: Watched): boolean {
+  return cursor !== null && cursor.place.offset !== saved?.place.offset;
 }
 
 function loggingOf({ server, tail, since, problem }: Watched): DenialLogging {
@@ -310,12 +291,8 @@ function loggingOf({ server, tail, since, problem }: Watched): DenialLogging {
 
 type StoredCursor = TailCursor | { readonly kind: "counters"; readonly counters: DenialCounters };
 
-/** Only this process's own words are in the store: their kind tells what they are. */
+/** The store holds only what this module wrote: the kind tells which of the two it is. */
 function cursorOf(value: unknown): StoredCursor | null {
   if (typeof value !== "object" || value === null || !("kind" in value)) return null;
   return value.kind === "log" || value.kind === "counters" ? (value as StoredCursor) : null;
-}
-
-function stored({ denial, told }: Episode) {
-  return { denial, told };
 }

@@ -1,8 +1,8 @@
-import type { Attempt } from "../../domain/denials/denial-episodes.ts";
-import { messageOf } from "../../domain/error-code.ts";
+import type { Attempt } from "../../domain/denial-episodes.ts";
+import { codeOf, messageOf } from "../../domain/error-code.ts";
 import type { DebugLog, DebugLogEvent, ReaderState } from "../../managers/debug-log/debug-log.ts";
 import { createLineCutter, natureOf } from "../../managers/debug-log/lines.ts";
-import { createFileFollower, type FilePlace, type Piece } from "./follow-file.ts";
+import { createFileFollower, type FilePlace } from "./follow-file.ts";
 
 /** Where the tail of one log stands, as the store keeps it. */
 export interface TailCursor {
@@ -12,103 +12,84 @@ export interface TailCursor {
   readonly reader: ReaderState;
 }
 
-export interface TailStep {
-  readonly attempts: readonly Attempt[];
-  /** Where to go on once the attempts are stored; null before the first. */
-  readonly cursor: TailCursor | null;
-  readonly atEnd: boolean;
-  readonly lost: boolean;
-  /** Time of the last line, epoch ms; null before the first. */
-  readonly lastAt: number | null;
-}
-
-/** The debug log of one server, followed as it grows. */
-export interface LogTail {
-  /** Reads at most one piece. Rejects when the log cannot be read, with words for an administrator. */
-  step(now: number): Promise<TailStep>;
-}
+/** Reads at most one piece of a log. Rejects when the log cannot be read, with words for an administrator. */
+export type LogTail = ReturnType<typeof createLogTail>;
+export type TailStep = Awaited<ReturnType<LogTail>>;
 
 /** Read at a time: a millisecond or two of parsing. */
 export const PIECE_BYTES = 128 * 1024;
 const SNIFFED_BYTES = 4096;
 
+/** The debug log of one server, followed as it grows: from its end, or from where an earlier process stood. */
 export function createLogTail(
   debugLog: DebugLog,
-  { id, timezone, logFile }: { readonly id: string; readonly timezone: string; readonly logFile: string },
+  server: { readonly id: string; readonly timezone: string },
+  path: string,
   cursor: TailCursor | null,
-): LogTail {
-  const known = cursor !== null && cursor.path === logFile ? cursor : null;
-  const follower = createFileFollower(logFile, known?.place ?? null);
+) {
+  const follower = createFileFollower(path, cursor?.place ?? null);
   const cutter = createLineCutter();
   let attempts: Attempt[] = [];
   /** Lines come as they are written: they are of now. */
-  let caughtUp = known === null;
+  let caughtUp = cursor === null;
   let sniffed = false;
   const reader = debugLog.createReader({
-    zone: timezone,
-    start: known?.reader ?? { day: 0, second: -1, daemons: [] },
+    zone: server.timezone,
+    start: cursor?.reader ?? { day: 0, second: -1, daemons: [] },
     hold: false,
     onEvent: (event) => {
-      const attempt = attemptOf(id, event);
+      const attempt = attemptOf(server.id, event);
       if (attempt !== null) attempts.push(attempt);
     },
   });
 
   /** Nothing is taken of a file that is no debug log: should it become one, nothing is missing. */
-  async function look(now: number): Promise<Piece> {
-    if (!sniffed) {
-      const head = await follower.head(SNIFFED_BYTES).catch(() => null);
-      if (head !== null && head.length > 0) {
-        const problem = problemOf(head, logFile);
-        if (problem !== null) throw new UnreadableLog(problem);
-        sniffed = true;
-      }
-    }
-    const before = follower.place?.offset ?? 0;
-    const piece = await follower.next(PIECE_BYTES, now);
-    // Another file may be of another kind.
-    if (piece.lost || (follower.place?.offset ?? 0) < before) sniffed = false;
-    return piece;
+  async function refuseOtherFiles(): Promise<void> {
+    if (sniffed) return;
+    const head = await follower.head(SNIFFED_BYTES).catch(() => null);
+    if (head === null || head.length === 0) return;
+    const problem = PROBLEMS[natureOf(head)];
+    if (problem !== null) throw new Error(`${path} ${problem}`);
+    sniffed = true;
   }
 
-  return {
-    async step(now) {
-      const { bytes, atEnd, lost } = await look(now).catch((error: unknown) => {
-        throw error instanceof UnreadableLog ? error : new UnreadableLog(whyUnreadable(logFile, error));
-      });
-      reader.near(caughtUp || reader.state().day === 0 ? now : null);
-      cutter.feed(bytes, reader.line);
-      if (atEnd) {
-        cutter.finish(reader.line);
-        reader.flush();
-        caughtUp = true;
-      }
-      const told = attempts;
-      attempts = [];
-      const { place } = follower;
-      return {
-        attempts: told,
-        atEnd,
-        lost,
-        lastAt: reader.lastAt,
-        cursor: place === null ? null : { kind: "log", path: logFile, place, reader: reader.state() },
-      };
-    },
+  return async (now: number) => {
+    await refuseOtherFiles();
+    const before = follower.place?.offset ?? 0;
+    const { bytes, atEnd, lost } = await follower.next(PIECE_BYTES, now).catch((error: unknown) => {
+      throw new Error(`${path} ${UNREADABLE[codeOf(error)] ?? `cannot be read: ${messageOf(error)}`}`);
+    });
+    const { place } = follower;
+    // Another file may be of another kind.
+    if (lost || (place?.offset ?? 0) < before) sniffed = false;
+    reader.near(caughtUp || reader.state().day === 0 ? now : null);
+    cutter.feed(bytes, reader.line);
+    if (atEnd) {
+      cutter.finish(reader.line);
+      reader.flush();
+      caughtUp = true;
+    }
+    const read = attempts;
+    attempts = [];
+    /** Where to go on once the attempts are stored; null before the first. */
+    const reached: TailCursor | null = place && { kind: "log", path, place, reader: reader.state() };
+    return { attempts: read, atEnd, lost, lastAt: reader.lastAt, cursor: reached };
   };
 }
 
-class UnreadableLog extends Error {}
+const PROBLEMS = {
+  binary:
+    "is no text: it may be an encrypted report log, which only the vendor's tools can read. Set log_file to the debug log",
+  "utf-16": "is UTF-16 text; the daemons write single bytes",
+  text: null,
+} as const;
 
-function problemOf(head: Uint8Array, path: string): string | null {
-  switch (natureOf(head)) {
-    case "binary":
-      return `${path} is no text: it may be an encrypted report log, which only the vendor's tools can read. Set log_file to the debug log`;
-    case "utf-16":
-      return `${path} is UTF-16 text; the daemons write single bytes`;
-    case "text":
-      return null;
-  }
-}
+const UNREADABLE: Readonly<Record<string, string>> = {
+  ENOENT: "does not exist",
+  EACCES: "may not be read by this user",
+  EPERM: "may not be read by this user",
+  EISDIR: "is a folder",
+};
 
 /** What a line means for denials; null = nothing. A feature that the server never had is asked for by probing clients. */
 export function attemptOf(server: string, event: DebugLogEvent): Attempt | null {
@@ -123,11 +104,3 @@ const KINDS: Readonly<Partial<Record<DebugLogEvent["kind"], Attempt["kind"]>>> =
   DENIED: "denied",
   QUEUED: "queued",
 };
-
-function whyUnreadable(path: string, error: unknown): string {
-  const code = error instanceof Error && "code" in error ? error.code : null;
-  if (code === "ENOENT") return `${path} does not exist`;
-  if (code === "EACCES" || code === "EPERM") return `${path} may not be read by this user`;
-  if (code === "EISDIR") return `${path} is a folder`;
-  return `${path} cannot be read: ${messageOf(error)}`;
-}

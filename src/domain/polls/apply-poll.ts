@@ -1,10 +1,10 @@
 import type { FeaturePicture, ServerPicture } from "../picture.ts";
 import type { PollOutcome } from "../poll.ts";
-import type { FeatureReading, MemberReading, Reading } from "../reading.ts";
+import type { Reading } from "../reading.ts";
 import type { MonitoredServer } from "../server.ts";
-import type { DataState, ServerStatus } from "../words.ts";
-import { failedFeature, readFeature, staleFeature } from "./feature-picture.ts";
-import { featureKey, mergeBlocks } from "./merge-blocks.ts";
+import { MINUTE_MS } from "../time/time.ts";
+import { featureKey, mergeBlocks, readFeature, staleFeature } from "./feature-picture.ts";
+
 import { isAnswered, isUnreadable, serverStatus, worstOfEach } from "./server-status.ts";
 
 /** Good readings in a row that must lack a feature before it is gone: a cut text can look whole. */
@@ -51,39 +51,39 @@ export function applyPoll(
     pollDurationMs: outcome.durationMs,
     reachability: outcome.reachability,
   };
-  const { reading, error } = outcome;
+  const { reading, error, startedAt, finishedAt } = outcome;
   if (reading === null || error !== null) {
     return {
       ...before,
       ...poll,
       error,
       state: before.collectedAt === null ? "failed" : "stale",
-      features: featuresAfterFailure(before.features, reading, outcome.finishedAt),
+      features: featuresAfterFailure(before.features, reading, finishedAt),
       unparsedLines: reading?.unparsedLines ?? 0,
       unparsed: reading?.unparsed ?? [],
       ...partsAfterFailure(before, outcome),
     };
   }
 
-  const features = layOver(before.features, reading, outcome.finishedAt);
-  const partial =
-    reading.cut || reading.stray === true || features.some((feature) => feature.state === "partial");
+  const { members, daemons, toolVersion, reportTime, cut, unparsedLines, unparsed } = reading;
+  const features = layOver(before.features, reading, finishedAt);
+  const partial = cut || reading.stray === true || features.some(({ state }) => state === "partial");
+  const status = serverStatus(members, daemons);
   return {
     ...poll,
-    status: statusOfReading(reading),
+    // A reading without member lines (RLM's ISV part alone) still proves that a server answered.
+    status: status === "unknown" && reading.features.some(isAnswered) ? "up" : status,
     state: partial ? "partial" : "ok",
-    members: reading.members,
-    daemons: reading.daemons,
+    members,
+    daemons,
     error: null,
-    collectedAt: outcome.finishedAt,
-    toolVersion: reading.toolVersion,
-    clockOffsetMs:
-      reading.reportTime === null
-        ? null
-        : reading.reportTime - Math.floor(outcome.startedAt / 60_000) * 60_000,
-    cut: reading.cut,
-    unparsedLines: reading.unparsedLines,
-    unparsed: reading.unparsed,
+    collectedAt: finishedAt,
+    toolVersion,
+    // Tools print minutes.
+    clockOffsetMs: reportTime === null ? null : reportTime - Math.floor(startedAt / MINUTE_MS) * MINUTE_MS,
+    cut,
+    unparsedLines,
+    unparsed,
     features,
   };
 }
@@ -96,14 +96,8 @@ export function staleDeadline(picture: ServerPicture): number | null {
 
 /** The picture with its numbers marked stale, e.g. after a restart or past the deadline. */
 export function markStale(picture: ServerPicture): ServerPicture {
-  const state: DataState = picture.collectedAt === null ? "failed" : "stale";
+  const state = picture.collectedAt === null ? "failed" : "stale";
   return { ...picture, state, features: picture.features.map((feature) => staleFeature(feature)) };
-}
-
-/** A reading without member lines (RLM's ISV part alone) still proves that somebody answered. */
-function statusOfReading(reading: Reading): ServerStatus {
-  const status = serverStatus(reading.members, reading.daemons);
-  return status === "unknown" && reading.features.some(isAnswered) ? "up" : status;
 }
 
 /** The last good numbers, and the features of which the tool said no more than an error. None is gone for that. */
@@ -112,8 +106,7 @@ function featuresAfterFailure(
   reading: Reading | null,
   at: number,
 ): readonly FeaturePicture[] {
-  const named = reading !== null && reading.features.length > 0;
-  return named
+  return reading !== null && reading.features.length > 0
     ? layOver(before, { ...reading, cut: true }, at)
     : before.map((feature) => staleFeature(feature));
 }
@@ -121,15 +114,16 @@ function featuresAfterFailure(
 /** Members, daemons and status after a poll that failed: what it says of them, else what is certain. */
 function partsAfterFailure(
   before: ServerPicture,
-  outcome: PollOutcome,
+  { reading, error, reachability }: PollOutcome,
 ): Pick<ServerPicture, "members" | "daemons" | "status"> {
-  const { reading, error, reachability } = outcome;
+  const unknown = { status: "unknown" } as const;
+  const daemons = before.daemons.map((daemon) => ({ ...daemon, ...unknown }));
   const isErrorsAlone = reading !== null && isUnreadable(reading);
   if (reading !== null && (reading.members.length > 0 || isErrorsAlone)) {
     const status = serverStatus(reading.members, reading.daemons);
     return {
       members: reading.members,
-      daemons: reading.daemons.length > 0 ? reading.daemons : before.daemons.map(unknownPart),
+      daemons: reading.daemons.length > 0 ? reading.daemons : daemons,
       // The members may answer while the query as a whole fails: then nothing is known of the rest.
       status: status === "down" ? status : isErrorsAlone ? "degraded" : "unknown",
     };
@@ -137,17 +131,10 @@ function partsAfterFailure(
   const refused = reachability.length > 0 && reachability.every((member) => member.reachable === false);
   const down = error?.code === "LICENSE_SERVER_UNREACHABLE" || (error?.code === "TIMEOUT" && refused);
   const status = down ? "down" : "unknown";
-  return {
-    members: before.members.map(
-      (member): MemberReading => ({ ...member, status, master: false, error: null }),
-    ),
-    daemons: before.daemons.map(unknownPart),
-    status,
-  };
-}
-
-function unknownPart<T extends { readonly status: string }>(part: T): T {
-  return { ...part, status: "unknown" };
+  const members = before.members.map(
+    (member) => ({ ...member, status, master: false, error: null }) as const,
+  );
+  return { members, daemons, status };
 }
 
 function layOver(
@@ -169,7 +156,8 @@ function layOver(
     const previous = known.get(key) ?? null;
     known.delete(key);
     // "No such feature exists" for every feature is how lmstat says that their daemon is not up.
-    if (block.error !== null && !isUp(block.daemon)) return unread(block, previous);
+    if (block.error !== null && !isUp(block.daemon) && previous !== null && previous.collectedAt !== null)
+      return staleFeature(previous);
     // A license file knows nothing of the use: what a server said of it is missing, not gone.
     const kept =
       block.fromFile === true && previous !== null && knowsUse(previous) ? missedOnce(previous) : null;
@@ -184,9 +172,4 @@ function layOver(
 
 function knowsUse({ used, checkouts, reservations, queue }: FeaturePicture): boolean {
   return used !== null || checkouts.length + reservations.length + queue.length > 0;
-}
-
-function unread(block: FeatureReading, previous: FeaturePicture | null): FeaturePicture {
-  if (previous !== null && previous.collectedAt !== null) return staleFeature(previous);
-  return failedFeature(block.daemon, block.name, block.error?.message ?? null);
 }

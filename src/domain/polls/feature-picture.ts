@@ -1,8 +1,84 @@
 import { earlierExpiry } from "../expiry.ts";
-import type { FeaturePicture, PoolPicture } from "../picture.ts";
-import { type FeatureReading, type PoolReading, UNKNOWN_EXPIRY } from "../reading.ts";
-import { withFirstSeen } from "../time/wait.ts";
+import type { FeaturePicture, PoolPicture, QueuePicture } from "../picture.ts";
+import { type FeatureReading, type PoolReading, type QueueReading, UNKNOWN_EXPIRY } from "../reading.ts";
 import type { DataState } from "../words.ts";
+
+/** Key of a feature's identity inside one server. Names may hold anything but NUL, which no tool prints. */
+export function featureKey(daemon: string, name: string): string {
+  return `${daemon}\0${name}`;
+}
+
+/**
+ * One block per identity (daemon, name), in the order of first appearance. Blocks of one identity (several license
+ * lines of one feature, several license servers behind one address) become pools and add up: parsers leave out what a
+ * tool printed twice.
+ */
+export function mergeBlocks(blocks: readonly FeatureReading[]): FeatureReading[] {
+  const groups = Map.groupBy(blocks, ({ daemon, name }) => featureKey(daemon, name)).values();
+  return [...groups].flatMap((same) => (same.length === 1 ? same : addUp(same)));
+}
+
+function addUp(blocks: readonly FeatureReading[]): FeatureReading | [] {
+  const good = blocks.filter((block) => block.error === null);
+  const [first] = good.length > 0 ? good : blocks;
+  if (first === undefined) return [];
+  // Beside a readable block an error block means that a part of the seats is not known.
+  if (good.length <= 1) return { ...first, consistency: good.length === 1 ? "short" : "ok" };
+
+  const pools: PoolReading[] = [];
+  const rows = good.map((block) => {
+    const shift = pools.length;
+    const implied = block.pools.length === 0;
+    pools.push(...(implied ? [poolOf(block)] : block.pools));
+    const move = <T extends { readonly pool: number | null }>(row: T): T => {
+      return { ...row, pool: implied ? shift : row.pool === null ? null : row.pool + shift };
+    };
+    return {
+      checkouts: block.checkouts.map(move),
+      reservations: block.reservations.map(move),
+      queue: block.queue.map(move),
+    };
+  });
+  const reserved = sum(good.map((block) => block.reserved ?? null));
+  const isShort = good.length < blocks.length || good.some(({ consistency }) => consistency === "short");
+  const isShared = good.some(({ consistency }) => consistency === "shared");
+  return {
+    daemon: first.daemon,
+    name: first.name,
+    total: sum(good.filter((block) => !block.unlimited).map((block) => block.total)),
+    used: sum(good.map((block) => block.used)),
+    unlimited: good.some((block) => block.unlimited),
+    error: null,
+    pools,
+    checkouts: rows.flatMap(({ checkouts }) => checkouts),
+    reservations: rows.flatMap(({ reservations }) => reservations),
+    queue: rows.flatMap(({ queue }) => queue),
+    consistency: isShort ? "short" : isShared ? "shared" : "ok",
+    cut: good.some((block) => block.cut),
+    ...(reserved !== null && { reserved }),
+  };
+}
+
+/** A block without pool lines is itself one group of seats. */
+function poolOf({ unlimited, total, used }: FeatureReading): PoolReading {
+  const kind = unlimited ? "uncounted" : "unknown";
+  return {
+    number: null,
+    version: null,
+    vendorString: null,
+    kind,
+    total,
+    used,
+    unlimited,
+    expiry: UNKNOWN_EXPIRY,
+  };
+}
+
+/** Sum of what is known; null when nothing is. */
+function sum(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((a, b) => a + b, 0);
+}
 
 /**
  * The states of a feature's numbers, in the one place that knows them:
@@ -16,38 +92,38 @@ import type { DataState } from "../words.ts";
  * | an error while its daemon is not up; or nothing at all (see `apply-poll.ts`) | `stale` | the last good ones |
  * | the same, and never read before | `failed` | null |
  */
-export function stateOfBlock(block: Pick<FeatureReading, "error" | "consistency" | "cut">): DataState {
+function stateOfBlock(block: Pick<FeatureReading, "error" | "consistency" | "cut">): DataState {
   if (block.error !== null) return "failed";
   return block.cut || block.consistency === "short" ? "partial" : "ok";
 }
 
 /**
- * A feature as this poll's block shows it. `previous` lends its pools to a block that prints none once, and tells
- * since when an entry of the queue waits.
+ * A feature as this poll's block shows it. `previous` lends its pools to a block that prints none once, and knows since
+ * when an entry of the queue waits.
  */
 export function readFeature(
   block: FeatureReading,
   collectedAt: number,
   previous: FeaturePicture | null,
 ): FeaturePicture {
+  const { daemon, name, unlimited, total, used, reservations, queue } = block;
   const state = stateOfBlock(block);
-  if (state === "failed") return failedFeature(block.daemon, block.name, block.error?.message ?? null);
+  if (state === "failed") return failedFeature(daemon, name, block.error?.message ?? null);
 
   // The pool lines and the expiry table stand apart from the counts: a text that lacks them once may be cut.
-  const lendPools = block.pools.length === 0 && previous !== null && previous.pools.length > 0;
-  const keepsLent = lendPools && previous.missedPools === 0;
+  const keepsLent = block.pools.length === 0 && previous?.missedPools === 0 && previous.pools.length > 0;
   const pools = keepsLent ? previous.pools : withIds(block.pools);
-  const counts = block.total !== null && !block.unlimited && block.used !== null;
+  const counted = total === null || unlimited || used === null ? null : { total, used };
   return {
-    daemon: block.daemon,
-    name: block.name,
-    total: block.unlimited ? null : block.total,
-    used: block.used,
-    available: counts ? (block.total ?? 0) - (block.used ?? 0) : null,
-    reserved: block.reserved ?? sumOf(block.reservations),
-    queued: sumOf(block.queue),
-    unlimited: block.unlimited,
-    utilization: counts ? percent(block.used ?? 0, block.total ?? 0) : null,
+    daemon,
+    name,
+    total: unlimited ? null : total,
+    used,
+    available: counted && counted.total - counted.used,
+    reserved: block.reserved ?? sumOf(reservations),
+    queued: sumOf(queue),
+    unlimited,
+    utilization: counted && percent(counted.used, counted.total),
     shared: block.consistency === "shared",
     expiry: pools.map((pool) => pool.expiry).reduce(earlierExpiry, UNKNOWN_EXPIRY),
     pools,
@@ -55,37 +131,35 @@ export function readFeature(
     error: null,
     collectedAt,
     checkouts: block.checkouts,
-    reservations: block.reservations,
-    queue: withFirstSeen(block.queue, previous?.queue ?? [], collectedAt),
+    reservations,
+    queue: withFirstSeen(queue, previous?.queue ?? [], collectedAt),
     missed: 0,
     missedPools: keepsLent ? 1 : 0,
   };
 }
 
+const NOTHING_KNOWN = {
+  total: null,
+  used: null,
+  available: null,
+  reserved: null,
+  queued: null,
+  unlimited: false,
+  utilization: null,
+  shared: false,
+  expiry: UNKNOWN_EXPIRY,
+  pools: [],
+  collectedAt: null,
+  checkouts: [],
+  reservations: [],
+  queue: [],
+  missed: 0,
+  missedPools: 0,
+} satisfies Partial<FeaturePicture>;
+
 /** A feature of which no number is known. */
 export function failedFeature(daemon: string, name: string, error: string | null): FeaturePicture {
-  return {
-    daemon,
-    name,
-    total: null,
-    used: null,
-    available: null,
-    reserved: null,
-    queued: null,
-    unlimited: false,
-    utilization: null,
-    shared: false,
-    expiry: UNKNOWN_EXPIRY,
-    pools: [],
-    state: "failed",
-    error,
-    collectedAt: null,
-    checkouts: [],
-    reservations: [],
-    queue: [],
-    missed: 0,
-    missedPools: 0,
-  };
+  return { daemon, name, ...NOTHING_KNOWN, state: "failed", error };
 }
 
 /** The last good numbers, no longer fresh. A feature without good numbers stays `failed`. */
@@ -104,7 +178,7 @@ export function percent(part: number, total: number): number | null {
  * Ids of pools: the manager's number where it has one, else a digest of (version, expiry, vendor string, kind)
  * with the ordinal among equal ones, which is stable from poll to poll and unique in the feature.
  */
-export function withIds(pools: readonly PoolReading[]): PoolPicture[] {
+function withIds(pools: readonly PoolReading[]): PoolPicture[] {
   const seen = new Map<string, number>();
   return pools.map((pool) => {
     const own = pool.number;
@@ -126,7 +200,23 @@ function digest(text: string): string {
 }
 
 function sumOf(rows: readonly { readonly count: number }[]): number {
-  let sum = 0;
-  for (const row of rows) sum += row.count;
-  return sum;
+  return rows.reduce((sum, { count }) => sum + count, 0);
+}
+
+/**
+ * The queue as this reading has it, each entry with the time (epoch ms) at which it was first seen. An entry is the
+ * same one as long as everything about it but its count stays; of equal ones the first has waited longest.
+ */
+function withFirstSeen(
+  now: readonly QueueReading[],
+  before: readonly QueuePicture[],
+  readAt: number,
+): readonly QueuePicture[] {
+  const keyOf = ({ user, host, display, version, handle }: QueueReading) =>
+    JSON.stringify([user, host?.toLowerCase(), display, version, handle]);
+  const known = Map.groupBy(before, keyOf);
+  return now.map((entry) => ({
+    ...entry,
+    firstSeenAt: known.get(keyOf(entry))?.shift()?.firstSeenAt ?? readAt,
+  }));
 }

@@ -4,19 +4,21 @@ import { isSameSeat, isTakenAnew, restartKey, type Session, seatKey } from "../s
 /** Rows handled before others get the event loop. */
 export const SLICE_ROWS = 1_000;
 
-interface Seated {
-  readonly session: Session;
+/** A line that holds seats, with the open session that it goes on; null = a new one. */
+export interface Held<S> {
+  readonly row: CheckoutReading;
+  readonly held: S | null;
 }
 
 /**
  * Lays lines over open sessions: by seat first, then by start for those whose handles changed. `zone` is that of the
  * server's clocks.
  */
-export function* matchSeats<S extends Seated>(
+export function* matchSeats<S extends { readonly session: Session }>(
   open: readonly S[],
   rows: readonly CheckoutReading[],
   zone: string,
-): Generator<void, { held: { row: CheckoutReading; held: S | null }[]; missing: readonly S[] }> {
+): Generator<void, { held: readonly Held<S>[]; missing: readonly S[] }> {
   // Most polls find the same lines in the same order: no key need be made then.
   const isStill = ({ session }: S, row: CheckoutReading | undefined) =>
     row !== undefined && isSameSeat(session, row) && !isTakenAnew(session, row);
@@ -24,45 +26,34 @@ export function* matchSeats<S extends Seated>(
     return { held: rows.map((row, index) => ({ row, held: open[index] ?? null })), missing: [] };
 
   const bySeat = group(open, ({ session }) => seatKey(session));
-  const held: { row: CheckoutReading; held: S | null }[] = [];
+  const held: Held<S>[] = [];
   const left = new Set(open);
-  let handled = 0;
   for (const row of rows) {
     const found = take(bySeat.get(seatKey(row)), ({ session }) => !isTakenAnew(session, row));
     if (found !== null) left.delete(found);
     held.push({ row, held: found });
-    if (++handled % SLICE_ROWS === 0) yield;
+    if (held.length % SLICE_ROWS === 0) yield;
   }
   if (left.size === 0) return { held, missing: [] };
 
   const byStart = group([...left], ({ session }) => restartKey(session, zone));
-  for (const entry of held) {
-    if (entry.held !== null) continue;
-    const key = restartKey(entry.row, zone);
+  const matched = held.map((entry) => {
+    const key = entry.held === null ? restartKey(entry.row, zone) : null;
     const found = key === null ? null : take(byStart.get(key), () => true);
-    if (found === null) continue;
-    entry.held = found;
-    left.delete(found);
-  }
-  return { held, missing: [...left] };
+    if (found !== null) left.delete(found);
+    return found === null ? entry : { row: entry.row, held: found };
+  });
+  return { held: matched, missing: [...left] };
+}
+
+/** The first of a key stands last, see {@link take}. */
+function group<T>(items: readonly T[], keyOf: (item: T) => string | null): Map<string | null, T[]> {
+  return Map.groupBy(items.toReversed(), keyOf);
 }
 
 /** Takes the first fitting item out; groups are kept last to first, so that the usual case is a pop. */
-function take<T>(group: T[] | undefined, fits: (item: T) => boolean): T | null {
-  const index = group?.findLastIndex(fits) ?? -1;
-  if (group === undefined || index === -1) return null;
-  return index === group.length - 1 ? (group.pop() ?? null) : (group.splice(index, 1)[0] ?? null);
-}
-
-/** Items by key, the first of a key last, see {@link take}. */
-export function group<T>(list: readonly T[], keyOf: (item: T) => string | null): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of list.toReversed()) {
-    const key = keyOf(item);
-    if (key === null) continue;
-    const same = groups.get(key);
-    if (same === undefined) groups.set(key, [item]);
-    else same.push(item);
-  }
-  return groups;
+function take<T>(group: T[] = [], fits: (item: T) => boolean): T | null {
+  const index = group.findLastIndex(fits);
+  if (index === -1) return null;
+  return (index === group.length - 1 ? group.pop() : group.splice(index, 1)[0]) ?? null;
 }

@@ -51,14 +51,7 @@ function sessionEvent(
   intervalMs: number,
 ): EventInput {
   const { id, qualifier: _, beganAt: __, startedAt, firstSeenAt, lastSeenAt, endedAt, ...fields } = session;
-  return {
-    type,
-    session: id,
-    ...fields,
-    startedAt: iso(startedAt),
-    firstSeenAt: iso(firstSeenAt),
-    lastSeenAt: iso(lastSeenAt),
-    endedAt: iso(endedAt),
-    durationSeconds: durationSeconds(session, at, intervalMs),
-  };
+  const times = { startedAt: iso(startedAt), firstSeenAt: iso(firstSeenAt), lastSeenAt: iso(lastSeenAt) };
+  const seconds = durationSeconds(session, at, intervalMs);
+  return { type, session: id, ...fields, ...times, endedAt: iso(endedAt), durationSeconds: seconds };
 }

@@ -2,15 +2,16 @@ import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../picture.
 import type { CheckoutReading } from "../reading.ts";
 import type { MonitoredServer } from "../server.ts";
 import { beginOf, endSession, type Session, seenAgain, shownBegin, startOf } from "../session.ts";
+import { DAY_MS } from "../time/time.ts";
 import { secondOccurrence } from "../time/zone.ts";
-import { group, matchSeats, SLICE_ROWS } from "./match-seats.ts";
-import { featureKey } from "./merge-blocks.ts";
+import { featureKey } from "./feature-picture.ts";
+import { matchSeats, SLICE_ROWS } from "./match-seats.ts";
 
 /** Readings of a partial feature after which a seat that most of them lack is taken for gone. */
 const PARTIAL_READINGS = 3;
 const PARTIAL_MISSES = 2;
 /** A feature that is gone may be back with seats of before: for so long it is known when they were absent. */
-const GONE_KNOWN_MS = 86_400_000;
+const GONE_KNOWN_MS = DAY_MS;
 
 /** What is known of one server's seats between polls. Immutable: a poll makes a new one. */
 export interface Tracking {
@@ -87,11 +88,9 @@ export function resumeTracking(
     const key = featureKey(feature.daemon, feature.name);
     if (readAt !== null) features.set(key, nobody(Math.max(readAt, features.get(key)?.readAt ?? 0)));
   }
-  for (const [key, sessions] of group(open, ({ daemon, feature }) => featureKey(daemon, feature))) {
-    features.set(key, {
-      ...(features.get(key) ?? nobody(null)),
-      open: sessions.reverse().map((session) => ({ session, misses: [] })),
-    });
+  for (const [key, sessions] of Map.groupBy(open, ({ daemon, feature }) => featureKey(daemon, feature))) {
+    const tracked = sessions.map((session) => ({ session, misses: [] }));
+    features.set(key, { ...(features.get(key) ?? nobody(null)), open: tracked });
   }
   return { features, begun };
 }
@@ -141,9 +140,9 @@ export function* trackSessions(
   nextIds: NextIds,
 ): Generator<void, Tracked> {
   const { server, collectedAt, lastPollAt } = picture;
-  const good = collectedAt !== null && collectedAt === lastPollAt && picture.error === null;
+  const readAt = collectedAt === lastPollAt && picture.error === null ? collectedAt : null;
   const features = new Map<string, FeatureTracking>();
-  const changes = { opened: [] as Session[], closed: [] as Session[], changed: [] as Session[] };
+  const changes: Changes = { opened: [], closed: [], changed: [] };
   const gone = new Map(before.features);
   const seen: FeaturePicture[] = [];
   let rows = 0;
@@ -152,7 +151,7 @@ export function* trackSessions(
     const key = featureKey(feature.daemon, feature.name);
     const known = before.features.get(key);
     gone.delete(key);
-    if (!good || feature.collectedAt !== collectedAt || feature.state === "failed") {
+    if (readAt === null || feature.collectedAt !== readAt || feature.state === "failed") {
       if (known !== undefined) features.set(key, unread(known, picture, feature.daemon));
       seen.push(feature);
       continue;
@@ -162,39 +161,42 @@ export function* trackSessions(
       rows = 0;
       yield;
     }
-    const tracked = yield* trackFeature(known, feature, picture, collectedAt, nextIds, changes);
+    const tracked = yield* trackFeature(known ?? nobody(null), feature, picture, readAt, nextIds, changes);
     features.set(key, tracked);
-    const missing = tracked.open.slice(feature.checkouts.length).map(({ session }) => session);
+    const missing = tracked.open.slice(feature.checkouts.length);
     seen.push({
       ...feature,
       checkouts: withTimes(feature.checkouts, tracked.open, server),
-      ...(missing.length > 0 && { alsoHeldBy: missing.map(({ user, host }) => ({ user, host })) }),
+      ...(missing.length > 0 && {
+        alsoHeldBy: missing.map(({ session: { user, host } }) => ({ user, host })),
+      }),
     });
   }
 
   for (const [key, known] of gone) {
     const [daemon = ""] = key.split("\0");
     // A feature is only gone from the picture when two good readings lacked it.
-    if (!good || collectedAt === null) {
+    if (readAt === null) {
       features.set(key, unread(known, picture, daemon));
       continue;
     }
-    for (const { session } of known.open)
-      changes.closed.push(end(session, collectedAt, known, server.intervalMs));
-    const absentAt = known.open.length > 0 ? collectedAt : known.readAt;
-    if (absentAt !== null && collectedAt - absentAt < GONE_KNOWN_MS) features.set(key, nobody(absentAt));
+    for (const { session } of known.open) changes.closed.push(end(session, readAt, known, server));
+    const absentAt = known.open.length > 0 ? readAt : known.readAt;
+    if (absentAt !== null && readAt - absentAt < GONE_KNOWN_MS) features.set(key, nobody(absentAt));
   }
-  const tracking = { features, begun: before.begun || good };
   // Events follow the ids, not the tool's rows, see `NextIds`.
   const byId = (a: Session, b: Session) => a.id - b.id;
   changes.opened.sort(byId);
   changes.closed.sort(byId);
   return {
-    tracking,
+    tracking: { features, begun: before.begun || readAt !== null },
     changes: { ...changes, announce: before.begun },
     picture: { ...picture, features: seen },
   };
 }
+
+/** {@link SessionChanges} as they are found. */
+type Changes = Record<"opened" | "closed" | "changed", Session[]>;
 
 /** The first sessions of a feature that was read are those of its lines, in their order. */
 function withTimes(
@@ -205,101 +207,78 @@ function withTimes(
   return rows.map((row, index) => {
     const session = open[index]?.session;
     if (session === undefined) return row;
-    const { startedAt } = session;
-    const isSecond =
-      startedAt !== null &&
-      row.startedAt !== null &&
-      startedAt !== row.startedAt &&
-      startedAt === secondOccurrence(timezone, row.startedAt);
-    return {
-      ...row,
-      startedAt: isSecond ? startedAt : row.startedAt,
-      firstSeenAt: session.firstSeenAt,
-      beganAt: shownBegin(session, intervalMs),
-    };
+    const { startedAt, firstSeenAt } = session;
+    const isOther = startedAt !== null && row.startedAt !== null && startedAt !== row.startedAt;
+    const isSecond = isOther && startedAt === secondOccurrence(timezone, row.startedAt);
+    const start = isSecond ? startedAt : row.startedAt;
+    return { ...row, startedAt: start, firstSeenAt, beganAt: shownBegin(session, intervalMs) };
   });
 }
 
 function* trackFeature(
-  known: FeatureTracking | undefined,
+  known: FeatureTracking,
   feature: FeaturePicture,
-  picture: ServerPicture,
+  { server, cut }: ServerPicture,
   readAt: number,
   nextIds: NextIds,
-  changes: { opened: Session[]; closed: Session[]; changed: Session[] },
+  changes: Changes,
 ): Generator<void, FeatureTracking> {
-  const matched = yield* matchSeats(known?.open ?? [], feature.checkouts, picture.server.timezone);
+  const matched = yield* matchSeats(known.open, feature.checkouts, server.timezone);
   const partial = feature.state === "partial";
-  const whole = partial && !picture.cut;
+  const whole = partial && !cut;
   const open: OpenSession[] = [];
   const ids = nextIds(matched.held.filter(({ held }) => held === null).length).values();
   for (const { row, held } of matched.held) {
     if (held === null) {
       const id = ids.next().value;
       if (id === undefined) throw new Error("The store gave no id to a session");
-      const session = openSession(id, picture.server, feature, row, readAt, known?.readAt ?? null);
+      const session = openSession(id, server, feature, row, readAt, known.readAt);
       changes.opened.push(session);
       open.push({ session, misses: [] });
       continue;
     }
-    const session = seenAgain(held.session, row, readAt);
+    const { session: before, misses } = held;
+    const { count, handle } = row;
+    const session = seenAgain(before, row, readAt);
     const differs =
-      held.session.count !== row.count ||
-      held.session.handle !== row.handle ||
-      held.session.firstSeenAt !== session.firstSeenAt;
-    const wasMissing = held.misses.at(-1) === true;
-    if (differs || wasMissing) changes.changed.push(session);
-    open.push({ session, misses: whole ? pushMiss(held.misses, false) : partial ? held.misses : [] });
+      before.count !== count || before.handle !== handle || before.firstSeenAt !== session.firstSeenAt;
+    if (differs || misses.at(-1) === true) changes.changed.push(session);
+    open.push({ session, misses: whole ? pushMiss(misses, false) : partial ? misses : [] });
     if (open.length % SLICE_ROWS === 0) yield;
   }
 
-  const partialRun = whole ? (known?.partialRun ?? 0) + 1 : partial ? (known?.partialRun ?? 0) : 0;
-  for (const held of matched.missing) {
-    const misses = whole ? pushMiss(held.misses, true) : held.misses;
+  const partialRun = partial ? known.partialRun + (whole ? 1 : 0) : 0;
+  for (const { session, misses: before } of matched.missing) {
+    const misses = whole ? pushMiss(before, true) : before;
     const enough = partialRun >= PARTIAL_READINGS && misses.filter(Boolean).length >= PARTIAL_MISSES;
     if (!partial || (whole && enough)) {
-      changes.closed.push(end(held.session, readAt, known, picture.server.intervalMs));
+      changes.closed.push(end(session, readAt, known, server));
     } else {
-      if (held.misses.at(-1) !== true) changes.changed.push(held.session);
-      open.push({ session: held.session, misses });
+      if (before.at(-1) !== true) changes.changed.push(session);
+      open.push({ session, misses });
     }
   }
-  return { open, readAt: partial ? (known?.readAt ?? null) : readAt, partialRun, seenDown: false };
+  return { open, readAt: partial ? known.readAt : readAt, partialRun, seenDown: false };
 }
 
 function openSession(
   id: number,
   { id: server, intervalMs, timezone }: MonitoredServer,
-  feature: FeaturePicture,
+  { daemon, name }: FeaturePicture,
   row: CheckoutReading,
   readAt: number,
   absentAt: number | null,
 ): Session {
   const { user, host, display, qualifier, version, count, handle } = row;
   const startedAt = startOf(row.startedAt, readAt, absentAt, timezone);
-  return {
-    id,
-    server,
-    daemon: feature.daemon,
-    feature: feature.name,
-    user,
-    host,
-    display,
-    qualifier,
-    version,
-    count,
-    handle,
-    startedAt,
-    beganAt: beginOf(startedAt, readAt, absentAt, intervalMs),
-    firstSeenAt: readAt,
-    lastSeenAt: readAt,
-    endedAt: null,
-    endReason: null,
-  };
+  const beganAt = beginOf(startedAt, readAt, absentAt, intervalMs);
+  const seat = { user, host, display, qualifier, version, count, handle };
+  const times = { startedAt, beganAt, firstSeenAt: readAt, lastSeenAt: readAt };
+  return { id, server, daemon, feature: name, ...seat, ...times, endedAt: null, endReason: null };
 }
 
-function end(session: Session, at: number, known: FeatureTracking | undefined, intervalMs: number): Session {
-  return endSession(session, at, { down: known?.seenDown ?? false, intervalMs });
+function end(session: Session, at: number, { seenDown }: FeatureTracking, server: MonitoredServer): Session {
+  return endSession(session, at, { down: seenDown, intervalMs: server.intervalMs });
 }
 
 /** Nothing was read of the feature; a server or daemon seen down explains a later absence. */

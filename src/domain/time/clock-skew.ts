@@ -1,6 +1,6 @@
+import { MINUTE_MS } from "./time.ts";
 import { offsetAt } from "./zone.ts";
 
-const MINUTE_MS = 60_000;
 /** Tools print minutes, polls take time, and hosts that keep time differ by less. */
 const TOLERANCE_MS = 3 * MINUTE_MS;
 /** Offsets between zones are whole quarters of an hour. */
@@ -9,7 +9,7 @@ const QUARTER_MS = 15 * MINUTE_MS;
 const ODD_OFFSETS = new Set([-570, -210, -150, 210, 270, 330, 345, 390, 525, 570, 630, 765, 825]);
 
 /** Times that one poll tells, epoch ms. */
-export interface PollClocks {
+interface PollClocks {
   /** The clock of the tool or of the server as printed, read in `zone`; null = not printed. */
   readonly reportTime: number | null;
   /** The latest start of a checkout, which the server's clock has set, read in `zone`; null = there is none. */
@@ -32,13 +32,8 @@ export type ClockSkew =
   | { readonly kind: "future"; readonly ahead: number };
 
 /** Holds a poll's times against this host's clock; null = nothing is wrong that can be seen. */
-export function clockSkew({
-  reportTime,
-  latestStart,
-  askedAt,
-  answeredAt,
-  zone,
-}: PollClocks): ClockSkew | null {
+export function clockSkew(clocks: PollClocks): ClockSkew | null {
+  const { reportTime, latestStart, askedAt, answeredAt, zone } = clocks;
   const ahead = reportTime === null ? 0 : outside(reportTime, askedAt, answeredAt);
   if (Math.abs(ahead) > TOLERANCE_MS) {
     const quarters = Math.round(ahead / QUARTER_MS) * QUARTER_MS;

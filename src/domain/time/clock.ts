@@ -1,3 +1,5 @@
+import { DAY_MS } from "./time.ts";
+
 /** Time as an argument, so that tests need no sleep. */
 export interface Clock {
   /** Epoch milliseconds. */
@@ -12,8 +14,6 @@ export function iso(epochMs: number | null): string | null;
 export function iso(epochMs: number | null): string | null {
   return epochMs === null ? null : new Date(epochMs).toISOString();
 }
-
-const DAY_MS = 86_400_000;
 
 /** What to say of a clock that is so far ahead of the time that is stored; negative = behind. Days are whole. */
 export function clockMessage(offsetMs: number): string {

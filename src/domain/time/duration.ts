@@ -1,10 +1,8 @@
 /** Durations as the config and queries write them: a whole number and a unit, e.g. `60s`, `5m`, `24h`, `400d`, `5y`. */
 
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, y: 365 * 86_400_000 } as const;
-type Unit = keyof typeof UNIT_MS;
 
 const DURATION = /^(\d{1,15})([smhdy])$/;
-const LARGEST_FIRST: readonly Unit[] = ["y", "d", "h", "m", "s"];
 
 /** For messages: how a duration is written. */
 export const DURATION_FORM = "a whole number and one of the units s m h d y";
@@ -13,13 +11,6 @@ export const DURATION_FORM = "a whole number and one of the units s m h d y";
 export function parseDuration(text: string): number | null {
   const [, count, unit] = DURATION.exec(text) ?? [];
   if (count === undefined || unit === undefined) return null;
-  const ms = Number(count) * UNIT_MS[unit as Unit];
+  const ms = Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
   return Number.isSafeInteger(ms) ? ms : null;
-}
-
-/** The shortest exact spelling, e.g. `90s`, `2m`, `1d`; what is no whole number of seconds is rounded to them. */
-export function printDuration(ms: number): string {
-  const whole = Math.round(ms / 1_000) * 1_000;
-  const unit = LARGEST_FIRST.find((each) => whole !== 0 && whole % UNIT_MS[each] === 0) ?? "s";
-  return `${whole / UNIT_MS[unit]}${unit}`;
 }

@@ -1,38 +1,19 @@
+import { DAY_MS } from "./time.ts";
+
 /**
- * Wall-clock times of license servers, in IANA zones, to UTC and back.
- * Offsets come from Intl (the zone data inside the runtime) and are cached by quarter of an hour,
- * because a reading with 50,000 checkouts asks 50,000 times and one Intl call costs microseconds.
+ * Wall-clock times of license servers, in IANA zones, to UTC and back. Offsets are cached by quarter of an hour, because
+ * a reading with 50,000 checkouts asks 50,000 times and Temporal takes microseconds for one.
  */
 
 const QUARTER_MS = 900_000;
-const DAY_MS = 86_400_000;
 const MAX_CACHED = 20_000;
 
-const formats = new Map<string, Intl.DateTimeFormat>();
 const offsets = new Map<string, Map<number, number>>();
 
-function format(zone: string): Intl.DateTimeFormat {
-  let found = formats.get(zone);
-  if (found === undefined) {
-    found = new Intl.DateTimeFormat("en-US", {
-      timeZone: zone,
-      hourCycle: "h23",
-      year: "numeric",
-      month: "numeric",
-      day: "numeric",
-      hour: "numeric",
-      minute: "numeric",
-      second: "numeric",
-    });
-    formats.set(zone, found);
-  }
-  return found;
-}
-
 /** True when the runtime knows the zone, e.g. `Europe/Berlin` or `UTC`. */
-export function isZone(zone: string): boolean {
+export function isZone(timeZone: string): boolean {
   try {
-    format(zone);
+    new Intl.DateTimeFormat("en-US", { timeZone });
     return true;
   } catch {
     return false;
@@ -41,35 +22,20 @@ export function isZone(zone: string): boolean {
 
 /** The zone of this host, e.g. `Europe/Berlin`. */
 export function hostZone(): string {
-  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return Temporal.Now.timeZoneId();
 }
 
 /** Offset of the zone from UTC at an instant, in ms (east is positive). Throws RangeError on an unknown zone. */
 export function offsetAt(zone: string, epochMs: number): number {
   if (zone === "UTC") return 0;
   const bucket = Math.floor(epochMs / QUARTER_MS);
-  let ofZone = offsets.get(zone);
-  if (ofZone === undefined) {
-    ofZone = new Map();
-    offsets.set(zone, ofZone);
-  }
+  const ofZone = offsets.get(zone) ?? new Map<number, number>();
   const cached = ofZone.get(bucket);
   if (cached !== undefined) return cached;
-
-  const instant = bucket * QUARTER_MS;
-  const part: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {};
-  for (const { type, value } of format(zone).formatToParts(instant)) part[type] = Number(value);
-  const local = Date.UTC(
-    part.year ?? 0,
-    (part.month ?? 1) - 1,
-    part.day ?? 1,
-    part.hour ?? 0,
-    part.minute ?? 0,
-    part.second ?? 0,
-  );
-  const offset = local - instant;
+  const instant = Temporal.Instant.fromEpochMilliseconds(bucket * QUARTER_MS);
+  const offset = instant.toZonedDateTimeISO(zone).offsetNanoseconds / 1e6;
   if (ofZone.size >= MAX_CACHED) ofZone.clear();
-  ofZone.set(bucket, offset);
+  offsets.set(zone, ofZone.set(bucket, offset));
   return offset;
 }
 

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { RescanRow } from "../../collector/rescan.ts";
+import type { RescanRow } from "../../collector/outcomes.ts";
 import { ApiError } from "../../domain/errors.ts";
 import { RescanResult } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createCommand } from "../../../src/alerts/notify/command.ts";
 import { createCommandRunner } from "../../../src/collector/run-command.ts";
-import { message, never, note, record } from "./notes.ts";
+import { about, message, never, note, ONE } from "./notes.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "licmond-command-"));
 const runner = createCommandRunner({ path: "/usr/bin:/bin", home: "/" });
@@ -24,21 +24,18 @@ test("the data goes in by stdin, the arguments stay as configured, and no shell 
   const out = join(folder, "out");
   const path = script("tell", `printf '%s|' "$@" > '${out}'; cat >> '${out}'`);
   const name = `$(touch ${folder}/owned) \`touch ${folder}/owned\`; "quoted" \r\n`;
-  const told = message([note(1, { alert: record({ feature: name }) })]);
-  await createCommand([path, "--to", "{feature} $HOME"], runner.run).send(told, never);
+  const sent = message([about(1, { feature: name })]);
+  await createCommand([path, "--to", "{feature} $HOME"], runner.run)(sent, never);
   const text = await Bun.file(out).text();
-  const [arguments_ = "", json = ""] = [
-    text.slice(0, text.lastIndexOf("|{") + 1),
-    text.slice(text.lastIndexOf("|{") + 1),
-  ];
-  expect(arguments_).toBe("--to|{feature} $HOME|");
-  expect(JSON.parse(json)).toMatchObject({ type: "alerts", alerts: [{ feature: name }] });
+  const end = text.lastIndexOf("|{") + 1;
+  expect(text.slice(0, end)).toBe("--to|{feature} $HOME|");
+  expect(JSON.parse(text.slice(end))).toMatchObject({ type: "alerts", alerts: [{ feature: name }] });
   expect(existsSync(join(folder, "owned"))).toBe(false);
 });
 
 test("a program that reads nothing is no failure, even of a long message", async () => {
   const many = message(Array.from({ length: 1000 }, (_, index) => note(index)));
-  await createCommand([script("deaf", "exec true")], runner.run).send(many, never);
+  await createCommand([script("deaf", "exec true")], runner.run)(many, never);
 });
 
 test.each<[string, string, RegExp]>([
@@ -46,10 +43,10 @@ test.each<[string, string, RegExp]>([
   ["killed", "kill -9 $$", /^The command was ended by SIGKILL$/],
 ])("%s", async (name, text, words) => {
   const command = createCommand([script(name, text)], runner.run);
-  await expect(command.send(message([note(1)]), never)).rejects.toThrow(words);
+  await expect(command(ONE, never)).rejects.toThrow(words);
 });
 
 test("one that is not there", async () => {
   const command = createCommand([join(folder, "none")], runner.run);
-  await expect(command.send(message([note(1)]), never)).rejects.toThrow("does not exist");
+  await expect(command(ONE, never)).rejects.toThrow("does not exist");
 });

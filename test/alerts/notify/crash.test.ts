@@ -13,7 +13,8 @@ test("kill -9 at any moment: what was committed is told at least once", async ()
   const told = new Set<number>();
   let lateBy = 20;
   const server = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0 },
+    hostname: "127.0.0.1",
+    port: 0,
     async fetch(request) {
       const { alerts } = (await request.json()) as { alerts: { notification: number }[] };
       // Told only when the answer is on its way.
@@ -32,7 +33,9 @@ test("kill -9 at any moment: what was committed is told at least once", async ()
         `http://127.0.0.1:${server.port}/`,
         String(count),
       ],
-      ...{ stdout: "pipe", stderr: "inherit" },
+
+      stdout: "pipe",
+      stderr: "inherit",
     });
     later(() => child.kill("SIGKILL"));
     return child;

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import {
   createDispatcher,
-  type Dispatcher,
   FIRST_PAUSE_MS,
   GROUP_MS,
   LONGEST_PAUSE_MS,
@@ -17,11 +16,13 @@ import { AT, note } from "./notes.ts";
 
 afterEach(cleanUp);
 
-const hook = (url: string): Notification => ({
-  ...{ type: "webhook", url, secretFile: null, template: "json", severity: "warning", rules: null },
-});
 const targets = (...names: string[]) =>
-  createTargets(names.map((name) => hook(`https://${name}.example/token-HUSH`)));
+  createTargets(
+    names.map((name): Notification => {
+      const url = `https://${name}.example/token-HUSH`;
+      return { type: "webhook", url, secretFile: null, template: "json", severity: "warning", rules: null };
+    }),
+  );
 const one = (name: string): Target => targets(name)[0] ?? expect.unreachable();
 
 /** A dispatcher over a real store, with time made by hand; each delivery goes as `answer` says. */
@@ -30,20 +31,22 @@ function createRig(configured = targets("a", "b")) {
   const log = recordingLog();
   let timers: { at: number; run: () => void }[] = [];
   const rig = {
-    ...{ now: AT, log, store, sent: [] as { name: string; message: Message }[] },
+    now: AT,
+    log,
+    sent: [] as { name: string; message: Message }[],
     answer: async (_name: string): Promise<string | null> => null,
     queue: createNotifications(store, AT),
-    dispatcher: null as unknown as Dispatcher,
+    dispatcher: null as unknown as ReturnType<typeof createDispatcher>,
     create() {
       timers = [];
       rig.dispatcher = createDispatcher({
         queue: rig.queue,
-        senderOf: ({ name }) => ({
-          send(message) {
+        senderOf:
+          ({ name }) =>
+          (message) => {
             rig.sent.push({ name, message });
             return rig.answer(name);
           },
-        }),
         clock: { now: () => rig.now },
         timers: {
           after(ms, run) {
@@ -133,7 +136,7 @@ describe("a receiver that does not take it", () => {
 
   test("may ask for a longer pause", async () => {
     const rig = createRig();
-    rig.answer = () => Promise.reject(new DeliveryError("It answered 429", { retryAfterMs: 60_000 }));
+    rig.answer = () => Promise.reject(new DeliveryError("It answered 429", 60_000));
     rig.tell(one("a"), 1);
     await rig.pass(GROUP_MS);
     await rig.pass(59_999);

@@ -17,7 +17,10 @@ const dispatcher = createDispatcher({
   queue: createNotifications(store, systemClock.now()),
   senderOf: ({ notification }) =>
     createSender(notification, { clock: systemClock, run: () => Promise.reject(new Error("no command")) }),
-  ...{ clock: systemClock, timers: systemTimers, log: recordingLog() },
+
+  clock: systemClock,
+  timers: systemTimers,
+  log: recordingLog(),
 });
 dispatcher.configure(targets);
 for (let n = 0; n < Number(count); n++) {

@@ -1,14 +1,24 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
-import { mkdir, readdir } from "node:fs/promises";
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { createPlace, run } from "../rig.ts";
+import { createServers } from "../../../src/store/servers.ts";
+import { monitored } from "../../http/make.ts";
+import { cleanUp, open } from "../../store/place.ts";
+import { createPlace, type Place, run } from "../rig.ts";
+
+afterEach(cleanUp);
+
+const check = (place: Place, ...args: string[]) => run(["check", "--config", place.config, ...args]);
+/** Makes the databases, too. */
+const makeKey = ({ config }: Place) =>
+  run(["keys", "create", "--name", "a", "--role", "viewer", "--config", config]);
 
 test("all well", async () => {
   await using place = await createPlace();
   await mkdir(place.storage);
   await place.write('[[servers]]\nid = "a"\nmanager = "rlm"\naddress = "5053@127.0.0.1"\ntool = "/bin/sh"');
-  const { exitCode, out } = await run(["check", "--no-poll", "--config", place.config]);
+  const { exitCode, out } = await check(place, "--no-poll");
   expect(out).toContain(`ok       config: ${place.config}\n`);
   expect(out).toContain(`ok       storage: ${place.storage} can be written\n`);
   expect(out).toContain("ok       a: tool: /bin/sh\n");
@@ -18,100 +28,95 @@ test("all well", async () => {
 
 test("every trouble at once, each with its fix", async () => {
   await using place = await createPlace();
-  const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  await place.write(`
-[[servers]]
-id = "a"
-manager = "flexnet"
-address = "27000@no-such-host.invalid"
-tool = "${join(place.folder, "lmutil")}"
-[[servers]]
-id = "b"
-manager = "flexnet"
-address = "${join(place.folder, "license.dat")}"
-tool = "/bin/sh"
-log_file = "${join(place.folder, "debug.log")}"
-[[notifications]]
-type = "webhook"
-url = "https://hooks.example"
-secret_file = "${join(place.folder, "hook")}"
-`);
+  using taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const at = (name: string) => join(place.folder, name);
+  const [first, second] = [
+    `id = "a"\naddress = "27000@no-such-host.invalid"\ntool = "${at("lmutil")}"`,
+    `id = "b"\naddress = "${at("license.dat")}"\ntool = "/bin/sh"\nlog_file = "${at("debug.log")}"`,
+  ];
+  const hook = `type = "webhook"\nurl = "https://hooks.example"\nsecret_file = "${at("hook")}"`;
+  await place.write(
+    `[[servers]]\nmanager = "flexnet"\n${first}\n[[servers]]\nmanager = "flexnet"\n${second}\n[[notifications]]\n${hook}`,
+  );
   const env = {
     LICMOND_HTTP_PORT: String(taken.port),
-    LICMOND_HTTP_TLS_CERT: join(place.folder, "none.crt"),
-    LICMOND_HTTP_TLS_KEY: join(place.folder, "none.key"),
+    LICMOND_HTTP_TLS_CERT: at("none.crt"),
+    LICMOND_HTTP_TLS_KEY: at("none.key"),
     LICMOND_STORAGE_DIRECTORY: "/proc/licmond/x",
   };
   const { exitCode, out } = await run(["check", "--config", place.config], { env });
-  taken.stop(true);
   expect(exitCode).toBe(1);
-  expect(out).toContain("PROBLEM  storage: /proc/licmond/x does not exist and cannot be made by this user\n");
-  expect(out).toContain(
-    `PROBLEM  http: another program listens on 127.0.0.1:${taken.port}\n         fix: find it with `,
-  );
-  expect(out).toContain(`PROBLEM  a: tool: ${join(place.folder, "lmutil")} does not exist.\n         fix: `);
-  expect(out).toContain("PROBLEM  a: host: 27000@no-such-host.invalid does not resolve");
-  expect(out).toContain(
-    `PROBLEM  b: address: the license file ${join(place.folder, "license.dat")} cannot be read`,
-  );
-  expect(out).toContain(`PROBLEM  b: log_file: ${join(place.folder, "debug.log")} does not exist\n`);
-  expect(out).toContain("PROBLEM  notifications[0].secret_file: the file does not exist\n");
-  expect(out).toContain("PROBLEM  http: http.tls_cert: ");
-  expect(out).toContain("PROBLEM  b: poll: LICENSE_QUERY_FAILED: ");
+  for (const words of [
+    "storage: /proc/licmond/x does not exist and cannot be made by this user\n",
+    `http: another program listens on 127.0.0.1:${taken.port}\n         fix: find it with `,
+    `a: tool: ${at("lmutil")} does not exist.\n         fix: `,
+    "a: host: 27000@no-such-host.invalid does not resolve",
+    `b: address: the license file ${at("license.dat")} cannot be read`,
+    `b: log_file: ${at("debug.log")} does not exist\n`,
+    "notifications[0].secret_file: the file does not exist\n",
+    "http: http.tls_cert: ",
+    "b: poll: LICENSE_QUERY_FAILED: ",
+  ])
+    expect(out).toContain(`PROBLEM  ${words}`);
   expect(out).toEndWith("9 problems.\n");
   // Each with what helps.
   expect(out.match(/^PROBLEM .*\n(?! {9}fix: \w)/gm)).toBeNull();
 });
 
+test("--alerts without servers, without a database, and with days that are none", async () => {
+  await using place = await createPlace();
+  const alerts = (...args: string[]) => check(place, "--alerts", ...args);
+  const none = expect.stringContaining("the config names no server");
+  expect(await alerts()).toMatchObject({ exitCode: 1, out: "", err: none });
+  await place.write('[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@lic1"\n');
+  expect(await alerts()).toMatchObject({ exitCode: 1, err: expect.stringContaining("There is no database") });
+  expect((await alerts("--days", "x")).exitCode).toBe(2);
+});
+
 describe("a database that the daemon would refuse is told before", () => {
-  const refused: [string, (file: string) => Promise<unknown>, string][] = [
-    ["no database", (file) => Bun.write(file, "x".repeat(9000)), "is not a database"],
-    ["half a header", (file) => Bun.write(file, "SQLite format 3\0half"), "is not a database"],
-    [
-      "a newer licmond's",
-      async (file) => pragma(file, "user_version = 999"),
-      "by a newer licmond (schema 999",
-    ],
-    [
-      "another program's",
-      async (file) => pragma(file, "application_id = 7"),
-      "a database of another program",
-    ],
-  ];
-  for (const [name, make, words] of refused) {
-    test(name, async () => {
-      await using place = await createPlace();
-      await run(["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config]);
-      const files = await readdir(place.storage);
-      await make(join(place.storage, "licmond.db"));
-      const { exitCode, out } = await run(["check", "--config", place.config]);
-      expect(out).toContain(`PROBLEM  storage: ${join(place.storage, "licmond.db")} `);
-      expect(out).toContain(words);
-      expect(exitCode).toBe(1);
-      expect((await readdir(place.storage)).sort()).toEqual(files.sort());
-    });
-  }
+  /** By another file: a connection that is not closed yet may write into the one that was there. */
+  const replace = async (file: string, text: string) => {
+    for (const name of [file, `${file}-wal`, `${file}-shm`]) await rm(name, { force: true });
+    await Bun.write(file, text);
+  };
+  const pragma = (file: string, setting: string) => {
+    const sqlite = new Database(file);
+    sqlite.run(`PRAGMA ${setting}`);
+    sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    sqlite.close();
+  };
+  test.each<[string, (file: string) => unknown, string]>([
+    ["no database", (file) => replace(file, "x".repeat(9000)), "is not a database"],
+    ["half a header", (file) => replace(file, "SQLite format 3\0half"), "is not a database"],
+    ["a newer licmond's", (file) => pragma(file, "user_version = 999"), "by a newer licmond (schema 999"],
+    ["another program's", (file) => pragma(file, "application_id = 7"), "a database of another program"],
+  ])("%s", async (_name, make, words) => {
+    await using place = await createPlace();
+    await makeKey(place);
+    const databases = async () =>
+      (await readdir(place.storage)).filter((name) => !/-(wal|shm)$/.test(name)).sort();
+    const files = await databases();
+    await make(join(place.storage, "licmond.db"));
+    const { exitCode, out } = await check(place);
+    expect(out).toContain(`PROBLEM  storage: ${join(place.storage, "licmond.db")} `);
+    expect(out).toContain(words);
+    expect(exitCode).toBe(1);
+    expect(await databases()).toEqual(files);
+  });
 
   test("a good one and an empty one are not", async () => {
     await using place = await createPlace();
-    await run(["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config]);
-    expect((await run(["check", "--config", place.config])).exitCode).toBe(0);
+    await makeKey(place);
+    expect((await check(place)).exitCode).toBe(0);
     await Bun.write(join(place.storage, "licmond.db"), "");
-    expect((await run(["check", "--config", place.config])).exitCode).toBe(0);
+    expect((await check(place)).exitCode).toBe(0);
   });
 });
-
-function pragma(file: string, setting: string): void {
-  const sqlite = new Database(file);
-  sqlite.run(`PRAGMA ${setting}`);
-  sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  sqlite.close();
-}
 
 test("a config with mistakes", async () => {
   await using place = await createPlace();
   await place.write('[log]\nlevel = "x"\n[limits]\nburst = 0');
-  const { exitCode, out } = await run(["check", "--config", place.config]);
+  const { exitCode, out } = await check(place);
   expect(exitCode).toBe(1);
   expect(out).toContain(`${place.config}:7: log.level`);
   expect(out).toContain(`${place.config}:9: limits.burst`);
@@ -124,4 +129,90 @@ test("colour only for a person who wants it", async () => {
   expect((await run(args, { terminal: true })).out).toContain("\u001b[32mok     \u001b[0m");
   expect((await run(args, { terminal: true, env: { NO_COLOR: "1" } })).out).not.toContain("\u001b");
   expect((await run(args)).out).not.toContain("\u001b");
+});
+
+test.each([
+  [204, "ok       export.remote_write: HOST takes metrics\n", 0],
+  [503, "warning  export.remote_write: nothing can be written to HOST now. It answered 503\n", 0],
+  [
+    401,
+    "PROBLEM  export.remote_write: HOST refuses to be written to. It answered 401\n         fix: correct token_file",
+    1,
+  ],
+  [404, "--web.enable-remote-write-receiver\n", 1],
+])("check tells of a receiver that answers %d", async (status, told, exits) => {
+  await using place = await createPlace();
+  const bodies: Uint8Array[] = [];
+  using receiver = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      expect(request.headers.get("authorization")).toBe("Bearer token-HUSH");
+      bodies.push(await request.bytes());
+      return new Response(null, { status });
+    },
+  });
+  const token = join(place.folder, "token");
+  await Bun.write(token, "token-HUSH\n");
+  await place.write(
+    `[export.remote_write]\nurl = "http://127.0.0.1:${receiver.port}/write"\ntoken_file = "${token}"`,
+  );
+  const { exitCode, out } = await check(place);
+  expect(out).toContain(told.replace("HOST", `127.0.0.1:${receiver.port}`));
+  expect(out).not.toContain("HUSH");
+  expect(exitCode).toBe(exits);
+  // Snappy's way to write nothing.
+  expect(bodies.map((body) => [...body])).toEqual([[0]]);
+});
+
+test("check tells that no receiver answers", async () => {
+  await using place = await createPlace();
+  await place.write('[export.remote_write]\nurl = "http://127.0.0.1:1/write"');
+  const { exitCode, out } = await check(place);
+  const words = "nothing can be written to 127.0.0.1:1 now. It cannot be reached";
+  expect(out).toContain(`warning  export.remote_write: ${words}`);
+  expect(exitCode).toBe(0);
+});
+
+const SERVER = '[[servers]]\nid = "eda"\nmanager = "rlm"\naddress = "5053@127.0.0.1"\ntool = "/bin/sh"\n';
+const WINDOW = 'start = "2026-01-01T22:00:00Z"\nduration = "2h"\nevery = "day"\n';
+
+async function warnings(toml: string, features: readonly string[] = []): Promise<readonly string[]> {
+  await using place = await createPlace();
+  await mkdir(place.storage);
+  await place.write(SERVER + toml);
+  if (features.length > 0) {
+    const store = open(place.storage);
+    createServers({ store, clock: { now: () => 0 } }).configured([monitored("eda")]);
+    const insert = "INSERT INTO history_features (server_id, daemon, name) VALUES ('eda', 'acmed', ?)";
+    for (const name of features) store.sqlite.run(insert, [name]);
+    store.close();
+  }
+  const { exitCode, out } = await check(place, "--no-poll");
+  expect(exitCode).toBe(0);
+  return out.split("\n").filter((line) => /^warning {2}(alerts|maintenance)/.test(line));
+}
+
+const override = (...lines: string[]) => `[[alerts.overrides]]\n${lines.join("\n")}\nenabled = false\n`;
+const window = (servers: string) => `[[maintenance]]\nservers = ${servers}\n${WINDOW}`;
+test.each<[string, string, readonly string[], readonly string[]]>([
+  ["servers that are there", window('["e*"]'), [], []],
+  [
+    "no such server",
+    window('["eda", "ead*"]') + override('server = "x?"'),
+    [],
+    [
+      'warning  alerts.overrides[0]: it holds for nothing: no server is called "x?"',
+      'warning  maintenance[0]: no server is called "ead*"',
+    ],
+  ],
+  [
+    "a feature that was never seen",
+    override('feature = "solver"') + override('server = "eda"', 'feature = "sloven*"'),
+    ["solver"],
+    ['warning  alerts.overrides[1]: it holds for nothing seen so far: server "eda", feature "sloven*"'],
+  ],
+  ["features before any was seen", override('feature = "any"'), [], []],
+])("check and names that name nothing: %s", async (_, toml, features, wanted) => {
+  expect(await warnings(toml, features)).toEqual(wanted);
 });

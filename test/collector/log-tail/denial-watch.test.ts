@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { appendFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createDenialWatch, type DenialWatch } from "../../../src/collector/log-tail/denial-watch.ts";
+import { createDenialWatch } from "../../../src/collector/log-tail/denial-watch.ts";
 import { PIECE_BYTES } from "../../../src/collector/log-tail/log-tail.ts";
 import type { EventInput } from "../../../src/domain/events.ts";
 import type { ServerPicture } from "../../../src/domain/picture.ts";
@@ -17,18 +17,15 @@ import { cleanUp, open, temporaryDirectory } from "../../store/place.ts";
 import { recordingLog } from "../../store/recording-log.ts";
 import { createVirtualTime, type VirtualTime } from "../virtual-time.ts";
 
-afterEach(cleanUp);
+afterEach(async () => {
+  await watch.stop();
+  await cleanUp();
+});
 
 const T = Date.UTC(2026, 0, 30, 12);
-const ANY = {
-  servers: null,
-  daemons: null,
-  features: null,
-  users: null,
-  hosts: null,
-  start: null,
-  end: null,
-};
+const NAMES = { servers: null, daemons: null, features: null, users: null, hosts: null };
+const ANY = { ...NAMES, start: null, end: null, sort: null, limit: null, offset: 0 };
+const SOLVER = { server: "eda", daemon: "acmed", feature: "solver" };
 const denied = (time: string, user = "ada") =>
   `${time} (acmed) DENIED: "solver" ${user}@ws01  (Licensed number of users already reached. (-4,342))\n`;
 const out = (time: string, user = "ada") => `${time} (acmed) OUT: "solver" ${user}@ws01  \n`;
@@ -40,7 +37,7 @@ let store: Store;
 let told: EventInput[] = [];
 let failing = false;
 let log = recordingLog();
-let watch: DenialWatch;
+let watch: ReturnType<typeof createDenialWatch>;
 /** Only the newest process is alive. */
 let process = 0;
 
@@ -59,8 +56,12 @@ function begin(servers: readonly MonitoredServer[] = [monitored("eda", { logFile
   createServers({ store, clock: time.clock }).configured(servers);
   const own = ++process;
   watch = createDenialWatch({
-    ...{ denials: createDenials(store), sources: createDenialSources(store), servers, log },
-    ...{ clock: time.clock, timers: time.timers },
+    denials: createDenials(store),
+    sources: createDenialSources(store),
+    servers,
+    log,
+    clock: time.clock,
+    timers: time.timers,
     commit: async (work, events) => {
       if (own !== process) return new Promise(() => {});
       if (failing) throw new Error("disk full");
@@ -79,15 +80,19 @@ async function pass(seconds: number): Promise<void> {
   }
 }
 
+async function begun(): Promise<void> {
+  begin();
+  await pass(2);
+}
+
 const rows = () =>
-  denialPage(createDenials(store), { ...ANY, sort: null, limit: null, offset: 0 })
+  denialPage(createDenials(store), ANY)
     .rows.toReversed()
     .map(({ user, attempts, outcome }) => `${user} ${attempts} ${outcome}`);
 
 describe("a debug log", () => {
   test("is followed: stored at once, told when the outcome is settled", async () => {
-    begin();
-    await pass(2);
+    await begun();
     expect(watch.logging()).toMatchObject([{ state: "on", source: "debug_log", since: T }]);
     appendFileSync(logFile, denied("12:00:02") + denied("12:00:03", "bob") + out("12:00:05", "bob"));
     await pass(2);
@@ -102,12 +107,10 @@ describe("a debug log", () => {
     await pass(20);
     expect(rows()).toEqual(["ada 2 denied", "bob 1 granted_later"]);
     expect(told).toHaveLength(2);
-    await watch.stop();
   });
 
   test("goes on over a restart and a rotation, without loss or double", async () => {
-    begin();
-    await pass(2);
+    await begun();
     appendFileSync(logFile, denied("12:00:01"));
     await pass(4);
     await watch.stop();
@@ -120,12 +123,10 @@ describe("a debug log", () => {
     expect(rows()).toEqual(["ada 2 denied", "bob 1 denied"]);
     expect(told).toMatchObject([{ user: "ada" }, { user: "bob" }]);
     expect(watch.logging()).toMatchObject([{ state: "on", since: T }]);
-    await watch.stop();
   });
 
   test("that is killed without an end loses and doubles nothing", async () => {
-    begin();
-    await pass(2);
+    await begun();
     appendFileSync(logFile, denied("12:00:01") + out("12:00:01", "bob"));
     await pass(2);
     // No stop: what was in memory is gone. Another process, the same store.
@@ -133,7 +134,6 @@ describe("a debug log", () => {
     await pass(30);
     expect(rows()).toEqual(["ada 1 denied"]);
     expect(told).toHaveLength(1);
-    await watch.stop();
   });
 
   test("that is not there is said once, is no zero, and is read again when it is back", async () => {
@@ -144,11 +144,7 @@ describe("a debug log", () => {
       { state: "unreadable", since: null, message: `${logFile} does not exist` },
     ]);
     expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1);
-    const counted = () =>
-      createDenialCounts(createDenials(store), T + 3_600_000)(
-        { server: "eda", daemon: "acmed", feature: "solver" },
-        ...[T, T + 3_600_000],
-      );
+    const counted = () => createDenialCounts(createDenials(store), T + 3_600_000)(SOLVER, T, T + 3_600_000);
     expect(counted()).toBeNull();
     writeFileSync(logFile, "");
     await pass(2);
@@ -157,12 +153,10 @@ describe("a debug log", () => {
     appendFileSync(logFile, denied("12:00:30"));
     await pass(30);
     expect(counted()).toBe(1);
-    await watch.stop();
   });
 
   test("that is encrypted is said to be", async () => {
-    begin();
-    await pass(2);
+    await begun();
     writeFileSync(logFile, new Uint8Array(Array.from({ length: 500 }, (_, index) => (index * 37) % 256)));
     await pass(4);
     const encrypted = { state: "unreadable", message: expect.stringContaining("encrypted report log") };
@@ -171,56 +165,36 @@ describe("a debug log", () => {
     await pass(4);
     expect(watch.logging()).toMatchObject([encrypted]);
     await watch.stop();
-    begin();
-    await pass(2);
+    await begun();
     expect(watch.logging()).toMatchObject([encrypted]);
     writeFileSync(logFile, denied("12:00:10"));
     await pass(30);
     expect(watch.logging()).toMatchObject([{ state: "on" }]);
     expect(told).toHaveLength(1);
-    await watch.stop();
-  });
-
-  test("while the store fails nothing is forgotten", async () => {
-    begin();
-    await pass(2);
-    failing = true;
-    appendFileSync(logFile, denied("12:00:03"));
-    await pass(6);
-    expect(rows()).toEqual([]);
-    failing = false;
-    await pass(20);
-    expect(rows()).toEqual(["ada 1 denied"]);
-    expect(log.lines.map(({ message }) => message)).toEqual([
-      "Denials cannot be stored",
-      "Denials are stored again",
-    ]);
-    await watch.stop();
   });
 
   test("while the store fails nothing is told, and after it each denial is told and stored once, over a crash too", async () => {
-    begin();
-    await pass(2);
+    await begun();
     failing = true;
     appendFileSync(logFile, denied("12:00:03"));
     await pass(30);
-    expect(told).toEqual([]);
+    expect([rows(), told]).toEqual([[], []]);
     failing = false;
     await pass(2);
     expect(told).toMatchObject([{ user: "ada" }]);
+    const messages = log.lines.map(({ message }) => message);
+    expect(messages).toEqual(["Denials cannot be stored", "Denials are stored again"]);
     // No stop: another process over the same store reads on behind what is stored.
     begin();
     appendFileSync(logFile, denied("12:00:40", "bob"));
     await pass(60);
     expect(rows()).toEqual(["ada 1 denied", "bob 1 denied"]);
     expect(told).toMatchObject([{ user: "ada" }, { user: "bob" }]);
-    await watch.stop();
   });
 
   test("what the store could not take of when it was read is made up for", async () => {
     failing = true;
-    begin();
-    await pass(2);
+    await begun();
     expect(watch.logging()).toMatchObject([{ state: "off", since: null }]);
     failing = false;
     await pass(2);
@@ -243,12 +217,10 @@ describe("a debug log", () => {
     failing = false;
     await pass(2);
     expect(createDenialSources(store).spans("eda").at(-1)?.to).toBe(T + 16_000);
-    await watch.stop();
   });
 
   test("a long absence is made up for piece by piece, and the loop is given back after each", async () => {
-    begin();
-    await pass(2);
+    await begun();
     const lines = Array.from({ length: 40_000 }, (_, index) => out("12:00:01", `u${index}`)).join("");
     appendFileSync(logFile, lines + denied("12:00:01"));
     let turns = 0;
@@ -262,25 +234,16 @@ describe("a debug log", () => {
     over = true;
     expect(rows()).toEqual(["ada 1 denied"]);
     expect(turns).toBeGreaterThanOrEqual(Math.floor(lines.length / PIECE_BYTES));
-    await watch.stop();
   });
 });
 
 describe("counters", () => {
-  const read = (denials: number | null, at: number): ServerPicture =>
-    picture("vfx", {
-      server: monitored("vfx", { manager: "rlm" }),
-      ...{ collectedAt: at, lastPollAt: at },
-      daemons: [
-        {
-          name: "isv",
-          status: "up",
-          version: null,
-          error: null,
-          totals: { checkouts: 1, denials, removals: 0 },
-        },
-      ],
-    });
+  const read = (denials: number, at: number): ServerPicture => {
+    const totals = { checkouts: 1, denials, removals: 0 };
+    const daemons = [{ name: "isv", status: "up" as const, version: null, error: null, totals }];
+    const server = monitored("vfx", { manager: "rlm" });
+    return picture("vfx", { server, collectedAt: at, lastPollAt: at, daemons });
+  };
 
   test("are compared with what is stored: while the store fails none is lost, and none is counted twice", async () => {
     begin([monitored("vfx", { manager: "rlm" })]);
@@ -296,7 +259,6 @@ describe("counters", () => {
     watch.polled(read(9, T + 240_000));
     await watch.idle();
     expect(told).toMatchObject([{ daemon: "isv", count: 4 }]);
-    await watch.stop();
   });
 
   test("are told as differences of polls, over restarts of either side", async () => {
@@ -317,7 +279,6 @@ describe("counters", () => {
     expect(watch.logging()).toMatchObject([{ state: "on", source: "counters", since: T }]);
     const nuke = { id: 1, server: "vfx", daemon: "isv", feature: "nuke" };
     expect(createDenialCounts(createDenials(store), T + 3_600_000)(nuke, T, T + 3_600_000)).toBeNull();
-    await watch.stop();
   });
 });
 
@@ -330,5 +291,4 @@ test("a server without a source says what would help", async () => {
   watch.setServers([monitored("eda")]);
   await pass(4);
   expect(createDenialSources(store).seen()).toEqual([]);
-  await watch.stop();
 });

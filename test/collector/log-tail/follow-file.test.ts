@@ -2,7 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { appendFile, copyFile, mkdtemp, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createFileFollower, type FileFollower } from "../../../src/collector/log-tail/follow-file.ts";
+import { createFileFollower } from "../../../src/collector/log-tail/follow-file.ts";
+
+type FileFollower = ReturnType<typeof createFileFollower>;
 
 let folder = "";
 let log = "";
@@ -47,50 +49,57 @@ describe("a log is followed", () => {
     expect((await read(follower, 50)).text).toBe(lines);
   });
 
-  test("over a rename, to the end of the old one first", async () => {
+  test.each<[string, () => Promise<void>, string, boolean]>([
+    [
+      "over a rename, to the end of the old one first",
+      async () => {
+        await appendFile(log, "b\n");
+        await rename(log, join(folder, "acmed.log.1"));
+        await writeFile(log, "c\n");
+      },
+      "b\nc\n",
+      false,
+    ],
+    [
+      "over copy and truncate",
+      async () => {
+        await appendFile(log, "b\n");
+        await copyFile(log, join(folder, "acmed.log-20260130"));
+        await truncate(log, 0);
+        await appendFile(log, "c\n");
+      },
+      "b\nc\n",
+      false,
+    ],
+    [
+      "emptied and grown beyond its old size",
+      () => writeFile(log, `new\n${"x".repeat(100)}\n`),
+      `new\n${"x".repeat(100)}\n`,
+      true,
+    ],
+    [
+      "emptied under a writer that keeps its place: behind the hole",
+      () => writeFile(log, Buffer.concat([Buffer.alloc(14), Buffer.from("c\n")])),
+      "c\n",
+      false,
+    ],
+    [
+      "removed: the lost text is said to be lost",
+      async () => {
+        await rm(log);
+        await writeFile(log, "c\n");
+      },
+      "c\n",
+      true,
+    ],
+  ])("%s", async (_, change, text, lost) => {
     const follower = await begun();
     await appendFile(log, "a\n");
     await read(follower);
-    await appendFile(log, "b\n");
-    await rename(log, join(folder, "acmed.log.1"));
-    await writeFile(log, "c\n");
-    expect(await read(follower)).toEqual({ text: "b\nc\n", lost: false });
+    await change();
+    expect(await read(follower)).toEqual({ text, lost });
     await appendFile(log, "d\n");
     expect(await read(follower)).toEqual({ text: "d\n", lost: false });
-  });
-
-  test("over copy and truncate", async () => {
-    const follower = await begun();
-    await appendFile(log, "a\n");
-    await read(follower);
-    await appendFile(log, "b\n");
-    await copyFile(log, join(folder, "acmed.log-20260130"));
-    await truncate(log, 0);
-    await appendFile(log, "c\n");
-    expect(await read(follower)).toEqual({ text: "b\nc\n", lost: false });
-  });
-
-  test("emptied and grown beyond its old size", async () => {
-    const follower = await begun();
-    await writeFile(log, `new\n${"x".repeat(100)}\n`);
-    expect(await read(follower)).toEqual({ text: `new\n${"x".repeat(100)}\n`, lost: true });
-  });
-
-  test("emptied under a writer that keeps its place: behind the hole", async () => {
-    const follower = await begun();
-    await writeFile(log, Buffer.concat([Buffer.alloc(12), Buffer.from("a\n")]));
-    expect(await read(follower)).toEqual({ text: "a\n", lost: false });
-  });
-
-  test("over a restart", async () => {
-    const first = await begun();
-    await appendFile(log, "a\n");
-    await read(first);
-    await appendFile(log, "b\n");
-    await rename(log, join(folder, "acmed.log.1"));
-    await writeFile(log, "c\n");
-    const place = JSON.parse(JSON.stringify(first.place));
-    expect(await read(createFileFollower(log, place))).toEqual({ text: "b\nc\n", lost: false });
   });
 
   test("over a restart in the midst of the old one", async () => {
@@ -101,13 +110,6 @@ describe("a log is followed", () => {
     expect(new TextDecoder().decode((await first.next(3, Date.now())).bytes)).toBe("a\n");
     const place = JSON.parse(JSON.stringify(first.place));
     expect(await read(createFileFollower(log, place))).toEqual({ text: "b\nc\nd\n", lost: false });
-  });
-
-  test("lost text is said to be lost", async () => {
-    const follower = await begun();
-    await rm(log);
-    await writeFile(log, "c\n");
-    expect(await read(follower)).toEqual({ text: "c\n", lost: true });
   });
 
   test("a log that is not there is an error, and goes on when it is back", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { countDenials } from "../../../src/domain/denials/denial-counters.ts";
-import { type Attempt, createEpisodes } from "../../../src/domain/denials/denial-episodes.ts";
+import { type Attempt, createEpisodes } from "../../../src/domain/denial-episodes.ts";
+import { countDenials } from "../../../src/domain/denials.ts";
 import type { DaemonReading } from "../../../src/domain/reading.ts";
 
 const T = Date.UTC(2026, 0, 30, 12);
@@ -22,12 +22,9 @@ function episodesOf(...attempts: Attempt[]) {
   for (const one of attempts) episodes.take(one);
   const { changed, settled } = episodes.drain(T + 86_400_000);
   expect(settled).toHaveLength(changed.length);
-  return changed.map(({ denial }) => ({
-    at: (denial.at - T) / 1000,
-    until: (denial.until - T) / 1000,
-    attempts: denial.attempts,
-    outcome: denial.outcome,
-  }));
+  return changed.map(({ denial: { at, until, attempts, outcome } }) => {
+    return { at: (at - T) / 1000, until: (until - T) / 1000, attempts, outcome };
+  });
 }
 
 const other = { server: "cad", daemon: "otherd" };

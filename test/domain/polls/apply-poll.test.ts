@@ -44,34 +44,21 @@ describe("state of a feature after a poll", () => {
   const gone = { daemons: [daemon({ status: "down", error: toolError({ message: "down. (-97,121)" }) })] };
   const failed = feature({ total: null, used: null, error: toolError(), checkouts: [] });
   const shared = feature({ consistency: "shared" });
-  test.each<
-    [
-      string,
-      known: boolean,
-      Partial<Reading> | "failed",
-      state: string,
-      used: number | null,
-      shared?: boolean,
-    ]
-  >([
+  type Row = [
+    string,
+    boolean,
+    Partial<Reading> | "failed",
+    state: string,
+    used: number | null,
+    shared?: boolean,
+  ];
+  test.each<Row>([
     ["lines add up", false, {}, "ok", 1],
     ["more lines than seats in use", false, { features: [shared] }, "ok", 1, true],
     ["lines are missing", true, { features: [feature({ used: 3, consistency: "short" })] }, "partial", 3],
-    [
-      "the text ends in the block",
-      true,
-      { features: [feature({ used: 2, cut: true })], cut: true },
-      "partial",
-      2,
-    ],
+    ["the text ends in the block", true, { features: [feature({ used: 2, cut: true })] }, "partial", 2],
     ["the tool reports an error for the feature", true, { features: [failed] }, "failed", null],
-    [
-      "its daemon is down and says there is no such feature",
-      true,
-      { ...gone, features: [failed] },
-      "stale",
-      1,
-    ],
+    ["its daemon is down and says that there is none", true, { ...gone, features: [failed] }, "stale", 1],
     ["its daemon is down and it is not printed", true, { ...gone, features: [] }, "stale", 1],
     ["its daemon is down and it was never read", false, { ...gone, features: [failed] }, "failed", null],
     ["it is missing from a whole-looking text", true, { features: [] }, "stale", 1],
@@ -81,7 +68,7 @@ describe("state of a feature after a poll", () => {
     const before = known ? good() : null;
     const after = poll === "failed" ? applyPoll(before, server(), failedPoll(), LATER) : next(before, poll);
     const found = only(after);
-    expect([found.state, found.used, found.shared]).toEqual([state as typeof found.state, used, isShared]);
+    expect<unknown[]>([found.state, found.used, found.shared]).toEqual([state, used, isShared]);
     expect(found.collectedAt).toBe(state === "failed" ? null : state === "stale" ? NOON : after.collectedAt);
   });
 
@@ -168,13 +155,10 @@ describe("the server", () => {
   test("is degraded when its only daemon cannot be read, with the last good numbers as stale ones", () => {
     const unread = toolError({ message: "Cannot read data from license server system. (-16,10009)" });
     const daemons = [daemon({ status: "unknown", version: null, error: unread })];
-    const failed = {
-      daemons,
-      features: [feature({ error: unread }), feature({ name: "new", error: unread })],
-    };
+    const features = [feature({ error: unread }), feature({ name: "new", error: unread })];
     const error = { code: "LICENSE_QUERY_FAILED", message: unread.message, details: null } as const;
     const poll = (change: Partial<Reading>) =>
-      outcome({ error, finishedAt: LATER, reading: reading({ ...failed, ...change }) });
+      outcome({ error, finishedAt: LATER, reading: reading({ daemons, features, ...change }) });
 
     const after = applyPoll(good(), server(), poll({}), LATER);
     expect(after).toMatchObject({ status: "degraded", state: "stale", error, daemons });
@@ -353,14 +337,11 @@ describe("status of a server from its parts", () => {
   });
 });
 
-describe("who waits, since when", () => {
+describe("since when people wait", () => {
   const place = { host: "ws1", display: ":0", qualifier: null, version: "v1", pool: null };
-  const waiting = (user: string, handle: string | null = null, count = 1): QueueReading => ({
-    ...place,
-    user,
-    handle,
-    count,
-  });
+  const waiting = (user: string, handle: string | null = null, count = 1): QueueReading => {
+    return { ...place, user, handle, count };
+  };
   const seen = (picture: ServerPicture) =>
     only(picture).queue.map(({ user, handle, firstSeenAt }) =>
       [user, handle, (firstSeenAt ?? 0) - NOON].join(" "),

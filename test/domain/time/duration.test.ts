@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
-import fc from "fast-check";
 import { parseBytes, printBytes } from "../../../src/domain/bytes.ts";
-import { parseDuration, printDuration } from "../../../src/domain/time/duration.ts";
+import { parseDuration } from "../../../src/domain/time/duration.ts";
 
 test.each<[string, number | null]>([
   ["60s", 60_000],
@@ -23,25 +22,6 @@ test.each<[string, number | null]>([
   ["999999999999999y", null],
 ])("the duration %j is %p ms", (text, ms) => {
   expect(parseDuration(text)).toBe(ms);
-});
-
-test.each<[number, string]>([
-  [0, "0s"],
-  [1_499, "1s"],
-  [90_000, "90s"],
-  [120_000, "2m"],
-  [86_400_000, "1d"],
-  [365 * 86_400_000, "1y"],
-])("%p ms print as %s", (ms, text) => {
-  expect(printDuration(ms)).toBe(text);
-});
-
-test("what is printed is read as the same", () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 0, max: 4e9 }), (seconds) => {
-      expect(parseDuration(printDuration(seconds * 1000))).toBe(seconds * 1000);
-    }),
-  );
 });
 
 test.each<[string, number | null]>([

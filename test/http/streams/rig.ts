@@ -4,8 +4,8 @@ import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
 import { createEncoder, type EventRow } from "../../../src/http/streams/encode.ts";
 import type { StreamsPort } from "../../../src/http/streams/hub.ts";
 import { createHub, type HubTimers } from "../../../src/http/streams/hub.ts";
-import { createBus } from "../../../src/live/bus.ts";
-import { createIds } from "../../../src/live/ids.ts";
+import { createBus, createIds } from "../../../src/live/bus.ts";
+
 import { createSampler } from "../../../src/live/sampler.ts";
 
 /** Under a secret that is none, so that tests can say what comes out. */

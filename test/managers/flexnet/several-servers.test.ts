@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mergeBlocks } from "../../../src/domain/polls/merge-blocks.ts";
+import { mergeBlocks } from "../../../src/domain/polls/feature-picture.ts";
 import type { Reading } from "../../../src/domain/reading.ts";
 import { around, block, fixture, readText } from "./read.ts";
 

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { afterEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { collectLicenses } from "../../../scripts/lib/licenses/collect.ts";
+import { cleanUp, temporaryDirectory } from "../../store/place.ts";
 
-let place = "";
-beforeAll(async () => {
-  place = await mkdtemp(join(tmpdir(), "licmond-licenses-"));
-});
-afterAll(() => rm(place, { recursive: true, force: true }));
+afterEach(cleanUp);
 
 const library = {
   name: "core",
@@ -19,10 +14,9 @@ const library = {
 const runtime = { bun: "1.2.3", source: "https://runtime.example/license", libraries: [library] };
 const manifest = (name: string, license: unknown = "MIT") => ({ name, version: "1.0.0", license });
 
-let number = 0;
 /** The licenses of a project of these files in which `used` are bundled, with a Bun 1.2.3 that links one library. */
 async function collect(used: readonly string[], files: Readonly<Record<string, unknown>>, bun = "1.2.3") {
-  const root = join(place, String(++number));
+  const root = temporaryDirectory();
   const all: Record<string, unknown> = {
     LICENSE: "licmond's own",
     "docs/licenses/packages.json": {},

@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type ArchiveFile, tarGz, zip } from "../../../scripts/lib/release/archive.ts";
+import { cleanUp, temporaryDirectory } from "../../store/place.ts";
 
 const EPOCH = 1_795_000_000;
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -13,11 +12,8 @@ const FILES: readonly ArchiveFile[] = [
   { path: "x-1/a/block", content: new Uint8Array(512).fill(65) },
 ];
 
-let folder = "";
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "licmond-archive-"));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = temporaryDirectory();
+afterAll(cleanUp);
 
 function said(...argv: string[]): string {
   const env = { PATH: process.env.PATH ?? "", TZ: "UTC", LC_ALL: "C" };

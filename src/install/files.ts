@@ -1,26 +1,19 @@
 import {
   chmodSync,
   chownSync,
-  closeSync,
   constants,
   copyFileSync,
-  fsyncSync,
   lstatSync,
   mkdirSync,
-  openSync,
+  readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-
-/** Numeric owner; null = as it comes, when the installing user is not root. */
-export type Owner = { readonly uid: number; readonly gid: number } | null;
-
-export interface FileRights {
-  readonly mode: number;
-  readonly owner: Owner;
-}
+import { syncToDisk } from "../store/database/files.ts";
+import type { FileRights, Run } from "./host.ts";
 
 /** Puts a text in place as a whole: what was there stays whole until the new one is on the disk. */
 export function writeWhole(path: string, text: string, rights: FileRights): void {
@@ -46,8 +39,8 @@ export function makeDirectory(path: string, { mode, owner }: FileRights): void {
  * the two is in place at any moment.
  */
 export function replaceBinary(source: string, file: string, previous: string, rights: FileRights): void {
-  const before = lstatSync(previous, { throwIfNoEntry: false });
-  if (before?.isFile() === false) throw new Error(`${previous} is not a regular file: move it away`);
+  if (lstatSync(previous, { throwIfNoEntry: false })?.isFile() === false)
+    throw new Error(`${previous} is not a regular file: move it away`);
   const staged = `${file}.staged`;
   try {
     copyWhole(source, staged, rights);
@@ -67,21 +60,50 @@ function inPlaceOf(path: string, { mode, owner }: FileRights, make: (fresh: stri
     make(fresh);
     if (owner !== null) chownSync(fresh, owner.uid, owner.gid);
     chmodSync(fresh, mode);
-    flush(fresh);
+    syncToDisk(fresh);
     renameSync(fresh, path);
-    flush(dirname(path));
+    syncToDisk(dirname(path));
   } catch (error) {
     rmSync(fresh, { force: true });
     throw error;
   }
 }
 
-/** A file, or the names in a directory, to the disk: a power cut leaves the old one or the new one. */
-function flush(path: string): void {
-  const file = openSync(path, constants.O_RDONLY);
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+/** What stands at the end of every executable that Bun has compiled. */
+const TRAILER = "\n---- Bun! ----\n";
+/** The name under which the build embeds its entry file. */
+const ENTRY = "/$bunfs/root/licmond";
+
+/** Whether a file is a licmond executable, by its content: it is not run, because it may be any program. */
+export function isLicmondBinary(path: string): boolean {
+  const bytes = readFileSync(path);
+  return bytes.includes(TRAILER) && bytes.includes(ENTRY);
+}
+
+/** True when both files hold the same bytes. */
+export function sameBytes(one: string, other: string): boolean {
+  const [a, b] = [statSync(one), statSync(other)];
+  if (a.dev === b.dev && a.ino === b.ino) return true;
+  return a.size === b.size && readFileSync(one).equals(readFileSync(other));
+}
+
+/** `licmond 1.2.3 (commit)`, as every version prints it. */
+const VERSION_LINE = /^licmond (\d+\.\d+\.\d+\S*) \((\S+)\)$/m;
+const VERSION_TIMEOUT_MS = 10_000;
+
+export type VersionAnswer =
+  | { readonly ok: true; readonly version: string; readonly line: string }
+  | { readonly ok: false; readonly why: string };
+
+/** Asks a licmond executable which one it is, and so whether it runs on this host. */
+export async function versionOf(run: Run, binary: string): Promise<VersionAnswer> {
+  const { ok, stdout, words } = await run([binary, "version"], VERSION_TIMEOUT_MS);
+  const [line, version] = VERSION_LINE.exec(stdout) ?? [];
+  if (ok && line !== undefined && version !== undefined) return { ok: true, version, line };
+  return { ok: false, why: words === "" ? "it does not tell its version" : words };
+}
+
+/** By semver's numbers, a pre-release (`1.2.0-rc.1`) before its release. */
+export function isOlder(one: string, other: string): boolean {
+  return Bun.semver.order(one, other) < 0;
 }

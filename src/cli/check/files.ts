@@ -1,0 +1,173 @@
+import { accessSync, constants, readdirSync, statfsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { diskLevel } from "../../alerts/rules.ts";
+import type { Config } from "../../config/config.ts";
+import { credentialOfPath } from "../../config/credentials.ts";
+import type { Environment } from "../../config/environment.ts";
+import { guardedFiles, secretFiles } from "../../config/guarded-files.ts";
+import { withDatabase } from "../../store/database/read-only.ts";
+import { errorCode, StoreError } from "../../store/database/store-error.ts";
+import { inspectDatabase } from "../../store/open/inspect.ts";
+import { daemonGroups, exposureOf, exposureWords } from "../../system/exposed-file.ts";
+import type { Report } from "../terminal.ts";
+
+/** Secrets that others may read, and a config that others may write. */
+export function checkExposed(
+  config: Config,
+  configFile: string | null,
+  environment: Environment,
+  report: Pick<Report, "warning">,
+  groups: readonly number[] = daemonGroups(),
+): void {
+  for (const { setting, file, kind } of guardedFiles(config, configFile, environment)) {
+    const exposure = exposureOf(file, kind, groups);
+    if (exposure !== null) report.warning(setting, exposureWords(exposure));
+  }
+}
+
+/** Files that the config names and the daemon will read. */
+export function checkFiles(config: Config, environment: Environment, report: Report): void {
+  const check = (what: string, file: string, shown: string, fix: string) => {
+    const why = whyUnreadable(file);
+    const allow = "let this user read it, or run `sudo licmond check`";
+    if (why === null) report.fine(what, "can be read");
+    else report.problem(what, `${shown} ${why}`, why === MISSING ? fix : allow);
+  };
+  for (const { id, logFile } of config.servers) {
+    const fix =
+      "correct log_file, or have the vendor daemon write its debug log there (DEBUGLOG in its options file)";
+    if (logFile !== null) check(`${id}: log_file`, logFile, logFile, fix);
+  }
+  for (const [what, file] of secretFiles(config)) {
+    const fix = `correct ${what.slice(what.search(/\w+$/))}, or write the secret there, on one line`;
+    // Where a secret lies may tell something; that it is the wrong file, too.
+    if (credentialOfPath(file, environment) === null) check(what, file, "the file", fix);
+  }
+}
+
+const MISSING = "does not exist";
+
+/** Null when this user can read the file. */
+export function whyUnreadable(file: string): string | null {
+  try {
+    accessSync(file, constants.R_OK);
+    return null;
+  } catch (error) {
+    return errorCode(error) === "ENOENT" ? MISSING : "cannot be read by this user";
+  }
+}
+
+const WHAT = "storage";
+const ANOTHER = "set storage.directory to another";
+
+/** Blocks of a file system, as statfs(2) tells them. */
+export type StatFs = (path: string) => Record<"blocks" | "bfree" | "bavail" | "bsize", number>;
+
+/** The storage directory: who can write it, what is in it, and how much room there is. Makes nothing. */
+export function checkStorage(directory: string, report: Report, statFs: StatFs = statfsSync): void {
+  const exists = isThere(directory);
+  const trouble = exists ? troubleIn(directory) : troubleAbove(directory);
+  if (trouble !== null) {
+    report.problem(WHAT, ...trouble);
+    return;
+  }
+  report.fine(WHAT, exists ? `${directory} can be written` : `${directory} will be made`);
+  if (exists) checkDatabase(directory, report);
+  checkRoom(directory, statFs(exists ? directory : dirname(directory)), report);
+}
+
+/** Also when it cannot be looked at. */
+function isThere(directory: string): boolean {
+  try {
+    return statSync(directory, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
+}
+
+type Trouble = readonly [message: string, fix: string] | null;
+
+function troubleIn(directory: string): Trouble {
+  try {
+    if (!statSync(directory).isDirectory())
+      return [`${directory} is not a directory`, "set storage.directory to one"];
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    if (errorCode(error) === "EROFS") return onReadOnlyMount(directory);
+    const fix = `give it to the user that runs the daemon (chown licmond:licmond ${directory}), or ${ANOTHER}`;
+    return [`${directory} cannot be written by this user`, fix];
+  }
+  // Left by a daemon that once ran as root, or by a copy made as root. A file beside the database comes and goes.
+  const owner = statSync(directory).uid;
+  const isForeign = (name: string) =>
+    (statSync(join(directory, name), { throwIfNoEntry: false })?.uid ?? owner) !== owner;
+  const foreign = readdirSync(directory).filter((name) => /^(licmond|state)\./.test(name) && isForeign(name));
+  if (foreign.length === 0) return null;
+  const belong = `${foreign.join(", ")} in ${directory} ${foreign.length === 1 ? "belongs" : "belong"}`;
+  const message = `${belong} to another user than the directory: the daemon cannot write`;
+  return [message, `chown -R --reference=${directory} ${directory}`];
+}
+
+function troubleAbove(directory: string): Trouble {
+  const parent = dirname(directory);
+  const cannot = `${directory} does not exist and cannot be made`;
+  try {
+    accessSync(parent, constants.W_OK | constants.X_OK);
+    // /proc and /sys: root may write there, and yet nothing can be made.
+    const isSpecial = (statSync(parent).mode & 0o222) === 0;
+    return isSpecial ? [`${cannot}: ${parent} takes no new directory`, ANOTHER] : null;
+  } catch (error) {
+    if (errorCode(error) === "EROFS") return onReadOnlyMount(parent);
+    return [`${cannot} by this user`, `make it and give it to the user that runs the daemon, or ${ANOTHER}`];
+  }
+}
+
+function onReadOnlyMount(path: string): Trouble {
+  const message = `${path} lies on a file system that is mounted read-only (EROFS)`;
+  return [message, `mount it writable (mount -o remount,rw), or ${ANOTHER}`];
+}
+
+function checkDatabase(directory: string, report: Report): void {
+  try {
+    const versions = inspectDatabase(directory);
+    if (versions === null || versions.schema === null || versions.schema === versions.current) return;
+    const older = `the database is an older licmond's (schema ${versions.schema}, this one has ${versions.current})`;
+    report.warning(WHAT, `${older}: the daemon backs it up and migrates it when it starts`);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    report.problem(WHAT, error.message, error.fix);
+  }
+}
+
+/** Room that the write-ahead log and a copy before a migration soon fill. */
+const LITTLE_BYTES = 512 * 1024 * 1024;
+const TOO_LITTLE_BYTES = 64 * 1024 * 1024;
+
+/** The limits of the alert rule, before there is a daemon to fire it; and a disk that is small. */
+function checkRoom(directory: string, room: ReturnType<StatFs>, report: Report): void {
+  const taken = room.blocks - room.bfree;
+  const whole = taken + room.bavail;
+  const free = room.bavail * room.bsize;
+  // Some file systems tell nothing.
+  if (whole <= 0) return;
+  const used = (taken / whole) * 100;
+  const level = diskLevel(used);
+  if (level === 0 && free >= LITTLE_BYTES) return;
+  const message = `the file system of ${directory} is ${used.toFixed(1)} % full, ${Math.floor(free / 1e6)} MB are free`;
+  const fix = "free space, set storage.directory to another file system, or keep less ([retention])";
+  if (level < 2 && free >= TOO_LITTLE_BYTES) report.warning(WHAT, message);
+  else report.problem(WHAT, message, fix);
+}
+
+/** Null where there is no database yet, or the check of the storage directory has said what is wrong with it. */
+export async function fromDatabase<T>(
+  directory: string,
+  read: Parameters<typeof withDatabase<T>>[1],
+): Promise<T | null> {
+  try {
+    return await withDatabase(directory, read);
+  } catch (error) {
+    if (error instanceof StoreError) return null;
+    throw error;
+  }
+}

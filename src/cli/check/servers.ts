@@ -1,0 +1,176 @@
+import { createMaintenance } from "../../alerts/settings.ts";
+import { createReachability } from "../../collector/reachability.ts";
+import { inspectTool } from "../../collector/tool.ts";
+import type { Config } from "../../config/config.ts";
+import type { Environment } from "../../config/environment.ts";
+import type { ServerPicture } from "../../domain/picture.ts";
+import type { PollOutcome } from "../../domain/poll.ts";
+import { applyPoll } from "../../domain/polls/apply-poll.ts";
+import type { MonitoredServer } from "../../domain/server.ts";
+import { type ClockSkew, clockSkew, zoneSkewByAges } from "../../domain/time/clock-skew.ts";
+import { hostZone } from "../../domain/time/zone.ts";
+import { sessionAges } from "../../history/sessions/sessions.ts";
+import { managerOf } from "../../managers/registry.ts";
+import { countOf } from "../io.ts";
+import { createProber } from "../probe.ts";
+import type { Report } from "../terminal.ts";
+import { fromDatabase, whyUnreadable } from "./files.ts";
+
+export function checkTools(
+  servers: readonly MonitoredServer[],
+  environment: Environment,
+  report: Report,
+): void {
+  for (const { id, manager, tool, enabled } of servers) {
+    const finding = toolOf(manager, tool, environment);
+    const what = `${id}: tool`;
+    if (finding.ok) report.fine(what, finding.path);
+    else if (enabled) report.problem(what, finding.failure.message, finding.failure.fix);
+    else report.warning(what, `${finding.failure.message} (the server is disabled)`);
+  }
+}
+
+function toolOf(manager: string, tool: MonitoredServer["tool"], { PATH = "" }: Environment) {
+  return inspectTool(tool === null ? { names: managerOf(manager).tools } : { argv: tool }, PATH);
+}
+
+/** Names must resolve; whether a server answers there is the servers' affair, and said as a warning. */
+export async function checkHosts(servers: readonly MonitoredServer[], report: Report): Promise<void> {
+  const measure = createReachability();
+  await Promise.all(
+    servers.map(async ({ id, manager, address, enabled }) => {
+      const parsed = managerOf(manager).parseAddress(address);
+      if ("problem" in parsed) return;
+      if (parsed.members.length === 0) return checkLicenseFile(id, address, report);
+      const what = `${id}: host`;
+      const measured = enabled ? await measure(parsed.members) : [];
+      for (const { host, port, addresses, error, reachable } of measured) {
+        const name = port === null ? host : `${port}@${host}`;
+        const unresolved = `${name} does not resolve (${error ?? "no address"})`;
+        if (addresses.length === 0)
+          report.problem(what, unresolved, "correct the address, or the name service");
+        else if (reachable === false)
+          report.warning(what, `${name} resolves, and nobody answers there (${error ?? "no answer"})`);
+        else report.fine(what, `${name} is ${addresses.join(", ")}`);
+      }
+    }),
+  );
+}
+
+function checkLicenseFile(id: string, file: string, report: Report): void {
+  const cannot = `the license file ${file} cannot be read by this user`;
+  if (whyUnreadable(file) === null) report.fine(`${id}: address`, `${file} can be read`);
+  else report.problem(`${id}: address`, cannot, "correct the address, or its permissions");
+}
+
+/** A user waits: servers that do not answer must not add up. What is under way at the end takes its own timeout. */
+const LIMITS = { atOnce: 32, beginWithinMs: 60_000 };
+
+/** Asks every server once, as the daemon will, and looks at what it says and at its clock. */
+export async function checkPolls(
+  { servers, maintenance }: Pick<Config, "servers" | "maintenance">,
+  environment: Environment,
+  now: number,
+  report: Report,
+  { atOnce, beginWithinMs } = LIMITS,
+): Promise<void> {
+  const prober = createProber(environment);
+  // A server whose tool cannot start or whose address is wrong has been reported.
+  const waiting = servers.filter(
+    ({ enabled, manager, address, tool }) =>
+      enabled &&
+      !("problem" in managerOf(manager).parseAddress(address)) &&
+      toolOf(manager, tool, environment).ok,
+  );
+  const inMaintenance = createMaintenance(maintenance, hostZone());
+  const began = performance.now();
+  const ask = async () => {
+    while (performance.now() - began < beginWithinMs) {
+      const server = waiting.shift();
+      if (server === undefined) return;
+      tell(server, await prober.poll(server), inMaintenance(server.id, now), report);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, waiting.length) }, ask)).finally(prober.end);
+  if (waiting.length === 0) return;
+  const names = waiting.map(({ id }) => id).join(", ");
+  const late = `not asked, because others took longer than ${beginWithinMs / 1000} s`;
+  report.warning("poll", `${late}: ${names} (\`licmond probe ID\` asks one)`);
+}
+
+function tell(server: MonitoredServer, outcome: PollOutcome, inMaintenance: boolean, report: Report): void {
+  const { error, reading, startedAt: askedAt, finishedAt: answeredAt } = outcome;
+  const what = `${server.id}: poll`;
+  const trouble =
+    error === null ? troubleOf(applyPoll(null, server, outcome, null)) : `${error.code}: ${error.message}`;
+  if (trouble !== null && inMaintenance)
+    report.warning(what, `${trouble} (a maintenance window covers it now)`);
+  else if (trouble !== null)
+    report.problem(what, trouble, `see what its tool says: \`licmond probe ${server.id} --raw\``);
+  if (reading === null) return;
+  const checkouts = reading.features.flatMap((feature) => feature.checkouts);
+  const counts = `${countOf(reading.features.length, "feature")}, ${countOf(checkouts.length, "checkout")}`;
+  if (trouble === null) report.fine(what, `it answers: ${counts}`);
+  const { reportTime } = reading;
+  const starts = checkouts.flatMap(({ startedAt }) => startedAt ?? []);
+  const latestStart = starts.length === 0 ? null : starts.reduce((latest, at) => Math.max(latest, at));
+  const skew = clockSkew({ reportTime, latestStart, askedAt, answeredAt, zone: server.timezone });
+  if (skew !== null) report.problem(`${server.id}: clock`, ...clockWords(skew, server.timezone));
+  else if (reportTime !== null) report.fine(`${server.id}: clock`, "agrees with this host's");
+}
+
+/** What is wrong with a server whose poll succeeded; null = nothing. */
+function troubleOf({ status, members, daemons }: ServerPicture): string | null {
+  if (status === "up") return null;
+  const parts = [...members.map(({ host, status }) => ({ name: host, status })), ...daemons];
+  const lost = parts.filter((part) => part.status !== "up").map(({ name, status }) => `${name} is ${status}`);
+  return `it answers, and is ${status}: ${lost.join(", ")}`;
+}
+
+/** What is wrong with a server's clock, read in the zone that is set for it, and what to do. */
+export function clockWords(skew: ClockSkew, zone: string): [string, string] {
+  const off = duration(skew.ahead);
+  const differs = `its clock is ${off} ${skew.ahead > 0 ? "ahead of" : "behind"} this host's`;
+  const keepTime = "(chrony, systemd-timesyncd)";
+  if (skew.kind === "zone")
+    return [
+      `read in ${zone}, ${differs}: \`timezone\` is not the server's zone`,
+      `set the server's timezone to its own, one that is ${skew.utcOffset} now`,
+    ];
+  if (skew.kind === "clock")
+    return [
+      `${differs}: start times are off by that`,
+      `let both hosts keep time ${keepTime}: \`timedatectl\` shows whether they do`,
+    ];
+  return [
+    `read in ${zone}, its latest checkout starts ${off} from now`,
+    `set the server's timezone to its own; if it is, let the server's host keep time ${keepTime}`,
+  ];
+}
+
+/** `2 h 5 min` */
+function duration(ms: number): string {
+  const minutes = Math.round(Math.abs(ms) / 60_000);
+  const hours = Math.floor(minutes / 60);
+  const rest = minutes % 60;
+  if (hours === 0) return `${rest} min`;
+  return rest === 0 ? `${hours} h` : `${hours} h ${rest} min`;
+}
+
+/**
+ * What the checkouts seen so far tell of each server's zone. A tool that prints this host's clock, as lmstat does,
+ * tells nothing of the server's; how old new checkouts are does.
+ */
+export async function checkAges(
+  { servers, storage }: Config,
+  now: number,
+  report: Pick<Report, "problem">,
+): Promise<void> {
+  await fromDatabase(storage.directory, async (sqlite) => {
+    for (const { id, timezone, intervalMs, enabled } of servers) {
+      const ages = enabled ? sessionAges(sqlite, id) : null;
+      const skew = ages === null ? null : zoneSkewByAges(ages, { intervalMs, zone: timezone, now });
+      if (skew !== null) report.problem(`${id}: checkouts`, ...clockWords(skew, timezone));
+    }
+  });
+}

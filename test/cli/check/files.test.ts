@@ -1,0 +1,195 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { chownSync } from "node:fs";
+import { chmod, chown, mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { checkExposed, checkStorage, type StatFs } from "../../../src/cli/check/files.ts";
+import { startHints } from "../../../src/cli/serve.ts";
+import { loadConfig } from "../../../src/config/load.ts";
+import { createPlace, type Place, run } from "../rig.ts";
+
+/** What a check of the directory reports: a mark and the words each. */
+function toldOf(directory: string, statFs?: StatFs): string[] {
+  const lines: string[] = [];
+  const say = (mark: string) => (_what: string, message: string, fix?: string | null) =>
+    void lines.push(`${mark}: ${message}${fix ? ` | ${fix}` : ""}`);
+  checkStorage(directory, { fine: say("ok"), warning: say("warning"), problem: say("PROBLEM") }, statFs);
+  return lines;
+}
+
+const disk =
+  (blocks: number, free: number, bsize = 4096): StatFs =>
+  () => ({ blocks, bfree: free, bavail: free, bsize });
+const GB = 262_144;
+
+describe("room on the disk", () => {
+  const rooms: [string, StatFs, string | null][] = [
+    ["plenty", disk(100 * GB, 50 * GB), null],
+    ["more than nine tenths full", disk(100 * GB, 8 * GB), "warning: the file system of "],
+    ["nearly full", disk(100 * GB, 4 * GB), "PROBLEM: the file system of "],
+    ["a small one, with little left", disk(GB, GB / 4), "warning: the file system of "],
+    ["hardly anything", disk(GB / 8, GB / 32), "PROBLEM: the file system of "],
+    ["one that tells nothing", disk(0, 0), null],
+  ];
+  test.each(rooms)("%s", async (_name, statFs, words) => {
+    await using place = await createPlace();
+    const [fine, ...others] = toldOf(place.folder, statFs);
+    expect(fine).toBe(`ok: ${place.folder} can be written`);
+    expect(others).toEqual(words === null ? [] : [expect.stringContaining(words)]);
+  });
+});
+
+test("a database of an older licmond: what the daemon will do with it", async () => {
+  await using place = await createPlace();
+  await run(["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config]);
+  const sqlite = new Database(join(place.storage, "licmond.db"));
+  sqlite.run("PRAGMA user_version = 3");
+  sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  sqlite.close();
+  await Bun.write(join(place.storage, "licmond.db-wal"), "a daemon's");
+  // What its header says is outdated then.
+  expect(toldOf(place.storage, disk(100 * GB, 50 * GB))).toEqual([expect.any(String)]);
+  await rm(join(place.storage, "licmond.db-wal"), { force: true });
+  const older = expect.stringMatching(
+    /^warning: the database is an older licmond's \(schema 3, .*backs it up/,
+  );
+  expect(toldOf(place.storage, disk(100 * GB, 50 * GB))).toEqual([expect.any(String), older]);
+});
+
+test.skipIf(process.getuid?.() !== 0)("a file in it that belongs to another user", async () => {
+  await using place = await createPlace();
+  await run(["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config]);
+  chownSync(place.storage, 4711, 4711);
+  const [line] = toldOf(place.storage);
+  expect(line).toMatch(/^PROBLEM: .*licmond\.db.* belongs? to another user .*\| chown -R --reference=/);
+});
+
+test("a place that takes no new directory", () => {
+  expect(toldOf("/proc/licmond")).toEqual([
+    "PROBLEM: /proc/licmond does not exist and cannot be made: /proc takes no new directory | set storage.directory to another",
+  ]);
+});
+
+const [USER, STAFF] = [61990, 61991];
+interface Named {
+  readonly place: Place;
+  readonly key: string;
+  readonly hook: string;
+}
+
+/** A config that names a TLS key and the secret of a webhook, each of root and the service's group alone. */
+async function named(place: Place): Promise<Named> {
+  const [key, hook] = [join(place.folder, "tls.key"), join(place.folder, "hook")];
+  await place.write(
+    `[[notifications]]\ntype = "webhook"\nurl = "https://a.example"\nsecret_file = "${hook}"`,
+  );
+  for (const file of [key, hook, place.config]) {
+    if (file !== place.config) await Bun.write(file, "secret\n");
+    await chmod(file, 0o640);
+    await chown(file, 0, USER);
+  }
+  // `mkdtemp` makes a folder that nobody else can enter: nothing in it would be exposed.
+  await chmod(place.folder, 0o755);
+  return { place, key, hook };
+}
+
+function configOf({ place, key }: Named) {
+  const env = { LICMOND_HTTP_TLS_CERT: join(place.folder, "tls.crt"), LICMOND_HTTP_TLS_KEY: key };
+  const loaded = loadConfig(place.config, env);
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+  return { config: loaded.config, env };
+}
+
+function told(files: Named): string[] {
+  const { config, env } = configOf(files);
+  const warnings: string[] = [];
+  const report = { warning: (what: string, message: string) => void warnings.push(`${what}: ${message}`) };
+  checkExposed(config, files.place.config, env, report, [USER]);
+  return warnings;
+}
+
+/** Files are given to other owners. */
+describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alone", () => {
+  const KEY = (file: string, words: string) => `http.tls_key: ${file} ${words}`;
+  test.each<[string, (files: Named) => unknown, (files: Named) => string[]]>([
+    ["root:licmond 0640 is as it should be", () => {}, () => []],
+    [
+      "a TLS key and a secret that others may read, with the chmod that mends it",
+      async ({ key, hook }) => {
+        await chmod(key, 0o644);
+        await chmod(hook, 0o666);
+      },
+      ({ key, hook }) => [
+        KEY(key, `(mode 0644) can be read by every user (fix: chmod 0640 ${key})`),
+        `notifications[0].secret_file: ${hook} (mode 0666) can be read and written by every user (fix: chmod 0660 ${hook})`,
+      ],
+    ],
+    [
+      "what the service reads only as one of all is given to its group",
+      async ({ key }) => {
+        await chown(key, 0, 0);
+        await chmod(key, 0o644);
+      },
+      ({ key }) => [
+        KEY(key, `(mode 0644) can be read by every user (fix: chgrp ${USER} ${key} && chmod 0640 ${key})`),
+      ],
+    ],
+    [
+      "another group",
+      ({ key }) => chown(key, USER, STAFF),
+      ({ key }) => [
+        KEY(
+          key,
+          `(mode 0640) can be read by the group ${STAFF} (fix: chgrp ${USER} ${key} && chmod 0640 ${key})`,
+        ),
+      ],
+    ],
+    ["a config that others may read is no matter", ({ place }) => chmod(place.config, 0o644), () => []],
+    [
+      "a config that others may write",
+      ({ place }) => chmod(place.config, 0o646),
+      ({ place: { config } }) => [
+        `config: ${config} (mode 0646) can be written by every user (fix: chmod 0644 ${config})`,
+      ],
+    ],
+  ])("%s", async (_name, change, expected) => {
+    await using place = await createPlace();
+    const files = await named(place);
+    await change(files);
+    expect(told(files)).toEqual(expected(files));
+  });
+
+  test("a directory that keeps others out, and a credential", async () => {
+    await using place = await createPlace();
+    const files = await named(place);
+    const closed = join(place.folder, "closed");
+    await mkdir(closed, { mode: 0o750 });
+    await chown(closed, 0, USER);
+    const key = join(closed, "tls.key");
+    await Bun.write(key, "secret\n");
+    await chmod(key, 0o644);
+    for (const other of [key, "credential:tls-key"]) expect(told({ ...files, key: other })).toEqual([]);
+  });
+
+  test("`serve` says so in its log", async () => {
+    await using place = await createPlace();
+    const files = await named(place);
+    const { config, env } = configOf(files);
+    const logged: unknown[] = [];
+    const none = () => {};
+    const warn = (message: string, fields: object = {}) => void logged.push({ message, ...fields });
+    const log = () => ({ debug: none, info: none, warn, error: none });
+    const start = { config, file: place.config, host: "127.0.0.1", port: 1, activeKeys: 1, environment: env };
+    await chmod(files.key, 0o604);
+    startHints(log, start);
+    expect(logged).toContainEqual({
+      message: "Others can get at a file that should be the daemon's alone",
+      setting: "http.tls_key",
+      file: files.key,
+      mode: "0604",
+      may: "read",
+      who: "every user",
+      fix: `chmod 0600 ${files.key}`,
+    });
+  });
+});

@@ -1,0 +1,25 @@
+import { expect, test } from "bun:test";
+import { createPollCounter, kept, percentile } from "../../src/collector/outcomes.ts";
+import { outcome } from "../domain/make.ts";
+
+test("percentiles are values that occurred, by nearest rank", () => {
+  const ten = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+  expect(percentile([], 50)).toBeNull();
+  expect(percentile([7], 95)).toBe(7);
+  expect([0, 50, 95].map((percent) => percentile(ten, percent))).toEqual([1, 5, 10]);
+});
+
+test("only the last 512 durations count, and all polls", () => {
+  const counter = createPollCounter();
+  for (let n = 0; n < 512; n++) counter.add(outcome({ durationMs: 1000 }));
+  for (let n = 0; n < 400; n++) counter.add(outcome({ durationMs: 10 }));
+  expect(counter.stats()).toMatchObject({ polls: { ok: 912 }, durationMs: { p50: 10, p95: 1000 } });
+});
+
+test.each([0, 5, 300_000])("%d bytes of raw output come back as they came", async (length) => {
+  const stdout = Uint8Array.from({ length }, (_, index) => (index * index) % 251);
+  const raw = { ...outcome().raw, exitCode: 241, truncated: true, stdout };
+  const { stdout: out, ...rest } = await kept(raw)();
+  expect(new Uint8Array(out)).toEqual(stdout);
+  expect({ ...rest, stdout }).toEqual(raw);
+});
