@@ -287,10 +287,6 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       bus,
       requestSample: sampler.request,
       keyHolds: (id) => keys.get(id)?.state === "active",
-      timers: {
-        repeat: (work, ms) => setInterval(work, ms),
-        clear: (timer) => clearInterval(timer as Timer),
-      },
     });
     teardown.add("streams", () => hub.close());
     return hub;

@@ -28,25 +28,15 @@ export function labelsOf(labels: Readonly<Record<string, string>>): Labels {
   return Object.entries(labels);
 }
 
-export function gauge(name: string, help: string): Family {
-  return { name, type: "gauge", help };
-}
-
-export function counter(name: string, help: string): Family {
-  return { name, type: "counter", help };
-}
-
-export function histogram(name: string, help: string): Family {
-  return { name, type: "histogram", help };
-}
+const familyOf =
+  (type: Family["type"]) =>
+  (name: string, help: string): Family => ({ name, type, help });
+export const gauge = familyOf("gauge");
+export const counter = familyOf("counter");
+export const histogram = familyOf("histogram");
 
 /** Emits what is known. */
-export function emitKnown(
-  emit: Emit,
-  family: Family,
-  labels: Labels,
-  value: number | null | undefined,
-): void {
+export function emitKnown(emit: Emit, family: Family, labels: Labels, value?: number | null): void {
   if (value !== null && value !== undefined) emit(family, labels, value);
 }
 
@@ -55,16 +45,16 @@ export function emitOneOf<Word extends string>(
   emit: Emit,
   family: Family,
   labels: Labels,
-  { label, words, now }: { readonly label: string; readonly words: readonly Word[]; readonly now: Word },
+  label: string,
+  words: readonly Word[],
+  now: Word,
 ): void {
   for (const word of words) emit(family, [...labels, [label, word]], word === now ? 1 : 0);
 }
 
 /** Milliseconds as seconds: Prometheus knows base units alone. */
-export function seconds(ms: number): number;
-export function seconds(ms: number | null): number | null;
-export function seconds(ms: number | null): number | null {
-  return ms === null ? null : ms / 1000;
+export function seconds<Ms extends number | null>(ms: Ms): Ms {
+  return (ms === null ? null : ms / 1000) as Ms;
 }
 
 /** The text formats that scrapers ask for. Their samples are the same, their heads differ. */
@@ -91,7 +81,8 @@ export function end(format: TextFormat): string {
 
 /** `name{label="value"} 1` with its line end. `braced` is {@link braces} of its labels. */
 export function line({ name }: Family, braced: string, value: number, suffix: Suffix | "" = ""): string {
-  return `${name}${suffix}${braced} ${number(value)}\n`;
+  const text = value === Infinity ? "+Inf" : String(value).replace("Infinity", "Inf");
+  return `${name}${suffix}${braced} ${text}\n`;
 }
 
 /** Labels in braces; nothing when there are none. Empty values are left out: they mean the same. */
@@ -106,13 +97,6 @@ export function braces(labels: Labels): string {
 
 /** A label's value may be any UTF-8; these three alone are escaped. Half a surrogate pair is no UTF-8. */
 function escaped(value: string): string {
-  const text = value.isWellFormed() ? value : value.toWellFormed();
-  if (!/[\\"\n]/.test(text)) return text;
+  const text = value.toWellFormed();
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
-}
-
-function number(value: number): string {
-  if (value === Number.POSITIVE_INFINITY) return "+Inf";
-  if (value === Number.NEGATIVE_INFINITY) return "-Inf";
-  return String(value);
 }

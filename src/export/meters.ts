@@ -3,26 +3,26 @@ import type { DenialEvent } from "../domain/events.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import { counter, type Emit, type Family, histogram, type Labels, labelsOf } from "./family.ts";
 
-/** Counts observations by upper bound. */
-export interface Histogram {
-  observe(value: number): void;
-  emit(emit: Emit, family: Family, labels: Labels): void;
-}
+export type Histogram = ReturnType<typeof createHistogram>;
 
-/** `bounds` ascend and are finite; the bucket `+Inf` comes by itself. Buckets are told cumulatively, as Prometheus wants. */
-export function createHistogram(bounds: readonly number[]): Histogram {
+/**
+ * Counts observations by upper bound. `bounds` ascend and are finite; the bucket `+Inf` comes by itself. Buckets are
+ * cumulative, as Prometheus wants.
+ */
+export function createHistogram(bounds: readonly number[]) {
   const counts = bounds.map(() => 0);
-  const names = bounds.map(boundName);
+  // OpenMetrics 1.0 wants a point in every bound; the older text takes any spelling. One for both is one series.
+  const names = bounds.map((bound) => (Number.isInteger(bound) ? bound.toFixed(1) : String(bound)));
   let count = 0;
   let sum = 0;
   return {
-    observe(value) {
+    observe(value: number): void {
       count++;
       sum += value;
       const index = bounds.findIndex((bound) => value <= bound);
       if (index >= 0) counts[index] = (counts[index] ?? 0) + 1;
     },
-    emit(emit, family, labels) {
+    emit(emit: Emit, family: Family, labels: Labels): void {
       let below = 0;
       for (const [index, name] of names.entries()) {
         below += counts[index] ?? 0;
@@ -35,11 +35,6 @@ export function createHistogram(bounds: readonly number[]): Histogram {
   };
 }
 
-/** OpenMetrics 1.0 wants a point in every bound; the older text takes any spelling. One for both is one series. */
-function boundName(bound: number): string {
-  return Number.isInteger(bound) ? bound.toFixed(1) : String(bound);
-}
-
 export const DENIALS = {
   denials: counter(
     "license_denials_total",
@@ -47,34 +42,28 @@ export const DENIALS = {
   ),
 } as const;
 
+type DenialFields = Pick<DenialEvent, "server" | "daemon" | "feature" | "user" | "count" | "outcome">;
+
 /** A log may name features without end; what does not fit is counted without its feature. */
 const MAX_SERIES = 10_000;
 
 /** Counts denials as they are told. Granted and queued requests are none. */
-interface DenialMeter {
-  add(denial: Pick<DenialEvent, "server" | "daemon" | "feature" | "user" | "count" | "outcome">): void;
-  emit(emit: Emit): void;
-}
-
-export function createDenialMeter(maxSeries: number = MAX_SERIES): DenialMeter {
-  const counts = new Map<string, { readonly labels: readonly [string, string, string]; count: number }>();
-
+export function createDenialMeter(maxSeries: number = MAX_SERIES) {
+  const counts = new Map<string, { readonly labels: Labels; count: number }>();
   return {
-    add({ server, daemon, feature, user, count, outcome }) {
+    add({ server, daemon, feature, user, count, outcome }: DenialFields): void {
       if (outcome !== "denied") return;
-      let labels: readonly [string, string, string] = [server, daemon, feature ?? ""];
-      if (counts.size >= maxSeries && !counts.has(labels.join("\0"))) labels = [server, daemon, ""];
-      const key = labels.join("\0");
-      const entry = counts.get(key) ?? { labels, count: 0 };
+      const known = `${server}\0${daemon}\0${feature ?? ""}`;
+      const isCounted = counts.has(known) || counts.size < maxSeries;
+      const entry = counts.getOrInsertComputed(isCounted ? known : `${server}\0${daemon}\0`, () => ({
+        labels: labelsOf({ server, daemon, feature: isCounted ? (feature ?? "") : "" }),
+        count: 0,
+      }));
       // Where the manager only counts, one event tells of many.
       entry.count += feature === null && user === null ? count : 1;
-      counts.set(key, entry);
     },
-    emit(emit) {
-      for (const { labels, count } of counts.values()) {
-        const [server, daemon, feature] = labels;
-        emit(DENIALS.denials, labelsOf({ server, daemon, feature }), count);
-      }
+    emit(emit: Emit): void {
+      for (const { labels, count } of counts.values()) emit(DENIALS.denials, labels, count);
     },
   };
 }
@@ -85,63 +74,41 @@ export const POLLS = {
   unparsed: counter("licmond_unparsed_lines_total", "Lines of the tools that no rule knew."),
 } as const;
 
-const OUTCOMES = ["ok", "partial", "unreachable", "query_failed", "parse_error", "timeout"] as const;
-type Outcome = (typeof OUTCOMES)[number];
-
-const OUTCOME_OF: Readonly<Record<PollErrorCode, Outcome>> = {
+const OUTCOME_OF = {
   LICENSE_SERVER_UNREACHABLE: "unreachable",
   LICENSE_QUERY_FAILED: "query_failed",
   LICENSE_PARSE_ERROR: "parse_error",
   TIMEOUT: "timeout",
-};
+} as const satisfies Record<PollErrorCode, string>;
 
 /** Seconds: tools answer in a tenth, and may be given ten minutes. */
 const BOUNDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 /** Counts polls since the start. */
-interface PollMeter {
-  add(outcome: PollOutcome): void;
-  /** Servers of the config: each is told from its start on, those that are gone no more. */
-  emit(emit: Emit, servers: readonly string[]): void;
-}
-
-interface Entry {
-  readonly outcomes: Record<Outcome, number>;
-  readonly durations: Histogram;
-  unparsed: number;
-}
-
-export function createPollMeter(): PollMeter {
-  const entries = new Map<string, Entry>();
-
-  function entryOf(server: string): Entry {
-    let entry = entries.get(server);
-    if (entry === undefined) {
-      const outcomes = { ok: 0, partial: 0, unreachable: 0, query_failed: 0, parse_error: 0, timeout: 0 };
-      entry = { outcomes, durations: createHistogram(BOUNDS), unparsed: 0 };
-      entries.set(server, entry);
-    }
-    return entry;
-  }
-
+export function createPollMeter() {
+  const entries = new Map<string, ReturnType<typeof newEntry>>();
   return {
-    add({ serverId, error, reading, durationMs }) {
-      const entry = entryOf(serverId);
+    add({ serverId, error, reading, durationMs }: PollOutcome): void {
+      const entry = entries.getOrInsertComputed(serverId, newEntry);
       entry.outcomes[error === null ? (reading?.cut ? "partial" : "ok") : OUTCOME_OF[error.code]]++;
       entry.durations.observe(durationMs / 1000);
       entry.unparsed += reading?.unparsedLines ?? 0;
     },
-    emit(emit, servers) {
-      const configured = new Set(servers);
-      for (const server of entries.keys()) if (!configured.has(server)) entries.delete(server);
+    /** Servers of the config: each is there from its start on, those that are gone no more. */
+    emit(emit: Emit, servers: readonly string[]): void {
+      for (const server of new Set(entries.keys()).difference(new Set(servers))) entries.delete(server);
       for (const server of servers) {
-        const { outcomes, durations, unparsed } = entryOf(server);
-        for (const outcome of OUTCOMES) {
-          emit(POLLS.polls, labelsOf({ server, outcome }), outcomes[outcome]);
-        }
+        const { outcomes, durations, unparsed } = entries.getOrInsertComputed(server, newEntry);
+        for (const [outcome, count] of Object.entries(outcomes))
+          emit(POLLS.polls, labelsOf({ server, outcome }), count);
         durations.emit(emit, POLLS.durations, [["server", server]]);
         emit(POLLS.unparsed, [["server", server]], unparsed);
       }
     },
   };
+}
+
+function newEntry() {
+  const outcomes = { ok: 0, partial: 0, unreachable: 0, query_failed: 0, parse_error: 0, timeout: 0 };
+  return { outcomes, durations: createHistogram(BOUNDS), unparsed: 0 };
 }

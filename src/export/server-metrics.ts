@@ -1,7 +1,7 @@
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { worstOfEach } from "../domain/polls/server-status.ts";
 import { DATA_STATES, PART_STATUSES, SERVER_STATUSES } from "../domain/words.ts";
-import { counter, type Emit, emitKnown, emitOneOf, gauge, type Labels, seconds } from "./family.ts";
+import { counter, type Emit, emitKnown, emitOneOf, gauge, type Labels, labelsOf, seconds } from "./family.ts";
 
 /** Families about features and their pools. */
 export const FEATURE = {
@@ -45,25 +45,17 @@ export const FEATURE = {
 
 /** Hands out one feature. Its expiry dates stay while its numbers are stale: a date is no measurement. */
 function emitFeature(server: string, feature: FeaturePicture, emit: Emit): void {
-  const labels: Labels = [
-    ["server", server],
-    ["daemon", feature.daemon],
-    ["feature", feature.name],
-  ];
-  const fresh = feature.state === "ok" || feature.state === "partial";
+  const labels = labelsOf({ server, daemon: feature.daemon, feature: feature.name });
+  const fresh = isFresh(feature);
   emit(FEATURE.state, [...labels, ["state", feature.state]], 1);
   emitKnown(emit, FEATURE.collected, labels, seconds(feature.collectedAt));
-  if (fresh) emitNumbers(feature, labels, emit);
   for (const pool of feature.pools) {
     const inPool: Labels = [...labels, ["pool", pool.id], ["version", pool.version ?? ""]];
     emitKnown(emit, FEATURE.poolExpiry, inPool, seconds(pool.expiry.expiresAt));
-    if (!fresh) continue;
-    if (!pool.unlimited) emitKnown(emit, FEATURE.poolIssued, inPool, pool.total);
-    emitKnown(emit, FEATURE.poolUsed, inPool, pool.used);
+    if (fresh && !pool.unlimited) emitKnown(emit, FEATURE.poolIssued, inPool, pool.total);
+    if (fresh) emitKnown(emit, FEATURE.poolUsed, inPool, pool.used);
   }
-}
-
-function emitNumbers(feature: FeaturePicture, labels: Labels, emit: Emit): void {
+  if (!fresh) return;
   const { total, used, unlimited } = feature;
   emit(FEATURE.unlimited, labels, unlimited ? 1 : 0);
   emitKnown(emit, FEATURE.issued, labels, total);
@@ -74,6 +66,9 @@ function emitNumbers(feature: FeaturePicture, labels: Labels, emit: Emit): void 
   if (!unlimited && total !== null && used !== null && total > 0)
     emit(FEATURE.utilization, labels, used / total);
 }
+
+const ofDaemon = (name: string, what: string) =>
+  counter(name, `${what} since the start of the daemon, as it counts them itself (RLM).`);
 
 /** Families about servers, their members and their daemons. */
 export const SERVER = {
@@ -107,18 +102,9 @@ export const SERVER = {
     "license_daemon_status",
     "1 for the status that holds of a vendor daemon or ISV server, 0 for the others.",
   ),
-  daemonCheckouts: counter(
-    "license_daemon_checkouts_total",
-    "Checkouts since the start of the daemon, as it counts them itself (RLM).",
-  ),
-  daemonDenials: counter(
-    "license_daemon_denials_total",
-    "Denials since the start of the daemon, as it counts them itself (RLM).",
-  ),
-  daemonRemovals: counter(
-    "license_daemon_removals_total",
-    "Removals since the start of the daemon, as it counts them itself (RLM).",
-  ),
+  daemonCheckouts: ofDaemon("license_daemon_checkouts_total", "Checkouts"),
+  daemonDenials: ofDaemon("license_daemon_denials_total", "Denials"),
+  daemonRemovals: ofDaemon("license_daemon_removals_total", "Removals"),
 } as const;
 
 /** A generator that visits a server of thousands of features stops this often, for others to have their turn. */
@@ -126,24 +112,16 @@ const FEATURES_A_STEP = 50;
 
 /**
  * Hands out everything there is to measure of one server; every step is short. What is not fresh is not handed out:
- * a number that repeats looks as if somebody had read it. States, times of reading and expiry dates always are.
+ * a number that repeats looks fresh. States, times of reading and expiry dates always are.
  */
 export function* emitServer(picture: ServerPicture, emit: Emit): Generator<void> {
-  const { server, features } = picture;
+  const { server, features, status, state } = picture;
   const labels: Labels = [["server", server.id]];
-  emit(
-    SERVER.info,
-    [
-      ...labels,
-      ["name", server.name],
-      ["manager", server.manager],
-      ...Object.entries(server.labels).map(([name, value]) => [`label_${name}`, value] as const),
-    ],
-    1,
-  );
+  const own = Object.entries(server.labels).map(([name, value]) => [`label_${name}`, value] as const);
+  emit(SERVER.info, [...labels, ["name", server.name], ["manager", server.manager], ...own], 1);
   emit(SERVER.enabled, labels, server.enabled ? 1 : 0);
-  emitOneOf(emit, SERVER.status, labels, { label: "status", words: SERVER_STATUSES, now: picture.status });
-  emitOneOf(emit, SERVER.dataState, labels, { label: "state", words: DATA_STATES, now: picture.state });
+  emitOneOf(emit, SERVER.status, labels, "status", SERVER_STATUSES, status);
+  emitOneOf(emit, SERVER.dataState, labels, "state", DATA_STATES, state);
   emitKnown(emit, SERVER.collected, labels, seconds(picture.collectedAt));
   emitKnown(emit, SERVER.polled, labels, seconds(picture.lastPollAt));
   emitKnown(emit, SERVER.pollDuration, labels, seconds(picture.pollDurationMs));
@@ -163,40 +141,38 @@ export function* emitServer(picture: ServerPicture, emit: Emit): Generator<void>
   if (isFresh(picture)) emit(SERVER.checkouts, labels, checkouts);
 }
 
-function isFresh({ state }: Pick<ServerPicture, "state">): boolean {
+function isFresh({ state }: ServerPicture | FeaturePicture): boolean {
   return state === "ok" || state === "partial";
 }
 
 function emitParts(picture: ServerPicture, server: Labels, emit: Emit): void {
-  const member = ({ host, port }: { host: string; port: number | null }): Labels => [
-    ...server,
-    ["member", port === null ? host : `${port}@${host}`],
-  ];
-  for (const part of distinct(picture.members, (one) => `${one.port}@${one.host}`)) {
-    const labels = member(part);
-    emitOneOf(emit, SERVER.memberStatus, labels, {
-      label: "status",
-      words: PART_STATUSES,
-      now: part.status,
-    });
-    emit(SERVER.memberMaster, labels, part.master ? 1 : 0);
+  for (const [member, { status, master }] of byName(picture.members)) {
+    const labels: Labels = [...server, ["member", member]];
+    emitOneOf(emit, SERVER.memberStatus, labels, "status", PART_STATUSES, status);
+    emit(SERVER.memberMaster, labels, master ? 1 : 0);
   }
-  for (const part of distinct(picture.reachability, (one) => `${one.port}@${one.host}`)) {
-    if (part.reachable === null) continue;
-    emit(SERVER.memberReachable, member(part), part.reachable ? 1 : 0);
-    emitKnown(emit, SERVER.memberConnect, member(part), seconds(part.connectMs));
+  for (const [member, { reachable, connectMs }] of byName(picture.reachability)) {
+    if (reachable === null) continue;
+    const labels: Labels = [...server, ["member", member]];
+    emit(SERVER.memberReachable, labels, reachable ? 1 : 0);
+    emitKnown(emit, SERVER.memberConnect, labels, seconds(connectMs));
   }
   for (const { name, status, totals } of worstOfEach(picture.daemons)) {
     const labels: Labels = [...server, ["daemon", name]];
-    emitOneOf(emit, SERVER.daemonStatus, labels, { label: "status", words: PART_STATUSES, now: status });
-    if (totals === null || !isFresh(picture)) continue;
-    emitKnown(emit, SERVER.daemonCheckouts, labels, totals.checkouts);
-    emitKnown(emit, SERVER.daemonDenials, labels, totals.denials);
-    emitKnown(emit, SERVER.daemonRemovals, labels, totals.removals);
+    emitOneOf(emit, SERVER.daemonStatus, labels, "status", PART_STATUSES, status);
+    if (!isFresh(picture)) continue;
+    emitKnown(emit, SERVER.daemonCheckouts, labels, totals?.checkouts);
+    emitKnown(emit, SERVER.daemonDenials, labels, totals?.denials);
+    emitKnown(emit, SERVER.daemonRemovals, labels, totals?.removals);
   }
 }
 
 /** The first of each name: a tool may print a part twice, and two samples of one series are an error. */
-function distinct<T>(parts: readonly T[], nameOf: (part: T) => string): readonly T[] {
-  return [...new Map(parts.toReversed().map((part) => [nameOf(part), part])).values()].reverse();
+function byName<Part extends { readonly host: string; readonly port: number | null }>(
+  parts: readonly Part[],
+): Map<string, Part> {
+  const named = parts.map(
+    (part) => [part.port === null ? part.host : `${part.port}@${part.host}`, part] as const,
+  );
+  return new Map(named.toReversed());
 }

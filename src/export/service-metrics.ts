@@ -1,5 +1,5 @@
-import type { AlertRule, Severity } from "../domain/alerts.ts";
-import { ALERT_RULES, SEVERITIES } from "../domain/alerts.ts";
+import { ALERT_RULES, type AlertRule, SEVERITIES, type Severity } from "../domain/alerts.ts";
+import type { BuildInfo } from "../system/build-info.ts";
 import type { ProcessMetrics } from "../system/host-metrics.ts";
 import { counter, type Emit, emitKnown, type Family, gauge, labelsOf, NO_LABELS, seconds } from "./family.ts";
 
@@ -31,7 +31,7 @@ export const PROCESS = {
 
 /** What is known of the daemon at one moment; null where the host does not tell. */
 export interface ServiceView {
-  readonly build: { readonly version: string; readonly commit: string | null; readonly bun: string };
+  readonly build: BuildInfo;
   readonly firing: readonly { readonly rule: AlertRule; readonly severity: Severity }[];
   readonly runningPolls: number;
   readonly streams: { readonly sse: number; readonly websocket: number };

@@ -32,7 +32,7 @@ const SOCKETS = {
   idleTimeout: 60,
   sendPings: true,
   maxPayloadLength: 64 * 1024,
-  backpressureLimit: 4 * 1024 * 1024,
+  backpressureLimit: 64 * 1024 * 1024,
   closeOnBackpressureLimit: false,
   perMessageDeflate: false,
 };

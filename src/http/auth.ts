@@ -4,8 +4,6 @@ import { ROLES } from "../domain/words.ts";
 import type { KeyCheck } from "../store/keys.ts";
 import type { Exchange } from "./exchange.ts";
 
-const CHALLENGE = { headers: { "www-authenticate": "Bearer" } };
-
 /** The key that a request presents; null when there is none. The header beats the query, X-API-Key beats Authorization. */
 export function presentedKey(request: Request, { route, query }: Exchange): string | null {
   const own = request.headers.get("x-api-key")?.trim();
@@ -16,32 +14,21 @@ export function presentedKey(request: Request, { route, query }: Exchange): stri
   return new URLSearchParams(query).get("api_key") || null;
 }
 
+const REFUSALS = {
+  missing: [
+    "AUTH_MISSING",
+    "This needs an API key. Send it as X-API-Key: lmk_… or Authorization: Bearer lmk_….",
+  ],
+  invalid: ["AUTH_INVALID", "This API key is not known here."],
+  expired: ["AUTH_EXPIRED", "This API key has expired. Ask an administrator for a new one."],
+  revoked: ["AUTH_REVOKED", "This API key was revoked. Ask an administrator for a new one."],
+} as const;
+
 /** The key itself when it holds. Throws AUTH_MISSING, AUTH_INVALID, AUTH_EXPIRED or AUTH_REVOKED. */
 export function validKey(check: KeyCheck | null): KeyRecord {
-  switch (check?.outcome) {
-    case "valid":
-      return check.key;
-    case "expired":
-      throw new ApiError(
-        "AUTH_EXPIRED",
-        "This API key has expired. Ask an administrator for a new one.",
-        CHALLENGE,
-      );
-    case "revoked":
-      throw new ApiError(
-        "AUTH_REVOKED",
-        "This API key was revoked. Ask an administrator for a new one.",
-        CHALLENGE,
-      );
-    case "invalid":
-      throw new ApiError("AUTH_INVALID", "This API key is not known here.", CHALLENGE);
-    default:
-      throw new ApiError(
-        "AUTH_MISSING",
-        "This needs an API key. Send it as X-API-Key: lmk_… or Authorization: Bearer lmk_….",
-        CHALLENGE,
-      );
-  }
+  if (check?.outcome === "valid") return check.key;
+  const [code, message] = REFUSALS[check?.outcome ?? "missing"];
+  throw new ApiError(code, message, { headers: { "www-authenticate": "Bearer" } });
 }
 
 /** Throws AUTH_INSUFFICIENT unless the caller has the permission; routes ask again for what one parameter needs. */

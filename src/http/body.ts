@@ -6,10 +6,7 @@ import { printPath, problemsOf } from "../domain/schema-problems.ts";
 import { shown } from "./shown.ts";
 
 /** Unknown fields are problems: a misspelt `expiresAt` must not make an eternal key. */
-export function fields<T extends TProperties>(
-  properties: T,
-  options: { readonly description?: string } = {},
-) {
+export function fields<T extends TProperties>(properties: T, options: { description?: string } = {}) {
   return Type.Object(properties, { ...options, additionalProperties: false });
 }
 
@@ -56,10 +53,8 @@ export function invalidBody(errors: Iterable<ValueError>, body: unknown): ApiErr
   if (kind === "unknown") {
     const [closest] = closestNames(String(path.at(-1)), takes.split(", ").filter(Boolean));
     const meant = closest === undefined ? "" : ` The closest one is ${shown(closest)}.`;
-    return new ApiError(
-      "INVALID_FIELD",
-      `${name} is not known here: the body takes ${takes || "no fields"}.${meant}`,
-    );
+    const message = `${name} is not known here: the body takes ${takes || "no fields"}.${meant}`;
+    return new ApiError("INVALID_FIELD", message);
   }
   return new ApiError("INVALID_FIELD", `${name} must be ${takes}.`);
 }

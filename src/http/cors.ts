@@ -3,12 +3,15 @@ import type { Exchange } from "./exchange.ts";
 import { allowOf } from "./route-table.ts";
 import { shown } from "./shown.ts";
 
-/** What scripts of a listed origin may send and read beyond what browsers always allow. */
-const REQUEST_HEADERS = "X-API-Key, Authorization, Content-Type, Last-Event-ID, X-Request-ID, If-None-Match";
+/** What scripts of a listed origin may send beyond what browsers always allow, and how long a browser may keep that. */
+const PREFLIGHT = {
+  "access-control-allow-headers":
+    "X-API-Key, Authorization, Content-Type, Last-Event-ID, X-Request-ID, If-None-Match",
+  "access-control-max-age": "600",
+};
+/** What they may read. */
 const EXPOSED_HEADERS =
   "X-Request-ID, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, ETag";
-/** How long a browser may keep a preflight's answer. */
-const PREFLIGHT_SECONDS = 600;
 
 /**
  * Cross-origin reading (https://fetch.spec.whatwg.org/#http-cors-protocol), off unless `http.cors_origins` lists the
@@ -35,15 +38,8 @@ export function answerCors(
     return undefined;
   }
   const allow = allowOf(route);
-  return new Response(null, {
-    status: 204,
-    headers: {
-      allow,
-      "access-control-allow-methods": allow,
-      "access-control-allow-headers": REQUEST_HEADERS,
-      "access-control-max-age": String(PREFLIGHT_SECONDS),
-    },
-  });
+  const answer = { allow, "access-control-allow-methods": allow, ...PREFLIGHT };
+  return new Response(null, { status: 204, headers: answer });
 }
 
 /**
@@ -55,8 +51,6 @@ export function checkSocketOrigin(request: Request, isHttps: () => boolean, list
   if (origin === null || listed.includes(origin)) return;
   const own = `${isHttps() ? "https" : "http"}://${request.headers.get("host") ?? ""}`;
   if (URL.canParse(own) && new URL(own).origin === origin) return;
-  throw new ApiError(
-    "AUTH_INSUFFICIENT",
-    `Pages of the origin ${shown(origin)} may not open a WebSocket here: http.cors_origins does not list it.`,
-  );
+  const why = "may not open a WebSocket here: http.cors_origins does not list it.";
+  throw new ApiError("AUTH_INSUFFICIENT", `Pages of the origin ${shown(origin)} ${why}`);
 }

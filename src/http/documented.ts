@@ -2,7 +2,7 @@ import type { Static, TObject, TProperties, TSchema, TUnknown } from "@sinclair/
 import type { DocumentDecoration } from "elysia";
 import { ERROR_STATUS, type ErrorCode } from "../domain/errors.ts";
 import { ErrorBody } from "../domain/records.ts";
-import { ERROR_NOTES } from "./docs/error-notes.ts";
+import { retryOf } from "./docs/error-notes.ts";
 import { queryOf } from "./query.ts";
 import type { Access } from "./route-table.ts";
 
@@ -198,7 +198,7 @@ function errorsOf(codes: ReadonlySet<ErrorCode>, secured: boolean) {
           examples: Object.fromEntries(list.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
         },
       },
-      "x-retry": Object.fromEntries(list.map((code) => [code, ERROR_NOTES[code].retry])),
+      "x-retry": Object.fromEntries(list.map((code) => [code, retryOf(code)])),
     },
   ]);
   return Object.fromEntries(made);

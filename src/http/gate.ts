@@ -6,11 +6,10 @@ import { presentedKey, requirePermission, validKey } from "./auth.ts";
 import { readJson, tooLarge } from "./body.ts";
 import { answerCors, checkSocketOrigin } from "./cors.ts";
 import type { HttpDeps } from "./deps.ts";
-import { apiErrorOf, errorAnswer } from "./errors.ts";
+import { apiErrorOf, errorAnswer, noSuchPath } from "./errors.ts";
 import { type Exchange, gated, splitUrl } from "./exchange.ts";
-import { createBuckets } from "./limits/buckets.ts";
+import { createBuckets, type Rate } from "./limits/buckets.ts";
 import { createClientAddress } from "./limits/client-address.ts";
-import { settle } from "./limits/rate-headers.ts";
 import { sentValues } from "./query.ts";
 import type { RequestCounters } from "./request-counters.ts";
 import { type Access, allowOf, type KnownRoute } from "./route-table.ts";
@@ -18,12 +17,18 @@ import { shown } from "./shown.ts";
 
 const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
 /** Nothing of the API is a page. The pages (docs) send their own policy, which beats this one. */
-const API_POLICY = "default-src 'none'; frame-ancestors 'none'";
+const ALWAYS = {
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+};
+/** Shared caches must not mix up keys and formats. */
+const OF_API = { "cache-control": "private, no-cache", vary: "Accept, X-API-Key, Authorization" };
 /**
  * Over TLS: come back over TLS. For a day only, because it holds for all ports of the host's name, and license
  * managers have plain pages of their own.
  */
-const STRICT_TRANSPORT = "max-age=86400";
+const OVER_TLS = { "strict-transport-security": "max-age=86400" };
 
 /** The connection's side, which the listening server alone knows. */
 export interface Connection {
@@ -72,33 +77,30 @@ export function createGate(
     })
     .onTransform({ as: "global" }, ({ exchange, route }) => {
       // The key was checked for the route found here; should the router ever read a path otherwise, nothing runs.
-      if (exchange.route?.path !== route) {
-        throw new ApiError("NOT_FOUND", "There is no such path; /swagger lists what there is.");
-      }
+      if (exchange.route?.path !== route) throw noSuchPath();
       // Every value that was sent: of a repeated parameter Elysia hands over the last one alone.
       const query = sentValues(exchange.query, exchange.route.keyInQuery ? ["api_key"] : []);
       // Elysia merges what a transform returns into the context; its types say that it returns nothing.
       return { query } as unknown as undefined;
     })
     .mapResponse({ as: "global" }, ({ request, exchange, responseValue }) => {
+      const respond = (value: unknown): Response | undefined => {
+        // A socket that was opened has no answer.
+        if (value === undefined) return undefined;
+        if (value instanceof Response) return finish(request, exchange, value);
+        const [body, status] = value instanceof ElysiaStatus ? [value.response, value.code] : [value, 200];
+        return finish(request, exchange, Response.json(body, { status }));
+      };
       const value: unknown = responseValue;
-      if (value instanceof Promise) return value.then((answer) => respond(request, exchange, answer));
-      return respond(request, exchange, value);
+      return value instanceof Promise ? value.then(respond) : respond(value);
     });
-
-  /** A socket that was opened has no answer. */
-  function respond(request: Request, exchange: Exchange, value: unknown): Response | undefined {
-    if (value === undefined) return undefined;
-    if (value instanceof Response) return finish(request, exchange, value);
-    const [body, status] = value instanceof ElysiaStatus ? [value.response, value.code] : [value, 200];
-    return finish(request, exchange, Response.json(body, { status }));
-  }
 
   /** 1: the request's id, its client's own when it is harmless. */
   function open(request: Request): Exchange {
     const sent = request.headers.get("x-request-id");
     const id = sent !== null && CLIENT_ID.test(sent) ? sent : Bun.randomUUIDv7();
     const { path, query } = splitUrl(request.url);
+    const isApi = path.startsWith("/api") || path.startsWith("/metrics");
     counters.begun();
     return {
       id,
@@ -111,25 +113,9 @@ export function createGate(
       },
       caller: null,
       acting: null,
-      headers: answerHeaders(id, path),
+      headers: { "x-request-id": id, ...ALWAYS, ...(connection.isTls() && OVER_TLS), ...(isApi && OF_API) },
       answered: false,
     };
-  }
-
-  /** Headers of every answer; on `/api` and `/metrics` shared caches must not mix up keys and formats. */
-  function answerHeaders(id: string, path: string): Record<string, string> {
-    const headers: Record<string, string> = {
-      "x-request-id": id,
-      "x-content-type-options": "nosniff",
-      "referrer-policy": "no-referrer",
-      "content-security-policy": API_POLICY,
-    };
-    if (connection.isTls()) headers["strict-transport-security"] = STRICT_TRANSPORT;
-    if (path.startsWith("/api") || path.startsWith("/metrics")) {
-      headers["cache-control"] = "private, no-cache";
-      headers.vary = "Accept, X-API-Key, Authorization";
-    }
-    return headers;
   }
 
   function admit(request: Request, exchange: Exchange): Response | undefined {
@@ -144,21 +130,14 @@ export function createGate(
     if (access !== "open" && check?.outcome !== "valid") drawOfAddress(exchange);
     // 3: paths are public, so this comes before the key. Elysia itself would answer 404 to all three.
     if (route === null) {
-      throw new ApiError(
-        "NOT_FOUND",
-        `There is no ${shown(exchange.path)} here; /swagger lists what there is.`,
-      );
+      const what = shown(exchange.path);
+      throw new ApiError("NOT_FOUND", `There is no ${what} here; /swagger lists what there is.`);
     }
     if (access === undefined) {
-      const allow = allowOf(route);
-      if (request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow } });
-      throw new ApiError(
-        "METHOD_NOT_ALLOWED",
-        `${route.path} takes ${allow}, not ${shown(request.method)}.`,
-        {
-          headers: { allow },
-        },
-      );
+      const headers = { allow: allowOf(route) };
+      if (request.method === "OPTIONS") return new Response(null, { status: 204, headers });
+      const message = `${route.path} takes ${headers.allow}, not ${shown(request.method)}.`;
+      throw new ApiError("METHOD_NOT_ALLOWED", message, { headers });
     }
     if (access !== "open") admitCaller(request, exchange, route, access, check);
     // 7: a body that says that it is too long. One that does not say (chunked) is counted while it is read.
@@ -194,10 +173,8 @@ export function createGate(
       throw error;
     }
     if (access === "execute_operator" && !execute.enabled) {
-      throw new ApiError(
-        "AUTH_INSUFFICIENT",
-        "Commands are off: execute.enabled = true in the config turns them on.",
-      );
+      const message = "Commands are off: execute.enabled = true in the config turns them on.";
+      throw new ApiError("AUTH_INSUFFICIENT", message);
     }
     if (route.path.startsWith("/ws/")) {
       checkSocketOrigin(request, () => isHttps(request), settings().corsOrigins);
@@ -213,12 +190,7 @@ export function createGate(
   function drawOfAddress(exchange: Exchange): void {
     const { burst, anonymousPerMinute } = settings().limits;
     const rate = { capacity: burst, perMinute: anonymousPerMinute };
-    settle(
-      addressBuckets.draw(exchange.address, rate, clock.now()),
-      exchange,
-      () =>
-        `Too many requests without a valid key from this address: it has ${anonymousPerMinute} a minute, ${burst} at once.`,
-    );
+    draw(addressBuckets, exchange.address, rate, exchange, "without a valid key from this address");
   }
 
   /**
@@ -230,22 +202,33 @@ export function createGate(
     const perMinute = caller.requestsPerMinute ?? requestsPerMinute;
     // A key made for 5 requests a minute must not get 100 of them at once.
     const capacity = Math.min(burst, caller.requestsPerMinute ?? burst);
-    settle(
-      keyBuckets.draw(caller.id, { capacity, perMinute }, clock.now()),
-      exchange,
-      () => `Too many requests with this key: it has ${perMinute} a minute, ${capacity} at once.`,
-    );
-    const refusal = quotas.take(caller.id, {
-      daily: caller.dailyQuota ?? dailyQuota,
-      monthly: caller.monthlyQuota ?? monthlyQuota,
-    });
+    draw(keyBuckets, caller.id, { capacity, perMinute }, exchange, "with this key");
+    const daily = caller.dailyQuota ?? dailyQuota;
+    const refusal = quotas.take(caller.id, { daily, monthly: caller.monthlyQuota ?? monthlyQuota });
     if (refusal === null) return;
     const { period, limit, until } = refusal;
-    throw new ApiError(
-      "QUOTA_EXCEEDED",
-      `This key's ${limit} requests of this ${period} (UTC) are used up. It may ask again at ${iso(until)}.`,
-      { retryAfterSeconds: Math.max(1, Math.ceil((until - clock.now()) / 1000)) },
-    );
+    const retryAfterSeconds = Math.max(1, Math.ceil((until - clock.now()) / 1000));
+    const used = `This key's ${limit} requests of this ${period} (UTC) are used up.`;
+    throw new ApiError("QUOTA_EXCEEDED", `${used} It may ask again at ${iso(until)}.`, { retryAfterSeconds });
+  }
+
+  /** Takes a request out of a bucket, and says on whatever answer follows how the bucket stands. */
+  function draw(
+    buckets: ReturnType<typeof createBuckets>,
+    id: string,
+    rate: Rate,
+    { headers }: Exchange,
+    which: string,
+  ): void {
+    const drawn = buckets.draw(id, rate, clock.now());
+    headers["ratelimit-limit"] = String(rate.capacity);
+    headers["ratelimit-remaining"] = String(drawn.remaining);
+    headers["ratelimit-reset"] = String(drawn.resetSeconds);
+    if (drawn.allowed) return;
+    const { retryAfterSeconds } = drawn;
+    const allowed = `it has ${rate.perMinute} a minute, ${rate.capacity} at once`;
+    const message = `Too many requests ${which}: ${allowed}. Try again in ${retryAfterSeconds} s.`;
+    throw new ApiError("RATE_LIMIT_EXCEEDED", message, { retryAfterSeconds });
   }
 
   /**

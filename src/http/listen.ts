@@ -1,5 +1,5 @@
 import type { Server } from "bun";
-import { codeOf } from "../domain/error-code.ts";
+import { codeOf, messageOf } from "../domain/error-code.ts";
 import type { App } from "./app.ts";
 import type { HttpSettings } from "./deps.ts";
 import type { TlsMaterial } from "./tls.ts";
@@ -50,7 +50,7 @@ export function listen(app: App, { host, port, tls = null }: ListenSettings): Li
     port: real,
     renew(material) {
       const next = open(app, { host, port: real, tls: material });
-      // Closes their door at once; the promise is for what still runs behind it, and stop() sees to that.
+      // They take no connections from now on; stop() waits for the requests that still run.
       for (const server of servers) void server.stop(false);
       servers.push(next);
     },
@@ -77,7 +77,7 @@ function open(app: App, { host, port, tls }: Required<ListenSettings>): Server<u
       ...(tls !== null && { tls: { cert: tls.cert, key: tls.key, ciphers: CIPHERS } }),
     });
   } catch (error) {
-    throw new Error(whyNot(error, host, port), { cause: error });
+    throw cannotListen(error, host, port);
   }
   // Elysia leaves one each time; the end of the daemon is the daemon's.
   for (const listener of process.listeners("beforeExit")) {
@@ -87,24 +87,21 @@ function open(app: App, { host, port, tls }: Required<ListenSettings>): Server<u
   return app.server;
 }
 
-/** Throws as {@link listen} does when somebody else has the port. */
+/** Throws as {@link listen} does when another program has the port. */
 function tryPort(host: string, port: number): void {
   try {
     Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true);
   } catch (error) {
-    throw new Error(whyNot(error, host, port), { cause: error });
+    throw cannotListen(error, host, port);
   }
 }
 
-function whyNot(error: unknown, host: string, port: number): string {
-  const code = codeOf(error);
+function cannotListen(cause: unknown, host: string, port: number): Error {
   const where = `${host}:${port}`;
-  if (code === "EADDRINUSE") {
-    return `Another program listens on ${where}. End it, or set http.port (LICMOND_HTTP_PORT) to a free one.`;
-  }
-  if (code === "EACCES")
-    return `Not allowed to listen on ${where}: ports below 1024 need privileges. Set http.port.`;
-  if (code === "EADDRNOTAVAIL")
-    return `This host has no address ${host}. Set http.host to one it has, or to 0.0.0.0.`;
-  return `Cannot listen on ${where}: ${error instanceof Error ? error.message : String(error)}`;
+  const why = {
+    EADDRINUSE: `Another program listens on ${where}. End it, or set http.port (LICMOND_HTTP_PORT) to a free one.`,
+    EACCES: `Not allowed to listen on ${where}: ports below 1024 need privileges. Set http.port.`,
+    EADDRNOTAVAIL: `This host has no address ${host}. Set http.host to one it has, or to 0.0.0.0.`,
+  }[codeOf(cause)];
+  return new Error(why ?? `Cannot listen on ${where}: ${messageOf(cause)}`, { cause });
 }

@@ -1,4 +1,4 @@
-import { counter, type Emit, histogram, type Labels } from "../export/family.ts";
+import { counter, type Emit, histogram, type Labels, labelsOf } from "../export/family.ts";
 import { createHistogram, type Histogram } from "../export/meters.ts";
 
 export const REQUESTS = {
@@ -13,7 +13,7 @@ export const REQUESTS = {
 } as const;
 
 /** An answer as it is counted. */
-export interface CountedAnswer {
+interface CountedAnswer {
   readonly method: string;
   /** The route's pattern, e.g. `/api/licenses/servers/:id`; null when there is no such path. */
   readonly route: string | null;
@@ -21,73 +21,45 @@ export interface CountedAnswer {
   readonly durationMs: number | null;
 }
 
-/** Requests since the start. */
-export interface RequestCounters {
-  /** A request has come. */
-  begun(): void;
-  /** Milliseconds since the last request came; Infinity before the first. */
-  unaskedMs(): number;
-  /** One was answered. */
-  count(answer: CountedAnswer): void;
-  byStatus(): Readonly<Record<string, number>>;
-  emit(emit: Emit): void;
-}
-
 /** What clients send as a method may be anything; labels may not. */
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 /** Seconds. */
 const BOUNDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10];
 
-interface Counted {
-  readonly labels: Labels;
-  readonly codes: Map<number, number>;
-  readonly durations: Histogram;
-}
+export type RequestCounters = ReturnType<typeof createRequestCounters>;
 
-export function createRequestCounters(now: () => number = () => performance.now()): RequestCounters {
+/** Counts requests since the start. */
+export function createRequestCounters(now: () => number = () => performance.now()) {
   let lastAt = -Infinity;
-  const statuses = new Map<number, number>();
-  /** By route, then by method. */
-  const routes = new Map<string, Map<string, Counted>>();
-
-  function countedOf(method: string, route: string): Counted {
-    let methods = routes.get(route);
-    if (methods === undefined) {
-      methods = new Map();
-      routes.set(route, methods);
-    }
-    let counted = methods.get(method);
-    if (counted === undefined) {
-      const labels: Labels = [
-        ["method", method],
-        ["route", route],
-      ];
-      counted = { labels, codes: new Map(), durations: createHistogram(BOUNDS) };
-      methods.set(method, counted);
-    }
-    return counted;
-  }
+  const statuses: Record<string, number> = {};
+  /** By method and route. */
+  const routes = new Map<string, { labels: Labels; codes: Record<string, number>; durations: Histogram }>();
 
   return {
+    /** A request has come. */
     begun() {
       lastAt = now();
     },
+    /** Milliseconds since the last request came; Infinity before the first. */
     unaskedMs: () => now() - lastAt,
-    count({ method, route, status, durationMs }) {
-      statuses.set(status, (statuses.get(status) ?? 0) + 1);
-      const { codes, durations } = countedOf(METHODS.has(method) ? method : "other", route ?? "unknown");
-      codes.set(status, (codes.get(status) ?? 0) + 1);
+    /** A request was answered. */
+    count({ method: sent, route, status, durationMs }: CountedAnswer) {
+      statuses[status] = (statuses[status] ?? 0) + 1;
+      const method = METHODS.has(sent) ? sent : "other";
+      const { codes, durations } = routes.getOrInsertComputed(`${method} ${route}`, () => ({
+        labels: labelsOf({ method, route: route ?? "unknown" }),
+        codes: {},
+        durations: createHistogram(BOUNDS),
+      }));
+      codes[status] = (codes[status] ?? 0) + 1;
       if (durationMs !== null) durations.observe(durationMs / 1000);
     },
-    byStatus: () =>
-      Object.fromEntries([...statuses].sort(([a], [b]) => a - b).map(([k, v]) => [String(k), v])),
-    emit(emit) {
-      for (const methods of routes.values()) {
-        for (const { labels, codes, durations } of methods.values()) {
-          for (const [code, count] of codes)
-            emit(REQUESTS.requests, [...labels, ["code", String(code)]], count);
-          durations.emit(emit, REQUESTS.durations, labels);
-        }
+    byStatus: (): Readonly<Record<string, number>> => ({ ...statuses }),
+    emit(emit: Emit) {
+      for (const { labels, codes, durations } of routes.values()) {
+        for (const [code, count] of Object.entries(codes))
+          emit(REQUESTS.requests, [...labels, ["code", code]], count);
+        durations.emit(emit, REQUESTS.durations, labels);
       }
     },
   };

@@ -1,24 +1,21 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
+import type { Config } from "../config/config.ts";
+import { codeOf } from "../domain/error-code.ts";
+import { DAY_MS } from "../domain/time/time.ts";
 
 /** Paths of the certificate chain and its key, PEM (`http.tls_cert`, `http.tls_key`). */
-export interface TlsFiles {
-  readonly cert: string;
-  readonly key: string;
-}
+export type TlsFiles = NonNullable<Config["http"]["tls"]>;
 
-/** What was in the files, proved to belong together. */
-export interface TlsMaterial {
-  readonly cert: string;
-  readonly key: string;
+/** What was in the files, proved to belong together: texts where the files have paths. */
+export interface TlsMaterial extends TlsFiles {
   /** Of the daemon's own certificate, the first of the chain. Epoch ms. */
   readonly validFrom: number;
   readonly validTo: number;
 }
 
-/** An administrator hears of the end of a certificate this early. */
+/** The daemon warns of the end of a certificate this early. */
 const WARN_DAYS = 14;
-const DAY_MS = 86_400_000;
 
 /**
  * Reads and checks both files. Bun starts without a file that is not there, and then fails every handshake; its words
@@ -27,8 +24,12 @@ const DAY_MS = 86_400_000;
 export function readTls({ cert, key }: TlsFiles): TlsMaterial {
   const chain = readPem(cert, "http.tls_cert");
   const secret = readPem(key, "http.tls_key");
-  const certificate = certificateOf(chain, cert);
-  if (!certificate.checkPrivateKey(keyOf(secret, key))) {
+  const certificate = parsed(
+    () => new X509Certificate(chain),
+    `http.tls_cert: ${cert} holds no certificate in PEM (it starts with -----BEGIN CERTIFICATE-----).`,
+  );
+  const privateKey = parsed(() => createPrivateKey(secret), whyNoKey(secret, key));
+  if (!certificate.checkPrivateKey(privateKey)) {
     throw new Error(
       `http.tls_key: ${key} is not the key of the certificate in ${cert}. Give the pair that belongs together, the daemon's own certificate first.`,
     );
@@ -41,7 +42,7 @@ export function readTls({ cert, key }: TlsFiles): TlsMaterial {
   };
 }
 
-/** What an administrator should hear of the certificate now; null when it is good for some time. */
+/** A warning about the certificate's dates; null when it is good for some time. */
 export function certificateWarning(
   { validFrom, validTo }: Pick<TlsMaterial, "validFrom" | "validTo">,
   now: number,
@@ -58,41 +59,24 @@ function readPem(path: string, setting: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    const why =
-      code === "ENOENT"
-        ? "does not exist"
-        : code === "EACCES"
-          ? "cannot be read by this user"
-          : `cannot be read (${code ?? String(error)})`;
-    throw new Error(`${setting}: ${path} ${why}.`, { cause: error });
+    const code = codeOf(error);
+    const why = { ENOENT: "does not exist", EACCES: "cannot be read by this user" }[code];
+    throw new Error(`${setting}: ${path} ${why ?? `cannot be read (${code})`}.`, { cause: error });
   }
 }
 
-function certificateOf(pem: string, path: string): X509Certificate {
+/** What `parse` makes of a file's text. Throws what `otherwise` says of a text that it does not take. */
+function parsed<T>(parse: () => T, otherwise: string): T {
   try {
-    return new X509Certificate(pem);
+    return parse();
   } catch (cause) {
-    throw new Error(
-      `http.tls_cert: ${path} holds no certificate in PEM (it starts with -----BEGIN CERTIFICATE-----).`,
-      { cause },
-    );
+    throw new Error(otherwise, { cause });
   }
 }
 
-function keyOf(pem: string, path: string): KeyObject {
-  try {
-    return createPrivateKey(pem);
-  } catch (cause) {
-    if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem)) {
-      throw new Error(
-        `http.tls_key: the key in ${path} is encrypted, and a daemon has nobody to ask for its password. Decrypt it (openssl pkey -in … -out …) and let only the daemon's user read it.`,
-        { cause },
-      );
-    }
-    throw new Error(
-      `http.tls_key: ${path} holds no private key in PEM (it starts with -----BEGIN PRIVATE KEY-----).`,
-      { cause },
-    );
+function whyNoKey(pem: string, path: string): string {
+  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem)) {
+    return `http.tls_key: the key in ${path} is encrypted, and a daemon has nobody to ask for its password. Decrypt it (openssl pkey -in … -out …) and let only the daemon's user read it.`;
   }
+  return `http.tls_key: ${path} holds no private key in PEM (it starts with -----BEGIN PRIVATE KEY-----).`;
 }

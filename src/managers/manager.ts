@@ -86,14 +86,14 @@ export interface KnownHosts {
  * It never throws, whatever the lines hold, and takes time linear in their length.
  */
 export interface ReadingParser {
-  /** One line without its line end. */
+  /** One line without the line end that stood behind it. */
   line(text: string): void;
   finish(end: OutputEnd): Reading;
 }
 
 export interface OutputEnd {
-  /** False when the last line had no line end: it may be cut. */
-  readonly endsWithNewline: boolean;
+  /** The text behind the last line end, which may be a line that was cut; null when there is none. */
+  readonly rest: string | null;
   /** The output hit the collector's cap and goes on unseen. */
   readonly truncated: boolean;
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { Reading } from "../domain/reading.ts";
-import type { OutputEnd, ReadingParser } from "./manager.ts";
+import type { ReadingParser } from "./manager.ts";
 
 /** Bytes decoded at a time: well under a millisecond of parsing, or two before the code is compiled. */
 const CHUNK_BYTES = 16 * 1024;
@@ -62,52 +62,35 @@ export function decodeOutput(bytes: Uint8Array): string {
 function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: boolean) {
   const encoding = detectEncoding(bytes);
   const decoder = new TextDecoder(encoding);
-  const wide = encoding.startsWith("utf-16");
   let position = 0;
-  /** The begun line: pieces, joined once its end is seen, so that a line without end costs linear time. */
-  let begun: string[] = [];
-  let begunLength = 0;
-  /** The last character: without any text, nothing is cut. */
-  let lastCode = LF;
+  /** The text behind the last line end. CRs at its end may still become CRLF. */
+  let rest = "";
 
   /** CRLF, and the lone CR of very old tools as a line end of its own. */
-  const emit = (line: string) => {
-    let end = line.length;
-    while (end > 0 && line.charCodeAt(end - 1) === CR) end--;
+  function emit(line: string): void {
+    const end = endBeforeCrs(line);
     if (end === 0 || line.lastIndexOf("\r", end - 1) === -1) parser.line(line.slice(0, end));
     else for (const part of line.slice(0, end).split("\r")) parser.line(part);
-  };
-  const emitBegun = (last: string) => {
-    emit(begun.length === 0 ? last : begun.join("") + last);
-    begun = [];
-    begunLength = 0;
-  };
-  /** Keeps the text behind the last line end; CRs at its very end may still become CRLF. */
-  const begin = (text: string) => {
-    let end = text.length;
-    while (end > 0 && text.charCodeAt(end - 1) === CR) end--;
-    const lineEnd = end === 0 ? -1 : text.lastIndexOf("\r", end - 1);
-    if (lineEnd !== -1) emitBegun(text.slice(0, lineEnd));
-    const rest = text.slice(lineEnd + 1);
-    begun.push(rest);
-    begunLength += rest.length;
-    if (begunLength > MAX_LINE) emitBegun("");
-  };
-  const feed = (text: string) => {
-    if (text === "") return;
-    lastCode = text.charCodeAt(text.length - 1);
-    const lines = text.split("\n");
-    const rest = lines.pop() ?? "";
-    const [first] = lines;
-    if (first !== undefined) emitBegun(first);
-    const bare = !text.includes("\r");
-    for (let index = 1; index < lines.length; index++) {
-      const line = lines[index] ?? "";
-      if (bare) parser.line(line);
-      else emit(line);
+  }
+
+  function feed(text: string): void {
+    if (rest.length > MAX_LINE) {
+      emit(rest);
+      rest = "";
     }
-    if (rest !== "") begin(rest);
-  };
+    const joined = rest + text;
+    const lines = joined.split("\n");
+    rest = lines.pop() ?? "";
+    if (!joined.includes("\r")) {
+      for (const line of lines) parser.line(line);
+      return;
+    }
+    for (const line of lines) emit(line);
+    const end = endBeforeCrs(rest);
+    const lineEnd = end === 0 ? -1 : rest.lastIndexOf("\r", end - 1);
+    if (lineEnd !== -1) emit(rest.slice(0, lineEnd));
+    rest = rest.slice(lineEnd + 1);
+  }
 
   return {
     /** Feeds one chunk; false when there is none left. */
@@ -115,19 +98,26 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
       if (position >= bytes.length) return false;
       let end = Math.min(position + CHUNK_BYTES, bytes.length);
       // Chunks end at line ends where there is one, so that no long rest is copied again and again.
-      if (!wide && end < bytes.length) {
+      if (!encoding.startsWith("utf-16") && end < bytes.length) {
         const newline = bytes.subarray(position, end).lastIndexOf(LF);
         if (newline !== -1) end = position + newline + 1;
       }
-      const last = end >= bytes.length;
-      feed(decoder.decode(bytes.subarray(position, end), { stream: !last }));
+      feed(decoder.decode(bytes.subarray(position, end), { stream: end < bytes.length }));
       position = end;
       return true;
     },
     finish(): Reading {
-      if (begun.length > 0) emitBegun("");
-      const end: OutputEnd = { endsWithNewline: lastCode === LF || lastCode === CR, truncated };
-      return parser.finish(end);
+      if (rest === "") return parser.finish({ rest: null, truncated });
+      if (!rest.endsWith("\r")) return parser.finish({ rest, truncated });
+      emit(rest);
+      return parser.finish({ rest: null, truncated });
     },
   };
+}
+
+/** Index behind the last character that is no CR. Not by `/\r+$/`, which takes quadratic time over CRs elsewhere. */
+function endBeforeCrs(text: string): number {
+  let end = text.length;
+  while (end > 0 && text.charCodeAt(end - 1) === CR) end--;
+  return end;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import { createExposition } from "../../src/export/exposition.ts";
-import { type Emit, gauge, histogram, type TextFormat } from "../../src/export/family.ts";
+import { type Emit, gauge, histogram, labelsOf, type TextFormat } from "../../src/export/family.ts";
 import { createHistogram } from "../../src/export/meters.ts";
 
 import { feature, monitored, NOW, picture } from "../http/make.ts";
@@ -20,21 +20,25 @@ const render = async (
 const parsed = async (...servers: ServerPicture[]): Promise<ReadonlyMap<string, ParsedFamily>> =>
   parseText(await render(servers));
 
+const DAEMON = { name: "acmed", status: "up", version: null, error: null } as const;
 const solver = { server: "eda", daemon: "acmed", feature: "solver" };
 
 describe("a feature", () => {
   test("that is fresh has its numbers", async () => {
     const told = await parsed(picture("eda"));
-    expect(sampleOf(told, "license_feature_seats_issued", solver)).toBe(4);
-    expect(sampleOf(told, "license_feature_seats_used", solver)).toBe(1);
-    expect(sampleOf(told, "license_feature_seats_available", solver)).toBe(3);
-    expect(sampleOf(told, "license_feature_seats_reserved", solver)).toBe(0);
-    expect(sampleOf(told, "license_feature_seats_queued", solver)).toBe(0);
-    expect(sampleOf(told, "license_feature_utilization_ratio", solver)).toBe(0.25);
-    expect(sampleOf(told, "license_feature_unlimited", solver)).toBe(0);
-    expect(sampleOf(told, "license_feature_state", solver)).toBe(1);
+    for (const [name, value] of [
+      ["seats_issued", 4],
+      ["seats_used", 1],
+      ["seats_available", 3],
+      ["seats_reserved", 0],
+      ["seats_queued", 0],
+      ["utilization_ratio", 0.25],
+      ["unlimited", 0],
+      ["state", 1],
+      ["collected_timestamp_seconds", (NOW - 5000) / 1000],
+    ] as const)
+      expect(sampleOf(told, `license_feature_${name}`, solver)).toBe(value);
     expect(sampleOf(told, "license_feature_state", { ...solver, state: "ok" })).toBe(1);
-    expect(sampleOf(told, "license_feature_collected_timestamp_seconds", solver)).toBe((NOW - 5000) / 1000);
     const pool = { ...solver, pool: "1", version: "v1.0" };
     expect(sampleOf(told, "license_pool_seats_issued", pool)).toBe(4);
     expect(sampleOf(told, "license_pool_seats_used", pool)).toBeUndefined();
@@ -44,9 +48,8 @@ describe("a feature", () => {
   });
 
   test("that is unlimited has no numbers that it has not", async () => {
-    const unlimited = feature("solver", {
-      ...{ total: null, available: null, utilization: null, unlimited: true, used: 7 },
-    });
+    const unknown = { total: null, available: null, utilization: null };
+    const unlimited = feature("solver", { ...unknown, unlimited: true, used: 7 });
     const told = await parsed(picture("eda", { features: [unlimited] }));
     expect(sampleOf(told, "license_feature_unlimited", solver)).toBe(1);
     expect(sampleOf(told, "license_feature_seats_used", solver)).toBe(7);
@@ -65,9 +68,8 @@ describe("a feature", () => {
   });
 
   test("that failed has its state alone, and one with no seats no share of them", async () => {
-    const failed = feature("solver", {
-      ...{ state: "failed", total: null, used: null, available: null, collectedAt: null, pools: [] },
-    });
+    const unknown = { total: null, used: null, available: null, collectedAt: null, pools: [] };
+    const failed = feature("solver", { state: "failed", ...unknown });
     const none = feature("mesher", { total: 0, used: 0, available: 0 });
     const told = await parsed(picture("eda", { features: [failed, none] }));
     const ofSolver = [...told.values()].filter(({ samples }) =>
@@ -90,23 +92,17 @@ describe("a feature", () => {
   });
 });
 
+const MEMBER = { port: 27000, version: null, error: null };
+const member = (host: string, status: "up" | "down", master = false) => ({ ...MEMBER, host, status, master });
+
 describe("a server", () => {
   test("has its status, its parts and the labels of the config", async () => {
     const told = await parsed(
       picture("eda", {
         status: "degraded",
-        members: [
-          { host: "lic1", port: 27000, status: "up", master: true, version: null, error: null },
-          { host: "lic2", port: 27000, status: "down", master: false, version: null, error: null },
-          // A tool may say a thing twice.
-          { host: "lic2", port: 27000, status: "up", master: false, version: null, error: null },
-        ],
-        daemons: [
-          {
-            ...{ name: "acmed", status: "up", version: null, error: null },
-            totals: { checkouts: 12, denials: 3, removals: null },
-          },
-        ],
+        // A tool may say a thing twice.
+        members: [member("lic1", "up", true), member("lic2", "down"), member("lic2", "up")],
+        daemons: [{ ...DAEMON, totals: { checkouts: 12, denials: 3, removals: null } }],
       }),
     );
     const status = (word: string) => sampleOf(told, "license_server_status", { server: "eda", status: word });
@@ -126,8 +122,15 @@ describe("a server", () => {
   test("that was never polled has no times and no lines", async () => {
     const told = await parsed(
       picture("eda", {
-        ...{ status: "unknown", state: "failed", collectedAt: null, lastPollAt: null, pollDurationMs: null },
-        ...{ members: [], daemons: [], reachability: [], features: [] },
+        status: "unknown",
+        state: "failed",
+        collectedAt: null,
+        lastPollAt: null,
+        pollDurationMs: null,
+        members: [],
+        daemons: [],
+        reachability: [],
+        features: [],
         server: monitored("eda", { enabled: false }),
       }),
     );
@@ -143,12 +146,7 @@ describe("a server", () => {
 
 describe("the text", () => {
   test("of OpenMetrics ends with its mark, and counters' families have no _total", async () => {
-    const daemons = [
-      {
-        ...{ name: "acmed", status: "up" as const, version: null, error: null },
-        totals: { checkouts: 1, denials: 2, removals: 3 },
-      },
-    ];
+    const daemons = [{ ...DAEMON, totals: { checkouts: 1, denials: 2, removals: 3 } }];
     const text = await render([picture("eda", { daemons })], "openmetrics");
     expect(text).toEndWith("\n# EOF\n");
     expect(text).toContain("# TYPE license_daemon_denials counter\nlicense_daemon_denials_total{");
@@ -183,14 +181,7 @@ describe("the text", () => {
       fc.asyncProperty(hostile, hostile, fc.double({ noNaN: true }), async (a, b, value) => {
         for (const format of ["text", "openmetrics"] as const) {
           const text = await render([], format, (emit) => {
-            emit(
-              family,
-              [
-                ["one", a],
-                ["two", b],
-              ],
-              value,
-            );
+            emit(family, labelsOf({ one: a, two: b }), value);
           });
           const [sample] = parseText(text).get("a_b")?.samples ?? [];
           const expected = { ...(a !== "" && { one: a }), ...(b !== "" && { two: b }) };

@@ -5,6 +5,8 @@ import type { ServerPicture } from "../../src/domain/picture.ts";
 import { RESERVATION_TYPES } from "../../src/domain/reading.ts";
 import type { UserRecord } from "../../src/domain/records.ts";
 import { createPseudonyms } from "../../src/http/anonymous/pseudonyms.ts";
+import type { Exchange } from "../../src/http/exchange.ts";
+import { openStream } from "../../src/http/streams/open-stream.ts";
 import { createSocketHandlers } from "../../src/http/streams/websocket.ts";
 import * as a from "../domain/make.ts";
 import { type Bench, bench, checkout, feature, memoryKeys, NOW, picture } from "./make.ts";
@@ -414,26 +416,23 @@ describe("streams", () => {
   });
 
   test("a WebSocket gets the same, also after it has asked for everything", () => {
-    const { memory } = site();
+    const { memory, deps } = site();
     const sent: string[] = [];
-    const handlers = createSocketHandlers({
-      stream: "combined",
-      query: "events=metrics",
-      sight: { hidden: [], anonymous: true },
-      keyId: "k",
-      hub: memory.hub,
-      from: null,
-      oldest: () => null,
-      notes: [],
-      begin: async (client) => memory.hub.goLive(client),
-      onSlow() {},
-      onError(error) {
-        throw error;
-      },
-      now: () => 0,
-      checkServers() {},
-    });
-    const ws = { getBufferedAmount: () => 0, sendText: (text: string) => void sent.push(text), close() {} };
+    const caller = deps.keys.list().find(({ anonymize }) => anonymize) ?? null;
+    const request = new Request("http://lic/ws/combined");
+    const opening = openStream(memory, deps.log("http"), "combined", request, { caller } as Exchange, null);
+    const handlers = createSocketHandlers(
+      opening,
+      "events=metrics",
+      () => 0,
+      () => {},
+    );
+    const ws = {
+      getBufferedAmount: () => 0,
+      cork: (write: () => void) => write(),
+      sendText: (text: string) => void sent.push(text),
+      close() {},
+    };
     handlers.open(ws as unknown as Parameters<typeof handlers.open>[0]);
     const subscribe = JSON.stringify({ type: "subscribe", events: null, level: null, source: null });
     handlers.message(ws as unknown as Parameters<typeof handlers.open>[0], subscribe);

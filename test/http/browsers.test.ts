@@ -3,25 +3,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { HttpSettings } from "../../src/http/deps.ts";
-import { type Listening, listen } from "../../src/http/listen.ts";
+import type { Listening } from "../../src/http/listen.ts";
 import { readTls } from "../../src/http/tls.ts";
+import { HAS_OPENSSL, selfSigned } from "../certificates.ts";
+import { closeDoors, handshake, serve } from "./doors.ts";
 import { type Ask, type Bench, bench, PLENTY } from "./make.ts";
 
 const WALL = "https://wall.example";
-const endings: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end();
-});
+afterEach(closeDoors);
 
 function site(more: Partial<HttpSettings> = {}): Bench {
   const settings = { ...bench().deps.settings(), ...more };
   return bench({ settings: () => settings });
-}
-
-function serve(at: Bench, tls: { cert: string; key: string } | null = null): Listening {
-  const door = listen(at.app, { host: "127.0.0.1", port: 0, tls });
-  endings.push(() => door.stop(0));
-  return door;
 }
 
 const allowed = ({ headers }: Response) =>
@@ -44,10 +37,8 @@ describe("CORS", () => {
     expect(response.headers.get("vary") ?? "").not.toContain("Origin");
   });
 
-  test.each<[string, readonly string[]]>([
-    ["https://wall.example", ["https://wall.example", "http://localhost:3000"]],
-    ["http://localhost:3000", ["https://wall.example", "http://localhost:3000"]],
-  ])("lets a listed origin read every answer: %s", async (origin, corsOrigins) => {
+  const LISTED = [WALL, "http://localhost:3000"];
+  test.each(LISTED)("lets a listed origin read every answer: %s", async (origin) => {
     const asks: [string, Ask, number][] = [
       ["/api/licenses/summary", {}, 200],
       ["/api/licenses/summary", { headers: { "if-none-match": "*" } }, 304],
@@ -60,7 +51,7 @@ describe("CORS", () => {
       ["/api/ping", {}, 200],
       ["/swagger/json", {}, 200],
     ];
-    const at = site({ corsOrigins });
+    const at = site({ corsOrigins: LISTED });
     for (const [path, ask, status] of asks) {
       const response = await at.get(path, { ...ask, headers: { ...ask.headers, origin } });
       await response.body?.cancel();
@@ -164,31 +155,8 @@ describe("a preflight", () => {
 
 describe("a WebSocket's Origin", () => {
   /** The status line's number of a handshake, and the error's code where it is refused. */
-  async function handshake(door: Listening, key: string, headers: Record<string, string>): Promise<string> {
-    const { promise, resolve } = Promise.withResolvers<string>();
-    let got = "";
-    const socket = await Bun.connect({
-      hostname: "127.0.0.1",
-      port: door.port,
-      socket: {
-        data(_, bytes) {
-          got += bytes.toString("latin1");
-          if (got.startsWith("HTTP/1.1 101") || got.endsWith("}")) resolve(got);
-        },
-        close: () => resolve(got),
-      },
-    });
-    const lines = Object.entries({
-      "X-API-Key": key,
-      Connection: "Upgrade",
-      Upgrade: "websocket",
-      "Sec-WebSocket-Version": "13",
-      "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-      ...headers,
-    }).map(([name, value]) => `${name}: ${value}\r\n`);
-    socket.write(`GET /ws/metrics HTTP/1.1\r\n${lines.join("")}\r\n`);
-    const answer = await promise;
-    socket.end();
+  async function outcomeOf({ port }: Listening, key: string, headers: Record<string, string>) {
+    const answer = await handshake(port, { "X-API-Key": key, ...headers });
     return `${answer.slice(9, 12)} ${/"code":"(\w+)"/.exec(answer)?.[1] ?? ""}`.trim();
   }
 
@@ -214,15 +182,15 @@ describe("a WebSocket's Origin", () => {
     ],
   ])("%s", async (_, headers, outcome) => {
     const at = site({ corsOrigins: [WALL] });
-    expect(await handshake(serve(at), at.keys.viewer, headers)).toBe(outcome);
+    expect(await outcomeOf(serve(at), at.keys.viewer, headers)).toBe(outcome);
   });
 
   test("behind a trusted proxy that took TLS off is the one the browser sees", async () => {
     const at = site({ trustedProxies: ["127.0.0.1"] });
     const door = serve(at);
     const secure = { Host: "lic", "X-Forwarded-Proto": "https" };
-    expect(await handshake(door, at.keys.viewer, { ...secure, Origin: "https://lic" })).toBe("101");
-    expect(await handshake(door, at.keys.viewer, { ...secure, Origin: "http://lic" })).toBe(REFUSED);
+    expect(await outcomeOf(door, at.keys.viewer, { ...secure, Origin: "https://lic" })).toBe("101");
+    expect(await outcomeOf(door, at.keys.viewer, { ...secure, Origin: "http://lic" })).toBe(REFUSED);
   });
 
   test("is asked for behind the key and the role, and not of server-sent events", async () => {
@@ -281,25 +249,15 @@ describe("headers of every answer", () => {
     },
   );
 
-  // The certificate is made anew: a key has no place among fixtures.
-  test.skipIf(Bun.which("openssl") === null)(
-    "over TLS, and only there, a browser is told to stay with it",
-    async () => {
-      const folder = mkdtempSync(join(tmpdir(), "licmond-tls-"));
-      endings.push(() => rmSync(folder, { recursive: true, force: true }));
-      const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
-      const made = Bun.spawnSync([
-        ...["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
-        ...["-subj", "/CN=localhost", "-days", "1", "-keyout", key, "-out", cert],
-      ]);
-      if (!made.success) throw new Error(`openssl: ${made.stderr}`);
-      const secure = serve(site(), readTls({ cert, key }));
-      const over = async (url: string) =>
-        (await fetch(url, { tls: { rejectUnauthorized: false } })).headers.get("strict-transport-security");
-      for (const path of ["/api/ping", "/api/nowhere", "/swagger"]) {
-        expect(await over(`https://127.0.0.1:${secure.port}${path}`)).toBe("max-age=86400");
-      }
-      expect(await over(`http://127.0.0.1:${serve(site()).port}/api/ping`)).toBeNull();
-    },
-  );
+  test.skipIf(!HAS_OPENSSL)("over TLS, and only there, a browser is told to stay with it", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "licmond-tls-"));
+    const pair = await selfSigned(folder, "own", Date.now() - 1_000, Date.now() + 86_400_000);
+    const secure = serve(site(), readTls(pair));
+    rmSync(folder, { recursive: true, force: true });
+    const over = async (url: string) =>
+      (await fetch(url, { tls: { rejectUnauthorized: false } })).headers.get("strict-transport-security");
+    for (const path of ["/api/ping", "/api/nowhere", "/swagger"])
+      expect(await over(`https://127.0.0.1:${secure.port}${path}`)).toBe("max-age=86400");
+    expect(await over(`http://127.0.0.1:${serve(site()).port}/api/ping`)).toBeNull();
+  });
 });

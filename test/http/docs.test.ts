@@ -1,39 +1,18 @@
-import { describe, expect, test } from "bun:test";
-import { ERROR_CODES } from "../../src/domain/errors.ts";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { ERROR_CODES, ERROR_STATUS, type ErrorCode } from "../../src/domain/errors.ts";
 import { EVENT_SCHEMAS } from "../../src/domain/events.ts";
-import { normalise } from "../../src/http/docs/normalise.ts";
-import type { ApiDocument } from "./document.ts";
+import { retryOf } from "../../src/http/docs/error-notes.ts";
+import { type ApiDocument, dereferenced, type Operation } from "./document.ts";
 import { bench } from "./make.ts";
 
 const at = bench();
 const response = await at.get("/swagger/json", { key: null });
 const source = await response.text();
 const document = JSON.parse(source) as ApiDocument;
-
-/** Words of an OpenAPI 3.0.3 schema object (https://spec.openapis.org/oas/v3.0.3#schema-object) that we use. */
-const SCHEMA_WORDS = new Set([
-  "type",
-  "nullable",
-  "enum",
-  "properties",
-  "required",
-  "items",
-  "additionalProperties",
-  "description",
-  "format",
-  "minimum",
-  "maximum",
-  "minLength",
-  "maxLength",
-  "minItems",
-  "maxItems",
-  "pattern",
-  "example",
-  "default",
-  "$ref",
-  "oneOf",
-  "allOf",
-]);
 
 const upper = (_: string, first: string) => first.toUpperCase();
 
@@ -55,6 +34,8 @@ function* schemasIn(value: unknown, key = ""): Generator<Record<string, unknown>
   }
 }
 
+const REDOCLY = join(import.meta.dir, "../../node_modules/@redocly/cli/bin/cli.js");
+
 const operations = Object.entries(document.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, operation]) => ({
     name: `${method.toUpperCase()} ${path}`,
@@ -74,37 +55,6 @@ describe("the document", () => {
       .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`)
       .filter((name) => !/ \/(swagger.*)?$/.test(name));
     expect(operations.map(({ name }) => name).toSorted()).toEqual(routes.toSorted());
-  });
-
-  test("has only schema words of 3.0, and references that lead somewhere", () => {
-    let seen = 0;
-    for (const schema of schemasIn(document)) {
-      seen++;
-      expect(Object.keys(schema).filter((word) => !SCHEMA_WORDS.has(word))).toEqual([]);
-      if (typeof schema.$ref === "string") {
-        expect(Object.keys(schema)).toEqual(["$ref"]);
-        expect(document.components.schemas).toHaveProperty(schema.$ref.replace("#/components/schemas/", ""));
-      }
-    }
-    expect(seen).toBeGreaterThan(200);
-  });
-
-  test.each(operations)("$name is described", ({ path, operation }) => {
-    expect(operation.summary.length).toBeGreaterThan(3);
-    expect(operation.tags).toHaveLength(1);
-    expect(Array.isArray(operation.security)).toBe(true);
-    for (const { description } of Object.values(operation.responses))
-      expect(description.length).toBeGreaterThan(1);
-    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-    const parameters = operation.parameters ?? [];
-    expect(parameters.filter((one) => one.in === "path").map(({ name }) => name)).toEqual(inPath as string[]);
-    expect(new Set(parameters.map(({ name }) => name)).size).toBe(parameters.length);
-  });
-
-  test("names operations apart", () => {
-    const ids = operations.map(({ operation }) => operation.operationId);
-    expect(new Set(ids).size).toBe(ids.length);
-    expect(ids.every((id) => /^\w+$/.test(id))).toBe(true);
   });
 
   test("has every record once, by its name", () => {
@@ -146,48 +96,6 @@ describe("the document", () => {
   });
 });
 
-test("normalise rewrites what 3.0 has not", () => {
-  const schema = {
-    $id: "x",
-    type: "object",
-    properties: {
-      kind: { const: "a", type: "string" },
-      role: { enum: ["a"], nullable: true },
-      labels: { type: "object", patternProperties: { "^(.*)$": { type: "string", examples: ["a", "b"] } } },
-    },
-  };
-  const content = { "application/json": { schema } };
-  const made = normalise(
-    { openapi: "3.0.3", paths: { "/a": { get: { responses: { 200: { description: "d", content } } } } } },
-    {},
-  );
-  expect(made).toMatchObject({
-    paths: {
-      "/a": {
-        get: {
-          responses: {
-            200: {
-              content: {
-                "application/json": {
-                  schema: {
-                    type: "object",
-                    properties: {
-                      kind: { type: "string", enum: ["a"] },
-                      role: { enum: ["a", null], nullable: true },
-                      labels: { type: "object", additionalProperties: { type: "string", example: "a" } },
-                    },
-                  },
-                },
-              },
-            },
-          },
-        },
-      },
-    },
-  });
-  expect(JSON.stringify(made)).not.toMatch(/\$id|const|patternProperties|examples/);
-});
-
 describe("the page", () => {
   test("loads its parts from here, with no inline script", async () => {
     const page = await at.get("/swagger", { key: null });
@@ -208,5 +116,101 @@ describe("the page", () => {
   test("the plugin's own page is nowhere", async () => {
     for (const path of ["/page", "/document", "/swagger/page", "/docs"])
       expect((await at.get(path)).status).toBe(404);
+  });
+});
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "licmond-lint-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+test("the document holds against the specification's own schema", async () => {
+  const { valid, errors } = await new Validator().validate(JSON.parse(source) as Record<string, unknown>);
+  expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
+});
+
+test("redocly's recommended rules find nothing", async () => {
+  const file = join(folder, "openapi.json");
+  await Bun.write(file, source);
+  const lint = async (path: string) => {
+    const child = Bun.spawn(
+      [
+        ...[process.execPath, REDOCLY, "lint", path, "--format=json"],
+        `--config=${join(import.meta.dir, "redocly.yaml")}`,
+      ],
+      {
+        cwd: folder,
+        env: { PATH: "", HOME: folder, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" },
+        stdin: "ignore",
+        stderr: "pipe",
+      },
+    );
+    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    const end = stdout.lastIndexOf("}");
+    if (end === -1) throw new Error(`redocly said nothing:\n${stderr}`);
+    const report = JSON.parse(stdout.slice(stdout.indexOf("{"), end + 1)) as {
+      problems: { ruleId: string; message: string; location: { pointer?: string }[] }[];
+    };
+    return report.problems.map(({ ruleId, message, location }) => ({
+      ruleId,
+      message,
+      where: location[0]?.pointer,
+    }));
+  };
+  expect(await lint(file)).toEqual([]);
+
+  // It would say so: the same document without a summary.
+  const broken = join(folder, "broken.json");
+  await Bun.write(broken, source.replace('"summary":"Is the daemon there",', ""));
+  expect(await lint(broken)).toMatchObject([{ ruleId: "operation-summary" }]);
+});
+
+const whole: [string, Operation][] = Object.entries(dereferenced(document).paths).flatMap(([path, item]) =>
+  Object.entries(item).map(([method, one]): [string, Operation] => [`${method.toUpperCase()} ${path}`, one]),
+);
+
+test.each(whole)("%s: every answer and parameter is described", (name, operation) => {
+  const { responses, parameters = [], requestBody, tags } = operation;
+  expect(tags).toHaveLength(1);
+  const success = Object.keys(responses).filter((status) => Number(status) < 300);
+  expect(success).toEqual([name.startsWith("GET /ws/") ? "101" : expect.stringMatching(/^20[014]$/)]);
+  for (const [status, response] of Object.entries(responses)) {
+    expect(Object.keys(response.headers ?? {})).toContain("X-Request-ID");
+    if (Number(status) < 400) continue;
+    const codes = Object.keys(response["x-retry"] ?? {}) as ErrorCode[];
+    expect(codes.length).toBeGreaterThan(0);
+    for (const code of codes) {
+      expect(ERROR_STATUS[code]).toBe(Number(status) as never);
+      expect(response["x-retry"]?.[code]).toBe(retryOf(code));
+      expect(response.description).toContain(code);
+    }
+    expect(Object.keys(response.content?.["application/json"]?.examples ?? {})).toEqual(codes);
+    if (status === "429" || status === "503") expect(response.headers).toHaveProperty("Retry-After");
+  }
+  for (const parameter of parameters) {
+    expect(parameter.description.length).toBeGreaterThan(3);
+    expect(parameter.example).toBeDefined();
+    const { type, minimum, maximum, maxItems } = parameter.schema;
+    if (type === "integer" || type === "number")
+      expect([typeof minimum, typeof maximum]).toEqual(["number", "number"]);
+    if (type === "array") expect(maxItems).toBeNumber();
+  }
+  if (requestBody) expect(requestBody.content["application/json"]?.example).toBeDefined();
+});
+
+test("what may be sent again, and when, is what the specification says", () => {
+  const retry = Object.fromEntries(ERROR_CODES.map((code) => [code, retryOf(code)]));
+  expect(retry).toMatchObject({
+    RATE_LIMIT_EXCEEDED: "retry-after",
+    SERVICE_UNAVAILABLE: "backoff",
+    TIMEOUT: "same-timeout",
+    UPSTREAM_ERROR: "delay",
+    DATABASE_ERROR: "short-delay",
+    AUTH_MISSING: "action",
+    AUTH_INVALID: "action",
+    INVALID_JSON: "action",
+    MISSING_FIELD: "action",
+    NOT_FOUND: "action",
   });
 });

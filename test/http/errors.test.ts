@@ -1,38 +1,46 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
+import { STATUS_CODES } from "node:http";
+import type { PollErrorCode } from "../../src/domain/errors.ts";
 import { ERROR_STATUS, type ErrorCode } from "../../src/domain/errors.ts";
-import { type Ask, type Bench, bench, memoryKeys, monitored, NOW, picture, REFUSED } from "./make.ts";
+import { closeDoors, serve } from "./doors.ts";
+import { type Ask, type Bench, bench, monitored, NOW, picture, REFUSED } from "./make.ts";
 
-interface Case {
-  readonly code: ErrorCode;
-  readonly what: string;
-  readonly path: string;
-  readonly ask?: Ask | ((bench: Bench) => Ask);
-  readonly given?: (bench: Bench) => void;
-  readonly over?: Parameters<typeof bench>[0];
+type Case = [
+  code: ErrorCode,
+  what: string,
+  path: string,
+  /** The request; may bring about its condition first. */
+  ask?: Ask | ((at: Bench) => Ask),
   /** What the message must say. */
-  readonly says?: RegExp;
-  readonly details?: string | RegExp;
-}
+  says?: RegExp,
+  details?: string,
+];
 
-const post = (body: string, type = "application/json"): Ask => ({
-  method: "POST",
-  body,
-  headers: { "content-type": type },
-});
-const asAdmin = (ask: Ask) => (at: Bench) => ({ ...ask, key: at.keys.admin });
-const rescan = (body: string, type?: string) => asAdmin(post(body, type));
-const chunks = () =>
-  new ReadableStream<Uint8Array>({
-    start(controller) {
-      for (let i = 0; i < 5; i++) controller.enqueue(new Uint8Array(400).fill(32));
-      controller.close();
-    },
-  });
+afterEach(closeDoors);
 
-const twoServers = (at: Bench) => at.show(picture("eda"), picture("cad"));
-const pollError = (code: "LICENSE_QUERY_FAILED" | "LICENSE_PARSE_ERROR" | "TIMEOUT") => (at: Bench) =>
+const NO_KEY: Ask = { key: null };
+const as =
+  (role: keyof Bench["keys"], ask: Ask = {}) =>
+  (at: Bench) => ({ ...ask, key: at.keys[role] });
+const post = (body: Ask["body"], type = "application/json") =>
+  as("admin", { method: "POST", headers: { "content-type": type }, ...(body !== undefined && { body }) });
+const after =
+  (given: (at: Bench) => unknown, ask: Ask | ((at: Bench) => Ask) = {}) =>
+  (at: Bench) => {
+    given(at);
+    return typeof ask === "function" ? ask(at) : ask;
+  };
+const streamOf = (...chunks: Uint8Array<ArrayBuffer>[]) => new Blob(chunks).stream();
+const revoked = (at: Bench) => at.deps.keys.revoke("key000000001");
+const failing = (code: PollErrorCode) => (at: Bench) =>
   at.fail("eda", { code, message: "It failed.", details: "its own words" });
+const refusing = (at: Bench) => at.fail("eda", REFUSED);
+const bothRefusing = (at: Bench) => {
+  at.show(picture("eda"), picture("cad"));
+  refusing(at);
+  at.fail("cad", REFUSED);
+};
 
 /** A database that is really full, as SQLite itself says it. */
 function fullDatabase(): never {
@@ -42,392 +50,223 @@ function fullDatabase(): never {
   for (;;) database.run("INSERT INTO t VALUES (randomblob(4000))");
 }
 
-const CASES: readonly Case[] = [
-  { code: "AUTH_MISSING", what: "no key", path: "/api/licenses", ask: { key: null }, says: /X-API-Key/ },
-  { code: "AUTH_MISSING", what: "an empty key", path: "/api/licenses", ask: { key: "" } },
-  {
-    code: "AUTH_MISSING",
-    what: "a key in a query that takes none",
-    path: "/api/licenses?api_key=lmk_key000000001_x",
-    ask: { key: null },
-  },
-  { code: "AUTH_INVALID", what: "an unknown key", path: "/api/licenses", ask: { key: "lmk_aaaaaaaaaaaa_b" } },
-  {
-    code: "AUTH_INVALID",
-    what: "a wrong bearer",
-    path: "/api/licenses",
-    ask: { key: null, headers: { authorization: "Bearer x" } },
-  },
-  {
-    code: "AUTH_REVOKED",
-    what: "a revoked key",
-    path: "/api/licenses",
-    given: (at) => void at.deps.keys.revoke("key000000001"),
-  },
-  {
-    code: "AUTH_INSUFFICIENT",
-    what: "raw as operator",
-    path: "/api/licenses/servers/eda/raw",
-    ask: (at) => ({ key: at.keys.operator }),
-    says: /admin/,
-  },
-  {
-    code: "AUTH_INSUFFICIENT",
-    what: "keys as operator",
-    path: "/api/keys",
-    ask: (at) => ({ key: at.keys.operator }),
-  },
-  {
-    code: "AUTH_INSUFFICIENT",
-    what: "rescan as viewer",
-    path: "/api/licenses/rescan",
-    ask: { method: "POST" },
-    says: /operator or admin/,
-  },
-  {
-    code: "AUTH_INSUFFICIENT",
-    what: "refresh as viewer",
-    path: "/api/licenses?refresh=true",
-    says: /refresh=true/,
-  },
-  {
-    code: "AUTH_INSUFFICIENT",
-    what: "anything as calendar",
-    path: "/api/licenses",
-    ask: (at) => ({ key: at.keys.calendar }),
-  },
-  { code: "INVALID_JSON", what: "a broken body", path: "/api/licenses/rescan", ask: rescan('{"servers":') },
-  {
-    code: "INVALID_JSON",
-    what: "a form",
-    path: "/api/licenses/rescan",
-    ask: rescan("servers=eda", "application/x-www-form-urlencoded"),
-  },
-  {
-    code: "INVALID_JSON",
-    what: "invalid UTF-8",
-    path: "/api/licenses/rescan",
-    ask: (at) => ({
-      key: at.keys.admin,
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: new Response(new Uint8Array([0x22, 0xff, 0x22])).body ?? "",
-    }),
-  },
-  {
-    code: "INVALID_JSON",
-    what: "a bottomless nest",
-    path: "/api/licenses/rescan",
-    ask: rescan("[".repeat(900)),
-  },
-  {
-    code: "MISSING_FIELD",
-    what: "a key without a name",
-    path: "/api/keys",
-    ask: rescan('{"role":"viewer"}'),
-    says: /"name" is missing/,
-  },
-  { code: "MISSING_FIELD", what: "an absent body", path: "/api/keys", ask: asAdmin({ method: "POST" }) },
-  {
-    code: "INVALID_FIELD",
-    what: "an unknown field",
-    path: "/api/keys",
-    ask: rescan('{"name":"a","role":"viewer","expireAt":"2027-01-01T00:00:00Z"}'),
-    says: /"expireAt".*expiresAt/,
-  },
-  {
-    code: "INVALID_FIELD",
-    what: "__proto__",
-    path: "/api/keys",
-    ask: rescan('{"name":"a","role":"viewer","__proto__":{"anonymize":true}}'),
-    says: /__proto__/,
-  },
-  {
-    code: "INVALID_FIELD",
-    what: "an unknown role",
-    path: "/api/keys",
-    ask: rescan('{"name":"a","role":"root"}'),
-    says: /calendar, viewer, operator, admin/,
-  },
-  {
-    code: "INVALID_FIELD",
-    what: "an expiry that passed",
-    path: "/api/keys",
-    ask: rescan('{"name":"a","role":"viewer","expiresAt":"2020-01-01T00:00:00Z"}'),
-    says: /future/,
-  },
-  {
-    code: "INVALID_FIELD",
-    what: "an expiry on a day that the calendar lacks",
-    path: "/api/keys",
-    ask: rescan('{"name":"a","role":"viewer","expiresAt":"2027-02-30T00:00:00Z"}'),
-    says: /"expiresAt" must be a time .* on a day that exists/,
-  },
-  {
-    code: "INVALID_FIELD",
-    what: "an expiry at 24:00",
-    path: "/api/keys",
-    ask: rescan('{"name":"a","role":"viewer","expiresAt":"2099-02-28T24:00:00Z"}'),
-    says: /"expiresAt"/,
-  },
-  {
-    code: "INVALID_FIELD",
-    what: "a name with half a surrogate pair",
-    path: "/api/keys",
-    ask: rescan('{"name":"a\\ud800b","role":"viewer"}'),
-    says: /"name" must be a text in valid Unicode/,
-  },
-  {
-    code: "INVALID_FIELD",
-    what: "an anonymized admin",
-    path: "/api/keys",
-    ask: rescan('{"name":"a","role":"admin","anonymize":true}'),
-    says: /viewer/,
-  },
-  { code: "INVALID_FIELD", what: "no servers", path: "/api/licenses/rescan", ask: rescan('{"servers":[]}') },
-  {
-    code: "INVALID_FIELD",
-    what: "a list as body",
-    path: "/api/licenses/rescan",
-    ask: rescan("[]"),
-    says: /The body must be an object/,
-  },
-  {
-    code: "INVALID_FIELD",
-    what: "a number as id",
-    path: "/api/licenses/rescan",
-    ask: rescan('{"servers":["eda",7]}'),
-    says: /servers\[1\]/,
-  },
-  {
-    code: "INVALID_QUERY",
-    what: "a limit of 0",
-    path: "/api/licenses/features?limit=0",
-    says: /"limit" got "0"; it takes an integer from 1 to 10000/,
-  },
-  {
-    code: "BODY_TOO_LARGE",
-    what: "a long body by length",
-    path: "/api/licenses/rescan",
-    ask: rescan(" ".repeat(2000)),
-    says: /1024/,
-  },
-  {
-    code: "BODY_TOO_LARGE",
-    what: "a long body by chunks",
-    path: "/api/licenses/rescan",
-    ask: (at) => ({ key: at.keys.admin, method: "POST", body: chunks() }),
-  },
-  { code: "NOT_FOUND", what: "an unknown path", path: "/api/nowhere", ask: { key: null } },
-  { code: "NOT_FOUND", what: "half an encoded character", path: "/api/licenses/servers/%c3" },
-  { code: "NOT_FOUND", what: "a percent sign alone", path: "/api/keys/%", ask: asAdmin({}) },
-  {
-    code: "NOT_FOUND",
-    what: "an unknown server in the path",
-    path: "/api/licenses/servers/nobody",
-    says: /"nobody"/,
-  },
-  {
-    code: "NOT_FOUND",
-    what: "an unknown server in the query",
-    path: "/api/licenses/features?server=eda,nobody",
-    says: /"nobody"/,
-  },
-  {
-    code: "NOT_FOUND",
-    what: "an unknown server in a body",
-    path: "/api/licenses/rescan",
-    ask: rescan('{"servers":["nobody"]}'),
-  },
-  { code: "NOT_FOUND", what: "an unknown key", path: "/api/keys/aaaaaaaaaaaa", ask: asAdmin({}) },
-  {
-    code: "METHOD_NOT_ALLOWED",
-    what: "DELETE on ping",
-    path: "/api/ping",
-    ask: { key: null, method: "DELETE" },
-  },
-  {
-    code: "ALREADY_EXISTS",
-    what: "a taken name",
-    path: "/api/keys",
-    ask: rescan('{"name":"viewer 1","role":"viewer"}'),
-  },
-  {
-    code: "CONFLICT",
-    what: "rescan of a disabled server",
-    path: "/api/licenses/rescan",
-    ask: rescan('{"servers":["off"]}'),
-    given: (at) => at.show(picture("off", { server: monitored("off", { enabled: false }) })),
-  },
-  {
-    code: "GONE",
-    what: "a deleted key",
-    path: "/api/keys/key000000001",
-    ask: asAdmin({}),
-    given: (at) => void at.deps.keys.revoke("key000000001"),
-  },
-  {
-    code: "GONE",
-    what: "deleting it twice",
-    path: "/api/keys/key000000001",
-    ask: asAdmin({ method: "DELETE" }),
-    given: (at) => void at.deps.keys.revoke("key000000001"),
-  },
-  {
-    code: "INTERNAL_ERROR",
-    what: "an exception",
-    path: "/api/licenses/summary",
-    over: {
-      live: {
-        snapshot: () => {
-          throw new Error("SELECT lmk_secret FROM /var/lib");
-        },
-      },
-    },
-  },
-  {
-    code: "DATABASE_ERROR",
-    what: "a full database",
-    path: "/api/keys",
-    ask: asAdmin({}),
-    over: { keys: { ...memoryKeys(() => NOW), list: fullDatabase } },
-  },
-  {
-    code: "UPSTREAM_ERROR",
-    what: "every poll of several failed",
-    path: "/api/licenses/rescan",
-    ask: asAdmin({ method: "POST" }),
-    given: (at) => {
-      twoServers(at);
-      at.fail("eda", REFUSED);
-      at.fail("cad", REFUSED);
-    },
-    details: "eda: LICENSE_SERVER_UNREACHABLE; cad: LICENSE_SERVER_UNREACHABLE",
-  },
-  {
-    code: "UPSTREAM_ERROR",
-    what: "every poll of a refresh failed",
-    path: "/api/licenses?refresh=true",
-    ask: asAdmin({}),
-    given: (at) => at.fail("eda", REFUSED),
-  },
-  {
-    code: "LICENSE_SERVER_UNREACHABLE",
-    what: "rescan of one that is down",
-    path: "/api/licenses/rescan",
-    ask: rescan('{"servers":["eda"]}'),
-    given: (at) => at.fail("eda", REFUSED),
-    details: /-15,570/,
-  },
-  {
-    code: "LICENSE_SERVER_UNREACHABLE",
-    what: "refresh of one that is down",
-    path: "/api/licenses?refresh=true&server=eda",
-    ask: asAdmin({}),
-    given: (at) => at.fail("eda", REFUSED),
-  },
-  {
-    code: "LICENSE_QUERY_FAILED",
-    what: "rescan: the tool failed",
-    path: "/api/licenses/rescan",
-    ask: rescan('{"servers":["eda"]}'),
-    given: pollError("LICENSE_QUERY_FAILED"),
-    details: "its own words",
-  },
-  {
-    code: "LICENSE_PARSE_ERROR",
-    what: "rescan: not understood",
-    path: "/api/licenses/rescan",
-    ask: rescan('{"servers":["eda"]}'),
-    given: pollError("LICENSE_PARSE_ERROR"),
-  },
-  {
-    code: "TIMEOUT",
-    what: "rescan: hangs",
-    path: "/api/licenses/rescan",
-    ask: rescan('{"servers":["eda"]}'),
-    given: pollError("TIMEOUT"),
-  },
-  {
-    code: "SERVICE_UNAVAILABLE",
-    what: "unhealthy",
-    path: "/api/health",
-    over: {
-      health: () => ({
-        database: { status: "unhealthy", message: "does not answer" },
-        collector: { status: "healthy", message: "polls" },
-        disk: { status: "healthy", message: "room" },
-        clock: { status: "healthy", message: "right" },
-      }),
-    },
-    details: "database: does not answer",
-  },
+const LICENSES = "/api/licenses";
+const RESCAN = "/api/licenses/rescan";
+const KEYS = "/api/keys";
+const KEY = "/api/keys/key000000001";
+const EDA = post('{"servers":["eda"]}');
+
+const CASES: Case[] = [
+  ["AUTH_MISSING", "no key", LICENSES, NO_KEY, /X-API-Key/],
+  ["AUTH_MISSING", "an empty key", LICENSES, { key: "" }],
+  ["AUTH_MISSING", "a key in a query that takes none", `${LICENSES}?api_key=lmk_key000000001_x`, NO_KEY],
+  ["AUTH_INVALID", "an unknown key", LICENSES, { key: "lmk_aaaaaaaaaaaa_b" }],
+  ["AUTH_INVALID", "a wrong bearer", LICENSES, { key: null, headers: { authorization: "Bearer x" } }],
+  ["AUTH_REVOKED", "a revoked key", LICENSES, after(revoked)],
+  ["AUTH_INSUFFICIENT", "raw as operator", "/api/licenses/servers/eda/raw", as("operator"), /admin/],
+  ["AUTH_INSUFFICIENT", "keys as operator", KEYS, as("operator")],
+  ["AUTH_INSUFFICIENT", "rescan as viewer", RESCAN, { method: "POST" }, /operator or admin/],
+  ["AUTH_INSUFFICIENT", "refresh as viewer", "/api/licenses?refresh=true", {}, /refresh=true/],
+  ["AUTH_INSUFFICIENT", "anything as calendar", LICENSES, as("calendar")],
+  ["INVALID_JSON", "a broken body", RESCAN, post('{"servers":')],
+  ["INVALID_JSON", "a form", RESCAN, post("servers=eda", "application/x-www-form-urlencoded")],
+  ["INVALID_JSON", "invalid UTF-8", RESCAN, post(streamOf(new Uint8Array([0x22, 0xff, 0x22])))],
+  ["INVALID_JSON", "a bottomless nest", RESCAN, post("[".repeat(900))],
+  ["MISSING_FIELD", "a key without a name", KEYS, post('{"role":"viewer"}'), /"name" is missing/],
+  ["MISSING_FIELD", "an absent body", KEYS, as("admin", { method: "POST" })],
+  [
+    "INVALID_FIELD",
+    "an unknown field",
+    KEYS,
+    post('{"name":"a","role":"viewer","expireAt":"2027-01-01T00:00:00Z"}'),
+    /"expireAt".*expiresAt/,
+  ],
+  [
+    "INVALID_FIELD",
+    "__proto__",
+    KEYS,
+    post('{"name":"a","role":"viewer","__proto__":{"anonymize":true}}'),
+    /__proto__/,
+  ],
+  [
+    "INVALID_FIELD",
+    "an unknown role",
+    KEYS,
+    post('{"name":"a","role":"root"}'),
+    /calendar, viewer, operator, admin/,
+  ],
+  ...(
+    [
+      ["that passed", '"expiresAt":"2020-01-01T00:00:00Z"', /future/],
+      [
+        "on a day that the calendar lacks",
+        '"expiresAt":"2027-02-30T00:00:00Z"',
+        /"expiresAt" must be a time .* on a day that exists/,
+      ],
+      ["at 24:00", '"expiresAt":"2099-02-28T24:00:00Z"', /"expiresAt"/],
+    ] as const
+  ).map(
+    ([what, field, says]): Case => [
+      "INVALID_FIELD",
+      `an expiry ${what}`,
+      KEYS,
+      post(`{"name":"a","role":"viewer",${field}}`),
+      says,
+    ],
+  ),
+  [
+    "INVALID_FIELD",
+    "a name with half a surrogate pair",
+    KEYS,
+    post('{"name":"a\\ud800b","role":"viewer"}'),
+    /"name" must be a text in valid Unicode/,
+  ],
+  [
+    "INVALID_FIELD",
+    "an anonymized admin",
+    KEYS,
+    post('{"name":"a","role":"admin","anonymize":true}'),
+    /viewer/,
+  ],
+  ["INVALID_FIELD", "no servers", RESCAN, post('{"servers":[]}')],
+  ["INVALID_FIELD", "a list as body", RESCAN, post("[]"), /The body must be an object/],
+  ["INVALID_FIELD", "a number as id", RESCAN, post('{"servers":["eda",7]}'), /servers\[1\]/],
+  [
+    "INVALID_QUERY",
+    "a limit of 0",
+    "/api/licenses/features?limit=0",
+    {},
+    /"limit" got "0"; it takes an integer from 1 to 10000/,
+  ],
+  ["BODY_TOO_LARGE", "a long body by length", RESCAN, post(" ".repeat(2000)), /1024/],
+  ["BODY_TOO_LARGE", "a long body by chunks", RESCAN, post(streamOf(new Uint8Array(2000).fill(32)))],
+  ["NOT_FOUND", "an unknown path", "/api/nowhere", NO_KEY],
+  ["NOT_FOUND", "half an encoded character", "/api/licenses/servers/%c3"],
+  ["NOT_FOUND", "a percent sign alone", "/api/keys/%", as("admin")],
+  ["NOT_FOUND", "an unknown server in the path", "/api/licenses/servers/nobody", {}, /"nobody"/],
+  ["NOT_FOUND", "an unknown server in the query", "/api/licenses/features?server=eda,nobody", {}, /"nobody"/],
+  ["NOT_FOUND", "an unknown server in a body", RESCAN, post('{"servers":["nobody"]}')],
+  ["NOT_FOUND", "an unknown key", "/api/keys/aaaaaaaaaaaa", as("admin")],
+  ["METHOD_NOT_ALLOWED", "DELETE on ping", "/api/ping", { key: null, method: "DELETE" }],
+  ["ALREADY_EXISTS", "a taken name", KEYS, post('{"name":"viewer 1","role":"viewer"}')],
+  [
+    "CONFLICT",
+    "rescan of a disabled server",
+    RESCAN,
+    after(
+      (at) => at.show(picture("off", { server: monitored("off", { enabled: false }) })),
+      post('{"servers":["off"]}'),
+    ),
+  ],
+  ["GONE", "a deleted key", KEY, after(revoked, as("admin"))],
+  ["GONE", "deleting it twice", KEY, after(revoked, as("admin", { method: "DELETE" }))],
+  [
+    "DATABASE_ERROR",
+    "a full database",
+    KEYS,
+    after((at) => Object.assign(at.deps.keys, { list: fullDatabase }), as("admin")),
+  ],
+  [
+    "UPSTREAM_ERROR",
+    "every poll of several failed",
+    RESCAN,
+    after(bothRefusing, as("admin", { method: "POST" })),
+    /./,
+    "eda: LICENSE_SERVER_UNREACHABLE; cad: LICENSE_SERVER_UNREACHABLE",
+  ],
+  [
+    "UPSTREAM_ERROR",
+    "every poll of a refresh failed",
+    "/api/licenses?refresh=true",
+    after(refusing, as("admin")),
+  ],
+  ["LICENSE_SERVER_UNREACHABLE", "rescan of one that is down", RESCAN, after(refusing, EDA), /./, "-15,570"],
+  [
+    "LICENSE_SERVER_UNREACHABLE",
+    "refresh of one that is down",
+    "/api/licenses?refresh=true&server=eda",
+    after(refusing, as("admin")),
+  ],
+  [
+    "LICENSE_QUERY_FAILED",
+    "rescan: the tool failed",
+    RESCAN,
+    after(failing("LICENSE_QUERY_FAILED"), EDA),
+    /./,
+    "its own words",
+  ],
+  ["LICENSE_PARSE_ERROR", "rescan: not understood", RESCAN, after(failing("LICENSE_PARSE_ERROR"), EDA)],
+  ["TIMEOUT", "rescan: hangs", RESCAN, after(failing("TIMEOUT"), EDA)],
 ];
 
-const REASON: Readonly<Record<number, string>> = {
-  400: "Bad Request",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  405: "Method Not Allowed",
-  409: "Conflict",
-  410: "Gone",
-  413: "Content Too Large",
-  500: "Internal Server Error",
-  502: "Bad Gateway",
-  503: "Service Unavailable",
-  504: "Gateway Timeout",
-};
-
 describe("each error by its real condition", () => {
-  test.each(CASES.map((one) => [`${one.code}: ${one.what}`, one] as const))("%s", async (_, one) => {
-    const at = bench(one.over);
-    // With other keys than the bench's own, its keys are not known: these are.
-    const keys =
-      one.over?.keys === undefined
-        ? at.keys
-        : { ...at.keys, admin: "lmk_key000000000_".concat("key000000000".padEnd(43, "x")) };
-    if (one.over?.keys !== undefined) (one.over.keys as ReturnType<typeof memoryKeys>).add("admin");
-    one.given?.(at);
-    const ask = typeof one.ask === "function" ? one.ask({ ...at, keys }) : (one.ask ?? {});
-    const response = await at.get(one.path, {
-      ...ask,
-      headers: { ...ask.headers, "x-request-id": "trace-1" },
+  test.each(CASES)("%s: %s", async (code, _, path, ask = {}, says = /./, details = "") => {
+    const at = bench();
+    const asked = typeof ask === "function" ? ask(at) : ask;
+    const response = await at.get(path, {
+      ...asked,
+      headers: { ...asked.headers, "x-request-id": "trace-1" },
     });
-    const body: unknown = await response.json();
-    expect(body).toEqual({
-      error: REASON[ERROR_STATUS[one.code]],
-      code: one.code,
-      message: expect.any(String),
-      ...(typeof body === "object" && body !== null && "details" in body && { details: expect.any(String) }),
+    const body = (await response.json()) as { details?: string };
+    const status = ERROR_STATUS[code];
+    expect<unknown>(body).toEqual({
+      error: status === 413 ? "Content Too Large" : STATUS_CODES[status],
+      code,
+      message: expect.stringMatching(says),
+      ...(body.details !== undefined && { details: expect.any(String) }),
       requestId: "trace-1",
       timestamp: new Date(NOW).toISOString(),
     });
-    expect(response.status).toBe(ERROR_STATUS[one.code]);
+    expect(body.details ?? "").toContain(details);
+    expect(response.status).toBe(status);
     expect(response.headers.get("x-request-id")).toBe("trace-1");
     expect(response.headers.get("content-type")).toStartWith("application/json");
-    if (one.says) expect(body).toMatchObject({ message: expect.stringMatching(one.says) });
-    if (one.details) expect(body).toMatchObject({ details: expect.stringMatching(one.details) });
     expect(JSON.stringify(body)).not.toMatch(/SELECT|at .*\.ts|randomblob|lmk_key|xxxxxxxx|node_modules/);
   });
 
-  test("an exception is logged with its request id, its words kept inside", async () => {
-    const at = bench({
-      live: {
-        snapshot: () => {
-          throw new Error("the inner reason");
-        },
-      },
+  test("SERVICE_UNAVAILABLE: unhealthy", async () => {
+    const fine = { status: "healthy", message: "fine" } as const;
+    const database = { status: "unhealthy", message: "does not answer" } as const;
+    const at = bench({ health: () => ({ database, collector: fine, disk: fine, clock: fine }) });
+    const response = await at.get("/api/health");
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({
+      code: "SERVICE_UNAVAILABLE",
+      details: "database: does not answer",
     });
-    await at.get("/api/licenses/summary", { headers: { "x-request-id": "trace-2" } });
-    expect(at.logged.find(({ level }) => level === "error")).toMatchObject({
+  });
+
+  test.each(["throws", "rejects"])("INTERNAL_ERROR: a route that %s, over a real port", async (how) => {
+    const failure = new TypeError("an inner word, with lmk_aaaaaaaaaaaa_secret and SELECT * FROM keys");
+    const snapshot = () => {
+      throw failure;
+    };
+    const at = bench(how === "throws" ? { live: { snapshot } } : { health: () => Promise.reject(failure) });
+    const door = serve(at);
+    const ask = (path: string) =>
+      fetch(`http://127.0.0.1:${door.port}${path}`, {
+        headers: { "x-api-key": at.keys.viewer, "x-request-id": "real-7" },
+      });
+    const response = await ask(how === "throws" ? "/api/licenses/summary" : "/api/health");
+    const text = await response.text();
+    expect(response.status).toBe(500);
+    expect(JSON.parse(text)).toEqual({
+      error: "Internal Server Error",
+      code: "INTERNAL_ERROR",
+      message: expect.stringContaining("request id"),
+      requestId: "real-7",
+      timestamp: expect.any(String),
+    });
+    expect(text).not.toMatch(/inner word|SELECT|lmk_|TypeError|\.ts/);
+    const cause = expect.stringContaining("an inner word");
+    expect(at.logged).toContainEqual({
+      level: "error",
       source: "http",
-      fields: {
-        requestId: "trace-2",
-        code: "INTERNAL_ERROR",
-        cause: expect.stringContaining("the inner reason"),
-      },
+      message: "Request failed",
+      fields: expect.objectContaining({ requestId: "real-7", code: "INTERNAL_ERROR", cause }),
     });
+    // The next request is served.
+    expect((await ask("/api/ping")).status).toBe(200);
   });
 
   test("a wrong key is logged, the key itself is not", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createApp } from "../../src/http/app.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
+import { plainKey } from "../store/plain-key.ts";
 import { type Ask, bench } from "./make.ts";
 
 const broken: Ask = { method: "POST", body: "{", headers: { "content-type": "application/json" } };
@@ -77,15 +78,7 @@ describe("the key", () => {
 
   test("an expired key is told so, and a use is noted", async () => {
     const at = bench();
-    const made = at.deps.keys.create({
-      name: "short",
-      role: "viewer",
-      expiresAt: at.now + 1000,
-      anonymize: false,
-      dailyQuota: null,
-      monthlyQuota: null,
-      requestsPerMinute: null,
-    });
+    const made = at.deps.keys.create(plainKey({ name: "short", expiresAt: at.now + 1000 }));
     if (made.outcome !== "created") throw new Error("not made");
     expect((await at.get("/api/licenses", { key: made.presented })).status).toBe(200);
     expect(at.deps.keys.get(made.key.id)?.lastUsedAt).toBe(at.now);
@@ -93,15 +86,6 @@ describe("the key", () => {
     const late = await at.get("/api/licenses", { key: made.presented });
     expect([late.status, await late.json()]).toMatchObject([401, { code: "AUTH_EXPIRED" }]);
   });
-
-  test.each(["/api/health", "/api/ping", "/", "/swagger", "/swagger/json", "/swagger/assets/ui.js"])(
-    "%s needs none, and a bad one does not hurt",
-    async (path) => {
-      const at = bench();
-      expect((await at.get(path, { key: null })).status).toBe(200);
-      expect((await at.get(path, { key: "nonsense" })).status).toBe(200);
-    },
-  );
 });
 
 describe("headers of every answer", () => {
@@ -124,8 +108,6 @@ describe("headers of every answer", () => {
     expect(own).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/);
     const kept = await at.get(path, { ...ask, headers: { "x-request-id": "a.B_c-1" } });
     expect(kept.headers.get("x-request-id")).toBe("a.B_c-1");
-    expect(kept.headers.get("x-content-type-options")).toBe("nosniff");
-    expect(kept.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
     for (const bad of ["", "a b", "x".repeat(129), "é"]) {
       const made = await at.get(path, { ...ask, headers: { "x-request-id": bad } });
       expect(made.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
@@ -145,17 +127,9 @@ describe("headers of every answer", () => {
 test("the access log has the path and not the query", async () => {
   const at = bench();
   await at.get("/api/licenses/features?search=secret-project", { headers: { "x-request-id": "trace-3" } });
-  expect(at.logged.at(-1)).toMatchObject({
-    level: "debug",
-    source: "http",
-    fields: {
-      requestId: "trace-3",
-      method: "GET",
-      path: "/api/licenses/features",
-      status: 200,
-      keyId: "key000000001",
-    },
-  });
+  const answered = { requestId: "trace-3", method: "GET", path: "/api/licenses/features", status: 200 };
+  const fields = { ...answered, keyId: "key000000001" };
+  expect(at.logged.at(-1)).toMatchObject({ level: "debug", source: "http", fields });
   expect(JSON.stringify(at.logged)).not.toContain("secret-project");
 });
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Listening, listen } from "../../src/http/listen.ts";
 import { until } from "../until.ts";
-import { type Bench, bench, picture, REFUSED } from "./make.ts";
+import { raw as send } from "./doors.ts";
+import { type Bench, bench } from "./make.ts";
 
 let at: Bench;
 let listening: Listening;
@@ -14,29 +15,7 @@ beforeAll(() => {
 });
 afterAll(() => listening.stop(1000));
 
-/** What comes back for these bytes, as they are: for requests that no client would send. */
-async function raw(text: string, whole = /\r\n\r\n.*\}$/s, port = listening.port): Promise<string> {
-  const { promise, resolve } = Promise.withResolvers<string>();
-  let got = "";
-  const socket = await Bun.connect({
-    hostname: "127.0.0.1",
-    port,
-    socket: {
-      data(_, data) {
-        got += new TextDecoder().decode(data);
-        if (whole.test(got)) resolve(got);
-      },
-      close: () => resolve(got),
-      end: () => resolve(got),
-      error: () => resolve(got),
-    },
-  });
-  socket.write(text);
-  const answer = await promise;
-  socket.end();
-  return answer;
-}
-
+const raw = (text: string, whole?: RegExp) => send(listening.port, text, whole);
 const admin = () => ({ "x-api-key": at.keys.admin });
 
 describe("over a real port", () => {
@@ -174,7 +153,7 @@ describe("over a real port", () => {
     const site = bench({ collector: { ...collector, rescan: () => held.then(() => []) } });
     const door = listen(site.app, { host: "127.0.0.1", port: 0 });
     const slow = `POST /api/licenses/rescan HTTP/1.1\r\nHost: x\r\nX-API-Key: ${site.keys.admin}\r\nContent-Length: 0\r\n\r\n`;
-    expect(await raw(`${slow}GET /api/ping HTTP/1.1\r\nHost: x\r\n\r\n`, undefined, door.port)).toBe("");
+    expect(await send(door.port, `${slow}GET /api/ping HTTP/1.1\r\nHost: x\r\n\r\n`)).toBe("");
     release();
     await door.stop(1000);
   });
@@ -210,13 +189,6 @@ describe("over a real port", () => {
     ]);
   });
 
-  test("a short Host is as good as any", async () => {
-    expect(await raw("GET /api/ping HTTP/1.1\r\nHost: x\r\n\r\n")).toStartWith("HTTP/1.1 200");
-    expect(await raw("GET /api/nowhere HTTP/1.1\r\nHost: x\r\n\r\n")).toContain(
-      'There is no \\"/api/nowhere\\" here',
-    );
-  });
-
   test("/api/network says where we listen", async () => {
     const response = await fetch(`${base}/api/network`, { headers: admin() });
     expect(await response.json()).toMatchObject({ listening: [{ host: "127.0.0.1", port: listening.port }] });
@@ -231,14 +203,6 @@ describe("over a real port", () => {
     expect(
       at.logged.filter(({ message }) => message === "Request").map(({ fields }) => fields.status),
     ).toEqual([404, 401, 200, 304]);
-  });
-
-  test("a forced poll of one server that is down is its error", async () => {
-    at.show(picture("eda"));
-    at.fail("eda", REFUSED);
-    const response = await fetch(`${base}/api/licenses?refresh=true&server=eda`, { headers: admin() });
-    at.fail("eda", null);
-    expect(response.status).toBe(502);
   });
 });
 

@@ -24,6 +24,7 @@ function listener() {
   const parser: ReadingParser = {
     line: (text) => void lines.push(text),
     finish: (end) => {
+      if (end.rest !== null) lines.push(end.rest);
       ends.push(end);
       return EMPTY;
     },
@@ -69,27 +70,28 @@ describe("line ends", () => {
 });
 
 describe("the end of the output", () => {
-  const rows: [string, Uint8Array, boolean][] = [
-    ["nothing is not cut", utf8(""), true],
-    ["LF", utf8("a\n"), true],
-    ["CR", utf8("a\r"), true],
-    ["text", utf8("a"), false],
-    ["UTF-16 LE with a line end", utf16le("a\n"), true],
-    ["UTF-16 LE without", utf16le("a"), false],
-    ["UTF-16 LE, a character whose byte is LF", utf16le("\u0a41"), false],
-    ["UTF-16 BE with a line end", utf16be("a\n"), true],
-    ["UTF-16 BE, a character whose byte is LF", utf16be("\u410a"), false],
+  const rows: [string, Uint8Array, string | null][] = [
+    ["nothing is not cut", utf8(""), null],
+    ["LF", utf8("a\n"), null],
+    ["CR", utf8("a\r"), null],
+    ["text", utf8("a"), "a"],
+    ["text behind a lone CR", utf8("a\rb"), "b"],
+    ["UTF-16 LE with a line end", utf16le("a\n"), null],
+    ["UTF-16 LE without", utf16le("a"), "a"],
+    ["UTF-16 LE, a character whose byte is LF", utf16le("\u0a41"), "\u0a41"],
+    ["UTF-16 BE with a line end", utf16be("a\n"), null],
+    ["UTF-16 BE, a character whose byte is LF", utf16be("\u410a"), "\u410a"],
   ];
-  test.each(rows)("%s", (_, bytes, endsWithNewline) => {
+  test.each(rows)("%s", (_, bytes, rest) => {
     const { parser, ends } = listener();
     readOutputSync(bytes, parser);
-    expect(ends).toEqual([{ endsWithNewline, truncated: false }]);
+    expect(ends).toEqual([{ rest, truncated: false }]);
   });
 
   test("truncation is passed on", () => {
     const { parser, ends } = listener();
     readOutputSync(utf8("a\n"), parser, true);
-    expect(ends).toEqual([{ endsWithNewline: true, truncated: true }]);
+    expect(ends).toEqual([{ rest: null, truncated: true }]);
   });
 });
 
@@ -155,7 +157,10 @@ test("20 MB without a line end lose nothing, and are never held as one text", ()
       length += text.length;
       longest = Math.max(longest, text.length);
     },
-    finish: () => EMPTY,
+    finish({ rest }) {
+      length += rest?.length ?? 0;
+      return EMPTY;
+    },
   });
   expect(length).toBe(bytes.length);
   // What is joined again and again is bounded, so the time grows with the length alone; the bench measures it.

@@ -31,7 +31,7 @@ export function checkTools(
 }
 
 function toolOf(manager: string, tool: MonitoredServer["tool"], { PATH = "" }: Environment) {
-  return inspectTool(tool === null ? { names: managerOf(manager).tools } : { argv: tool }, PATH);
+  return inspectTool(tool?.slice(0, 1) ?? managerOf(manager).tools, PATH);
 }
 
 /** Names must resolve; whether a server answers there is the servers' affair, and said as a warning. */

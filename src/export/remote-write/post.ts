@@ -33,11 +33,10 @@ export async function post(
   signal: AbortSignal,
   now: () => number,
 ): Promise<Posted> {
-  const failed = (why: string, retryAfterMs: number | null = null): Posted => ({
-    outcome: "failed",
-    why,
-    retryAfterMs,
-  });
+  const failed = (why: string, retryAfterMs: number | null = null) =>
+    ({ outcome: "failed", why, retryAfterMs }) as const;
+  const authorization = (token: string) =>
+    username === null ? `Bearer ${token}` : `Basic ${Buffer.from(`${username}:${token}`).toString("base64")}`;
   const token = tokenFile === null ? null : await readToken(tokenFile);
   if (token !== null && "problem" in token) return failed(`The token_file ${token.problem}`);
   let response: Response;
@@ -46,39 +45,28 @@ export async function post(
       method: "POST",
       body,
       signal,
-      redirect: "manual" as const,
+      redirect: "manual",
       headers: {
         "content-type": "application/x-protobuf",
         "content-encoding": "snappy",
         "x-prometheus-remote-write-version": "0.1.0",
         "user-agent": "licmond",
-        ...(token !== null && { authorization: authorization(username, token.text) }),
+        ...(token !== null && { authorization: authorization(token.text) }),
       },
       tls: { rejectUnauthorized: true },
     });
   } catch (error) {
-    if (signal.aborted) return failed("It did not answer in time");
     // The words of the error may quote the URL.
-    return failed(`It cannot be reached (${codeOf(error)})`);
+    return failed(signal.aborted ? "It did not answer in time" : `It cannot be reached (${codeOf(error)})`);
   }
-  const { status } = response;
-  if (status >= 200 && status < 300) {
-    await response.body?.cancel().catch(() => {});
-    return { outcome: "taken" };
-  }
-  if (status >= 300 && status < 400) {
-    await response.body?.cancel().catch(() => {});
-    return failed(`It answered ${status}: redirects are not followed`);
-  }
+  const { status, headers } = response;
+  if (status < 400) await response.body?.cancel().catch(() => {});
+  if (status >= 200 && status < 300) return { outcome: "taken" };
+  if (status >= 300 && status < 400) return failed(`It answered ${status}: redirects are not followed`);
   const words = await wordsOf(response, token?.text ?? null);
   const why = `It answered ${status}${words === "" ? "" : `: ${words}`}`;
   if (status >= 400 && status < 500 && status !== 429) return { outcome: "refused", status, why };
-  return failed(why, retryAfter(response.headers.get("retry-after"), now()));
-}
-
-function authorization(username: string | null, token: string): string {
-  if (username === null) return `Bearer ${token}`;
-  return `Basic ${Buffer.from(`${username}:${token}`).toString("base64")}`;
+  return failed(why, retryAfter(headers.get("retry-after"), now()));
 }
 
 /** A header takes no more than that. */
@@ -90,17 +78,16 @@ async function readToken(file: string): Promise<SecretRead> {
 
 /** The beginning of what a receiver says of a refusal: Prometheus names the sample that it did not like. */
 async function wordsOf(response: Response, token: string | null): Promise<string> {
-  let text = "";
   try {
     const reader = response.body?.getReader();
     const chunk = await reader?.read();
     await reader?.cancel();
-    text = new TextDecoder().decode(chunk?.value?.subarray(0, 4 * MAX_WORDS));
+    const text = new TextDecoder().decode(chunk?.value?.subarray(0, 4 * MAX_WORDS));
+    const known = token === null ? text : text.replaceAll(token, "***");
+    return maskSecrets(escapeControls(known.trim())).slice(0, MAX_WORDS);
   } catch {
     return "";
   }
-  const known = token === null ? text : text.replaceAll(token, "***");
-  return maskSecrets(escapeControls(known.trim())).slice(0, MAX_WORDS);
 }
 
 /** Seconds, or a date (RFC 9110, 10.2.3). */

@@ -11,15 +11,19 @@ import { emitServer } from "../server-metrics.ts";
  *   Label        { string name = 1; string value = 2; }
  *   Sample       { double value = 1; int64 timestamp = 2; }   // epoch milliseconds
  */
-
-/** Says that a series has ended: the one NaN that Prometheus tells from all others by its bits. */
-export const STALE = Symbol("stale");
+const VARINT = 0;
+const FIXED64 = 1;
+const LENGTH = 2;
 
 /**
  * Bytes as a text with one character for each. A site has tens of thousands of series, and as keys of a set these take
  * a quarter of what arrays of bytes would.
  */
 type ByteText = string;
+
+/** Says that a series has ended: the one NaN that Prometheus tells from all others, by its bits (0x7ff0000000000002). */
+export const STALE = Symbol("stale");
+const STALE_BYTES: ByteText = "\x02\0\0\0\0\0\xf0\x7f";
 
 /** A series with its sample. */
 export interface SeriesSample {
@@ -28,44 +32,19 @@ export interface SeriesSample {
   readonly value: number | typeof STALE;
 }
 
-const VARINT = 0;
-const FIXED64 = 1;
-const LENGTH = 2;
+/** A WriteRequest of samples of one moment, epoch ms. */
+export function encodeRequest(samples: readonly SeriesSample[], at: number): Uint8Array<ArrayBuffer> {
+  const time = key(2, VARINT) + varint(at);
+  const series = samples.map(({ labels, value }) => {
+    const bytes = value === STALE ? STALE_BYTES : double(value);
+    return field(1, labels + field(2, key(1, FIXED64) + bytes + time));
+  });
+  return new Uint8Array(Buffer.from(series.join(""), "latin1"));
+}
 
 /** The field of one label. */
 export function encodeLabel(name: string, value: string): ByteText {
-  const label = field(1, utf8(name)) + field(2, utf8(value));
-  return field(1, label);
-}
-
-/** Labels as the receiver wants them: sorted by name, without empty values. Names must differ. */
-export function sortedLabels(labels: Labels): Labels {
-  return labels.filter(([, value]) => value !== "").toSorted(([a], [b]) => (a < b ? -1 : 1));
-}
-
-/** A WriteRequest of samples of one moment, epoch ms. */
-export function encodeRequest(samples: readonly SeriesSample[], at: number): Uint8Array<ArrayBuffer> {
-  const sampleLength = 1 + 8 + 1 + varint(at).length;
-  const lengthOf = ({ labels }: SeriesSample) => labels.length + 2 + sampleLength;
-  const whole = samples.reduce((sum, sample) => {
-    const length = lengthOf(sample);
-    return sum + 1 + varint(length).length + length;
-  }, 0);
-  const out = Buffer.alloc(whole);
-  const timestamp = key(2, VARINT) + varint(at);
-  let end = 0;
-  for (const sample of samples) {
-    const head = key(1, LENGTH) + varint(lengthOf(sample)) + sample.labels;
-    end += out.write(head + key(2, LENGTH) + varint(sampleLength) + key(1, FIXED64), end, "latin1");
-    if (sample.value === STALE) {
-      // As integers: a NaN that goes through a number may lose its bits.
-      out.writeUInt32LE(0x0000_0002, end);
-      out.writeUInt32LE(0x7ff0_0000, end + 4);
-    } else out.writeDoubleLE(sample.value, end);
-    end += 8;
-    end += out.write(timestamp, end, "latin1");
-  }
-  return new Uint8Array(out.buffer, out.byteOffset, end);
+  return field(1, field(1, utf8(name)) + field(2, utf8(value)));
 }
 
 function field(number: number, bytes: ByteText): ByteText {
@@ -84,75 +63,65 @@ function varint(value: number): ByteText {
   return text + String.fromCharCode(rest);
 }
 
+const eight = Buffer.alloc(8);
+
+function double(value: number): ByteText {
+  eight.writeDoubleLE(value);
+  return eight.toString("latin1");
+}
+
 function utf8(text: string): ByteText {
   return /^[\x00-\x7f]*$/.test(text) ? text : Buffer.from(text).toString("latin1");
 }
 
-/** Remembers which series were told, so that each that ends is told to have ended: once. */
-interface SeriesBook {
+/** Labels as the receiver wants them: sorted by name, without empty values. Names must differ. */
+export function sortedLabels(labels: Labels): Labels {
+  return labels.filter(([, value]) => value !== "").toSorted(([a], [b]) => (a < b ? -1 : 1));
+}
+
+const NAME = "__name__";
+
+/** Remembers which series were written, so that each that ends is marked as ended: once. */
+export function createSeriesTracker() {
+  let written: ReadonlySet<ByteText> = new Set();
+  const names = new Map<string, ByteText>();
+
   /**
    * Gathers the samples of one moment into `into`, step by step; ended series come last. `external` labels are added
    * where a series has none of that name, as Prometheus does it.
    */
-  gather(
+  return function* gather(
     snapshot: Snapshot,
     service: (emit: Emit) => void,
     external: Labels,
     into: SeriesSample[],
-  ): Generator<void>;
-}
-
-const NAME = "__name__";
-/** Series that have ended are gone through in steps of so many. */
-const STEP = 1_000;
-
-export function createSeriesBook(): SeriesBook {
-  let told: ReadonlySet<ByteText> = new Set();
-  const names = new Map<string, ByteText>();
-
-  function nameField(name: string): ByteText {
-    let known = names.get(name);
-    if (known === undefined) {
-      known = encodeLabel(NAME, name);
-      names.set(name, known);
-    }
-    return known;
-  }
-
-  return {
-    *gather(snapshot, service, external, into) {
-      const now = new Set<ByteText>();
-      // A feature's families share their labels: what is sorted before the name, and what behind it.
-      let last: { readonly of: Labels; readonly before: ByteText; readonly behind: ByteText } | null = null;
-      const emit: Emit = (family, labels, value, suffix) => {
-        if (last?.of !== labels) last = { of: labels, ...aroundName(labels, external) };
-        const series = last.before + nameField(family.name + (suffix ?? "")) + last.behind;
-        now.add(series);
-        into.push({ labels: series, value });
-      };
-      for (const picture of snapshot.servers) {
-        yield* emitServer(picture, emit);
-        yield;
-      }
-      service(emit);
+  ): Generator<void> {
+    const now = new Set<ByteText>();
+    // A feature's families share their labels: what is sorted before the name, and what behind it.
+    let last: { readonly of: Labels; readonly before: ByteText; readonly behind: ByteText } | null = null;
+    const emit: Emit = (family, labels, value, suffix) => {
+      if (last?.of !== labels) last = { of: labels, ...aroundName(labels, external) };
+      const name = family.name + (suffix ?? "");
+      const series =
+        last.before + names.getOrInsertComputed(name, () => encodeLabel(NAME, name)) + last.behind;
+      now.add(series);
+      into.push({ labels: series, value });
+    };
+    for (const picture of snapshot.servers) {
+      yield* emitServer(picture, emit);
       yield;
-      let count = 0;
-      for (const series of told) {
-        if (!now.has(series)) into.push({ labels: series, value: STALE });
-        if (++count % STEP === 0) yield;
-      }
-      told = now;
-    },
+    }
+    service(emit);
+    yield;
+    for (const labels of written.difference(now)) into.push({ labels, value: STALE });
+    written = now;
   };
 }
 
 function aroundName(labels: Labels, external: Labels): { before: ByteText; behind: ByteText } {
   const own = new Set(labels.map(([label]) => label));
-  let before = "";
-  let behind = "";
-  for (const [name, value] of sortedLabels([...labels, ...external.filter(([label]) => !own.has(label))])) {
-    if (name < NAME) before += encodeLabel(name, value);
-    else behind += encodeLabel(name, value);
-  }
-  return { before, behind };
+  const all = sortedLabels([...labels, ...external.filter(([label]) => !own.has(label))]);
+  const encoded = (part: Labels) => part.map(([name, value]) => encodeLabel(name, value)).join("");
+  const isBefore = ([name]: Labels[number]) => name < NAME;
+  return { before: encoded(all.filter(isBefore)), behind: encoded(all.filter((one) => !isBefore(one))) };
 }

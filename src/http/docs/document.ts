@@ -2,7 +2,7 @@ import { swagger } from "@elysiajs/swagger";
 import { type AnyElysia, Elysia } from "elysia";
 import { ALERT_RULES, ALERT_STATES, SEVERITIES } from "../../domain/alerts.ts";
 import { DENIAL_OUTCOMES } from "../../domain/denials.ts";
-import { ERROR_CODES } from "../../domain/errors.ts";
+import { ERROR_CODES, ERROR_STATUS } from "../../domain/errors.ts";
 import { FRAME_NAMES } from "../../domain/events.ts";
 import { KEY_STATES } from "../../domain/keys.ts";
 import { END_REASONS } from "../../domain/session.ts";
@@ -17,7 +17,7 @@ import {
 import { TAGS } from "../documented.ts";
 import { reasonOf } from "../errors.ts";
 import { DESCRIPTION } from "./description.ts";
-import { errorExamples } from "./error-notes.ts";
+import { errorExample } from "./error-notes.ts";
 import { type Json, normalise } from "./normalise.ts";
 
 /** Vocabularies that stand in more than one place, by the names that clients get for them. */
@@ -57,6 +57,13 @@ const HEADERS = {
   "WWW-Authenticate": { description: "`Bearer`", schema: text },
 } as const;
 
+const FOR_QUERY = "For clients that cannot set headers; a header beats it";
+const SECURITY = {
+  apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "The way to send a key" },
+  bearer: { type: "http", scheme: "bearer", description: "The same key as a bearer token" },
+  apiKeyQuery: { type: "apiKey", in: "query", name: "api_key", description: FOR_QUERY },
+} as const;
+
 const SPEC = "/document";
 
 /**
@@ -77,21 +84,7 @@ export async function openApiDocument(routes: AnyElysia, version: string): Promi
           tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
           components: {
             headers: HEADERS,
-            securitySchemes: {
-              apiKey: {
-                type: "apiKey",
-                in: "header",
-                name: "X-API-Key",
-                description: "The way to send a key",
-              },
-              bearer: { type: "http", scheme: "bearer", description: "The same key as a bearer token" },
-              apiKeyQuery: {
-                type: "apiKey",
-                in: "query",
-                name: "api_key",
-                description: "For clients that cannot set headers; a header beats it",
-              },
-            },
+            securitySchemes: SECURITY,
           },
         },
       }),
@@ -106,6 +99,6 @@ export async function openApiDocument(routes: AnyElysia, version: string): Promi
 /** The examples of errors that some route can give. */
 function examplesOf({ paths }: Json): Record<string, object> {
   const text = JSON.stringify(paths);
-  const all = Object.entries(errorExamples(reasonOf));
-  return Object.fromEntries(all.filter(([code]) => text.includes(`"#/components/examples/${code}"`)));
+  const codes = ERROR_CODES.filter((code) => text.includes(`"#/components/examples/${code}"`));
+  return Object.fromEntries(codes.map((code) => [code, errorExample(code, reasonOf(ERROR_STATUS[code]))]));
 }

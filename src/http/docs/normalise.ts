@@ -23,44 +23,18 @@ export function normalise(document: Json, words: Readonly<Record<string, readonl
 export type Json = Readonly<Record<string, unknown>>;
 
 function operationOf(operation: Json, schemaOf: Schemas): Json {
-  // The plugin's own request body has no example, and is always required.
-  const {
-    parameters,
-    requestBody: _,
-    "x-request-body": requestBody,
-    responses,
-    operationId,
-    ...rest
-  } = operation;
+  // The plugin's own request body has no example, is always required, and lists content types that are not taken.
+  const { requestBody: _, "x-request-body": body, parameters, responses, operationId, ...rest } = operation;
   return {
     ...rest,
     // Made of the path, dashes and all: generators of clients want names.
     operationId: String(operationId).replaceAll(/[^A-Za-z0-9]+(.)/g, (_, next: string) => next.toUpperCase()),
     ...(Array.isArray(parameters) && {
-      parameters: parameters.map((one) => parameterOf(objectOf(one), schemaOf)),
+      parameters: parameters.map((one: Json) => ({ ...one, schema: schemaOf(one.schema) })),
     }),
-    ...(requestBody !== undefined && { requestBody: bodyOf(objectOf(requestBody), schemaOf) }),
+    ...(body !== undefined && { requestBody: withContent(objectOf(body), (one) => schemaOf(one, true)) }),
     responses: mapped(responses, (response) => withContent(objectOf(response), (one) => schemaOf(one))),
   };
-}
-
-/** The plugin leaves description and example in the schema, and takes a parameter with a default for required. */
-function parameterOf(parameter: Json, schemaOf: Schemas): Json {
-  const { description, example, ...schema } = objectOf(parameter.schema);
-  return {
-    ...(description !== undefined && { description }),
-    ...(example !== undefined && { example }),
-    ...parameter,
-    required: parameter.required === true && schema.default === undefined,
-    schema: schemaOf(schema),
-  };
-}
-
-/** A request's body: the plugin lists content types that are not taken. Fields that are not listed are refused. */
-function bodyOf(body: Json, schemaOf: Schemas): Json {
-  const { "application/json": json, ...others } = objectOf(body.content);
-  const content = json === undefined ? others : { "application/json": json };
-  return withContent({ ...body, content }, (one) => schemaOf(one, true));
 }
 
 /** A response or request body with the schemas of its content types. */

@@ -17,7 +17,6 @@ interface Bucket {
 /** What came of one draw, and how the bucket stands after it. Seconds are whole, rounded up. */
 export interface Draw {
   readonly allowed: boolean;
-  readonly limit: number;
   /** Requests that are left now. */
   readonly remaining: number;
   /** Seconds until the bucket is full again. */
@@ -49,7 +48,6 @@ export function draw(bucket: Bucket, { capacity, perMinute }: Rate, now: number)
   const secondsTo = (level: number) => Math.ceil(Math.max(0, level - bucket.level) / perMinute / 1000);
   return {
     allowed,
-    limit: capacity,
     remaining: Math.floor(bucket.level / REQUEST),
     resetSeconds: secondsTo(full),
     retryAfterSeconds: Math.max(1, secondsTo(REQUEST)),
@@ -58,41 +56,28 @@ export function draw(bucket: Bucket, { capacity, perMinute }: Rate, now: number)
 
 export const MAX_BUCKETS = 100_000;
 
-/** The buckets of many addresses, or of many keys. */
-interface Buckets {
-  draw(id: string, rate: Rate, now: number): Draw;
-  /** Buckets in memory: never more than the bound. */
-  size(): number;
-}
-
 /**
- * Keeps at most `max` buckets, whatever comes. Two generations: when the younger one holds half of the bound, it
- * becomes the older, and what the older held and was not used since is forgotten, the longest unused first
- * of all. A forgotten client starts with a full bucket, which most of them have by then.
+ * The buckets of many addresses, or of many keys: at most `max` of them, whatever comes. Two generations: when the
+ * younger one holds half of the bound, it becomes the older, and what the older held and was not used since is
+ * forgotten. A forgotten client starts with a full bucket, which most of them have by then.
  *
  * One Map in order of use, the usual form, costs 15 times as much per draw (delete and set), and 70 µs per eviction,
  * as finding the first entry walks over all deleted ones.
  */
-export function createBuckets(max = MAX_BUCKETS): Buckets {
+export function createBuckets(max = MAX_BUCKETS) {
   let young = new Map<string, Bucket>();
   let old = new Map<string, Bucket>();
-
-  function bucketOf(id: string, rate: Rate, now: number): Bucket {
-    const recent = young.get(id);
-    if (recent !== undefined) return recent;
-    const known = old.get(id);
-    const bucket = known ?? fullBucket(rate, now);
-    if (known !== undefined) old.delete(id);
-    if (young.size >= max / 2) {
-      old = young;
-      young = new Map();
-    }
-    young.set(id, bucket);
-    return bucket;
-  }
-
   return {
-    draw: (id, rate, now) => draw(bucketOf(id, rate, now), rate, now),
+    draw(id: string, rate: Rate, now: number): Draw {
+      let bucket = young.get(id);
+      if (bucket === undefined) {
+        bucket = old.get(id) ?? fullBucket(rate, now);
+        old.delete(id);
+        if (young.size >= max / 2) [old, young] = [young, new Map()];
+        young.set(id, bucket);
+      }
+      return draw(bucket, rate, now);
+    },
     size: () => young.size + old.size,
   };
 }

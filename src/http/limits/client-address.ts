@@ -3,42 +3,35 @@ import { BlockList, isIP } from "node:net";
 /** What stands for a request that came from no address: a unix socket, or no socket at all. */
 export const NO_ADDRESS = "local";
 
-/** Whose bucket a request draws on when it has no valid key. */
-export interface ClientAddress {
-  /** The client's IPv4 address, or its IPv6 /64. Always a short text of its own, never a part of a header. */
-  of(request: Request): string;
-  /** Whether the other end of the connection is a proxy whose headers count. */
-  behindProxy(request: Request): boolean;
-}
-
 /**
+ * Who a request comes from.
  * @param peer Address of the connection's other end; null where there is none.
  * @param trusted `http.trusted_proxies`: addresses and networks whose X-Forwarded-For is believed.
  */
 export function createClientAddress(
   peer: (request: Request) => string | null,
   trusted: () => readonly string[],
-): ClientAddress {
-  let parsed: { readonly from: readonly string[]; readonly networks: BlockList } | null = null;
+) {
+  /** The networks of the list that was asked for last. */
+  let parsed = { from: [] as readonly string[], networks: new BlockList() };
 
   function isTrusted({ address, family }: Ip): boolean {
     const from = trusted();
-    if (parsed?.from !== from) parsed = { from, networks: networksOf(from) };
+    if (from.length === 0) return false;
+    if (parsed.from !== from) parsed = { from, networks: networksOf(from) };
     return parsed.networks.check(address, family);
   }
 
-  const peerOf = (request: Request) => parseIp(peer(request) ?? "");
-
   return {
-    of(request) {
-      const ip = peerOf(request);
+    /** The client's IPv4 address, or its IPv6 /64. Always a short text of its own, never a part of a header. */
+    of(request: Request): string {
+      const ip = parseIp(peer(request) ?? "");
       if (ip === null) return NO_ADDRESS;
-      if (trusted().length === 0 || !isTrusted(ip)) return clientKey(ip);
-      return clientKey(farthest(ip, request.headers.get("x-forwarded-for"), isTrusted));
+      return clientKey(farthest(ip, request.headers.get("x-forwarded-for")?.split(",") ?? [], isTrusted));
     },
-    behindProxy(request) {
-      if (trusted().length === 0) return false;
-      const ip = peerOf(request);
+    /** Whether the other end of the connection is a proxy whose headers count. */
+    behindProxy(request: Request): boolean {
+      const ip = parseIp(peer(request) ?? "");
       return ip !== null && isTrusted(ip);
     },
   };
@@ -49,16 +42,12 @@ export function createClientAddress(
  * are trusted: what stands before the first stranger is what that stranger says, and counts for nothing. An entry that
  * is no address ends the way at the proxy that wrote it.
  */
-function farthest(proxy: Ip, forwarded: string | null, isTrusted: (ip: Ip) => boolean): Ip {
+function farthest(proxy: Ip, forwarded: readonly string[], isTrusted: (ip: Ip) => boolean): Ip {
   let last = proxy;
-  let end = forwarded?.length ?? 0;
-  while (forwarded !== null && end > 0) {
-    const comma = forwarded.lastIndexOf(",", end - 1);
-    const ip = parseHop(forwarded.slice(comma + 1, end).trim());
-    if (ip === null) return last;
-    if (!isTrusted(ip)) return ip;
+  for (const hop of forwarded.toReversed()) {
+    const ip = isTrusted(last) ? parseHop(hop.trim()) : null;
+    if (ip === null) break;
     last = ip;
-    end = comma;
   }
   return last;
 }

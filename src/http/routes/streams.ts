@@ -10,13 +10,7 @@ import { documented } from "../documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { openStream } from "../streams/open-stream.ts";
 import { createSseStream, SSE_HEADERS } from "../streams/sse.ts";
-import {
-  createStreamFilter,
-  STREAM_NAMES,
-  STREAM_QUERIES,
-  type StreamName,
-  type Wanted,
-} from "../streams/stream-filter.ts";
+import { STREAM_NAMES, STREAM_QUERIES, type StreamName, type Wanted } from "../streams/stream-filter.ts";
 import { createSocketHandlers } from "../streams/websocket.ts";
 
 /** What each stream is, for its documents. */
@@ -57,12 +51,11 @@ export function streamRoutes({ log, streams, live }: Pick<HttpDeps, "log" | "str
   function sendEvents(stream: StreamName, asked: Asked): Response {
     const { request, query, server } = asked;
     const opening = open(stream, asked);
-    const filter = createStreamFilter(stream, query, opening.sight);
     // A quiet stream is no dead one: Bun cuts silent connections.
     server?.timeout(request, 0);
     if (request.method === "HEAD") return new Response(null, { headers: SSE_HEADERS });
     const onEnd = () => server?.timeout(request, LINGER_SECONDS);
-    return new Response(createSseStream({ ...opening, onEnd, filter }), { headers: SSE_HEADERS });
+    return new Response(createSseStream(opening, opening.filterOf(query), onEnd), { headers: SSE_HEADERS });
   }
 
   function upgrade(stream: StreamName, asked: Asked): undefined {
@@ -73,14 +66,12 @@ export function streamRoutes({ log, streams, live }: Pick<HttpDeps, "log" | "str
         `${exchange.path} is a WebSocket: open it with ws:// and an Upgrade header, or use /stream/${stream}.`,
       );
     }
-    const data = createSocketHandlers({
-      ...open(stream, asked),
-      stream,
-      query: exchange.query,
-      oldest: () => streams.history.oldestId(),
-      now: () => performance.now(),
-      checkServers: (ids) => void namedServers(live.snapshot(), ids),
-    });
+    const data = createSocketHandlers(
+      open(stream, asked),
+      exchange.query,
+      () => performance.now(),
+      (ids) => void namedServers(live.snapshot(), ids),
+    );
     if (server?.upgrade(request, { headers: { ...exchange.headers }, data }) === true) return;
     throw new ApiError("INVALID_FIELD", "The WebSocket handshake is not complete (RFC 6455, section 4.2.1).");
   }

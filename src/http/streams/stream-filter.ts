@@ -1,9 +1,9 @@
 import { FRAME_NAMES, type FrameName } from "../../domain/events.ts";
-import { LOG_LEVELS, type LogLevel, type LogSource } from "../../domain/words.ts";
+import { LOG_LEVELS, type LogSource } from "../../domain/words.ts";
 import { ANONYMOUS_FORM } from "../anonymous/picture.ts";
 import { integer, NAMED, names, text, wordList } from "../parameters.ts";
 import { type QueryOf, queryOf } from "../query.ts";
-import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, type Subject, twinOf } from "./encode.ts";
+import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, twinOf } from "./encode.ts";
 
 export const STREAM_NAMES = ["logs", "metrics", "combined"] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
@@ -14,11 +14,9 @@ const LOG_PARAMETERS = {
   source: names("Sources of log events, by name. All when absent.", "collector"),
   sources: names("The same as `source`; what both name adds up.", "collector"),
 };
+const OF_FEATURES = "Only checkouts, checkins, denials and alerts of these features.";
 const DOMAIN_PARAMETERS = {
-  feature: {
-    ...NAMED.feature,
-    description: "Only checkouts, checkins, denials and alerts of these features.",
-  },
+  feature: { ...NAMED.feature, description: OF_FEATURES },
   daemon: { ...NAMED.daemon, description: "Only domain events of these daemons." },
   server: { ...NAMED.server, description: "Only domain events of these servers. An unknown one is 404." },
   user: names("Only checkouts, checkins and denials of these users.", "ada"),
@@ -27,26 +25,22 @@ const METRICS_PARAMETERS = {
   interval: integer("Milliseconds between two metrics events.", { minimum: 250, maximum: 3_600_000 }, 10_000),
   include: wordList(["system", "licenses", "all"], "What metrics events hold. All when absent."),
 };
-const RESUME = {
-  last_event_id: text(
-    "Resume behind this event, as the header Last-Event-ID does, which beats it.",
-    "1769847330123",
-  ),
-};
-const namesOf = (list: readonly FrameName[]) => ({
-  events: wordList(list, "Names of the frames to send: the way to have each log event once."),
+const RESUME = "Resume behind this event, as the header Last-Event-ID does, which beats it.";
+/** Parameters of every stream. */
+const common = (frames: readonly FrameName[]) => ({
+  events: wordList(frames, "Names of the frames to send: the way to have each log event once."),
+  last_event_id: text(RESUME, "1769847330123"),
 });
 
 /** Query parameters of each stream, the same for server-sent events and WebSockets. `api_key` is the gate's. */
 export const STREAM_QUERIES = {
-  logs: queryOf({ ...LOG_PARAMETERS, ...namesOf(["log", "error_log", "warning_log"]), ...RESUME }),
-  metrics: queryOf({ ...METRICS_PARAMETERS, ...namesOf(["metrics"]), ...RESUME }),
+  logs: queryOf({ ...LOG_PARAMETERS, ...common(["log", "error_log", "warning_log"]) }),
+  metrics: queryOf({ ...METRICS_PARAMETERS, ...common(["metrics"]) }),
   combined: queryOf({
     ...LOG_PARAMETERS,
     ...METRICS_PARAMETERS,
     ...DOMAIN_PARAMETERS,
-    ...namesOf(FRAME_NAMES),
-    ...RESUME,
+    ...common(FRAME_NAMES),
   }),
 } as const;
 
@@ -55,17 +49,16 @@ export type Wanted = Partial<QueryOf<(typeof STREAM_QUERIES)["combined"]>>;
 /** What one client gets. Equal filters have equal keys, so that what they send is put together once. */
 export interface StreamFilter {
   readonly key: string;
-  readonly stream: StreamName;
   /** Interval of metrics events; null when the client wants none. */
   readonly intervalMs: number | null;
   /** The parts of an event that the client wants. */
-  partsOf(event: Pick<EncodedEvent, "type" | "level" | "source" | "about">): Parts;
+  partsOf(event: EncodedEvent): Parts;
 }
 
 /** What a key may see of the events. */
 export interface Sight {
   /** Sources of log events that are left out. */
-  readonly hidden: readonly LogSource[];
+  readonly hidden: readonly string[];
   /** People and their hosts are shown under pseudonyms. */
   readonly anonymous: boolean;
 }
@@ -79,53 +72,45 @@ export function createStreamFilter(
   { hidden, anonymous }: Sight,
 ): StreamFilter {
   const { events = null, include = null, interval = 10_000 } = wanted;
-  const { feature = null, daemon = null, server = null, user = null } = wanted;
-  const levels = union<LogLevel>(wanted.level, wanted.levels);
-  const sources = union<string>(wanted.source, wanted.sources);
-  const frames = events && new Set<FrameName>(events);
+  const levels = union(wanted.level, wanted.levels);
+  const sources = union(wanted.source, wanted.sources);
+  const wantsFrame = (name: FrameName) => events === null || events.includes(name);
   const metricsParts = partsIncluded(include);
-  const hasMetrics = stream !== "logs" && (frames === null || frames.has("metrics"));
+  const hasMetrics = stream !== "logs" && wantsFrame("metrics");
+  const subjects = (["feature", "daemon", "server", "user"] as const).flatMap((field) => {
+    const names = wanted[field] ?? null;
+    return names === null ? [] : [{ field, names: new Set(names) }];
+  });
 
-  const logParts = (type: EncodedEvent["type"], level: LogLevel | null, source: LogSource | null): Parts => {
+  const logParts = ({ level, source }: EncodedEvent["row"]): Parts => {
     if (stream === "metrics" || source === null || hidden.includes(source)) return NONE;
     if (levels !== null && (level === null || !levels.has(level))) return NONE;
     if (sources !== null && !sources.has(source)) return NONE;
-    const twin = twinOf(type, level);
-    const own = frames === null || frames.has("log") ? FIRST : NONE;
-    return own | (twin !== null && (frames === null || frames.has(twin)) ? SECOND : NONE);
+    const twin = twinOf(level);
+    return (wantsFrame("log") ? FIRST : NONE) | (twin !== null && wantsFrame(twin) ? SECOND : NONE);
   };
 
-  const subjects = Object.entries({ feature, daemon, server, user }).flatMap(([field, names]) =>
-    names === null ? [] : [{ field: field as keyof Subject, names: new Set(names) }],
-  );
-
   return {
-    key: JSON.stringify([
-      ...[stream, levels && [...levels], sources && [...sources], events, include],
-      ...[feature, daemon, server, user],
-      ...[hasMetrics && interval, hidden.length, anonymous],
-    ]),
-    stream,
+    key: JSON.stringify([stream, { ...wanted, last_event_id: null }, hidden.length, anonymous]),
     intervalMs: hasMetrics ? interval : null,
-    partsOf({ type, level, source, about }) {
+    partsOf(event) {
+      const { type } = event.row;
       if (anonymous && ANONYMOUS_FORM[type] === "never") return NONE;
-      if (type === "log") return logParts(type, level, source);
+      if (type === "log") return logParts(event.row);
       if (type === "metrics") return hasMetrics ? metricsParts : NONE;
-      if (stream !== "combined" || (frames !== null && !frames.has(type))) return NONE;
+      if (stream !== "combined" || !wantsFrame(type)) return NONE;
       const part = anonymous && ANONYMOUS_FORM[type] === "pseudonyms" ? SECOND : FIRST;
-      if (subjects.length === 0) return part;
       // In the form that the client gets: a pseudonym is asked for by itself.
-      const subject = about(part);
-      return subjects.every(({ field, names }) => names.has(subject[field] ?? "")) ? part : NONE;
+      return subjects.every(({ field, names }) => names.has(event.about(part)[field] ?? "")) ? part : NONE;
     },
   };
 }
 
-function union<T>(one: readonly T[] | null = null, other: readonly T[] | null = null): Set<T> | null {
+function union(one: readonly string[] | null = null, other: readonly string[] | null = null) {
   return one === null && other === null ? null : new Set([...(one ?? []), ...(other ?? [])]);
 }
 
-function partsIncluded(include: readonly ("system" | "licenses" | "all")[] | null): Parts {
-  if (include === null || include.includes("all")) return BOTH;
+function partsIncluded(include: Wanted["include"]): Parts {
+  if (!include || include.includes("all")) return BOTH;
   return (include.includes("system") ? FIRST : NONE) | (include.includes("licenses") ? SECOND : NONE);
 }

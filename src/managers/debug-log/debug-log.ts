@@ -102,7 +102,7 @@ export interface LicenseEvent {
   readonly version: string | null;
 }
 
-/** A daemon began anew or ended: seats that it had given out are gone. `daemon` null = all of the log. */
+/** A daemon started or ended: seats that it had given out are gone. `daemon` null = all of the log. */
 export interface DaemonEvent {
   readonly kind: "DAEMON_UP" | "DAEMON_DOWN";
   readonly at: number;
@@ -135,13 +135,10 @@ export interface DebugLogCounts {
 }
 
 export function noCounts(): DebugLogCounts {
-  const events = Object.fromEntries(LICENSE_EVENTS.map((kind) => [kind, 0])) as Record<
-    LicenseEventKind,
-    number
-  >;
+  const none = LICENSE_EVENTS.map((kind) => [kind, 0]);
   return {
     lines: 0,
-    events,
+    events: Object.fromEntries(none) as Record<LicenseEventKind, number>,
     timestamps: 0,
     otherMessages: 0,
     withoutHead: 0,

@@ -5,6 +5,7 @@ export type LogNature = "text" | "utf-16" | "binary";
 
 const LF = 0x0a;
 const CR = 0x0d;
+const BOM = 0xfeff;
 /** A line of a license daemon is some hundred bytes; a longer one is cut here and counts as several. */
 const MAX_LINE = 64 * 1024;
 const SNIFFED = 4096;
@@ -40,48 +41,36 @@ export function createLineCutter(): LineCutter {
   const latin = new TextDecoder("windows-1252");
   let begun: Uint8Array = new Uint8Array(0);
 
-  function decodeLine(bytes: Uint8Array): string {
-    const text = isUtf8(bytes) ? utf8.decode(bytes) : latin.decode(bytes);
-    return withoutEnds(text);
-  }
-
-  function tell(bytes: Uint8Array, line: (text: string) => void): void {
-    if (isUtf8(bytes)) {
-      const text = utf8.decode(bytes);
+  /** Whole lines, each with its end, or the last one without. */
+  function cut(bytes: Uint8Array, line: (text: string) => void): void {
+    let end = bytes.indexOf(LF);
+    if (end === -1 || isUtf8(bytes)) {
+      const text = (isUtf8(bytes) ? utf8 : latin).decode(bytes);
       let from = 0;
-      for (let end = text.indexOf("\n", from); end !== -1; end = text.indexOf("\n", from)) {
-        line(lineOf(text, from, end));
-        from = end + 1;
+      for (let to = text.indexOf("\n"); to !== -1; to = text.indexOf("\n", from)) {
+        line(lineOf(text, from, to));
+        from = to + 1;
       }
+      if (end === -1) line(lineOf(text, 0, text.length));
       return;
     }
-    let from = 0;
-    for (let end = bytes.indexOf(LF, from); end !== -1; end = bytes.indexOf(LF, from)) {
-      line(decodeLine(bytes.subarray(from, end)));
+    for (let from = 0; end !== -1; end = bytes.indexOf(LF, from)) {
+      cut(bytes.subarray(from, end), line);
       from = end + 1;
     }
   }
 
   return {
     feed(bytes, line) {
-      let rest = bytes;
-      if (begun.length > 0) {
-        const end = bytes.indexOf(LF);
-        const head = end === -1 ? bytes : bytes.subarray(0, end);
-        begun = joined(begun, head);
-        if (end === -1 && begun.length <= MAX_LINE) return;
-        line(decodeLine(begun));
-        begun = new Uint8Array(0);
-        if (end === -1) return;
-        rest = bytes.subarray(end + 1);
-      }
-      const last = rest.lastIndexOf(LF);
-      if (last !== -1) tell(rest.subarray(0, last + 1), line);
+      const all = begun.length === 0 ? bytes : Buffer.concat([begun, bytes]);
+      const end = all.lastIndexOf(LF) + 1;
+      const isLong = end === 0 && begun.length > 0 && all.length > MAX_LINE;
+      if (end > 0 || isLong) cut(isLong ? all : all.subarray(0, end), line);
       // The caller may use its buffer again. A hole of NULs may be of any size, and the line behind it is whole.
-      begun = rest.slice(behindNuls(rest, last + 1));
+      begun = isLong ? new Uint8Array(0) : all.slice(behindNuls(all, end));
     },
     finish(line) {
-      if (begun.length > 0) line(decodeLine(begun));
+      if (begun.length > 0) cut(begun, line);
       begun = new Uint8Array(0);
     },
   };
@@ -93,22 +82,10 @@ function behindNuls(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-function lineOf(text: string, from: number, end: number): string {
-  const to = end > from && text.charCodeAt(end - 1) === CR ? end - 1 : end;
-  // A NUL at the front: the hole of a truncated file.
-  return text.charCodeAt(from) === 0 ? withoutEnds(text.slice(from, to)) : text.slice(from, to);
-}
-
-function withoutEnds(text: string): string {
-  // Not by `/\r+$/`, which takes quadratic time over CRs that stand elsewhere.
-  let end = text.length;
-  while (end > 0 && text.charCodeAt(end - 1) === CR) end--;
-  return text.slice(0, end).replace(/^[\0\uFEFF]+/, "");
-}
-
-function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const both = new Uint8Array(a.length + b.length);
-  both.set(a);
-  both.set(b, a.length);
-  return both;
+/** Without the CRs at its end, and without the NULs (of a truncated file) and byte order marks at its front. */
+function lineOf(text: string, from: number, to: number): string {
+  let [start, end] = [from, to];
+  while (end > start && text.charCodeAt(end - 1) === CR) end--;
+  while (start < end && (text.charCodeAt(start) === 0 || text.charCodeAt(start) === BOM)) start++;
+  return text.slice(start, end);
 }

@@ -92,14 +92,11 @@ export function createPairing(onSession: (session: PairedSession) => void): Pair
   }
 
   function checkin(event: LicenseEvent): void {
-    const seats = open.get(event.daemon);
     const key = keyOf(event);
-    const list = seats?.get(key);
+    const list = open.get(event.daemon)?.get(key) ?? [];
     const reason = event.reason?.includes("SHUTDOWN") === true ? "server_restart" : "checkin";
     let left = event.count;
-    while (left > 0 && list !== undefined && list.length > 0) {
-      const [first] = list;
-      if (first === undefined) break;
+    for (let [first] = list; left > 0 && first !== undefined; [first] = list) {
       const chosen = chooseOut(list, event, left) ?? first;
       if (event.handle === null && list.length > 1) counts.ambiguous++;
       const taken = Math.min(chosen.left, left);
@@ -108,7 +105,7 @@ export function createPairing(onSession: (session: PairedSession) => void): Pair
       left -= taken;
       if (chosen.left === 0) list.splice(list.indexOf(chosen), 1);
     }
-    if (list?.length === 0) seats?.delete(key);
+    if (list.length === 0) open.get(event.daemon)?.delete(key);
     // A linger prints no count, or another one: what is over is not a seat of its own.
     if (left < event.count) return;
     if (reason !== "server_restart" || !wasTakenBack(event, key)) counts.orphanIns++;
@@ -138,16 +135,13 @@ export function createPairing(onSession: (session: PairedSession) => void): Pair
       if (!("feature" in event)) return daemonEvent(event);
       if (event.kind === "IN") return checkin(event);
       if (event.kind !== "OUT") return;
-      let seats = open.get(event.daemon);
-      if (seats === undefined) {
-        seats = new Map();
-        open.set(event.daemon, seats);
-      }
       const key = keyOf(event);
-      const list = seats.get(key);
-      const out = { event, ordinal: ordinalOf(event, key), left: event.count, parts: 0 };
-      if (list === undefined) seats.set(key, [out]);
-      else list.push(out);
+      const seats = open.get(event.daemon) ?? new Map<string, OpenOut[]>();
+      const list = seats.get(key) ?? [];
+      list.push({ event, ordinal: ordinalOf(event, key), left: event.count, parts: 0 });
+      // Of a million seats, most are taken under a name that has none.
+      if (list.length === 1) seats.set(key, list);
+      if (seats.size === 1) open.set(event.daemon, seats);
     },
     gap(lastAt) {
       for (const seats of open.values()) {

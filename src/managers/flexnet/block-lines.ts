@@ -5,13 +5,13 @@ import {
   type QueueReading,
   RESERVATION_TYPES,
   type ReservationReading,
-  type ReservationType,
   UNKNOWN_EXPIRY,
 } from "../../domain/reading.ts";
 import type { PoolKind } from "../../domain/words.ts";
 import type { KnownHosts } from "../manager.ts";
 import { endOfText, isDigit, trimBlanks } from "../scan.ts";
 import { type Block, hold, openPool, poolOf, setKind } from "./block.ts";
+import { readIdentity } from "./identity.ts";
 import { createSeatReader, type LineEnd } from "./seat-line.ts";
 import type { StartTimes } from "./start-time.ts";
 
@@ -26,11 +26,11 @@ interface PoolLine {
 
 const VENDOR = ", vendor: ";
 const EXPIRY = ", expiry: ";
+const QUOTE = 0x22;
 const KIND = /^(uncounted )?(floating|node-?locked) license\b/i;
 
 /** Read from the right, because the quoted name may hold anything. Null when the line is no pool line. */
 export function parsePool(trimmed: string, zone: string): PoolLine | null {
-  if (!trimmed.startsWith('"')) return null;
   const vendorAt = trimmed.lastIndexOf(VENDOR);
   if (vendorAt === -1) return null;
   const quote = trimmed.lastIndexOf('"', vendorAt);
@@ -49,21 +49,13 @@ export function parsePool(trimmed: string, zone: string): PoolLine | null {
 
 /** `floating license`, `nodelocked license, locked to "ID=…"`, `uncounted nodelocked license locked to NOTHING …`. */
 export function parseKind(trimmed: string): PoolKind | null {
-  const found = trimmed.includes(" license") ? KIND.exec(trimmed) : null;
-  if (found === null) return null;
-  if (found[1] !== undefined) return "uncounted";
-  return found[2]?.toLowerCase() === "floating" ? "floating" : "nodelocked";
+  const [, uncounted, kind] = KIND.exec(trimmed) ?? [];
+  if (kind === undefined) return null;
+  if (uncounted !== undefined) return "uncounted";
+  return kind.toLowerCase() === "floating" ? "floating" : "nodelocked";
 }
 
 const VENDOR_STRING = "vendor_string:";
-
-/** The text behind `vendor_string:`, untouched; null when the line is none. */
-function parseVendorString(trimmedStart: string): string | null {
-  if (!trimmedStart.startsWith(VENDOR_STRING)) return null;
-  const text = trimmedStart.slice(VENDOR_STRING.length);
-  return text.startsWith(" ") ? text.slice(1) : text;
-}
-
 const RESERVATION = /^(\d{1,9}) RESERVATIONs? for (.+)$/is;
 const OWNER = /^([A-Z_]+) (.+)$/is;
 
@@ -72,18 +64,13 @@ const OWNER = /^([A-Z_]+) (.+)$/is;
  * place that is no known type stays in the name of a reservation of type `other`.
  */
 export function parseReservation(trimmed: string, pool: number | null): ReservationReading | null {
-  const found = isDigit(trimmed.charCodeAt(0)) ? RESERVATION.exec(trimmed) : null;
+  const found = RESERVATION.exec(trimmed);
   const count = Number(found?.[1] ?? 0);
   if (found === null || count < 1) return null;
   const owner = withoutServer(found[2] ?? "");
   const [, word = "", name = ""] = OWNER.exec(owner) ?? [];
-  const type = reservationType(word);
-  return type === null ? { type: "other", name: owner, count, pool } : { type, name, count, pool };
-}
-
-function reservationType(word: string): ReservationType | null {
-  const type = word.toLowerCase();
-  return RESERVATION_TYPES.find((known) => known === type) ?? null;
+  const type = RESERVATION_TYPES.find((known) => known === word.toLowerCase());
+  return type === undefined ? { type: "other", name: owner, count, pool } : { type, name, count, pool };
 }
 
 /** Names may hold blanks and brackets: only the last bracket with a slash is the server's. */
@@ -120,7 +107,7 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
     const guessed = seats.guessedAt();
     if (guessed === null || secondLooks.length >= MAX_SECOND_LOOKS) return;
     secondLooks.push(() => {
-      const { user, host, display, qualifier } = seats.identity(text, guessed.from, guessed.to);
+      const { user, host, display, qualifier } = readIdentity(text, guessed.from, guessed.to, knownHosts);
       list[index] = { ...reading, user, host, display, qualifier };
     });
   }
@@ -128,14 +115,12 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
   function readSeat(block: Block, text: string, from: number, end: LineEnd): boolean {
     const pool = poolOf(block);
     const checkout = seats.checkout(text, from, pool, end);
+    const queued = checkout === null ? seats.queued(text, from, pool, end) : null;
     if (checkout !== null) {
       add(block.checkouts, checkout, text);
       hold(block, checkout.count);
-    } else {
-      const queued = seats.queued(text, from, pool, end);
-      if (queued === null) return false;
-      add(block.queue, queued, text);
-    }
+    } else if (queued !== null) add(block.queue, queued, text);
+    else return false;
     block.server ??= seats.server();
     block.describing = false;
     return true;
@@ -150,22 +135,6 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
     return reservation.type === "other" ? "kept" : "known";
   }
 
-  function readKind(block: Block, trimmed: string): LineOutcome {
-    const pool = block.pools.at(-1);
-    const kind = pool === undefined ? null : parseKind(trimmed);
-    if (pool === undefined || kind === null) return "unknown";
-    if (pool.kind === "unknown") setKind(pool, kind);
-    block.describing = false;
-    return "known";
-  }
-
-  function readVendorString(block: Block, text: string): boolean {
-    const pool = block.pools.at(-1);
-    if (pool?.vendorString !== null) return false;
-    pool.vendorString = parseVendorString(text);
-    return pool.vendorString !== null;
-  }
-
   function readPool(block: Block, trimmed: string, cut: boolean): LineOutcome {
     const pool = parsePool(trimmed, zone);
     if (pool === null) return "unknown";
@@ -178,16 +147,32 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
     return pool.understood ? "known" : "kept";
   }
 
+  /** What else the block says of its last pool: its kind, and right below its line the vendor string. */
+  function readKind(block: Block, trimmed: string): LineOutcome {
+    const pool = block.pools.at(-1);
+    const kind = pool === undefined ? null : parseKind(trimmed);
+    if (pool === undefined || kind === null) return "unknown";
+    if (pool.kind === "unknown") setKind(pool, kind);
+    block.describing = false;
+    return "known";
+  }
+
+  function readVendorString(block: Block, text: string): boolean {
+    const pool = block.pools.at(-1);
+    if (pool?.vendorString !== null || !text.startsWith(VENDOR_STRING)) return false;
+    pool.vendorString = text.slice(VENDOR_STRING.length).replace(/^ /, "");
+    return true;
+  }
+
   return {
     read(block, text, from, cut) {
       // Right below the pool's line, where it says anything, even what looks like a checkout.
       if (block.describing && !cut && readVendorString(block, text.slice(from))) return "known";
       if (readSeat(block, text, from, "known")) return "known";
       const trimmed = text.slice(from, endOfText(text, from, text.length));
-      const reserved = readReservation(block, trimmed, cut);
-      if (reserved !== "unknown") return reserved;
-      const kind = readKind(block, trimmed);
-      return kind === "unknown" ? readPool(block, trimmed, cut) : kind;
+      const first = trimmed.charCodeAt(0);
+      if (first === QUOTE) return readPool(block, trimmed, cut);
+      return isDigit(first) ? readReservation(block, trimmed, cut) : readKind(block, trimmed);
     },
     keep(block, text, from) {
       // Behind all other rules: names may hold what the middle of a checkout looks like.

@@ -184,13 +184,13 @@ export function consistencyOf(block: Block): Consistency {
 }
 
 /** The finished feature. A pool's `used` is known only where the block's lines add up. */
-export function closeBlock(block: Block, cut: boolean): FeatureReading {
+export function closeBlock(block: Block, isCut: boolean): FeatureReading {
   const { daemon, name, total, used, unlimited, error, checkouts, reservations, queue } = block;
   const consistency = consistencyOf(block);
   const pools = block.pools.map((pool) => closePool(block, pool, consistency));
-  const isCut = cut || block.doubtful;
+  const cut = isCut || block.doubtful;
   const counts = { daemon, name, total, used, unlimited, error };
-  return { ...counts, pools, checkouts, reservations, queue, consistency, cut: isCut };
+  return { ...counts, pools, checkouts, reservations, queue, consistency, cut };
 }
 
 function closePool(block: Block, pool: PoolDraft, consistency: Consistency): PoolReading {

@@ -1,22 +1,14 @@
 import type { KnownHosts } from "../manager.ts";
 import { isDigit } from "../scan.ts";
 
-/** Who holds or waits for a seat, as far as the words in front of the version tell. */
+/** The holder of a seat, or the client that waits for one, as far as the words in front of the version tell. */
 export interface Identity {
-  user: string;
-  host: string | null;
-  display: string | null;
-  qualifier: string | null;
+  readonly user: string;
+  readonly host: string | null;
+  readonly display: string | null;
+  readonly qualifier: string | null;
   /** Neither a display's shape nor a known host told the host: hosts learnt later may tell better. */
-  guessed: boolean;
-}
-
-export interface IdentityReader {
-  /**
-   * Splits `USER HOST [DISPLAY [QUALIFIER…]]` at `from`…`to`, which begins and ends with a word. The same object
-   * is filled at every call: tens of thousands of lines make no garbage.
-   */
-  read(text: string, from: number, to: number): Identity;
+  readonly guessed: boolean;
 }
 
 const PLAIN = /^[\w.:/ -]*$/;
@@ -26,6 +18,8 @@ const ENCRYPTED = /[!"#%&*+;<>?[\]^`{|}~]/;
 const X_DISPLAY = /^[\p{L}\p{N}_.-]*:\d+(?:\.\d+)?$/u;
 
 /**
+ * Splits `USER HOST [DISPLAY [QUALIFIER…]]` at `from`…`to` of a line, which begins and ends with a word.
+ *
  * Users, displays and qualifiers may hold blanks, so the split goes by evidence: one word is a user; two are user
  * and host, unless the second is a terminal or X display; three are user, host and display, which teaches the host.
  * With more, the host is, in this order, the word whose successor equals or extends it (`PC1 PC1:0.0`), a known
@@ -34,82 +28,70 @@ const X_DISPLAY = /^[\p{L}\p{N}_.-]*:\d+(?:\.\d+)?$/u;
  * this holds, a known host at the end has no display; else one word each. A rest that is no plain words belongs to the
  * display, unless the display's own shape tells where it ends.
  */
-export function createIdentityReader(hosts: KnownHosts): IdentityReader {
-  const out: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
+export function readIdentity(text: string, from: number, to: number, hosts: KnownHosts): Identity {
+  const firstEnd = endOfWord(text, from, to);
+  const user = text.slice(from, firstEnd);
+  if (firstEnd === to) return identity(user, null, null, null);
+  const second = nextWord(text, firstEnd);
+  const secondEnd = endOfWord(text, second, to);
+  const terminal = isTerminal(text, second, secondEnd);
+  const host = text.slice(second, secondEnd);
+  if (secondEnd === to) return terminal ? identity(user, null, host, null) : identity(user, host, null, null);
+  const third = nextWord(text, secondEnd);
+  if (terminal || endOfWord(text, third, to) < to) return splitMany(text.slice(from, to), hosts);
+  hosts.add(host);
+  return identity(user, host, text.slice(third, to), null);
+}
 
-  function fill(
-    user: string,
-    host: string | null,
-    display: string | null,
-    qualifier: string | null,
-  ): Identity {
-    out.user = user;
-    out.host = host;
-    out.display = display;
-    out.qualifier = qualifier;
-    out.guessed = false;
-    return out;
+function identity(
+  user: string,
+  host: string | null,
+  display: string | null,
+  qualifier: string | null,
+  guessed = false,
+): Identity {
+  return { user, host, display, qualifier, guessed };
+}
+
+function splitMany(text: string, hosts: KnownHosts): Identity {
+  const starts: number[] = [];
+  const words: string[] = [];
+  for (let at = 0; at < text.length; at = nextWord(text, at)) {
+    const end = endOfWord(text, at, text.length);
+    starts.push(at);
+    words.push(text.slice(at, end));
+    at = end;
   }
+  const count = words.length;
+  const word = (index: number) => words[index] ?? "";
+  /** Words in front of `index`, and from there on, with the blanks between them as printed. */
+  const before = (index: number) => text.slice(0, (starts[index - 1] ?? 0) + word(index - 1).length);
+  const rest = (index: number) => (index < count ? text.slice(starts[index]) : null);
+  const indexOr = (index: number) => (index === -1 ? count : index);
 
-  function splitMany(text: string): Identity {
-    const starts: number[] = [];
-    const words: string[] = [];
-    for (let at = 0; at < text.length; at = nextWord(text, at)) {
-      const end = endOfWord(text, at, text.length);
-      starts.push(at);
-      words.push(text.slice(at, end));
-      at = end;
-    }
-    const count = words.length;
-    const word = (index: number) => words[index] ?? "";
-    /** Words in front of `index`, and from there on, with the blanks between them as printed. */
-    const before = (index: number) => text.slice(0, (starts[index - 1] ?? 0) + word(index - 1).length);
-    const rest = (index: number) => (index < count ? text.slice(starts[index]) : null);
+  const display = indexOr(words.findIndex((each, index) => index > 0 && isDisplay(each)));
+  // A display is never part of a user's name, so no host stands behind one.
+  const last = Math.min(display, count - 1);
+  const encrypted = () => words.findIndex((each, index) => index > 1 && ENCRYPTED.test(each));
+  const shown = display < count ? display : indexOr(encrypted());
+  let host = 1;
+  while (host < last && !extendsWord(word(host), word(host + 1))) host++;
+  const extended = host < last;
+  if (!extended) host = shown < count && shown > 1 && hosts.has(word(shown - 1)) ? shown - 1 : 1;
+  while (!extended && host < last && !hosts.has(word(host))) host++;
 
-    const display = indexOr(
-      count,
-      words.findIndex((each, index) => index > 0 && isDisplay(each)),
-    );
-    // A display is never part of a user's name, so no host stands behind one.
-    const last = Math.min(display, count - 1);
-    const encrypted = () => words.findIndex((each, index) => index > 1 && ENCRYPTED.test(each));
-    const shown = display < count ? display : indexOr(count, encrypted());
-    let host = 1;
-    while (host < last && !extendsWord(word(host), word(host + 1))) host++;
-    const extended = host < last;
-    if (!extended) host = shown < count && shown > 1 && hosts.has(word(shown - 1)) ? shown - 1 : 1;
-    while (!extended && host < last && !hosts.has(word(host))) host++;
-
-    const known = host < last;
-    if (!known && display === 1) return fill(word(0), null, word(1), rest(2));
-    if (!known && shown === count && hosts.has(word(last))) return fill(before(last), word(last), null, null);
-    if (!known) host = shown < count ? shown - 1 : 1;
-    const qualifier = rest(host + 2);
-    // Encrypted displays hold blanks and any sign; products, versions and process ids are plain words.
-    const shaped = extended || host + 1 === display;
-    if (shaped || qualifier === null || PLAIN.test(qualifier))
-      fill(before(host), word(host), word(host + 1), qualifier);
-    else fill(before(host), word(host), rest(host + 1), null);
-    out.guessed = !known && display === count;
-    return out;
-  }
-
-  return {
-    read(text, from, to) {
-      const firstEnd = endOfWord(text, from, to);
-      const user = text.slice(from, firstEnd);
-      if (firstEnd === to) return fill(user, null, null, null);
-      const second = nextWord(text, firstEnd);
-      const secondEnd = endOfWord(text, second, to);
-      const host = text.slice(second, secondEnd);
-      const terminal = isTerminal(host);
-      if (secondEnd === to) return terminal ? fill(user, null, host, null) : fill(user, host, null, null);
-      const third = nextWord(text, secondEnd);
-      if (terminal || endOfWord(text, third, to) < to) return splitMany(text.slice(from, to));
-      hosts.add(host);
-      return fill(user, host, text.slice(third, to), null);
-    },
-  };
+  const known = host < last;
+  if (!known && display === 1) return identity(word(0), null, word(1), rest(2));
+  if (!known && shown === count && hosts.has(word(last)))
+    return identity(before(last), word(last), null, null);
+  if (!known) host = shown < count ? shown - 1 : 1;
+  const qualifier = rest(host + 2);
+  const guessed = !known && display === count;
+  // Encrypted displays hold blanks and any sign; products, versions and process ids are plain words.
+  const plain = extended || host + 1 === display || qualifier === null || PLAIN.test(qualifier);
+  return plain
+    ? identity(before(host), word(host), word(host + 1), qualifier, guessed)
+    : identity(before(host), word(host), rest(host + 1), null, guessed);
 }
 
 const SPACE = 0x20;
@@ -126,19 +108,17 @@ function nextWord(text: string, blank: number): number {
   return at;
 }
 
-function indexOr(count: number, index: number): number {
-  return index === -1 ? count : index;
-}
-
 /** `/dev/…`, `:0`, `:0.0`, `pc1:0.0`: cannot be a host. */
-function isTerminal(word: string): boolean {
-  if (word.charCodeAt(0) === SLASH) return word.startsWith("/dev/");
-  return isDigit(word.charCodeAt(word.length - 1)) && word.includes(":") && X_DISPLAY.test(word);
+function isTerminal(text: string, from: number, to: number): boolean {
+  if (text.charCodeAt(from) === SLASH) return text.slice(from, to).startsWith("/dev/");
+  if (!isDigit(text.charCodeAt(to - 1))) return false;
+  const colon = text.indexOf(":", from);
+  return colon !== -1 && colon < to && X_DISPLAY.test(text.slice(from, to));
 }
 
 /** A terminal, or one of the names that clients without one give. */
 function isDisplay(word: string): boolean {
-  return isTerminal(word) || word === "NoXDisplay" || word === "local";
+  return isTerminal(word, 0, word.length) || word === "NoXDisplay" || word === "local";
 }
 
 /** True when the second word equals or extends the first, whatever the case of its letters. */

@@ -16,36 +16,28 @@ export function addDaemon(daemons: Map<string, DaemonReading>, line: PartLine, p
   daemons.set(key, { name, status, version, error, totals: null });
 }
 
-/**
- * Collects the members of an output. In one license server's part every spelling of a host is one member, whose best
- * status wins; a host with another port, or in the part of another license server, is another member.
- */
-export interface Members {
-  /**
-   * A license server's part of the output begins: the members that were asked for, of which lines of their own follow.
-   * Returns the part's number, which is the same where the same members are asked for again.
-   */
-  asked(spec: readonly NamedMember[]): number;
-  status(line: PartLine): void;
-  /** Nobody answered in this part: its members of which nothing is known are down. */
-  unanswered(error: ToolError): void;
-  list(): MemberReading[];
-}
-
 type Draft = { -readonly [Key in keyof MemberReading]: MemberReading[Key] };
 
 /** A server has three at the most; the bounds keep the time linear whatever an output names. */
 const MAX_STRANGERS = 16;
 const MAX_KNOWN = 64;
 
-export function createMembers(): Members {
+/**
+ * Collects the members of an output. In one license server's part every spelling of a host is one member, whose best
+ * status wins; a host with another port, or in the part of another license server, is another member.
+ */
+export function createMembers() {
   /** What stands before the first spec is a part of its own. */
-  const parts = [createPart()];
+  const parts = [createPart([])];
   const numbers = new Map<string, number>();
   let current = 0;
 
   return {
-    asked(spec) {
+    /**
+     * A license server's part of the output begins, with the members that were asked for. Returns the part's number,
+     * which is the same where the same members are asked for again.
+     */
+    asked(spec: readonly NamedMember[]): number {
       const key = spec.map(addressOf).join(",");
       current = numbers.get(key) ?? parts.length;
       // Nothing tells that two that name nobody are the same.
@@ -53,15 +45,16 @@ export function createMembers(): Members {
       if (current === parts.length) parts.push(createPart(spec));
       return current;
     },
-    status: (line) => parts[current]?.status(line),
-    unanswered: (error) => parts[current]?.unanswered(error),
-    list() {
+    status: (line: PartLine) => parts[current]?.status(line),
+    /** Nothing answered in this part: its members of which nothing is known are down. */
+    unanswered: (error: ToolError) => parts[current]?.unanswered(error),
+    list(): MemberReading[] {
       // A triad and one of its hosts may stand in two license files.
       const byAddress = new Map<string, MemberReading>();
       for (const member of parts.flatMap((part) => part.list())) {
-        const known = byAddress.get(addressOf(member));
-        if (known === undefined || RANK[member.status] > RANK[known.status])
-          byAddress.set(addressOf(member), member);
+        const address = addressOf(member);
+        const known = byAddress.get(address);
+        if (known === undefined || RANK[member.status] > RANK[known.status]) byAddress.set(address, member);
       }
       return [...byAddress.values()];
     },
@@ -69,9 +62,12 @@ export function createMembers(): Members {
 }
 
 /** The members of one license server's part of the output. */
-function createPart(spec: readonly NamedMember[] = []): Omit<Members, "asked"> {
-  const members: Draft[] = [];
+function createPart(spec: readonly NamedMember[]) {
+  const byAddress = new Map(spec.map((member) => [addressOf(member), draftOf(member)]));
+  /** Members by the spec. */
+  const named = [...byAddress.values()];
   const strangers: Draft[] = [];
+  const members = named.slice();
 
   function find(host: string): Draft | undefined {
     const key = host.toLowerCase();
@@ -81,44 +77,29 @@ function createPart(spec: readonly NamedMember[] = []): Omit<Members, "asked"> {
     if (exact.length > 0) return exact.find(isSilent) ?? exact[0];
     // Short and long names of one host are mixed (`lic1` and `lic1.example.com`), two long names differ.
     const label = firstLabel(key);
-    const others = known.filter(
-      (member) => label !== null && firstLabel(member.host.toLowerCase()) === label,
-    );
-    const [other] = others;
-    if (other === undefined || others.length > 1) return undefined;
+    if (label === null) return undefined;
+    const [other, more] = known.filter((member) => firstLabel(member.host.toLowerCase()) === label);
+    if (other === undefined || more !== undefined) return undefined;
     return label === key || label === other.host.toLowerCase() ? other : undefined;
   }
 
-  function add(host: string, port: number | null): Draft {
-    const member: Draft = { host, port, status: "unknown", master: false, version: null, error: null };
-    members.push(member);
-    return member;
-  }
-
-  function findOrAdd(host: string): Draft {
-    const found = find(host);
-    if (found !== undefined) return found;
-    const stranger = add(host, null);
+  function addStranger(host: string): Draft {
+    const stranger = draftOf({ host, port: null });
+    members.push(stranger);
     strangers.push(stranger);
     return stranger;
   }
 
-  const asked = new Map(spec.map((member) => [addressOf(member), member]));
-  for (const { host, port } of asked.values()) add(host, port);
-  /** Members by the spec. */
-  const named = members.slice();
-
   /**
-   * Who is asked by an alias or an address answers by a name of its own. As many silent names as strangers are the
-   * same hosts, in their order; fewer names than strangers, and all of them silent, only lead to these.
+   * A host that is asked by an alias or an address answers by a name of its own. As many silent names as strangers are
+   * the same hosts, in their order; fewer names than strangers, and all of them silent, only lead to these.
    */
   function introduced(): readonly Draft[] {
     if (strangers.length === 0 || strangers.length > MAX_STRANGERS) return members;
     const silent = named.filter(isSilent);
     if (silent.length === strangers.length) {
-      for (const [index, member] of silent.entries()) {
-        Object.assign(member, { ...strangers[index], port: member.port });
-      }
+      for (const [index, { port }] of silent.entries())
+        Object.assign(silent[index] ?? {}, strangers[index], { port });
       return named;
     }
     const [first] = silent;
@@ -129,8 +110,8 @@ function createPart(spec: readonly NamedMember[] = []): Omit<Members, "asked"> {
   }
 
   return {
-    status(line) {
-      const member = findOrAdd(line.name);
+    status(line: PartLine): void {
+      const member = find(line.name) ?? addStranger(line.name);
       member.master ||= line.master;
       if (RANK[line.status] < RANK[member.status]) return;
       const better = RANK[line.status] > RANK[member.status];
@@ -138,20 +119,22 @@ function createPart(spec: readonly NamedMember[] = []): Omit<Members, "asked"> {
       member.version = better ? line.version : (member.version ?? line.version);
       member.error = better ? line.error : (member.error ?? line.error);
     },
-    unanswered(error) {
+    unanswered(error: ToolError): void {
       for (const member of members.filter(isSilent)) {
         member.status = "down";
         member.error = error;
       }
     },
-    list() {
-      return introduced().map((member) => ({ ...member }));
-    },
+    list: () => introduced().map((member) => ({ ...member })),
   };
 }
 
 function addressOf({ host, port }: NamedMember): string {
   return `${port}@${host.toLowerCase()}`;
+}
+
+function draftOf({ host, port }: NamedMember): Draft {
+  return { host, port, status: "unknown", master: false, version: null, error: null };
 }
 
 /** No line has told anything of it. */

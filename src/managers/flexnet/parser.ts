@@ -1,12 +1,7 @@
-import {
-  type DaemonReading,
-  MAX_UNPARSED_KEPT,
-  type Reading,
-  type ToolError,
-  type UnparsedLine,
-} from "../../domain/reading.ts";
+import type { DaemonReading, Reading, ToolError } from "../../domain/reading.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { endOfText, skipBlanks } from "../scan.ts";
+import { createUnparsed } from "../unparsed.ts";
 import {
   type Block,
   closeBlock,
@@ -22,6 +17,7 @@ import { addDaemon, createMembers } from "./members.ts";
 import { createStartTimes, parseReportTime } from "./start-time.ts";
 import {
   endsInErrorCode,
+  type PartLine,
   parseDaemon,
   parseMemberStatus,
   parseOwnedError,
@@ -38,14 +34,11 @@ import {
   type TableRow,
 } from "./table.ts";
 
-/** Characters kept of a line that no rule knew. */
-const MAX_UNPARSED_LENGTH = 500;
-
 const STATUS_ON = /^Flexible License Manager status on (.+)$/i;
 const REPORT_ONLY = /^(?:sun|mon|tue|wed|thu|fri|sat)\s+\d{1,2}\/\d{1,2}\/\d{4}\s+\d{1,2}:\d{2}$/i;
 const TOOL_VERSION = /^lmstat (v[\d.]+)\b/;
 
-/** Where in the output a line stands; blocks and tables say it by themselves. */
+/** Where in the output a line stands. */
 type Section = "head" | "members" | "daemons" | "table";
 
 /**
@@ -61,13 +54,12 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   const blocks: Block[] = [];
   const rows: TableRow[] = [];
   const errors: ToolError[] = [];
-  const unparsed: UnparsedLine[] = [];
+  const unparsed = createUnparsed();
 
   let reportTime: number | null = null;
   let toolVersion: string | null = null;
   let recognised = false;
   let asked = false;
-  let unparsedLines = 0;
   let lineNumber = 0;
   let section: Section = "head";
   let daemon = "";
@@ -79,8 +71,6 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   let endsBroken = false;
   /** A line outside any block was not understood. */
   let stray = false;
-  /** One line is held back: whether it is the last, and cut, shows only then. */
-  let waiting: string | null = null;
 
   function line(text: string, cut: boolean): void {
     lineNumber++;
@@ -89,7 +79,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     const outcome = readLine(text, from, cut);
     endsBroken = outcome === "unknown" ? isBroken(text, from) : outcome === "kept" && isShort(block);
     if (outcome === "known") return;
-    leave(text);
+    unparsed.add(text, lineNumber);
     if (outcome === "kept") return;
     if (block === null) stray = true;
     else block.doubtful = true;
@@ -138,79 +128,64 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   }
 
   function inOutput(trimmed: string): boolean {
+    if (!startsHeader(trimmed)) return inHead(trimmed) || inStatus(trimmed) || inErrors(trimmed);
     const header = parseHeader(trimmed);
-    if (header !== null) {
-      open(header);
-      return true;
-    }
-    if (startsHeader(trimmed)) {
-      // The lines below belong to a feature that we cannot name, not to the one above.
-      block = null;
-      return false;
-    }
-    return inHead(trimmed) || inStatus(trimmed) || inErrors(trimmed);
+    // Without one, the lines below belong to a feature that we cannot name, not to the one above.
+    block = null;
+    if (header !== null) open(header);
+    return header !== null;
   }
 
   function inHead(trimmed: string): boolean {
     const banner = STATUS_ON.exec(trimmed);
     if (banner !== null || REPORT_ONLY.test(trimmed)) {
-      restart("head");
       const time = parseReportTime(banner?.[1] ?? trimmed, zone);
       if (time !== null) {
         times.setReference(time);
         reportTime ??= time;
       }
-      return true;
+      return restart("head");
     }
     const spec = parseSpec(trimmed);
     if (spec !== null) {
-      restart("members");
       part = members.asked(spec);
-      return true;
+      return restart("members");
     }
-    const version = TOOL_VERSION.exec(trimmed);
-    if (version !== null) toolVersion ??= version[1] ?? null;
-    return version !== null || isPreamble(trimmed);
+    const version = TOOL_VERSION.exec(trimmed)?.[1];
+    if (version !== undefined) toolVersion ??= version;
+    return version !== undefined || isPreamble(trimmed);
   }
 
   function inStatus(trimmed: string): boolean {
     const member = parseMemberStatus(trimmed);
-    if (member !== null) {
-      asked = true;
-      members.status(member);
-      return true;
-    }
-    if (trimmed.startsWith("Vendor daemon status")) {
-      restart("daemons");
-      return true;
-    }
+    if (member !== null) return takeMember(member);
+    if (trimmed.startsWith("Vendor daemon status")) return restart("daemons");
     if (/^Feature usage info:?$/.test(trimmed)) {
       if (section === "table") section = "daemons";
       return true;
     }
     const order = parseTableHeader(trimmed);
     if (order !== null) {
-      restart("table");
       tableOrder = order;
-      return true;
+      return restart("table");
     }
     if (section === "table") return false;
     // Behind the spec, errors are the members'; before any heading, they are the query's.
     const failed = section === "daemons" ? null : parseOwnedError(trimmed);
-    if (failed !== null) {
-      if (section === "head") return false;
-      asked = true;
-      members.status(failed);
-      return true;
-    }
+    if (failed !== null) return section !== "head" && takeMember(failed);
     // `-S` and `-vd` print daemons without a heading.
     const vendor = parseDaemon(trimmed);
     if (vendor === null) return false;
+    restart("daemons");
     asked = true;
     addDaemon(daemons, vendor, part);
     daemon = vendor.name;
-    block = null;
-    section = "daemons";
+    return true;
+  }
+
+  function takeMember(line: PartLine): true {
+    asked = true;
+    members.status(line);
     return true;
   }
 
@@ -225,16 +200,11 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   }
 
   /** A heading ends the open block, and the daemon's list with it. */
-  function restart(next: Section): void {
+  function restart(next: Section): true {
     section = next;
     block = null;
     daemon = "";
-  }
-
-  function leave(text: string): void {
-    unparsedLines++;
-    if (unparsed.length >= MAX_UNPARSED_KEPT) return;
-    unparsed.push({ line: lineNumber, text: text.slice(0, MAX_UNPARSED_LENGTH) });
+    return true;
   }
 
   /** The table's features where `-a` has none: of daemons that are up, or of all when nobody was asked. */
@@ -247,16 +217,12 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   }
 
   return {
-    line(text) {
-      if (waiting !== null) line(waiting, false);
-      waiting = text;
-    },
-    finish(end: OutputEnd): Reading {
-      if (waiting !== null) line(waiting, !end.endsWithNewline);
-      waiting = null;
+    line: (text) => line(text, false),
+    finish({ rest, truncated }: OutputEnd): Reading {
+      if (rest !== null) line(rest, true);
       held.lookAgain();
       const last = block;
-      const cut = !end.endsWithNewline || end.truncated || endsBroken || last?.describing === true;
+      const cut = rest !== null || truncated || endsBroken || last?.describing === true;
       const added = fromTable();
       const listed = dropRepeated(blocks);
       joinTable(listed, rows);
@@ -271,8 +237,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
           ...added.map((known) => ({ ...closeBlock(known, false), fromFile: true as const })),
         ],
         errors,
-        unparsedLines,
-        unparsed,
+        ...unparsed.read(),
         cut,
         ...(stray && { stray }),
         recognised,
@@ -283,23 +248,17 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
 
 /** Whole lines that lmstat prints and that say nothing; true also marks the text as lmstat's. */
 function isPreamble(trimmed: string): boolean {
-  return (
-    COPYRIGHT.test(trimmed) ||
-    DETECTING.test(trimmed) ||
-    trimmed.startsWith("License file(s) on ") ||
-    trimmed === "lmstat" ||
-    NOTES.has(trimmed)
-  );
+  return PREAMBLE.test(trimmed) || NOTES.has(trimmed);
 }
 
 /** Whole lines of anybody: separators between servers, cuts made by hand, comments of scripts. */
 function isSeparator(text: string, trimmed: string): boolean {
-  return /^[-=_ \t]+$/.test(trimmed) || /^\.{3,}$/.test(trimmed) || text.startsWith("#");
+  return text.startsWith("#") || /^(?:[-=_ \t]+|\.{3,})$/.test(trimmed);
 }
 
-const COPYRIGHT = /^\S{1,60} - Copyright \(c\) \d{4}/i;
-const DETECTING = /^\[Detecting [^\]]*\]$/i;
+const PREAMBLE = /^(?:(?i:\S{1,60} - Copyright \(c\) \d{4}|\[Detecting [^\]]*\]$)|License file\(s\) on )/;
 const NOTES = new Set([
+  "lmstat",
   "NOTE: lmstat -i does not give information from the server,",
   "but only reads the license file.  For this reason,",
   "lmstat -a is recommended instead.",

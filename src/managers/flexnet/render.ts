@@ -7,116 +7,19 @@ import type {
   PoolReading,
   QueueReading,
   Reading,
-  ReservationReading,
 } from "../../domain/reading.ts";
 import { wallClock } from "../../domain/time/zone.ts";
 import type { RenderOptions } from "../manager.ts";
-import { isTableOnly, renderTable, tableFeatures } from "./render-table.ts";
 
 /** The first port that lmgrd tries when the license file names none. */
 const DEFAULT_PORT = 27000;
-
-/**
- * The reading as lmstat 11.16–11.19 prints it with `-a -i`. Reading it back gives the same reading, except for
- * what its grammar cannot carry: line ends in names, seconds of start times, words that look like another part
- * of an identity (see `identity.ts`), totals of pools that are equal in version and expiry, cut and unparsed text.
- */
-export function render(reading: Reading, options: RenderOptions): string {
-  const lines: string[] = [
-    "lmutil - Copyright (c) 1989-2024 Flexera. All Rights Reserved.",
-    ...(reading.toolVersion === null ? [] : [`lmstat ${reading.toolVersion} build 305125 x64_lsb`]),
-    ...(reading.reportTime === null ? [] : [bannerOf(reading.reportTime, options.zone)]),
-    "",
-    ...membersOf(reading.members, options),
-  ];
-  for (const error of reading.errors) lines.push(error.message);
-  if (reading.errors.length > 0) lines.push("");
-
-  const serving = servingMember(reading.members);
-  if (reading.daemons.length > 0)
-    lines.push(`Vendor daemon status (on ${serving?.host ?? "localhost"}):`, "");
-  const context: BlockContext = {
-    zone: options.zone,
-    server: `${serving?.host ?? "localhost"}/${serving?.port ?? DEFAULT_PORT}`,
-  };
-  lines.push(...daemonsOf(reading, context), ...renderTable(reading.features));
-  return `${lines.join("\n")}\n`;
-}
-
-function bannerOf(reportTime: number, zone: string): string {
-  const local = new Date(wallClock(zone, reportTime));
-  const date = `${local.getUTCMonth() + 1}/${local.getUTCDate()}/${local.getUTCFullYear()}`;
-  const minute = String(local.getUTCMinutes()).padStart(2, "0");
-  // The banner pads its hour, start times do not.
-  const hour = String(local.getUTCHours()).padStart(2, "0");
-  return `Flexible License Manager status on ${WEEKDAYS[local.getUTCDay()]} ${date} ${hour}:${minute}`;
-}
-
-function membersOf(members: readonly MemberReading[], options: RenderOptions): string[] {
-  const [first] = members;
-  if (first === undefined) return [];
-  const spec = members.map(({ host, port }) => (port === null ? `@${host}` : `${port}@${host}`)).join(",");
-  const file = /^(?:\/|[A-Za-z]:[\\/])/.test(options.address)
-    ? options.address
-    : "/opt/flexnet/licenses/license.lic";
-  const lines = [
-    `License server status: ${spec}`,
-    `    License file(s) on ${first.host}: ${file}:`,
-    "",
-    ...members.flatMap(memberLine),
-  ];
-  return [...lines, ""];
-}
-
-function memberLine(member: MemberReading): string[] {
-  if (member.error !== null) return [`${member.host}: ${member.error.message}`];
-  if (member.status === "unknown") return [];
-  const state = member.status === "up" ? "UP" : "DOWN";
-  const parts = [state, member.master ? "(MASTER)" : null, member.version].filter((part) => part !== null);
-  return [`${member.host}: license server ${parts.join(" ")}`];
-}
-
-/** The member whose name stands in checkouts: the master, else the first that is up. */
-function servingMember(members: readonly MemberReading[]): MemberReading | undefined {
-  return (
-    members.find((member) => member.master && member.status === "up") ??
-    members.find((member) => member.status === "up") ??
-    members[0]
-  );
-}
-
-/** Each daemon with the features that follow it; its line is repeated where the order of features comes back to it. */
-function daemonsOf(reading: Reading, context: BlockContext): string[] {
-  const fromTable = tableFeatures(reading.features);
-  const features = reading.features.filter((feature) => !fromTable.has(feature));
-  const lines: string[] = [];
-  const left = [...reading.daemons];
-  let current: string | null = null;
-  for (const feature of features) {
-    if (feature.daemon !== (current ?? "")) {
-      while (current !== feature.daemon) {
-        const next = left.shift();
-        const daemon = next ?? reading.daemons.find((known) => known.name === feature.daemon);
-        if (daemon === undefined) break;
-        lines.push(...daemonLine(daemon));
-        current = daemon.name;
-      }
-      lines.push("Feature usage info:", "");
-    } else if (lines.length === 0) {
-      lines.push("Feature usage info:", "");
-    }
-    lines.push(...renderBlock(feature, context));
-  }
-  for (const daemon of left) lines.push(...daemonLine(daemon));
-  return lines;
-}
-
-function daemonLine(daemon: DaemonReading): string[] {
-  const indent = " ".repeat(Math.max(2, 10 - daemon.name.length));
-  const status = daemon.status === "up" ? "UP" : "DOWN";
-  const words = daemon.error?.message ?? (daemon.version === null ? status : `${status} ${daemon.version}`);
-  return [`${indent}${daemon.name}: ${words}`];
-}
+const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const PERMANENT = "permanent(no expiration date)";
+const KINDS: Readonly<Partial<Record<PoolReading["kind"], string>>> = {
+  floating: "floating license",
+  nodelocked: 'nodelocked license, locked to "ID=20481"',
+  uncounted: "uncounted nodelocked license locked to NOTHING (hostid=ANY)",
+};
 
 interface BlockContext {
   readonly zone: string;
@@ -124,91 +27,199 @@ interface BlockContext {
   readonly server: string;
 }
 
-/** One feature's block: its header, what stands under no pool, and each pool with what stands under it. */
-function renderBlock(feature: FeatureReading, context: BlockContext): string[] {
-  const lines = [headerOf(feature), ""];
-  lines.push(...heldOf(feature, null, context));
-  for (const [index, pool] of feature.pools.entries()) {
-    if (isTableOnly(feature, index)) continue;
-    lines.push("", ...poolLines(feature, pool), ...heldOf(feature, index, context));
-  }
-  return lines;
+/**
+ * The reading as lmstat 11.16–11.19 prints it with `-a -i`. Reading it back gives the same reading, except for
+ * what its grammar cannot carry: line ends in names, seconds of start times, words that look like another part
+ * of an identity (see `identity.ts`), totals of pools that are equal in version and expiry, cut and unparsed text.
+ */
+export function render(reading: Reading, { address, zone }: RenderOptions): string {
+  const { members, daemons, features } = reading;
+  // The member whose name stands in checkouts: the master, else the first that is up.
+  const up = members.filter(({ status }) => status === "up");
+  const serving = up.find(({ master }) => master) ?? up[0] ?? members[0];
+  const host = serving?.host ?? "localhost";
+  const lines = ["lmutil - Copyright (c) 1989-2024 Flexera. All Rights Reserved."];
+  if (reading.toolVersion !== null) lines.push(`lmstat ${reading.toolVersion} build 305125 x64_lsb`);
+  if (reading.reportTime !== null) lines.push(bannerOf(reading.reportTime, zone));
+  lines.push("", ...membersOf(members, address));
+  for (const error of reading.errors) lines.push(error.message);
+  if (reading.errors.length > 0) lines.push("");
+  if (daemons.length > 0) lines.push(`Vendor daemon status (on ${host}):`, "");
+  lines.push(...daemonsOf(reading, { zone, server: `${host}/${serving?.port ?? DEFAULT_PORT}` }));
+  lines.push(...tableOf(features));
+  return `${lines.join("\n")}\n`;
 }
 
-function headerOf(feature: FeatureReading): string {
-  if (feature.error !== null) {
-    const { message } = feature.error;
-    return message.startsWith("Error: ")
-      ? `Users of ${feature.name}:  (${message})`
-      : `Users of ${feature.name}: ${message}`;
-  }
-  if (feature.unlimited) return `Users of ${feature.name}:  (Uncounted, node-locked)`;
-  const issued = seats(feature.total ?? 0);
-  return `Users of ${feature.name}:  (Total of ${issued} issued;  Total of ${seats(feature.used ?? 0)} in use)`;
+function bannerOf(reportTime: number, zone: string): string {
+  const { weekday, date, hour, minute } = clockOf(reportTime, zone);
+  const year = new Date(wallClock(zone, reportTime)).getUTCFullYear();
+  // The banner pads its hour, start times do not.
+  return `Flexible License Manager status on ${weekday} ${date}/${year} ${hour.padStart(2, "0")}:${minute}`;
 }
 
-function poolLines(feature: FeatureReading, pool: PoolReading): string[] {
-  const version = pool.version === null ? "" : ` ${pool.version}`;
-  const expiry = printExpiry(pool.expiry);
-  const expires = expiry === null ? "" : `, expiry: ${expiry === "permanent" ? PERMANENT : expiry}`;
-  const lines = [`"${feature.name}"${version}, vendor: ${feature.daemon}${expires}`];
-  if (pool.vendorString !== null) lines.push(`  vendor_string: ${pool.vendorString}`);
-  const kind = KINDS[pool.kind];
-  if (kind !== undefined) lines.push(`  ${kind}`);
-  return [...lines, ""];
+/** `Fri 10/20 16:44` in its parts. */
+function clockOf(at: number, zone: string) {
+  const local = new Date(wallClock(zone, at));
+  return {
+    weekday: WEEKDAYS[local.getUTCDay()],
+    date: `${local.getUTCMonth() + 1}/${local.getUTCDate()}`,
+    hour: String(local.getUTCHours()),
+    minute: String(local.getUTCMinutes()).padStart(2, "0"),
+  };
 }
 
-const PERMANENT = "permanent(no expiration date)";
-
-const KINDS: Readonly<Partial<Record<PoolReading["kind"], string>>> = {
-  floating: "floating license",
-  nodelocked: 'nodelocked license, locked to "ID=20481"',
-  uncounted: "uncounted nodelocked license locked to NOTHING (hostid=ANY)",
-};
-
-function heldOf(feature: FeatureReading, pool: number | null, context: BlockContext): string[] {
-  const lines = [
-    ...feature.reservations.filter((held) => held.pool === pool).map((held) => reservation(held, context)),
-    ...feature.checkouts.filter((held) => held.pool === pool).map((held) => checkout(held, context)),
-    ...feature.queue.filter((held) => held.pool === pool).map((held) => queued(held, context)),
+function membersOf(members: readonly MemberReading[], address: string): string[] {
+  const [first] = members;
+  if (first === undefined) return [];
+  const spec = members.map(({ host, port }) => `${port ?? ""}@${host}`).join(",");
+  const file = /^(?:\/|[A-Za-z]:[\\/])/.test(address) ? address : "/opt/flexnet/licenses/license.lic";
+  return [
+    `License server status: ${spec}`,
+    `    License file(s) on ${first.host}: ${file}:`,
+    "",
+    ...members.flatMap(memberLine),
+    "",
   ];
-  return lines.length === 0 ? [] : [...lines, ""];
 }
 
-function reservation({ count, type, name }: ReservationReading, { server }: BlockContext): string {
-  const owner = type === "other" ? name : `${type.toUpperCase()} ${name}`;
-  return `\t${count} RESERVATION${count === 1 ? "" : "s"} for ${owner} (${server})`;
+function memberLine({ host, status, master, version, error }: MemberReading): string[] {
+  if (error !== null) return [`${host}: ${error.message}`];
+  if (status === "unknown") return [];
+  const parts = [status.toUpperCase(), master ? "(MASTER)" : null, version].filter((part) => part !== null);
+  return [`${host}: license server ${parts.join(" ")}`];
 }
 
-function checkout(held: CheckoutReading, context: BlockContext): string {
-  const count = held.count === 1 ? "" : `, ${held.count} licenses`;
-  const linger = held.lingerSeconds === null ? "" : `  (linger: ${held.lingerSeconds})`;
-  const pid = held.pid === null ? "" : `, PID: ${held.pid}`;
-  return `    ${holder(held, context)}, start ${printStart(held.startedAt, context.zone)}${count}${linger}${pid}`;
+/** Each daemon with the features that follow it; its line is repeated where the order of features comes back to it. */
+function daemonsOf(reading: Reading, context: BlockContext): string[] {
+  const lines: string[] = [];
+  const left = [...reading.daemons];
+  let current: string | null = null;
+  for (const feature of reading.features) {
+    if (feature.fromFile) continue;
+    const moves = feature.daemon !== (current ?? "");
+    while (moves && current !== feature.daemon) {
+      const daemon = left.shift() ?? reading.daemons.find(({ name }) => name === feature.daemon);
+      if (daemon === undefined) break;
+      lines.push(daemonLine(daemon));
+      current = daemon.name;
+    }
+    if (moves || lines.length === 0) lines.push("Feature usage info:", "");
+    lines.push(headerOf(feature), "", ...heldOf(feature, null, context));
+    for (const [index, pool] of feature.pools.entries()) {
+      if (!isTableOnly(feature, index))
+        lines.push("", ...poolOf(feature, pool), ...heldOf(feature, index, context));
+    }
+  }
+  return [...lines, ...left.map(daemonLine)];
 }
 
-function queued(held: QueueReading, context: BlockContext): string {
-  return `    ${holder(held, context)} queued for ${seats(held.count)}`;
+function daemonLine({ name, status, version, error }: DaemonReading): string {
+  const state = status === "up" ? "UP" : "DOWN";
+  const words = error?.message ?? (version === null ? state : `${state} ${version}`);
+  return `${" ".repeat(Math.max(2, 10 - name.length))}${name}: ${words}`;
 }
 
-function holder(held: CheckoutReading | QueueReading, { server }: BlockContext): string {
-  const identity = [held.user, held.host, held.display, held.qualifier].filter((part) => part !== null);
-  const version = held.version === null ? "" : ` (${held.version})`;
-  const handle = held.handle === null ? "" : ` ${held.handle}`;
-  return `${identity.join(" ")}${version} (${server}${handle})`;
+function headerOf({ name, total, used, unlimited, error }: FeatureReading): string {
+  if (error !== null) {
+    const { message } = error;
+    return message.startsWith("Error: ") ? `Users of ${name}:  (${message})` : `Users of ${name}: ${message}`;
+  }
+  if (unlimited) return `Users of ${name}:  (Uncounted, node-locked)`;
+  const [issued, inUse] = [seats(total ?? 0), seats(used ?? 0)];
+  return `Users of ${name}:  (Total of ${issued} issued;  Total of ${inUse} in use)`;
 }
 
 function seats(count: number): string {
   return `${count} license${count === 1 ? "" : "s"}`;
 }
 
-const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+function poolOf(feature: FeatureReading, { version, expiry, vendorString, kind }: PoolReading): string[] {
+  const until = expiryOf(expiry);
+  const head = `"${feature.name}"${version === null ? "" : ` ${version}`}, vendor: ${feature.daemon}`;
+  const lines = [until === null ? head : `${head}, expiry: ${until}`];
+  if (vendorString !== null) lines.push(`  vendor_string: ${vendorString}`);
+  if (KINDS[kind] !== undefined) lines.push(`  ${KINDS[kind]}`);
+  return [...lines, ""];
+}
 
-/** `Fri 10/20 16:44` in the zone; a time that is not known gets a date that no year has. */
-function printStart(startedAt: number | null, zone: string): string {
+function expiryOf(expiry: PoolReading["expiry"]): string | null {
+  return expiry.permanent ? PERMANENT : printExpiry(expiry);
+}
+
+function heldOf(feature: FeatureReading, pool: number | null, context: BlockContext): string[] {
+  const { server, zone } = context;
+  const under = (held: { readonly pool: number | null }) => held.pool === pool;
+  const lines: string[] = [];
+  for (const { count, type, name } of feature.reservations.filter(under)) {
+    const owner = type === "other" ? name : `${type.toUpperCase()} ${name}`;
+    lines.push(`\t${count} RESERVATION${count === 1 ? "" : "s"} for ${owner} (${server})`);
+  }
+  for (const held of feature.checkouts.filter(under)) {
+    const count = held.count === 1 ? "" : `, ${held.count} licenses`;
+    const linger = held.lingerSeconds === null ? "" : `  (linger: ${held.lingerSeconds})`;
+    const pid = held.pid === null ? "" : `, PID: ${held.pid}`;
+    lines.push(`    ${holder(held, server)}, start ${startOf(held, zone)}${count}${linger}${pid}`);
+  }
+  for (const held of feature.queue.filter(under)) {
+    lines.push(`    ${holder(held, server)} queued for ${seats(held.count)}`);
+  }
+  return lines.length === 0 ? [] : [...lines, ""];
+}
+
+function holder(held: CheckoutReading | QueueReading, server: string): string {
+  const identity = [held.user, held.host, held.display, held.qualifier].filter((part) => part !== null);
+  const version = held.version === null ? "" : ` (${held.version})`;
+  const handle = held.handle === null ? "" : ` ${held.handle}`;
+  return `${identity.join(" ")}${version} (${server}${handle})`;
+}
+
+/** A time that is not known gets a date that no year has. */
+function startOf({ startedAt }: CheckoutReading, zone: string): string {
   if (startedAt === null) return "Mon 0/0 0:00";
-  const local = new Date(wallClock(zone, startedAt));
-  const date = `${local.getUTCMonth() + 1}/${local.getUTCDate()}`;
-  const minute = String(local.getUTCMinutes()).padStart(2, "0");
-  return `${WEEKDAYS[local.getUTCDay()]} ${date} ${local.getUTCHours()}:${minute}`;
+  const { weekday, date, hour, minute } = clockOf(startedAt, zone);
+  return `${weekday} ${date} ${hour}:${minute}`;
+}
+
+/**
+ * The table of `-i` as newer tools print it (Vendor before Expires). Pools whose total or expiry is known stand in
+ * it, if the license file could name them: not in the table are pools without a version or with an unknown expiry.
+ */
+function tableOf(features: readonly FeatureReading[]): string[] {
+  const rows = features.flatMap((feature) => feature.pools.flatMap((pool) => rowOf(feature, pool)));
+  if (rows.length === 0) return [];
+  return [
+    "",
+    "NOTE: lmstat -i does not give information from the server,",
+    "      but only reads the license file.  For this reason,",
+    "      lmstat -a is recommended instead.",
+    "",
+    row("Feature", "Version", "#licenses", "Vendor", "Expires"),
+    row("_______", "_________", "_________", "______", "________"),
+    ...rows,
+  ];
+}
+
+/** True for a pool that no line of the block describes: a row of the table says all that is known of it. */
+function isTableOnly(
+  { daemon, pools, checkouts, reservations, queue }: FeatureReading,
+  index: number,
+): boolean {
+  const pool = pools[index];
+  if (pool?.kind !== "unknown" || pool.vendorString !== null || !fitsTable(daemon, pool)) return false;
+  return ![...checkouts, ...reservations, ...queue].some((held) => held.pool === index);
+}
+
+/** A count of 0 in a license file means uncounted. */
+function fitsTable(daemon: string, { version, total, unlimited, expiry }: PoolReading): boolean {
+  return daemon !== "" && version !== null && ((total ?? 0) > 0 || unlimited) && printExpiry(expiry) !== null;
+}
+
+function rowOf({ name, daemon }: FeatureReading, pool: PoolReading): string[] {
+  if (!fitsTable(daemon, pool)) return [];
+  const count = pool.unlimited ? "uncounted" : String(pool.total);
+  return [row(name, (pool.version ?? "").replace(/^v/, ""), count, daemon, expiryOf(pool.expiry) ?? "")];
+}
+
+function row(feature: string, version: string, count: string, vendor: string, expires: string): string {
+  return `${feature.padEnd(31)} ${version.padEnd(11)} ${count.padEnd(12)} ${vendor.padEnd(13)} ${expires}`;
 }

@@ -1,7 +1,7 @@
 import type { CheckoutReading, QueueReading } from "../../domain/reading.ts";
 import type { KnownHosts } from "../manager.ts";
-import { createDigits, endOfText, execAt, isBlank, skipBlanks } from "../scan.ts";
-import { createIdentityReader, type Identity } from "./identity.ts";
+import { createDigits, endOfText, execAt, isBlank, isDigit, skipBlanks } from "../scan.ts";
+import { type Identity, readIdentity } from "./identity.ts";
 import type { StartTimes } from "./start-time.ts";
 
 /**
@@ -12,15 +12,13 @@ import type { StartTimes } from "./start-time.ts";
  */
 export interface SeatReader {
   /** A checkout whose first word begins at `start`, under the pool with this index; null when the line is none. */
-  checkout(text: string, start: number, pool: number | null, end?: LineEnd): CheckoutReading | null;
+  checkout(text: string, start: number, pool: number | null, end: LineEnd): CheckoutReading | null;
   /** A queue entry, likewise. */
-  queued(text: string, start: number, pool: number | null, end?: LineEnd): QueueReading | null;
+  queued(text: string, start: number, pool: number | null, end: LineEnd): QueueReading | null;
   /** Of the line read last: the license server that gave the seat, `host/port` as printed. */
   server(): string;
   /** Of the line read last: the place of an identity that was split without evidence, else null. */
   guessedAt(): { readonly from: number; readonly to: number } | null;
-  /** Splits an identity again, with the hosts known by now. */
-  identity(text: string, from: number, to: number): Readonly<Identity>;
 }
 
 /** `any`: what stands behind the bracket of the server need not be wholly known. */
@@ -29,19 +27,25 @@ export type LineEnd = "known" | "any";
 const START_MARK = "), start ";
 const QUEUE_MARK = ") queued for ";
 const QUEUED = { known: /(\d{1,9}) licen[sc]es?[ \t]*$/iy, any: /(\d{1,9}) licen[sc]es?\b/iy };
-const VERSION = /^[\w.]+$/;
 const LINGER = /,? ?\(linger: (\d{1,12})(?: \/ \d{1,12})?\)/iy;
 const NEXT_PART = /[,(]|$/g;
 const PID = ", PID: ";
 const LICENSE = " license";
 const MOST_DIGITS = 12;
+
+const SPACE = 0x20;
+const OPEN = 0x28;
 const CLOSE = 0x29;
+const COMMA = 0x2c;
+const DOT = 0x2e;
+const SLASH = 0x2f;
+const UNDERSCORE = 0x5f;
 
 export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatReader {
   const digits = createDigits();
-  const identities = createIdentityReader(hosts);
   let identity: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
   let version: string | null = null;
+  let lastVersion = "";
   let handle: string | null = null;
   let line = "";
   let serverFrom = 0;
@@ -56,32 +60,38 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
 
   /** `IDENTITY [(vVER)] (SRV/PORT [HANDLE])`, the last bracket closing at `close`. */
   function holder(text: string, start: number, close: number): boolean {
-    const open = text.lastIndexOf("(", close);
-    if (open < 1) return false;
-    const slash = text.indexOf("/", open);
-    if (slash === -1 || slash > close) return false;
-    const blank = text.lastIndexOf(" ", close);
-    handle = blank > open && blank + 1 < close ? text.slice(blank + 1, close) : null;
+    let open = close - 1;
+    let blank = close;
+    let slashed = false;
+    for (let code = text.charCodeAt(open); open > 0 && code !== OPEN; code = text.charCodeAt(--open)) {
+      if (code === SLASH) slashed = true;
+      else if (code === SPACE && blank === close) blank = open;
+    }
+    if (open < 1 || !slashed) return false;
+    handle = blank + 1 < close ? text.slice(blank + 1, close) : null;
     line = text;
     serverFrom = open + 1;
-    serverTo = blank > open ? blank : close;
+    serverTo = blank;
 
     from = start;
     to = endOfText(text, from, open);
     version = null;
     if (to > from && text.charCodeAt(to - 1) === CLOSE) versionBefore(text);
     if (to <= from) return false;
-    identity = identities.read(text, from, to);
+    identity = readIdentity(text, from, to, hosts);
     return true;
   }
 
   /** Takes a bracket at the end of the identity as the version, when something stands before it. */
   function versionBefore(text: string): void {
-    const open = text.lastIndexOf("(", to - 1);
-    if (open <= from || !isBlank(text.charCodeAt(open - 1))) return;
-    const inner = text.slice(open + 1, to - 1);
-    if (!VERSION.test(inner)) return;
-    version = inner;
+    let open = to - 2;
+    while (open > from && isVersion(text.charCodeAt(open))) open--;
+    if (open <= from || open === to - 2) return;
+    if (text.charCodeAt(open) !== OPEN || !isBlank(text.charCodeAt(open - 1))) return;
+    // The lines of a pool nearly all name one version.
+    if (lastVersion.length !== to - open - 2 || !text.startsWith(lastVersion, open + 1))
+      lastVersion = text.slice(open + 1, to - 1);
+    version = lastVersion;
     to = endOfText(text, from, open);
   }
 
@@ -104,17 +114,18 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
 
   /** Index behind the part at `at`, -1 when none stands there that is new. By hand, because nearly every line has one. */
   function tailPart(text: string, at: number): number {
-    if (text.startsWith(PID, at)) {
-      const read = pid === null ? digits.read(text, at + PID.length, MOST_DIGITS) : -1;
-      if (read !== -1) pid = read;
-      return read === -1 ? -1 : digits.end;
-    }
-    if (count === 0 && text.startsWith(", ", at)) {
-      const read = digits.read(text, at + 2, MOST_DIGITS);
-      const end = digits.end + LICENSE.length;
-      if (read > 0 && text.startsWith(LICENSE, digits.end)) {
-        count = read;
-        return text[end] === "s" ? end + 1 : end;
+    if (text.charCodeAt(at) === COMMA && text.charCodeAt(at + 1) === SPACE) {
+      if (isDigit(text.charCodeAt(at + 2))) {
+        const read = count === 0 ? digits.read(text, at + 2, MOST_DIGITS) : 0;
+        if (read > 0 && text.startsWith(LICENSE, digits.end)) {
+          count = read;
+          const end = digits.end + LICENSE.length;
+          return text[end] === "s" ? end + 1 : end;
+        }
+      } else if (text.startsWith(PID, at)) {
+        const read = pid === null ? digits.read(text, at + PID.length, MOST_DIGITS) : -1;
+        if (read !== -1) pid = read;
+        return read === -1 ? -1 : digits.end;
       }
     }
     const found = lingerSeconds === null ? execAt(LINGER, text, at) : null;
@@ -124,7 +135,7 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
   }
 
   return {
-    checkout(text, start, pool, end = "known") {
+    checkout(text, start, pool, end) {
       const close = text.lastIndexOf(START_MARK);
       if (close === -1) return null;
       const time = close + START_MARK.length;
@@ -146,7 +157,7 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
         pool,
       };
     },
-    queued(text, start, pool, end = "known") {
+    queued(text, start, pool, end) {
       const mark = text.lastIndexOf(QUEUE_MARK);
       if (mark === -1) return null;
       const found = execAt(QUEUED[end], text, mark + QUEUE_MARK.length);
@@ -157,6 +168,11 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts): SeatRead
     },
     server: () => line.slice(serverFrom, serverTo),
     guessedAt: () => (identity.guessed ? { from, to } : null),
-    identity: (text, first, last) => identities.read(text, first, last),
   };
+}
+
+/** Letters, digits, `_` and `.`. */
+function isVersion(code: number): boolean {
+  const letter = code | 0x20;
+  return isDigit(code) || (letter >= 0x61 && letter <= 0x7a) || code === DOT || code === UNDERSCORE;
 }

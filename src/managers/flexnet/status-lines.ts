@@ -1,5 +1,6 @@
 import type { ToolError } from "../../domain/reading.ts";
 import type { PartStatus } from "../../domain/words.ts";
+import type { ParsedAddress } from "../manager.ts";
 import { trimBlanks } from "../scan.ts";
 
 const SUFFIX = /^\((-?\d{1,6}),(-?\d{1,9})(?::(-?\d{1,9})(?:\s+".*")?)?\)\.?[ \t]*$/s;
@@ -12,16 +13,12 @@ const UNREACHABLE_WORDS = /cannot connect|down or not responding|lmgrd is not ru
  * (codes: lm_errno in the FlexNet Publisher administration guide).
  */
 export function parseToolError(message: string): ToolError {
-  const found = errorSuffix(message);
-  const major = number(found?.[1]);
+  const [major = null, minor = null, system = null] =
+    errorSuffix(message)
+      ?.slice(1)
+      .map((text) => (text === undefined ? null : Number(text))) ?? [];
   const unreachable = (major !== null && UNREACHABLE.has(major)) || UNREACHABLE_WORDS.test(message);
-  return {
-    message,
-    major,
-    minor: number(found?.[2]),
-    system: number(found?.[3]),
-    kind: unreachable ? "unreachable" : "query",
-  };
+  return { message, major, minor, system, kind: unreachable ? "unreachable" : "query" };
 }
 
 /**
@@ -54,10 +51,6 @@ function errorSuffix(text: string): RegExpExecArray | null {
   return null;
 }
 
-function number(text: string | undefined): number | null {
-  return text === undefined ? null : Number(text);
-}
-
 /** What a line says of a member of the license server, or of a vendor daemon. */
 export interface PartLine {
   readonly name: string;
@@ -67,21 +60,22 @@ export interface PartLine {
   readonly error: ToolError | null;
 }
 
-const MEMBER = ": license server ";
-const STATE = /^(UP|DOWN)\b(?:\s+(\(MASTER\)))?(?:\s+(v[\w.]+))?/i;
-const DAEMON_STATE = /^(UP|DOWN)()(?:\s+(v[\w.]+))?[ \t]*$/i;
+/** Not where two lines were spliced into one. */
+const MEMBER =
+  /^([^ \t]+): license server (?!.*: license server )(?i:(UP|DOWN)\b(?:\s+(\(MASTER\)))?(?:\s+(v[\w.]+))?)/s;
+const DAEMON = /^([^ \t]+?): [ \t]*(UP|DOWN)()(?:\s+(v[\w.]+))?[ \t]*$/i;
+const OWNED = /^([^ \t]+?): (.*)$/s;
 
-function partLine(name: string, [, state, master, version]: readonly (string | undefined)[]): PartLine {
+function partLine(found: RegExpExecArray | null): PartLine | null {
+  if (found === null) return null;
+  const [, name = "", state, master, version] = found;
   const status = state?.toUpperCase() === "UP" ? "up" : "down";
   return { name, status, master: Boolean(master), version: version ?? null, error: null };
 }
 
 /** `host: license server UP [(MASTER)] [v11.7]` or `… DOWN`; null when the line is none. */
 export function parseMemberStatus(trimmed: string): PartLine | null {
-  const colon = trimmed.lastIndexOf(MEMBER);
-  const host = trimmed.slice(0, Math.max(0, colon));
-  const found = host === "" || /[ \t]/.test(host) ? null : STATE.exec(trimmed.slice(colon + MEMBER.length));
-  return found === null ? null : partLine(host, found);
+  return partLine(MEMBER.exec(trimmed));
 }
 
 /**
@@ -89,41 +83,23 @@ export function parseMemberStatus(trimmed: string): PartLine | null {
  * Null when the line is none. The caller knows whether one can stand here.
  */
 export function parseDaemon(trimmed: string): PartLine | null {
-  const split = splitOwner(trimmed);
-  const found = split === null ? null : DAEMON_STATE.exec(split.rest);
-  return split === null || found === null ? parseOwnedError(trimmed) : partLine(split.owner, found);
+  return partLine(DAEMON.exec(trimmed)) ?? parseOwnedError(trimmed);
 }
 
 /** `host: message (-15,570:115 "…")`: an error of one member or daemon. */
 export function parseOwnedError(trimmed: string): PartLine | null {
-  const split = splitOwner(trimmed);
-  if (split === null || !endsInErrorCode(split.rest)) return null;
-  const error = parseToolError(split.rest);
+  const [, name, message = ""] = OWNED.exec(trimmed) ?? [];
+  if (name === undefined || !endsInErrorCode(message)) return null;
+  const error = parseToolError(trimBlanks(message));
   // A part that answers with an error is not shown to be down.
   const status = error.kind === "unreachable" ? "down" : "unknown";
-  return { name: split.owner, status, master: false, version: null, error };
-}
-
-function splitOwner(trimmed: string): { owner: string; rest: string } | null {
-  const colon = trimmed.indexOf(": ");
-  if (colon < 1) return null;
-  const owner = trimmed.slice(0, colon);
-  return /[ \t]/.test(owner) ? null : { owner, rest: trimBlanks(trimmed.slice(colon + 1)) };
+  return { name, status, master: false, version: null, error };
 }
 
 /** A member as it was asked for. */
-export interface NamedMember {
-  readonly host: string;
-  readonly port: number | null;
-}
+export type NamedMember = ParsedAddress["members"][number];
 
 const SPEC = "License server status:";
-
-/** A member as it was asked for. */
-export interface NamedMember {
-  readonly host: string;
-  readonly port: number | null;
-}
 
 /** The members that `License server status: port@host,…` names; null when the line is none. */
 export function parseSpec(trimmed: string): NamedMember[] | null {
@@ -134,8 +110,8 @@ export function parseSpec(trimmed: string): NamedMember[] | null {
     const at = text.lastIndexOf("@");
     const host = text.slice(at + 1);
     if (host === "" || /[\s/\\]/.test(host)) continue;
-    const port = /^\d{1,5}$/.test(text.slice(0, Math.max(0, at))) ? Number(text.slice(0, at)) : null;
-    members.push({ host, port });
+    const port = text.slice(0, Math.max(0, at));
+    members.push({ host, port: /^\d{1,5}$/.test(port) ? Number(port) : null });
   }
   return members;
 }

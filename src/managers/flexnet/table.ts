@@ -85,7 +85,7 @@ export function dropRepeated(blocks: readonly Block[]): readonly Block[] {
 /** What stands in each block that is not the only one of its name. */
 function contentsOfNamesakes(blocks: readonly Block[]): Map<Block, string> {
   const contents = new Map<Block, string>();
-  for (const namesakes of group(blocks, (block) => block.name).values()) {
+  for (const namesakes of Map.groupBy(blocks, (block) => block.name).values()) {
     if (namesakes.length === 1) continue;
     for (const block of namesakes) {
       // A cut copy must not count again either, so the mark of the cut is no difference.
@@ -126,23 +126,14 @@ function isOwn({ daemon, vendor }: Block): boolean {
  * and expiry; a row that no pool line stands for becomes a pool of its feature. It never adds to a feature's counts.
  */
 export function joinTable(blocks: readonly Block[], rows: readonly TableRow[]): void {
-  const rowsOf = group(rows, (row) => row.feature);
-  for (const [name, namesakes] of group(blocks, (block) => block.name)) {
-    const named = rowsOf.get(name);
-    const [only] = namesakes;
-    if (named === undefined || only === undefined) continue;
-    // Nearly every feature has one block.
-    if (namesakes.length === 1) {
-      joinRows(only, only.daemon === "" ? named : named.filter((row) => row.vendor === only.daemon));
-      continue;
-    }
-    const ofVendor = group(named, (row) => row.vendor);
-    for (const [daemon, same] of group(namesakes, (block) => block.daemon)) {
-      const own = daemon === "" ? named : (ofVendor.get(daemon) ?? []);
-      const [first] = same;
-      if (same.length > 1) joinSeveral(same, own);
-      else if (first !== undefined) joinRows(first, own);
-    }
+  const byFeature = Map.groupBy(rows, ({ feature }) => feature);
+  const byOwner = Map.groupBy(rows, ({ vendor, feature }) => `${vendor}\n${feature}`);
+  for (const [owner, same] of Map.groupBy(blocks, ({ daemon, name }) => `${daemon}\n${name}`)) {
+    const [first] = same;
+    if (first === undefined) continue;
+    const own = (first.daemon === "" ? byFeature.get(first.name) : byOwner.get(owner)) ?? [];
+    if (same.length === 1) joinRows(first, own);
+    else joinSeveral(same, own);
   }
 }
 
@@ -152,56 +143,51 @@ export function joinTable(blocks: readonly Block[], rows: readonly TableRow[]): 
  */
 function joinSeveral(blocks: readonly Block[], rows: readonly TableRow[]): void {
   const pools = blocks.flatMap((block) => block.pools.map((pool) => ({ pool, block })));
-  const byPool = group(
+  const byPool = Map.groupBy(
     pools.filter(({ pool }) => isKnown(pool.expiry)),
     ({ pool }) => exactKey(pool),
   );
-  const byTotal = group(blocks, (block) => block.total ?? -1);
-  const times = new Map<string, number>();
-  const taken = new Map<Block, TableRow[]>();
-  for (const row of rows) {
+  const byTotal = Map.groupBy(blocks, (block) => block.total ?? -1);
+  const turns = new Map<string, number>();
+  const ownerOf = (row: TableRow) => {
     const rowKey = key(spelling(row.version), row.expiry);
-    const same = `${row.count} ${rowKey}`;
-    const turn = times.get(same) ?? 0;
-    times.set(same, turn + 1);
-    const fitting =
-      byPool.get(rowKey)?.map(({ block }) => block) ?? byTotal.get(row.count ?? -1) ?? blocks.slice(0, 1);
-    const owner = fitting[turn % fitting.length];
-    if (owner === undefined) continue;
-    const own = taken.get(owner);
-    if (own === undefined) taken.set(owner, [row]);
-    else own.push(row);
-  }
-  for (const [block, own] of taken) joinRows(block, own);
+    const turn = turns.get(`${row.count} ${rowKey}`) ?? 0;
+    turns.set(`${row.count} ${rowKey}`, turn + 1);
+    const ofPool = byPool.get(rowKey)?.map(({ block }) => block);
+    const fitting = ofPool ?? byTotal.get(row.count ?? -1) ?? blocks.slice(0, 1);
+    return fitting[turn % fitting.length];
+  };
+  for (const [block, own] of Map.groupBy(rows, ownerOf)) if (block !== undefined) joinRows(block, own);
 }
 
 function joinRows(block: Block, rows: readonly TableRow[]): void {
   const [onlyPool] = block.pools;
   const [onlyRow] = rows;
   if (onlyRow === undefined) return;
-  if (onlyPool !== undefined && block.pools.length === 1 && rows.length === 1) {
+  if (onlyPool !== undefined && block.pools.length + rows.length === 2) {
     joinOne(block, onlyPool, onlyRow);
     return;
   }
-  const printed = block.pools.length;
   const pools = block.pools.slice();
-  const poolsExact = group(pools, exactKey);
-  const poolsByVersion = group(pools, (pool) => pool.version ?? "");
-  const rowsExact = group(rows, (row) => key(spelling(row.version), row.expiry));
-  const rowsByVersion = group(rows, (row) => spelling(row.version));
+  const poolsExact = Map.groupBy(pools, exactKey);
+  const poolsByVersion = Map.groupBy(pools, (pool) => pool.version ?? "");
+  const rowsExact = Map.groupBy(rows, (row) => key(spelling(row.version), row.expiry));
+  const rowsByVersion = Map.groupBy(rows, (row) => spelling(row.version));
   const represented = new Set<string>();
   const joined = new Set<TableRow>();
 
   for (const pool of pools) {
+    const exact = exactKey(pool);
     const version = pool.version ?? "";
     const known = isKnown(pool.expiry);
-    const candidates = known ? rowsExact.get(exactKey(pool)) : rowsByVersion.get(version);
-    const rivals = known ? poolsExact.get(exactKey(pool)) : poolsByVersion.get(version);
+    const candidates = known ? rowsExact.get(exact) : rowsByVersion.get(version);
+    const rivals = known ? poolsExact.get(exact) : poolsByVersion.get(version);
     if (candidates === undefined) continue;
-    const row = rivals?.length === 1 ? uniqueRow(candidates, printed === 1 ? block.total : null) : undefined;
+    const count = pools.length === 1 ? block.total : null;
+    const row = rivals?.length === 1 ? uniqueRow(candidates, count) : undefined;
     if (row !== undefined) give(pool, row);
     // Rows of one version and expiry are one pool to the server, which rows whose expiry is unknown to us may not be.
-    if (known) represented.add(exactKey(pool));
+    if (known) represented.add(exact);
     else if (row !== undefined) joined.add(row);
   }
   for (const row of rows) {
@@ -247,7 +233,7 @@ function tablePool(row: TableRow, version: string, doubtful: boolean): PoolDraft
 export function blocksOfTable(rows: readonly TableRow[], wanted: (vendor: string) => boolean): Block[] {
   const blocks: Block[] = [];
   const own = rows.filter((row) => wanted(row.vendor));
-  for (const same of group(own, (row) => `${row.vendor}\n${row.feature}`).values()) {
+  for (const same of Map.groupBy(own, (row) => `${row.vendor}\n${row.feature}`).values()) {
     const [first] = same;
     if (first === undefined) continue;
     const unlimited = same.some((row) => row.count === null);
@@ -275,15 +261,4 @@ function exactKey(pool: PoolDraft): string {
 
 function key(version: string, expiry: Expiry): string {
   return `${version} ${expiry.permanent ? "permanent" : expiry.expiresOn}`;
-}
-
-function group<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
-  const groups = new Map<K, T[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const found = groups.get(key);
-    if (found === undefined) groups.set(key, [item]);
-    else found.push(item);
-  }
-  return groups;
 }

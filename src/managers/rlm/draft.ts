@@ -1,68 +1,45 @@
-import {
-  type CheckoutReading,
-  type Consistency,
-  type DaemonReading,
-  type DaemonTotals,
-  type FeatureReading,
-  MAX_UNPARSED_KEPT,
-  type MemberReading,
-  type PoolReading,
-  type Reading,
-  type ToolError,
-  type UnparsedLine,
+import type {
+  CheckoutReading,
+  Consistency,
+  DaemonReading,
+  DaemonTotals,
+  FeatureReading,
+  MemberReading,
+  PoolReading,
+  Reading,
+  ToolError,
 } from "../../domain/reading.ts";
-import type { PoolKind } from "../../domain/words.ts";
+import { UNKNOWN_EXPIRY } from "../../domain/reading.ts";
+import { createUnparsed } from "../unparsed.ts";
 import type { PoolCounts, PoolHeader } from "./pool-lines.ts";
 import { type ErrorBlock, toToolError } from "./sections.ts";
-import type { KnownProducts, Owner, UsageLine } from "./usage-line.ts";
+import { createHeaders, type UsageLine } from "./usage-line.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 export type MemberDraft = Mutable<MemberReading>;
+export type DaemonDraft = ReturnType<typeof createDaemonDraft>;
 export type ProductDraft = ReturnType<typeof createProductDraft>;
 
 /** The special product with which an ISV allows roaming at all (RLM License Administration, "Special License Names"). */
 const ROAM_PRODUCT = "rlm_roam";
 
 /** One ISV server while its parts are gathered: they stand in up to four places of the output. */
-export interface DaemonDraft extends KnownProducts {
-  /** Listed as running, but nothing of it was seen yet. */
-  awaited: boolean;
-  poolSection: boolean;
-  usageSection: boolean;
-  status: DaemonReading["status"];
-  version: string | null;
-  error: ToolError | null;
-  totals: Mutable<DaemonTotals> | null;
-  /** From the headings of its sections; null before the first. */
-  port: number | null;
-  readonly products: Map<string, ProductDraft>;
-  product(name: string): ProductDraft;
-  /** Remembers a header of the pool section for the usage section. */
-  know(header: PoolHeader): void;
-}
-
-function createDaemonDraft(daemon: string): DaemonDraft {
+function createDaemonDraft(daemon: string) {
   const products = new Map<string, ProductDraft>();
-  const owners = new Map<string, Owner>();
-  const lengths = new Set<number>();
   return {
+    /** Listed as running, but nothing of it was seen yet. */
     awaited: false,
     poolSection: false,
     usageSection: false,
-    status: "up",
-    version: null,
-    error: null,
-    totals: null,
-    port: null,
+    status: "up" as DaemonReading["status"],
+    version: null as string | null,
+    error: null as ToolError | null,
+    totals: null as Mutable<DaemonTotals> | null,
+    /** From the headings of its sections; null before the first. */
+    port: null as number | null,
+    headers: createHeaders(),
     products,
-    product: (name) => getOrAdd(products, name, () => createProductDraft(daemon, name)),
-    know({ product, version }) {
-      const header = version === null ? product : `${product} ${version}`;
-      owners.set(header, { product, version });
-      lengths.add(header.length);
-    },
-    owner: (header) => owners.get(header),
-    hasLength: (length) => lengths.has(length),
+    product: (name: string) => getOrAdd(products, name, () => createProductDraft(daemon, name)),
   };
 }
 
@@ -78,30 +55,33 @@ function createProductDraft(daemon: string, name: string) {
   const draft = {
     /** The text ended within its lines, or one of them was not understood. */
     cut: false,
-    addPool(header: PoolHeader, counts: PoolCounts | null): void {
+    addPool({ number, version }: PoolHeader, counts: PoolCounts | null): void {
+      // rlmstat does not say whether counted seats float or belong to a node.
+      const counted = counts === null || counts.kind === "counted";
       pools.push({
-        number: header.number,
-        version: header.version,
+        number,
+        version,
         vendorString: null,
-        kind: kindOf(name, counts),
+        kind: name === ROAM_PRODUCT ? "roam" : counted ? "unknown" : counts.kind,
         total: counts?.total ?? null,
         used: counts?.used ?? null,
         unlimited: counts?.kind === "uncounted",
-        expiry: counts?.expiry ?? { expiresOn: null, expiresAt: null, permanent: false },
+        expiry: counts?.expiry ?? UNKNOWN_EXPIRY,
       });
       if (counts !== null && counts.reserved !== null) reserved = (reserved ?? 0) + counts.reserved;
     },
     addUsage(usage: UsageLine, startedAt: number | null): void {
-      seats += usage.seats;
-      fromReservations += usage.reserved;
-      served.push(usage.version);
+      const { owner, counts } = usage;
+      seats += counts.seats;
+      fromReservations += counts.reserved;
+      served.push(owner.version);
       checkouts.push({
         user: usage.user,
         host: usage.host,
         display: null,
         qualifier: usage.isvData,
-        version: usage.requested ?? usage.version,
-        count: usage.seats > 0 ? usage.seats : usage.reserved,
+        version: usage.requested ?? owner.version,
+        count: counts.seats > 0 ? counts.seats : counts.reserved,
         handle: usage.handle,
         pid: null,
         startedAt,
@@ -111,10 +91,12 @@ function createProductDraft(daemon: string, name: string) {
       });
     },
     read(): FeatureReading {
-      const poolOf = poolsByVersion(pools);
-      for (const [index, checkout] of checkouts.entries()) {
+      // Usage lines name no pool: only a version that one pool alone has tells which it is.
+      const poolOf = new Map<string | null, number | null>();
+      for (const [index, { version }] of pools.entries())
+        poolOf.set(version, poolOf.has(version) ? null : index);
+      for (const [index, checkout] of checkouts.entries())
         checkout.pool = poolOf.get(served[index] ?? null) ?? null;
-      }
       // A token-based pool draws on another product's seats: it counts only when there is nothing else, as unknown.
       const own = pools.filter(({ kind }) => kind !== "token");
       const unlimited = own.some((pool) => pool.unlimited);
@@ -141,21 +123,11 @@ function createProductDraft(daemon: string, name: string) {
 }
 
 function getOrAdd<T>(known: Map<string, T>, key: string, make: () => T): T {
-  const found = known.get(key) ?? make();
-  known.set(key, found);
-  return found;
-}
-
-function kindOf(product: string, counts: PoolCounts | null): PoolKind {
-  if (product === ROAM_PRODUCT) return "roam";
-  // rlmstat does not say whether counted seats float or belong to a node.
-  return counts === null || counts.kind === "counted" ? "unknown" : counts.kind;
-}
-
-/** Usage lines name no pool: only a version that one pool alone has tells which it is. */
-function poolsByVersion(pools: readonly PoolReading[]): Map<string | null, number | null> {
-  const found = new Map<string | null, number | null>();
-  for (const [index, { version }] of pools.entries()) found.set(version, found.has(version) ? null : index);
+  let found = known.get(key);
+  if (found === undefined) {
+    found = make();
+    known.set(key, found);
+  }
   return found;
 }
 
@@ -176,13 +148,12 @@ function compare(used: number | null, seats: number, fromReservations: number): 
   return used < seats ? "shared" : "ok";
 }
 
-/** The reading while the parser fills it: who was named so far, what failed, what was not understood. */
+/** The reading while the parser fills it: what was named so far, what failed, what was not understood. */
 export function createReport() {
   const members = new Map<string, MemberDraft>();
   const daemons = new Map<string, DaemonDraft>();
   const wholeErrors: ToolError[] = [];
-  const unparsed: UnparsedLine[] = [];
-  let unparsedLines = 0;
+  const unparsed = createUnparsed();
 
   const report = {
     toolVersion: null as string | null,
@@ -210,10 +181,7 @@ export function createReport() {
       else wholeErrors.push(error);
     },
     /** A line that no rule knew. */
-    reject(text: string, line: number): void {
-      unparsedLines++;
-      if (unparsed.length < MAX_UNPARSED_KEPT) unparsed.push({ line, text: text.slice(0, 500) });
-    },
+    reject: unparsed.add,
     read(): Reading {
       const features: FeatureReading[] = [];
       let { cut } = report;
@@ -239,8 +207,7 @@ export function createReport() {
         }),
         features,
         errors: [...wholeErrors, ...failed],
-        unparsedLines,
-        unparsed,
+        ...unparsed.read(),
         cut,
         ...(report.stray && { stray: true as const }),
         recognised: report.recognised,

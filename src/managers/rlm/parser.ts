@@ -1,38 +1,41 @@
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
-import { createYearlessTimes, parseStatistics } from "./dates.ts";
+import { skipBlanks } from "../scan.ts";
+import { createYearlessTimes } from "../yearless.ts";
 import { createReport, type DaemonDraft, type MemberDraft, type ProductDraft } from "./draft.ts";
-import { isPoolDetail, type PoolHeader, parsePoolCounts, parsePoolHeader } from "./pool-lines.ts";
 import {
+  isPoolDetail,
+  type PoolCounts,
+  type PoolHeader,
+  parsePoolCounts,
+  parsePoolHeader,
+} from "./pool-lines.ts";
+import {
+  ADVICE,
+  ADVICE_POINT,
+  BANNER,
   beginErrorBlock,
-  beginsAdvice,
   type ErrorBlock,
   extendErrorBlock,
-  isAdvice,
-  isBanner,
-  isSeparator,
   isServerFact,
-  isServerTableHead,
-  isServerTableTitle,
   parseCounter,
   parseSectionHeader,
-  parseServerRow,
-  parseSoftwareVersion,
-  parseToolVersion,
+  parseStatistics,
+  SEPARATOR,
+  SERVER_ROW,
+  SERVER_TABLE_HEAD,
+  SERVER_TABLE_TITLE,
   type SectionHeader,
+  SOFTWARE_VERSION,
+  TOOL_VERSION,
+  USAGE_TIMES,
 } from "./sections.ts";
 
-import { type KnownProducts, knownOwner, parseUsageLine } from "./usage-line.ts";
+import { createHeaders, parseUsageLine } from "./usage-line.ts";
 
 /** For lines that stand in no section: there are no headers to know them by. */
-const NO_PRODUCTS: KnownProducts = { owner: () => undefined, hasLength: () => false };
+const NO_HEADERS = createHeaders();
 
 type State = "top" | "rlm" | "table" | "isv" | "pools" | "usage" | "error" | "advice";
-
-/** A header of the pool section whose line of counts has not come yet. */
-interface PendingPool extends PoolHeader {
-  readonly line: number;
-  readonly text: string;
-}
 
 /**
  * Parser of `rlmstat -a`. What a line means depends on the section it stands in; indentation means nothing (it is a
@@ -43,74 +46,73 @@ interface PendingPool extends PoolHeader {
  * usage section is missing. A line without its end is not believed unless its own grammar closes it. What cannot
  * be seen: a cut between two whole pools of an ISV server none of whose pools so far is in use.
  */
-export function createRlmParser(context: ParseContext): ReadingParser {
+export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
   const report = createReport();
+  const times = createYearlessTimes(zone, now, USAGE_TIMES);
 
   let state: State = "top";
-  let lastSection: SectionHeader["kind"] | "table" | null = null;
+  let lastSection: State | null = null;
   let daemon: DaemonDraft | null = null;
   let member: MemberDraft | null = null;
   let product: ProductDraft | null = null;
-  let pending: PendingPool | null = null;
+  /** A header of the pool section whose line of counts has not come yet. */
+  let pending: (PoolHeader & { readonly line: number; readonly text: string }) | null = null;
   /** A counted pool whose `obsolete: …` line has not come yet. */
   let openPool = false;
   let block: ErrorBlock | null = null;
-
   let lineNumber = 0;
-  /** The line before the current one is taken only when the next comes: the last may be cut. */
-  let held: string | null = null;
-  const resolveTime = createYearlessTimes(context.zone, () => report.reportTime ?? context.now);
 
-  const addPool = (header: PoolHeader, counts: ReturnType<typeof parsePoolCounts>) => {
+  function addPool(header: PoolHeader, counts: PoolCounts | null): void {
     if (daemon === null) return;
-    daemon.know(header);
+    daemon.headers.add(header);
     product = daemon.product(header.product);
     product.addPool(header, counts);
     openPool = counts?.kind === "counted";
-  };
+  }
 
-  const settlePending = () => {
+  function settlePending(): void {
     if (pending?.certain === true) addPool(pending, null);
     else if (pending !== null) lose(pending.text, pending.line);
     pending = null;
-  };
+  }
 
   /** A line that no rule knew, and whose facts are missing: of the product it stands under, else of the server. */
-  const lose = (text: string, line: number) => {
+  function lose(text: string, line: number): void {
     report.reject(text, line);
     const own = state === "usage" ? productOfUsage(text) : product;
     if (own === null) report.stray = true;
     else own.cut = true;
     // The heading is missing, and with it whatever stood between.
-    if (isPoolRow(text) ? state !== "pools" : state === "top" && needsHeading(text)) report.cut = true;
-  };
+    const isPoolRow = parsePoolCounts(text, zone) !== null || isPoolDetail(text);
+    if (isPoolRow ? state !== "pools" : state === "top" && needsHeading(text)) report.cut = true;
+  }
 
-  const productOfUsage = (text: string): ProductDraft | null => {
-    const owner = daemon === null ? null : knownOwner(text, daemon);
-    return owner === null || daemon === null ? null : daemon.product(owner.product);
-  };
+  function productOfUsage(text: string): ProductDraft | null {
+    const owner = daemon?.headers.find(text, skipBlanks(text, 0), text.length, ":");
+    return owner === undefined || daemon === null ? null : daemon.product(owner.product);
+  }
 
-  const isPoolRow = (text: string) => parsePoolCounts(text, context.zone) !== null || isPoolDetail(text);
+  function needsHeading(text: string): boolean {
+    return takeServerLine(text) || SERVER_ROW.test(text) || parseUsageLine(text, NO_HEADERS) !== null;
+  }
 
-  const needsHeading = (text: string) =>
-    takeServerLine(text) || parseServerRow(text) !== null || parseUsageLine(text, NO_PRODUCTS) !== null;
-
-  const leave = (next: State) => {
+  function leave(next: State): true {
     settlePending();
     if (block !== null) report.addError(block);
     block = null;
     state = next;
     product = null;
     openPool = false;
-  };
+    return true;
+  }
 
-  const enter = (header: SectionHeader) => {
+  function enter(header: SectionHeader): true {
     leave(header.kind);
     lastSection = header.kind;
     if (header.kind === "rlm") {
       member = report.member(header.host, header.port, "up");
       member.status = "up";
-      return;
+      return true;
     }
     daemon = report.daemon(header.server);
     daemon.status = "up";
@@ -118,34 +120,32 @@ export function createRlmParser(context: ParseContext): ReadingParser {
     daemon.port = header.port;
     if (header.kind === "pools") daemon.poolSection = true;
     if (header.kind === "usage") daemon.usageSection = true;
-  };
+    return true;
+  }
 
   /** Lines that mean the same wherever they stand. */
-  const takeAnywhere = (text: string): boolean => {
+  function takeAnywhere(text: string): boolean {
     const header = parseSectionHeader(text);
-    if (header !== null) {
-      enter(header);
-      return true;
-    }
-    if (isSeparator(text)) {
-      leave("top");
-      return true;
-    }
-    if (isServerTableTitle(text)) {
-      leave("table");
+    if (header !== null) return enter(header);
+    if (SEPARATOR.test(text)) return leave("top");
+    if (SERVER_TABLE_TITLE.test(text)) {
       lastSection = "table";
-      return true;
+      return leave("table");
     }
     const failure = beginErrorBlock(text);
-    if (failure === null || failure.server === null) return false;
+    return failure !== null && failure.server !== null && begin(failure);
+  }
+
+  function begin(failure: ErrorBlock): true {
     leave("error");
     block = failure;
     return true;
-  };
+  }
 
-  const takeServerLine = (text: string): boolean => {
-    const clock = parseStatistics(text, context.zone);
+  function takeServerLine(text: string): boolean {
+    const clock = parseStatistics(text, zone);
     if (clock !== undefined) {
+      if (clock !== null && report.reportTime === null) times.setReference(clock);
       report.reportTime ??= clock;
       return clock !== null;
     }
@@ -157,27 +157,25 @@ export function createRlmParser(context: ParseContext): ReadingParser {
       }
       return true;
     }
-    const version = parseSoftwareVersion(text);
-    if (version !== null) {
-      if (state === "rlm" && member !== null) member.version = version;
-      if (state === "isv" && daemon !== null) daemon.version = version;
-      return true;
-    }
-    return isServerFact(text);
-  };
-
-  const takeTableLine = (text: string): boolean => {
-    if (isServerTableHead(text)) return true;
-    const row = parseServerRow(text);
-    if (row === null) return false;
-    const draft = report.daemon(row.name);
-    draft.status = row.running ? "up" : "down";
-    draft.awaited = row.running;
+    const version = SOFTWARE_VERSION.exec(text)?.[1];
+    if (version === undefined) return isServerFact(text);
+    if (state === "rlm" && member !== null) member.version = version;
+    if (state === "isv" && daemon !== null) daemon.version = version;
     return true;
-  };
+  }
 
-  const takePoolLine = (text: string): boolean => {
-    const counts = parsePoolCounts(text, context.zone);
+  function takeTableLine(text: string): boolean {
+    if (SERVER_TABLE_HEAD.test(text)) return true;
+    const [, name, running] = SERVER_ROW.exec(text) ?? [];
+    if (name === undefined) return false;
+    const draft = report.daemon(name);
+    draft.awaited = running === "Yes";
+    draft.status = draft.awaited ? "up" : "down";
+    return true;
+  }
+
+  function takePoolLine(text: string): boolean {
+    const counts = parsePoolCounts(text, zone);
     if (counts !== null) {
       if (pending === null) return false;
       addPool(pending, counts);
@@ -186,43 +184,42 @@ export function createRlmParser(context: ParseContext): ReadingParser {
       if (counts.unknownRest) report.reject(text, lineNumber);
       return true;
     }
-    if (isPoolDetail(text)) {
-      if (pending !== null) settlePending();
-      openPool = false;
-      return product !== null;
-    }
+    const isDetail = isPoolDetail(text);
     settlePending();
-    const header = parsePoolHeader(text);
-    if (header === null) return false;
-    openPool = false;
-    pending = { ...header, line: lineNumber, text };
-    return true;
-  };
+    const header = isDetail ? null : parsePoolHeader(text);
+    if (isDetail || header !== null) openPool = false;
+    if (header !== null) pending = { ...header, line: lineNumber, text };
+    return isDetail ? product !== null : header !== null;
+  }
 
-  const takeUsageLine = (text: string): boolean => {
-    if (daemon === null) return false;
-    const usage = parseUsageLine(text, daemon);
-    if (usage === null || usage.seats + usage.reserved === 0) return false;
-    const startedAt = resolveTime(usage.time);
-    product = daemon.product(usage.product);
+  function takeUsageLine(text: string): boolean {
+    const usage = daemon === null ? null : parseUsageLine(text, daemon.headers);
+    if (daemon === null || usage === null) return false;
+    const { seats, reserved, month, day, minutes } = usage.counts;
+    if (seats + reserved === 0) return false;
+    const startedAt = times.read(month, day, minutes, null);
+    product = daemon.product(usage.owner.product);
     product.addUsage(usage, startedAt);
     if (startedAt === null) report.reject(text, lineNumber);
     return true;
-  };
+  }
 
-  const takeLoose = (text: string): boolean => {
-    const version = parseToolVersion(text);
-    if (version !== null) {
-      report.toolVersion ??= version;
-      return true;
-    }
-    if (isBanner(text)) return true;
+  function takeLoose(text: string): boolean {
+    const version = TOOL_VERSION.exec(text)?.[1];
+    if (version !== undefined) report.toolVersion ??= version;
+    if (version !== undefined || BANNER.test(text)) return true;
     const begun = beginErrorBlock(text);
-    if (begun === null) return false;
-    leave("error");
-    block = begun;
-    return true;
-  };
+    return begun !== null && begin(begun);
+  }
+
+  function takeErrorLine(text: string): boolean {
+    if (ADVICE.test(text)) return leave("advice");
+    if (BANNER.test(text) || TOOL_VERSION.test(text)) {
+      leave("top");
+      return takeLoose(text);
+    }
+    return block !== null && extendErrorBlock(block, text);
+  }
 
   const inState: Record<State, (text: string) => boolean> = {
     top: takeLoose,
@@ -230,66 +227,50 @@ export function createRlmParser(context: ParseContext): ReadingParser {
     isv: (text) => takeServerLine(text) || takeLoose(text),
     table: (text) => takeTableLine(text) || takeLoose(text),
     pools: takePoolLine,
-    usage: takeUsageLine,
-    error: (text) => {
-      if (beginsAdvice(text)) {
-        leave("advice");
-        return true;
-      }
-      if (isBanner(text) || parseToolVersion(text) !== null) {
-        leave("top");
-        return takeLoose(text);
-      }
-      return block !== null && extendErrorBlock(block, text);
-    },
-    advice: (text) => isAdvice(text) || takeLoose(text),
+    // Tried before all others.
+    usage: () => false,
+    error: takeErrorLine,
+    advice: (text) => ADVICE_POINT.test(text) || takeLoose(text),
   };
 
-  const take = (text: string) => {
+  function take(text: string): void {
     lineNumber++;
     // Usage lines are by far the most: they are tried first where they can stand.
     if (state === "usage" && takeUsageLine(text)) report.recognised = true;
     else if (text.trim() === "") return;
-    else if (takeAnywhere(text)) report.recognised ||= !isSeparator(text);
-    else if (state !== "usage" && inState[state](text)) report.recognised = true;
+    else if (takeAnywhere(text)) report.recognised ||= !SEPARATOR.test(text);
+    else if (inState[state](text)) report.recognised = true;
     else lose(text, lineNumber);
-  };
+  }
 
   /** A last line without line end: whole when its own grammar closes it. */
-  const closesItself = (text: string): boolean => {
+  function closesItself(text: string): boolean {
     if (text.trim() === "" || state === "error" || state === "advice") return true;
     if (state === "usage" && daemon !== null) {
-      return text.trimEnd().endsWith(")") && (parseUsageLine(text, daemon)?.handle ?? null) !== null;
+      return text.trimEnd().endsWith(")") && (parseUsageLine(text, daemon.headers)?.handle ?? null) !== null;
     }
     if (state !== "pools") return false;
-    return text.includes("total checkouts:") || parsePoolCounts(text, context.zone)?.kind === "token";
-  };
+    return text.includes("total checkouts:") || parsePoolCounts(text, zone)?.kind === "token";
+  }
 
-  const markCut = () => {
+  function markCut(): void {
     report.cut = true;
     if (product !== null) product.cut = true;
-  };
-
-  const judgeEnd = (end: OutputEnd) => {
-    if (held !== null && (end.endsWithNewline || closesItself(held))) take(held);
-    else if (held !== null) markCut();
-    if (end.truncated || (state === "pools" && openPool)) markCut();
-    if (pending !== null) {
-      settlePending();
-      markCut();
-    }
-    leave("top");
-    const begun = lastSection === "rlm" || lastSection === "isv";
-    if (report.recognised && (begun || report.isEmpty())) report.cut = true;
-  };
+  }
 
   return {
-    line(text) {
-      if (held !== null) take(held);
-      held = text;
-    },
-    finish(end) {
-      judgeEnd(end);
+    line: take,
+    finish({ rest, truncated }: OutputEnd) {
+      if (rest !== null && closesItself(rest)) take(rest);
+      else if (rest !== null) markCut();
+      if (truncated || (state === "pools" && openPool)) markCut();
+      if (pending !== null) {
+        settlePending();
+        markCut();
+      }
+      leave("top");
+      const begun = lastSection === "rlm" || lastSection === "isv";
+      if (report.recognised && (begun || report.isEmpty())) report.cut = true;
       return report.read();
     },
   };

@@ -47,13 +47,12 @@ const BEGINS = /^\s*(?:count:|UNCOUNTED\b|# reservations:|inuse:)/;
  * `Token-based license`. Null when the line is none of them or a number in it is none.
  */
 export function parsePoolCounts(line: string, zone: string): PoolCounts | null {
-  if (TOKEN_BASED.test(line)) return none("token");
-  if (!BEGINS.test(line)) return null;
+  let kind: PoolCounts["kind"] = TOKEN_BASED.test(line) ? "token" : "counted";
+  if (kind === "counted" && !BEGINS.test(line)) return null;
   const counts = new Map<string, number>();
-  let kind: PoolCounts["kind"] = "counted";
   let expiry = UNKNOWN_EXPIRY;
   let unknownRest = false;
-  for (const part of line.trim().split(", ")) {
+  for (const part of kind === "token" ? [] : line.trim().split(", ")) {
     if (part === "UNCOUNTED" || /^count: (?:unlimited|uncounted)$/i.test(part)) {
       kind = "uncounted";
       continue;
@@ -65,13 +64,9 @@ export function parsePoolCounts(line: string, zone: string): PoolCounts | null {
       const parsed = parseExpiry(value, zone);
       if (parsed === null || parsed.rest !== "") unknownRest = true;
       if (parsed !== null) expiry = parsed.expiry;
-    } else if (KEYS.has(key) && NUMBER.test(value)) {
-      counts.set(key, Number(value));
-    } else if (KEYS.has(key)) {
-      return null;
-    } else {
-      unknownRest = true;
-    }
+    } else if (!KEYS.has(key)) unknownRest = true;
+    else if (NUMBER.test(value)) counts.set(key, Number(value));
+    else return null;
   }
   return {
     kind,
@@ -81,10 +76,6 @@ export function parsePoolCounts(line: string, zone: string): PoolCounts | null {
     expiry,
     unknownRest,
   };
-}
-
-function none(kind: "token"): PoolCounts {
-  return { kind, total: null, used: null, reserved: null, expiry: UNKNOWN_EXPIRY, unknownRest: false };
 }
 
 const DETAIL =

@@ -9,10 +9,10 @@ import type {
 } from "../../domain/reading.ts";
 import { wallClock } from "../../domain/time/zone.ts";
 import type { RenderOptions } from "../manager.ts";
-import { printLongTime, printYearless } from "./dates.ts";
 
 const SEPARATOR = "\t------------------------";
 const DAY_MS = 86_400_000;
+const DEFAULT_PORT = 5053;
 /** For ISV servers whose port the reading does not have; real ones are given out by the system from here on. */
 const FIRST_ISV_PORT = 49_152;
 
@@ -22,71 +22,50 @@ const FIRST_ISV_PORT = 49_152;
  * figure a product, a member or daemon of unknown state, displays, PIDs, queues. Names do not begin or end with a
  * blank, hold no line end, and do not themselves look like the tool's own lines.
  */
-export function renderRlm(reading: Reading, options: RenderOptions): string {
-  const lines = [`Setting license file path to ${options.address}`];
-  if (reading.toolVersion !== null) lines.push(`rlmutil ${reading.toolVersion}`);
+export function renderRlm(reading: Reading, { address, zone }: RenderOptions): string {
+  const { members, daemons, errors, reportTime, toolVersion } = reading;
+  const lines = [`Setting license file path to ${address}`];
+  if (toolVersion !== null) lines.push(`rlmutil ${toolVersion}`);
   lines.push("Copyright (C) 2006-2017, Reprise Software, Inc. All rights reserved.", "", "");
 
-  for (const member of reading.members) {
-    if (member.status === "up") lines.push(...printMember(member, reading, options));
+  const up = members.filter(({ status }) => status === "up");
+  for (const { host, port, version } of up) {
+    lines.push(`\trlm status on ${host} (port ${port ?? DEFAULT_PORT}), up 1d 00:00:00`);
+    lines.push(...printServer("rlm", version, reportTime, zone, null), "");
   }
-  if (reading.daemons.length > 0) lines.push(...printServerTable(reading.daemons));
-  for (const member of reading.members) {
-    if (member.status !== "up") lines.push(...printMemberError(member));
-  }
-  for (const error of reading.errors) {
-    if (!reading.members.some((member) => member.error?.message === error.message)) {
-      lines.push(...printMessage(error.message));
-    }
-  }
+  if (daemons.length > 0) lines.push(...printServerTable(daemons));
+  for (const member of members) if (member.status !== "up") lines.push(...printMessage(errorOf(member)));
+  for (const { message } of errors)
+    if (!members.some(({ error }) => error?.message === message)) lines.push(...printMessage(message));
 
-  const host = reading.members.find(({ status }) => status === "up")?.host ?? "localhost";
-  const ofDaemon = groupByDaemon(reading.features);
-  for (const [index, daemon] of reading.daemons.entries()) {
+  const ofDaemon = Map.groupBy(reading.features, ({ daemon }) => daemon);
+  for (const [index, daemon] of daemons.entries()) {
     if (daemon.error !== null) lines.push(...printMessage(daemon.error.message));
     if (daemon.status !== "up") continue;
-    const where = `on ${host} (port ${daemon.port ?? FIRST_ISV_PORT + index})`;
+    const where = `on ${up[0]?.host ?? "localhost"} (port ${portOf(daemon, index)})`;
     const features = ofDaemon.get(daemon.name) ?? [];
     lines.push("", SEPARATOR, "", `\t${daemon.name} ISV server status ${where}, up 1d 00:00:00`);
-    lines.push(...printServer(daemon.name, daemon.version, reading.reportTime, options.zone, daemon));
+    lines.push(...printServer(daemon.name, daemon.version, reportTime, zone, daemon));
     lines.push("", "", SEPARATOR, "", `\t${daemon.name} license pool status ${where}`, "");
     for (const feature of features) lines.push(...printPools(feature));
-    if (features.every(({ checkouts }) => checkouts.length === 0)) continue;
+    const usage = features.flatMap((feature) =>
+      feature.checkouts.map((held) => printUsage(feature, held, held.startedAt ?? reportTime ?? 0, zone)),
+    );
+    if (usage.length === 0) continue;
     lines.push("", "", SEPARATOR, "", `\t${daemon.name} license usage status ${where}`, "");
-    for (const feature of features) {
-      for (const checkout of feature.checkouts) {
-        lines.push(
-          printUsage(feature, checkout, checkout.startedAt ?? reading.reportTime ?? 0, options.zone),
-        );
-      }
-    }
+    for (const line of usage) lines.push(line);
   }
   return `${lines.join("\n")}\n`;
 }
 
-function groupByDaemon(features: readonly FeatureReading[]): Map<string, FeatureReading[]> {
-  const groups = new Map<string, FeatureReading[]>();
-  for (const feature of features) {
-    const group = groups.get(feature.daemon);
-    if (group === undefined) groups.set(feature.daemon, [feature]);
-    else group.push(feature);
-  }
-  return groups;
-}
-
-function printMember(member: MemberReading, reading: Reading, options: RenderOptions): string[] {
-  const port = member.port ?? 5053;
-  return [
-    `\trlm status on ${member.host} (port ${port}), up 1d 00:00:00`,
-    ...printServer("rlm", member.version, reading.reportTime, options.zone, null),
-    "",
-  ];
+function portOf({ port }: DaemonReading, index: number): number {
+  return port ?? FIRST_ISV_PORT + index;
 }
 
 function printServerTable(daemons: readonly DaemonReading[]): string[] {
-  const rows = daemons.map(({ name, status, port }, index) => {
-    const running = status === "down" ? " No" : "Yes";
-    return `\t${name.padEnd(17)}${String(port ?? FIRST_ISV_PORT + index).padStart(6)}   ${running}      0`;
+  const rows = daemons.map((daemon, index) => {
+    const running = daemon.status === "down" ? " No" : "Yes";
+    return `\t${daemon.name.padEnd(17)}${String(portOf(daemon, index)).padStart(6)}   ${running}      0`;
   });
   return ["\t--------- ISV servers ----------", "\t   Name           Port Running Restarts", ...rows];
 }
@@ -100,12 +79,11 @@ function printServer(
   daemon: DaemonReading | null,
 ): string[] {
   const lines: string[] = [];
-  if (version !== null)
-    lines.push(`\t${name} software version ${version} (build:${daemon === null ? "" : " "}2)`);
+  const build = daemon === null ? "2" : " 2";
+  if (version !== null) lines.push(`\t${name} software version ${version} (build:${build})`);
   lines.push(`\t${name} comm version: v1.2`);
   if (reportTime !== null) {
-    const since = reportTime - DAY_MS;
-    const begun = printLongTime(wallClock(zone, since));
+    const begun = printLongTime(wallClock(zone, reportTime - DAY_MS));
     lines.push(
       `\tStartup time: ${begun}`,
       `\tTodays Statistics (1d 00:00:00), init time: ${begun}`,
@@ -117,23 +95,29 @@ function printServer(
     "\t             Recent Stats         Todays Stats         Total Stats",
     "\t            1d 00:00:00          1d 00:00:00          1d 00:00:00",
   );
-  const counter = (label: string, total: number | null) => {
-    if (total !== null) lines.push(`\t${label} 0 (0/sec)           0 (0/sec)          ${total} (0/sec)`);
+  const { checkouts = null, denials = null, removals = null } = daemon?.totals ?? {};
+  const counters = {
+    Messages: 0,
+    Connections: 0,
+    Checkouts: checkouts,
+    Denials: denials,
+    Removals: removals,
   };
-  counter("Messages:   ", 0);
-  counter("Connections:", 0);
-  counter("Checkouts:  ", daemon?.totals?.checkouts ?? null);
-  counter("Denials:    ", daemon?.totals?.denials ?? null);
-  counter("Removals:   ", daemon?.totals?.removals ?? null);
+  for (const [label, total] of Object.entries(counters)) {
+    const counter = `${label}:`.padEnd(12);
+    if (total !== null) lines.push(`\t${counter} 0 (0/sec)           0 (0/sec)          ${total} (0/sec)`);
+  }
   return lines;
 }
 
-function printMemberError(member: MemberReading): string[] {
-  return printMessage(
-    member.error?.message ??
-      `Error connecting to "rlm" server\nConnection attempted to host: "${member.host}" on port ${member.port ?? 5053}\n` +
-        "Cannot connect to license server (-17)\nConnection refused at server (comm: -4)",
-  );
+function errorOf({ host, port, error }: MemberReading): string {
+  if (error !== null) return error.message;
+  return [
+    'Error connecting to "rlm" server',
+    `Connection attempted to host: "${host}" on port ${port ?? DEFAULT_PORT}`,
+    "Cannot connect to license server (-17)",
+    "Connection refused at server (comm: -4)",
+  ].join("\n");
 }
 
 function printMessage(message: string): string[] {
@@ -158,36 +142,45 @@ function printCounts(pool: PoolReading, reserved: number | null): string {
   if (pool.kind === "token") return "Token-based license";
   const expiry = printExpiry(pool.expiry);
   return [
-    ...(pool.unlimited ? ["UNCOUNTED"] : []),
-    ...(pool.total === null ? [] : [`count: ${pool.total}`]),
-    ...(reserved === null ? [] : [`# reservations: ${reserved}`]),
-    ...(pool.used === null ? [] : [`inuse: ${pool.used}`]),
-    ...(expiry === null ? [] : [`exp: ${expiry}`]),
-  ].join(", ");
+    pool.unlimited ? "UNCOUNTED" : null,
+    pool.total === null ? null : `count: ${pool.total}`,
+    reserved === null ? null : `# reservations: ${reserved}`,
+    pool.used === null ? null : `inuse: ${pool.used}`,
+    expiry === null ? null : `exp: ${expiry}`,
+  ]
+    .filter((part) => part !== null)
+    .join(", ");
 }
 
 /** The line names the license that serves the seat; where the client asked for another version, in the old form. */
-function printUsage(
-  feature: FeatureReading,
-  checkout: CheckoutReading,
-  startedAt: number,
-  zone: string,
-): string {
-  const pool = checkout.pool === null ? undefined : feature.pools[checkout.pool];
-  const served = pool === undefined ? checkout.version : pool.version;
-  const old = served !== checkout.version && checkout.version !== null && checkout.handle !== null;
-  const time = printYearless(wallClock(zone, startedAt));
+function printUsage(feature: FeatureReading, held: CheckoutReading, startedAt: number, zone: string): string {
+  const pool = held.pool === null ? undefined : feature.pools[held.pool];
+  const served = pool === undefined ? held.version : pool.version;
+  const old = served !== held.version && held.version !== null && held.handle !== null;
   return [
-    `\t${withVersion(feature.name, served)}: ${checkout.user}`,
-    checkout.host === null ? "" : `@${checkout.host}`,
-    old ? `(${checkout.version}) (${checkout.handle})` : "",
-    ` ${checkout.count}/0 at ${time}`,
-    old || checkout.handle === null ? "" : `  (handle: ${checkout.handle})`,
-    checkout.borrowed ? " roam" : "",
-    checkout.qualifier === null ? " " : ` [I: ${checkout.qualifier}]`,
+    `\t${withVersion(feature.name, served)}: ${held.user}`,
+    held.host === null ? "" : `@${held.host}`,
+    old ? `(${held.version}) (${held.handle})` : "",
+    ` ${held.count}/0 at ${printYearless(wallClock(zone, startedAt))}`,
+    old || held.handle === null ? "" : `  (handle: ${held.handle})`,
+    held.borrowed ? " roam" : "",
+    held.qualifier === null ? " " : ` [I: ${held.qualifier}]`,
   ].join("");
 }
 
 function withVersion(name: string, version: string | null): string {
   return version === null ? name : `${name} ${version}`;
+}
+
+/** `Wed Nov  3 12:32:30 2021`, of an instant whose zone offset is already added. */
+function printLongTime(local: number): string {
+  // `Wed, 03 Nov 2021 12:32:30 GMT`
+  const [weekday, day, month, year, time] = new Date(local).toUTCString().split(/,? /);
+  return `${weekday} ${month} ${String(Number(day)).padStart(2)} ${time} ${year}`;
+}
+
+/** `11/03 12:32`, likewise. */
+function printYearless(local: number): string {
+  // `2021-11-03T12:32:30.000Z`
+  return new Date(local).toISOString().slice(5, 16).replace("-", "/").replace("T", " ");
 }

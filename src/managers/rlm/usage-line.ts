@@ -1,37 +1,75 @@
 import { endOfText, isDigit, skipBlanks, twoDigits } from "../scan.ts";
 
-/** What a usage line says, all as printed. */
-export interface UsageLine {
-  readonly product: string;
-  /** Version of the license the seat was taken from, e.g. `v3.0`. */
-  readonly version: string | null;
-  readonly user: string;
-  readonly host: string | null;
-  /** Version the client asked for, where the tool prints it (rlmstat before v3 and `-f`). */
-  readonly requested: string | null;
-  /** The first number of `A/B`: seats. */
-  readonly seats: number;
-  /** The second number: seats taken from a reservation. */
-  readonly reserved: number;
-  /** `MM/DD HH:MM` as the number MMDDHHMM. */
-  readonly time: number;
-  readonly handle: string | null;
-  /** Text the application attached (`rlmstat -I`). */
-  readonly isvData: string | null;
-  readonly roaming: boolean;
-}
-
 /** A product and its version, as the pool section heads them. */
 export interface Owner {
   readonly product: string;
   readonly version: string | null;
 }
 
+/** What a usage line says, all as printed. */
+export interface UsageLine {
+  /** The license that the seat was taken from. */
+  readonly owner: Owner;
+  readonly user: string;
+  readonly host: string | null;
+  /** Version the client asked for, where the tool prints it (rlmstat before v3 and `-f`). */
+  readonly requested: string | null;
+  readonly counts: Counts;
+  readonly handle: string | null;
+  /** Text the application attached (`rlmstat -I`). */
+  readonly isvData: string | null;
+  readonly roaming: boolean;
+}
+
+/** ` A/B at MM/DD HH:MM[:SS][  (handle: H)][ roam]`, and where it begins. */
+interface Counts {
+  readonly begin: number;
+  /** A: seats. */
+  readonly seats: number;
+  /** B: seats taken from a reservation. */
+  readonly reserved: number;
+  readonly month: number;
+  readonly day: number;
+  /** Of the day; infinite for a time that no clock shows. */
+  readonly minutes: number;
+  readonly handle: string | null;
+  readonly roaming: boolean;
+}
+
+export type Headers = ReturnType<typeof createHeaders>;
+
 /** Headers of the pool section, to tell the colons in a product's name from the one behind it. */
-export interface KnownProducts {
-  owner(header: string): Owner | undefined;
-  /** Whether some header has this length: spares the look at most colons. */
-  hasLength(length: number): boolean;
+export function createHeaders() {
+  const owners = new Map<string, Owner>();
+  /** Spares the look at most colons. */
+  const lengths = new Set<number>();
+  /** The header that was found last, with its mark: the next line nearly always has the same. */
+  let last = "";
+  let lastOwner: Owner | undefined;
+  return {
+    add(owner: Owner): void {
+      const header = owner.version === null ? owner.product : `${owner.product} ${owner.version}`;
+      owners.set(header, owner);
+      lengths.add(header.length);
+      lastOwner = undefined;
+    },
+    /** The one that ends at the first such `mark` before `end`. */
+    find(line: string, begin: number, end: number, mark: ":" | ": "): Owner | undefined {
+      const cached = lastOwner !== undefined && mark === ": " && begin + last.length <= end;
+      if (cached && line.startsWith(last, begin)) return lastOwner;
+      let at = line.indexOf(mark, begin);
+      for (; at !== -1 && at + mark.length <= end; at = line.indexOf(mark, at + 1)) {
+        const owner = lengths.has(at - begin) ? owners.get(line.slice(begin, at)) : undefined;
+        if (owner === undefined) continue;
+        if (mark === ": ") {
+          last = line.slice(begin, at + mark.length);
+          lastOwner = owner;
+        }
+        return owner;
+      }
+      return undefined;
+    },
+  };
 }
 
 const REQUESTED = /^(.*)\((v[^\s()]*)\) \(([0-9A-Fa-f]+)\)$/s;
@@ -43,104 +81,63 @@ const WITH_VERSION = /^(.+) (v\S+)$/s;
  * The old form `PRODUCT vVER: USER@HOST(vREQUESTED) (HANDLE) A/B at …` is understood too. Null for other lines.
  * By hand and not by expressions: these lines are nearly all of a large output.
  */
-export function parseUsageLine(line: string, products: KnownProducts): UsageLine | null {
+export function parseUsageLine(line: string, headers: Headers): UsageLine | null {
   const begin = skipBlanks(line, 0);
   const end = endOfText(line, 0, line.length);
-  const dataAt = line[end - 1] === "]" ? line.lastIndexOf("[I: ", end) : -1;
-  let counts = dataAt === -1 ? null : parseCounts(line, endOfText(line, 0, dataAt));
-  const isvData = counts === null ? null : line.slice(dataAt + 4, end - 1);
-  counts ??= parseCounts(line, end);
+  const dataAt = line.charCodeAt(end - 1) === CLOSE_BRACKET ? line.lastIndexOf("[I: ", end) : -1;
+  const beforeData = dataAt === -1 ? null : parseCounts(line, endOfText(line, 0, dataAt));
+  const counts = beforeData ?? parseCounts(line, end);
   if (counts === null || counts.begin <= begin) return null;
 
-  const old = line[counts.begin - 1] === ")" ? REQUESTED.exec(line.slice(begin, counts.begin)) : null;
+  const isOld = line.charCodeAt(counts.begin - 1) === CLOSE;
+  const old = isOld ? REQUESTED.exec(line.slice(begin, counts.begin)) : null;
   const whoEnd = old === null ? counts.begin : begin + (old[1] ?? "").length;
   const at = line.lastIndexOf("@", whoEnd - 1);
   const userEnd = at < begin ? whoEnd : at;
-  const found = findOwner(line, begin, userEnd, products);
-  if (found === null) return null;
-  const { owner, colon } = found;
+  const owner = headers.find(line, begin, userEnd, ": ") ?? ownerOf(line, begin, userEnd);
+  if (owner === null) return null;
+  const header =
+    owner.version === null ? owner.product.length : owner.product.length + 1 + owner.version.length;
   const host = at < begin || at + 1 === whoEnd ? null : line.slice(at + 1, whoEnd);
   return {
-    product: owner.product,
-    version: owner.version,
-    user: line.slice(colon + 2, userEnd),
+    owner,
+    user: line.slice(begin + header + 2, userEnd),
     host,
     requested: old?.[2] ?? null,
-    seats: counts.seats,
-    reserved: counts.reserved,
-    time: counts.time,
+    counts,
     handle: counts.handle ?? old?.[3] ?? null,
-    isvData,
-    roaming: counts.roaming || isRoamHost(host),
+    isvData: beforeData === null ? null : line.slice(dataAt + 4, end - 1),
+    roaming: counts.roaming || (host !== null && host.length <= 7 && /^roam(?:ing)?$/i.test(host)),
   };
 }
 
-function isRoamHost(host: string | null): boolean {
-  return host !== null && host.length <= 7 && /^roam(?:ing)?$/i.test(host);
-}
-
-/** Whose line this is by a header of the pool section in front of a colon, whatever stands behind it. */
-export function knownOwner(line: string, products: KnownProducts): Owner | null {
-  const begin = skipBlanks(line, 0);
-  for (let colon = line.indexOf(":", begin); colon !== -1; colon = line.indexOf(":", colon + 1)) {
-    const owner = products.hasLength(colon - begin) ? products.owner(line.slice(begin, colon)) : undefined;
-    if (owner !== undefined) return owner;
+/** In `PRODUCT vVER: USER`, without a known header, the first colon behind a version ends the product, else the first. */
+function ownerOf(line: string, begin: number, end: number): Owner | null {
+  const first = line.indexOf(": ", begin);
+  for (let colon = first; colon !== -1 && colon + 2 <= end; colon = line.indexOf(": ", colon + 1)) {
+    const blank = line.lastIndexOf(" ", colon - 1);
+    if (blank > begin && line[blank + 1] === "v" && colon - blank > 2)
+      return takeVersion(line.slice(begin, colon));
   }
-  return null;
-}
-
-/** In `PRODUCT vVER: USER` the first colon behind a header of the pool section, else behind a version, else the first. */
-function findOwner(
-  line: string,
-  begin: number,
-  end: number,
-  products: KnownProducts,
-): { readonly owner: Owner; readonly colon: number } | null {
-  let byVersion = -1;
-  let first = -1;
-  for (
-    let colon = line.indexOf(": ", begin);
-    colon !== -1 && colon + 2 <= end;
-    colon = line.indexOf(": ", colon + 1)
-  ) {
-    const owner = products.hasLength(colon - begin) ? products.owner(line.slice(begin, colon)) : undefined;
-    if (owner !== undefined) return { owner, colon };
-    if (first === -1) first = colon;
-    if (byVersion === -1 && endsWithVersion(line, begin, colon)) byVersion = colon;
-  }
-  const colon = byVersion === -1 ? first : byVersion;
-  return colon <= begin ? null : { owner: takeVersion(line.slice(begin, colon)), colon };
-}
-
-/** True when the word before the colon is a version with something before it. */
-function endsWithVersion(line: string, begin: number, colon: number): boolean {
-  const blank = line.lastIndexOf(" ", colon - 1);
-  return blank > begin && line[blank + 1] === "v" && colon - blank > 2;
+  return first <= begin || first + 2 > end ? null : takeVersion(line.slice(begin, first));
 }
 
 /** `PRODUCT vVER` → both; the version is null where none is printed. */
 export function takeVersion(text: string): Owner {
-  const found = WITH_VERSION.exec(text);
-  return found === null
-    ? { product: text, version: null }
-    : { product: found[1] ?? text, version: found[2] ?? null };
-}
-
-/** What stands behind the host, and where it begins. */
-interface Counts {
-  readonly begin: number;
-  readonly seats: number;
-  readonly reserved: number;
-  readonly time: number;
-  readonly handle: string | null;
-  readonly roaming: boolean;
+  const [, product = text, version = null] = WITH_VERSION.exec(text) ?? [];
+  return { product, version };
 }
 
 const ROAMING = /^\(?roam(?:ing|ed)?\)?$/i;
 const HANDLE = "(handle: ";
 const HEX = /^[0-9a-f]+$/i;
 
-/** ` A/B at MM/DD HH:MM[:SS][  (handle: H)][ roam]` before `end`. */
+const SPACE = 0x20;
+const CLOSE = 0x29;
+const SLASH = 0x2f;
+const COLON = 0x3a;
+const CLOSE_BRACKET = 0x5d;
+
 function parseCounts(line: string, end: number): Counts | null {
   const at = line.lastIndexOf(" at ", end - 1);
   if (at === -1 || at + 15 > end) return null;
@@ -148,16 +145,16 @@ function parseCounts(line: string, end: number): Counts | null {
   const day = twoDigits(line, at + 7);
   const hour = twoDigits(line, at + 10);
   const minute = twoDigits(line, at + 13);
-  if (month < 0 || day < 0 || hour < 0 || minute < 0) return null;
-  if (line[at + 6] !== "/" || line[at + 9] !== " " || line[at + 12] !== ":") return null;
+  if (month < 0 || day < 0 || hour < 0 || minute < 0 || line.charCodeAt(at + 6) !== SLASH) return null;
+  if (line.charCodeAt(at + 9) !== SPACE || line.charCodeAt(at + 12) !== COLON) return null;
 
   const slash = digitsBefore(line, at) - 1;
-  if (slash + 1 === at || line[slash] !== "/") return null;
-  const blank = digitsBefore(line, slash) - 1;
-  if (blank + 1 === slash || line[blank] !== " ") return null;
+  if (slash + 1 === at || line.charCodeAt(slash) !== SLASH) return null;
+  const begin = digitsBefore(line, slash) - 1;
+  if (begin + 1 === slash || line.charCodeAt(begin) !== SPACE) return null;
 
   let rest = at + 15;
-  if (line[rest] === ":" && twoDigits(line, rest + 1) >= 0) rest += 3;
+  if (line.charCodeAt(rest) === COLON && twoDigits(line, rest + 1) >= 0) rest += 3;
   let handle: string | null = null;
   const handleAt = skipBlanks(line, rest);
   if (line.startsWith(HANDLE, handleAt)) {
@@ -169,14 +166,10 @@ function parseCounts(line: string, end: number): Counts | null {
   }
   const roaming = rest < end;
   if (roaming && (end - rest > 20 || !ROAMING.test(line.slice(rest, end).trim()))) return null;
-  return {
-    begin: blank,
-    seats: Number(line.slice(blank + 1, slash)),
-    reserved: Number(line.slice(slash + 1, at)),
-    time: ((month * 100 + day) * 100 + hour) * 100 + minute,
-    handle,
-    roaming,
-  };
+  const seats = Number(line.slice(begin + 1, slash));
+  const reserved = Number(line.slice(slash + 1, at));
+  const minutes = hour > 23 || minute > 59 ? Number.POSITIVE_INFINITY : hour * 60 + minute;
+  return { begin, seats, reserved, month, day, minutes, handle, roaming };
 }
 
 /** Where the digits before `end` begin; at most nine, for RLM counts no more. */

@@ -15,7 +15,10 @@ import { picture } from "../../http/make.ts";
 import { nameOf, type ReadSeries, readRequest } from "./read-request.ts";
 
 const SETTINGS: WriterSettings = {
-  ...{ url: "http://127.0.0.1/write", username: null, tokenFile: null, intervalMs: 10_000 },
+  url: "http://127.0.0.1/write",
+  username: null,
+  tokenFile: null,
+  intervalMs: 10_000,
   labels: [["site", "muc"]],
 };
 
@@ -39,7 +42,9 @@ function rig(more: Partial<WriterDeps> = {}) {
       got.push({ target, series: readRequest(uncompress(body)) });
       return Promise.resolve(answer);
     },
-    ...{ clock: time.clock, timers: time.timers, random: () => 1 },
+    clock: time.clock,
+    timers: time.timers,
+    random: () => 1,
     log: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
     inSlices: createSlices(() => 0),
     ...more,
@@ -52,7 +57,13 @@ function rig(more: Partial<WriterDeps> = {}) {
     return found;
   };
   return {
-    ...{ time, writer, answers, got, logged, metric, start },
+    time,
+    writer,
+    answers,
+    got,
+    logged,
+    metric,
+    start,
     show: (...next: ServerPicture[]) => {
       servers = next;
     },
@@ -190,27 +201,27 @@ describe("the writer", () => {
   });
 
   test("holds a bounded backlog over a month without a receiver, and says once that it throws away", async () => {
-    const at = rig({ bounds: { maxBytes: 20_000, maxAgeMs: 24 * 3_600_000 } });
+    const at = rig({ maxWaitingBytes: 20_000 });
     at.stand(FAILED);
     at.writer.configure({ ...SETTINGS, intervalMs: 600_000 });
     let most = 0;
     for (let day = 0; day < 30; day++) {
       await at.time.pass(86_400_000);
       most = Math.max(most, at.metric("licmond_remote_write_pending_bytes") ?? 0);
-      expect(at.metric("licmond_remote_write_pending_samples")).toBeLessThanOrEqual(145);
     }
     expect(most).toBeLessThanOrEqual(20_000);
     expect(most).toBeGreaterThan(0);
-    expect(at.metric("licmond_remote_write_samples_total", "dropped")).toBeGreaterThan(4_000);
+    const pending = at.metric("licmond_remote_write_pending_samples") ?? 0;
+    expect(at.metric("licmond_remote_write_samples_total", "dropped")).toBe(30 * 144 + 1 - pending);
     expect(at.logged.filter((line) => line.startsWith("error"))).toHaveLength(1);
     at.got.length = 0;
     at.stand({ outcome: "taken" });
     await at.time.pass(LONGEST_PAUSE_MS);
     const told = at.ticks();
     expect(told).toEqual(told.toSorted((a, b) => a - b));
-    // The last day, and nothing of before.
-    expect(told[0]).toBeGreaterThanOrEqual(29 * 86_400 - 600);
-    expect(told.length).toBeGreaterThanOrEqual(144);
+    // The newest, and all of them.
+    expect(told.length).toBeGreaterThanOrEqual(pending);
+    expect(new Set(told.map((value, index) => value - index * 600)).size).toBe(1);
   });
 
   test("takes a new target at once, and throws away what waited for the former one", async () => {
@@ -234,33 +245,6 @@ describe("the writer", () => {
     const before = at.got.length;
     at.writer.configure({ ...SETTINGS, tokenFile: "/run/token" });
     await at.time.pass(0);
-    expect(at.got.length).toBeGreaterThan(before);
-  });
-
-  test("writes nothing that goes back in time", async () => {
-    const time = createVirtualTime();
-    let back = 0;
-    const at = rig({ clock: { now: () => time.clock.now() - back }, timers: time.timers });
-    at.writer.configure(SETTINGS);
-    await time.pass(10_000);
-    back = 30_000;
-    await time.pass(30_000);
-    const times = at.got.map(({ series }) => series[0]?.timestamp ?? 0);
-    expect(times).toEqual([...new Set(times)].toSorted((a, b) => a - b));
-    expect(at.logged.filter((line) => line.includes("clock was set back"))).toHaveLength(1);
-    await time.pass(30_000);
-    expect(at.got.length).toBeGreaterThan(times.length);
-  });
-
-  test("does not wait for the time of a clock that was ahead by months", async () => {
-    const time = createVirtualTime();
-    let ahead = 500 * 86_400_000;
-    const at = rig({ clock: { now: () => time.clock.now() + ahead }, timers: time.timers });
-    at.writer.configure(SETTINGS);
-    await time.pass(10_000);
-    const before = at.got.length;
-    ahead = 0;
-    await time.pass(30_000);
     expect(at.got.length).toBeGreaterThan(before);
   });
 

@@ -1,6 +1,123 @@
 import { heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
-import { createBuckets, MAX_BUCKETS } from "../../../src/http/limits/buckets.ts";
+import fc from "fast-check";
+import { createBuckets, draw, fullBucket, MAX_BUCKETS, type Rate } from "../../../src/http/limits/buckets.ts";
+
+const rates = fc.record({
+  capacity: fc.integer({ min: 1, max: 50 }),
+  perMinute: fc.oneof(fc.integer({ min: 1, max: 5000 }), fc.constantFrom(1, 60, 600, 1_000_000)),
+});
+/** Steps of a clock in ms, between draws: mostly forward, sometimes none, sometimes back. */
+const steps = fc.array(
+  fc.oneof(
+    fc.integer({ min: 0, max: 2000 }),
+    fc.constant(0),
+    fc.integer({ min: -5_000_000, max: 90_000_000 }),
+  ),
+  { minLength: 1, maxLength: 200 },
+);
+
+/** A bucket after one draw at each step. */
+function used(rate: Rate, moves: readonly number[]) {
+  const bucket = fullBucket(rate, 0);
+  let now = 0;
+  for (const ms of moves) {
+    now += ms;
+    draw(bucket, rate, now);
+  }
+  return { bucket, now };
+}
+
+/** Draws once after each step; what came of each, and how far the clock had gone forward in all by then. */
+function drive(rate: Rate, moves: readonly number[]) {
+  let now = 1_772_366_400_000;
+  let forward = 0;
+  const bucket = fullBucket(rate, now);
+  return moves.map((ms) => {
+    now += ms;
+    forward += Math.max(0, ms);
+    return { ...draw(bucket, rate, now), forward, now };
+  });
+}
+
+describe("a token bucket", () => {
+  test("allows no more than capacity + rate × time in any span, whatever the clock does", () => {
+    fc.assert(
+      fc.property(rates, steps, (rate, moves) => {
+        const draws = drive(rate, moves);
+        // Checked for every span at once: allowed − rate × time may not rise by more than the capacity.
+        // In requests × 60,000, so that nothing is rounded.
+        let lowest = 0;
+        let allowed = 0;
+        for (const { allowed: was, forward } of draws) {
+          const given = forward * rate.perMinute;
+          lowest = Math.min(lowest, allowed - given);
+          if (was) allowed += 60_000;
+          expect(allowed - given - lowest).toBeLessThanOrEqual(rate.capacity * 60_000);
+        }
+      }),
+    );
+  });
+
+  test("refuses nothing that capacity and rate would allow", () => {
+    fc.assert(
+      fc.property(rates, fc.array(fc.integer({ min: 0, max: 3000 }), { maxLength: 200 }), (rate, moves) => {
+        // Kept in requests × 60,000, so that the model too is exact.
+        let level = rate.capacity * 60_000;
+        drive(rate, moves).forEach(({ allowed }, index) => {
+          level = Math.min(rate.capacity * 60_000, level + (moves[index] ?? 0) * rate.perMinute);
+          expect(allowed).toBe(level >= 60_000);
+          if (allowed) level -= 60_000;
+        });
+      }),
+    );
+  });
+
+  test("tells no more than it holds: what remains is allowed at once, and one more is not", () => {
+    fc.assert(
+      fc.property(rates, steps, (rate, moves) => {
+        const { bucket, now } = used(rate, moves);
+        const { remaining } = draw(bucket, rate, now);
+        for (let n = 0; n < remaining; n++) expect(draw(bucket, rate, now).allowed).toBe(true);
+        expect(draw(bucket, rate, now)).toMatchObject({ allowed: false, remaining: 0 });
+      }),
+    );
+  });
+
+  test("keeps what Retry-After and Reset promise, and promises no later than it must", () => {
+    fc.assert(
+      fc.property(rates, steps, (rate, moves) => {
+        const { bucket, now } = used(rate, moves);
+        let last = draw(bucket, rate, now);
+        while (last.allowed) last = draw(bucket, rate, now);
+        const { retryAfterSeconds, resetSeconds } = last;
+        expect(retryAfterSeconds).toBeGreaterThanOrEqual(1);
+        if (retryAfterSeconds > 1) {
+          const early = { ...bucket };
+          expect(draw(early, rate, now + (retryAfterSeconds - 1) * 1000).allowed).toBe(false);
+        }
+        expect(draw({ ...bucket }, rate, now + retryAfterSeconds * 1000).allowed).toBe(true);
+        expect(draw({ ...bucket }, rate, now + resetSeconds * 1000).remaining).toBe(rate.capacity - 1);
+      }),
+    );
+  });
+
+  test("that was emptied before the clock went back by a year waits a second, not a year", () => {
+    const rate = { capacity: 3, perMinute: 60 };
+    const now = 1_772_366_400_000;
+    const bucket = fullBucket(rate, now);
+    for (let n = 0; n < 5; n++) draw(bucket, rate, now);
+    const back = now - 365 * 86_400_000;
+    expect(draw(bucket, rate, back)).toMatchObject({ allowed: false, retryAfterSeconds: 1 });
+    expect(draw(bucket, rate, back + 1000).allowed).toBe(true);
+  });
+
+  test("takes a new rate from now on", () => {
+    const bucket = fullBucket({ capacity: 10, perMinute: 60 }, 0);
+    expect(draw(bucket, { capacity: 2, perMinute: 60 }, 0)).toMatchObject({ remaining: 1 });
+    expect(draw(bucket, { capacity: 10, perMinute: 600 }, 500)).toMatchObject({ remaining: 5 });
+  });
+});
 
 const ONE = { capacity: 1, perMinute: 1 };
 

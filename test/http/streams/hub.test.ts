@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { type Carrier, createClient, type StreamClient } from "../../../src/http/streams/client.ts";
 import { createEncoder } from "../../../src/http/streams/encode.ts";
 import { createHub } from "../../../src/http/streams/hub.ts";
 import { createStreamFilter } from "../../../src/http/streams/stream-filter.ts";
@@ -17,18 +18,23 @@ test("of several samples in one group a client gets the newest alone", () => {
     },
     requestSample() {},
     keyHolds: () => true,
-    timers: { repeat: () => null, clear() {} },
     encoder: createEncoder(PSEUDONYMS),
   });
   const sent: string[] = [];
-  const client: Parameters<typeof hub.enter>[0] = {
+  const carrier: Carrier = {
     kind: "sse",
-    keyId: "k",
-    filter: createStreamFilter("metrics", {}, { hidden: [], anonymous: false }),
+    waiting: () => 0,
     send: (chunk) => void sent.push(...chunk.texts()),
-    heartbeat() {},
-    end() {},
+    close() {},
   };
+  const filter = createStreamFilter("metrics", {}, { hidden: [], anonymous: false });
+  const client: StreamClient = createClient(
+    "k",
+    filter,
+    carrier,
+    () => hub.leave(client),
+    () => {},
+  );
   hub.enter(client);
   hub.goLive(client);
   hub.wantSample(client);

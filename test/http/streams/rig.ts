@@ -1,12 +1,11 @@
-import type { CheckoutEvent, EventInput, LogEvent } from "../../../src/domain/events.ts";
+import type { CheckoutEvent, EventInput, LogEvent, ServerStatusEvent } from "../../../src/domain/events.ts";
 import { systemTimers } from "../../../src/domain/time/timers.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
-import { createEncoder, type EventRow } from "../../../src/http/streams/encode.ts";
-import type { StreamsPort } from "../../../src/http/streams/hub.ts";
-import { createHub, type HubTimers } from "../../../src/http/streams/hub.ts";
+import { createEncoder } from "../../../src/http/streams/encode.ts";
+import { createHub, type StreamsPort } from "../../../src/http/streams/hub.ts";
 import { createBus, createIds } from "../../../src/live/bus.ts";
-
 import { createSampler } from "../../../src/live/sampler.ts";
+import type { EventRow } from "../../../src/store/events.ts";
 
 /** Under a secret that is none, so that tests can say what comes out. */
 export const PSEUDONYMS = createPseudonyms(new Uint8Array(32));
@@ -24,15 +23,7 @@ export interface MemoryStreams extends StreamsPort {
   close(): void;
 }
 
-export const realIntervals: HubTimers = {
-  repeat: (work, ms) => setInterval(work, ms),
-  clear: (timer) => clearInterval(timer as Timer),
-};
-
-export function memoryStreams(
-  keyHolds: (id: string) => boolean,
-  timers: HubTimers = realIntervals,
-): MemoryStreams {
+export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams {
   const clock = { now: () => Date.now() };
   const stored: EventRow[] = [];
   const holes: { from: number; to: number }[] = [];
@@ -68,7 +59,7 @@ export function memoryStreams(
     }),
   });
   const streams: MemoryStreams = {
-    hub: createHub({ bus, requestSample: sampler.request, keyHolds, timers, encoder }),
+    hub: createHub({ bus, requestSample: sampler.request, keyHolds, encoder }),
     samples: sampler,
     history: {
       page: (after, limit, only) =>
@@ -96,6 +87,11 @@ export function memoryStreams(
     },
   };
   return streams;
+}
+
+/** A status of a server; with a daemon, of that daemon. */
+export function down(server: string, daemon: string | null = null): EventInput<ServerStatusEvent> {
+  return { type: "server_status", server, daemon, from: "up", to: "down", reason: null };
 }
 
 /** Somebody took a seat. */
@@ -154,18 +150,15 @@ export function readFrames(response: Response) {
 }
 
 function parseBlock(block: string): Frame {
-  const frame: { -readonly [K in keyof Frame]: Frame[K] } = {};
-  for (const line of block.split("\n")) {
-    const [name = "", value = ""] = [
-      line.slice(0, line.indexOf(":")),
-      line.slice(line.indexOf(":") + 1).trimStart(),
-    ];
-    if (line.startsWith(":")) frame.comment = line.slice(1);
-    else if (name === "event") frame.event = value;
-    else if (name === "id") frame.id = Number(value);
-    else if (name === "retry") frame.retry = Number(value);
-    else if (name === "data") frame.data = JSON.parse(value) as Record<string, unknown>;
-    else throw new Error(`Not a line of an event stream: ${line}`);
-  }
-  return frame;
+  return Object.assign({}, ...block.split("\n").map(parseLine)) as Frame;
+}
+
+function parseLine(line: string): Frame {
+  if (line.startsWith(":")) return { comment: line.slice(1) };
+  const [, name, value = ""] = /^(\w+): ?(.*)$/s.exec(line) ?? [];
+  if (name === "event") return { event: value };
+  if (name === "id") return { id: Number(value) };
+  if (name === "retry") return { retry: Number(value) };
+  if (name === "data") return { data: JSON.parse(value) as Record<string, unknown> };
+  throw new Error(`Not a line of an event stream: ${line}`);
 }

@@ -1,34 +1,33 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { App } from "../../../src/http/app.ts";
-import { type Listening, listen } from "../../../src/http/listen.ts";
+import type { Listening } from "../../../src/http/listen.ts";
 import { createEncoder, FIRST, NONE, SECOND } from "../../../src/http/streams/encode.ts";
 import { KEY_CHECK_MS } from "../../../src/http/streams/hub.ts";
 import { createStreamFilter } from "../../../src/http/streams/stream-filter.ts";
+import { closeDoors, serve } from "../doors.ts";
 import { type Bench, bench, picture } from "../make.ts";
-import { type MemoryStreams, memoryStreams, PSEUDONYMS, readFrames, taken } from "./rig.ts";
+import { down, type MemoryStreams, PSEUDONYMS, readFrames, taken } from "./rig.ts";
 
 let streams: MemoryStreams;
 let site: Bench;
 let server: Listening;
 beforeEach(() => {
-  streams = memoryStreams((id) => site.deps.keys.get(id)?.state === "active");
-  site = bench({ streams });
-  server = listen(site.app as App, { host: "127.0.0.1", port: 0 });
+  site = bench();
+  streams = site.deps.streams as MemoryStreams;
+  server = serve(site);
 });
 afterEach(async () => {
   streams.close();
-  await server.stop(1_000);
+  await closeDoors();
 });
 
-type Role = keyof Bench["keys"];
-
-async function open(path: string, { role = "admin" as Role, headers = {} as Record<string, string> } = {}) {
+async function open(path: string, headers: Record<string, string> = {}, role: keyof Bench["keys"] = "admin") {
   const key = `${path.includes("?") ? "&" : "?"}api_key=${site.keys[role]}`;
   const response = await fetch(`http://127.0.0.1:${server.port}${path}${key}`, { headers });
-  return { response, ...(response.ok && { ...readFrames(response) }) } as { response: Response } & ReturnType<
-    typeof readFrames
-  >;
+  return Object.assign({ response }, response.ok && readFrames(response)) as {
+    response: Response;
+  } & ReturnType<typeof readFrames>;
 }
+const resume = (path: string, id: number | string) => open(path, { "Last-Event-ID": String(id) });
 
 describe("a log stream", () => {
   test("opens as an event stream that no proxy holds back, with a request id", async () => {
@@ -84,7 +83,7 @@ describe("a log stream", () => {
   });
 
   test("shows a viewer nothing of auth, audit and http", async () => {
-    const { take } = await open("/stream/logs", { role: "viewer" });
+    const { take } = await open("/stream/logs", {}, "viewer");
     for (const source of ["auth", "audit", "http", "collector"] as const) streams.log(source, { source });
     expect((await take(2))[1]?.data).toMatchObject({ message: "collector" });
   });
@@ -95,22 +94,8 @@ describe("domain events", () => {
     streams.emit(taken());
     streams.emit(taken({ daemon: "betad", user: "bob" }));
     streams.emit(taken({ server: "cad", feature: "mesher, v2" }));
-    streams.emit({
-      type: "server_status",
-      server: "eda",
-      daemon: "betad",
-      from: "up",
-      to: "down",
-      reason: null,
-    });
-    streams.emit({
-      type: "server_status",
-      server: "cad",
-      daemon: null,
-      from: "up",
-      to: "down",
-      reason: null,
-    });
+    streams.emit(down("eda", "betad"));
+    streams.emit(down("cad"));
   };
   test.each<[string, string[]]>([
     ["feature=solver", ["acmed", "betad"]],
@@ -125,7 +110,7 @@ describe("domain events", () => {
     site.show(picture("eda"), picture("cad"));
     emitAll();
     const path = `/stream/combined?events=checkout,server_status,log&${query}`;
-    const { next } = await open(path, { headers: { "Last-Event-ID": "1" } });
+    const { next } = await resume(path, "1");
     streams.log("between");
     emitAll();
     streams.log("last");
@@ -141,11 +126,11 @@ describe("domain events", () => {
   test("are chosen by pseudonyms where the key is anonymized", () => {
     const event = {
       id: 1,
-      type: "checkout" as const,
+      type: "checkout",
       level: null,
       source: null,
       json: JSON.stringify(taken()),
-    };
+    } as const;
     const parts = (user: string, anonymous: boolean) =>
       createStreamFilter("combined", { user: [user] }, { hidden: [], anonymous }).partsOf(
         createEncoder(PSEUDONYMS).stored(event),
@@ -168,19 +153,14 @@ describe("resuming", () => {
 
   test("starts with the resume line, and sends what follows, once, then what is live", async () => {
     const [first = 0, , third = 0] = past(5);
-    const { take } = await open("/stream/logs", { headers: { "Last-Event-ID": String(first) } });
+    const { take } = await resume("/stream/logs", first);
     const frames = await take(6);
     streams.log("live");
     frames.push(...(await take(1)));
     expect(frames[0]).toEqual({ comment: `resume from ${first}` });
     expect(frames[1]).toEqual({ retry: 3000 });
-    expect(frames.slice(2).map(({ data }) => data?.message)).toEqual([
-      "past 1",
-      "past 2",
-      "past 3",
-      "past 4",
-      "live",
-    ]);
+    const told = frames.slice(2).map(({ data }) => data?.message);
+    expect(told).toEqual(["past 1", "past 2", "past 3", "past 4", "live"]);
     expect(frames[3]?.id).toBe(third);
   });
 
@@ -191,9 +171,7 @@ describe("resuming", () => {
   ])("goes by %s", async (_, query, headers) => {
     const [, second = 0] = past(2);
     const path = query.endsWith("=") ? `${query}${second}` : query;
-    const { next } = await open(`/stream/logs?_=1${path}`, {
-      headers: headers(second) as Record<string, string>,
-    });
+    const { next } = await open(`/stream/logs?_=1${path}`, headers(second) as Record<string, string>);
     expect(await next()).toEqual({ comment: `resume from ${second}` });
   });
 
@@ -202,28 +180,48 @@ describe("resuming", () => {
     const [first = 0, second = 0] = ids;
     streams.forget(second);
     streams.holes.push({ from: second + 1, to: second + 2 });
-    const { take } = await open("/stream/logs", { headers: { "Last-Event-ID": String(first) } });
+    const { take } = await resume("/stream/logs", first);
     const comments = (await take(4)).map(({ comment }) => comment);
     expect(comments[2]).toBe(`events up to ${second} were deleted, some may be missing`);
     expect(comments[3]).toBe(`events ${second + 1} to ${second + 2} could not be stored and are missing`);
 
     const ahead = (ids.at(-1) ?? 0) + 1_000_000;
-    const early = await open("/stream/logs", { headers: { "Last-Event-ID": String(ahead) } });
+    const early = await resume("/stream/logs", ahead);
     expect((await early.take(3))[2]?.comment).toContain("is ahead of the newest event");
-    const metrics = await open("/stream/metrics", { headers: { "Last-Event-ID": String(ahead) } });
+    const metrics = await resume("/stream/metrics", ahead);
     expect((await metrics.take(3))[2]?.comment).toContain("is ahead of the newest event");
   });
 
-  test.each(["-1", "abc", "log-", "1e5", "log-12x", "1".repeat(16)])(
-    "refuses Last-Event-ID %p",
-    async (id) => {
-      const { response } = await open("/stream/logs", { headers: { "Last-Event-ID": id } });
-      expect(response.status).toBe(400);
-    },
-  );
+  test.each(["-1", "abc", "log-", "1e5", "log-12x", "1".repeat(16)])("refuses %p", async (id) => {
+    expect((await resume("/stream/logs", id)).response.status).toBe(400);
+  });
+
+  test("says what has gone missing while it read, before it goes live", async () => {
+    const [first = 0] = past(250);
+    const { page } = streams.history;
+    Object.assign(streams.history, {
+      page: (...asked: Parameters<typeof page>) => {
+        if (streams.holes.length === 0) streams.holes.push({ from: first + 7, to: first + 9 });
+        return page(...asked);
+      },
+    });
+    const { take } = await resume("/stream/logs", first);
+    const missing = { comment: `events ${first + 7} to ${first + 9} could not be stored and are missing` };
+    expect((await take(252)).at(-1)).toEqual(missing);
+    streams.log("live");
+    expect((await take(1))[0]?.data?.message).toBe("live");
+  });
+
+  test("is not cut off for the size of a page that it reads as it comes", async () => {
+    const [first = 0] = past(1);
+    for (let index = 0; index < 150; index++) streams.log("x".repeat(10_000));
+    streams.flush();
+    const { take } = await resume("/stream/logs", first);
+    expect(await take(152)).toHaveLength(152);
+  });
 
   test("an empty Last-Event-ID counts as absent", async () => {
-    const { next } = await open("/stream/logs", { headers: { "Last-Event-ID": "" } });
+    const { next } = await resume("/stream/logs", "");
     expect(await next()).toEqual({ retry: 3000 });
   });
 
@@ -232,7 +230,7 @@ describe("resuming", () => {
     const writer = setInterval(() => {
       for (let index = 0; index < 10; index++) streams.log("more");
     }, 5);
-    const { take } = await open("/stream/logs", { headers: { "Last-Event-ID": String(first) } });
+    const { take } = await resume("/stream/logs", first);
     const frames = (await take(3_002)).slice(2);
     clearInterval(writer);
     const expected = streams.stored.map(({ id }) => id).filter((id) => id > first);
@@ -259,17 +257,12 @@ describe("a metrics stream", () => {
   });
 
   test("holds what include asks for", async () => {
-    const one = async (include: string) =>
-      (await (await open(`/stream/metrics?include=${include}`)).take(2))[1]?.data;
-    expect(Object.keys((await one("licenses")) ?? {})).toEqual(["type", "id", "timestamp", "licenses"]);
-    expect(Object.keys((await one("system")) ?? {})).toEqual([
-      "type",
-      "id",
-      "timestamp",
-      "cpu",
-      "memory",
-      "system",
-    ]);
+    const fields = async (include: string) => {
+      const [, frame] = await (await open(`/stream/metrics?include=${include}`)).take(2);
+      return Object.keys(frame?.data ?? {}).join(" ");
+    };
+    expect(await fields("licenses")).toBe("type id timestamp licenses");
+    expect(await fields("system")).toBe("type id timestamp cpu memory system");
   });
 
   test("gives all clients of the moment one sample with one id", async () => {
@@ -293,14 +286,7 @@ describe("the combined stream", () => {
     const { take } = await open("/stream/combined?events=log,server_status,metrics");
     expect((await take(2))[1]?.event).toBe("metrics");
     streams.log("one");
-    streams.emit({
-      type: "server_status",
-      server: "eda",
-      daemon: null,
-      from: "up",
-      to: "down",
-      reason: null,
-    });
+    streams.emit(down("eda"));
     const frames = await take(2);
     expect(frames.map(({ event }) => event)).toEqual(["log", "server_status"]);
     expect(frames[1]?.data?.id).toBe(`server_status-${frames[1]?.id}`);
@@ -309,7 +295,7 @@ describe("the combined stream", () => {
   test("resumes with what is stored, and then a current sample", async () => {
     streams.log("one");
     streams.flush();
-    const { take } = await open("/stream/combined", { headers: { "Last-Event-ID": "1" } });
+    const { take } = await resume("/stream/combined", "1");
     const frames = (await take(4)).slice(2);
     expect(frames.map(({ event }) => event)).toEqual(["log", "metrics"]);
   });
@@ -335,7 +321,7 @@ describe("the end of a stream", () => {
 
     streams.limit = { streams: 10, perKey: 1 };
     expect((await open("/stream/logs")).response.status).toBe(503);
-    expect((await open("/stream/logs", { role: "viewer" })).response.status).toBe(200);
+    expect((await open("/stream/logs", {}, "viewer")).response.status).toBe(200);
   });
 
   test("a shutdown says goodbye in a comment", async () => {
@@ -346,7 +332,7 @@ describe("the end of a stream", () => {
   });
 
   test("a revoked key ends its streams", async () => {
-    const { rest, next } = await open("/stream/logs", { role: "viewer" });
+    const { rest, next } = await open("/stream/logs", {}, "viewer");
     await next();
     for (const { id, role } of site.deps.keys.list()) if (role === "viewer") site.deps.keys.revoke(id);
     expect((await rest()).at(-1)).toEqual({ comment: "the API key has ended" });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { createIdentityReader } from "../../../src/managers/flexnet/identity.ts";
+import { readIdentity } from "../../../src/managers/flexnet/identity.ts";
 import { createKnownHosts } from "../../../src/managers/known-hosts.ts";
 
 type Split = [user: string, host: string | null, display: string | null, qualifier: string | null];
 
 function split(text: string, known: string[] = []): { parts: Split; guessed: boolean; learnt: string[] } {
   const hosts = createKnownHosts(known);
-  const { user, host, display, qualifier, guessed } = createIdentityReader(hosts).read(text, 0, text.length);
+  const { user, host, display, qualifier, guessed } = readIdentity(text, 0, text.length, hosts);
   return { parts: [user, host, display, qualifier], guessed, learnt: hosts.list() };
 }
 

@@ -233,16 +233,10 @@ function featureOf(context: Context, daemon: string, name: string): fc.Arbitrary
       fc.tuple(...drafts.map((_, index) => groupOf(context, index))).map((groups): FeatureReading => {
         const all = [loose, ...groups];
         const held = seatsOf(all);
-        // Sharing needs something to share; otherwise the block adds up.
-        const consistency = outcome === "uncounted" || (outcome === "shared" && held === 0) ? "ok" : outcome;
         const unlimited = outcome === "uncounted";
-        const used = unlimited
-          ? null
-          : consistency === "short"
-            ? held + 1
-            : consistency === "shared"
-              ? held - 1
-              : held;
+        // Sharing needs something to share; otherwise the block adds up.
+        const consistency = unlimited || (outcome === "shared" && held === 0) ? "ok" : outcome;
+        const used = unlimited ? null : held + { ok: 0, short: 1, shared: -1 }[consistency];
         return {
           daemon,
           name,
@@ -354,44 +348,33 @@ const featureName = fc.oneof(
 );
 
 function partOf(name: string): fc.Arbitrary<DaemonReading> {
-  const up = fc.option(
+  const printed = fc.option(
     version.map((text) => text.replaceAll(/[^v0-9.]/g, "1")),
     { nil: null },
   );
-  const error = toolError.map(
-    (failure): Pick<DaemonReading, "status" | "error"> => ({
-      status: failure.kind === "unreachable" ? "down" : "unknown",
-      error: failure,
-    }),
-  );
+  const answered = fc.record({ status: fc.constantFrom("up", "down"), version: printed });
   return fc.oneof(
-    up.map((text): DaemonReading => ({ name, status: "up", version: text, error: null, totals: null })),
-    up.map((text): DaemonReading => ({ name, status: "down", version: text, error: null, totals: null })),
-    error.map((failure) => ({ name, version: null, totals: null, ...failure })),
+    { weight: 2, arbitrary: answered.map((part) => ({ name, ...part, error: null, totals: null })) },
+    {
+      weight: 1,
+      arbitrary: toolError.map((error) => {
+        const status = error.kind === "unreachable" ? ("down" as const) : ("unknown" as const);
+        return { name, status, version: null, error, totals: null };
+      }),
+    },
   );
 }
 
-function memberOf(name: string): fc.Arbitrary<MemberReading> {
+function memberOf(host: string): fc.Arbitrary<MemberReading> {
+  const port = fc.option(fc.integer({ min: 1, max: 65_535 }), { nil: null });
+  const silent = { status: "unknown", version: null, error: null } as const;
   return fc
-    .tuple(
-      partOf(name),
-      fc.option(fc.integer({ min: 1, max: 65_535 }), { nil: null }),
-      fc.boolean(),
-      fc.boolean(),
-    )
-    .map(
-      ([part, port, master, seen]): MemberReading =>
-        seen || part.error !== null
-          ? {
-              host: name,
-              port,
-              status: part.status,
-              master: master && part.error === null && part.status === "up",
-              version: part.version,
-              error: part.error,
-            }
-          : { host: name, port, status: "unknown", master: false, version: null, error: null },
-    );
+    .tuple(partOf(host), port, fc.boolean(), fc.boolean())
+    .map(([part, ownPort, isMaster, seen]): MemberReading => {
+      const { status, version, error } = seen || part.error !== null ? part : silent;
+      const master = isMaster && error === null && status === "up";
+      return { host, port: ownPort, status, master, version, error };
+    });
 }
 
 const queryError: fc.Arbitrary<ToolError> = fc

@@ -1,4 +1,4 @@
-import { fromWallClock, wallClock } from "../../../domain/time/zone.ts";
+import { fromWallClock, secondOccurrence, wallClock } from "../../../domain/time/zone.ts";
 import type { FirstDay } from "../../debug-log/debug-log.ts";
 import { createHeadReader, DAY_SECONDS, isDull, printedDate } from "./head.ts";
 
@@ -73,21 +73,12 @@ export function createToUtc(zone: string): (day: number, second: number) => numb
       even = utcOf(day + 1, 0) - midnight === DAY_MS;
     }
     let at = even ? midnight + second * 1000 : utcOf(day, second);
-    const again = even ? null : secondOccurrence(zone, at, day, second);
+    const again = even ? null : secondOccurrence(zone, at);
     if (again !== null && at < latest - (again - at) / 2 && again - latest < DAY_MS) repeated = true;
     if (again !== null && repeated) at = again;
     if (at > latest) latest = at;
     return at;
   };
-}
-
-/** The later instant with the same wall-clock time, where clocks were set back; null when there is none. */
-function secondOccurrence(zone: string, first: number, day: number, second: number): number | null {
-  for (const minutes of [30, 60, 120]) {
-    const later = first + minutes * 60_000;
-    if (wallClock(zone, later) === day * DAY_MS + second * 1000) return later;
-  }
-  return null;
 }
 
 export function createFirstDay(zone: string): FirstDay {

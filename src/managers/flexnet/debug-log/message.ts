@@ -1,4 +1,4 @@
-import type { LicenseEvent, LicenseEventKind } from "../../debug-log/debug-log.ts";
+import { LICENSE_EVENTS, type LicenseEvent, type LicenseEventKind } from "../../debug-log/debug-log.ts";
 import { isBlank, isDigit, skipBlanks } from "../../scan.ts";
 
 /** What stands behind `OUT: `, `DENIED: ` and their like. */
@@ -187,24 +187,13 @@ export function isOpen(text: string, from: number): boolean {
   return parenthesis !== -1 && endOfGroup(text, parenthesis) === -1;
 }
 
-/** The event that a message begins with; null when it is something else. By hand: each line of a log is asked. */
+const KINDS = new Map(LICENSE_EVENTS.map((kind) => [`${kind}: `, kind]));
+
+/** The event that a message begins with; null when it is something else. */
 export function kindAt(text: string, from: number): LicenseEventKind | null {
-  switch (text.charCodeAt(from)) {
-    case 0x49:
-      return text.startsWith("IN: ", from) ? "IN" : null;
-    case 0x4f:
-      return text.startsWith("OUT: ", from) ? "OUT" : null;
-    case 0x44:
-      if (text.startsWith("DENIED: ", from)) return "DENIED";
-      return text.startsWith("DEQUEUED: ", from) ? "DEQUEUED" : null;
-    case 0x51:
-      return text.startsWith("QUEUED: ", from) ? "QUEUED" : null;
-    case 0x55:
-      if (text.startsWith("UNSUPPORTED: ", from)) return "UNSUPPORTED";
-      return text.startsWith("UPGRADE: ", from) ? "UPGRADE" : null;
-    case 0x45:
-      return text.startsWith("EXPIRED: ", from) ? "EXPIRED" : null;
-    default:
-      return null;
-  }
+  const first = text.charCodeAt(from);
+  // Each line of a log is asked: capitals only begin an event.
+  if (first < 0x44 || first > 0x55) return null;
+  const colon = text.indexOf(": ", from);
+  return (colon - from < 12 && KINDS.get(text.slice(from, colon + 2))) || null;
 }

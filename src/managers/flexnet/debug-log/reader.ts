@@ -14,7 +14,7 @@ import { isOpen, kindAt, readSeatWords } from "./message.ts";
 
 const MAX_HELD = 50_000;
 const MAX_SAMPLES = 20;
-/** Characters of an event and the lines that go on with it: each of them has the event read anew. */
+/** Characters of an event and the lines that go on with it: with each of them the event is read again. */
 const MAX_WRAPPED = 4096;
 const STARTED = /^(?:RE)?Started (\S+) \(/;
 const STOPPED = /^(?:(\S+) exited with status|Shutting down (\S+))/;
@@ -144,7 +144,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
       anchor(day, printed.day);
       if (printed.kind === "timestamp") counts.timestamps++;
       else counts.otherMessages++;
-      if (printed.kind === "header" && isManager) up(null, printed.day, second);
+      if (printed.kind === "header" && isManager) tell("DAEMON_UP", null, printed.day, second);
       return;
     }
     counts.otherMessages++;
@@ -152,17 +152,14 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     const daemon = isManager ? null : lastDaemon;
     const started = STARTED.exec(message);
     const stopped = STOPPED.exec(message);
-    if (started !== null) up(daemons.nameOf(started[1] ?? ""), day, second);
-    else if (message.startsWith("EXITING DUE TO SIGNAL")) down(daemon, day, second);
-    else if (stopped !== null) down(daemons.nameOf(stopped[1] ?? stopped[2] ?? ""), day, second);
+    if (started !== null) tell("DAEMON_UP", daemons.nameOf(started[1] ?? ""), day, second);
+    else if (message.startsWith("EXITING DUE TO SIGNAL")) tell("DAEMON_DOWN", daemon, day, second);
+    else if (stopped !== null)
+      tell("DAEMON_DOWN", daemons.nameOf(stopped[1] ?? stopped[2] ?? ""), day, second);
   }
 
-  function up(daemon: string | null, day: number, second: number): void {
-    emit({ kind: "DAEMON_UP", at: toUtc(day, second), daemon }, day, second);
-  }
-
-  function down(daemon: string | null, day: number, second: number): void {
-    emit({ kind: "DAEMON_DOWN", at: toUtc(day, second), daemon }, day, second);
+  function tell(kind: "DAEMON_UP" | "DAEMON_DOWN", daemon: string | null, day: number, second: number): void {
+    emit({ kind, at: toUtc(day, second), daemon }, day, second);
   }
 
   return {
@@ -220,18 +217,13 @@ const MAX_DAEMONS = 100;
 const FORK = /^(.+)_\d+$/;
 
 /** The vendor daemons of a log, by the names that its lines begin with. */
-interface DaemonNames {
-  /** The daemon behind a printed name: `acmed_2` is a fork of `acmed`, though only of one that is known. */
-  nameOf(printed: string): string;
-  list(): string[];
-}
-
-function createDaemonNames(known: readonly string[]): DaemonNames {
+function createDaemonNames(known: readonly string[]) {
   const daemons = new Set(known);
   /** What was found out: plain names, and forks of known ones. */
   const names = new Map<string, string>();
   return {
-    nameOf(printed) {
+    /** The daemon behind a printed name: `acmed_2` is a fork of `acmed`, though only of one that is known. */
+    nameOf(printed: string): string {
       const found = names.get(printed);
       if (found !== undefined) return found;
       const base = FORK.exec(printed)?.[1];

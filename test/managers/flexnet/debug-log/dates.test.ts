@@ -92,7 +92,9 @@ describe("days", () => {
   test("lines read as they are written take the day that comes closest", () => {
     const events: number[] = [];
     const reader = createDebugLogReader({
-      ...{ zone: "Europe/Berlin", hold: false, start: { day: 0, second: -1, daemons: [] } },
+      zone: "Europe/Berlin",
+      hold: false,
+      start: { day: 0, second: -1, daemons: [] },
       onEvent: ({ at }) => events.push(at),
     });
     reader.near(Date.UTC(2026, 0, 30, 23, 0, 1));

@@ -95,7 +95,12 @@ test("what is not understood is counted, and shown", () => {
   );
   expect(events).toMatchObject([{ at: Date.UTC(2026, 0, 30, 12, 0, 1) }]);
   expect(reader.counts).toMatchObject({
-    ...{ lines: 6, withoutHead: 1, malformed: 1, brokenTimes: 1, otherMessages: 1, timestamps: 1 },
+    lines: 6,
+    withoutHead: 1,
+    malformed: 1,
+    brokenTimes: 1,
+    otherMessages: 1,
+    timestamps: 1,
     samples: [{ line: 3, text: "12:00:01 (acmed) OUT: " }],
   });
 });

@@ -21,7 +21,10 @@ export function readLog(
   const { day, inferred } = first.result(lastWrite);
   const events: DebugLogEvent[] = [];
   const reader = createDebugLogReader({
-    ...{ zone, inferred, hold: true, start: { day, second: -1, daemons: [] } },
+    zone,
+    inferred,
+    hold: true,
+    start: { day, second: -1, daemons: [] },
     onEvent: (event) => events.push(event),
   });
   const cutter = createLineCutter();
