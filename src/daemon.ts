@@ -17,7 +17,7 @@ import { createHostService, createLoopLag, type HostService, sampleReader } from
 import { createRemoteWrite } from "./daemon/remote-write.ts";
 import { createRunningConfig, type Reloaded } from "./daemon/running-config.ts";
 import { connectServiceManager, type ServiceManager, serviceStatus } from "./daemon/service-manager.ts";
-import { openStoreRoom, type StoreRoom, startDespiteDamage } from "./daemon/store.ts";
+import { type OpenedStore, openDaemonStore, startDespiteDamage } from "./daemon/store.ts";
 import { createTeardown } from "./daemon/teardown.ts";
 import type { LogOf } from "./domain/log.ts";
 import type { PollOutcome } from "./domain/poll.ts";
@@ -101,13 +101,13 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     manager = await connectServiceManager(environment, log("system"));
     if (manager !== null) part("service manager", manager);
     manager?.says("Opening the database");
-    const { store, retell } = openStoreRoom(config.storage, logging, manager);
+    const { store, replayLines } = openDaemonStore(config.storage, logging, manager);
     teardown.add("store", store.close);
     toEnd = () => {
       for (const file of [store, store.state]) file.busy.ending();
     };
 
-    const records = keepRecords(store, retell);
+    const records = keepRecords(store, replayLines);
     const { live, bus } = records;
     const people = part("keys", createKeyService(store, clock, log));
     const denials = watchDenials(records);
@@ -163,7 +163,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   }
 
   /** What is stored of polls and events: the bus, the live pictures, history and its ends. */
-  function keepRecords(store: Store, retell: StoreRoom["retell"]) {
+  function keepRecords(store: Store, replayLines: OpenedStore["replayLines"]) {
     const storeLog = log("store");
     // Before this process stores anything: it goes by what was stored last.
     const watch = createClockWatch({
@@ -175,7 +175,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
     const { bus, events, logSink } = createEventBus(store, clock, storeLog);
     const removeSink = logging.addSink(logSink);
-    retell(logSink);
+    replayLines(logSink);
     teardown.add("events", () => {
       removeSink();
       bus.flush();

@@ -4,7 +4,7 @@ import type { MonitoredServer } from "../../src/domain/server.ts";
 import { createExposition } from "../../src/export/exposition.ts";
 import { createWriter } from "../../src/export/remote-write/writer.ts";
 import { zipped } from "../../src/http/answers/answer.ts";
-import { featureRecord } from "../../src/http/records/to-records.ts";
+import { featureRecord } from "../../src/http/records.ts";
 import { flexnet } from "../../src/managers/flexnet/index.ts";
 import { createKnownHosts } from "../../src/managers/known-hosts.ts";
 import { readOutputSync } from "../../src/managers/read-output.ts";

@@ -9,7 +9,7 @@ import type { Reading } from "../domain/reading.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { hostZone } from "../domain/time/zone.ts";
 import type { ManagerName } from "../domain/words.ts";
-import { featureRecord, serverRecord, userRecords } from "../http/records/to-records.ts";
+import { featureRecord, serverRecord, userRecords } from "../http/records.ts";
 import { createKnownHosts } from "../managers/known-hosts.ts";
 import { readOutputSync } from "../managers/read-output.ts";
 import { MANAGERS, managerOf } from "../managers/registry.ts";

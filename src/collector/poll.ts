@@ -8,7 +8,7 @@ import { createKnownHosts } from "../managers/known-hosts.ts";
 import type { Manager } from "../managers/manager.ts";
 import { readOutput } from "../managers/read-output.ts";
 import { isBusy } from "../store/database/busy.ts";
-import type { KnownHostsStore } from "../store/known-hosts.ts";
+import type { KnownHostsStore } from "../store/servers.ts";
 import { createTurns } from "./pace.ts";
 import { errorsOf, isUsable, mayBeCut, pollErrorOf } from "./poll-error.ts";
 import type { MeasureReachability, MemberAddress } from "./reachability.ts";

@@ -11,8 +11,8 @@ import type { Clock } from "../domain/time/clock.ts";
 import { systemTimers } from "../domain/time/timers.ts";
 import type { Live } from "../live/live.ts";
 import { managerOf } from "../managers/registry.ts";
-import { createKnownHostsStore } from "../store/known-hosts.ts";
 import type { Store } from "../store/open/open.ts";
+import { createKnownHostsStore } from "../store/servers.ts";
 
 /**
  * Runs the vendors' tools with the daemon's $PATH and $HOME, and nothing else of its environment. A daemon that ends at

@@ -67,8 +67,6 @@ export function createDailyBackups(deps: DailyBackupsDeps): DailyBackups {
       directory,
       file: join(folder, nameAt(now)),
       ...(kind === "state" && { only: kind }),
-      force: false,
-      onStep: () => {},
       signal: ending.signal,
     });
     for (const name of madeOf(kind).slice(kept)) rmSync(join(folder, name), { force: true });

@@ -1,8 +1,8 @@
 import type { CollectorStatus } from "../collector/collector.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import { clockMessage } from "../domain/time/clock.ts";
-import type { HealthCheck, HealthChecks } from "../http/records/health-record.ts";
-import type { DatabaseCheck } from "../store/open/check.ts";
+import type { HealthCheck, HealthChecks } from "../http/records.ts";
+import type { DatabaseCheck } from "../store/database/check.ts";
 import type { HostSample } from "../system/host-metrics.ts";
 
 /** A schedule this late does not keep itself any more. */

@@ -6,33 +6,33 @@ import type { OpeningStep } from "../store/open/prepare.ts";
 import type { Logging, LogSink } from "../system/log.ts";
 import type { ServiceManager } from "./service-manager.ts";
 
-export interface StoreRoom {
+export interface OpenedStore {
   readonly store: Store;
   /** Gives the lines that opening wrote (an upgrade, damage) to a sink that could not be there yet. */
-  retell(sink: LogSink): void;
+  replayLines(sink: LogSink): void;
 }
 
 /**
  * Opens the daemon's databases. A damaged one is moved aside, because a monitor that is down all night is worse than
  * one that has lost its history for now.
  */
-export function openStoreRoom(
+export function openDaemonStore(
   { directory, backupBeforeUpgrade }: Pick<Config["storage"], "directory" | "backupBeforeUpgrade">,
   logging: Logging,
   manager: ServiceManager | null,
-): StoreRoom {
+): OpenedStore {
   const lines: Parameters<LogSink>[0][] = [];
   const removeSink = logging.addSink((line) => void lines.push(line));
   try {
     const store = openStore({
-      ...(manager !== null && { onProgress: tellOpening(manager) }),
+      ...(manager !== null && { onProgress: reportOpening(manager) }),
       directory,
       log: logging.logOf("store"),
       damaged: "move-aside",
       busyWaitMs: BUSY_WAIT_MS,
       backUpBeforeUpgrade: backupBeforeUpgrade,
     });
-    return { store, retell: (sink) => lines.forEach(sink) };
+    return { store, replayLines: (sink) => lines.forEach(sink) };
   } finally {
     removeSink();
   }
@@ -49,8 +49,8 @@ const WORDS: Readonly<Record<OpeningStep, string>> = {
   upgrade: "Upgrading the database",
 };
 
-/** Tells the service manager what a start is at, and has it wait for that: a large database is not copied in 90 s. */
-function tellOpening(manager: ServiceManager): NonNullable<StoreOptions["onProgress"]> {
+/** Reports to the service manager what a start is at, and has it wait for that: a large database is not copied in 90 s. */
+function reportOpening(manager: ServiceManager): NonNullable<StoreOptions["onProgress"]> {
   return (step, bytes) => manager.says(`${WORDS[step]} (${printBytes(bytes)})`, 60_000 + bytes / BYTES_A_MS);
 }
 

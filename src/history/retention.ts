@@ -4,7 +4,7 @@ import { createAlerts } from "../store/alerts.ts";
 import type { ClockWatch } from "../store/clock-watch.ts";
 import { deleteStep } from "../store/database/delete-step.ts";
 import { createDenials } from "../store/denials.ts";
-import { createEventRetention } from "../store/events.ts";
+import { createEventRetention } from "../store/event-retention.ts";
 import { createLogs } from "../store/logs.ts";
 import type { Store } from "../store/open/open.ts";
 import { createLoop, type Loop } from "./loop.ts";

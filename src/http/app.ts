@@ -1,8 +1,6 @@
 import "./production.ts";
 
 import { Elysia } from "elysia";
-import { createSnapshotFor } from "./anonymous/view.ts";
-import { createAnswers } from "./answers/answers.ts";
 import { type Audit, createAudit } from "./audit.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Json } from "./docs/normalise.ts";
@@ -11,21 +9,20 @@ import { type Connection, createGate } from "./gate.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { createRouteTable } from "./route-table.ts";
 import { alertRoutes } from "./routes/alerts.ts";
+import { createRouteDeps } from "./routes/deps.ts";
 import { executeRoutes } from "./routes/execute.ts";
 import { expirationRoutes } from "./routes/expirations.ts";
-import { featureRoutes } from "./routes/features.ts";
 import { hostRoutes } from "./routes/host.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { licenseRoutes } from "./routes/licenses.ts";
 import { logRoutes } from "./routes/logs.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
-import { createForcePoll, rescanRoutes } from "./routes/rescan.ts";
+import { seatRoutes } from "./routes/seats.ts";
 import { serverRoutes } from "./routes/servers.ts";
 import { homeRoutes, serviceRoutes } from "./routes/service.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { statisticsRoutes } from "./routes/statistics.ts";
 import { streamRoutes } from "./routes/streams.ts";
-import { userRoutes } from "./routes/users.ts";
 
 /** A client may send little and must take what it is sent; how much may wait for it is counted where it is sent. */
 const SOCKETS = {
@@ -70,25 +67,21 @@ export async function apiDocument(deps: HttpDeps): Promise<Json> {
 }
 
 /** Every route of the API, without the gate: for the app and for its document. */
-function apiRoutes(deps: HttpDeps, counters: RequestCounters, audit: Audit) {
-  const answers = createAnswers();
-  const snapshotFor = createSnapshotFor(deps.live, deps.pseudonyms);
-  const forcePoll = createForcePoll(deps, audit);
+function apiRoutes(http: HttpDeps, counters: RequestCounters, audit: Audit) {
+  const deps = createRouteDeps(http, audit, counters);
   return new Elysia({ name: "api" })
-    .use(serviceRoutes(deps, audit))
+    .use(serviceRoutes(deps))
     .use(hostRoutes(deps))
-    .use(metricsRoutes(deps, counters))
-    .use(licenseRoutes(deps, snapshotFor, answers, forcePoll))
-    .use(featureRoutes(deps, snapshotFor, answers))
-    .use(userRoutes(deps, snapshotFor, answers))
-    .use(serverRoutes(deps, snapshotFor, answers))
-    .use(statisticsRoutes(deps, snapshotFor))
-    .use(sessionRoutes(deps, snapshotFor))
-    .use(expirationRoutes(deps, snapshotFor))
-    .use(alertRoutes(deps, audit))
-    .use(rescanRoutes(forcePoll))
-    .use(executeRoutes(deps, audit))
-    .use(logRoutes(deps, audit))
+    .use(metricsRoutes(deps))
+    .use(licenseRoutes(deps))
+    .use(seatRoutes(deps))
+    .use(serverRoutes(deps))
+    .use(statisticsRoutes(deps))
+    .use(sessionRoutes(deps))
+    .use(expirationRoutes(deps))
+    .use(alertRoutes(deps))
+    .use(executeRoutes(deps))
+    .use(logRoutes(deps))
     .use(streamRoutes(deps))
-    .use(keyRoutes(deps, audit));
+    .use(keyRoutes(deps));
 }

@@ -7,14 +7,15 @@ import type { LogOf } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import type { Emit } from "../export/family.ts";
+import type { HistoryClient } from "../history/client.ts";
 import type { Keys } from "../store/keys.ts";
 import type { Quotas } from "../store/quotas.ts";
 import type { BuildInfo } from "../system/build-info.ts";
 import type { HostInfo, NetworkInterface } from "../system/host-info.ts";
 import type { HostSample } from "../system/host-metrics.ts";
 import type { Pseudonyms } from "./anonymous/pseudonyms.ts";
-import type { HistoryPort } from "./history.ts";
-import type { HealthChecks } from "./records/health-record.ts";
+import type { HistoryAnswers } from "./history-answers/answers.ts";
+import type { HealthChecks } from "./records.ts";
 import type { StreamsPort } from "./streams/hub.ts";
 
 /**
@@ -27,23 +28,23 @@ export interface HttpDeps {
   readonly build: BuildInfo;
   /** Asked on every request, so that a reload takes effect without a restart. */
   settings(): HttpSettings;
-  readonly live: LiveView;
+  /** The live picture in memory: immutable; a changed snapshot has a higher `version`. */
+  readonly live: { snapshot(): Snapshot };
   /** What anonymized keys see instead of users and hosts. */
   readonly pseudonyms: Pseudonyms;
   readonly collector: Pick<Collector, "rescan" | "raw"> & { status(): CollectorState };
   readonly execute: Executor;
   readonly keys: Pick<Keys, "verify" | "touch" | "count" | "create" | "list" | "get" | "revoke">;
   readonly quotas: Pick<Quotas, "take">;
-  /** Does the work; the route caches the answer for 1 s. Must not throw: what fails is told in the check. */
+  /** Does the work; the route caches the answer for 1 s. Must not throw: a check says what fails. */
   health(): HealthChecks | Promise<HealthChecks>;
   readonly host: HostPort;
   readonly streams: StreamsPort;
   readonly logs: LogsPort;
-  readonly denials: {
-    /** Whether denials can be seen, of each server, in the order of the config. */
-    logging(): readonly DenialLogging[];
-  };
-  readonly history: HistoryPort;
+  /** Whether denials can be seen, of each server, in the order of the config. */
+  readonly denials: { logging(): readonly DenialLogging[] };
+  /** A worker makes the answers: the event loop never waits for the database. */
+  readonly history: Pick<HistoryClient<HistoryAnswers>, "query">;
   readonly alerts: Pick<AlertEngine, "counts" | "acknowledge" | "silence">;
   readonly daemon: DaemonPort;
   /** Hands out the daemon's own metrics for Prometheus, those of requests included; called once a scrape. */
@@ -62,12 +63,6 @@ export interface HttpSettings
   readonly rescanTimeoutMs: number;
   readonly timezone: string;
   readonly limits: Omit<Config["limits"], "streams" | "streamsPerKey">;
-}
-
-/** The live picture in memory. */
-export interface LiveView {
-  /** Immutable; a changed snapshot has a higher `version`. */
-  snapshot(): Snapshot;
 }
 
 export interface HostPort {
@@ -125,6 +120,6 @@ export interface DaemonCounters {
 
 /** What is done to the stored log lines; they are read from history. */
 export interface LogsPort {
-  /** Deletes what was logged before `before` (null = until now), audit lines spared, in small steps; answers how many. */
+  /** Deletes what was logged before `before` (null = until now) except audit lines, in small steps; answers how many. */
   clear(before: number | null): Promise<number>;
 }

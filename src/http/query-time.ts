@@ -1,7 +1,7 @@
 import { ApiError } from "../domain/errors.ts";
 import { parseDuration } from "../domain/time/duration.ts";
 import { isDate } from "../domain/time/zone.ts";
-import { single } from "./parameters.ts";
+import { single } from "./query.ts";
 
 const DAY_MS = 86_400_000;
 const EPOCH_MS = /^\d{12,14}$/;
@@ -27,6 +27,12 @@ function time(description: string, example: string) {
 export const startTime = (description: string) => time(description, "-7d");
 export const endTime = (description: string) => time(description, "now");
 
+/** Epoch ms; null where it is open. */
+export interface OpenRange {
+  readonly start: number | null;
+  readonly end: number | null;
+}
+
 /**
  * A range of a query, epoch ms; null where it is open. The end is not in it, but a bare date takes in its whole day.
  * Throws INVALID_QUERY unless start is before end.
@@ -36,7 +42,7 @@ export function openRange(
   end: string | undefined,
   now: number,
   names?: { readonly start: string; readonly end: string },
-): { start: number | null; end: number | null } {
+): OpenRange {
   const from = start === undefined ? null : parseTime(start, now);
   const to = end === undefined ? null : parseTime(end, now);
   const found = { start: from?.at ?? null, end: to && to.at + (to.bareDate ? DAY_MS : 0) };

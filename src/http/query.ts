@@ -1,11 +1,26 @@
-import { Kind, type TObject, type TOptional, Type, TypeRegistry } from "@sinclair/typebox";
+import {
+  Kind,
+  type SchemaOptions,
+  type TObject,
+  type TOptional,
+  type TUnsafe,
+  Type,
+  TypeRegistry,
+} from "@sinclair/typebox";
 import { closestNames } from "../config/closest-word.ts";
 import { ApiError } from "../domain/errors.ts";
-import { RULE } from "../domain/text-types.ts";
-import type { Parameter } from "./parameters.ts";
+import { RULE, type TextRule, textRule } from "../domain/text-types.ts";
 import { shown } from "./shown.ts";
 
+/** A query parameter as a TypeBox type, whose static type is that of the value, for the route as for a typed client. */
+export type Parameter<T> = TUnsafe<T> & { readonly [RULE]: ParameterRule<T> };
 type Parameters = Readonly<Record<string, Parameter<unknown>>>;
+
+interface ParameterRule<T> {
+  readonly takes: string;
+  /** The value of what was sent: a text, or texts where the parameter was repeated. Undefined when it is none. */
+  read(sent: string | readonly string[]): T | undefined;
+}
 
 /** A query, declared once: Elysia validates with its schema, which the OpenAPI document shows too. */
 export interface QueryDefinition<P extends Parameters = Parameters> {
@@ -15,6 +30,8 @@ export interface QueryDefinition<P extends Parameters = Parameters> {
   parse(query: string): QueryValues<P>;
 }
 
+/** The values of parameters that were sent, as a route gets them. */
+export type Values<P> = { readonly [K in keyof P]?: P[K] extends Parameter<infer T> ? T : never };
 type QueryValues<P extends Parameters> = {
   readonly [K in keyof P]: P[K] extends Parameter<infer T> ? T | null : never;
 };
@@ -49,9 +66,8 @@ function read(parameters: Parameters, sent: Sent | QueryRead): QueryRead {
 
 export function queryOf<const P extends Parameters>(parameters: P): QueryDefinition<P> {
   const known = Object.entries(parameters);
-  const object = Type.Object(Object.fromEntries(known.map(([name, one]) => [name, Type.Optional(one)])), {
-    additionalProperties: false,
-  });
+  const optional = Object.fromEntries(known.map(([name, one]) => [name, Type.Optional(one)]));
+  const object = Type.Object(optional, { additionalProperties: false });
   const schema = Type.Transform({ ...object, [Kind]: "Query" })
     .Decode((sent): object => read(parameters, sent as Sent))
     .Encode((values) => ({ ...values }));
@@ -96,4 +112,165 @@ export function invalidQuery(parameters: Parameters, sent: Sent): ApiError {
       ? `is given ${got.length} times; it takes ${takes}, once.`
       : `got ${shown(got.join(","))}; it takes ${takes}.`;
   return new ApiError("INVALID_QUERY", `Query parameter "${name}" ${message}`);
+}
+
+/** A parameter that may be given once. */
+export function single<T>({ takes, read }: TextRule<T>, options: SchemaOptions): Parameter<T> {
+  const one = { takes, read: (sent: unknown) => (typeof sent === "string" ? read(sent) : undefined) };
+  return Object.assign(Type.Unsafe<T>(options), { [RULE]: one });
+}
+
+const MAX_ITEMS = 1000;
+
+/** A parameter that may be repeated; `split`: commas separate items too. */
+function list<T>(
+  { takes, read }: TextRule<T>,
+  items: SchemaOptions,
+  options: SchemaOptions,
+  split = true,
+): Parameter<readonly T[]> {
+  const schema = Type.Unsafe<readonly T[]>({ type: "array", items, maxItems: MAX_ITEMS, ...options });
+  const many = (sent: string | readonly string[]) => {
+    const texts = [sent].flat().flatMap((text) => (split ? text.split(",") : [text]));
+    const values = texts.length > MAX_ITEMS ? [undefined] : texts.map(read);
+    return values.includes(undefined) ? undefined : (values as T[]);
+  };
+  return Object.assign(schema, { [RULE]: { takes, read: many } });
+}
+
+const ANY = textRule("a text", () => true);
+
+/** Free text. */
+export function text(description: string, example: string): Parameter<string> {
+  return single(ANY, { type: "string", description, example });
+}
+
+/** Exact names, by comma or repetition. */
+export function names(description: string, example: string): Parameter<readonly string[]> {
+  const rule = { ...ANY, takes: "names, separated by commas" };
+  return list(rule, { type: "string" }, { description, example: [example] });
+}
+
+function wordRule<W extends string>(takes: string, vocabulary: readonly W[]): TextRule<W> {
+  return { takes, read: (sent) => vocabulary.find((known) => known === sent) };
+}
+
+/** Words of a closed vocabulary, by comma or repetition. */
+export function wordList<const W extends string>(vocabulary: readonly W[], description: string) {
+  const rule = wordRule(`${vocabulary.join(", ")} (one or more, separated by commas)`, vocabulary);
+  return list(rule, { type: "string", enum: vocabulary }, { description, example: [vocabulary[0]] });
+}
+
+/** One word of a closed vocabulary. */
+export function word<const W extends string>(vocabulary: readonly W[], description: string) {
+  const rule = wordRule(`one of ${vocabulary.join(", ")}`, vocabulary);
+  return single(rule, { type: "string", enum: vocabulary, description, example: vocabulary[0] });
+}
+
+export function flag(description: string): Parameter<boolean> {
+  const read = (sent: string) => (sent === "true" ? true : sent === "false" ? false : undefined);
+  return single({ takes: "true or false", read }, { type: "boolean", description, example: true });
+}
+
+interface Bounds {
+  readonly minimum: number;
+  readonly maximum: number;
+}
+
+/** A whole number in plain decimal digits, within bounds. */
+export function integer(description: string, bounds: Bounds, absent?: number): Parameter<number> {
+  const takes = `an integer from ${bounds.minimum} to ${bounds.maximum}`;
+  const ifAbsent = absent !== undefined && { default: absent };
+  const options = { type: "integer", description, example: absent ?? within(bounds, 100), ...ifAbsent };
+  return numeric(takes, /^-?\d{1,16}$/, bounds, options);
+}
+
+/** A number in plain decimals (`12`, `12.5`), within bounds. */
+export function decimal(description: string, bounds: Bounds): Parameter<number> {
+  const takes = `a number from ${bounds.minimum} to ${bounds.maximum} in plain decimals`;
+  const options = { type: "number", description, example: within(bounds, 80) };
+  return numeric(takes, /^-?\d{1,15}(\.\d{1,15})?$/, bounds, options);
+}
+
+function numeric(takes: string, form: RegExp, bounds: Bounds, options: SchemaOptions): Parameter<number> {
+  const read = (sent: string) => {
+    const value = form.test(sent) ? Number(sent) : Number.NaN;
+    return value >= bounds.minimum && value <= bounds.maximum ? value : undefined;
+  };
+  return single({ takes, read }, { ...bounds, ...options });
+}
+
+function within({ minimum, maximum }: Bounds, value: number): number {
+  return Math.min(maximum, Math.max(minimum, value));
+}
+
+export interface Sort<F extends string> {
+  readonly field: F;
+  readonly descending: boolean;
+}
+
+/** `field` or `-field`, as {@link sortOf} reads it. */
+export function sortBy<const F extends string>(fields: readonly F[]) {
+  const vocabulary = fields.flatMap((field) => [field, `-${field}`] as const);
+  return single(wordRule(`one of ${fields.join(", ")}, with - before it for descending`, vocabulary), {
+    type: "string",
+    enum: vocabulary,
+    description: "Field to sort by, `-` before it for descending. Nulls come last, ties go by identity.",
+    example: `-${fields[0]}`,
+  });
+}
+
+export function sortOf<F extends string>(sort: F | `-${F}` | undefined): Sort<F> | null {
+  if (sort === undefined) return null;
+  const descending = sort.startsWith("-");
+  return { field: (descending ? sort.slice(1) : sort) as F, descending };
+}
+
+/** Exact names by repetition alone, because they may hold commas. */
+const FEATURES = list(
+  { ...ANY, takes: "a name; repeat it for more" },
+  { type: "string" },
+  { description: "Exact name; may be repeated. An unknown one is 404.", example: ["Schema_Editor"] },
+  false,
+);
+
+/** `server`, `daemon` and `feature`: what of the license servers a list or a statistic is about. */
+export const NAMED = {
+  feature: FEATURES,
+  daemon: names("Names of daemons. An unknown one is 404.", "siliqd"),
+  server: names("Ids of servers. An unknown one is 404.", "eda"),
+};
+
+/** `user` and `host`: whom a list is about. */
+export const PEOPLE = {
+  user: names("Exact names of users.", "ada"),
+  host: names("Names of client hosts, whatever the case.", "ws01"),
+};
+
+const ROWS = { minimum: 1, maximum: 10_000 };
+const OFFSET = integer("Matches to leave out at the front.", { minimum: 0, maximum: 2 ** 53 - 1 }, 0);
+
+/** `format` of a list, which beats the Accept header. */
+export const FORMAT = {
+  format: word(["json", "csv"], "Format of the answer; beats the Accept header."),
+  bom: flag("CSV begins with a byte-order mark, which Excel needs to read it as UTF-8."),
+};
+
+/** Page and format of the lists of the live snapshot, which answer everything without a limit. */
+export const LIVE_LIST = {
+  limit: integer("Most rows to answer; all when absent.", ROWS),
+  offset: OFFSET,
+  ...FORMAT,
+};
+
+/** Page and format of stored lists: 100 rows unless told otherwise. */
+export const STORED_LIST = {
+  limit: integer("Most rows to answer.", ROWS, 100),
+  offset: OFFSET,
+  ...FORMAT,
+};
+
+/** The page of a stored list. */
+export function storedPage({ limit = 100, offset = 0 }: Values<typeof STORED_LIST>) {
+  return { limit, offset };
 }

@@ -1,8 +1,8 @@
 import { linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, messageOf } from "../domain/error-code.ts";
-import { isRunning } from "../store/database/process-running.ts";
 import { type Host, kindOf, obstacle, textOf } from "./host.ts";
+import { isRunning } from "./process-running.ts";
 
 /** What one step found or did. */
 export interface Finding {

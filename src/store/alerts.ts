@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, max, type SQL } from "drizzle-orm";
 import type { Alert, AlertSubject } from "../domain/alerts.ts";
 import type { Db } from "./database/database-file.ts";
 import { alertBaselines, alerts, alertWatches } from "./database/schema.ts";
@@ -7,118 +7,90 @@ import type { Store } from "./open/open.ts";
 /** Alerts deleted in one transaction. */
 const STEP_ROWS = 500;
 
-export interface Alerts {
-  /** Ids for new alerts: above everything stored. */
-  nextId(): number;
-  /** Alerts that fire, in the order of their ids. */
-  firing(): Alert[];
-  get(id: number): Alert | null;
-  /** Resolved alerts whose silence goes on at `now`. */
-  silencedPast(now: number): Alert[];
-  /** Inserts or replaces; runs in the caller's transaction, as the writes below do. */
-  write(alert: Alert): void;
-  watches(): { readonly subject: AlertSubject; readonly body: string }[];
-  /** Null forgets it. */
-  writeWatch(subject: AlertSubject, body: string | null): void;
-  /** By server. */
-  baselines(): Map<string, string>;
-  writeBaseline(server: string, body: string | null): void;
-  /** Deletes one step of the alerts that ended before an instant; answers how many. */
-  retainStep(endedBefore: number): number;
-}
+export type Alerts = ReturnType<typeof createAlerts>;
 
-export function createAlerts(store: Store): Alerts {
-  const { db, read } = store;
-  // Ids of alerts that licmond.db has forgotten are not given again.
-  const given = store.state.sqlite.query<{ id: number | null }, []>(
-    "SELECT seq AS id FROM sqlite_sequence WHERE name = 'alerts'",
-  );
+/** Stored alerts, and what the evaluator remembers between polls. Writes run in the caller's transaction. */
+export function createAlerts(store: Store) {
+  const { db, read, state } = store;
   const newest = read(() =>
     db
-      .select({ id: sql<number | null>`max(${alerts.id})` })
+      .select({ id: max(alerts.id) })
       .from(alerts)
       .get(),
   );
-  let last = Math.max(newest?.id ?? 0, store.state.read(() => given.get())?.id ?? 0);
+  // Ids of alerts that licmond.db has forgotten are not given again.
+  const given = state.sqlite.query<{ id: number }, []>(
+    "SELECT seq AS id FROM sqlite_sequence WHERE name = 'alerts'",
+  );
+  let last = Math.max(newest?.id ?? 0, state.read(() => given.get())?.id ?? 0);
+
+  const those = (condition: SQL | undefined): Alert[] =>
+    read(() => db.select().from(alerts).where(condition).orderBy(asc(alerts.id)).all()).map(
+      ({ told, ...row }) => ({ ...row, told: JSON.parse(told) as Alert["told"] }),
+    );
 
   return {
+    /** Ids for new alerts: above everything stored. */
     nextId: () => ++last,
-    firing: () =>
-      read(() => db.select().from(alerts).where(isNull(alerts.resolvedAt)).orderBy(asc(alerts.id)).all()).map(
-        alertOf,
-      ),
-    get(id) {
-      const row = read(() => db.select().from(alerts).where(eq(alerts.id, id)).get());
-      return row === undefined ? null : alertOf(row);
-    },
-    silencedPast: (now) =>
-      read(() =>
-        db
-          .select()
-          .from(alerts)
-          .where(and(gt(alerts.silencedUntil, now), isNotNull(alerts.resolvedAt)))
-          .orderBy(asc(alerts.id))
-          .all(),
-      ).map(alertOf),
-    write(alert) {
+    /** Alerts that fire, in the order of their ids. */
+    firing: () => those(isNull(alerts.resolvedAt)),
+    get: (id: number): Alert | null => those(eq(alerts.id, id))[0] ?? null,
+    /** Resolved alerts whose silence goes on at `now`. */
+    silencedPast: (now: number) => those(and(gt(alerts.silencedUntil, now), isNotNull(alerts.resolvedAt))),
+    /** Inserts or replaces. */
+    write(alert: Alert): void {
       const { id, ...rest } = { ...alert, told: JSON.stringify(alert.told) };
       const put = (into: Db) =>
-        void into
+        into
           .insert(alerts)
           .values({ id, ...rest })
           .onConflictDoUpdate({ target: alerts.id, set: rest })
           .run();
       put(db);
       const isOver = alert.resolvedAt !== null && alert.silencedUntil === null;
-      store.inState((state) =>
-        isOver ? void state.delete(alerts).where(eq(alerts.id, id)).run() : put(state),
-      );
+      store.inState((into) => (isOver ? into.delete(alerts).where(eq(alerts.id, id)).run() : put(into)));
     },
     watches: () =>
       read(() => db.select().from(alertWatches).all()).map(({ subject, body }) => ({
         subject: JSON.parse(subject) as AlertSubject,
         body,
       })),
-    writeWatch({ rule, server, daemon, feature, detail }, body) {
+    /** Null forgets it. */
+    writeWatch({ rule, server, daemon, feature, detail }: AlertSubject, body: string | null): void {
       const subject = JSON.stringify({ rule, server, daemon, feature, detail });
+      const target = alertWatches.subject;
       store.inBoth((each) => {
-        if (body === null) each.delete(alertWatches).where(eq(alertWatches.subject, subject)).run();
+        if (body === null) each.delete(alertWatches).where(eq(target, subject)).run();
         else
           each
             .insert(alertWatches)
             .values({ subject, body })
-            .onConflictDoUpdate({ target: alertWatches.subject, set: { body } })
+            .onConflictDoUpdate({ target, set: { body } })
             .run();
       });
     },
-    baselines: () =>
-      new Map(
-        read(() => db.select().from(alertBaselines).all()).map(({ server, body }) => [server, body] as const),
-      ),
-    writeBaseline(server, body) {
-      if (body === null) db.delete(alertBaselines).where(eq(alertBaselines.server, server)).run();
+    /** By server. */
+    baselines: (): Map<string, string> =>
+      new Map(read(() => db.select().from(alertBaselines).all()).map(({ server, body }) => [server, body])),
+    writeBaseline(server: string, body: string | null): void {
+      const target = alertBaselines.server;
+      if (body === null) db.delete(alertBaselines).where(eq(target, server)).run();
       else
         db.insert(alertBaselines)
           .values({ server, body })
-          .onConflictDoUpdate({ target: alertBaselines.server, set: { body } })
+          .onConflictDoUpdate({ target, set: { body } })
           .run();
     },
-    retainStep: (endedBefore) =>
+    /** Deletes one step of the alerts that ended before an instant; answers how many. */
+    retainStep: (endedBefore: number): number =>
       store.transaction(() => {
         const doomed = db
           .select({ id: alerts.id })
           .from(alerts)
           .where(and(isNotNull(alerts.resolvedAt), lt(alerts.resolvedAt, endedBefore)))
           .orderBy(asc(alerts.resolvedAt))
-          .limit(STEP_ROWS)
-          .all()
-          .map(({ id }) => id);
-        if (doomed.length > 0) db.delete(alerts).where(inArray(alerts.id, doomed)).run();
-        return doomed.length;
+          .limit(STEP_ROWS);
+        return db.delete(alerts).where(inArray(alerts.id, doomed)).returning({ id: alerts.id }).all().length;
       }),
   };
-}
-
-function alertOf({ told, ...row }: typeof alerts.$inferSelect): Alert {
-  return { ...row, told: JSON.parse(told) as Alert["told"] };
 }

@@ -1,26 +1,10 @@
 import type { Log } from "../domain/log.ts";
 import { type Clock, clockMessage } from "../domain/time/clock.ts";
+import { DAY_MS } from "../domain/time/time.ts";
 import { createMarks } from "./event-marks.ts";
 import type { Store } from "./open/open.ts";
 
-/**
- * Holds the clock against the time that is stored, so that a clock that is wrong deletes nothing.
- *
- * `trusted_time` goes on by the time that the daemon runs. While the clock is within a day of it, it follows the clock.
- * A clock further away is doubted until the kernel says that it is synchronised or until the daemon ran for a day with
- * it. Of a clock that is behind a day proves too little to take anything back: it only ends the warning.
- *
- * `retention_time` is what retention takes for now: never ahead of the clock, and at most 24 times as fast as the daemon
- * runs, which is a day an hour. A host that was switched off for weeks catches up so, too.
- */
-export interface ClockWatch {
-  /** Takes the time that went by into account. Call it often; the first call stands for the start. */
-  look(): ClockLook;
-  /** Stores both times when they went on far enough. Throws a StoreError. */
-  save(): void;
-  /** By how much the clock is ahead of the stored time, in ms, negative = behind; null = nothing speaks against it. */
-  doubtMs(): number | null;
-}
+export type ClockWatch = ReturnType<typeof createClockWatch>;
 
 export interface ClockLook {
   /** The clock, epoch ms. */
@@ -41,7 +25,6 @@ export interface ClockWatchDeps {
   readonly log: Log;
 }
 
-const DAY_MS = 86_400_000;
 /** How far the clock may be from the stored time, e.g. after a night in which the daemon did not run. */
 const TOLERANCE_MS = DAY_MS;
 const FASTEST = 24;
@@ -53,11 +36,21 @@ interface Doubt {
   readonly sinceMs: number;
   askedMs: number;
   /** The kernel was asked once, and did not confirm the clock. */
-  isTold: boolean;
+  isLogged: boolean;
   isSynchronised: boolean;
 }
 
-export function createClockWatch({ store, clock, elapsed, isSynchronised, log }: ClockWatchDeps): ClockWatch {
+/**
+ * Holds the clock against the time that is stored, so that a clock that is wrong deletes nothing.
+ *
+ * `trusted_time` goes on by the time that the daemon runs. While the clock is within a day of it, it follows the clock.
+ * A clock further away is doubted until the kernel says that it is synchronised or until the daemon ran for a day with
+ * it. Of a clock that is behind a day proves too little to take anything back: it only ends the warning.
+ *
+ * `retention_time` is what retention takes for now: never ahead of the clock, and at most 24 times as fast as the daemon
+ * runs, which is a day an hour. A host that was switched off for weeks catches up so, too.
+ */
+export function createClockWatch({ store, clock, elapsed, isSynchronised, log }: ClockWatchDeps) {
   const marks = createMarks(store);
   let lastMs = elapsed();
   // A database of before there were marks is as old as what was stored last.
@@ -66,6 +59,7 @@ export function createClockWatch({ store, clock, elapsed, isSynchronised, log }:
   let saved = { trusted: 0, retained: 0 };
   let doubt: Doubt | null = null;
 
+  /** Takes the time that went by into account. Call it often; the first call stands for the start. */
   function look(): ClockLook {
     const now = clock.now();
     const ms = elapsed();
@@ -75,7 +69,7 @@ export function createClockWatch({ store, clock, elapsed, isSynchronised, log }:
     const offsetMs = now - trusted;
     const isTrusted = isNear(offsetMs, 0) || isConfirmed(offsetMs, ms);
     if (isTrusted) {
-      if (doubt?.isTold === true) log.info("The clock is trusted again");
+      if (doubt?.isLogged === true) log.info("The clock is trusted again");
       doubt = null;
       trusted = now;
       retained = Math.min(retained, now);
@@ -86,7 +80,7 @@ export function createClockWatch({ store, clock, elapsed, isSynchronised, log }:
 
   function isConfirmed(offsetMs: number, ms: number): boolean {
     if (doubt === null || !isNear(offsetMs, doubt.offsetMs))
-      doubt = { offsetMs, sinceMs: ms, askedMs: -Infinity, isTold: false, isSynchronised: false };
+      doubt = { offsetMs, sinceMs: ms, askedMs: -Infinity, isLogged: false, isSynchronised: false };
     if (doubt.isSynchronised || (offsetMs > 0 && ms - doubt.sinceMs >= DAY_MS)) return true;
     if (ms - doubt.askedMs >= ASK_MS) {
       doubt.askedMs = ms;
@@ -97,8 +91,8 @@ export function createClockWatch({ store, clock, elapsed, isSynchronised, log }:
 
   async function ask(about: Doubt): Promise<void> {
     about.isSynchronised = await isSynchronised();
-    if (about !== doubt || about.isSynchronised || about.isTold) return;
-    about.isTold = true;
+    if (about !== doubt || about.isSynchronised || about.isLogged) return;
+    about.isLogged = true;
     log.warn(clockMessage(about.offsetMs), {
       seconds: Math.round(Math.abs(about.offsetMs) / 1000),
       fix: "have a time service set the clock, or set it by hand",
@@ -107,7 +101,8 @@ export function createClockWatch({ store, clock, elapsed, isSynchronised, log }:
 
   return {
     look,
-    save() {
+    /** Stores both times when they went on far enough. Throws a StoreError. */
+    save(): void {
       if (isNear(trusted, saved.trusted, SAVE_MS) && isNear(retained, saved.retained, SAVE_MS)) return;
       store.transaction(() => {
         marks.set("trusted_time", Math.round(trusted));
@@ -115,8 +110,9 @@ export function createClockWatch({ store, clock, elapsed, isSynchronised, log }:
       });
       saved = { trusted, retained };
     },
-    doubtMs() {
-      if (doubt === null || !doubt.isTold || elapsed() - doubt.sinceMs >= DAY_MS) return null;
+    /** By how much the clock is ahead of the stored time, in ms, negative = behind; null = nothing speaks against it. */
+    doubtMs(): number | null {
+      if (doubt === null || !doubt.isLogged || elapsed() - doubt.sinceMs >= DAY_MS) return null;
       return doubt.offsetMs;
     },
   };

@@ -1,4 +1,4 @@
-import type { Denial, DenialOutcome } from "../domain/denials.ts";
+import type { Denial } from "../domain/denials.ts";
 
 /**
  * Reading denials: plain functions over any read-only connection, so that they run beside the writer or in a worker.
@@ -39,25 +39,16 @@ export interface DenialPage {
   readonly total: number;
 }
 
-/** A row of the table. */
-export interface DenialRow {
+/** A row of the table; '' stands for a name that is not known. */
+export interface DenialRow extends Omit<Denial, "server" | "feature" | "user"> {
   readonly server_id: string;
-  readonly daemon: string;
   readonly feature: string;
   readonly user: string;
-  readonly host: string | null;
-  readonly at: number;
-  readonly until: number;
-  readonly count: number;
-  readonly attempts: number;
-  readonly reason: string | null;
-  readonly code: number | null;
-  readonly outcome: DenialOutcome;
 }
 
 /** Sorted as asked, else the newest first. */
 export function denialPage(rows: Rows, query: DenialQuery): DenialPage {
-  const { where, values } = conditionOf(query);
+  const { where, values } = whereOf(query);
   const total = rows.all<{ total: number }>(`SELECT count(*) AS total FROM denials${where}`, ...values);
   const list = rows.all<DenialRow>(
     `SELECT * FROM denials${where} ORDER BY ${orderOf(query.sort)} LIMIT ? OFFSET ?`,
@@ -73,68 +64,56 @@ export function deniedPeople(
   rows: Rows,
   filter: DenialFilter,
 ): { readonly users: readonly string[]; readonly hosts: readonly string[] } {
-  const { where, values } = conditionOf({ ...filter, users: null, hosts: null });
+  const { where, values } = whereOf({ ...filter, users: null, hosts: null });
   const distinct = (column: "user" | "host") =>
     rows
       .all<{ name: string | null }>(`SELECT DISTINCT ${column} AS name FROM denials${where}`, ...values)
-      .flatMap(({ name }) => (name === null || name === "" ? [] : [name]));
+      .flatMap(({ name }) => name || []);
   return { users: distinct("user"), hosts: distinct("host") };
 }
 
-/** When the denials of each server could be seen: the last span. `to` null = now too. */
-export function lastDenialSpans(
-  rows: Rows,
-): ReadonlyMap<string, { readonly from: number; readonly to: number | null }> {
-  const list = rows.all<{ server: string; from: number; to: number | null }>(
-    `SELECT server_id AS server, from_at AS "from", to_at AS "to" FROM denial_spans
-     ORDER BY server_id, to_at IS NULL, to_at`,
-  );
-  return new Map(list.map(({ server, from, to }) => [server, { from, to }]));
+function whereOf({ servers, daemons, features, users, hosts, start, end }: DenialFilter) {
+  const known = (names: readonly string[] | null) => names?.filter((name) => name !== "") ?? null;
+  return whereAll([
+    isAmong("server_id", servers),
+    isAmong("daemon", daemons),
+    isAmong("feature", known(features)),
+    isAmong("user", known(users)),
+    isAmong("lower(host)", hosts?.map((name) => name.toLowerCase()) ?? null),
+    start === null ? null : ["at >= ?", start],
+    end === null ? null : ["at < ?", end],
+  ]);
 }
 
-function conditionOf({ servers, daemons, features, users, hosts, start, end }: DenialFilter) {
-  const parts: string[] = [];
-  const values: (string | number)[] = [];
-  const among = (column: string, list: readonly string[] | null) => {
-    if (list === null) return;
-    parts.push(`${column} IN (SELECT value FROM json_each(?))`);
-    values.push(JSON.stringify(list));
+/** A condition of SQL, and the value that is bound in it. */
+type Condition = readonly [sql: string, value?: string | number];
+
+/** One bound list, however long: SQLite limits the number of parameters. Null = any. */
+export function isAmong(column: string, list: readonly string[] | null): Condition | null {
+  return list === null ? null : [`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(list)];
+}
+
+/** All conditions that are not null, as a WHERE clause. */
+export function whereAll(conditions: readonly (Condition | null)[]) {
+  const given = conditions.filter((condition) => condition !== null);
+  return {
+    where: given.length === 0 ? "" : ` WHERE ${given.map(([sql]) => sql).join(" AND ")}`,
+    values: given.flatMap(([, value]) => value ?? []),
   };
-  among("server_id", servers);
-  among("daemon", daemons);
-  among("feature", features === null ? null : features.filter((name) => name !== ""));
-  among("user", users === null ? null : users.filter((name) => name !== ""));
-  among("lower(host)", hosts?.map((name) => name.toLowerCase()) ?? null);
-  if (start !== null) {
-    parts.push("at >= ?");
-    values.push(start);
-  }
-  if (end !== null) {
-    parts.push("at < ?");
-    values.push(end);
-  }
-  return { where: parts.length === 0 ? "" : ` WHERE ${parts.join(" AND ")}`, values };
 }
 
-const COLUMNS: Readonly<Record<DenialSort, string>> = {
+/** Of the sorts that are not the name of a column with a value in each row. */
+const COLUMNS: Partial<Record<DenialSort, string>> = {
   timestamp: "at",
   server: "server_id",
-  daemon: "daemon",
   feature: "nullif(feature, '')",
   user: "nullif(user, '')",
-  host: "host",
-  count: "count",
-  reason: "reason",
-  code: "code",
-  attempts: "attempts",
-  until: "until",
-  outcome: "outcome",
 };
 
 function orderOf(sort: DenialQuery["sort"]): string {
   const newest = "at DESC, id DESC";
   if (sort === null) return newest;
-  const column = COLUMNS[sort.field];
+  const column = COLUMNS[sort.field] ?? sort.field;
   const way = sort.descending ? "DESC" : "ASC";
   if (sort.field === "timestamp") return `at ${way}, id ${way}`;
   // Not by the user: anonymized keys read this order too.
@@ -142,20 +121,7 @@ function orderOf(sort: DenialQuery["sort"]): string {
 }
 
 export function denialOf({ server_id: server, feature, user, ...row }: DenialRow): Denial {
-  const { daemon, host, at, until, count, attempts, reason, code, outcome } = row;
-  return {
-    at,
-    server,
-    daemon,
-    feature: feature === "" ? null : feature,
-    user: user === "" ? null : user,
-
-    host,
-    count,
-    reason,
-    code,
-    attempts,
-    until,
-    outcome,
-  };
+  const { at, daemon, host, count, reason, code, attempts, until, outcome } = row;
+  const names = { server, daemon, feature: feature || null, user: user || null, host };
+  return { at, ...names, count, reason, code, attempts, until, outcome };
 }

@@ -1,4 +1,3 @@
-import type { Database } from "bun:sqlite";
 import type { Store } from "./open/open.ts";
 
 /** A time in which the denials of a server could be seen, epoch ms. */
@@ -8,25 +7,13 @@ export interface DenialSpan {
   readonly to: number | null;
 }
 
-/** Where each server's denials come from, as far as it is read. All writes run in the caller's transaction. */
-export interface DenialSources {
-  /** What an earlier process left; null = nothing. JSON. */
-  cursor(server: string): unknown;
-  saveCursor(server: string, cursor: unknown): void;
-  /** From now on denials of the server are seen; nothing when they were already. */
-  begin(server: string, at: number): void;
-  /** No longer. */
-  end(server: string, at: number): void;
-  /** Denials of a past time are known after all (an old log was read). */
-  cover(server: string, from: number, to: number): void;
-  /** Servers whose denials are being seen, as far as the store knows. */
-  seen(): readonly string[];
-  /** By start. */
-  spans(server: string): readonly DenialSpan[];
-}
+export type DenialSources = ReturnType<typeof createDenialSources>;
 
-export function createDenialSources(store: Store & { readonly sqlite: Database }): DenialSources {
-  const { sqlite, read } = store;
+/**
+ * Where each server's denials come from, as far as it is read. All writes run in the caller's transaction.
+ * Prepared SQL: the cursor is saved with each part of a log that is read.
+ */
+export function createDenialSources({ sqlite, read }: Pick<Store, "sqlite" | "read">) {
   const cursor = sqlite.query<{ cursor: string }, [string]>(
     "SELECT cursor FROM denial_cursors WHERE server_id = ?",
   );
@@ -34,50 +21,43 @@ export function createDenialSources(store: Store & { readonly sqlite: Database }
     `INSERT INTO denial_cursors (server_id, cursor) VALUES (?, ?)
      ON CONFLICT (server_id) DO UPDATE SET cursor = excluded.cursor`,
   );
-  const open = sqlite.query<{ id: number; from_at: number }, [string]>(
-    "SELECT id, from_at FROM denial_spans WHERE server_id = ? AND to_at IS NULL",
-  );
   const insert = sqlite.query("INSERT INTO denial_spans (server_id, from_at, to_at) VALUES (?, ?, ?)");
-  const close = sqlite.query("UPDATE denial_spans SET to_at = max(from_at, ?) WHERE id = ?");
-  const touching = sqlite.query<
-    { id: number; from_at: number; to_at: number | null },
-    [string, number, number]
-  >(
-    "SELECT id, from_at, to_at FROM denial_spans WHERE server_id = ? AND from_at <= ? AND (to_at IS NULL OR to_at >= ?)",
+  const begin = sqlite.query(
+    `INSERT INTO denial_spans (server_id, from_at) SELECT ?1, ?2
+     WHERE NOT EXISTS (SELECT 1 FROM denial_spans WHERE server_id = ?1 AND to_at IS NULL)`,
   );
-  const remove = sqlite.query("DELETE FROM denial_spans WHERE id = ?");
-  const all = sqlite.query<{ from: number; to: number | null }, [string]>(
+  const end = sqlite.query(
+    "UPDATE denial_spans SET to_at = max(from_at, ?2) WHERE server_id = ?1 AND to_at IS NULL",
+  );
+  const takeTouching = sqlite.query<DenialSpan, [string, number, number]>(
+    `DELETE FROM denial_spans WHERE server_id = ? AND from_at <= ? AND (to_at IS NULL OR to_at >= ?)
+     RETURNING from_at AS "from", to_at AS "to"`,
+  );
+  const seen = sqlite.query<{ server: string }, []>(
+    "SELECT DISTINCT server_id AS server FROM denial_spans WHERE to_at IS NULL",
+  );
+  const spans = sqlite.query<DenialSpan, [string]>(
     'SELECT from_at AS "from", to_at AS "to" FROM denial_spans WHERE server_id = ? ORDER BY from_at',
   );
 
   return {
-    cursor: (server) =>
-      read(() => {
-        const row = cursor.get(server);
-        return row === null ? null : JSON.parse(row.cursor);
-      }),
-    saveCursor: (server, value) => void save.run(server, JSON.stringify(value)),
-    begin(server, at) {
-      if (open.get(server) === null) insert.run(server, at, null);
+    /** What an earlier process left; null = nothing. JSON. */
+    cursor: (server: string): unknown => JSON.parse(read(() => cursor.get(server))?.cursor ?? "null"),
+    saveCursor: (server: string, value: unknown): void => void save.run(server, JSON.stringify(value)),
+    /** From now on denials of the server are seen; nothing when they were already. */
+    begin: (server: string, at: number): void => void begin.run(server, at),
+    /** No longer. */
+    end: (server: string, at: number): void => void end.run(server, at),
+    /** Denials of a past time are known after all (an old log was read). */
+    cover(server: string, from: number, to: number): void {
+      const near = takeTouching.all(server, to, from);
+      const first = Math.min(from, ...near.map((span) => span.from));
+      const goesOn = near.some((span) => span.to === null);
+      insert.run(server, first, goesOn ? null : Math.max(to, ...near.map((span) => span.to ?? to)));
     },
-    end(server, at) {
-      for (const { id } of open.all(server)) close.run(at, id);
-    },
-    cover(server, from, to) {
-      const near = touching.all(server, to, from);
-      for (const { id } of near) remove.run(id);
-      const first = Math.min(from, ...near.map(({ from_at }) => from_at));
-      const goesOn = near.some(({ to_at }) => to_at === null);
-      insert.run(server, first, goesOn ? null : Math.max(to, ...near.map(({ to_at }) => to_at ?? to)));
-    },
-    seen: () =>
-      read(() =>
-        sqlite
-          .query<{ server: string }, []>(
-            "SELECT DISTINCT server_id AS server FROM denial_spans WHERE to_at IS NULL",
-          )
-          .all(),
-      ).map(({ server }) => server),
-    spans: (server) => read(() => all.all(server)),
+    /** Servers whose denials are being seen, as far as the store knows. */
+    seen: (): readonly string[] => read(() => seen.all()).map(({ server }) => server),
+    /** By start. */
+    spans: (server: string): readonly DenialSpan[] => read(() => spans.all(server)),
   };
 }

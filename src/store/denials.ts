@@ -1,39 +1,23 @@
-import type { Database } from "bun:sqlite";
 import type { Denial } from "../domain/denials.ts";
 import { deleteStep } from "./database/delete-step.ts";
-import { type DenialRow, denialOf, type Rows } from "./denial-queries.ts";
+import { type DenialRow, denialOf } from "./denial-queries.ts";
 import type { Store } from "./open/open.ts";
 
 /** Rows of one name that are looked at for one that overlaps. */
 const NEAR_ROWS = 4;
 
-/** A row with what the writer must know of it. */
+/** A denial, and what the writer must know of its row. */
 export interface StoredDenial {
   readonly denial: Denial;
-  /** Its event was told. */
+  /** Its event was published. */
   readonly told: boolean;
 }
 
-export interface Denials extends Rows {
-  /** Writes rows as they stand now; a row is known by server, daemon, feature, user and first attempt. In the caller's transaction. */
-  write(rows: readonly StoredDenial[]): void;
-  /**
-   * Writes a row that came out of an old log, with the times of all its attempts. What is known already is not counted
-   * twice: a row that overlaps is widened by the attempts outside of it. Rows that end at `liveFrom` or later belong to
-   * a daemon that may be at work, and stay. In the caller's transaction.
-   */
-  absorb(denial: Denial, times: readonly number[], liveFrom: number): "added" | "widened" | "known";
-  /** Rows that may still go on, or whose event was not told: those that ended at `since` or later. */
-  unfinished(since: number): StoredDenial[];
-  retainStep(before: number): number;
-}
+export type Denials = ReturnType<typeof createDenials>;
 
-export function createDenials(store: Store & { readonly sqlite: Database }): Denials {
+/** Stored denials. All statements are prepared SQL: a busy debug log brings hundreds of rows a second. */
+export function createDenials(store: Pick<Store, "sqlite" | "read" | "transaction">) {
   const { sqlite, read } = store;
-  const rows: Rows = {
-    all: <Row>(sql: string, ...parameters: (string | number | null)[]) =>
-      read(() => sqlite.query<Row, (string | number | null)[]>(sql).all(...parameters)),
-  };
   const insert = sqlite.query(
     `INSERT INTO denials (server_id, daemon, feature, user, host, at, until, count, attempts, reason, code, outcome, told)
      VALUES ($server, $daemon, $feature, $user, $host, $at, $until, $count, $attempts, $reason, $code, $outcome, $told)
@@ -62,12 +46,27 @@ export function createDenials(store: Store & { readonly sqlite: Database }): Den
     insert.run({ ...rest, feature: feature ?? "", user: user ?? "", told: told ? 1 : 0 });
   };
 
+  const unfinished = sqlite.query<DenialRow & { told: number }, [number]>(
+    "SELECT * FROM denials WHERE (told = 0 OR until >= ?) AND feature <> '' ORDER BY at",
+  );
+
   return {
-    ...rows,
-    write: (list) => {
+    /** Rows of a SELECT, as `denial-queries.ts` wants them. */
+    all: <Row>(sql: string, ...parameters: (string | number | null)[]): Row[] =>
+      read(() => sqlite.query<Row, (string | number | null)[]>(sql).all(...parameters)),
+    /**
+     * Writes rows as they stand now; a row is known by server, daemon, feature, user and first attempt. In the caller's
+     * transaction.
+     */
+    write(list: readonly StoredDenial[]): void {
       for (const each of list) put(each);
     },
-    absorb(denial, times, liveFrom) {
+    /**
+     * Writes a row that came out of an old log, with the times of all its attempts. What is known already is not counted
+     * twice: a row that overlaps is widened by the attempts outside of it. Rows that end at `liveFrom` or later belong to
+     * a daemon that may be at work, and stay. In the caller's transaction.
+     */
+    absorb(denial: Denial, times: readonly number[], liveFrom: number): "added" | "widened" | "known" {
       const { server, daemon, feature, user, at, until, outcome } = denial;
       const found = overlapping.get(server, feature ?? "", user ?? "", daemon, until, at);
       if (found === null) {
@@ -82,19 +81,14 @@ export function createDenials(store: Store & { readonly sqlite: Database }): Den
         id: found.id,
         at: Math.min(found.at, at),
         until: Math.max(found.until, until),
-
         attempts: found.attempts + outside,
         outcome: better,
       });
       return "widened";
     },
-    unfinished: (since) =>
-      rows
-        .all<DenialRow & { told: number }>(
-          "SELECT * FROM denials WHERE (told = 0 OR until >= ?) AND feature <> '' ORDER BY at",
-          since,
-        )
-        .map((row) => ({ denial: denialOf(row), told: row.told === 1 })),
-    retainStep: (before) => deleteStep(store, (limit) => remove.run(before, limit).changes),
+    /** Rows that may still go on, or whose event was not published: those that ended at `since` or later. */
+    unfinished: (since: number): StoredDenial[] =>
+      read(() => unfinished.all(since)).map((row) => ({ denial: denialOf(row), told: row.told === 1 })),
+    retainStep: (before: number): number => deleteStep(store, (limit) => remove.run(before, limit).changes),
   };
 }

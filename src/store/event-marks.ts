@@ -1,6 +1,5 @@
-import { eq, sql } from "drizzle-orm";
+import { HOUR_MS } from "../domain/time/time.ts";
 import type { DatabaseFile } from "./database/database-file.ts";
-import { eventMarks } from "./database/schema.ts";
 
 export type MarkName =
   | "reserved"
@@ -18,34 +17,33 @@ export type MarkName =
  * Absent is 0. `deleted_sessions`: those that ended before it.
  * `trusted_time`, `retention_time`: see `clock-watch.ts`.
  */
-export interface Marks {
-  get(name: MarkName): number;
-  set(name: MarkName, value: number): void;
-  /** Sets it unless it is higher already. */
-  raise(name: MarkName, value: number): void;
-  add(name: MarkName, value: number): void;
+export function createMarks({ sqlite, read }: Pick<DatabaseFile, "sqlite" | "read">) {
+  // Prepared SQL: each stored log line adds to a mark.
+  const get = sqlite.query<{ value: number }, [MarkName]>("SELECT value FROM event_marks WHERE name = ?");
+  const upsert = (value: string) => {
+    const statement = sqlite.query<null, [MarkName, number]>(
+      `INSERT INTO event_marks (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = ${value}`,
+    );
+    return (name: MarkName, to: number): void => void statement.run(name, to);
+  };
+  return {
+    get: (name: MarkName): number => read(() => get.get(name))?.value ?? 0,
+    set: upsert("excluded.value"),
+    /** Sets it unless it is higher already. */
+    raise: upsert("max(value, excluded.value)"),
+    add: upsert("value + excluded.value"),
+  };
 }
 
-export function createMarks({ db, read }: Pick<DatabaseFile, "db" | "read">): Marks {
-  const row = { name: sql.placeholder("name"), value: sql.placeholder("value") };
-  const get = db
-    .select({ value: eventMarks.value })
-    .from(eventMarks)
-    .where(eq(eventMarks.name, sql.placeholder("name")))
-    .prepare();
-  const upsert = (value: ReturnType<typeof sql>) =>
-    db
-      .insert(eventMarks)
-      .values(row)
-      .onConflictDoUpdate({ target: eventMarks.name, set: { value } })
-      .prepare();
-  const set = upsert(sql`excluded.value`);
-  const raise = upsert(sql`max(${eventMarks.value}, excluded.value)`);
-  const add = upsert(sql`${eventMarks.value} + excluded.value`);
-  return {
-    get: (name) => read(() => get.get({ name }))?.value ?? 0,
-    set: (name, value) => void set.run({ name, value }),
-    raise: (name, value) => void raise.run({ name, value }),
-    add: (name, value) => void add.run({ name, value }),
-  };
+/**
+ * Keeps the number of stored log lines by hour, level and source, so that statistics cost no scan. `by` may be negative;
+ * runs in the caller's transaction. Prepared SQL: each stored log line is counted.
+ */
+export function createLogCounter({ sqlite }: Pick<DatabaseFile, "sqlite">) {
+  const add = sqlite.query<null, [number, string, string, number]>(
+    `INSERT INTO log_counts (hour, level, source, count) VALUES (?, ?, ?, ?)
+     ON CONFLICT (hour, level, source) DO UPDATE SET count = count + excluded.count`,
+  );
+  return (at: number, level: string, source: string, by: number): void =>
+    void add.run(at - (at % HOUR_MS), level, source, by);
 }

@@ -13,11 +13,12 @@ import {
   systemRandom,
 } from "../domain/keys.ts";
 import type { Clock } from "../domain/time/clock.ts";
+import { DAY_MS } from "../domain/time/time.ts";
 import type { Db } from "./database/database-file.ts";
-import { apiKeys, keyUses } from "./database/schema.ts";
+import { apiKeys } from "./database/schema.ts";
 import type { Store } from "./open/open.ts";
 
-/** What came of a presented key. `invalid` tells nothing: expired and revoked are told to who has the secret. */
+/** What came of a presented key. `invalid` says nothing else: only the owner of the secret learns that a key has expired or was revoked. */
 export type KeyCheck =
   | { readonly outcome: "valid" | "expired" | "revoked"; readonly key: KeyRecord }
   | { readonly outcome: "invalid" };
@@ -26,31 +27,13 @@ export type CreateKeyResult =
   | {
       readonly outcome: "created";
       readonly key: KeyRecord;
-      /** `lmk_<id>_<secret>`: told once, here, and stored nowhere. */
+      /** `lmk_<id>_<secret>`: shown once, here, and stored nowhere. */
       readonly presented: string;
     }
   /** An active key has this name. */
   | { readonly outcome: "name-taken"; readonly key: KeyRecord };
 
-export interface Keys {
-  /** Throws RangeError when `keyProblem` has something to say of it: that is the caller's to ask first. */
-  create(wanted: NewKey): CreateKeyResult;
-  /** Every key, revoked ones included, oldest first. */
-  list(): readonly KeyRecord[];
-  get(id: string): KeyRecord | null;
-  /** By id, else by name: the active key of the name, else the newest. */
-  find(idOrName: string): KeyRecord | null;
-  /** Ends a key for good; `gone` when it was revoked before. */
-  revoke(id: string): "revoked" | "gone" | "unknown";
-  /** Asks the database each time whether another process wrote to it, so that what it did to a key holds at once. */
-  verify(presented: string): KeyCheck;
-  /** Notes a use. Kept in memory until `flush`, so that a request costs no write. */
-  touch(id: string, at: number): void;
-  /** Writes the noted uses. On a StoreError they stay noted. */
-  flush(): void;
-  /** Number of active keys. */
-  count(): number;
-}
+export type Keys = ReturnType<typeof createKeys>;
 
 export interface KeysDeps {
   readonly store: Store;
@@ -60,49 +43,37 @@ export interface KeysDeps {
 
 type Row = typeof apiKeys.$inferSelect;
 
-const DAY_MS = 86_400_000;
-/** Keys kept in memory, at most: so many are in use at no site. */
-const MAX_KEPT = 10_000;
-
 /** Compared with when no key has the presented id, so that there is one way through. That an id is known is no secret. */
 const NO_HASH = new Uint8Array(32);
 
-export function createKeys({ store, clock, random = systemRandom }: KeysDeps): Keys {
+export function createKeys({ store, clock, random = systemRandom }: KeysDeps) {
   const { state } = store;
-  /** When each key was last used, written or not. */
-  const uses = new Map(
-    store.read(() => store.db.select().from(keyUses).all()).map(({ keyId, at }) => [keyId, at]),
+  // Prepared SQL: each key in use is written every few seconds.
+  const storedUses = store.sqlite.query<{ id: string; at: number }, []>(
+    "SELECT key_id AS id, at FROM key_uses",
   );
+  const writeUse = store.sqlite.query<null, [string, number]>(
+    "INSERT OR REPLACE INTO key_uses VALUES (?, ?)",
+  );
+  /** When each key was last used, written or not. */
+  const uses = new Map(store.read(() => storedUses.all()).map(({ id, at }) => [id, at]));
   const unwritten = new Set<string>();
+  // Prepared: each request reads its key, so that what another process did to it holds at once (6 µs).
   const byId = state.db
     .select()
     .from(apiKeys)
     .where(eq(apiKeys.id, sql.placeholder("id")))
     .prepare();
-  const writeUse = store.db
-    .insert(keyUses)
-    .values({ keyId: sql.placeholder("id"), at: sql.placeholder("at") })
-    .onConflictDoUpdate({ target: keyUses.keyId, set: { at: sql`excluded.at` } })
-    .prepare();
+  const rowOf = (id: string) => state.read(() => byId.get({ id }));
 
   const isActive = () =>
     and(isNull(apiKeys.revokedAt), or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, clock.now())));
-  const rowOf = (id: string) => state.read(() => byId.get({ id }));
-
-  // A row is read again when another connection has written anything, which costs a quarter of reading the row, and
-  // when this one has written to the table.
-  const kept = new Map<string, Row>();
-  let keptVersion = -1;
-  function keptRowOf(id: string): Row | undefined {
-    const version = state.dataVersion();
-    if (version !== keptVersion || kept.size >= MAX_KEPT) kept.clear();
-    keptVersion = version;
-    const known = kept.get(id);
-    if (known !== undefined) return known;
-    const row = rowOf(id);
-    if (row !== undefined) kept.set(id, row);
-    return row;
-  }
+  const activeNamed = (db: Db, name: string) =>
+    db
+      .select()
+      .from(apiKeys)
+      .where(and(eq(apiKeys.name, name), isActive()))
+      .get();
 
   function record({ secretHash: _, ...row }: Row): KeyRecord {
     return { ...row, lastUsedAt: uses.get(row.id) ?? null, state: keyState(row, clock.now()) };
@@ -113,27 +84,9 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
     return row === undefined ? null : record(row);
   }
 
-  const activeNamed = (db: Db, name: string) =>
-    db
-      .select()
-      .from(apiKeys)
-      .where(and(eq(apiKeys.name, name), isActive()))
-      .get();
-
-  function flush(): void {
-    if (unwritten.size === 0) return;
-    const batch = [...unwritten].map((id) => ({ id, at: uses.get(id) ?? 0 }));
-    store.transaction(({ after }) => {
-      for (const use of batch) writeUse.run(use);
-      after(() => {
-        for (const { id, at } of batch) if (uses.get(id) === at) unwritten.delete(id);
-      });
-    });
-  }
-  store.beforeClose(flush);
-
   return {
-    create(wanted) {
+    /** Throws RangeError when `keyProblem` has something to say of it: that is the caller's to ask first. */
+    create(wanted: NewKey): CreateKeyResult {
       const problem = keyProblem(wanted, clock.now());
       if (problem !== null) throw new RangeError(problem.message);
       const parts = makeKey(random);
@@ -158,63 +111,77 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps): K
       });
     },
 
-    list: () =>
-      state.read(() =>
-        state.db.select().from(apiKeys).orderBy(asc(apiKeys.createdAt), asc(apiKeys.id)).all().map(record),
-      ),
+    /** Every key, revoked ones included, oldest first. */
+    list(): readonly KeyRecord[] {
+      const oldestFirst = [asc(apiKeys.createdAt), asc(apiKeys.id)];
+      const rows = state.read(() =>
+        state.db
+          .select()
+          .from(apiKeys)
+          .orderBy(...oldestFirst)
+          .all(),
+      );
+      return rows.map(record);
+    },
 
     get,
 
-    find(idOrName) {
+    /** By id, else by name: the active key of the name, else the newest. */
+    find(idOrName: string): KeyRecord | null {
       const byItsId = isKeyId(idOrName) ? get(idOrName) : null;
       if (byItsId !== null) return byItsId;
       const newest = () =>
-        state.read(() =>
-          state.db
-            .select()
-            .from(apiKeys)
-            .where(eq(apiKeys.name, idOrName))
-            .orderBy(desc(apiKeys.createdAt), desc(apiKeys.id))
-            .limit(1)
-            .get(),
-        );
-      const row = state.read(() => activeNamed(state.db, idOrName)) ?? newest();
+        state.db
+          .select()
+          .from(apiKeys)
+          .where(eq(apiKeys.name, idOrName))
+          .orderBy(desc(apiKeys.createdAt), desc(apiKeys.id))
+          .limit(1)
+          .get();
+      const row = state.read(() => activeNamed(state.db, idOrName) ?? newest());
       return row === undefined ? null : record(row);
     },
 
-    revoke(id) {
+    /** Ends a key for good; `gone` when it was revoked before. */
+    revoke(id: string): "revoked" | "gone" | "unknown" {
       const revokedAt = clock.now();
       return state.change((db) => {
         const row = db.select().from(apiKeys).where(eq(apiKeys.id, id)).get();
         if (row === undefined) return "unknown";
         if (row.revokedAt !== null) return "gone";
         db.update(apiKeys).set({ revokedAt }).where(eq(apiKeys.id, id)).run();
-        kept.clear();
         return "revoked";
       });
     },
 
-    verify(presented) {
+    verify(presented: string): KeyCheck {
       const parts = parseKey(presented);
       if (parts === null) return { outcome: "invalid" };
-      const row = keptRowOf(parts.id);
+      const row = rowOf(parts.id);
       const equal = timingSafeEqual(hashOf(parts.secret), row?.secretHash ?? NO_HASH);
       if (row === undefined || !equal) return { outcome: "invalid" };
       const key = record(row);
       return { outcome: key.state === "active" ? "valid" : key.state, key };
     },
 
-    touch(id, at) {
+    /** Notes a use. Kept in memory until `flush`, so that a request costs no write. */
+    touch(id: string, at: number): void {
       uses.set(id, laterUse(at, uses.get(id) ?? 0));
       unwritten.add(id);
     },
 
-    flush,
+    /** Writes the noted uses. On a StoreError they stay noted. */
+    flush(): void {
+      if (unwritten.size === 0) return;
+      store.transaction(() => {
+        for (const id of unwritten) writeUse.run(id, uses.get(id) ?? 0);
+      });
+      unwritten.clear();
+    },
 
-    count: () =>
-      state.read(
-        () => state.db.select({ active: count() }).from(apiKeys).where(isActive()).get()?.active ?? 0,
-      ),
+    /** Number of active keys. */
+    count: (): number =>
+      state.read(() => state.db.select({ n: count() }).from(apiKeys).where(isActive()).get())?.n ?? 0,
   };
 }
 

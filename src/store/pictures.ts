@@ -1,11 +1,8 @@
-import { sql } from "drizzle-orm";
 import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import { inSlices } from "../domain/time/slices.ts";
-import { placeholdersOf } from "./database/placeholders.ts";
-import { pictures } from "./database/schema.ts";
 import type { Store } from "./open/open.ts";
 
 /** Raise it when the shape of ServerPicture changes: pictures of another format are not read, the next poll makes new ones. */
@@ -15,17 +12,7 @@ export const PICTURE_FORMAT = 1;
 const ROWS_A_STEP = 500;
 const OPEN_BRACKET = 0x5b;
 
-/** The last picture of each server, so that a restart shows it at once. */
-export interface Pictures {
-  /** Encodes a picture in slices of the event loop, and compresses it off the loop. */
-  rowOf(picture: ServerPicture): Promise<PictureRow>;
-  /** Stores a row; runs in the caller's transaction. */
-  write(row: PictureRow): void;
-  /** The row is stored: its features need not be written again while they stay the same. */
-  committed(row: PictureRow): void;
-  /** Every stored picture as it was saved, by server id. One that cannot be read is logged and left out. */
-  load(): ReadonlyMap<string, ServerPicture>;
-}
+export type Pictures = ReturnType<typeof createPictures>;
 
 export interface PictureRow {
   readonly serverId: string;
@@ -38,22 +25,22 @@ export interface PictureRow {
 
 type Head = Omit<ServerPicture, "features">;
 
-export function createPictures(store: Store, clock: Clock, log: Log): Pictures {
-  const { db } = store;
+/** The last picture of each server, so that a restart shows it at once. */
+export function createPictures({ sqlite, read }: Store, clock: Clock, log: Log) {
   /** Hashes of the stored features by server. */
   const stored = new Map<string, bigint>();
-  const { features, ...values } = placeholdersOf(pictures);
-  const head = { savedAt: sql`excluded.saved_at`, head: sql`excluded.head` };
-  const target = pictures.serverId;
-  const writeHead = db.insert(pictures).values(values).onConflictDoUpdate({ target, set: head }).prepare();
-  const writeAll = db
-    .insert(pictures)
-    .values({ ...values, features })
-    .onConflictDoUpdate({ target, set: { ...head, features: sql`excluded.features` } })
-    .prepare();
+  // Prepared SQL: each poll writes a row. Without features those that are stored stay.
+  const write = sqlite.query<null, [string, number, string, Uint8Array | null]>(
+    `INSERT INTO pictures (server_id, saved_at, head, features) VALUES (?, ?, ?, ?)
+     ON CONFLICT (server_id) DO UPDATE SET saved_at = excluded.saved_at, head = excluded.head,
+       features = ifnull(excluded.features, features)`,
+  );
+  const ids = sqlite.query<{ id: string }, []>("SELECT server_id AS id FROM pictures");
+  const rows = sqlite.query<StoredRow, [string]>("SELECT head, features FROM pictures WHERE server_id = ?");
 
   return {
-    async rowOf(picture) {
+    /** Encodes a picture in slices of the event loop, and compresses it off the loop. */
+    async rowOf(picture: ServerPicture): Promise<PictureRow> {
       const { features: _, ...rest } = picture;
       const texts: string[] = [];
       await inSlices(encode(picture, texts));
@@ -63,36 +50,32 @@ export function createPictures(store: Store, clock: Clock, log: Log): Pictures {
       const features = isStored ? null : await Bun.zstdCompress(`[${texts.join("")}]`);
       return { serverId, head: JSON.stringify({ format: PICTURE_FORMAT, head: rest }), hash, features };
     },
-    write({ serverId, head, features }) {
-      const row = { serverId, savedAt: clock.now(), head };
-      if (features === null) writeHead.run(row);
-      else writeAll.run({ ...row, features });
-    },
-    committed: ({ serverId, hash }) => void stored.set(serverId, hash),
-    load() {
+    /** Stores a row; runs in the caller's transaction. */
+    write: ({ serverId, head, features }: PictureRow): void =>
+      void write.run(serverId, clock.now(), head, features),
+    /** The row is stored: its features need not be written again while they stay the same. */
+    committed: ({ serverId, hash }: PictureRow): void => void stored.set(serverId, hash),
+    /** Every stored picture as it was saved, by server id. One that cannot be read is logged and left out. */
+    load(): ReadonlyMap<string, ServerPicture> {
       const loaded = new Map<string, ServerPicture>();
-      const failed = (error: unknown, server?: string) =>
-        log.warn("A stored picture cannot be read: the next poll makes a new one", {
-          ...(server !== undefined && { server }),
-          error: messageOf(error),
-        });
-      // One by one: a damaged page takes no other picture with it.
-      const ids = store.sqlite.query<{ id: string }, []>("SELECT server_id AS id FROM pictures");
-      const rows = store.sqlite.query<StoredRow, [string]>(
-        "SELECT head, features FROM pictures WHERE server_id = ?",
-      );
-      try {
-        for (const { id } of store.read(() => ids.all())) {
-          try {
-            const row = store.read(() => rows.get(id));
-            if (row !== null) loaded.set(id, decode(id, row));
-          } catch (error) {
-            failed(error, id);
-          }
+      const attempt = (server: string | undefined, work: () => void) => {
+        try {
+          work();
+        } catch (error) {
+          log.warn("A stored picture cannot be read: the next poll makes a new one", {
+            ...(server !== undefined && { server }),
+            error: messageOf(error),
+          });
         }
-      } catch (error) {
-        failed(error);
-      }
+      };
+      attempt(undefined, () => {
+        // One by one: a damaged page takes no other picture with it.
+        for (const { id } of read(() => ids.all()))
+          attempt(id, () => {
+            const row = read(() => rows.get(id));
+            if (row !== null) loaded.set(id, decode(id, row));
+          });
+      });
       return loaded;
     },
   };

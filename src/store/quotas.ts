@@ -1,9 +1,6 @@
-import { lt, sql } from "drizzle-orm";
 import type { Clock } from "../domain/time/clock.ts";
-import { quotaCounts } from "./database/schema.ts";
+import { DAY_MS } from "../domain/time/time.ts";
 import type { Store } from "./open/open.ts";
-
-const DAY_MS = 86_400_000;
 
 /** How many requests a key may make; null = any number. */
 export interface QuotaLimits {
@@ -19,130 +16,86 @@ export interface QuotaRefusal {
   readonly until: number;
 }
 
-export interface Quotas {
-  /** Counts one request of a key, unless a quota is used up: then nothing is counted and this says which. */
-  take(keyId: string, limits: QuotaLimits): QuotaRefusal | null;
-  /** Requests of a key counted in this UTC day and month. */
-  used(keyId: string): { readonly day: number; readonly month: number };
-  /** Writes what was counted since the last call. On a StoreError it stays to be written. */
-  flush(): void;
-}
+type Counter = { dayAt: number; dayCount: number; monthAt: number; monthCount: number };
 
-export interface QuotasDeps {
-  readonly store: Store;
-  readonly clock: Clock;
-}
-
-interface Counter {
-  dayAt: number;
-  dayCount: number;
-  monthAt: number;
-  monthCount: number;
-}
+export type Quotas = ReturnType<typeof createQuotas>;
 
 /**
- * Counts in memory, so that a request costs no write: whoever makes this calls `flush` every second, and a kill
- * forgets at most that second. In memory are the keys that made a valid request this month.
+ * Counts in memory, so that a request costs no write: the daemon calls `flush` every second, and a kill forgets at most
+ * that second. In memory are the keys that made a valid request this month.
  */
-export function createQuotas({ store, clock }: QuotasDeps): Quotas {
-  const { db } = store;
-  const counters = new Map<string, Counter>();
+export function createQuotas({ store, clock }: { readonly store: Store; readonly clock: Clock }) {
+  const { sqlite } = store;
+  const stored = sqlite.query<Counter & { keyId: string }, []>(
+    `SELECT key_id AS keyId, day_at AS dayAt, day_count AS dayCount, month_at AS monthAt, month_count AS monthCount
+     FROM quota_counts`,
+  );
+  const counters = new Map(store.read(() => stored.all()).map(({ keyId, ...counter }) => [keyId, counter]));
   const unwritten = new Set<string>();
   let cleanedMonth: number | null = null;
 
-  for (const { keyId, ...counter } of store.read(() => db.select().from(quotaCounts).all())) {
-    counters.set(keyId, counter);
-  }
-
-  const write = db
-    .insert(quotaCounts)
-    .values({
-      keyId: sql.placeholder("keyId"),
-      dayAt: sql.placeholder("dayAt"),
-      dayCount: sql.placeholder("dayCount"),
-      monthAt: sql.placeholder("monthAt"),
-      monthCount: sql.placeholder("monthCount"),
-    })
-    .onConflictDoUpdate({
-      target: quotaCounts.keyId,
-      set: {
-        dayAt: sql`excluded.day_at`,
-        dayCount: sql`excluded.day_count`,
-        monthAt: sql`excluded.month_at`,
-        monthCount: sql`excluded.month_count`,
-      },
-    })
-    .prepare();
+  // Prepared SQL: written every second for each key in use.
+  const write = sqlite.query<null, [Counter & { keyId: string }]>(
+    "INSERT OR REPLACE INTO quota_counts VALUES ($keyId, $dayAt, $dayCount, $monthAt, $monthCount)",
+  );
+  const forget = sqlite.query<null, [number]>("DELETE FROM quota_counts WHERE day_at < ?");
 
   function current(keyId: string): Counter {
     const now = clock.now();
-    const [dayAt, monthAt] = [startOfDay(now), startOfMonth(now)];
+    const [dayAt, monthAt] = [now - (now % DAY_MS), monthStart(now)];
     const counter = counters.get(keyId);
     if (counter === undefined) return { dayAt, dayCount: 0, monthAt, monthCount: 0 };
-    // A clock put back over midnight must not give the day anew; one that was wrong by more than a day may.
+    // A clock put back over midnight must not give the day again; one that was wrong by more than a day may.
     if (counter.dayAt > now && counter.dayAt - now <= DAY_MS) return counter;
     if (counter.monthAt !== monthAt) Object.assign(counter, { monthAt, monthCount: 0 });
     if (counter.dayAt !== dayAt) Object.assign(counter, { dayAt, dayCount: 0 });
     return counter;
   }
 
-  function flush(): void {
-    if (unwritten.size === 0) return;
-    const monthAt = startOfMonth(clock.now());
-    const outdated = monthAt - DAY_MS;
-    store.transaction(({ after }) => {
-      for (const keyId of unwritten) {
-        const counter = counters.get(keyId);
-        if (counter !== undefined) write.run({ keyId, ...counter });
-      }
-      const isNewMonth = cleanedMonth !== monthAt;
-      // Once a month: whoever has not come since is forgotten, here and in the database.
-      if (isNewMonth) db.delete(quotaCounts).where(lt(quotaCounts.dayAt, outdated)).run();
-      after(() => {
-        unwritten.clear();
-        cleanedMonth = monthAt;
-        if (!isNewMonth) return;
-        for (const [keyId, { dayAt }] of counters) if (dayAt < outdated) counters.delete(keyId);
-      });
-    });
-  }
-  store.beforeClose(flush);
-
   return {
-    take(keyId, { daily, monthly }) {
+    /** Counts one request of a key, unless a quota is used up: then nothing is counted and this says which. */
+    take(keyId: string, { daily, monthly }: QuotaLimits): QuotaRefusal | null {
       const counter = current(keyId);
       const { dayAt, dayCount, monthAt, monthCount } = counter;
       // The month first: it is the longer wait, where both are used up.
-      if (monthly !== null && monthCount >= monthly) {
-        return { period: "month", limit: monthly, until: startOfNextMonth(monthAt) };
-      }
-      if (daily !== null && dayCount >= daily) {
-        return { period: "day", limit: daily, until: dayAt + DAY_MS };
-      }
+      if (monthly !== null && monthCount >= monthly)
+        return { period: "month", limit: monthly, until: monthStart(monthAt, 1) };
+      if (daily !== null && dayCount >= daily) return { period: "day", limit: daily, until: dayAt + DAY_MS };
       counter.dayCount++;
       counter.monthCount++;
       counters.set(keyId, counter);
       unwritten.add(keyId);
       return null;
     },
-    used(keyId) {
+    /** Requests of a key counted in this UTC day and month. */
+    used(keyId: string): { readonly day: number; readonly month: number } {
       const { dayCount: day, monthCount: month } = current(keyId);
       return { day, month };
     },
-    flush,
+    /** Writes what was counted since the last call. On a StoreError it stays to be written. */
+    flush(): void {
+      if (unwritten.size === 0) return;
+      const monthAt = monthStart(clock.now());
+      const outdated = monthAt - DAY_MS;
+      // Once a month: keys that were not used since are forgotten, here and in the database.
+      const isNewMonth = cleanedMonth !== monthAt;
+      store.transaction(() => {
+        for (const keyId of unwritten) {
+          const counter = counters.get(keyId);
+          if (counter !== undefined) write.run({ keyId, ...counter });
+        }
+        if (isNewMonth) forget.run(outdated);
+      });
+      unwritten.clear();
+      cleanedMonth = monthAt;
+      if (!isNewMonth) return;
+      for (const [keyId, { dayAt }] of counters) if (dayAt < outdated) counters.delete(keyId);
+    },
   };
 }
 
-function startOfDay(at: number): number {
-  return Math.floor(at / DAY_MS) * DAY_MS;
-}
-
-function startOfMonth(at: number): number {
+/** The first of the UTC month of a time, or of one so many months later. */
+function monthStart(at: number, later = 0): number {
   const date = new Date(at);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
-}
-
-function startOfNextMonth(at: number): number {
-  const date = new Date(at);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + later);
 }

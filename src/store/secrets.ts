@@ -1,9 +1,7 @@
+import type { Database } from "bun:sqlite";
 import { dirname, join } from "node:path";
-import { eq } from "drizzle-orm";
 import { type RandomBytes, systemRandom } from "../domain/keys.ts";
-import type { Db } from "./database/database-file.ts";
 import { openReader } from "./database/read-only.ts";
-import { secrets } from "./database/schema.ts";
 import type { Store } from "./open/open.ts";
 
 const SECRET_BYTES = 32;
@@ -13,21 +11,20 @@ export type SecretName = "pseudonyms";
 
 /**
  * A secret of this installation: 32 random bytes, made when it is first asked for and the same ever after.
- * Survives a power cut, because what was told under it must stay recognisable.
+ * Survives a power cut, because what was published under it must stay recognisable.
  */
 export function installationSecret(
-  store: Store,
+  { state }: Pick<Store, "state">,
   name: SecretName,
   random: RandomBytes = systemRandom,
 ): Uint8Array {
-  const stored = (db: Db) => db.select().from(secrets).where(eq(secrets.name, name)).get()?.value;
-  const known = store.state.read(() => stored(store.state.db));
-  if (known !== undefined) return known;
+  const known = state.read(() => secretIn(state.sqlite, name));
+  if (known !== null) return known;
   const made = Buffer.from(random(SECRET_BYTES));
-  return store.state.change((db) => {
-    db.insert(secrets).values({ name, value: made }).onConflictDoNothing().run();
+  return state.change(({ $client: sqlite }) => {
     // Another process may have been first.
-    return stored(db) ?? made;
+    sqlite.run("INSERT OR IGNORE INTO secrets (name, value) VALUES (?, ?)", [name, made]);
+    return secretIn(sqlite, name) ?? made;
   });
 }
 
@@ -39,9 +36,15 @@ export function storedSecret(
   const [main] = read.all<{ file: string }>("SELECT file FROM pragma_database_list WHERE name = 'main'");
   const sqlite = openReader(join(dirname(main?.file ?? ""), "state.db"));
   try {
-    const query = sqlite.query<{ value: Uint8Array }, [string]>("SELECT value FROM secrets WHERE name = ?");
-    return query.get(name)?.value ?? null;
+    return secretIn(sqlite, name);
   } finally {
     sqlite.close();
   }
+}
+
+/** Prepared SQL, because drizzle would cost the worker of history some megabytes of memory. */
+function secretIn(sqlite: Database, name: SecretName): Buffer | null {
+  const query = sqlite.query<{ value: Uint8Array }, [string]>("SELECT value FROM secrets WHERE name = ?");
+  const found = query.get(name)?.value;
+  return found === undefined ? null : Buffer.from(found);
 }

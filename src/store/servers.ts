@@ -1,43 +1,92 @@
-import { sql } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
+import { messageOf } from "../domain/error-code.ts";
+import type { Log } from "../domain/log.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { Clock } from "../domain/time/clock.ts";
-import { placeholdersOf } from "./database/placeholders.ts";
-import { servers } from "./database/server-table.ts";
+import { knownHosts, servers } from "./database/schema.ts";
 import type { Store } from "./open/open.ts";
 
 /** A license server as the store remembers it, configured now or once. Times are epoch ms. */
 export type ServerMemory = typeof servers.$inferSelect;
 
-export interface Servers {
-  /** Notes that these are configured now. */
-  configured(list: readonly MonitoredServer[]): void;
-  /** Every server that ever was, by id. */
-  list(): readonly ServerMemory[];
-}
+export type Servers = ReturnType<typeof createServers>;
 
-export function createServers({ store, clock }: { readonly store: Store; readonly clock: Clock }): Servers {
+export function createServers({ store, clock }: { readonly store: Store; readonly clock: Clock }) {
   const { db } = store;
-  const note = db
-    .insert(servers)
-    .values(placeholdersOf(servers))
-    .onConflictDoUpdate({
-      target: servers.id,
-      set: {
-        manager: sql`excluded.manager`,
-        address: sql`excluded.address`,
-        name: sql`excluded.name`,
-        lastConfigured: sql`excluded.last_configured`,
-      },
-    })
-    .prepare();
+  const set = {
+    manager: sql`excluded.manager`,
+    address: sql`excluded.address`,
+    name: sql`excluded.name`,
+    lastConfigured: sql`excluded.last_configured`,
+  };
   return {
-    configured(list) {
+    /** Notes that these are configured now. */
+    configured(list: readonly MonitoredServer[]): void {
       const now = clock.now();
       store.transaction(() => {
         for (const { id, manager, address, name } of list)
-          note.run({ id, manager, address, name, firstSeen: now, lastConfigured: now });
+          db.insert(servers)
+            .values({ id, manager, address, name, firstSeen: now, lastConfigured: now })
+            .onConflictDoUpdate({ target: servers.id, set })
+            .run();
       });
     },
-    list: () => store.read(() => db.select().from(servers).orderBy(servers.id).all()),
+    /** Every server that ever was, by id. */
+    list: (): readonly ServerMemory[] =>
+      store.read(() => db.select().from(servers).orderBy(servers.id).all()),
   };
+}
+
+/** As many as the parsers keep in memory: the newest of a longer list are stored. */
+const MAX_HOSTS = 50_000;
+
+export type KnownHostsStore = ReturnType<typeof createKnownHostsStore>;
+
+/** The client hosts learnt from each server's output: they show where a user's name ends, also after a restart. */
+export function createKnownHostsStore(store: Store, log: Log) {
+  const { db } = store;
+  const saved = new Map<string, string>();
+  return {
+    /** Oldest first. Writes only when the set has changed since the last call; the server must be configured. */
+    save(serverId: string, list: readonly string[]): void {
+      const kept = list.slice(-MAX_HOSTS);
+      const mark = markOf(kept);
+      if (saved.get(serverId) === mark) return;
+      const hosts = JSON.stringify(kept);
+      const target = knownHosts.serverId;
+      store.transaction(
+        () =>
+          void db
+            .insert(knownHosts)
+            .values({ serverId, hosts })
+            .onConflictDoUpdate({ target, set: { hosts } })
+            .run(),
+      );
+      saved.set(serverId, mark);
+    },
+    /** Oldest first; empty when none are known. What cannot be read is logged and learnt again. */
+    load(serverId: string): readonly string[] {
+      const ofServer = eq(knownHosts.serverId, serverId);
+      try {
+        const row = store.read(() => db.select().from(knownHosts).where(ofServer).get());
+        const hosts: unknown = JSON.parse(row?.hosts ?? "[]");
+        if (!Array.isArray(hosts)) throw new TypeError("not a list");
+        const kept = hosts.filter((host): host is string => typeof host === "string").slice(-MAX_HOSTS);
+        saved.set(serverId, markOf(kept));
+        return kept;
+      } catch (error) {
+        log.warn("The known hosts of a server cannot be read and will be learnt anew", {
+          server: serverId,
+          error: messageOf(error),
+        });
+        return [];
+      }
+    },
+  };
+}
+
+/** Equal for equal sets, whatever their order: a host that is seen again only moves within the list. */
+function markOf(hosts: readonly string[]): string {
+  const sum = hosts.reduce((xor, host) => xor ^ BigInt(Bun.hash(host)), 0n);
+  return `${hosts.length}:${sum}`;
 }

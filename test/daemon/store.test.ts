@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
-import { openStoreRoom, startDespiteDamage } from "../../src/daemon/store.ts";
+import { openDaemonStore, startDespiteDamage } from "../../src/daemon/store.ts";
 import { corrupt, StoreError } from "../../src/store/database/store-error.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import { createLogging, type LogLine } from "../../src/system/log.ts";
@@ -63,13 +63,13 @@ describe("the store of a daemon", () => {
     const filled = fill(first);
     first.close();
     writeFileSync(first.path, "not a database");
-    const { store, retell } = openStoreRoom({ directory, backupBeforeUpgrade: true }, logging, null);
+    const { store, replayLines } = openDaemonStore({ directory, backupBeforeUpgrade: true }, logging, null);
     later(() => store.close());
     expect(readdirSync(directory).filter((name) => name.includes(".corrupt-"))).toHaveLength(1);
     const keys = createKeys({ store, clock });
     expect(keys.verify(filled.keys[1] ?? "").outcome).toBe("valid");
     const lines: LogLine[] = [];
-    retell((line) => void lines.push(line));
+    replayLines((line) => void lines.push(line));
     expect(lines.map(({ level, source }) => [level, source])).toEqual([["error", "store"]]);
   });
 
@@ -81,7 +81,7 @@ describe("the store of a daemon", () => {
     prepared.get();
     first.close();
     writeFileSync(first.path, "not a database");
-    const { store } = openStoreRoom({ directory, backupBeforeUpgrade: true }, logging, null);
+    const { store } = openDaemonStore({ directory, backupBeforeUpgrade: true }, logging, null);
     later(() => store.close());
     store.transaction(() => store.sqlite.run("INSERT INTO alert_watches VALUES ('written after', '')"));
     // The first connection ends with its last statement. SQLite then takes away the -wal of its file by name, unless it

@@ -1,22 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import { FeatureRecord, ServerRecord } from "../../src/domain/records.ts";
-import { matches } from "../../src/http/answers/answers.ts";
+import { formatOf } from "../../src/http/answers/answer.ts";
 import { columnsOf, toCsv } from "../../src/http/answers/csv.ts";
-import { chooseFormat } from "../../src/http/answers/format.ts";
+import { matches } from "../../src/http/answers/kept.ts";
 import { bench, checkout, feature, picture } from "./make.ts";
 
-const TAGGED = [
-  "/api/licenses",
-  "/api/licenses/features",
-  "/api/licenses/users",
-  "/api/licenses/servers",
-  "/api/licenses/servers/eda",
-  "/api/licenses/summary",
-];
+const TAGGED = ["", "/features", "/users", "/servers", "/servers/eda", "/summary"];
 
 describe("ETag", () => {
-  test.each(TAGGED)("%s answers 304 until the snapshot changes", async (path) => {
+  test.each(TAGGED)("/api/licenses%s answers 304 until the snapshot changes", async (list) => {
     const at = bench();
+    const path = `/api/licenses${list}`;
     const first = await at.get(path);
     const etag = first.headers.get("etag") ?? "";
     expect(etag).toMatch(/^"[\w-]+"$/);
@@ -35,23 +29,21 @@ describe("ETag", () => {
 
   test("covers the query and the format", async () => {
     const at = bench();
-    const tags = new Set<string | null>();
-    for (const query of ["", "?limit=1", "?limit=2", "?format=csv", "?server=eda"]) {
-      tags.add((await at.get(`/api/licenses/features${query}`)).headers.get("etag"));
-    }
-    tags.add(
-      (await at.get("/api/licenses/features", { headers: { accept: "text/csv" } })).headers.get("etag"),
-    );
-    tags.add((await bench().get("/api/licenses/features")).headers.get("etag"));
-    expect(tags.size).toBe(7);
+    const tagOf = async (query: string, accept = "*/*", of = at) =>
+      (await of.get(`/api/licenses/features${query}`, { headers: { accept } })).headers.get("etag");
+    const tags = await Promise.all([
+      ...["", "?limit=1", "?limit=2", "?format=csv", "?server=eda"].map((query) => tagOf(query)),
+      tagOf("", "text/csv"),
+      tagOf("", "*/*", bench()),
+    ]);
+    expect(new Set(tags).size).toBe(7);
   });
 
   test("a 304 still needs a key", async () => {
     const at = bench();
     const etag = (await at.get("/api/licenses")).headers.get("etag") ?? "";
-    expect((await at.get("/api/licenses", { key: null, headers: { "if-none-match": etag } })).status).toBe(
-      401,
-    );
+    const without = { key: null, headers: { "if-none-match": etag } };
+    expect((await at.get("/api/licenses", without)).status).toBe(401);
   });
 
   test.each([
@@ -109,12 +101,8 @@ describe("the buffer that is used again", () => {
     const at = bench({
       alerts: { ...alerts, counts: (servers) => (servers === null ? counts : { ...counts, info: 7 }) },
     });
-    const alertsOf = async (query = "") => {
-      const { summary } = (await (await at.get(`/api/licenses${query}`)).json()) as {
-        summary: { alerts: unknown };
-      };
-      return summary.alerts;
-    };
+    const alertsOf = async (query = "") =>
+      (await at.json<{ summary: { alerts: unknown } }>(`/api/licenses${query}`)).summary.alerts;
     const before = counts;
     expect(await alertsOf()).toEqual(before);
     expect(await alertsOf("?server=eda")).toEqual({ ...before, info: 7 });
@@ -127,6 +115,9 @@ describe("the buffer that is used again", () => {
 });
 
 describe("format", () => {
+  const asked = (query: Parameters<typeof formatOf>[0], accept: string | null) =>
+    formatOf(query, { headers: new Headers(accept === null ? {} : { accept }) });
+
   test.each<["json" | "csv" | undefined, string | null, "json" | "csv"]>([
     [undefined, null, "json"],
     [undefined, "*/*", "json"],
@@ -146,14 +137,14 @@ describe("format", () => {
     ["json", "text/csv", "json"],
     ["csv", "application/json", "csv"],
   ])("format=%s Accept: %s → %s", (format, accept, expected) =>
-    expect(chooseFormat(format === undefined ? {} : { format }, accept)).toBe(expected),
+    expect(asked(format === undefined ? {} : { format }, accept)).toBe(expected),
   );
 
   test("a byte-order mark is CSV's alone, however CSV was asked for", () => {
-    expect(chooseFormat({ format: "csv", bom: true }, null)).toBe("csv-bom");
-    expect(chooseFormat({ bom: true }, "text/csv")).toBe("csv-bom");
-    expect(chooseFormat({ bom: true }, null)).toBe("json");
-    expect(chooseFormat({ format: "csv", bom: false }, null)).toBe("csv");
+    expect(asked({ format: "csv", bom: true }, null)).toBe("csv-bom");
+    expect(asked({ bom: true }, "text/csv")).toBe("csv-bom");
+    expect(asked({ bom: true }, null)).toBe("json");
+    expect(asked({ format: "csv", bom: false }, null)).toBe("csv");
   });
 });
 
@@ -188,41 +179,30 @@ describe("CSV", () => {
     );
   });
 
-  test.each(["/api/licenses/features", "/api/licenses/users", "/api/licenses/servers", "/api/keys"])(
-    "%s",
-    async (path) => {
-      const at = bench();
-      at.show(
-        picture("eda", { features: [feature("=cmd", { checkouts: [checkout("ada"), checkout("bob")] })] }),
-      );
-      const key = at.keys.admin;
-      const response = await at.get(`${path}?format=csv&limit=1`, { key });
-      expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
-      expect(response.headers.get("content-disposition")).toMatch(
-        /^attachment; filename="licmond-\w+\.csv"$/,
-      );
-      const list = (await (await at.get(path, { key })).json()) as { total: number };
-      expect(response.headers.get("x-total-count")).toBe(String(list.total));
-      const lines = (await response.text()).split("\r\n");
-      expect([lines.length, lines.at(-1)]).toEqual([3, ""]);
-      if (path.endsWith("features")) expect(lines[1]).toStartWith("eda,acmed,'=cmd,4,1,3,");
-    },
-  );
+  test.each(["licenses/features", "licenses/users", "licenses/servers", "keys"])("/api/%s", async (path) => {
+    const at = bench();
+    const checkouts = [checkout("ada"), checkout("bob")];
+    at.show(picture("eda", { features: [feature("=cmd", { checkouts })] }));
+    const key = at.keys.admin;
+    const response = await at.get(`/api/${path}?format=csv&limit=1`, { key });
+    expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(response.headers.get("content-disposition")).toMatch(/^attachment; filename="licmond-\w+\.csv"$/);
+    const { total } = await at.json<{ total: number }>(`/api/${path}`, { key });
+    expect(response.headers.get("x-total-count")).toBe(String(total));
+    const lines = (await response.text()).split("\r\n");
+    expect([lines.length, lines.at(-1)]).toEqual([3, ""]);
+    if (path.endsWith("features")) expect(lines[1]).toStartWith("eda,acmed,'=cmd,4,1,3,");
+  });
 
   test.each([
-    "/api/licenses/features",
-    "/api/licenses/users",
-    "/api/licenses/servers",
-    "/api/licenses/alerts",
-    "/api/licenses/expirations",
-    "/api/keys",
-    "/api/logs/search",
-  ])("%s?bom=true begins with a byte-order mark", async (path) => {
+    ...["licenses/features", "licenses/users", "licenses/servers", "licenses/alerts"],
+    ...["licenses/expirations", "keys", "logs/search"],
+  ])("/api/%s?bom=true begins with a byte-order mark", async (path) => {
     const at = bench();
     at.show(picture("eda", { features: [feature("solver", { checkouts: [checkout("ada")] })] }));
     const key = at.keys.admin;
     const get = async (query: string) => {
-      const response = await at.get(`${path}?${query}`, { key });
+      const response = await at.get(`/api/${path}?${query}`, { key });
       return { etag: response.headers.get("etag"), body: new Uint8Array(await response.arrayBuffer()) };
     };
     const plain = await get("format=csv");
@@ -234,13 +214,9 @@ describe("CSV", () => {
   });
 
   test("errors stay JSON", async () => {
-    const response = await bench().get("/api/licenses/features?format=xml", {
-      headers: { accept: "text/csv" },
-    });
-    expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({
-      code: "INVALID_QUERY",
-      message: expect.stringContaining("json, csv"),
-    });
+    const headers = { accept: "text/csv" };
+    const response = await bench().get("/api/licenses/features?format=xml", { headers });
+    const message = expect.stringContaining("json, csv");
+    expect([response.status, await response.json()]).toMatchObject([400, { code: "INVALID_QUERY", message }]);
   });
 });

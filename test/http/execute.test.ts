@@ -4,7 +4,7 @@ import { createCommandRunner } from "../../src/collector/run-command.ts";
 import type { ConfiguredCommand } from "../../src/config/config.ts";
 import type { ErrorCode } from "../../src/domain/errors.ts";
 import { processesLeft } from "../collector/processes.ts";
-import { type Ask, type Bench, bench, checkout, executor, feature, picture } from "./make.ts";
+import { type Bench, bench, checkout, executor, feature, picture } from "./make.ts";
 
 const tools = join(import.meta.dir, "../fake-tools");
 const runner = createCommandRunner({
@@ -14,12 +14,11 @@ const runner = createCommandRunner({
   quietMs: 50,
 });
 
-const own = (
-  name: string,
-  argv: readonly string[],
-  role: "operator" | "admin" = "operator",
-): ConfiguredCommand => ({
-  ...{ name, argv, role, timeoutMs: 5000 },
+const own = (name: string, argv: readonly string[], role: "operator" | "admin" = "operator") => ({
+  name,
+  argv,
+  role,
+  timeoutMs: 5000,
 });
 const COMMANDS = [
   own("exit", [join(tools, "exit-241")]),
@@ -38,15 +37,9 @@ function site(commands: readonly ConfiguredCommand[] | null = COMMANDS, run = ru
   return at;
 }
 
-const body = (value: object): Ask => ({
-  method: "POST",
-  body: JSON.stringify(value),
-  headers: { "content-type": "application/json" },
-});
-const ask = (at: Bench, value: object, key = at.keys.operator) =>
-  at.get("/api/execute", { ...body(value), key });
-const audited = (at: Bench) =>
-  at.logged.filter(({ source }) => source === "audit").map(({ fields }) => fields);
+const ask = (at: Bench, value: object, key = at.keys.operator) => at.post("/api/execute", value, key);
+const audited = (at: Bench) => at.linesOf("audit").map(({ fields }) => fields);
+const broken = { method: "POST", body: "{", headers: { "content-type": "application/json" } };
 
 describe("a command that is run", () => {
   test("answers what it said", async () => {
@@ -136,181 +129,84 @@ describe("a command that is run", () => {
   });
 });
 
-interface Refused {
-  readonly what: string;
-  readonly value: object;
+interface Expected {
   readonly as?: "viewer" | "operator" | "admin";
-  readonly code: ErrorCode;
   readonly says?: RegExp;
   readonly details?: RegExp;
-  readonly site?: () => Bench;
   /** What the audit line says of it. */
   readonly audit?: object;
+  readonly site?: () => Bench;
 }
 
-const REFUSED: readonly Refused[] = [
-  {
-    what: "while it is off",
-    value: { command: "status", server: "eda" },
-    as: "admin",
-    code: "AUTH_INSUFFICIENT",
-    says: /execute\.enabled = true/,
-    site: () => site(null),
-  },
-  {
-    what: "to a viewer",
-    value: { command: "status", server: "eda" },
-    as: "viewer",
-    code: "AUTH_INSUFFICIENT",
-  },
-  {
-    what: "remove to an operator",
-    value: { command: "remove", server: "eda", args: { handle: "101" } },
-    code: "AUTH_INSUFFICIENT",
-    says: /command remove needs a key with the role admin/,
-    audit: { command: "remove", server: "eda", arguments: '{"handle":"101"}' },
-  },
-  { what: "reread to an operator", value: { command: "reread", server: "eda" }, code: "AUTH_INSUFFICIENT" },
-  { what: "an admin's own to an operator", value: { command: "loud" }, code: "AUTH_INSUFFICIENT" },
-  { what: "no command", value: {}, code: "MISSING_FIELD", says: /"command"/ },
-  {
-    what: "an unknown command",
-    value: { command: "rm" },
-    code: "INVALID_FIELD",
-    says: /status, diagnose, reread, remove, exit, say/,
-    audit: { command: "rm" },
-  },
-  { what: "a command of Object", value: { command: "__proto__" }, code: "INVALID_FIELD" },
-  { what: "no server", value: { command: "status" }, code: "MISSING_FIELD", says: /"server"/ },
-  { what: "an unknown server", value: { command: "status", server: "nobody" }, code: "NOT_FOUND" },
-  {
-    what: "an unknown server that is not needed",
-    value: { command: "exit", server: "nobody" },
-    code: "NOT_FOUND",
-  },
-  {
-    what: "an unknown field",
-    value: { command: "exit", shell: true },
-    code: "INVALID_FIELD",
-    says: /"shell"/,
-  },
-  {
-    what: "an unknown argument",
-    value: { command: "exit", args: { port: "1" } },
-    code: "INVALID_FIELD",
-    says: /feature, user/,
-  },
-  {
-    what: "an argument it does not take",
-    value: { command: "status", server: "eda", args: { user: "ada" } },
-    code: "INVALID_FIELD",
-    says: /takes no arguments/,
-  },
-  {
-    what: "a missing argument",
-    value: { command: "say", server: "eda" },
-    code: "MISSING_FIELD",
-    says: /args\.feature/,
-  },
-  {
-    what: "an empty argument",
-    value: { command: "say", server: "eda", args: { feature: "" } },
-    code: "INVALID_FIELD",
-  },
-  {
-    what: "a blank argument",
-    value: { command: "say", server: "eda", args: { feature: " " } },
-    code: "INVALID_FIELD",
-  },
-  {
-    what: "an option",
-    value: { command: "say", server: "eda", args: { feature: "-e" } },
-    code: "INVALID_FIELD",
-    says: /option/,
-  },
-  {
-    what: "a line end",
-    value: { command: "say", server: "eda", args: { feature: "a\nb" } },
-    code: "INVALID_FIELD",
-    says: /control/,
-  },
-  {
-    what: "a null byte",
-    value: { command: "say", server: "eda", args: { feature: "a\0b" } },
-    code: "INVALID_FIELD",
-  },
-  {
-    what: "half a character",
-    value: { command: "say", server: "eda", args: { feature: "\ud800" } },
-    code: "INVALID_FIELD",
-  },
-  {
-    what: "a long argument",
-    value: { command: "say", server: "eda", args: { feature: "x".repeat(257) } },
-    code: "INVALID_FIELD",
-  },
-  { what: "a number", value: { command: "say", server: "eda", args: { feature: 7 } }, code: "INVALID_FIELD" },
-  {
-    what: "a short timeout",
-    value: { command: "exit", timeoutMs: 999 },
-    code: "INVALID_FIELD",
-    says: /from 1000 to 600000/,
-  },
-  { what: "a long timeout", value: { command: "exit", timeoutMs: 600_001 }, code: "INVALID_FIELD" },
-  {
-    what: "a checkout that nobody has",
-    value: { command: "remove", server: "eda", args: { handle: "999" } },
-    as: "admin",
-    code: "NOT_FOUND",
-  },
-  {
-    what: "an exit code",
-    value: { command: "exit" },
-    code: "COMMAND_EXECUTION_FAILED",
-    says: /exit code 241/,
-    details: /^nothing to complain about$/,
-    audit: { command: "exit" },
-  },
-  {
-    what: "a crash",
-    value: { command: "crash" },
-    code: "COMMAND_EXECUTION_FAILED",
-    says: /SIGSEGV/,
-    details: /begun/,
-  },
-  {
-    what: "a tool that is not there",
-    value: { command: "gone" },
-    code: "COMMAND_EXECUTION_FAILED",
-    says: /could not be started/,
-    details: /\/nowhere\/tool/,
-  },
-  { what: "a timeout", value: { command: "hang", timeoutMs: 1000 }, code: "COMMAND_TIMEOUT" },
+const status = { command: "status", server: "eda" };
+const remove = (handle: string) => ({ command: "remove", server: "eda", args: { handle } });
+const say = (feature: unknown) => ({ command: "say", server: "eda", args: { feature } });
+const EXIT = { command: "exit" };
+const long = (timeoutMs: number) => ({ ...EXIT, timeoutMs });
+const GONE = { says: /could not be started/, details: /\/nowhere\/tool/ };
+const OFF = { as: "admin", says: /execute\.enabled = true/, site: () => site(null) } as const;
+const NEEDS_ADMIN = {
+  says: /command remove needs a key with the role admin/,
+  audit: { ...status, command: "remove", arguments: '{"handle":"101"}' },
+};
+const UNKNOWN = { says: /status, diagnose, reread, remove, exit, say/, audit: { command: "rm" } };
+const EXITED = { says: /exit code 241/, details: /^nothing to complain about$/, audit: { command: "exit" } };
+
+const REFUSED: readonly [what: string, code: ErrorCode, body: object, Expected?][] = [
+  ["while it is off", "AUTH_INSUFFICIENT", status, OFF],
+  ["to a viewer", "AUTH_INSUFFICIENT", status, { as: "viewer" }],
+  ["remove to an operator", "AUTH_INSUFFICIENT", remove("101"), NEEDS_ADMIN],
+  ["reread to an operator", "AUTH_INSUFFICIENT", { ...status, command: "reread" }],
+  ["an admin's own to an operator", "AUTH_INSUFFICIENT", { command: "loud" }],
+  ["no command", "MISSING_FIELD", {}, { says: /"command"/ }],
+  ["an unknown command", "INVALID_FIELD", { command: "rm" }, UNKNOWN],
+  ["a command of Object", "INVALID_FIELD", { command: "__proto__" }],
+  ["no server", "MISSING_FIELD", { command: "status" }, { says: /"server"/ }],
+  ["an unknown server", "NOT_FOUND", { command: "status", server: "nobody" }],
+  ["an unknown server that is not needed", "NOT_FOUND", { command: "exit", server: "nobody" }],
+  ["an unknown field", "INVALID_FIELD", { command: "exit", shell: true }, { says: /"shell"/ }],
+  ["an unknown argument", "INVALID_FIELD", { ...EXIT, args: { port: "1" } }, { says: /feature, user/ }],
+  ["arguments to status", "INVALID_FIELD", { ...status, args: { user: "a" } }, { says: /no arguments/ }],
+  ["a missing argument", "MISSING_FIELD", { ...status, command: "say" }, { says: /args\.feature/ }],
+  ["an empty argument", "INVALID_FIELD", say("")],
+  ["a blank argument", "INVALID_FIELD", say(" ")],
+  ["an option", "INVALID_FIELD", say("-e"), { says: /option/ }],
+  ["a line end", "INVALID_FIELD", say("a\nb"), { says: /control/ }],
+  ["a null byte", "INVALID_FIELD", say("a\0b")],
+  ["half a character", "INVALID_FIELD", say("\ud800")],
+  ["a long argument", "INVALID_FIELD", say("x".repeat(257))],
+  ["a number", "INVALID_FIELD", say(7)],
+  ["a short timeout", "INVALID_FIELD", long(999), { says: /from 1000 to 600000/ }],
+  ["a long timeout", "INVALID_FIELD", long(600_001)],
+  ["a checkout that nobody has", "NOT_FOUND", remove("999"), { as: "admin" }],
+  ["an exit code", "COMMAND_EXECUTION_FAILED", { command: "exit" }, EXITED],
+  ["a crash", "COMMAND_EXECUTION_FAILED", { command: "crash" }, { says: /SIGSEGV/, details: /begun/ }],
+  ["a tool that is not there", "COMMAND_EXECUTION_FAILED", { command: "gone" }, GONE],
+  ["a timeout", "COMMAND_TIMEOUT", { command: "hang", timeoutMs: 1000 }],
 ];
 
 describe("a command that is refused, or fails", () => {
-  test.each(REFUSED.map((one) => [`${one.code}: ${one.what}`, one] as const))("%s", async (_, one) => {
-    const at = one.site?.() ?? site();
-    const response = await ask(at, one.value, at.keys[one.as ?? "operator"]);
+  test.each(REFUSED)("%s: %s", async (_, code, body, expected = {}) => {
+    const at = expected.site?.() ?? site();
+    const response = await ask(at, body, at.keys[expected.as ?? "operator"]);
     const answer = (await response.json()) as { code: string; message: string; details?: string };
-    expect(answer.code).toBe(one.code);
-    if (one.says) expect(answer.message).toMatch(one.says);
-    if (one.details) expect(answer.details ?? "").toMatch(one.details);
+    expect(answer.code).toBe(code);
+    if (expected.says) expect(answer.message).toMatch(expected.says);
+    if (expected.details) expect(answer.details ?? "").toMatch(expected.details);
     const last = audited(at).at(-1);
-    expect(last).toMatchObject({ outcome: one.code, by: expect.any(String), address: "local", ...one.audit });
+    const by = expect.any(String);
+    expect(last).toMatchObject({ outcome: code, by, address: "local", ...expected.audit });
   });
 
   test("a broken body is written down too", async () => {
     const at = site();
-    const broken = { method: "POST", body: "{", headers: { "content-type": "application/json" } };
     expect((await at.get("/api/execute", { ...broken, key: at.keys.admin })).status).toBe(400);
     expect(audited(at)).toMatchObject([{ outcome: "INVALID_JSON" }]);
   });
 
   test("without a key it is 401 before anything else, and off before the body", async () => {
     const at = site(null);
-    expect((await at.get("/api/execute", { ...body({}), key: null })).status).toBe(401);
-    const broken = { method: "POST", body: "{", headers: { "content-type": "application/json" } };
+    expect((await at.post("/api/execute", {}, null)).status).toBe(401);
     expect((await at.get("/api/execute", { ...broken, key: at.keys.admin })).status).toBe(403);
   });
 });
@@ -318,43 +214,30 @@ describe("a command that is refused, or fails", () => {
 describe("the trail", () => {
   test("of rescans, keys and clearing names the key, the address and the request", async () => {
     const cleared: (number | null)[] = [];
-    const at = bench({
-      logs: {
-        ...{
-          recent: () => ({ rows: [], total: 0 }),
-          search: () => ({ rows: [], total: 0 }),
-          stats: () => Promise.reject() as never,
-        },
-        clear: (before) => Promise.resolve(cleared.push(before)),
-      },
-    });
-    const key = at.keys.admin;
-    const as = (path: string, more: Ask) =>
-      at.get(path, { ...more, key, headers: { ...more.headers, "x-request-id": "trace-7" } });
-    await as("/api/licenses/rescan", { method: "POST" });
-    await as("/api/licenses?refresh=true&server=eda", {});
-    await as("/api/licenses/rescan", body({ servers: ["nobody"] }));
-    const made = await as("/api/keys", body({ name: "wall", role: "viewer", anonymize: true }));
+    const at = bench({ logs: { clear: (before) => Promise.resolve(cleared.push(before)) } });
+    const as = (method: string, path: string, body?: object) =>
+      at.get(path, {
+        method,
+        key: at.keys.admin,
+        headers: { "x-request-id": "trace-7", "content-type": "application/json" },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+    await as("POST", "/api/licenses/rescan");
+    await as("GET", "/api/licenses?refresh=true&server=eda");
+    await as("POST", "/api/licenses/rescan", { servers: ["nobody"] });
+    const made = await as("POST", "/api/keys", { name: "wall", role: "viewer", anonymize: true });
     const { id, key: secret } = (await made.json()) as { id: string; key: string };
-    await as(`/api/keys/${id}`, { method: "DELETE" });
-    await as("/api/logs/clear", body({ before: "2026-01-01T00:00:00Z" }));
+    await as("DELETE", `/api/keys/${id}`);
+    await as("POST", "/api/logs/clear", { before: "2026-01-01T00:00:00Z" });
     const who = { by: "key000000003", address: "local", requestId: "trace-7" };
-    const lines = at.logged.filter(({ source }) => source === "audit");
-    expect(lines.map(({ level, message, fields }) => [level, message, fields])).toEqual([
-      ["info", "Rescan", { ...who, outcome: "ok", servers: "all", polled: 1, failed: 0 }],
-      ["info", "Rescan", { ...who, outcome: "ok", servers: "eda", polled: 1, failed: 0 }],
+    const ok = { ...who, outcome: "ok" };
+    expect(at.linesOf("audit").map(({ level, message, fields }) => [level, message, fields])).toEqual([
+      ["info", "Rescan", { ...ok, servers: "all", polled: 1, failed: 0 }],
+      ["info", "Rescan", { ...ok, servers: "eda", polled: 1, failed: 0 }],
       ["warn", "Rescan", { ...who, outcome: "NOT_FOUND", servers: "nobody", durationMs: expect.any(Number) }],
-      [
-        "info",
-        "API key created",
-        { ...who, outcome: "ok", keyId: id, name: "wall", role: "viewer", anonymize: true },
-      ],
-      ["info", "API key revoked", { ...who, outcome: "ok", keyId: id }],
-      [
-        "info",
-        "Logs were cleared",
-        { ...who, outcome: "ok", before: "2026-01-01T00:00:00.000Z", cleared: 1 },
-      ],
+      ["info", "API key created", { ...ok, keyId: id, name: "wall", role: "viewer", anonymize: true }],
+      ["info", "API key revoked", { ...ok, keyId: id }],
+      ["info", "Logs were cleared", { ...ok, before: "2026-01-01T00:00:00.000Z", cleared: 1 }],
     ]);
     expect(JSON.stringify(at.logged)).not.toContain(secret);
   });
@@ -380,19 +263,13 @@ describe("the trail", () => {
   test("a key that lacks a permission is noted", async () => {
     const at = bench();
     await at.get("/api/keys");
-    expect(at.logged.filter(({ source }) => source === "auth")).toEqual([
-      {
-        level: "warn",
-        source: "auth",
-        message: "API key lacks a permission",
-        fields: {
-          keyId: "key000000001",
-          needed: "keys",
-          address: "local",
-          requestId: expect.any(String),
-          path: "/api/keys",
-        },
-      },
-    ]);
+    expect(at.linesOf("auth")).toMatchObject([{ level: "warn", message: "API key lacks a permission" }]);
+    expect(at.linesOf("auth")[0]?.fields).toEqual({
+      keyId: "key000000001",
+      needed: "keys",
+      address: "local",
+      requestId: expect.any(String),
+      path: "/api/keys",
+    });
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { PoolPicture } from "../../src/domain/picture.ts";
 import type { Expiry } from "../../src/domain/reading.ts";
 import type { ExpirationRecord } from "../../src/domain/records.ts";
 import { endOfDay } from "../../src/domain/time/zone.ts";
@@ -10,10 +11,10 @@ const expiry = (day: string, zone: string): Expiry => {
   return { expiresOn: day, expiresAt: endOfDay(zone, year, month, date), permanent: false };
 };
 
+const [pool] = feature("solver").pools as [PoolPicture];
+
 function site(): Bench {
   const at = bench();
-  const pool = feature("solver").pools[0];
-  if (pool === undefined) throw new Error("a feature has a pool");
   const of = (name: string, day: string, zone: string) =>
     feature(name, { pools: [{ ...pool, expiry: expiry(day, zone) }] });
   const permanent = { expiresOn: null, expiresAt: null, permanent: true };
@@ -30,11 +31,8 @@ function site(): Bench {
   return at;
 }
 
-const rowsOf = async (at: Bench, query = "") => {
-  const response = await at.get(`/api/licenses/expirations${query}`);
-  expect(response.status).toBe(200);
-  return ((await response.json()) as { expirations: ExpirationRecord[] }).expirations;
-};
+const rowsOf = async (at: Bench, query = "") =>
+  (await at.json<{ expirations: ExpirationRecord[] }>(`/api/licenses/expirations${query}`)).expirations;
 
 describe("expirations", () => {
   test("the soonest first, days left by the server's calendar", async () => {
@@ -44,10 +42,16 @@ describe("expirations", () => {
       ["eda", 'a;b, "c"\\d', 0],
       ["eda", "solver", 30],
     ]);
-    expect(rows[0]).toEqual({
-      ...{ server: "nz", daemon: "acmed", feature: "solver", pool: "1", total: 4, expiresOn: "2026-03-01" },
-      ...{ expiresAt: "2026-03-01T10:59:59.999Z", daysLeft: -1, permanent: false },
-    });
+    const solver = {
+      server: "nz",
+      daemon: "acmed",
+      feature: "solver",
+      pool: "1",
+      total: 4,
+      permanent: false,
+    };
+    const expires = { expiresOn: "2026-03-01", expiresAt: "2026-03-01T10:59:59.999Z", daysLeft: -1 };
+    expect(rows[0]).toEqual({ ...solver, ...expires });
   });
 
   test.each<[string, number[]]>([
@@ -109,20 +113,13 @@ describe("the calendar", () => {
         /^UID:.*$/gm,
       );
     const before = await uids();
-    const [pool] = feature("solver").pools;
-    if (pool === undefined) throw new Error("a feature has a pool");
-    at.show(
-      picture("eda", {
-        features: [feature("solver", { pools: [{ ...pool, expiry: expiry("2027-03-31", "UTC") }] })],
-      }),
-    );
+    const pools = [{ ...pool, expiry: expiry("2027-03-31", "UTC") }];
+    at.show(picture("eda", { features: [feature("solver", { pools })] }));
     expect(await uids()).toEqual(before);
   });
 
   test("UIDs stay when a seat is taken: what names the pool then is in other lines of the tool", async () => {
     const at = site();
-    const [pool] = feature("solver").pools;
-    if (pool === undefined) throw new Error("a feature has a pool");
     const days = ["2026-03-31", "2026-03-31", "2027-01-31"];
     const shown = async (ids: readonly string[], query = "") => {
       const pools = days.map((day, index) => ({ ...pool, id: `${ids[index]}`, expiry: expiry(day, "UTC") }));

@@ -1,12 +1,12 @@
 import { Database } from "bun:sqlite";
 import { createReader, type Reader } from "../../src/history/reader.ts";
-import type { HistoryPort } from "../../src/http/history.ts";
+import type { HttpDeps } from "../../src/http/deps.ts";
 import { historyAnswers } from "../../src/http/history-answers/answers.ts";
 import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
 import { PSEUDONYMS } from "./streams/rig.ts";
 
 /** History without a worker: the same queries, their parameters and answers copied as between threads. */
-export function historyPort(read: () => Reader): HistoryPort {
+export function historyPort(read: () => Reader): HttpDeps["history"] {
   const answers = historyAnswers(() => PSEUDONYMS);
   return {
     async query(name, params) {
@@ -17,7 +17,7 @@ export function historyPort(read: () => Reader): HistoryPort {
 }
 
 /** History of nothing. */
-export function emptyHistory(now: () => number): HistoryPort {
+export function emptyHistory(now: () => number): HttpDeps["history"] {
   let database: Database | null = null;
   return historyPort(() => {
     if (database === null) {

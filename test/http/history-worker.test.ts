@@ -9,6 +9,8 @@ import { cleanUp, later } from "../store/place.ts";
 
 afterEach(cleanUp);
 
+const PAGE = { start: null, end: null, limit: 100, offset: 0, format: "json" } as const;
+
 /** The answers as the daemon has them made: by a worker, over a connection of its own. */
 async function worker() {
   const rig = createRig();
@@ -16,13 +18,14 @@ async function worker() {
   const features = [a.feature({ name: "compiler", total: 2, used: 1, checkouts })];
   for (const at of [a.NOON, a.NOON + 60_000])
     await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }));
-  const client = createHistoryClient<HistoryAnswers>({
-    ...{ path: rig.store.path, clock: rig.clock, log: rig.log },
-  });
+  const { clock, log } = rig;
+  const client = createHistoryClient<HistoryAnswers>({ path: rig.store.path, clock, log });
   later(() => client.stop());
   const asked = (anonymize: boolean, users: readonly string[] | null = null) => ({
-    ...({ now: rig.clock.time, intervals: { eda: 60_000 }, start: null, end: null } as const),
-    ...({ limit: 100, offset: 0, format: "json", anonymize } as const),
+    now: rig.clock.time,
+    intervals: { eda: 60_000 },
+    ...PAGE,
+    anonymize,
     filter: { servers: null, daemons: null, features: null, users, hosts: null },
     sort: { field: "firstSeenAt", descending: true } as const,
   });
@@ -37,7 +40,7 @@ describe("answers of the worker of history", () => {
     const answer = await client.query("sessions", asked(false));
     expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
     expect(JSON.parse(textOf(answer))).toMatchObject({
-      ...{ total: 1, limit: 100, offset: 0 },
+      total: 1,
       sessions: [{ user: "ann", host: "WS1", display: "ann:0" }],
     });
     const csv = await client.query("sessions", { ...asked(false), format: "csv" });

@@ -18,26 +18,13 @@ const HEADERS = [
 ];
 const TYPES = [
   ...["application/json", "application/json; charset=utf-16", "APPLICATION/JSON", "application/problem+json"],
-  ...[
-    "text/plain",
-    "multipart/form-data; boundary=x",
-    "application/x-www-form-urlencoded",
-    "",
-    "/",
-    "a".repeat(500),
-  ],
+  ...["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"],
+  ...["", "/", "a".repeat(500)],
 ];
 /** Names that a careless merge takes for more than names. */
-const NAMES = [
-  "__proto__",
-  "__proto__[x]",
-  "constructor[prototype][x]",
-  "limit[]",
-  "limit[0]",
-  "a.b",
-  "",
-  "%00",
-];
+const NAMES = "__proto__ __proto__[x] constructor[prototype][x] limit[] limit[0] a.b %00"
+  .split(" ")
+  .concat("");
 
 /** Requests without end, made of what the document says can be asked. */
 export function* hostileRequests(document: ApiDocument, chance: Chance): Generator<HostileRequest> {
@@ -65,22 +52,15 @@ function pathFor(template: string, chance: Chance): string {
     if (kind === 0) return "eda";
     return kind === 1 ? chance.pick(ENCODED) : escaped(chance.pick(TEXTS));
   });
-  switch (chance.below(40)) {
-    case 0:
-      return `${path}/`;
-    case 1:
-      return `/${path}`;
-    case 2:
-      return path.replace("/api", "/api/../api");
-    case 3:
-      return path + chance.pick(ENCODED);
-    case 4:
-      return path.toUpperCase();
-    case 5:
-      return `${path}/${escaped(chance.pick(TEXTS))}`;
-    default:
-      return path;
-  }
+  const twisted = [
+    `${path}/`,
+    `/${path}`,
+    path.replace("/api", "/api/../api"),
+    path + chance.pick(ENCODED),
+    path.toUpperCase(),
+    `${path}/${escaped(chance.pick(TEXTS))}`,
+  ];
+  return twisted[chance.below(40)] ?? path;
 }
 
 function queryFor({ parameters = [] }: Operation, chance: Chance): string {
@@ -102,14 +82,9 @@ function queryFor({ parameters = [] }: Operation, chance: Chance): string {
 }
 
 function valueFor(schema: DocumentedParameter["schema"], chance: Chance): string {
-  switch (chance.below(4)) {
-    case 0:
-      return chance.pick(ENCODED);
-    case 1:
-      return escaped(chance.pick(TEXTS));
-    default:
-      return escaped(around(schema, chance));
-  }
+  const kind = chance.below(4);
+  if (kind === 0) return chance.pick(ENCODED);
+  return escaped(kind === 1 ? chance.pick(TEXTS) : around(schema, chance));
 }
 
 function headersFor({ parameters = [] }: Operation, chance: Chance): [string, string][] {

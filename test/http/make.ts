@@ -3,6 +3,7 @@ import { createExecutor } from "../../src/collector/execute/executor.ts";
 import type { RescanRow } from "../../src/collector/outcomes.ts";
 import type { CommandRequest, CommandResult } from "../../src/collector/run-command.ts";
 import type { ConfiguredCommand } from "../../src/config/config.ts";
+import type { Denial } from "../../src/domain/denials.ts";
 import { type KeyRecord, keyState, type NewKey } from "../../src/domain/keys.ts";
 import type { Log, LogFields, LogOf } from "../../src/domain/log.ts";
 import type { FeaturePicture, ServerPicture, Snapshot } from "../../src/domain/picture.ts";
@@ -15,6 +16,7 @@ import type { HttpDeps, HttpSettings } from "../../src/http/deps.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import type { KeyCheck } from "../../src/store/keys.ts";
+import * as a from "../domain/make.ts";
 import { type ApiDocument, type Conformance, createConformance } from "./document.ts";
 import { emptyHistory } from "./history-port.ts";
 import { memoryStreams, PSEUDONYMS } from "./streams/rig.ts";
@@ -23,39 +25,14 @@ import { memoryStreams, PSEUDONYMS } from "./streams/rig.ts";
 export const NOW = Date.UTC(2026, 2, 1, 12);
 
 export function monitored(id: string, more: Partial<MonitoredServer> = {}): MonitoredServer {
-  return {
-    id,
-    name: `The ${id}`,
-    manager: "flexnet",
-    address: "27000@lic1",
-    tool: null,
-    timezone: "UTC",
-    intervalMs: 60_000,
-    timeoutMs: 30_000,
-    enabled: true,
-    labels: { site: "muc" },
-    logFile: null,
-    ...more,
-  };
+  return a.server({ id, name: `The ${id}`, labels: { site: "muc" }, ...more });
 }
 
 export function checkout(user: string, more: Partial<CheckoutReading> = {}): CheckoutReading {
-  return {
-    user,
-    host: "ws01",
-    display: ":0",
-    qualifier: null,
-    version: "v1.0",
-    count: 1,
-    handle: "101",
-    pid: null,
-    startedAt: NOW - 3_600_000,
-    lingerSeconds: null,
-    borrowed: false,
-    pool: null,
-    ...more,
-  };
+  return a.checkout({ user, host: "ws01", startedAt: NOW - 3_600_000, ...more });
 }
+
+const EXPIRY = { expiresOn: "2026-03-31", expiresAt: Date.UTC(2026, 3, 1) - 1, permanent: false };
 
 export function feature(name: string, more: Partial<FeaturePicture> = {}): FeaturePicture {
   return {
@@ -69,20 +46,8 @@ export function feature(name: string, more: Partial<FeaturePicture> = {}): Featu
     unlimited: false,
     utilization: 25,
     shared: false,
-    expiry: { expiresOn: "2026-03-31", expiresAt: Date.UTC(2026, 3, 1) - 1, permanent: false },
-    pools: [
-      {
-        id: "1",
-        number: null,
-        version: "v1.0",
-        vendorString: null,
-        kind: "floating",
-        total: 4,
-        used: null,
-        unlimited: false,
-        expiry: { expiresOn: "2026-03-31", expiresAt: Date.UTC(2026, 3, 1) - 1, permanent: false },
-      },
-    ],
+    expiry: EXPIRY,
+    pools: [{ id: "1", ...a.pool({ total: 4, expiry: EXPIRY }) }],
     state: "ok",
     error: null,
     collectedAt: NOW - 5_000,
@@ -100,8 +65,8 @@ export function picture(id: string, more: Partial<ServerPicture> = {}): ServerPi
     server: monitored(id),
     status: "up",
     state: "ok",
-    members: [{ host: "lic1", port: 27000, status: "up", master: true, version: "v11.19", error: null }],
-    daemons: [{ name: "acmed", status: "up", version: "v11.19", error: null, totals: null }],
+    members: [a.member({ master: true })],
+    daemons: [a.daemon({ name: "acmed" })],
     error: null,
     collectedAt: NOW - 5_000,
     lastPollAt: NOW - 5_000,
@@ -123,6 +88,35 @@ export function picture(id: string, more: Partial<ServerPicture> = {}): ServerPi
   };
 }
 
+export function denial(at: number, more: Partial<Denial> = {}): Denial {
+  return {
+    at,
+    until: at,
+    server: "eda",
+    daemon: "acmed",
+    feature: "solver",
+    user: "ada",
+    host: "WS01",
+    count: 1,
+    reason: null,
+    code: -4,
+    attempts: 1,
+    outcome: "denied",
+    ...more,
+  };
+}
+
+const POLLS = { servers: 1, enabled: 1, runningPolls: 0, durationMs: { p50: 100, p95: 120.5 } };
+const RAW = {
+  ...a.outcome().raw,
+  argv: ["/opt/lmutil", "lmstat", "-a"],
+  stdout: new TextEncoder().encode("Users of solver: …"),
+};
+const SYSTEM = { hostname: "mon1", os: "Debian GNU/Linux 12", kernel: "6.1.0", arch: "x64" };
+const ADDRESS = { address: "192.0.2.9", family: "IPv4", prefixLength: 24 } as const;
+const fine = (message: string) => ({ status: "healthy", message }) as const;
+const HEALTH = { database: fine("up"), collector: fine("polls"), disk: fine("12 %"), clock: fine("right") };
+
 export interface LogLine {
   readonly level: string;
   readonly source: string;
@@ -143,8 +137,11 @@ export const PLENTY: HttpSettings["limits"] = {
 export interface Bench {
   readonly app: App;
   readonly deps: HttpDeps;
-  readonly keys: Readonly<Record<Role, string>>;
+  /** One of each role, and a viewer's that is anonymized. */
+  readonly keys: Readonly<Record<Role | "anonymous", string>>;
   readonly logged: LogLine[];
+  /** The lines of one source so far. */
+  linesOf(source: string): LogLine[];
   /** Names given to the collector so far. */
   readonly rescans: (readonly string[] | null)[];
   now: number;
@@ -153,6 +150,10 @@ export interface Bench {
   fail(server: string, error: PollError | null): void;
   /** Asks the app, and holds its answer against the document: throws when it is not what that says. */
   get(path: string, options?: Ask): Promise<Response>;
+  /** The body of what is answered with 200. */
+  json<T = Record<string, unknown>>(path: string, ask?: Ask): Promise<T>;
+  /** Sends JSON, as an admin unless told otherwise. */
+  post(path: string, body: object, key?: string | null): Promise<Response>;
   /** The same as a client that is typed by the app: paths, queries, bodies, answers and errors. */
   client(key?: string | null): Treaty.Create<App>;
 }
@@ -167,7 +168,7 @@ export interface Ask {
 export function bench(over: Partial<HttpDeps> = {}): Bench {
   let snapshot: Snapshot = { version: 1, servers: [picture("eda")] };
   const logged: LogLine[] = [];
-  const failures = new Map<string, PollError>();
+  const failures = new Map<string, PollError | null>();
   const rescans: (readonly string[] | null)[] = [];
   const keys = memoryKeys(() => result.now);
   const log: LogOf = (source) => {
@@ -202,42 +203,15 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
     collector: {
       rescan(ids) {
         rescans.push(ids);
-        const enabled = snapshot.servers
-          .filter(({ server }) => server.enabled)
-          .map(({ server }) => server.id);
+        const enabled = snapshot.servers.flatMap(({ server }) => (server.enabled ? [server.id] : []));
         return Promise.resolve((ids ?? enabled).map(row));
       },
-      status: () => ({
-        servers: 1,
-        enabled: 1,
-        runningPolls: 0,
-        lastPollAt: NOW - 5_000,
-        nextPollAt: NOW + 55_000,
-        durationMs: { p50: 100, p95: 120.5 },
-      }),
-      raw: async (id) =>
-        id === "eda"
-          ? {
-              argv: ["/opt/lmutil", "lmstat", "-a"],
-              exitCode: 0,
-              signal: null,
-              stdout: new TextEncoder().encode("Users of solver: …"),
-              stderr: new Uint8Array(),
-              truncated: false,
-              at: NOW,
-              unparsedLines: 0,
-              unparsed: [],
-            }
-          : null,
+      status: () => ({ ...POLLS, lastPollAt: NOW - 5_000, nextPollAt: NOW + 55_000 }),
+      raw: async (id) => (id === "eda" ? { ...RAW, at: NOW, unparsedLines: 0, unparsed: [] } : null),
     },
     keys,
     quotas: { take: () => null },
-    health: () => ({
-      database: { status: "healthy", message: "answers" },
-      collector: { status: "healthy", message: "polls" },
-      disk: { status: "healthy", message: "12 % used" },
-      clock: { status: "healthy", message: "right" },
-    }),
+    health: () => HEALTH,
     streams: memoryStreams((id) => keys.get(id)?.state === "active"),
     denials: { logging: () => [] },
     logs: { clear: () => Promise.resolve(0) },
@@ -248,23 +222,8 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       silence: () => Promise.resolve({ outcome: "unknown" }),
     },
     host: {
-      info: () => ({
-        hostname: "mon1",
-        os: "Debian GNU/Linux 12",
-        kernel: "6.1.0",
-        arch: "x64",
-        cpuModel: null,
-        cpuCount: 2,
-        memoryBytes: 4_000_000_000,
-      }),
-      interfaces: () => [
-        {
-          name: "eth0",
-          addresses: [{ address: "192.0.2.9", family: "IPv4", prefixLength: 24 }],
-          receivedBytes: 10,
-          sentBytes: null,
-        },
-      ],
+      info: () => ({ ...SYSTEM, cpuModel: null, cpuCount: 2, memoryBytes: 4_000_000_000 }),
+      interfaces: () => [{ name: "eth0", addresses: [ADDRESS], receivedBytes: 10, sentBytes: null }],
       sample: () => ({ cpu: 12.5, memory: 40, disk: null }),
     },
     daemon: {
@@ -299,17 +258,16 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       viewer: keys.add("viewer"),
       operator: keys.add("operator"),
       admin: keys.add("admin"),
+      anonymous: keys.add("viewer", { anonymize: true }),
     },
     logged,
+    linesOf: (source) => logged.filter((line) => line.source === source),
     rescans,
     now: NOW,
     show(...servers) {
       snapshot = { version: snapshot.version + 1, servers };
     },
-    fail(server, error) {
-      if (error === null) failures.delete(server);
-      else failures.set(server, error);
-    },
+    fail: (server, error) => void failures.set(server, error),
     async get(path, { key = result.keys.viewer, method = "GET", headers = {}, body } = {}) {
       const response = await app.handle(
         new Request(`http://lic${path}`, {
@@ -320,6 +278,15 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
       );
       await hold(deps, method, path, response);
       return response;
+    },
+    async json<T>(path: string, ask: Ask = {}) {
+      const response = await result.get(path, ask);
+      if (response.status !== 200) throw new Error(`${path} → ${response.status}: ${await response.text()}`);
+      return (await response.json()) as T;
+    },
+    post: (path, body, key = result.keys.admin) => {
+      const headers = { "content-type": "application/json" };
+      return result.get(path, { key, method: "POST", body: JSON.stringify(body), headers });
     },
     client: (key = result.keys.viewer) =>
       treaty<App>("http://lic", {
@@ -347,16 +314,11 @@ async function hold(deps: HttpDeps, method: string, path: string, response: Resp
   conformance ??= apiDocument(deps).then((made) =>
     createConformance(JSON.parse(JSON.stringify(made)) as ApiDocument),
   );
-  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
   const { status, headers } = response;
-  const zipped = headers.get("content-encoding") === "gzip";
-  const bytes = isStream || !zipped ? null : new Uint8Array(await response.clone().arrayBuffer());
-  const text =
-    bytes !== null && bytes.length > 0
-      ? new TextDecoder().decode(Bun.gunzipSync(bytes))
-      : isStream
-        ? null
-        : await response.clone().text();
+  const isStream = headers.get("content-type")?.startsWith("text/event-stream") === true;
+  const bytes = isStream ? null : new Uint8Array(await response.clone().arrayBuffer());
+  const zipped = headers.get("content-encoding") === "gzip" && bytes !== null && bytes.length > 0;
+  const text = bytes && new TextDecoder().decode(zipped ? Bun.gunzipSync(bytes) : bytes);
   const { pathname } = new URL(`http://lic${path}`);
   const problems = (await conformance).check(method, pathname, { status, headers, text });
   if (problems.length > 0) throw new Error(`${method} ${path} → ${status}: ${problems.join("; ")}\n${text}`);
@@ -375,68 +337,59 @@ export function executor(
   });
 }
 
+/** What a key has unless told otherwise. */
+export const NEW_KEY: Omit<NewKey, "name"> = {
+  role: "viewer",
+  expiresAt: null,
+  anonymize: false,
+  dailyQuota: null,
+  monthlyQuota: null,
+  requestsPerMinute: null,
+};
+
 /** Keys in memory, with the outcomes of the real ones. */
 export function memoryKeys(
   now: () => number,
 ): HttpDeps["keys"] & { add(role: Role, more?: Partial<NewKey>): string } {
   const known = new Map<string, { secret: string; record: KeyRecord }>();
   const current = (record: KeyRecord): KeyRecord => ({ ...record, state: keyState(record, now()) });
-  const insert = (wanted: NewKey): { presented: string; key: KeyRecord } => {
+  const change = (id: string, fields: Partial<KeyRecord>) => {
+    const found = known.get(id);
+    if (found !== undefined) known.set(id, { ...found, record: { ...found.record, ...fields } });
+  };
+  const insert = (wanted: NewKey) => {
     const id = `key${String(known.size).padStart(9, "0")}`;
     const secret = id.padEnd(43, "x");
-    const record: KeyRecord = {
-      ...wanted,
-      id,
-      state: "active",
-      createdAt: NOW,
-      revokedAt: null,
-      lastUsedAt: null,
-    };
-    known.set(id, { secret, record });
-    return { presented: `lmk_${id}_${secret}`, key: record };
+    const times = { createdAt: NOW, revokedAt: null, lastUsedAt: null };
+    const key: KeyRecord = { ...wanted, ...times, id, state: "active" };
+    known.set(id, { secret, record: key });
+    return { presented: `lmk_${id}_${secret}`, key };
   };
+  const list = () => [...known.values()].map(({ record }) => current(record));
+  const get = (id: string) => list().find((key) => key.id === id) ?? null;
   return {
-    add: (role, more = {}) =>
-      insert({
-        name: `${role} ${known.size}`,
-        role,
-        expiresAt: null,
-        anonymize: false,
-        dailyQuota: null,
-        monthlyQuota: null,
-        requestsPerMinute: null,
-        ...more,
-      }).presented,
+    add: (role, more = {}) => insert({ ...NEW_KEY, name: `${role} ${known.size}`, role, ...more }).presented,
     verify(presented): KeyCheck {
       const [, id = "", secret] = presented.split("_");
-      const found = known.get(id);
-      if (found === undefined || found.secret !== secret) return { outcome: "invalid" };
-      const key = current(found.record);
+      const key = get(id);
+      if (key === null || known.get(id)?.secret !== secret) return { outcome: "invalid" };
       return { outcome: key.state === "active" ? "valid" : key.state, key };
     },
-    touch(id, at) {
-      const found = known.get(id);
-      if (found !== undefined) known.set(id, { ...found, record: { ...found.record, lastUsedAt: at } });
-    },
+    touch: (id, at) => change(id, { lastUsedAt: at }),
     count: () => known.size,
     create(wanted) {
-      const taken = [...known.values()].find(
-        ({ record }) => record.name === wanted.name && current(record).state === "active",
-      );
+      const taken = list().find(({ name, state }) => name === wanted.name && state === "active");
       return taken === undefined
         ? { outcome: "created", ...insert(wanted) }
-        : { outcome: "name-taken", key: taken.record };
+        : { outcome: "name-taken", key: taken };
     },
-    list: () => [...known.values()].map(({ record }) => current(record)),
-    get: (id) => {
-      const found = known.get(id);
-      return found === undefined ? null : current(found.record);
-    },
+    list,
+    get,
     revoke(id) {
-      const found = known.get(id);
-      if (found === undefined) return "unknown";
-      if (found.record.revokedAt !== null) return "gone";
-      known.set(id, { ...found, record: { ...found.record, revokedAt: now() } });
+      const key = get(id);
+      if (key === null) return "unknown";
+      if (key.revokedAt !== null) return "gone";
+      change(id, { revokedAt: now() });
       return "revoked";
     },
   };

@@ -5,7 +5,7 @@ import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";
 import { cleanUp } from "../store/place.ts";
 import { historyPort } from "./history-port.ts";
-import { type Bench, bench, feature, memoryKeys, picture } from "./make.ts";
+import { type Bench, bench, denial, feature, picture } from "./make.ts";
 
 afterEach(cleanUp);
 
@@ -14,47 +14,35 @@ const HOUR = 3_600_000;
 const START = a.NOON;
 const NOW = START + HOUR;
 
-const seats = (daemon: string, ...users: string[]): FeatureReading =>
-  a.feature({
-    ...{ daemon, name: "viewer", total: 4, used: users.length },
-    checkouts: users.map((user) => a.checkout({ user, handle: user, host: "WS-North", startedAt: null })),
-  });
+const seats = (daemon: string, ...users: string[]): FeatureReading => {
+  const of = (user: string) => a.checkout({ user, handle: user, host: "WS-North", startedAt: null });
+  return a.feature({ daemon, name: "viewer", total: 4, used: users.length, checkouts: users.map(of) });
+};
+/** Nobody counts `free`: sessions alone know that it was there. */
+const GONE = [
+  a.feature({ daemon: "acmed", name: "compiler", used: 0, checkouts: [] }),
+  a.feature({ daemon: "oldd", name: "free", total: null, used: null, unlimited: true }),
+];
 
 /** An hour of polls of one server whose two daemons both have a `viewer`; `compiler` and `free` are gone since. */
-async function site(): Promise<Bench & { anonymous: string }> {
+async function site(): Promise<Bench> {
   const rig = createRig();
   for (let at = START; at <= NOW; at += MINUTE) {
-    const gone =
-      at < START + 10 * MINUTE
-        ? [
-            a.feature({ daemon: "acmed", name: "compiler", used: 0, checkouts: [] }),
-            // Nobody counts it: sessions alone know that it was there.
-            a.feature({ daemon: "oldd", name: "free", total: null, used: null, unlimited: true }),
-          ]
-        : [];
+    const gone = at < START + 10 * MINUTE ? GONE : [];
     const features = [seats("acmed", "ann", "bob"), seats("betad", "cleo"), ...gone];
     await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }));
   }
-  const denied = {
-    ...{ at: START, server: "eda", user: "dan", host: null, count: 1, reason: null, code: null },
-    ...{ attempts: 1, until: START, outcome: "denied" as const },
-  };
-  rig.store.transaction(() => {
-    createDenials(rig.store).write([
-      { denial: { ...denied, daemon: "betad", feature: "viewer" }, told: true },
-      { denial: { ...denied, daemon: "acmed", feature: "viewer" }, told: true },
-      { denial: { ...denied, daemon: "acmed", feature: "never-issued" }, told: true },
-    ]);
-  });
-  const keys = memoryKeys(() => NOW);
-  const at = bench({ keys, clock: { now: () => NOW }, history: historyPort(() => rig.reader(NOW)) });
-  at.show(
-    picture("eda", {
-      features: [feature("viewer", { daemon: "acmed" }), feature("viewer", { daemon: "betad", total: 9 })],
-    }),
-  );
-  const anonymous = keys.add("viewer", { anonymize: true });
-  return { ...at, anonymous, keys: { ...at.keys, viewer: keys.add("viewer") } };
+  const denied = [
+    { daemon: "betad", feature: "viewer" },
+    { daemon: "acmed", feature: "viewer" },
+    { daemon: "acmed", feature: "never-issued" },
+  ].map((of) => ({ denial: denial(START, { user: "dan", host: null, ...of }), told: true }));
+  rig.store.transaction(() => createDenials(rig.store).write(denied));
+  const at = bench({ history: historyPort(() => rig.reader(NOW)) });
+  at.now = NOW;
+  const viewers = [feature("viewer", { daemon: "acmed" }), feature("viewer", { daemon: "betad", total: 9 })];
+  at.show(picture("eda", { features: viewers }));
+  return at;
 }
 
 /** What the answers that are looked at here have among them. */
@@ -88,10 +76,8 @@ describe("a name that two daemons have", () => {
     ["expirations", "expirations", [{ daemon: "betad", feature: "viewer" }]],
   ])("%s can be had of one of them", async (path, plural, rows) => {
     const at = await site();
-    const { status, body } = await json(
-      at,
-      `${path}${path.includes("?") ? "&" : "?"}feature=viewer&daemon=betad`,
-    );
+    const mark = path.includes("?") ? "&" : "?";
+    const { status, body } = await json(at, `${path}${mark}feature=viewer&daemon=betad`);
     expect(status).toBe(200);
     expect(body).toMatchObject({ [plural]: rows, total: rows.length });
   });
@@ -126,22 +112,12 @@ describe("a name that two daemons have", () => {
   });
 });
 
-const LISTS = [
-  "features",
-  "users",
-  "stats",
-  "sessions",
-  "usage",
-  "heatmap",
-  "efficiency",
-  "denials",
-  "expirations",
-];
+const LISTS = "features users stats sessions usage heatmap efficiency denials expirations".split(" ");
 
 describe("a name that nobody knows", () => {
   test.each([...LISTS, "expirations.ics"])("%s", async (list) => {
     const at = await site();
-    for (const key of [at.keys.viewer, at.anonymous]) {
+    for (const key of [at.keys.viewer, at.keys.anonymous]) {
       const typo = await json(at, `${list}?feature=viewr`, key);
       expect([typo.status, typo.body.code]).toEqual([404, "NOT_FOUND"]);
       expect(typo.body.message).toStartWith(
@@ -158,10 +134,8 @@ describe("a name that nobody knows", () => {
 
   test.each(LISTS)("%s of what is gone, or was only ever denied, is a plain answer", async (list) => {
     const at = await site();
-    for (const name of ["compiler", "free&daemon=oldd", "never-issued"]) {
-      const { status } = await json(at, `${list}?feature=${name}`);
-      expect(status).toBe(200);
-    }
+    for (const name of ["compiler", "free&daemon=oldd", "never-issued"])
+      expect((await json(at, `${list}?feature=${name}`)).status).toBe(200);
   });
 
   test("is an empty list while one of the servers was never read", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { metricsFormat, scrapeFormat } from "../../src/http/answers/format.ts";
+import { metricsFormat, scrapeFormat } from "../../src/http/answers/answer.ts";
 import { parseText, sampleOf } from "../export/parse-text.ts";
 import { bench, memoryKeys, picture } from "./make.ts";
 

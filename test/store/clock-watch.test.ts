@@ -1,7 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { type ClockWatch, createClockWatch } from "../../src/store/clock-watch.ts";
-import { createEvents } from "../../src/store/events.ts";
-import type { Store } from "../../src/store/open/open.ts";
 import { NOON } from "../domain/make.ts";
 import { cleanUp, open, temporaryDirectory } from "./place.ts";
 import { recordingLog } from "./recording-log.ts";
@@ -12,31 +10,21 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** A database whose last event is of NOON, a clock that may be wrong, and one that runs evenly. */
-function rig() {
+/** A database whose last event is of NOON or that is empty, a clock that may be wrong, and one that runs evenly. */
+function rig({ isEmpty = false } = {}) {
   const store = open(temporaryDirectory());
-  store.transaction(() =>
-    createEvents(store).insert(
-      NOON,
-      {
-        ...{ type: "log", id: `log-${NOON}`, timestamp: new Date(NOON).toISOString(), level: "info" },
-        ...{ source: "system", message: "licmond stops", metadata: {} },
-      },
-      "{}",
-    ),
-  );
+  if (!isEmpty)
+    store.sqlite.run("INSERT INTO events VALUES (?1, ?1, 'log', 'info', 'system', NULL, '{}')", [NOON]);
   const log = recordingLog();
   let elapsed = 0;
-  const create = (on: Store): ClockWatch =>
-    createClockWatch({
-      ...{ store: on, clock: { now: () => at.now }, elapsed: () => elapsed, log },
-      isSynchronised: async () => at.synchronised,
-    });
+  const clock = { now: () => at.now };
+  const isSynchronised = async () => at.synchronised;
+  const create = () => createClockWatch({ store, clock, elapsed: () => elapsed, isSynchronised, log });
   const at = {
     now: NOON,
     synchronised: false,
     log,
-    watch: create(store),
+    watch: null as unknown as ClockWatch,
     /** The daemon runs for so long, and retention looks once a minute. Answers the last look. */
     async run(ms: number) {
       let look = at.watch.look();
@@ -52,9 +40,10 @@ function rig() {
       return look;
     },
     restart() {
-      at.watch = create(store);
+      at.watch = create();
     },
   };
+  at.restart();
   return at;
 }
 
@@ -163,9 +152,6 @@ test("a clock that is behind is never trusted by running alone, but the warning 
 });
 
 test("a new database believes the clock", () => {
-  const watch = createClockWatch({
-    ...{ store: open(temporaryDirectory()), clock: { now: () => NOON }, elapsed: () => 0 },
-    ...{ isSynchronised: async () => false, log: recordingLog() },
-  });
+  const { watch } = rig({ isEmpty: true });
   expect(watch.look()).toEqual({ now: NOON, retentionNow: NOON, isTrusted: true });
 });

@@ -1,9 +1,7 @@
-import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import {
   copyFileSync,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -23,15 +21,16 @@ import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
 import { openStore, type Store } from "../../src/store/open/open.ts";
 import { checkBeforeOpening } from "../../src/store/open/start-check.ts";
 import { installationSecret } from "../../src/store/secrets.ts";
+import { fillPage, noise, overwrite, PAGE, pagesOf } from "./damage.ts";
 import { type Filled, fill } from "./filled.ts";
 import { cleanUp, later, open, quickDirectory } from "./place.ts";
+import { plainKey } from "./plain-key.ts";
 import { recordingLog } from "./recording-log.ts";
 
 afterEach(cleanUp);
 
 const clock = { now: () => Date.now() };
 const MOVED = "The database is damaged or missing: licmond goes on with a new one, history is lost";
-const PAGE = 4096;
 
 /** A directory with a filled database that was closed well. */
 function place(): { directory: string; path: string; filled: Filled } {
@@ -53,34 +52,14 @@ const aside = (directory: string) =>
     .map((name) => join(directory, name));
 
 function works(store: Store): void {
-  const made = createKeys({ store, clock }).create({
-    ...{ name: "fresh", role: "admin", expiresAt: null, anonymize: false },
-    ...{ dailyQuota: null, monthlyQuota: null, requestsPerMinute: null },
-  });
-  expect(made.outcome).toBe("created");
+  expect(createKeys({ store, clock }).create(plainKey({ name: "fresh" })).outcome).toBe("created");
   expect(store.checkDatabase().ok).toBe(true);
 }
 
-/** Page that a table begins on, counted from 1. */
-function rootOf(path: string, table: string): number {
-  const sqlite = new Database(path, { readonly: true });
-  try {
-    const row = sqlite
-      .query<{ rootpage: number }, [string]>("SELECT rootpage FROM sqlite_schema WHERE name = ?")
-      .get(table);
-    return row?.rootpage ?? Number.NaN;
-  } finally {
-    sqlite.close();
-  }
+/** Makes the first page of the events unreadable. */
+function damageEvents(path: string): void {
+  for (const page of pagesOf(path, "events", "root")) fillPage(path, page);
 }
-
-function overwrite(path: string, at: number, bytes: Uint8Array): void {
-  const content = readFileSync(path);
-  content.set(bytes.subarray(0, Math.max(0, content.length - at)), at);
-  writeFileSync(path, content);
-}
-
-const noise = (bytes: number) => new Uint8Array(bytes).fill(0xa5);
 
 describe("a damaged database", () => {
   const cases: readonly [string, (path: string) => void][] = [
@@ -92,7 +71,7 @@ describe("a damaged database", () => {
     ["a header of another format", (path) => overwrite(path, 18, noise(2))],
     ["a first page that is gone", (path) => overwrite(path, 100, noise(PAGE - 100))],
     ["zeros in place of the first page", (path) => overwrite(path, 0, new Uint8Array(PAGE))],
-    ["a table that is gone", (path) => overwrite(path, (rootOf(path, "events") - 1) * PAGE, noise(PAGE))],
+    ["a table that is gone", (path) => damageEvents(path)],
   ];
 
   test.each(cases)("%s: a new one works, the old bytes lie beside it", (_, damage) => {
@@ -116,7 +95,7 @@ describe("a damaged database", () => {
 
   test("takes no key, secret, open alert or audit line with it, and no event id is given twice", () => {
     const { directory, path, filled } = place();
-    overwrite(path, (rootOf(path, "events") - 1) * PAGE, noise(PAGE));
+    damageEvents(path);
     const { store } = openDespite(directory);
     const keys = createKeys({ store, clock });
     expect(filled.keys.map((key) => keys.verify(key).outcome)).toEqual([
@@ -157,7 +136,7 @@ describe("a damaged database", () => {
 
   test("a new one that cannot be finished is never put in place: the next start still has the keys to give", () => {
     const { directory, path, filled } = place();
-    overwrite(path, (rootOf(path, "events") - 1) * PAGE, noise(PAGE));
+    damageEvents(path);
     const before = readdirSync(directory).sort();
     const migrations = [...MIGRATIONS, { name: "never", sql: "INSERT INTO nowhere VALUES (1)" }];
     expect(() => open(directory, { migrations, damaged: "move-aside" })).toThrow(StoreError);
@@ -182,7 +161,7 @@ describe("a damaged database", () => {
     const log = recordingLog();
     const store = open(directory, { log });
     // Behind the back of the running one, as a disk would.
-    const page = rootOf(path, "events");
+    const [page = 1] = pagesOf(path, "events", "root");
     store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
     store.sqlite.run("PRAGMA cache_size = 0");
     store.sqlite.run("PRAGMA shrink_memory");
@@ -209,48 +188,18 @@ describe("a damaged database", () => {
     );
     expect(existsSync(`${path}.damaged`)).toBe(false);
   });
-
-  test("another program's database stays refused, as it is", () => {
-    const directory = quickDirectory();
-    const other = new Database(join(directory, "licmond.db"));
-    other.run("CREATE TABLE songs (title TEXT)");
-    other.close();
-    const before = readFileSync(join(directory, "licmond.db"));
-    expect(() => openDespite(directory)).toThrow(/another program/);
-    expect(readFileSync(join(directory, "licmond.db")).equals(before)).toBe(true);
-    expect(aside(directory)).toEqual([]);
-  });
 });
 
-describe("a write-ahead log", () => {
-  /** What `kill -9` leaves: a database with a log. */
-  function killed() {
-    const from = quickDirectory();
-    const store = open(from);
-    store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    const filled = fill(store, { keys: 3, events: 20 });
-    const directory = join(quickDirectory(), "killed");
-    mkdirSync(directory, { mode: 0o700 });
-    for (const name of readdirSync(from))
-      if (name !== "licmond.lock" && !name.endsWith("-shm"))
-        copyFileSync(join(from, name), join(directory, name));
-    return { directory, path: join(directory, "licmond.db"), filled };
-  }
-
-  test("of a killed daemon is taken up", () => {
-    const { directory, filled } = killed();
-    const { store, log } = openDespite(directory);
-    expect(createKeys({ store, clock }).list()).toHaveLength(filled.keys.length);
-    expect(log.lines).toEqual([]);
-  });
-
-  test("whose database is not there is moved aside too", () => {
-    const { directory, path } = killed();
-    rmSync(path);
-    const { store } = openDespite(directory);
-    works(store);
-    expect(aside(directory)).toHaveLength(1);
-  });
+test("a write-ahead log whose database is not there, as kill -9 may leave it, is moved aside too", () => {
+  const from = open(quickDirectory());
+  from.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  fill(from, { keys: 3, events: 20 });
+  const directory = quickDirectory();
+  for (const name of ["licmond.db-wal", "state.db", "state.db-wal", "state.db.copy"])
+    copyFileSync(join(from.directory, name), join(directory, name));
+  const { store } = openDespite(directory);
+  works(store);
+  expect(aside(directory)).toHaveLength(1);
 });
 
 describe("of a large file, of which not all is read at the start", () => {
@@ -265,8 +214,8 @@ describe("of a large file, of which not all is read at the start", () => {
 
   test("a page in the middle of the events is not: reading all sees it", () => {
     const { path } = place();
-    const leaves = leavesOf(path, "events");
-    overwrite(path, ((leaves[leaves.length >> 1] ?? 0) - 1) * PAGE, noise(PAGE));
+    const leaves = pagesOf(path, "events", "leaves");
+    fillPage(path, leaves[leaves.length >> 1] ?? 0);
     check(path);
     expect(() => check(path, true)).toThrow(/is damaged/);
   });
@@ -278,7 +227,7 @@ test("whatever happens to the bytes: it opens, or the old bytes lie beside a new
   const pages = whole.length / PAGE;
   const change = fc.oneof(
     fc.record({ cut: fc.integer({ min: 1, max: whole.length - 1 }) }),
-    fc.record({ page: fc.integer({ min: 0, max: pages - 1 }), fill: fc.constantFrom(0, 0xff, 0xa5, 0x0d) }),
+    fc.record({ page: fc.integer({ min: 1, max: pages }), fill: fc.constantFrom(0, 0xff, 0xa5, 0x0d) }),
     fc.record({
       at: fc.integer({ min: 0, max: whole.length - 1 }),
       bytes: fc.uint8Array({ minLength: 1, maxLength: 300 }),
@@ -290,7 +239,7 @@ test("whatever happens to the bytes: it opens, or the old bytes lie beside a new
       const target = join(directory, "licmond.db");
       copyFileSync(join(path, "..", "state.db"), join(directory, "state.db"));
       writeFileSync(target, "cut" in what ? whole.subarray(0, what.cut) : whole, { mode: 0o600 });
-      if ("page" in what) overwrite(target, what.page * PAGE, new Uint8Array(PAGE).fill(what.fill));
+      if ("page" in what) fillPage(target, what.page, what.fill);
       if ("at" in what) overwrite(target, what.at, what.bytes);
       const before = readFileSync(target);
       const log = recordingLog();
@@ -313,21 +262,6 @@ test("whatever happens to the bytes: it opens, or the old bytes lie beside a new
     { numRuns: 100 },
   );
 }, 60_000);
-
-/** Pages of the leaves of a table, counted from 1. */
-function leavesOf(path: string, table: string): number[] {
-  const sqlite = new Database(path, { readonly: true });
-  try {
-    return sqlite
-      .query<{ pageno: number }, [string]>(
-        "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path",
-      )
-      .all(table)
-      .map(({ pageno }) => pageno);
-  } finally {
-    sqlite.close();
-  }
-}
 
 /** In a process of its own: closing a second descriptor here would drop SQLite's locks. */
 function damageOpenFile(path: string, page: number): void {

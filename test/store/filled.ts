@@ -1,4 +1,4 @@
-import type { LogEvent } from "../../src/domain/events.ts";
+import type { Alert } from "../../src/domain/alerts.ts";
 import { createAlerts } from "../../src/store/alerts.ts";
 import { createEvents } from "../../src/store/events.ts";
 import { createKeys } from "../../src/store/keys.ts";
@@ -17,6 +17,26 @@ export interface Filled {
   readonly newestId: number;
 }
 
+const OPEN_ALERT: Alert = {
+  id: 7,
+  rule: "usage",
+  severity: "warning",
+  server: "eda",
+  daemon: null,
+  feature: null,
+  detail: null,
+  message: "nearly full",
+  value: 1,
+  threshold: 1,
+  startedAt: 1,
+  resolvedAt: null,
+  acknowledgedAt: 5,
+  acknowledgedBy: "ada",
+  comment: "known",
+  silencedUntil: 99,
+  told: {},
+};
+
 /** Writes something of everything that has to survive, and enough events that most pages are theirs. */
 export function fill(store: Store, { keys = 30, events = 500 } = {}): Filled {
   const repository = createKeys({ store, clock });
@@ -30,48 +50,27 @@ export function fill(store: Store, { keys = 30, events = 500 } = {}): Filled {
   const quotas = createQuotas({ store, clock });
   quotas.take("k", { daily: 10, monthly: 10 });
   quotas.flush();
-  store.transaction(() =>
-    createAlerts(store).write({
-      id: 7,
-      rule: "usage",
-      severity: "warning",
-      server: "eda",
-      daemon: null,
-      feature: null,
-      detail: null,
-      message: "nearly full",
-      value: 1,
-      threshold: 1,
-      startedAt: 1,
-      resolvedAt: null,
-      acknowledgedAt: 5,
-      acknowledgedBy: "ada",
-      comment: "known",
-      silencedUntil: 99,
-      told: {},
-    }),
-  );
+  store.transaction(() => createAlerts(store).write(OPEN_ALERT));
   const log = createEvents(store);
   const first = Date.now() - events;
   log.reserve(first + events);
   log.transaction(() => {
     for (let at = 1; at <= events; at++) {
       const id = first + at;
-      const line = logLine(id, at, at === events ? "audit" : "system");
+      const message = `Line ${at} of a store that has been at work for a while`;
+      const source = at === events ? "audit" : "system";
+      const timestamp = new Date(id).toISOString();
+      const line = {
+        type: "log",
+        id: `log-${id}`,
+        timestamp,
+        level: "info",
+        message,
+        source,
+        metadata: {},
+      } as const;
       log.insert(id, line, JSON.stringify(line));
     }
   });
   return { keys: presented, secret, newestId: first + events };
-}
-
-function logLine(id: number, at: number, source: LogEvent["source"]): LogEvent {
-  return {
-    type: "log",
-    id: `log-${id}`,
-    timestamp: new Date(id).toISOString(),
-    level: "info",
-    message: `Line ${at} of a store that has been at work for a while`,
-    source,
-    metadata: { number: at },
-  };
 }

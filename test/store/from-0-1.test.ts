@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeKey, printKey, systemRandom } from "../../src/domain/keys.ts";
 import { logStats } from "../../src/history/log-queries.ts";
@@ -16,7 +16,6 @@ import { copiesOf } from "../../src/store/open/before-upgrade.ts";
 import { openStore, type Store } from "../../src/store/open/open.ts";
 import { createQuotas } from "../../src/store/quotas.ts";
 import { storedSecret } from "../../src/store/secrets.ts";
-import { quiet } from "./backup/shared.ts";
 import { cleanUp, later, open, quickDirectory } from "./place.ts";
 import { plainKey } from "./plain-key.ts";
 import { recordingLog } from "./recording-log.ts";
@@ -68,12 +67,8 @@ function place(revokedInSideCopy: readonly string[] = []) {
     JSON.stringify(audit),
   ]);
   const all = (table: string) => sqlite.query<Record<string, unknown>, []>(`SELECT * FROM ${table}`).all();
-  const rows = Object.fromEntries(
-    ["secrets", "alert_watches", "notifications", "event_marks", "events"].map((table) => [
-      table,
-      all(table),
-    ]),
-  );
+  const copied = ["secrets", "alert_watches", "notifications", "event_marks", "events"];
+  const rows = Object.fromEntries(copied.map((table) => [table, all(table)]));
   const content = JSON.stringify(
     {
       ...rows,
@@ -137,7 +132,7 @@ describe("a database of 0.1", () => {
 
   test.each([
     ["damaged", (path: string) => writeFileSync(path, "x".repeat(10_000))],
-    ["not there", (path: string) => Bun.spawnSync(["rm", path])],
+    ["not there", (path: string) => rmSync(path)],
   ])("that is %s leaves its keys and open alerts all the same", (_, change) => {
     const { directory, path } = place(["key-2"]);
     change(path);
@@ -159,7 +154,7 @@ describe("a database of 0.1", () => {
     store.close();
     // As going back to 0.1 does it, and revokes another key there.
     for (const name of readdirSync(directory))
-      if (/^licmond\.db(-|$)/.test(name)) Bun.spawnSync(["rm", join(directory, name)]);
+      if (/^licmond\.db(-|$)/.test(name)) rmSync(join(directory, name));
     writeFileSync(path, before);
     const sqlite = new Database(path);
     sqlite.run("UPDATE api_keys SET revoked_at = 90 WHERE name = 'key-2'");
@@ -172,7 +167,7 @@ describe("a database of 0.1", () => {
   test("is what a restore takes, too: keys that were revoked since stay revoked", async () => {
     const { path } = place();
     const directory = join(quickDirectory(), "storage");
-    const restored = await restore({ directory, file: path, now: NOW, log: recordingLog(), ...quiet });
+    const restored = await restore({ directory, file: path, now: NOW });
     expect(restored).toMatchObject({ aside: null, revoked: [], lost: [], report: { keys: 2 } });
     const store = openStore({ directory, log: recordingLog() });
     later(() => store.close());
@@ -188,8 +183,6 @@ describe("a database of 0.1", () => {
       directory: elsewhere,
       file: path,
       now: NOW,
-      log: recordingLog(),
-      ...quiet,
     });
     expect(again.revoked).toEqual(["key-2"]);
     expect(outcomes(open(elsewhere))).toEqual(["revoked", "valid", "revoked"]);
@@ -207,7 +200,7 @@ test("way back: 0.1 itself finds revoked what was revoked since, and gives no ev
   for (const name of ["licmond.db", "state.db"])
     writeFileSync(join(elsewhere, name), readFileSync(join(directory, name)));
   const [file = ""] = copiesOf(path);
-  await restore({ directory: elsewhere, file, now: NOW, log: recordingLog(), ...quiet });
+  await restore({ directory: elsewhere, file, now: NOW });
   const sqlite = new Database(join(elsewhere, "licmond.db"), { readonly: true });
   later(() => sqlite.close());
   expect(sqlite.query("SELECT name FROM api_keys WHERE revoked_at IS NULL").all()).toEqual([
@@ -228,10 +221,10 @@ describe("kill -9 while it is moved", () => {
     if (when !== "after the last step") {
       // licmond.db changes last, in one transaction.
       for (const name of readdirSync(directory))
-        if (/^licmond\.db-/.test(name)) Bun.spawnSync(["rm", join(directory, name)]);
+        if (/^licmond\.db-/.test(name)) rmSync(join(directory, name));
       writeFileSync(path, untouched);
-      if (when !== "after its copy") Bun.spawnSync(["rm", join(directory, "state.db.copy")]);
-      if (when === "before the copy") Bun.spawnSync(["rm", join(directory, "state.db")]);
+      if (when !== "after its copy") rmSync(join(directory, "state.db.copy"));
+      if (when === "before the copy") rmSync(join(directory, "state.db"));
     }
     holdsAll(open(directory));
   });

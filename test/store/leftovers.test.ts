@@ -1,31 +1,20 @@
 import { afterEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { createKeys } from "../../src/store/keys.ts";
-import { cleanUp, later, linesOf, open, quickDirectory, spawnScript } from "./place.ts";
-import { plainKey } from "./plain-key.ts";
+import { cleanUp, firstLine, later, open, quickDirectory, spawnScript } from "./place.ts";
 import { recordingLog } from "./recording-log.ts";
 
 afterEach(cleanUp);
 
-const clock = { now: () => Date.now() };
 const REMOVED = "Files that a killed licmond left half made were removed";
-const HALF_MADE = [
-  "restoring",
-  "restoring-journal",
-  "rescuing",
-  "rescuing-wal",
-  "upgrading",
-  "upgrading-shm",
-];
+const HALF_MADE = "restoring restoring-journal rescuing rescuing-wal upgrading upgrading-shm".split(" ");
 /** Begin the same, and are somebody's. */
 const OTHERS = ["restoring.txt", "upgrading-notes", "schema-3-20260131T081530Z", "replaced-20260131T081530Z"];
 
 function place() {
   const directory = quickDirectory();
   const store = open(directory);
-  const made = createKeys({ store, clock }).create(plainKey());
   store.close();
-  return { directory, path: store.path, key: made.outcome === "created" ? made.presented : "" };
+  return { directory, path: store.path };
 }
 
 function litter(path: string): void {
@@ -59,10 +48,7 @@ test("beside one that runs nothing is taken away: it may be at work on them", as
   const { directory, path } = place();
   const holder = spawnScript("holder.ts", [directory]);
   later(() => holder.kill("SIGKILL"));
-  for await (const line of linesOf(holder.stdout)) {
-    expect(line).toBe("open");
-    break;
-  }
+  expect(await firstLine(holder)).toBe("open");
   litter(path);
   open(directory, { mode: "cli" });
   expect(ends(path, HALF_MADE)).toEqual(HALF_MADE);

@@ -1,36 +1,29 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import fc from "fast-check";
 import type { LogEvent, ServerStatusEvent } from "../../src/domain/events.ts";
 import { type LogFilter, logStats, searchLogs } from "../../src/history/log-queries.ts";
 import { createReader } from "../../src/history/reader.ts";
 import { migrate } from "../../src/store/database/migrate.ts";
-import { createEventRetention, createEvents, type Events } from "../../src/store/events.ts";
+import { createEventRetention } from "../../src/store/event-retention.ts";
+import { createEvents, type Events } from "../../src/store/events.ts";
 import { createLogIndex, wordsOf } from "../../src/store/log-words.ts";
 import { createLogs, type Logs } from "../../src/store/logs.ts";
 import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
-import { openStore, type Store } from "../../src/store/open/open.ts";
+import type { Store } from "../../src/store/open/open.ts";
+import { cleanUp, open, temporaryDirectory } from "./place.ts";
 
 const T = Date.parse("2026-03-02T12:00:00.000Z");
-const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
-let directory: string;
 let store: Store;
 let events: Events;
 let logs: Logs;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "licmond-logs-"));
-  store = openStore({ directory, log: quiet });
+  store = open(temporaryDirectory());
   events = createEvents(store);
   logs = createLogs(store);
 });
-afterEach(() => {
-  store.close();
-  rmSync(directory, { recursive: true });
-});
+afterEach(cleanUp);
 
 const line = (id: number, change: Partial<LogEvent> = {}): LogEvent => ({
   type: "log",
@@ -43,9 +36,20 @@ const line = (id: number, change: Partial<LogEvent> = {}): LogEvent => ({
   ...change,
 });
 
-function put(...lines: LogEvent[]) {
+const status = (id: number, at = id): ServerStatusEvent => ({
+  type: "server_status",
+  id: `server_status-${id}`,
+  timestamp: new Date(at).toISOString(),
+  server: "eda",
+  daemon: null,
+  from: "up",
+  to: "down",
+  reason: null,
+});
+
+function put(...list: (LogEvent | ServerStatusEvent)[]) {
   events.transaction(() => {
-    for (const each of lines) events.insert(Number(each.id.slice(4)), each, JSON.stringify(each));
+    for (const each of list) events.insert(Number(each.id.split("-")[1]), each, JSON.stringify(each));
   });
 }
 
@@ -82,6 +86,10 @@ const filter = (change: Partial<LogFilter> = {}): LogFilter => ({
 
 const idsOf = (rows: readonly string[]) =>
   rows.map((row) => Number((JSON.parse(row) as LogEvent).id.slice(4)) - T);
+
+const drain = (step: () => number) => {
+  while (step() > 0);
+};
 
 describe("the filters", () => {
   beforeEach(() =>
@@ -193,7 +201,7 @@ describe("the index of words", () => {
     fill(T + 100, 1_000);
     put(line(T + 5_000, { message: "tool -> (seat)" }));
     fill(T + 6_000, 500);
-    while (logs.indexStep() > 0);
+    drain(logs.indexStep);
     expect(store.sqlite.query("SELECT count(*) AS n FROM log_words").get()).toEqual({ n: 3 });
     // One line is not indexed: a run is not full with it.
     expect([looked("->"), looked("( ) % ->"), looked("nowhere"), looked(".")]).toEqual([501, 1, 1, 1]);
@@ -204,14 +212,14 @@ describe("the index of words", () => {
   test("follows what is deleted, and audit lines that are left are found", () => {
     fill(T + 100, 400, "audit");
     fill(T + 1_000, 1_600);
-    while (logs.indexStep() > 0);
+    drain(logs.indexStep);
     clear(T + 1_700, T + 10_000);
     expect(search(filter({ q: "server" }), 1)).toMatchObject({ total: 400 + 900 });
     expect(logs.indexStep()).toBe(0);
     clear(null, T + 10_000);
     expect(search(filter({ q: "server" }), 1)).toMatchObject({ total: 400 });
     fill(T + 20_000, 500);
-    while (logs.indexStep() > 0);
+    drain(logs.indexStep);
     expect(search(filter({ q: "server" }), 1)).toMatchObject({ total: 900 });
     expect(looked("nowhere")).toBeLessThan(500);
   });
@@ -230,21 +238,11 @@ describe("the index of words", () => {
 
   test("is made anew over the lines of a database of before", () => {
     const before = new Database(":memory:", { strict: true });
-    migrate(
-      before,
-      "x.db",
-      MIGRATIONS.slice(
-        0,
-        MIGRATIONS.findIndex(({ name }) => name.endsWith("index-of-log-words")),
-      ),
-    );
+    migrate(before, "x.db", MIGRATIONS.slice(0, 17));
+    const insert = before.query("INSERT INTO events VALUES (?1, ?1, 'log', 'info', 'collector', NULL, ?2)");
     for (let id = 1; id <= 600; id++) {
       const event = line(id, { message: `line ${id} (of before)` });
-      before.run("INSERT INTO events VALUES (?, ?, 'log', 'info', 'collector', NULL, ?)", [
-        id,
-        id,
-        JSON.stringify(event),
-      ]);
+      insert.run(id, JSON.stringify(event));
       before.run("INSERT INTO log_words (rowid, words) VALUES (?, ?)", [id, event.message]);
     }
     migrate(before, "x.db", MIGRATIONS);
@@ -286,12 +284,6 @@ describe("statistics", () => {
 });
 
 describe("deleting", () => {
-  const drain = (step: () => number) => {
-    let sum = 0;
-    for (let count = step(); count > 0; count = step()) sum += count;
-    return sum;
-  };
-
   test("clearing spares the audit trail, what came later, and leaves a mark for those who resume", () => {
     put(line(T), line(T + 1, { source: "audit" }), line(T + 2), line(T + 3));
     expect(clear(T + 3, T + 10)).toBe(2);
@@ -327,9 +319,6 @@ describe("after a clock that was ahead", () => {
   /** A line of an id that went on from the wrong time, at a right one. */
   const behind = (id: number, at: number, change: Partial<LogEvent> = {}) =>
     line(id, { timestamp: new Date(at).toISOString(), ...change });
-  const drain = (step: () => number) => {
-    while (step() > 0);
-  };
 
   test("log lines go by the time that they tell, and those of the wrong time with the first that came later", () => {
     put(
@@ -357,20 +346,7 @@ describe("after a clock that was ahead", () => {
   });
 
   test("so do events", () => {
-    const status = (id: number, at: number): ServerStatusEvent => ({
-      type: "server_status",
-      ...{ id: `server_status-${id}`, timestamp: new Date(at).toISOString(), server: "eda", daemon: null },
-      ...{ from: "up", to: "down", reason: null },
-    });
-    events.transaction(() => {
-      for (const [id, at] of [
-        [T, T],
-        [AHEAD, AHEAD],
-        [AHEAD + 1, T + 1],
-        [AHEAD + 2, T + 3 * DAY],
-      ] as const)
-        events.insert(id, status(id, at), JSON.stringify(status(id, at)));
-    });
+    put(status(T), status(AHEAD), status(AHEAD + 1, T + 1), status(AHEAD + 2, T + 3 * DAY));
     const retention = createEventRetention(store, 2);
     drain(() => retention.step(T + 2 * DAY, T + 4 * DAY));
     expect(events.page(0, 10).map(({ id }) => id)).toEqual([AHEAD + 2]);
@@ -380,18 +356,7 @@ describe("after a clock that was ahead", () => {
 
 describe("reading events back", () => {
   test("pages come in order, by type where asked, above an id", () => {
-    const status = {
-      type: "server_status",
-      id: `server_status-${T + 1}`,
-      timestamp: new Date(T + 1).toISOString(),
-      server: "eda",
-      daemon: null,
-      from: "up",
-      to: "down",
-      reason: null,
-    } as const;
-    put(line(T), line(T + 2));
-    events.transaction(() => events.insert(T + 1, status, JSON.stringify(status)));
+    put(line(T), status(T + 1), line(T + 2));
     expect(events.page(T - 1, 10).map(({ id, type }) => [id - T, type])).toEqual([
       [0, "log"],
       [1, "server_status"],

@@ -1,11 +1,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { FeaturePicture, ServerPicture } from "../../src/domain/picture.ts";
+import type { ServerPicture } from "../../src/domain/picture.ts";
 import { applyPoll } from "../../src/domain/polls/apply-poll.ts";
 import type { FeatureReading } from "../../src/domain/reading.ts";
-import { createKnownHostsStore } from "../../src/store/known-hosts.ts";
 import { createPictures, encode } from "../../src/store/pictures.ts";
-import { createServers } from "../../src/store/servers.ts";
+import { createKnownHostsStore, createServers } from "../../src/store/servers.ts";
 import * as a from "../domain/make.ts";
 import { cleanUp, fixedClock, open, temporaryDirectory } from "./place.ts";
 import { recordingLog } from "./recording-log.ts";
@@ -13,45 +12,14 @@ import { recordingLog } from "./recording-log.ts";
 afterEach(cleanUp);
 
 /**
- * When this does not compile, the shape of a picture has changed: bring it up to date AND raise PICTURE_FORMAT,
- * or a new binary will read pictures that an older one wrote in another shape. What may be absent changes no shape.
+ * When this is not the shape of a picture any more, bring it up to date AND raise PICTURE_FORMAT, or a new binary will read
+ * pictures that an older one wrote in another shape. What may be absent changes no shape.
  */
-const SHAPE_OF_FORMAT_1: Record<keyof ServerPicture | Exclude<keyof FeaturePicture, "alsoHeldBy">, true> = {
-  server: true,
-  status: true,
-  state: true,
-  members: true,
-  daemons: true,
-  error: true,
-  collectedAt: true,
-  lastPollAt: true,
-  nextPollAt: true,
-  pollDurationMs: true,
-  toolVersion: true,
-  clockOffsetMs: true,
-  cut: true,
-  unparsedLines: true,
-  unparsed: true,
-  reachability: true,
-  features: true,
-  daemon: true,
-  name: true,
-  total: true,
-  used: true,
-  available: true,
-  reserved: true,
-  queued: true,
-  unlimited: true,
-  utilization: true,
-  shared: true,
-  expiry: true,
-  pools: true,
-  checkouts: true,
-  reservations: true,
-  queue: true,
-  missed: true,
-  missedPools: true,
-};
+const SHAPE_OF_FORMAT_1 =
+  `server status state members daemons error collectedAt lastPollAt nextPollAt pollDurationMs
+  toolVersion clockOffsetMs cut unparsedLines unparsed reachability features
+  daemon name total used available reserved queued unlimited utilization shared expiry pools checkouts reservations queue
+  missed missedPools`.split(/\s+/);
 
 function make(ids: readonly string[] = ["eda"]) {
   const log = recordingLog();
@@ -72,6 +40,8 @@ const checkouts = (count: number, first = 0) =>
     a.checkout({ user: `user${first + n}`, handle: String(first + n) }),
   );
 
+const NO_DETAILS = { host: null, display: null, qualifier: null, version: null, handle: null, pool: null };
+
 const picture = (features: readonly FeatureReading[], id = "eda", finishedAt = a.NOON): ServerPicture =>
   applyPoll(
     null,
@@ -84,7 +54,7 @@ describe("a stored picture", () => {
   test("has the shape that its format stands for", () => {
     const full = picture([a.feature()]);
     const [feature] = full.features;
-    expect(Object.keys({ ...full, ...feature }).sort()).toEqual(Object.keys(SHAPE_OF_FORMAT_1).sort());
+    expect(Object.keys({ ...full, ...feature }).sort()).toEqual(SHAPE_OF_FORMAT_1.sort());
   });
 
   test("comes back as it was, whatever the names", async () => {
@@ -103,18 +73,7 @@ describe("a stored picture", () => {
               checkouts: checkouts(rows).map((row) => ({ ...row, user: row.user + user })),
               pools: [a.pool()],
               reservations: [{ type: "group", name, count: 1, pool: 0 }],
-              queue: [
-                {
-                  user,
-                  host: null,
-                  display: null,
-                  qualifier: null,
-                  version: null,
-                  count: 2,
-                  handle: null,
-                  pool: null,
-                },
-              ],
+              queue: [{ ...NO_DETAILS, user, count: 2 }],
             }),
           ),
         );
@@ -224,13 +183,9 @@ describe("known hosts", () => {
   test("are bounded: the newest stay", () => {
     const { store, log } = make();
     const hosts = createKnownHostsStore(store, log);
-    hosts.save(
-      "eda",
-      Array.from({ length: 50_003 }, (_, n) => `ws${n}`),
-    );
-    const loaded = hosts.load("eda");
-    expect(loaded).toHaveLength(50_000);
-    expect([loaded[0], loaded.at(-1)]).toEqual(["ws3", "ws50002"]);
+    const many = Array.from({ length: 50_003 }, (_, n) => `ws${n}`);
+    hosts.save("eda", many);
+    expect(hosts.load("eda")).toEqual(many.slice(3));
   });
 
   test("that cannot be read are learnt anew", () => {
@@ -251,22 +206,9 @@ test("servers remember when they were first seen and last configured", () => {
   servers.configured([a.server({ id: "a" }), a.server({ id: "b" })]);
   clock.time = 200;
   servers.configured([a.server({ id: "b", name: "renamed", address: "1700@new" })]);
+  const first = { id: "a", manager: "flexnet", address: "27000@lic1", name: "EDA tools" };
   expect(servers.list()).toEqual([
-    {
-      id: "a",
-      manager: "flexnet",
-      address: "27000@lic1",
-      name: "EDA tools",
-      firstSeen: 100,
-      lastConfigured: 100,
-    },
-    {
-      id: "b",
-      manager: "flexnet",
-      address: "1700@new",
-      name: "renamed",
-      firstSeen: 100,
-      lastConfigured: 200,
-    },
+    { ...first, firstSeen: 100, lastConfigured: 100 },
+    { ...first, id: "b", address: "1700@new", name: "renamed", firstSeen: 100, lastConfigured: 200 },
   ]);
 });

@@ -66,3 +66,13 @@ export async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerat
     yield* lines;
   }
 }
+
+/** What a process says first. */
+export async function firstLine({
+  stdout,
+}: {
+  readonly stdout: ReadableStream<Uint8Array>;
+}): Promise<string> {
+  for await (const line of linesOf(stdout)) return line;
+  return "";
+}

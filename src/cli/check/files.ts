@@ -7,7 +7,7 @@ import type { Environment } from "../../config/environment.ts";
 import { guardedFiles, secretFiles } from "../../config/guarded-files.ts";
 import { withDatabase } from "../../store/database/read-only.ts";
 import { errorCode, StoreError } from "../../store/database/store-error.ts";
-import { inspectDatabase } from "../../store/open/inspect.ts";
+import { inspectDatabase } from "../../store/open/start-check.ts";
 import { daemonGroups, exposureOf, exposureWords } from "../../system/exposed-file.ts";
 import type { Report } from "../terminal.ts";
 

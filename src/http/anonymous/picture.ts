@@ -1,13 +1,5 @@
 import { anonymousAlert } from "../../domain/alerts.ts";
-import type {
-  AlertEvent,
-  AnyEvent,
-  CheckinEvent,
-  CheckoutEvent,
-  DenialEvent,
-  EventType,
-  ServerStatusEvent,
-} from "../../domain/events.ts";
+import type { AnyEvent, EventType, LogEvent, MetricsEvent } from "../../domain/events.ts";
 import type { CheckoutPicture, FeaturePicture, Holder, ServerPicture } from "../../domain/picture.ts";
 import type { DaemonReading, MemberReading, QueueReading, ReservationReading } from "../../domain/reading.ts";
 import type { Pseudonyms } from "./pseudonyms.ts";
@@ -30,7 +22,6 @@ export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms)
 
 /** Stands where a tool wrote a free text, which may name anybody. */
 const TOOL_REPORTS_ERROR = "The tool reports an error";
-const NOT_SHOWN = "not shown";
 
 function withoutWords<Part extends MemberReading | DaemonReading>(part: Part): Part {
   return part.error === null ? part : { ...part, error: { ...part.error, message: TOOL_REPORTS_ERROR } };
@@ -40,25 +31,31 @@ function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): Feat
   const { error, checkouts, reservations, queue, alsoHeldBy = [] } = feature;
   const people = checkouts.length + reservations.length + queue.length + alsoHeldBy.length;
   if (error === null && people === 0) return feature;
-  // The tool's own order may be that of the real names.
+  const rows = <Row extends CheckoutPicture | QueueReading>(real: readonly Row[]): Row[] =>
+    real
+      .map((row) => ({ ...row, ...holder(row, pseudonyms), display: null, qualifier: null }))
+      // The tool's own order may be that of the real names.
+      .sort(
+        by(
+          ({ user }) => user,
+          ({ host }) => host,
+          ({ handle }) => handle,
+        ),
+      );
   return {
     ...feature,
     error: error === null ? null : TOOL_REPORTS_ERROR,
-    checkouts: checkouts.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
+    checkouts: rows(checkouts),
     ...(alsoHeldBy.length > 0 && { alsoHeldBy: alsoHeldBy.map((one) => holder(one, pseudonyms)) }),
     reservations: reservations
-      .map((one) => anonymousReservation(one, pseudonyms))
-      .sort((a, b) => compare(a.type, b.type) || compare(a.name, b.name)),
-    queue: queue.map((one) => withoutPerson(one, pseudonyms)).sort(byPerson),
-  };
-}
-
-function withoutPerson<Row extends CheckoutPicture | QueueReading>(row: Row, pseudonyms: Pseudonyms): Row {
-  return {
-    ...row,
-    ...holder(row, pseudonyms),
-    display: null,
-    qualifier: null,
+      .map((row) => ({ ...row, name: reservedName(row, pseudonyms) }))
+      .sort(
+        by(
+          ({ type }) => type,
+          ({ name }) => name,
+        ),
+      ),
+    queue: rows(queue),
   };
 }
 
@@ -66,31 +63,22 @@ function holder({ user, host }: Holder, pseudonyms: Pseudonyms): Holder {
   return { user: pseudonyms.user(user), host: host === null ? null : pseudonyms.host(host) };
 }
 
-function anonymousReservation(row: ReservationReading, pseudonyms: Pseudonyms): ReservationReading {
-  switch (row.type) {
-    case "user":
-      return { ...row, name: pseudonyms.user(row.name) };
-    case "host":
-    case "internet":
-      return { ...row, name: pseudonyms.host(row.name) };
-    // Whatever it is for may be a person.
-    case "display":
-    case "other":
-    case "group":
-    case "host_group":
-    case "project":
-      return { ...row, name: NOT_SHOWN };
-  }
+function reservedName({ type, name }: ReservationReading, pseudonyms: Pseudonyms): string {
+  if (type === "user") return pseudonyms.user(name);
+  if (type === "host" || type === "internet") return pseudonyms.host(name);
+  // Whatever else it is for may be a person.
+  return "not shown";
 }
 
-function byPerson<Row extends CheckoutPicture | QueueReading>(a: Row, b: Row): number {
-  return (
-    compare(a.user, b.user) || compare(a.host ?? "", b.host ?? "") || compare(a.handle ?? "", b.handle ?? "")
-  );
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+/** Compares by these texts, the first one that differs; null comes first. */
+function by<Row>(...fields: readonly ((row: Row) => string | null)[]): (a: Row, b: Row) => number {
+  return (a, b) => {
+    for (const field of fields) {
+      const [one, other] = [field(a) ?? "", field(b) ?? ""];
+      if (one !== other) return one < other ? -1 : 1;
+    }
+    return 0;
+  };
 }
 
 /** How an event goes out to anonymized keys: as it is, under pseudonyms, or not at all. */
@@ -106,12 +94,10 @@ export const ANONYMOUS_FORM = {
 
 /** The JSON text of a domain event in which no person can be recognised. Takes the event parsed or as text. */
 export function anonymousEvent(event: AnyEvent | string, pseudonyms: Pseudonyms): string {
-  const told = (typeof event === "string" ? JSON.parse(event) : event) as
-    | CheckoutEvent
-    | CheckinEvent
-    | DenialEvent
-    | ServerStatusEvent
-    | AlertEvent;
+  const told = (typeof event === "string" ? JSON.parse(event) : event) as Exclude<
+    AnyEvent,
+    LogEvent | MetricsEvent
+  >;
   if (told.type === "alert") return JSON.stringify(anonymousAlert(told));
   if (told.type === "server_status") {
     // Why a daemon is down stands there in the tool's words; of a server it is our own.

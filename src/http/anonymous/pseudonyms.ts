@@ -20,13 +20,13 @@ const MAX_KEPT = 100_000;
  */
 export function createPseudonyms(secret: Uint8Array): Pseudonyms {
   const kept = new Map<string, string>();
-  const digestOf = (kind: keyof Pseudonyms, name: string): string =>
-    new Bun.CryptoHasher("sha256", secret).update(`${kind}\0${name}`).digest("hex");
+  const digestOf = (what: string): string =>
+    new Bun.CryptoHasher("sha256", secret).update(what).digest("hex");
   const of = (kind: "user" | "host", name: string): string => {
     const what = `${kind}\0${name}`;
     const known = kept.get(what);
     if (known !== undefined) return known;
-    const made = `${kind}-${digestOf(kind, name).slice(0, HEX_DIGITS)}`;
+    const made = `${kind}-${digestOf(what).slice(0, HEX_DIGITS)}`;
     if (kept.size >= MAX_KEPT) kept.clear();
     kept.set(what, made);
     return made;
@@ -35,12 +35,12 @@ export function createPseudonyms(secret: Uint8Array): Pseudonyms {
     user: (name) => of("user", name),
     host: (name) => of("host", name.toLowerCase()),
     session: (id) =>
-      id >= 0 ? id : -Number.parseInt(digestOf("session", String(id)).slice(0, NUMBER_DIGITS), 16),
+      id >= 0 ? id : -Number.parseInt(digestOf(`session\0${id}`).slice(0, NUMBER_DIGITS), 16),
   };
 }
 
 /** Names in stored rows, in and out, as the caller may see them. */
-export interface NamesFor {
+interface NamesFor {
   /** The stored names that a filter means; for an anonymized caller those whose pseudonyms it names. */
   wanted<Filter extends People>(filter: Filter): Filter;
   user(name: string): string;
@@ -65,18 +65,12 @@ export function namesFor(
   stored: () => { readonly users: readonly string[]; readonly hosts: readonly string[] },
 ): NamesFor {
   if (pseudonyms === null) {
-    return {
-      wanted: (filter) => filter,
-      user: (name) => name,
-      host: (name) => name,
-      session: (id) => id,
-      text: (words) => words,
-    };
+    const same = <T>(name: T): T => name;
+    return { wanted: same, user: same, host: same, session: same, text: same };
   }
   const pick = (asked: readonly string[] | null, names: readonly string[], of: (name: string) => string) => {
-    if (asked === null) return null;
-    const wanted = new Set(asked);
-    return names.filter((name) => wanted.has(of(name)));
+    const wanted = asked && new Set(asked);
+    return wanted && names.filter((name) => wanted.has(of(name)));
   };
   return {
     wanted(filter) {

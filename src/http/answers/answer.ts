@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { takesGzip } from "./format.ts";
+import type { TextFormat } from "../../export/family.ts";
 
 /** A whole answer as it goes out. */
 export interface Answer {
@@ -18,6 +18,11 @@ export function jsonAnswer(body: Uint8Array<ArrayBuffer>): Answer {
   return { body, headers: { "content-type": "application/json; charset=utf-8" } };
 }
 
+/** A value as JSON. */
+export function valueAnswer(value: object): Answer {
+  return jsonAnswer(encode(JSON.stringify(value)));
+}
+
 export function responseOf({ body, headers }: Answer): Response {
   return new Response(body, { headers: { ...headers } });
 }
@@ -28,7 +33,7 @@ export const LEAST_BYTES = 1_400;
 const compress = promisify(gzip);
 
 /**
- * The answer, gzipped where its client takes that. Compressing is done by threads of its own: the event loop goes on.
+ * The answer, gzipped where its client takes that. Threads of their own compress, so that the event loop goes on.
  * `zip` does it, e.g. one that remembers.
  */
 export function send(
@@ -63,4 +68,102 @@ export async function zipped({ body, headers }: Answer): Promise<Answer> {
 /** Other bytes have another strong tag (RFC 9110, 8.8.3.3). */
 export function tagOfZipped(etag: string): string {
   return etag.replace(/"$/, '-gzip"');
+}
+
+/** `csv-bom` begins with a byte-order mark: without one, Excel takes UTF-8 for the code page of its host. */
+export type Format = "json" | "csv" | "csv-bom";
+
+/** A question and the format of its answer. */
+export interface Formatted {
+  readonly format: Format;
+}
+
+interface Wanted {
+  readonly format?: "json" | "csv";
+  readonly bom?: boolean;
+}
+
+/**
+ * JSON or CSV. `format=` beats the Accept header; an Accept that names neither gets JSON, and `text/csv` must
+ * be named itself: a browser's wildcard does not mean it.
+ */
+export function formatOf({ format, bom }: Wanted, { headers }: Pick<Request, "headers">): Format {
+  const accept = headers.get("accept");
+  const csv = preference(accept, "text/csv", EXACT);
+  const accepted = csv > 0 && csv >= preference(accept, "application/json") ? "csv" : "json";
+  if ((format ?? accepted) === "json") return "json";
+  return bom === true ? "csv-bom" : "csv";
+}
+
+/**
+ * The format of `/api/metrics`: JSON, unless Accept names a text format and prefers it. The text format must be named
+ * itself or as `text/*`: a wildcard for everything means JSON, and libraries list `text/plain` beside JSON by default.
+ */
+export function metricsFormat(accept: string | null): TextFormat | "json" {
+  const { text, openmetrics } = textPreferences(accept);
+  const preferred = Math.max(text, openmetrics) > preference(accept, "application/json");
+  return preferred ? scrapeFormat(accept) : "json";
+}
+
+/** The format of `/metrics`: OpenMetrics where Accept names it and prefers nothing else, otherwise the older text. */
+export function scrapeFormat(accept: string | null): TextFormat {
+  const { text, openmetrics } = textPreferences(accept);
+  return openmetrics > 0 && openmetrics >= text ? "openmetrics" : "text";
+}
+
+function textPreferences(accept: string | null): Readonly<Record<TextFormat, number>> {
+  return {
+    text: preference(accept, "text/plain", FAMILY, "0.0.4"),
+    openmetrics: preference(accept, "application/openmetrics-text", EXACT, "1.0.0"),
+  };
+}
+
+/**
+ * Whether an answer is sent gzipped: where Accept-Encoding takes gzip and likes it no less than the bytes as they are.
+ * A client that does not mention `identity` accepts it with the lowest preference (RFC 9110, 12.5.3).
+ */
+export function takesGzip(acceptEncoding: string | null): boolean {
+  // RFC 9110, 8.4.1.3: a recipient takes x-gzip for gzip.
+  const header = acceptEncoding?.replaceAll(/\bx-gzip\b/gi, "gzip") ?? null;
+  const gzip = preference(header, "gzip");
+  return gzip > 0 && gzip >= preference(header, "identity", EXACT);
+}
+
+/** How closely a range names an offer: itself, its family (`text/*`), or by a wildcard for everything. */
+const EXACT = 3;
+const FAMILY = 2;
+const ANYTHING = 1;
+
+/**
+ * How much a client likes an offer, from 0 (refused, or not named) to 1, by its Accept or Accept-Encoding header.
+ * Of the ranges that fit, the most specific one counts (RFC 9110, 12.5.1); ranges vaguer than `least` are ignored.
+ * A range that asks for another `version` than the one offered does not fit; other parameters do not matter.
+ */
+function preference(header: string | null, offer: string, least = ANYTHING, version = ""): number {
+  const family = `${offer.split("/", 1)[0]}/*`;
+  let best = 0;
+  let weight = 0;
+  for (const range of (header ?? "").toLowerCase().split(",")) {
+    const [name = "", ...rest] = range.split(";").map((part) => part.trim());
+    const closeness =
+      name === offer ? EXACT : name === family ? FAMILY : /^(\*\/)?\*$/.test(name) ? ANYTHING : 0;
+    if (closeness < Math.max(least, best)) continue;
+    // `name=value` or `name="value"`, with blanks wherever a client puts them.
+    const parameters = Object.fromEntries(
+      rest
+        .map((part) => part.split(/\s*=\s*/, 2))
+        .map(([key, value = ""]) => [key, value.replace(/^"(.*)"$/, "$1")]),
+    );
+    if ((parameters.version ?? version) !== version) continue;
+    const own = qualityOf(parameters.q);
+    weight = closeness === best ? Math.max(weight, own) : own;
+    best = closeness;
+  }
+  return weight;
+}
+
+/** A quality that is no number from 0 to 1 refuses the range. */
+function qualityOf(text = "1"): number {
+  const quality = text === "" ? 0 : Number(text);
+  return quality >= 0 && quality <= 1 ? quality : 0;
 }

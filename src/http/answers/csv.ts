@@ -1,5 +1,5 @@
 import type { Schema } from "../../domain/text-types.ts";
-import type { Format } from "./format.ts";
+import type { Format } from "./answer.ts";
 
 /** A column: its heading and the way to its value, e.g. `counts.used`. */
 export interface Column {
@@ -9,13 +9,10 @@ export interface Column {
 
 /** Columns of a record by its schema: nested objects one level deep as `a.b`, nested lists left out. */
 export function columnsOf(schema: Schema): readonly Column[] {
-  return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
-    if (property.type === "array") return [];
-    if (property.properties === undefined) return [{ heading: name, path: [name] }];
-    return Object.keys(property.properties).map((inner) => ({
-      heading: `${name}.${inner}`,
-      path: [name, inner],
-    }));
+  return Object.entries(schema.properties ?? {}).flatMap(([name, { type, properties }]) => {
+    if (type === "array") return [];
+    const paths = properties === undefined ? [[name]] : Object.keys(properties).map((inner) => [name, inner]);
+    return paths.map((path) => ({ heading: path.join("."), path }));
   });
 }
 
@@ -35,25 +32,14 @@ export function csvRows(rows: readonly object[], columns: readonly Column[]): st
 }
 
 function valueAt(row: object, path: readonly string[]): unknown {
-  let value: unknown = row;
-  for (const name of path) {
-    if (typeof value !== "object" || value === null) return null;
-    value = (value as Record<string, unknown>)[name];
-  }
-  return value;
+  return path.reduce<unknown>((value, name) => (value as Record<string, unknown> | null)?.[name], row);
 }
 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "number" || typeof value === "boolean") return String(value);
-  return quoted(guarded(typeof value === "string" ? value : JSON.stringify(value)));
-}
-
-/** A spreadsheet would run what begins like a formula: OWASP, "CSV Injection". */
-function guarded(text: string): string {
-  return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-}
-
-function quoted(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  // A spreadsheet would run what begins like a formula: OWASP, "CSV Injection".
+  const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }

@@ -1,11 +1,11 @@
 import { type TArray, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { nullable } from "../../domain/records.ts";
 import type { Schema } from "../../domain/text-types.ts";
-import type { Sort } from "../parameters.ts";
-
-import { type Answer, encode, jsonAnswer } from "./answer.ts";
+import { type Sort, sortOf } from "../query.ts";
+import { type Answer, encode, type Format, type Formatted, valueAnswer } from "./answer.ts";
 import { columnsOf, toCsv } from "./csv.ts";
-import type { Format } from "./format.ts";
+
+type Field<R extends object> = keyof R & string;
 
 /** What the lists of one kind of record have in common. */
 export interface ListKind<R extends object> {
@@ -13,51 +13,51 @@ export interface ListKind<R extends object> {
   readonly plural: string;
   readonly record: TSchema;
   /** Fields that name a row, for ties. */
-  readonly identity: readonly (keyof R & string)[];
+  readonly identity: readonly Field<R>[];
+  /** How rows stand when the query says nothing; as they came when absent. */
+  readonly sort?: Sort<Field<R>>;
 }
 
-interface Page<R extends object> {
-  readonly sort: Sort<keyof R & string> | null;
-  readonly limit: number | null;
-  readonly offset: number;
+interface ListQuery<R extends object> {
+  readonly sort?: Field<R> | `-${Field<R>}`;
+  readonly limit?: number;
+  readonly offset?: number;
 }
 
 /** Sorts, cuts and writes out the rows that matched: `{ <plural>, total, limit, offset }`, or CSV. */
 export function listAnswer<R extends object>(
-  { plural, record, identity }: ListKind<R>,
+  kind: ListKind<R>,
   matched: readonly R[],
-  { sort, limit, offset }: Page<R>,
+  query: ListQuery<R>,
   format: Format,
 ): Answer {
-  const sorted = sort === null ? matched : ordered(matched, sort, identity);
-  const rows =
-    limit === null && offset === 0
-      ? sorted
-      : sorted.slice(offset, limit === null ? undefined : offset + limit);
-  return rowsAnswer(plural, record, { rows, total: matched.length, limit, offset }, format);
+  const { limit = null, offset = 0 } = query;
+  const sort = sortOf(query.sort) ?? kind.sort;
+  const sorted = sort === undefined ? matched : ordered(matched, sort, kind.identity);
+  const rows = sorted.slice(offset, offset + (limit ?? sorted.length));
+  return rowsAnswer(kind.plural, kind.record, rows, matched.length, { limit, offset, format });
 }
 
-/** Rows that are sorted and cut already. */
-export interface Rows {
-  readonly rows: readonly object[];
-  /** Matches before limit and offset. */
-  readonly total: number;
+/** A page, and the format in which it was asked for. */
+interface Page extends Formatted {
   readonly limit: number | null;
   readonly offset: number;
 }
 
-/** Writes out a page. `beside` stands beside the list in JSON; `columns` are those of the CSV, if not all. */
+/**
+ * Writes out a page of rows that are sorted and cut already; `total` matched. `beside` stands beside the list in JSON;
+ * `columns` are those of the CSV, if not all.
+ */
 export function rowsAnswer(
   plural: string,
   record: TSchema,
-  { rows, total, limit, offset }: Rows,
-  format: Format,
+  rows: readonly object[],
+  total: number,
+  { limit, offset, format }: Page,
   beside: object = {},
   columns: readonly string[] | null = null,
 ): Answer {
-  if (format === "json") {
-    return jsonAnswer(encode(JSON.stringify({ [plural]: rows, total, limit, offset, ...beside })));
-  }
+  if (format === "json") return valueAnswer({ [plural]: rows, total, limit, offset, ...beside });
   const written = columnsOf(record as Schema).filter(({ heading }) => columns?.includes(heading) ?? true);
   return {
     body: encode(toCsv(rows, written, format)),
@@ -87,16 +87,17 @@ export function listDoc<P extends string, R extends TSchema, B extends TProperti
   const schema = Type.Object(fields, { title: `${record.title}List` }) as unknown as TObject<
     { [K in P]: TArray<R> } & typeof PAGE & B
   >;
-  return csvToo({ description, schema });
+  return csvToo(description, schema);
 }
 
-/** Says that an answer can be had as CSV too. */
-export function csvToo<Doc extends { readonly description: string; readonly schema: TSchema }>(doc: Doc) {
+/** A 200 that can be had as CSV too. */
+export function csvToo<S extends TSchema>(description: string, schema: S) {
   return {
-    ...doc,
+    description,
+    schema,
     // The same schema: a media type says how the data is written. A text here would make every generated client's
     // answer a union of the list and a text, whose rows it cannot read.
-    content: { "text/csv": { schema: doc.schema } },
+    content: { "text/csv": { schema } },
     headers: {
       "X-Total-Count": "Matches (CSV only)",
       "Content-Disposition": "File name (CSV only)",
@@ -107,27 +108,26 @@ export function csvToo<Doc extends { readonly description: string; readonly sche
 export const NOT_MODIFIED = { description: "The answer with this tag is still right" };
 
 /** Fields of a record that can be sorted by: those with one plain value. */
-export function sortable<R extends object>(schema: Schema): readonly (keyof R & string)[] {
+export function sortable<R extends object>(schema: Schema): readonly Field<R>[] {
   return Object.entries(schema.properties ?? {})
     .filter(([, { type }]) => ["string", "integer", "number", "boolean"].includes(type ?? ""))
-    .map(([name]) => name as keyof R & string);
+    .map(([name]) => name as Field<R>);
 }
 
 /** A sorted copy: nulls last whichever way it goes, ties by identity, the rest as it came. */
 export function ordered<R extends object>(
   rows: readonly R[],
-  sort: Sort<keyof R & string>,
-  identity: readonly (keyof R & string)[],
+  { field, descending }: Sort<Field<R>>,
+  identity: readonly Field<R>[],
 ): readonly R[] {
-  const sign = sort.descending ? -1 : 1;
+  const sign = descending ? -1 : 1;
   return rows.toSorted((a, b) => {
-    const first = compare(a[sort.field], b[sort.field], sign);
-    if (first !== 0) return first;
-    for (const field of identity) {
-      const next = compare(a[field], b[field], 1);
-      if (next !== 0) return next;
+    let order = compare(a[field], b[field], sign);
+    for (let tie = 0; order === 0 && tie < identity.length; tie++) {
+      const name = identity[tie] as Field<R>;
+      order = compare(a[name], b[name], 1);
     }
-    return 0;
+    return order;
   });
 }
 

@@ -14,9 +14,9 @@ import {
   SERVER_STATUSES,
   USER_KINDS,
 } from "../../domain/words.ts";
-import { TAGS } from "../documented.ts";
 import { reasonOf } from "../errors.ts";
 import { DESCRIPTION } from "./description.ts";
+import { TAGS } from "./documented.ts";
 import { errorExample } from "./error-notes.ts";
 import { type Json, normalise } from "./normalise.ts";
 

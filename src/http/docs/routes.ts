@@ -1,8 +1,7 @@
 import { type AnyElysia, Elysia } from "elysia";
 import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
-import { type Answer, encode, jsonAnswer, responseOf, send, zipped } from "../answers/answer.ts";
-import { takesGzip } from "../answers/format.ts";
+import { type Answer, encode, jsonAnswer, responseOf, send, takesGzip, zipped } from "../answers/answer.ts";
 import { INIT, PAGE, PAGE_POLICY } from "./page.ts";
 
 const PAGE_HEADERS = { "content-type": "text/html; charset=utf-8", "content-security-policy": PAGE_POLICY };

@@ -11,10 +11,10 @@ import { efficiencyAnswer, heatmapAnswer, statsAnswer, usageAnswer } from "./sta
  * the worker that reads it: an answer of a large site has megabytes, and the event loop only hands them on.
  */
 export function historyAnswers(pseudonymsOf: (read: Reader) => Pseudonyms) {
-  /** The answer for a caller who may see names or may not: then it is made under pseudonyms. */
+  /** The answer for a caller that may see names, or under pseudonyms for one that may not. */
   const forAudience =
     <Asked, Made>(make: (read: Reader, asked: Asked, pseudonyms: Pseudonyms | null) => Made) =>
-    (read: Reader, asked: Asked & Audience): Made =>
+    (read: Reader, asked: Asked & { readonly anonymize: boolean }): Made =>
       make(read, asked, asked.anonymize ? pseudonymsOf(read) : null);
   return {
     unknownName,
@@ -32,12 +32,7 @@ export function historyAnswers(pseudonymsOf: (read: Reader) => Pseudonyms) {
 
 export type HistoryAnswers = ReturnType<typeof historyAnswers>;
 
-interface Audience {
-  /** No name of a person or a host may be in the answer, nor show by its order. */
-  readonly anonymize: boolean;
-}
-
-/** The installation's pseudonyms where there is no more than a connection: the secret never crosses a thread. */
+/** The installation's pseudonyms, made in the worker from the stored secret: the secret never crosses a thread. */
 export function storedPseudonyms(): (read: Pick<Reader, "all">) => Pseudonyms {
   let made: Pseudonyms | null = null;
   return (read) => {
@@ -51,13 +46,13 @@ export function storedPseudonyms(): (read: Pick<Reader, "all">) => Pseudonyms {
 }
 
 /** Names that a query gives, and those that the live picture knows. */
-interface NamesAsked {
+export interface NamesAsked {
   readonly daemons: readonly string[];
   readonly features: readonly string[];
   readonly live: { readonly daemons: readonly string[]; readonly features: readonly string[] };
 }
 
-interface UnknownName {
+export interface UnknownName {
   readonly what: "daemon" | "feature";
   readonly name: string;
   /** Nearest first. */

@@ -10,8 +10,7 @@ import { namesOf, type SessionsQuery, sessionsQuery } from "../../history/sessio
 import { type AlertFilter, alertPage } from "../../store/alert-queries.ts";
 import { type DenialPage, type DenialQuery, denialPage, deniedPeople } from "../../store/denial-queries.ts";
 import { namesFor, type Pseudonyms } from "../anonymous/pseudonyms.ts";
-import { type Answer, encode, jsonAnswer } from "../answers/answer.ts";
-import type { Formatted } from "../answers/format.ts";
+import { type Answer, encode, type Formatted, jsonAnswer, valueAnswer } from "../answers/answer.ts";
 import { ordered, rowsAnswer } from "../answers/list.ts";
 
 /** What was stored, listed: sessions, denials, alerts and log lines. */
@@ -21,8 +20,8 @@ export function sessionsAnswer(
   asked: SessionsQuery & Formatted,
   pseudonyms: Pseudonyms | null,
 ): Answer {
-  const { filter, start, end, limit, offset, format } = asked;
-  const people = namesFor(pseudonyms, () => namesOf(read, filter, { start, end }));
+  const { filter } = asked;
+  const people = namesFor(pseudonyms, () => namesOf(read, filter, asked));
   const { rows, total } = sessionsQuery(read, { ...asked, filter: people.wanted(filter) });
   const records = rows.map((record) => ({
     ...record,
@@ -31,7 +30,7 @@ export function sessionsAnswer(
     host: people.host(record.host),
     display: people.text(record.display),
   }));
-  return rowsAnswer("sessions", SessionRecord, { rows: records, total, limit, offset }, format);
+  return rowsAnswer("sessions", SessionRecord, records, total, asked);
 }
 
 interface DenialsAsked extends DenialQuery, Formatted {
@@ -40,14 +39,15 @@ interface DenialsAsked extends DenialQuery, Formatted {
 }
 
 export function denialsAnswer(read: Reader, asked: DenialsAsked, pseudonyms: Pseudonyms | null): Answer {
-  const { limit, offset, logging, format } = asked;
-  const page = pseudonyms === null ? denialPage(read, asked) : anonymousPage(read, asked, pseudonyms);
+  const { rows, total } =
+    pseudonyms === null ? denialPage(read, asked) : anonymousPage(read, asked, pseudonyms);
   read.checkpoint();
-  const rows = page.rows.map(denialRecord);
-  return rowsAnswer("denials", DenialRecord, { rows, total: page.total, limit, offset }, format, { logging });
+  return rowsAnswer("denials", DenialRecord, rows.map(denialRecord), total, asked, {
+    logging: asked.logging,
+  });
 }
 
-/** The page of a caller who may not see names. What is sorted by a name is sorted by its pseudonym. */
+/** The page of a caller that may not see names. What is sorted by a name is sorted by its pseudonym. */
 function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms): DenialPage {
   const people = namesFor(pseudonyms, () => deniedPeople(read, asked));
   const named = people.wanted(asked);
@@ -65,9 +65,9 @@ function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms)
     return { rows: rows.map(masked), total };
   }
   const { rows, total } = denialPage(read, { ...named, sort: null, limit: null, offset: 0 });
-  const byName = { field: sort.field, descending: sort.descending } as const;
-  const sorted = ordered(rows.map(masked), byName, ["at", "server"]);
-  return { rows: sorted.slice(offset, limit === null ? undefined : offset + limit), total };
+  const { field, descending } = sort;
+  const sorted = ordered(rows.map(masked), { field, descending }, ["at", "server"]);
+  return { rows: sorted.slice(offset, offset + (limit ?? total)), total };
 }
 
 interface StoredPage extends Formatted {
@@ -81,11 +81,10 @@ interface AlertsAsked extends AlertFilter, StoredPage {
 }
 
 export function alertsAnswer(read: Reader, asked: AlertsAsked): Answer {
-  const { limit, offset, format, anonymize } = asked;
-  const { rows, total } = alertPage(read, asked, limit, offset);
+  const { rows, total } = alertPage(read, asked, asked.limit, asked.offset);
   read.checkpoint();
-  const records = rows.map(alertRecord).map((record) => (anonymize ? anonymousAlert(record) : record));
-  return rowsAnswer("alerts", AlertRecord, { rows: records, total, limit, offset }, format);
+  const records = rows.map(alertRecord).map((record) => (asked.anonymize ? anonymousAlert(record) : record));
+  return rowsAnswer("alerts", AlertRecord, records, total, asked);
 }
 
 interface LogsAsked extends LogFilter, StoredPage {
@@ -96,19 +95,18 @@ interface LogsAsked extends LogFilter, StoredPage {
 export function logsAnswer(read: Reader, asked: LogsAsked): Answer {
   const { limit, offset, oldestFirst, format } = asked;
   const { rows: newestFirst, total } = searchLogs(read, asked, limit, offset);
-  const rows = oldestFirst ? newestFirst.toReversed() : newestFirst;
-  // The rows are JSON texts already: they are joined, not parsed and written again.
+  const lines = oldestFirst ? newestFirst.toReversed() : newestFirst;
+  // The lines are JSON texts already: they are joined, not parsed and written again.
   if (format === "json")
     return jsonAnswer(
-      encode(`{"logs":[${rows.join(",")}],"total":${total},"limit":${limit},"offset":${offset}}`),
+      encode(`{"logs":[${lines.join(",")}],"total":${total},"limit":${limit},"offset":${offset}}`),
     );
-  const events = rows.map((row) => JSON.parse(row) as LogEvent);
-  return rowsAnswer("logs", LogEvent, { rows: events, total, limit, offset }, format);
+  const rows = lines.map((line) => JSON.parse(line) as LogEvent);
+  return rowsAnswer("logs", LogEvent, rows, total, asked);
 }
 
 export function logStatsAnswer(read: Reader, hiddenSources: readonly LogSource[]): Answer {
   const { byHour, oldestAt, newestAt, ...stats } = logStats(read, hiddenSources);
   const hours = byHour.map(({ hour, count }) => ({ hour: iso(hour), count }));
-  const body = { ...stats, byHour: hours, oldest: iso(oldestAt), newest: iso(newestAt) };
-  return jsonAnswer(encode(JSON.stringify(body)));
+  return valueAnswer({ ...stats, byHour: hours, oldest: iso(oldestAt), newest: iso(newestAt) });
 }

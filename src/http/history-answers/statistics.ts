@@ -14,8 +14,7 @@ import { type HeatmapQuery, heatmapQuery } from "../../history/statistics/heatma
 import { type StatsQuery, statsQuery } from "../../history/statistics/stats.ts";
 import { type UsageQuery, usageQuery } from "../../history/statistics/usage.ts";
 import { namesFor, type Pseudonyms } from "../anonymous/pseudonyms.ts";
-import { type Answer, encode, jsonAnswer } from "../answers/answer.ts";
-import type { Formatted } from "../answers/format.ts";
+import { type Answer, type Formatted, valueAnswer } from "../answers/answer.ts";
 import { rowsAnswer } from "../answers/list.ts";
 
 /** Figures over a range: stats, heat map, efficiency and usage. */
@@ -27,58 +26,51 @@ interface StatsAnswer extends Answer {
 
 export async function statsAnswer(read: Reader, asked: StatsQuery & Formatted): Promise<StatsAnswer> {
   const { rows, total, points, start, end, interval, resolution } = await statsQuery(read, asked);
-  const { limit, offset, format } = asked;
   const records = rows.map(({ points: series, ...row }) =>
     series === null
       ? row
       : { ...row, series: series.map(({ at, ...point }) => ({ timestamp: iso(at), ...point })) },
   );
   const beside = { start: iso(start), end: iso(end), interval, resolution };
-  const page = { rows: records satisfies readonly StatsRecord[], total, limit, offset };
-  return { ...rowsAnswer("features", StatsRecord, page, format, beside), points };
+  const answer = rowsAnswer("features", StatsRecord, records satisfies StatsRecord[], total, asked, beside);
+  return { ...answer, points };
 }
 
 export async function heatmapAnswer(read: Reader, asked: HeatmapQuery & Formatted): Promise<Answer> {
   const { cells, features, start, end, resolution } = await heatmapQuery(read, asked);
-  if (asked.format !== "json") {
-    const page = { rows: cells, total: cells.length, limit: null, offset: 0 };
-    return rowsAnswer("cells", HeatCellRecord, page, asked.format);
-  }
-  const { timezone } = asked;
-  const body = { timezone, features, cells, start: iso(start), end: iso(end), resolution };
-  return jsonAnswer(encode(JSON.stringify(body)));
+  const { timezone, format } = asked;
+  if (format === "json")
+    return valueAnswer({ timezone, features, cells, start: iso(start), end: iso(end), resolution });
+  return rowsAnswer("cells", HeatCellRecord, cells, cells.length, { limit: null, offset: 0, format });
 }
 
 export async function efficiencyAnswer(read: Reader, asked: EfficiencyQuery & Formatted): Promise<Answer> {
   const { rows, total, start, end, resolution } = await efficiencyQuery(read, asked);
-  const { limit, offset, format } = asked;
-  if (format !== "json") {
-    const parts = { rows: rows.flatMap(partsOf), total, limit, offset };
-    return rowsAnswer("features", EfficiencyRow, parts, format);
+  if (asked.format === "json") {
+    const beside = { start: iso(start), end: iso(end), resolution };
+    return rowsAnswer("features", EfficiencyRecord, rows, total, asked, beside);
   }
-  const beside = { start: iso(start), end: iso(end), resolution };
-  return rowsAnswer("features", EfficiencyRecord, { rows, total, limit, offset }, format, beside);
-}
-
-/** The rows of a feature in CSV: each of its seats, and each number of seats that was tried. */
-function partsOf({ seats, whatIf, ...feature }: EfficiencyRecord): EfficiencyRow[] {
-  const nothing = { busyPercent: null, saturatedSeconds: null, affectedSessions: null };
-  return [
-    ...seats.map(({ seat, busyPercent }) => ({
-      ...feature,
-      ...nothing,
-      part: "seat" as const,
-      seats: seat,
-      busyPercent,
-    })),
-    ...whatIf.map(({ total: seats, ...then }) => ({
-      ...feature,
-      ...nothing,
-      part: "whatIf" as const,
-      seats,
-      ...then,
-    })),
-  ];
+  // The rows of a feature in CSV: each of its seats, and each number of seats that was tried.
+  const parts = rows.flatMap(({ seats, whatIf, ...feature }): EfficiencyRow[] => {
+    const none = { busyPercent: null, saturatedSeconds: null, affectedSessions: null };
+    return [
+      ...seats.map(({ seat, ...row }) => ({
+        ...feature,
+        part: "seat" as const,
+        seats: seat,
+        ...none,
+        ...row,
+      })),
+      ...whatIf.map(({ total: n, ...row }) => ({
+        ...feature,
+        part: "whatIf" as const,
+        seats: n,
+        ...none,
+        ...row,
+      })),
+    ];
+  });
+  return rowsAnswer("features", EfficiencyRow, parts, total, asked);
 }
 
 /** The columns beside the keys of the groups. */
@@ -94,17 +86,14 @@ export async function usageAnswer(
   asked: UsageQuery & Formatted,
   pseudonyms: Pseudonyms | null,
 ): Promise<Answer> {
-  const { filter, groupBy, limit, offset, format } = asked;
+  const { filter, groupBy } = asked;
   const people = namesFor(pseudonyms, () => namesOf(read, filter, asked));
   const shown = (key: UsageKey, name: string | null) =>
     key === "user" ? people.user(name ?? "") : key === "host" ? people.host(name) : name;
-  const { start, end, rows, total } = await usageQuery(
-    read,
-    { ...asked, filter: people.wanted(filter) },
-    shown,
-  );
+  const question = { ...asked, filter: people.wanted(filter) };
+  const { start, end, rows, total } = await usageQuery(read, question, shown);
   const groups = rows.map(({ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt }) => ({
-    ...Object.fromEntries(Object.entries(keys)),
+    ...keys,
     heldSeatHours,
     sessions,
     peakHeld,
@@ -113,5 +102,5 @@ export async function usageAnswer(
   }));
   const beside = { start: iso(start), end: iso(end), resolution: "exact" };
   const columns = [...keyColumns(groupBy), ...FIGURES];
-  return rowsAnswer("groups", UsageRecord, { rows: groups, total, limit, offset }, format, beside, columns);
+  return rowsAnswer("groups", UsageRecord, groups, total, asked, beside, columns);
 }

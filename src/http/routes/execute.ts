@@ -3,14 +3,12 @@ import { Elysia } from "elysia";
 import { MAX_ARGUMENT, maskArgv } from "../../collector/execute/catalogue.ts";
 import type { LogFields } from "../../domain/log.ts";
 import { unicode } from "../../domain/text-types.ts";
-import { knownServer } from "../answers/asked-servers.ts";
-import type { Audit } from "../audit.ts";
 import { requirePermission } from "../auth.ts";
-
 import { fields } from "../body.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
+import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
+import { knownServer } from "../snapshot.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const Argument = Type.Optional(unicode(1, MAX_ARGUMENT));
 const Body = fields({
@@ -28,24 +26,19 @@ const Body = fields({
   dryRun: Type.Optional(Type.Boolean({ description: "Answers what would be run, and runs nothing" })),
 });
 
-const Answer = Type.Object(
-  {
-    command: Type.String(),
-    argv: Type.Array(Type.String(), { description: "What is run: program and arguments, secrets masked" }),
-    dryRun: Type.Optional(Type.Boolean({ description: "Dry runs only" })),
-    exitCode: Type.Optional(Type.Integer()),
-    stdout: Type.Optional(Type.String()),
-    stderr: Type.Optional(Type.String()),
-    truncated: Type.Optional(Type.Boolean({ description: "stdout or stderr was cut at 1 MiB" })),
-    durationMs: Type.Optional(Type.Integer({ minimum: 0 })),
-  },
-  { title: "CommandResult" },
-);
-
-type Deps = Pick<HttpDeps, "execute" | "live">;
+const Answer = record("CommandResult", {
+  command: Type.String(),
+  argv: Type.Array(Type.String(), { description: "What is run: program and arguments, secrets masked" }),
+  dryRun: Type.Optional(Type.Boolean({ description: "Dry runs only" })),
+  exitCode: Type.Optional(Type.Integer()),
+  stdout: Type.Optional(Type.String()),
+  stderr: Type.Optional(Type.String()),
+  truncated: Type.Optional(Type.Boolean({ description: "stdout or stderr was cut at 1 MiB" })),
+  durationMs: Type.Optional(Type.Integer({ minimum: 0 })),
+});
 
 /** Runs a command of the catalogue. Every call leaves its lines in the audit trail, refused ones too (see the gate). */
-export function executeRoutes({ execute, live }: Deps, audit: Audit) {
+export function executeRoutes({ execute, live, audit }: RouteDeps) {
   return new Elysia({ name: "routes/execute" }).use(gated).post(
     "/api/execute",
     async ({ request, exchange, body, server: http }) => {
@@ -58,29 +51,28 @@ export function executeRoutes({ execute, live }: Deps, audit: Audit) {
       };
       exchange.acting = { message: "Command", fields: said };
       const entry = execute.find(body.command);
+      const { name: command } = entry;
       const needed = entry.role === "admin" ? "execute" : "execute_operator";
-      requirePermission(exchange, needed, `The command ${entry.name}`);
+      requirePermission(exchange, needed, `The command ${command}`);
       const picture = server === undefined ? null : knownServer(live.snapshot(), server);
       const plan = execute.plan(entry, { picture, args, timeoutMs });
       const argv = [...maskArgv(plan.argv)];
       said = { ...said, argv: JSON.stringify(argv) };
       exchange.acting = { message: "Command", fields: said };
+      const write = (more: LogFields) => audit.done(exchange, "Command", { ...said, ...more });
       if (dryRun) {
-        audit.done(exchange, "Command", { ...said, outcome: "dry run" });
-        return { command: entry.name, argv, dryRun };
+        write({ outcome: "dry run" });
+        return { command, argv, dryRun };
       }
       // A command may take longer than the time after which Bun cuts a silent connection.
       http?.timeout(request, 0);
       // Before it runs: a daemon that dies meanwhile must leave a trace of it.
-      audit.done(exchange, "Command", { ...said, outcome: "started" });
-      const { durationMs, ...outcome } = await execute.run(plan);
-      audit.done(exchange, "Command", { ...said, exitCode: outcome.exitCode, durationMs });
-      return { command: entry.name, argv, ...outcome, durationMs };
+      write({ outcome: "started" });
+      const result = await execute.run(plan);
+      write({ exitCode: result.exitCode, durationMs: result.durationMs });
+      return { command, argv, ...result };
     },
-    documented({
-      access: "execute_operator",
-      tag: "Licenses",
-      summary: "Run a command on a license server",
+    documented("execute_operator", "Licenses", "Run a command on a license server", {
       description:
         "Off unless execute.enabled is set. Runs commands of a catalogue, without a shell: status and diagnose for operators; reread and remove for admins; the config's own for the role they name. A non-zero exit is COMMAND_EXECUTION_FAILED with the last lines of output in details. Every call is written to the audit trail.",
       body: Body,

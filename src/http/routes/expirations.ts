@@ -3,17 +3,14 @@ import { printCalendar } from "../../domain/ics.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { ExpirationRecord } from "../../domain/records.ts";
 import { type PoolExpiry, poolExpiries } from "../../domain/summary.ts";
-import type { SnapshotFor } from "../anonymous/view.ts";
 import { encode, send } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
+import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { createHistoryReader } from "../history-query.ts";
-import { FORMAT, flag, integer, NAMED, STORED_PAGE, sortBy, sortOf } from "../parameters.ts";
-import { queryOf } from "../query.ts";
-import { endTime, openRange, startTime } from "../query-time.ts";
-import { expirationRecord } from "../records/to-records.ts";
+import { flag, integer, NAMED, queryOf, STORED_LIST, sortBy } from "../query.ts";
+import { endTime, type OpenRange, openRange, startTime } from "../query-time.ts";
+import { expirationRecords } from "../records.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const EXPIRATIONS: ListKind<ExpirationRecord> = {
   plural: "expirations",
@@ -28,42 +25,34 @@ const FILTER = {
 };
 const QUERY = queryOf({
   ...FILTER,
-  days: integer("Only what expires within so many days; expired ones are told too.", {
+  days: integer("Only what expires within so many days, and what has expired.", {
     minimum: 0,
     maximum: 36_500,
   }),
   permanent: flag("Whether pools that never expire are listed too, at the end. Default: false."),
   sort: sortBy(sortable<ExpirationRecord>(ExpirationRecord)),
-  ...STORED_PAGE,
-  ...FORMAT,
+  ...STORED_LIST,
 });
 const CALENDAR = queryOf(FILTER);
 
 /** What expires when, as a list and as a calendar. */
-export function expirationRoutes(
-  deps: Pick<HttpDeps, "clock" | "history" | "settings" | "live">,
-  snapshotFor: SnapshotFor,
-) {
-  const read = createHistoryReader(deps, snapshotFor);
+export function expirationRoutes({ reader }: RouteDeps) {
   return new Elysia({ name: "routes/expirations" })
     .use(gated)
     .get(
       "/api/licenses/expirations",
       async ({ request, exchange, query }) => {
-        const { servers, asked } = await read({ request, exchange, query }, openRange);
-        const zones = new Map(servers.map(({ server }) => [server.id, server.timezone]));
-        const { days } = query;
-        const rows = matching(servers, asked, query.permanent === true)
-          .map((found) => expirationRecord(found, zones.get(found.server) ?? "UTC", asked.now))
-          .filter((row) => days === undefined || (row.daysLeft !== null && row.daysLeft <= days));
+        const { servers, asked } = await reader.read({ request, exchange }, query, openRange);
+        const { days = Infinity, sort } = query;
+        const found = poolExpiries(servers, query.permanent === true).filter(expiryFilter(asked));
+        const rows = expirationRecords(found, servers, asked.now).filter(
+          ({ daysLeft }) => (daysLeft ?? Infinity) <= days,
+        );
         const { limit, offset, format } = asked;
-        const page = { sort: sortOf(query.sort), limit, offset };
+        const page = { limit, offset, ...(sort !== undefined && { sort }) };
         return send(request, listAnswer(EXPIRATIONS, rows, page, format));
       },
-      documented({
-        access: "read",
-        tag: "Licenses",
-        summary: "What expires when",
+      documented("read", "Licenses", "What expires when", {
         description:
           "Every pool that has a date, and with `permanent=true` those that never expire, the soonest first unless told otherwise. Days are counted in the server's zone.",
         query: QUERY,
@@ -74,20 +63,17 @@ export function expirationRoutes(
     .get(
       "/api/licenses/expirations.ics",
       async ({ request, exchange, query }) => {
-        const { servers, asked } = await read({ request, exchange, query }, openRange);
+        const { servers, asked } = await reader.read({ request, exchange }, query, openRange);
         return send(request, {
-          body: encode(calendarOf(servers, matching(servers, asked))),
+          body: encode(calendarOf(servers, expiryFilter(asked))),
           headers: {
             "content-type": "text/calendar; charset=utf-8",
             "content-disposition": 'inline; filename="licmond-expirations.ics"',
           },
         });
       },
-      documented({
-        access: "calendar",
-        tag: "Licenses",
+      documented("calendar", "Licenses", "What expires when, as a calendar to subscribe to", {
         keyInQuery: true,
-        summary: "What expires when, as a calendar to subscribe to",
         description: "RFC 5545: an all-day event for each pool that has a date.",
         query: CALENDAR,
         answers: {
@@ -102,57 +88,33 @@ export function expirationRoutes(
     );
 }
 
-interface Wanted {
-  readonly filter: {
-    readonly features: readonly string[] | null;
-    readonly daemons: readonly string[] | null;
-  };
-  readonly start: number | null;
-  readonly end: number | null;
-}
+type Asked = Awaited<ReturnType<RouteDeps["reader"]["read"]>>["asked"];
 
-function matching(
-  servers: readonly ServerPicture[],
-  { filter: { features, daemons }, start, end }: Wanted,
-  permanent = false,
-): NumberedExpiry[] {
-  return numbered(poolExpiries(servers, permanent)).filter((found) => {
-    if (features !== null && !features.includes(found.feature)) return false;
-    if (daemons !== null && !daemons.includes(found.daemon)) return false;
-    const { expiresAt } = found.expiry;
-    // What never expires does so before no time.
-    return (
-      (start === null || (expiresAt ?? Infinity) >= start) && (end === null || (expiresAt ?? Infinity) < end)
-    );
-  });
-}
-
-/** Which of its feature's pools it is, by their expiry: the id of a pool may change with who holds seats of it. */
-interface NumberedExpiry extends PoolExpiry {
-  readonly ordinal: number;
-}
-
-function numbered(soonestFirst: readonly PoolExpiry[]): NumberedExpiry[] {
-  const ordinals = new Map<string, number>();
-  return soonestFirst.map((found) => {
-    const key = JSON.stringify([found.server, found.daemon, found.feature]);
-    const ordinal = (ordinals.get(key) ?? 0) + 1;
-    ordinals.set(key, ordinal);
-    return { ...found, ordinal };
-  });
+/** Whether an expiry is asked for. What never expires does so before no time. */
+function expiryFilter({ filter: { features, daemons }, start, end }: Asked & OpenRange) {
+  return ({ feature, daemon, expiry: { expiresAt } }: PoolExpiry): boolean =>
+    (features?.includes(feature) ?? true) &&
+    (daemons?.includes(daemon) ?? true) &&
+    (start === null || (expiresAt ?? Infinity) >= start) &&
+    (end === null || (expiresAt ?? Infinity) < end);
 }
 
 /** Equal pictures give equal bytes: no days left, and the time of the newest reading as stamp. */
-function calendarOf(servers: readonly ServerPicture[], found: readonly NumberedExpiry[]): string {
-  const stamp = servers.reduce((latest, { collectedAt }) => Math.max(latest, collectedAt ?? 0), 0);
+function calendarOf(servers: readonly ServerPicture[], isAsked: (found: PoolExpiry) => boolean): string {
   const nameOf = new Map(servers.map(({ server }) => [server.id, server.name]));
+  /** How many pools of a feature came so far: the id of a pool may change with who holds seats of it. */
+  const pools = new Map<string, number>();
   return printCalendar({
     name: "License expirations",
     productId: "-//licmond//License expirations//EN",
-    stamp,
-    events: found.flatMap(({ server, daemon, feature, pool, ordinal, total, expiry }) => {
+    stamp: Math.max(0, ...servers.map(({ collectedAt }) => collectedAt ?? 0)),
+    events: poolExpiries(servers).flatMap((found) => {
+      const { server, daemon, feature, pool, total, expiry } = found;
+      const of = JSON.stringify([server, daemon, feature]);
+      const ordinal = (pools.get(of) ?? 0) + 1;
+      pools.set(of, ordinal);
+      if (expiry.expiresOn === null || !isAsked(found)) return [];
       const seats = total === null ? "" : ` (${total} ${total === 1 ? "seat" : "seats"})`;
-      if (expiry.expiresOn === null) return [];
       return {
         uid: uidOf([server, daemon, feature, `${ordinal}`]),
         day: expiry.expiresOn,

@@ -6,29 +6,23 @@ import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { ROLES } from "../../domain/words.ts";
 import { whenFree } from "../../store/database/busy.ts";
-import { responseOf } from "../answers/answer.ts";
-import { chooseFormat } from "../answers/format.ts";
+import { formatOf, responseOf } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
-import type { Audit } from "../audit.ts";
 import { fields } from "../body.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
+import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { FORMAT, STORED_PAGE, sortBy, sortOf } from "../parameters.ts";
-import { queryOf } from "../query.ts";
-import { KEY_FIELDS, Key, keyRecord, Quota } from "../records/key-record.ts";
+import { queryOf, STORED_LIST, sortBy, storedPage } from "../query.ts";
+import { KEY_FIELDS, Key, keyRecord, Quota } from "../records.ts";
 import { shown } from "../shown.ts";
+import type { RouteDeps } from "./deps.ts";
 
 /** So long a request waits for another program's lock on the database. */
 const PATIENCE = { patienceMs: () => 5_000 };
 
-const CreatedKey = Type.Object(
-  {
-    ...KEY_FIELDS,
-    key: Type.String({ description: "lmk_<id>_<secret>: shown here, once, and stored nowhere" }),
-  },
-  { title: "CreatedKey" },
-);
+const CreatedKey = record("CreatedKey", {
+  ...KEY_FIELDS,
+  key: Type.String({ description: "lmk_<id>_<secret>: shown here, once, and stored nowhere" }),
+});
 
 const Body = fields({
   name: unicode(0, null),
@@ -41,7 +35,7 @@ const Body = fields({
 });
 
 const KEYS: ListKind<Key> = { plural: "keys", record: Key, identity: ["id"] };
-const QUERY = queryOf({ sort: sortBy(sortable<Key>(Key)), ...STORED_PAGE, ...FORMAT });
+const QUERY = queryOf({ sort: sortBy(sortable<Key>(Key)), ...STORED_LIST });
 const ID = Type.Object({
   id: Type.String({
     description: "Id of the key, the part between lmk_ and the secret",
@@ -50,27 +44,18 @@ const ID = Type.Object({
 });
 
 /** Who may ask: making, listing and ending keys. */
-export function keyRoutes({ keys, clock }: Pick<HttpDeps, "keys" | "clock">, audit: Audit) {
+export function keyRoutes({ keys, clock, audit }: RouteDeps) {
   return new Elysia({ name: "routes/keys" })
     .use(gated)
     .get(
       "/api/keys",
       ({ request, query }) => {
-        const { limit = 100, offset = 0 } = query;
-        const page = { sort: sortOf(query.sort), limit, offset };
+        const rows = keys.list().map(keyRecord);
         return responseOf(
-          listAnswer(
-            KEYS,
-            keys.list().map(keyRecord),
-            page,
-            chooseFormat(query, request.headers.get("accept")),
-          ),
+          listAnswer(KEYS, rows, { ...query, ...storedPage(query) }, formatOf(query, request)),
         );
       },
-      documented({
-        access: "keys",
-        tag: "Keys",
-        summary: "Keys",
+      documented("keys", "Keys", "Keys", {
         description: "Oldest first; revoked ones included.",
         query: QUERY,
         answers: { 200: listDoc("keys", Key, "Keys, without their secrets") },
@@ -79,25 +64,23 @@ export function keyRoutes({ keys, clock }: Pick<HttpDeps, "keys" | "clock">, aud
     .post(
       "/api/keys",
       async ({ exchange, body, status }) => {
-        const { expiresAt = null, dailyQuota = null, monthlyQuota = null, requestsPerMinute = null } = body;
         const wanted: NewKey = {
           name: body.name,
           role: body.role,
-          expiresAt: expiresAt === null ? null : Date.parse(expiresAt),
+          expiresAt: body.expiresAt ? Date.parse(body.expiresAt) : null,
           anonymize: body.anonymize ?? false,
-          dailyQuota,
-          monthlyQuota,
-          requestsPerMinute,
+          dailyQuota: body.dailyQuota ?? null,
+          monthlyQuota: body.monthlyQuota ?? null,
+          requestsPerMinute: body.requestsPerMinute ?? null,
         };
         const problem = keyProblem(wanted, clock.now());
-        if (problem !== null)
+        if (problem !== null) {
           throw new ApiError("INVALID_FIELD", `Field "${problem.field}": ${problem.message}.`);
+        }
         const result = await whenFree(() => keys.create(wanted), PATIENCE);
         if (result.outcome === "name-taken") {
-          throw new ApiError(
-            "ALREADY_EXISTS",
-            "An active key has this name; take another, or revoke that one.",
-          );
+          const taken = "An active key has this name; take another, or revoke that one.";
+          throw new ApiError("ALREADY_EXISTS", taken);
         }
         const { key, presented } = result;
         const { id: keyId, name, role, anonymize } = key;
@@ -105,10 +88,7 @@ export function keyRoutes({ keys, clock }: Pick<HttpDeps, "keys" | "clock">, aud
         exchange.headers.location = `/api/keys/${keyId}`;
         return status(201, { ...keyRecord(key), key: presented });
       },
-      documented({
-        access: "keys",
-        tag: "Keys",
-        summary: "Make a key",
+      documented("keys", "Keys", "Make a key", {
         description: "The key itself is in this answer and nowhere else.",
         body: Body,
         example: { name: "wall display", role: "viewer", expiresAt: "2099-12-31T00:00:00Z" },
@@ -126,10 +106,7 @@ export function keyRoutes({ keys, clock }: Pick<HttpDeps, "keys" | "clock">, aud
         if (key.state === "revoked") throw gone(params.id);
         return keyRecord(key);
       },
-      documented({
-        access: "keys",
-        tag: "Keys",
-        summary: "One key",
+      documented("keys", "Keys", "One key", {
         params: ID,
         answers: { 200: { description: "Key, without its secret", schema: Key } },
         errors: ["NOT_FOUND", "GONE"],
@@ -144,10 +121,7 @@ export function keyRoutes({ keys, clock }: Pick<HttpDeps, "keys" | "clock">, aud
         audit.done(exchange, "API key revoked", { keyId: params.id });
         return new Response(null, { status: 204 });
       },
-      documented({
-        access: "keys",
-        tag: "Keys",
-        summary: "Revoke a key",
+      documented("keys", "Keys", "Revoke a key", {
         params: ID,
         answers: { 204: { description: "Revoked" } },
         errors: ["NOT_FOUND", "GONE"],

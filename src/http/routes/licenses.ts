@@ -1,86 +1,67 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { AlertCounts } from "../../domain/alerts.ts";
-import type { ServerPicture, Snapshot } from "../../domain/picture.ts";
-import { FeatureRecord, ServerRecord, SummaryRecord } from "../../domain/records.ts";
-import { perAudience, type SnapshotFor } from "../anonymous/view.ts";
-import { type Answer, encode, jsonAnswer } from "../answers/answer.ts";
-import type { Answers } from "../answers/answers.ts";
-import { namedServers } from "../answers/asked-servers.ts";
-import { createJoiner, perPicture } from "../answers/fragments.ts";
+import type { RescanRow } from "../../collector/outcomes.ts";
+import { ApiError } from "../../domain/errors.ts";
+import { FeatureRecord, RescanResult, ServerRecord, SummaryRecord } from "../../domain/records.ts";
+import { unicode } from "../../domain/text-types.ts";
+import { valueAnswer } from "../answers/answer.ts";
+import { type Join, perPicture, textPiece } from "../answers/kept.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
 import { requirePermission } from "../auth.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
+import { fields } from "../body.ts";
+import { documented, record } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
-import { flag, names } from "../parameters.ts";
-import { queryOf } from "../query.ts";
-import { featureRecord, serverRecord, summaryRecord } from "../records/to-records.ts";
-import { type ForcePoll, POLL_ERRORS } from "./rescan.ts";
+import { flag, names, queryOf } from "../query.ts";
+import { featureRecord, serverRecord, summaryRecord } from "../records.ts";
+import { shown } from "../shown.ts";
+import { knownServer, namedServers } from "../snapshot.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const QUERY = queryOf({
   refresh: flag("true polls first and waits, as POST /api/licenses/rescan does; needs the role operator."),
   server: names("Ids of servers to show (and to refresh). An unknown one is 404.", "eda"),
 });
 
-const Licenses = Type.Object(
-  {
-    servers: Type.Array(
-      Type.Composite([ServerRecord, Type.Object({ features: Type.Array(FeatureRecord) })], {
-        title: "ServerWithFeatures",
-      }),
-    ),
-    summary: SummaryRecord,
-  },
-  { title: "Licenses" },
-);
+const ServerWithFeatures = record("ServerWithFeatures", {
+  ...ServerRecord.properties,
+  features: Type.Array(FeatureRecord),
+});
+const Licenses = record("Licenses", { servers: Type.Array(ServerWithFeatures), summary: SummaryRecord });
 
-/** The whole snapshot: servers with their features, and the totals of those shown. */
-export function licenseRoutes(
-  { alerts }: Pick<HttpDeps, "alerts">,
-  snapshotFor: SnapshotFor,
-  answers: Answers,
-  forcePoll: ForcePoll,
-) {
-  const fragmentOf = perPicture((picture) => {
+const RescanBody = fields({
+  servers: Type.Optional(
+    Type.Array(unicode(0, null), { minItems: 1, description: "Ids; every enabled server when absent" }),
+  ),
+});
+const Results = Type.Object({ results: Type.Array(RescanResult) });
+
+/** Errors that a forced poll can end with. */
+const POLL_ERRORS = [
+  "NOT_FOUND",
+  "CONFLICT",
+  "UPSTREAM_ERROR",
+  "LICENSE_SERVER_UNREACHABLE",
+  "LICENSE_QUERY_FAILED",
+  "LICENSE_PARSE_ERROR",
+  "TIMEOUT",
+] as const;
+
+/** The whole snapshot: servers with their features, and the totals of those shown; and a poll of them now. */
+export function licenseRoutes(deps: RouteDeps) {
+  const { alerts, snapshotFor, answers } = deps;
+  const forcePoll = createForcePoll(deps);
+  const partOf = perPicture((picture) => {
     const features = picture.features.map((feature) => featureRecord(picture.server.id, feature));
-    return encode(JSON.stringify({ ...serverRecord(picture), features }));
+    return textPiece(JSON.stringify({ ...serverRecord(picture), features }));
   });
-  const wholes = perAudience(() => ({ join: createJoiner(), version: -1, counts: "" }));
-
-  /**
-   * The buffer of the whole is used again for each snapshot. While one lasts its answer is kept, so whatever differs
-   * from that (a part of the servers, other alerts) has a buffer of its own.
-   */
-  function joinerFor(exchange: Exchange, { version, servers: all }: Snapshot, count: number, counts: string) {
-    const whole = wholes(exchange);
-    const other = count < all.length || (whole.version === version && whole.counts !== counts);
-    if (other) return createJoiner();
-    whole.version = version;
-    whole.counts = counts;
-    return whole.join;
-  }
-
-  function answer(
-    exchange: Exchange,
-    snapshot: Snapshot,
-    servers: readonly ServerPicture[],
-    counts: AlertCounts,
-  ): Answer {
-    const summary = summaryRecord({ version: snapshot.version, servers }, counts);
-    const join = joinerFor(exchange, snapshot, servers.length, JSON.stringify(counts));
-    return jsonAnswer(
-      join('{"servers":[', servers.map(fragmentOf), `],"summary":${JSON.stringify(summary)}}`),
-    );
-  }
 
   return new Elysia({ name: "routes/licenses" })
     .use(gated)
     .get(
       "/api/licenses",
       async ({ request, exchange, query, server }) => {
-        const { server: named = null } = query;
-        if (query.refresh === true) {
+        const { server: named = null, refresh } = query;
+        if (refresh === true) {
           requirePermission(exchange, "refresh", "refresh=true");
           server?.timeout(request, 0);
           await forcePoll(exchange, named);
@@ -88,21 +69,15 @@ export function licenseRoutes(
         const snapshot = snapshotFor(exchange);
         const servers = namedServers(snapshot, named);
         const counts = alerts.counts(named);
-        const make = () => answer(exchange, snapshot, servers, counts);
+        const make = (join: Join) => {
+          const summary = JSON.stringify(summaryRecord({ ...snapshot, servers }, counts));
+          return join('{"servers":[', servers.map(partOf), `],"summary":${summary}}`);
+        };
         return answers.respond(request, exchange, snapshot, "json", make, JSON.stringify(counts));
       },
-      documented({
-        access: "read",
-        tag: "Licenses",
-        summary: "Everything: servers, features, totals",
+      documented("read", "Licenses", "Everything: servers, features, totals", {
         query: QUERY,
-        answers: {
-          200: {
-            description: "The snapshot",
-            schema: Licenses,
-          },
-          304: NOT_MODIFIED,
-        },
+        answers: { 200: { description: "The snapshot", schema: Licenses }, 304: NOT_MODIFIED },
         errors: POLL_ERRORS,
       }),
     )
@@ -111,17 +86,71 @@ export function licenseRoutes(
       ({ request, exchange }) => {
         const snapshot = snapshotFor(exchange);
         const counts = alerts.counts(null);
-        const make = () => jsonAnswer(encode(JSON.stringify(summaryRecord(snapshot, counts))));
+        const make = () => valueAnswer(summaryRecord(snapshot, counts));
         return answers.respond(request, exchange, snapshot, "json", make, JSON.stringify(counts));
       },
-      documented({
-        access: "read",
-        tag: "Licenses",
-        summary: "Totals over all servers",
-        answers: {
-          200: { description: "Totals", schema: SummaryRecord },
-          304: NOT_MODIFIED,
-        },
+      documented("read", "Licenses", "Totals over all servers", {
+        answers: { 200: { description: "Totals", schema: SummaryRecord }, 304: NOT_MODIFIED },
+      }),
+    )
+    .post(
+      "/api/licenses/rescan",
+      async ({ request, exchange, body, server }) => {
+        // A poll may take longer than the time after which Bun cuts a silent connection.
+        server?.timeout(request, 0);
+        const rows = await forcePoll(exchange, body.servers ?? null);
+        return {
+          results: rows.map(({ server: id, status, durationMs, error }) => ({
+            server: id,
+            status,
+            durationMs: Math.round(durationMs),
+            error: error && { code: error.code, message: error.message },
+          })),
+        };
+      },
+      documented("rescan", "Licenses", "Poll now", {
+        description:
+          "Waits for the polls; a poll that already runs is joined. When exactly one server is named, its failure is the answer's error; otherwise a failure stands in its row, and only when every poll failed is the answer UPSTREAM_ERROR.",
+        body: RescanBody,
+        example: { servers: ["eda"] },
+        answers: { 200: { description: "What came of each poll", schema: Results } },
+        errors: POLL_ERRORS,
       }),
     );
+}
+
+/**
+ * Polls the named servers now and waits (null = every enabled server), for `rescan` and `refresh=true` alike. Throws
+ * NOT_FOUND for an unknown id, CONFLICT for a disabled one, the poll's own error when the one server that was named
+ * failed, UPSTREAM_ERROR when several (or all) were asked for and every poll failed.
+ */
+function createForcePoll({ live, collector, settings, audit }: RouteDeps) {
+  return async (exchange: Exchange, named: readonly string[] | null): Promise<readonly RescanRow[]> => {
+    const ids = named === null ? null : [...new Set(named)];
+    const servers = ids?.join(", ").slice(0, 500) ?? "all";
+    exchange.acting = { message: "Rescan", fields: { servers } };
+    const rows = await forced(ids);
+    const failed = rows.filter(({ error }) => error !== null).length;
+    audit.done(exchange, "Rescan", { servers, polled: rows.length, failed });
+    return rows;
+  };
+
+  async function forced(ids: readonly string[] | null): Promise<readonly RescanRow[]> {
+    const snapshot = live.snapshot();
+    const disabled = ids?.map((id) => knownServer(snapshot, id)).find(({ server }) => !server.enabled);
+    if (disabled !== undefined) {
+      const id = shown(disabled.server.id);
+      throw new ApiError("CONFLICT", `Server ${id} is disabled in the config and is not polled.`);
+    }
+    const rows = await collector.rescan(ids, settings().rescanTimeoutMs);
+    const failed = rows.flatMap(({ server, error }) => (error === null ? [] : [{ server, ...error }]));
+    const [only] = failed;
+    if (only === undefined || failed.length < rows.length) return rows;
+    if (ids?.length === 1) {
+      throw new ApiError(only.code, only.message, { details: only.details ?? undefined });
+    }
+    throw new ApiError("UPSTREAM_ERROR", `Every poll failed (${failed.length} of ${rows.length} servers).`, {
+      details: failed.map(({ server, code }) => `${server}: ${code}`).join("; "),
+    });
+  }
 }

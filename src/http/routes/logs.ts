@@ -7,18 +7,15 @@ import { text, textRule } from "../../domain/text-types.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { LOG_LEVELS } from "../../domain/words.ts";
 import { wordsOf } from "../../store/log-words.ts";
-import { chooseFormat } from "../answers/format.ts";
+import { formatOf } from "../answers/answer.ts";
 import { listDoc } from "../answers/list.ts";
-import type { Audit } from "../audit.ts";
 import { fields } from "../body.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
+import { documented, record } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
-import { answerOf } from "../history.ts";
-import { FORMAT, integer, names, STORED_PAGE, single, wordList } from "../parameters.ts";
-import { queryOf } from "../query.ts";
+import { FORMAT, integer, names, queryOf, STORED_LIST, single, storedPage, wordList } from "../query.ts";
 import { endTime, openRange, parseTime, startTime, TIME_FORM } from "../query-time.ts";
 import { HIDDEN_FROM_VIEWERS } from "../streams/stream-filter.ts";
+import type { RouteDeps } from "./deps.ts";
 
 /** Different words of one search: each of them costs a look at every line. */
 const MAX_WORDS = 20;
@@ -45,8 +42,8 @@ const RECENT = queryOf({
   ...FILTER,
   ...FORMAT,
 });
-const SEARCH = queryOf({ ...FILTER, ...STORED_PAGE, ...FORMAT });
-const LINES = queryOf(FILTER).schema;
+const SEARCH = queryOf({ ...FILTER, ...STORED_LIST });
+const LINES = queryOf({ ...FILTER, ...FORMAT }).schema;
 
 const Clear = fields({
   before: Type.Optional(
@@ -58,41 +55,39 @@ const Clear = fields({
 });
 
 const Count = Type.Integer({ minimum: 0 });
-const Stats = Type.Object(
-  {
-    total: Count,
-    byLevel: Type.Record(Type.String(), Count),
-    bySource: Type.Record(Type.String(), Count),
-    byHour: Type.Array(Type.Object({ hour: Timestamp, count: Count })),
-    oldest: nullable(Timestamp),
-    newest: nullable(Timestamp),
-    sizeBytes: Count,
-  },
-  { title: "LogStats" },
-);
+const Stats = record("LogStats", {
+  total: Count,
+  byLevel: Type.Record(Type.String(), Count),
+  bySource: Type.Record(Type.String(), Count),
+  byHour: Type.Array(Type.Object({ hour: Timestamp, count: Count })),
+  oldest: nullable(Timestamp),
+  newest: nullable(Timestamp),
+  sizeBytes: Count,
+});
 
 /** Reading and clearing the service's own log. */
-export function logRoutes(
-  { clock, history, logs }: Pick<HttpDeps, "clock" | "history" | "logs">,
-  audit: Audit,
-) {
+export function logRoutes({ clock, logs, audit, reader }: RouteDeps) {
+  function lines(
+    request: Request,
+    exchange: Exchange,
+    query: Static<typeof LINES>,
+    page: { readonly limit: number; readonly offset: number; readonly oldestFirst: boolean },
+  ): Promise<Response> {
+    const { levels = null, sources = null, server_ids: serverIds = null, q = null } = query;
+    const names = { start: "start_time", end: "end_time" };
+    const range = openRange(query.start_time, query.end_time, clock.now(), names);
+    const filter = { levels, sources, serverIds, ...range, q, hiddenSources: hiddenFrom(exchange) };
+    const format = formatOf(query, request);
+    return reader.answer({ request, exchange }, "logs", { ...filter, ...page, format });
+  }
+
   return new Elysia({ name: "routes/logs" })
     .use(gated)
     .get(
       "/api/logs/recent",
-      async ({ request, exchange, query }) => {
-        return answerOf(history, { request, caller: exchange.caller }, "logs", {
-          ...filterOf(query, exchange, clock.now()),
-          limit: query.lines ?? 100,
-          offset: 0,
-          oldestFirst: true,
-          format: chooseFormat(query, request.headers.get("accept")),
-        });
-      },
-      documented({
-        access: "logs",
-        tag: "Logs",
-        summary: "The last lines, oldest first",
+      ({ request, exchange, query }) =>
+        lines(request, exchange, query, { limit: query.lines ?? 100, offset: 0, oldestFirst: true }),
+      documented("logs", "Logs", "The last lines, oldest first", {
         query: RECENT,
         answers: { 200: listDoc("logs", LogEvent, "Log events") },
         errors: ["TIMEOUT"],
@@ -100,19 +95,9 @@ export function logRoutes(
     )
     .get(
       "/api/logs/search",
-      async ({ request, exchange, query }) => {
-        return answerOf(history, { request, caller: exchange.caller }, "logs", {
-          ...filterOf(query, exchange, clock.now()),
-          limit: query.limit ?? 100,
-          offset: query.offset ?? 0,
-          oldestFirst: false,
-          format: chooseFormat(query, request.headers.get("accept")),
-        });
-      },
-      documented({
-        access: "logs",
-        tag: "Logs",
-        summary: "Search the stored lines, newest first",
+      ({ request, exchange, query }) =>
+        lines(request, exchange, query, { ...storedPage(query), oldestFirst: false }),
+      documented("logs", "Logs", "Search the stored lines, newest first", {
         description:
           "`q` is words, never a query language: quotes, operators and brackets are looked for as they stand. Case and accents do not count, and a word that begins or ends with a letter or digit does so in the line too.",
         query: SEARCH,
@@ -122,13 +107,8 @@ export function logRoutes(
     )
     .get(
       "/api/logs/stats",
-      async ({ request, exchange }) => {
-        return answerOf(history, { request, caller: exchange.caller }, "logStats", hiddenFrom(exchange));
-      },
-      documented({
-        access: "logs",
-        tag: "Logs",
-        summary: "How many lines are stored, by level, source and hour",
+      ({ request, exchange }) => reader.answer({ request, exchange }, "logStats", hiddenFrom(exchange)),
+      documented("logs", "Logs", "How many lines are stored, by level, source and hour", {
         answers: { 200: { description: "Counts", schema: Stats } },
         errors: ["TIMEOUT"],
       }),
@@ -145,23 +125,13 @@ export function logRoutes(
         audit.done(exchange, "Logs were cleared", { before: iso(at), cleared });
         return { cleared };
       },
-      documented({
-        access: "clear_logs",
-        tag: "Logs",
-        summary: "Delete stored lines",
+      documented("clear_logs", "Logs", "Delete stored lines", {
         description: "Never lines of the source audit. The clearing is itself logged.",
         body: Clear,
         example: { before: "2026-01-31T00:00:00Z" },
         answers: { 200: { description: "How many were deleted", schema: Type.Object({ cleared: Count }) } },
       }),
     );
-}
-
-function filterOf(query: Static<typeof LINES>, exchange: Exchange, now: number) {
-  const { levels = null, sources = null, server_ids: serverIds = null, q = null } = query;
-  const names = { start: "start_time", end: "end_time" };
-  const { start, end } = openRange(query.start_time, query.end_time, now, names);
-  return { levels, sources, serverIds, start, end, q, hiddenSources: hiddenFrom(exchange) };
 }
 
 function hiddenFrom({ caller }: Exchange) {

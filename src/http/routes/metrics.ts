@@ -1,43 +1,37 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { Snapshot } from "../../domain/picture.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
-import { type Summary, summarise } from "../../domain/summary.ts";
+import { summarise } from "../../domain/summary.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { createExposition } from "../../export/exposition.ts";
 import { CONTENT_TYPES, type TextFormat } from "../../export/family.ts";
-import { send } from "../answers/answer.ts";
-import { metricsFormat, scrapeFormat } from "../answers/format.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
-import type { RequestCounters } from "../request-counters.ts";
+import { metricsFormat, scrapeFormat, send } from "../answers/answer.ts";
+import { documented, record } from "../docs/documented.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const Count = Type.Integer({ minimum: 0 });
 const Percent = nullable(Type.Number({ minimum: 0 }));
 
-const Metrics = Type.Object(
-  {
-    type: words(["metrics"]),
-    timestamp: Timestamp,
-    cpu: Percent,
-    memory: Percent,
-    system: Type.Object({ cpu: Percent, memory: Percent, disk: Percent }),
-    licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Percent }),
-    requests: Type.Object({
-      total: Count,
-      byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
-    }),
-    polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
-    parseProblems: Type.Integer({ minimum: 0, description: "Lines that no rule knew" }),
-    streamClients: Count,
-    process: Type.Object({
-      memoryBytes: Count,
-      cpuSeconds: Type.Number({ minimum: 0 }),
-      eventLoopLagMs: nullable(Type.Number({ minimum: 0 })),
-    }),
-  },
-  { title: "Metrics" },
-);
+const Metrics = record("Metrics", {
+  type: words(["metrics"]),
+  timestamp: Timestamp,
+  cpu: Percent,
+  memory: Percent,
+  system: Type.Object({ cpu: Percent, memory: Percent, disk: Percent }),
+  licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Percent }),
+  requests: Type.Object({
+    total: Count,
+    byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
+  }),
+  polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
+  parseProblems: Type.Integer({ minimum: 0, description: "Lines that no rule knew" }),
+  streamClients: Count,
+  process: Type.Object({
+    memoryBytes: Count,
+    cpuSeconds: Type.Number({ minimum: 0 }),
+    eventLoopLagMs: nullable(Type.Number({ minimum: 0 })),
+  }),
+});
 
 /** Bodies of a text answer, for the document. */
 const TEXT_CONTENT = {
@@ -46,13 +40,8 @@ const TEXT_CONTENT = {
 };
 
 /** The metrics event of the streams, plus the daemon's own counters; and the exposition for Prometheus. */
-export function metricsRoutes(
-  { clock, host, live, daemon, meters }: Pick<HttpDeps, "clock" | "host" | "live" | "daemon" | "meters">,
-  requests: RequestCounters,
-) {
-  const summaryOf = seatsOf();
+export function metricsRoutes({ clock, host, live, daemon, meters, requests }: RouteDeps) {
   const exposition = createExposition();
-
   /** What was written for one scraper is kept for the next. It has no people in it, so every key reads the same. */
   async function scrape(request: Request, format: TextFormat): Promise<Response> {
     const body = await exposition.render(live.snapshot(), meters, format);
@@ -66,9 +55,8 @@ export function metricsRoutes(
         const format = metricsFormat(request.headers.get("accept"));
         if (format !== "json") return scrape(request, format);
         const { cpu, memory, disk } = host.sample();
-        const { seats, utilization } = summaryOf(live.snapshot());
-        const { polls, parseProblems, streamClients, memoryBytes, cpuSeconds, eventLoopLagMs } =
-          daemon.counters();
+        const { polls, parseProblems, streamClients, ...process } = daemon.counters();
+        const { seats, utilization } = summarise(live.snapshot());
         const byStatus = requests.byStatus();
         return {
           type: "metrics" as const,
@@ -78,16 +66,13 @@ export function metricsRoutes(
           system: { cpu, memory, disk },
           licenses: { total: seats.total, used: seats.used, utilization },
           requests: { total: Object.values(byStatus).reduce((sum, count) => sum + count, 0), byStatus },
-          polls: { ok: polls.ok, partial: polls.partial, failed: polls.failed },
+          polls,
           parseProblems,
           streamClients,
-          process: { memoryBytes, cpuSeconds, eventLoopLagMs },
+          process,
         };
       },
-      documented({
-        access: "read",
-        tag: "Service",
-        summary: "Load, seats and the daemon's own counters",
+      documented("read", "Service", "Load, seats and the daemon's own counters", {
         description:
           "As text for Prometheus where `Accept` names one of its formats: then it is what `/metrics` answers.",
         answers: { 200: { description: "One sample", schema: Metrics, content: TEXT_CONTENT } },
@@ -96,23 +81,11 @@ export function metricsRoutes(
     .get(
       "/metrics",
       ({ request }) => scrape(request, scrapeFormat(request.headers.get("accept"))),
-      documented({
-        access: "read",
-        tag: "Service",
-        summary: "Metrics for Prometheus",
+      documented("read", "Service", "Metrics for Prometheus", {
         description:
           "Servers, features, pools, polls, alerts and the daemon itself. OpenMetrics where `Accept` names it, else the " +
-          "older text format. Numbers that are stale are left out, their state is told. No label names a user.",
+          "older text format. Stale numbers are left out; their state is shown. No label names a user.",
         answers: { 200: { description: "All metrics", content: TEXT_CONTENT } },
       }),
     );
-}
-
-/** Seats of all servers, counted once a snapshot. */
-function seatsOf(): (snapshot: Snapshot) => Summary {
-  let counted: { readonly of: Snapshot; readonly summary: Summary } | null = null;
-  return (snapshot) => {
-    if (counted?.of !== snapshot) counted = { of: snapshot, summary: summarise(snapshot) };
-    return counted.summary;
-  };
 }

@@ -5,19 +5,15 @@ import { iso } from "../../domain/time/clock.ts";
 import { DATA_STATES, SERVER_STATUSES } from "../../domain/words.ts";
 import { decodeOutput } from "../../managers/read-output.ts";
 import { MANAGERS } from "../../managers/registry.ts";
-import type { SnapshotFor } from "../anonymous/view.ts";
-import { encode, jsonAnswer, send } from "../answers/answer.ts";
-import type { Answers } from "../answers/answers.ts";
-import { knownServer, namedServers } from "../answers/asked-servers.ts";
-import { chooseFormat } from "../answers/format.ts";
-import { perPicture } from "../answers/fragments.ts";
+import { formatOf, send, valueAnswer } from "../answers/answer.ts";
+import { perPicture } from "../answers/kept.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
+import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { FORMAT, LIVE_PAGE, livePage, names, sortBy, wordList } from "../parameters.ts";
-import { queryOf } from "../query.ts";
-import { serverRecord } from "../records/to-records.ts";
+import { LIVE_LIST, names, queryOf, sortBy, wordList } from "../query.ts";
+import { pick, serverRecord } from "../records.ts";
+import { knownServer, namedServers } from "../snapshot.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const SERVERS: ListKind<ServerRecord> = { plural: "servers", record: ServerRecord, identity: ["id"] };
 
@@ -27,38 +23,30 @@ const QUERY = queryOf({
   status: wordList(SERVER_STATUSES, "Reachability."),
   state: wordList(DATA_STATES, "Outcome of the last poll."),
   sort: sortBy(sortable<ServerRecord>(ServerRecord)),
-  ...LIVE_PAGE,
-  ...FORMAT,
+  ...LIVE_LIST,
 });
 
-const Raw = Type.Object(
-  {
-    server: Type.String(),
-    polledAt: nullable(Timestamp),
-    argv: nullable(Type.Array(Type.String())),
-    exitCode: nullable(Type.Integer()),
-    signal: nullable(Type.String({ description: "Signal that ended the tool" })),
-    stdout: nullable(Type.String()),
-    stderr: nullable(Type.String()),
-    truncated: nullable(
-      Type.Boolean({
-        description: "The output was longer than 16 MiB: licmond ended the tool and kept the first 1 MiB",
-      }),
-    ),
-    unparsedLines: Type.Integer({ minimum: 0 }),
-    unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
-  },
-  { title: "RawOutput" },
-);
+const Raw = record("RawOutput", {
+  server: Type.String(),
+  polledAt: nullable(Timestamp),
+  argv: nullable(Type.Array(Type.String())),
+  exitCode: nullable(Type.Integer()),
+  signal: nullable(Type.String({ description: "Signal that ended the tool" })),
+  stdout: nullable(Type.String()),
+  stderr: nullable(Type.String()),
+  truncated: nullable(
+    Type.Boolean({
+      description: "The output was longer than 16 MiB: licmond ended the tool and kept the first 1 MiB",
+    }),
+  ),
+  unparsedLines: Type.Integer({ minimum: 0 }),
+  unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
+});
 
 const ID = Type.Object({ id: Type.String({ description: "Id of the server", example: "eda" }) });
 
-/** The license servers, one by one, and what their tools last said. */
-export function serverRoutes(
-  { live, collector }: Pick<HttpDeps, "live" | "collector">,
-  snapshotFor: SnapshotFor,
-  answers: Answers,
-) {
+/** The license servers, one by one, and the raw output of their last polls. */
+export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDeps) {
   const recordOf = perPicture(serverRecord);
 
   return new Elysia({ name: "routes/servers" })
@@ -66,7 +54,7 @@ export function serverRoutes(
     .get(
       "/api/licenses/servers",
       ({ request, exchange, query }) => {
-        const format = chooseFormat(query, request.headers.get("accept"));
+        const format = formatOf(query, request);
         const snapshot = snapshotFor(exchange);
         const servers = namedServers(snapshot, query.server);
         return answers.respond(request, exchange, snapshot, format, () => {
@@ -74,17 +62,14 @@ export function serverRoutes(
             .map(recordOf)
             .filter(
               ({ manager, status, state }) =>
-                (query.manager === undefined || query.manager.includes(manager)) &&
-                (query.status === undefined || query.status.includes(status)) &&
-                (query.state === undefined || query.state.includes(state)),
+                (query.manager?.includes(manager) ?? true) &&
+                (query.status?.includes(status) ?? true) &&
+                (query.state?.includes(state) ?? true),
             );
-          return listAnswer(SERVERS, matched, livePage(query), format);
+          return listAnswer(SERVERS, matched, query, format);
         });
       },
-      documented({
-        access: "read",
-        tag: "Licenses",
-        summary: "License servers",
+      documented("read", "Licenses", "License servers", {
         query: QUERY,
         answers: { 200: listDoc("servers", ServerRecord, "Servers"), 304: NOT_MODIFIED },
         errors: ["NOT_FOUND"],
@@ -95,19 +80,11 @@ export function serverRoutes(
       ({ request, exchange, params }) => {
         const snapshot = snapshotFor(exchange);
         const picture = knownServer(snapshot, params.id);
-        return answers.respond(request, exchange, snapshot, "json", () =>
-          jsonAnswer(encode(JSON.stringify(recordOf(picture)))),
-        );
+        return answers.respond(request, exchange, snapshot, "json", () => valueAnswer(recordOf(picture)));
       },
-      documented({
-        access: "read",
-        tag: "Licenses",
-        summary: "One license server",
+      documented("read", "Licenses", "One license server", {
         params: ID,
-        answers: {
-          200: { description: "Server", schema: ServerRecord },
-          304: NOT_MODIFIED,
-        },
+        answers: { 200: { description: "Server", schema: ServerRecord }, 304: NOT_MODIFIED },
         errors: ["NOT_FOUND"],
       }),
     )
@@ -116,24 +93,19 @@ export function serverRoutes(
       async ({ request, params }) => {
         const { unparsedLines, unparsed, lastPollAt } = knownServer(live.snapshot(), params.id);
         const raw = await collector.raw(params.id);
-        const words = {
+        const nothing = { argv: null, exitCode: null, signal: null, truncated: null };
+        const output = {
           server: params.id,
-          polledAt: raw === null ? null : iso(lastPollAt),
-          argv: raw?.argv ?? null,
-          exitCode: raw?.exitCode ?? null,
-          signal: raw?.signal ?? null,
-          stdout: raw === null ? null : decodeOutput(raw.stdout),
-          stderr: raw === null ? null : decodeOutput(raw.stderr),
-          truncated: raw?.truncated ?? null,
+          polledAt: raw && iso(lastPollAt),
+          ...(raw === null ? nothing : pick(raw, "argv", "exitCode", "signal", "truncated")),
+          stdout: raw && decodeOutput(raw.stdout),
+          stderr: raw && decodeOutput(raw.stderr),
           unparsedLines,
-          unparsed: unparsed.map(({ line, text }) => ({ line, text })),
+          unparsed: unparsed.map((line) => pick(line, "line", "text")),
         };
-        return send(request, jsonAnswer(encode(JSON.stringify(words))));
+        return send(request, valueAnswer(output));
       },
-      documented({
-        access: "raw",
-        tag: "Licenses",
-        summary: "The words of a server's last poll",
+      documented("raw", "Licenses", "The raw output of a server's last poll", {
         description:
           "What was run and what it said, and the lines that no rule knew. Null before the first poll since the start.",
         params: ID,

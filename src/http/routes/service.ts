@@ -4,92 +4,71 @@ import { ApiError } from "../../domain/errors.ts";
 import type { Snapshot } from "../../domain/picture.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
-import type { Audit } from "../audit.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
+import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { HealthChecks } from "../records/health-record.ts";
+import { HealthChecks, pick } from "../records.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const CHECK_MS = 1000;
 const RETRY_AFTER_SECONDS = 5;
 
-const Health = Type.Object(
-  {
-    status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check says so"),
-    version: Type.String(),
-    uptimeSeconds: Type.Integer({ minimum: 0 }),
-    timestamp: Timestamp,
-    checks: HealthChecks,
-  },
-  { title: "Health" },
-);
+const Health = record("Health", {
+  status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check says so"),
+  version: Type.String(),
+  uptimeSeconds: Type.Integer({ minimum: 0 }),
+  timestamp: Timestamp,
+  checks: HealthChecks,
+});
 
 const Pong = Type.Object({ message: words(["pong"]), timestamp: Timestamp });
 
 const Count = Type.Integer({ minimum: 0 });
 const Milliseconds = nullable(Type.Number({ minimum: 0 }));
-const Status = Type.Object(
-  {
-    version: Type.String(),
-    timestamp: Timestamp,
-    startedAt: Timestamp,
-    uptimeSeconds: Count,
-    configFile: nullable(Type.String({ description: "null when the defaults run" })),
-    lastReload: nullable(
-      Type.Object({
-        at: Timestamp,
-        outcome: words(["applied", "refused"]),
-        message: nullable(Type.String()),
-      }),
-    ),
-    keys: Count,
-    collector: Type.Object({
-      servers: Count,
-      enabled: Count,
-      runningPolls: Count,
-      lastPollAt: nullable(Timestamp),
-      nextPollAt: nullable(Timestamp),
-      durationMs: Type.Object({ p50: Milliseconds, p95: Milliseconds }),
+const Status = record("Status", {
+  version: Type.String(),
+  timestamp: Timestamp,
+  startedAt: Timestamp,
+  uptimeSeconds: Count,
+  configFile: nullable(Type.String({ description: "null when the defaults run" })),
+  lastReload: nullable(
+    Type.Object({
+      at: Timestamp,
+      outcome: words(["applied", "refused"]),
+      message: nullable(Type.String()),
     }),
-    streams: Type.Object({ sse: Count, websocket: Count }),
-    database: Type.Object({
-      sizeBytes: nullable(Count),
-      schemaVersion: nullable(Count),
-      oldestSampleAt: nullable(Timestamp),
-    }),
-    eventLoopLagMs: Milliseconds,
-  },
-  { title: "Status" },
-);
+  ),
+  keys: Count,
+  collector: Type.Object({
+    servers: Count,
+    enabled: Count,
+    runningPolls: Count,
+    lastPollAt: nullable(Timestamp),
+    nextPollAt: nullable(Timestamp),
+    durationMs: Type.Object({ p50: Milliseconds, p95: Milliseconds }),
+  }),
+  streams: Type.Object({ sse: Count, websocket: Count }),
+  database: Type.Object({
+    sizeBytes: nullable(Count),
+    schemaVersion: nullable(Count),
+    oldestSampleAt: nullable(Timestamp),
+  }),
+  eventLoopLagMs: Milliseconds,
+});
 
-const Reloaded = Type.Object(
-  {
-    outcome: words(["applied"]),
-    needRestart: Type.Array(Type.String(), {
-      description: "Settings that differ from the running ones and hold only after a restart",
-    }),
-  },
-  { title: "Reloaded" },
-);
+const Reloaded = record("Reloaded", {
+  outcome: words(["applied"]),
+  needRestart: Type.Array(Type.String(), {
+    description: "Settings that differ from the running ones and hold only after a restart",
+  }),
+});
 
 /** The daemon itself. Health is for load balancers and probes: it needs no key, so it names no server. */
-export function serviceRoutes(
-  {
-    clock,
-    build,
-    daemon,
-    collector,
-    keys,
-    health,
-    live,
-  }: Pick<HttpDeps, "clock" | "build" | "daemon" | "collector" | "keys" | "health" | "live">,
-  audit: Audit,
-) {
+export function serviceRoutes({ clock, build, daemon, collector, keys, health, live, audit }: RouteDeps) {
   let last: { readonly at: number; readonly checks: HealthChecks | Promise<HealthChecks> } | null = null;
 
   function checksNow(): HealthChecks | Promise<HealthChecks> {
     const now = clock.now();
-    if (last === null || now - last.at >= CHECK_MS || now < last.at) last = { at: now, checks: health() };
+    if (last === null || Math.abs(now - last.at) >= CHECK_MS) last = { at: now, checks: health() };
     return last.checks;
   }
 
@@ -101,14 +80,11 @@ export function serviceRoutes(
         const checks = await checksNow();
         const failing = Object.entries(checks).filter(([, { status }]) => status === "unhealthy");
         if (failing.length > 0) {
-          throw new ApiError(
-            "SERVICE_UNAVAILABLE",
-            "licmond is unhealthy: a part it cannot do without does not work.",
-            {
-              details: failing.map(([name, { message }]) => `${name}: ${message}`).join("; "),
-              retryAfterSeconds: RETRY_AFTER_SECONDS,
-            },
-          );
+          const unhealthy = "licmond is unhealthy: a part it cannot do without does not work.";
+          throw new ApiError("SERVICE_UNAVAILABLE", unhealthy, {
+            details: failing.map(([name, { message }]) => `${name}: ${message}`).join("; "),
+            retryAfterSeconds: RETRY_AFTER_SECONDS,
+          });
         }
         const degraded =
           Object.values(checks).some(({ status }) => status === "degraded") || anyTrouble(live.snapshot());
@@ -120,10 +96,7 @@ export function serviceRoutes(
           checks,
         };
       },
-      documented({
-        access: "open",
-        tag: "Service",
-        summary: "Health of the daemon",
+      documented("open", "Service", "Health of the daemon", {
         description:
           "Needs no key. Unhealthy (the database or the collector does not work) is 503 with the error body.",
         answers: { 200: { description: "Healthy or degraded", schema: Health } },
@@ -133,10 +106,7 @@ export function serviceRoutes(
     .get(
       "/api/ping",
       () => ({ message: "pong" as const, timestamp: iso(clock.now()) }),
-      documented({
-        access: "open",
-        tag: "Service",
-        summary: "Is the daemon there",
+      documented("open", "Service", "Is the daemon there", {
         answers: { 200: { description: "It is", schema: Pong } },
       }),
     )
@@ -144,32 +114,23 @@ export function serviceRoutes(
       "/api/status",
       () => {
         const { startedAt, lastReload, database, ...status } = daemon.status();
-        const { servers, enabled, runningPolls, lastPollAt, nextPollAt, durationMs } = collector.status();
+        const polls = collector.status();
         return {
           version: build.version,
           timestamp: iso(clock.now()),
           startedAt: iso(startedAt),
-          uptimeSeconds: status.uptimeSeconds,
-          configFile: status.configFile,
+          ...status,
           lastReload: lastReload && { ...lastReload, at: iso(lastReload.at) },
           keys: keys.count(),
           collector: {
-            servers,
-            enabled,
-            runningPolls,
-            lastPollAt: iso(lastPollAt),
-            nextPollAt: iso(nextPollAt),
-            durationMs: { p50: durationMs.p50, p95: durationMs.p95 },
+            ...pick(polls, "servers", "enabled", "runningPolls", "durationMs"),
+            lastPollAt: iso(polls.lastPollAt),
+            nextPollAt: iso(polls.nextPollAt),
           },
-          streams: { sse: status.streams.sse, websocket: status.streams.websocket },
           database: { ...database, oldestSampleAt: iso(database.oldestSampleAt) },
-          eventLoopLagMs: status.eventLoopLagMs,
         };
       },
-      documented({
-        access: "read",
-        tag: "Service",
-        summary: "Status of the daemon",
+      documented("read", "Service", "Status of the daemon", {
         answers: { 200: { description: "What the daemon is doing", schema: Status } },
       }),
     )
@@ -186,10 +147,7 @@ export function serviceRoutes(
         audit.done(exchange, "Config reload", { needRestart: needRestart.join(", ") });
         return { outcome, needRestart: [...needRestart] };
       },
-      documented({
-        access: "reload",
-        tag: "Service",
-        summary: "Read the config again",
+      documented("reload", "Service", "Read the config again", {
         description:
           "As SIGHUP. A config with problems is refused with CONFLICT, the problems in details, and the running one stays.",
         answers: { 200: { description: "The new config holds", schema: Reloaded } },

@@ -15,29 +15,27 @@ import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/buckete
 import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
 import { MAX_POINTS, type StatsOrder } from "../../history/statistics/stats.ts";
 import { USAGE_ORDERS, type UsageOrder } from "../../history/statistics/usage.ts";
-import type { SnapshotFor } from "../anonymous/view.ts";
-import { chooseFormat } from "../answers/format.ts";
+import { formatOf } from "../answers/answer.ts";
 import { csvToo, listDoc, sortable } from "../answers/list.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
+import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { answerOf } from "../history.ts";
+import { rangeOfDays, timezone } from "../history.ts";
 import { FIGURES, keyColumns } from "../history-answers/statistics.ts";
-import { createHistoryReader, rangeOfDays, timezone } from "../history-query.ts";
 import {
   FORMAT,
   flag,
-  LIVE_PAGE,
+  LIVE_LIST,
   NAMED,
-  names,
-  STORED_PAGE,
+  PEOPLE,
+  queryOf,
+  STORED_LIST,
   sortBy,
   sortOf,
   word,
   wordList,
-} from "../parameters.ts";
-import { queryOf } from "../query.ts";
+} from "../query.ts";
 import { endTime, startTime } from "../query-time.ts";
+import type { RouteDeps } from "./deps.ts";
 
 const END = endTime("End of the range, not in it; a bare date is. Default: now.");
 const THIRTY_DAYS = { start: startTime("Start of the range. Default: 30 days before the end."), end: END };
@@ -48,16 +46,17 @@ const STATS = queryOf({
   end: END,
   interval: word(
     ["auto", ...INTERVALS],
-    "Width of the buckets; `auto` (default) is the smallest that gives at most 400.",
+    "Width of the buckets; `auto` (default): the smallest for at most 400.",
   ),
   timezone: timezone("IANA zone of day buckets."),
   series: flag("Whether each feature has its series. Default: true where `feature` is given."),
   sort: sortBy<StatsOrder>(sortable<Omit<StatsRecord, "series">>(StatsRecord)),
-  ...LIVE_PAGE,
-  ...FORMAT,
+  ...LIVE_LIST,
 });
 
-const EFFICIENCY = queryOf({ ...NAMED, ...THIRTY_DAYS, ...STORED_PAGE, ...FORMAT });
+const STATS_FIELDS = { ...RangeFields, interval: words(INTERVALS) };
+
+const EFFICIENCY = queryOf({ ...NAMED, ...THIRTY_DAYS, ...STORED_LIST });
 
 const HEATMAP = queryOf({
   ...NAMED,
@@ -69,125 +68,90 @@ const HEATMAP = queryOf({
 
 const MOST_KEYS = 2;
 const USAGE = queryOf({
-  group_by: wordList(
-    USAGE_KEYS,
-    "One or two keys of the groups; `feature` is server, daemon and name. Default: user.",
-  ),
+  group_by: wordList(USAGE_KEYS, "One or two; `feature` is server, daemon and name. Default: user."),
   ...NAMED,
-  user: names("Exact names of users.", "ada"),
-  host: names("Names of client hosts, whatever the case.", "ws01"),
+  ...PEOPLE,
   ...THIRTY_DAYS,
   timezone: timezone("IANA zone of the days."),
   sort: sortBy<UsageOrder>(USAGE_ORDERS),
-  ...STORED_PAGE,
-  ...FORMAT,
+  ...STORED_LIST,
 });
 
-const Heatmap = Type.Object(
-  {
-    timezone: Type.String(),
-    features: Type.Integer({ minimum: 0, description: "Features laid together" }),
-    cells: Type.Array(HeatCellRecord, { description: "Every hour of the week, Monday first" }),
-    ...RangeFields,
-  },
-  { title: "Heatmap" },
-);
+const Heatmap = record("Heatmap", {
+  timezone: Type.String(),
+  features: Type.Integer({ minimum: 0, description: "Features laid together" }),
+  cells: Type.Array(HeatCellRecord, { description: "Every hour of the week, Monday first" }),
+  ...RangeFields,
+});
 
 /** Figures over a range: of features, of each seat, by hour and weekday, by user. */
-export function statisticsRoutes(
-  deps: Pick<HttpDeps, "history" | "clock" | "settings" | "live">,
-  snapshotFor: SnapshotFor,
-) {
-  const { history } = deps;
-  const read = createHistoryReader(deps, snapshotFor);
+export function statisticsRoutes({ reader }: RouteDeps) {
   return new Elysia({ name: "routes/statistics" })
     .use(gated)
     .get(
       "/api/licenses/stats",
       async ({ request, exchange, query }) => {
-        const { feature = null, daemon = null, limit = null } = query;
+        const { feature = null, limit = null } = query;
         const interval = query.interval === undefined || query.interval === "auto" ? null : query.interval;
-        const series =
-          chooseFormat(query, request.headers.get("accept")) === "json" && (query.series ?? feature !== null);
-        const { asker, servers, asked } = await read({ request, exchange, query }, (...range) => {
+        const series = formatOf(query, request) === "json" && (query.series ?? feature !== null);
+        const { servers, asked } = await reader.read({ request, exchange }, query, (...range) => {
           const { start, end } = rangeOfDays(1)(...range);
           if (series) checkPoints(bucketCount(interval ?? autoInterval(start, end), start, end));
           return { start, end };
         });
-        return answerOf(
-          history,
-          asker,
-          "stats",
-          {
-            ...asked,
-            interval,
-            series,
-            sort: sortOf(query.sort),
-            limit,
-            uncounted: feature === null ? [] : uncountedOf(servers, feature, daemon),
-          },
-          ({ points }) => checkPoints(points),
-        );
+        const uncounted = uncountedOf(servers, asked.filter);
+        const sort = sortOf(query.sort);
+        const question = { ...asked, interval, series, sort, limit, uncounted };
+        return reader.answer({ request, exchange }, "stats", question, ({ points }) => checkPoints(points));
       },
-      documented({
-        access: "read",
-        tag: "Licenses",
-        summary: "Peaks, averages and series of features over a range",
+      documented("read", "Licenses", "Peaks, averages and series of features over a range", {
         description:
           "Averages and percentiles are weighted by time and count covered time alone; utilization goes by the total of " +
           "its own time. Features without coverage in the range are told where they are named: counts come from polls " +
           "alone, and of times before them imported logs give sessions, usage and denials. An answer of more than " +
           `${MAX_POINTS.toLocaleString("en")} points is refused.`,
         query: STATS,
-        answers: {
-          200: listDoc("features", StatsRecord, "Figures of features", {
-            ...RangeFields,
-            interval: words(INTERVALS),
-          }),
-        },
+        answers: { 200: listDoc("features", StatsRecord, "Figures of features", STATS_FIELDS) },
         errors: ["NOT_FOUND", "TIMEOUT"],
       }),
     )
     .get(
       "/api/licenses/efficiency",
       async ({ request, exchange, query }) => {
-        const { asker, asked } = await read({ request, exchange, query }, rangeOfDays(30));
-        return answerOf(history, asker, "efficiency", asked);
+        const { asked } = await reader.read({ request, exchange }, query, rangeOfDays(30));
+        return reader.answer({ request, exchange }, "efficiency", asked);
       },
-      documented({
-        access: "read",
-        tag: "Licenses",
-        summary: "How busy each seat was, and what fewer or more seats would have meant",
-        description:
-          "With n seats, no more than there are, `saturatedSeconds` is the time in which n or more were in use, and " +
-          "`affectedSessions` are those that began when, themselves included, more than n were. With more seats both go by " +
-          "the seats in use, plus those that the queue asks for, plus those of each denied request from its first to its " +
-          "last attempt (at least 1 s); while somebody waits or is denied that is at least one seat more than there are. " +
-          "`affectedSessions` then counts the denied and queued requests, too, for which, themselves included, n were not " +
-          "enough. Where `demand` is known from nothing, nothing is said of more seats. CSV has a row for each seat and each " +
-          "number of seats that was tried, told apart by `part`; X-Total-Count is that of the features.",
-        query: EFFICIENCY,
-        answers: {
-          200: listDoc("features", EfficiencyRecord, "Seats of features", RangeFields),
+      documented(
+        "read",
+        "Licenses",
+        "How busy each seat was, and what fewer or more seats would have meant",
+        {
+          description:
+            "With n seats, no more than there are, `saturatedSeconds` is the time in which n or more were in use, and " +
+            "`affectedSessions` are those that began when, themselves included, more than n were. With more seats both go by " +
+            "the seats in use, plus those that the queue asks for, plus those of each denied request from its first to its " +
+            "last attempt (at least 1 s); while somebody waits or is denied that is at least one seat more than there are. " +
+            "`affectedSessions` then counts the denied and queued requests, too, for which, themselves included, n were not " +
+            "enough. Where `demand` is known from nothing, nothing is said of more seats. CSV has a row for each seat and each " +
+            "number of seats that was tried, told apart by `part`; X-Total-Count is that of the features.",
+          query: EFFICIENCY,
+          answers: { 200: listDoc("features", EfficiencyRecord, "Seats of features", RangeFields) },
+          errors: ["NOT_FOUND", "TIMEOUT"],
         },
-        errors: ["NOT_FOUND", "TIMEOUT"],
-      }),
+      ),
     )
     .get(
       "/api/licenses/heatmap",
       async ({ request, exchange, query }) => {
-        const { asker, asked } = await read({ request, exchange, query }, rangeOfDays(28));
-        return answerOf(history, asker, "heatmap", asked);
+        const { asked } = await reader.read({ request, exchange }, query, rangeOfDays(28));
+        return reader.answer({ request, exchange }, "heatmap", asked);
       },
-      documented({
-        access: "read",
-        tag: "Licenses",
-        summary: "Use by hour and weekday",
+      documented("read", "Licenses", "Use by hour and weekday", {
         description:
           "Several features are laid together: at any moment the sum of those known then. Where samples are gone, " +
           "only a single feature has a heat map.",
         query: HEATMAP,
-        answers: { 200: csvToo({ description: "Heat map", schema: Heatmap }) },
+        answers: { 200: csvToo("Heat map", Heatmap) },
         errors: ["NOT_FOUND", "TIMEOUT"],
       }),
     )
@@ -202,22 +166,17 @@ export function statisticsRoutes(
             `Query parameter "sort" got "${sort.field}", which the groups have only with group_by=${sort.field}.`,
           );
         }
-        const { asker, asked } = await read({ request, exchange, query }, rangeOfDays(30));
-        return answerOf(history, asker, "usage", { ...asked, groupBy, sort });
+        const { asked } = await reader.read({ request, exchange }, query, rangeOfDays(30));
+        return reader.answer({ request, exchange }, "usage", { ...asked, groupBy, sort });
       },
-      documented({
-        access: "read",
-        tag: "Licenses",
-        summary: "Who used what: seat-hours, sessions and peaks by group",
+      documented("read", "Licenses", "Who used what: seat-hours, sessions and peaks by group", {
         description:
           "Counted over the stored sessions, each for the time in which its seats were held: reserved seats that nobody " +
           "holds are in the `used` of stats, not in here. A session counts from the first reading that has it to the first " +
           "one without it, with the seats that it had last; of the time before licmond looked an imported log alone tells. Where the range begins before sessions are kept, `start` says " +
           "from when on they were counted. Sorted by seat-hours, the most first, unless told otherwise.",
         query: USAGE,
-        answers: {
-          200: listDoc("groups", UsageRecord, "Groups", RangeFields),
-        },
+        answers: { 200: listDoc("groups", UsageRecord, "Groups", RangeFields) },
         errors: ["NOT_FOUND", "TIMEOUT"],
       }),
     );
@@ -226,13 +185,14 @@ export function statisticsRoutes(
 /** Named features for which the tool prints no count: only their sessions and denials are known. */
 function uncountedOf(
   servers: readonly ServerPicture[],
-  features: readonly string[],
-  daemons: readonly string[] | null,
+  named: { readonly features: readonly string[] | null; readonly daemons: readonly string[] | null },
 ): FeatureId[] {
-  return servers.flatMap(({ server, features: all }) =>
-    all
+  return servers.flatMap(({ server, features }) =>
+    features
       .filter(({ used, unlimited }) => unlimited && used === null)
-      .filter(({ daemon, name }) => features.includes(name) && (daemons === null || daemons.includes(daemon)))
+      .filter(
+        ({ daemon, name }) => named.features?.includes(name) && (named.daemons?.includes(daemon) ?? true),
+      )
       .map(({ daemon, name }) => ({ server: server.id, daemon, feature: name })),
   );
 }

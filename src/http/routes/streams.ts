@@ -1,24 +1,23 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { Server } from "bun";
 import { Elysia } from "elysia";
-import { ApiError, type ErrorCode } from "../../domain/errors.ts";
+import { ApiError } from "../../domain/errors.ts";
 import { EVENT_SCHEMAS } from "../../domain/events.ts";
-import type { Permission } from "../../domain/keys.ts";
-import { namedServers } from "../answers/asked-servers.ts";
-import type { HttpDeps } from "../deps.ts";
-import { documented } from "../documented.ts";
+import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
+import { namedServers } from "../snapshot.ts";
 import { openStream } from "../streams/open-stream.ts";
 import { createSseStream, SSE_HEADERS } from "../streams/sse.ts";
 import { STREAM_NAMES, STREAM_QUERIES, type StreamName, type Wanted } from "../streams/stream-filter.ts";
 import { createSocketHandlers } from "../streams/websocket.ts";
+import type { RouteDeps } from "./deps.ts";
 
-/** What each stream is, for its documents. */
-const STREAMS: Readonly<Record<StreamName, { access: Permission; summary: string; events: string[] }>> = {
-  logs: { access: "logs", summary: "The service's own log", events: ["log"] },
-  metrics: { access: "read", summary: "Load of the host, and seats", events: ["metrics"] },
-  combined: { access: "read", summary: "All events", events: Object.keys(EVENT_SCHEMAS) },
-};
+const ALL_EVENTS: readonly TSchema[] = Object.values(EVENT_SCHEMAS);
+const STREAMS = {
+  logs: { access: "logs", summary: "The service's own log", events: [EVENT_SCHEMAS.log] },
+  metrics: { access: "read", summary: "Load of the host, and seats", events: [EVENT_SCHEMAS.metrics] },
+  combined: { access: "read", summary: "All events", events: ALL_EVENTS },
+} as const;
 
 /** `/api/logs/stream` is the older name of `/stream/logs`. */
 const SSE_PATHS: readonly (readonly [string, StreamName])[] = [
@@ -40,7 +39,7 @@ interface Asked {
 }
 
 /** Server-sent events; and WebSockets with the same parameters and the same objects, each log event once. */
-export function streamRoutes({ log, streams, live }: Pick<HttpDeps, "log" | "streams" | "live">) {
+export function streamRoutes({ log, streams, live }: RouteDeps) {
   const http = log("http");
 
   function open(stream: StreamName, { request, exchange, query }: Asked) {
@@ -78,37 +77,41 @@ export function streamRoutes({ log, streams, live }: Pick<HttpDeps, "log" | "str
 
   const routes = new Elysia({ name: "routes/streams" }).use(gated);
   for (const [path, stream] of SSE_PATHS) {
+    const { access, summary } = STREAMS[stream];
+    const { schema, ...doc } = docOf(stream);
     routes.get(
       path,
       ({ request, exchange, query, server }) => sendEvents(stream, { request, exchange, query, server }),
-      documented({
-        ...docOf(stream),
+      documented(access, "Streams", summary, {
+        ...doc,
         answers: {
           200: {
             description:
               "Frames of `event`, `id` and `data`, where data is one JSON object of these. With Last-Event-ID the first line is `:resume from <id>`.",
-            content: { "text/event-stream": { schema: eventSchema(stream) } },
+            content: { "text/event-stream": { schema } },
           },
         },
       }),
     );
   }
   for (const stream of STREAM_NAMES) {
+    const { access, summary } = STREAMS[stream];
+    const { schema, ...doc } = docOf(stream);
     routes.get(
       `/ws/${stream}`,
       ({ request, exchange, query, server }) => upgrade(stream, { request, exchange, query, server }),
-      documented({
-        ...docOf(stream),
+      documented(access, "Streams", summary, {
+        ...doc,
         description:
           'Sends one JSON object a message. Takes {"type":"ping"} and {"type":"subscribe", …parameters of the query…}; what it does not understand is answered with {"type":"error"} and the connection stays.',
         answers: {
           // OpenAPI has no place for messages: they stand as the body of the 101, which has none.
           101: {
             description: "Switching to WebSocket. Each message is one of these, as text.",
-            content: { "application/json": { schema: eventSchema(stream) } },
+            content: { "application/json": { schema } },
           },
         },
-        errors: ["INVALID_FIELD", ...docOf(stream).errors],
+        errors: ["INVALID_FIELD", ...doc.errors],
       }),
     );
   }
@@ -116,13 +119,8 @@ export function streamRoutes({ log, streams, live }: Pick<HttpDeps, "log" | "str
 }
 
 function docOf(stream: StreamName) {
-  const { access, summary } = STREAMS[stream];
-  const errors: ErrorCode[] =
-    stream === "combined" ? ["NOT_FOUND", "SERVICE_UNAVAILABLE"] : ["SERVICE_UNAVAILABLE"];
+  const { events } = STREAMS[stream];
   return {
-    access,
-    tag: "Streams" as const,
-    summary,
     keyInQuery: true,
     query: STREAM_QUERIES[stream],
     requestHeaders: {
@@ -131,14 +129,8 @@ function docOf(stream: StreamName) {
         example: "1769847330123",
       },
     },
-    errors,
+    errors: [...(stream === "combined" ? (["NOT_FOUND"] as const) : []), "SERVICE_UNAVAILABLE"] as const,
+    /** What the stream sends, one object an event. */
+    schema: events.length === 1 ? { ...events[0] } : { oneOf: events },
   };
-}
-
-/** Schema of what a stream tells, one object an event. */
-function eventSchema(stream: StreamName): Readonly<Record<string, unknown>> {
-  const schemas: readonly TSchema[] = STREAMS[stream].events.map(
-    (name) => EVENT_SCHEMAS[name as keyof typeof EVENT_SCHEMAS],
-  );
-  return schemas.length === 1 ? { ...schemas[0] } : { oneOf: schemas };
 }

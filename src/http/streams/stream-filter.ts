@@ -1,8 +1,7 @@
 import { FRAME_NAMES, type FrameName } from "../../domain/events.ts";
 import { LOG_LEVELS, type LogSource } from "../../domain/words.ts";
 import { ANONYMOUS_FORM } from "../anonymous/picture.ts";
-import { integer, NAMED, names, text, wordList } from "../parameters.ts";
-import { type QueryOf, queryOf } from "../query.ts";
+import { integer, NAMED, names, type QueryOf, queryOf, text, wordList } from "../query.ts";
 import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, twinOf } from "./encode.ts";
 
 export const STREAM_NAMES = ["logs", "metrics", "combined"] as const;

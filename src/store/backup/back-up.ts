@@ -1,6 +1,6 @@
 import { existsSync, linkSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { bytesInUse, requireRoom } from "../database/copy.ts";
+import { bytesInUse, requireSpace } from "../database/copy.ts";
 import { removeDatabase } from "../database/exchange.ts";
 import { isSameFile, makePrivateFile, pathsOf, syncToDisk } from "../database/files.ts";
 import { asStoreError, errorCode, StoreError } from "../database/store-error.ts";
@@ -8,7 +8,7 @@ import { STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import type { DatabaseReport } from "./examine.ts";
 import { inWorker } from "./worker.ts";
 
-/** How far a long work is: 0–1 of a step; null where that cannot be told. */
+/** How far a long work is: 0–1 of a step; null where that is not known. */
 export type OnStep = (step: "copy" | "check", done: number | null) => void;
 
 export interface BackupOptions {
@@ -18,10 +18,10 @@ export interface BackupOptions {
   /** `state`: a copy of state.db alone, which holds no history. */
   readonly only?: "state";
   /** May take the place of a file that is there. */
-  readonly force: boolean;
-  readonly onStep: OnStep;
+  readonly force?: boolean;
+  readonly onStep?: OnStep;
   /** Ends it; what was made is taken away. */
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
 }
 
 /** How often the size of a copy is looked at. */
@@ -35,9 +35,9 @@ export async function backUp({
   directory,
   file,
   only,
-  force,
-  onStep,
-  signal,
+  force = false,
+  onStep = () => {},
+  signal = new AbortController().signal,
 }: BackupOptions): Promise<DatabaseReport> {
   const paths = pathsOf(directory);
   const source = only === "state" ? paths.state : paths.history;
@@ -48,7 +48,7 @@ export async function backUp({
   const folder = dirname(target);
   refuseTarget(target, dirname(source), force);
   const bytes = bytesInUse(source);
-  requireRoom(folder, bytes, "Name a file on a larger file system.");
+  requireSpace(folder, bytes, "Name a file on a larger file system.");
   // One that was killed may have left it.
   const part = `${target}.part`;
   removeDatabase(part);

@@ -38,7 +38,7 @@ const NEWEST: typeof OLDEST = [
 ];
 
 /**
- * Reads a whole database file (a backup, or a daily one of state.db) and tells what is in it; changes nothing, neither the
+ * Reads a whole database file (a backup, or a daily one of state.db) and reports what is in it; changes nothing, neither the
  * file nor what lies beside it. Throws StoreError: `CORRUPT`, `FOREIGN`, `NEWER`, `NOT_WRITABLE` (it cannot be opened), `IO`.
  */
 export function examineDatabase(file: string): DatabaseReport {
@@ -58,14 +58,8 @@ export function examineDatabase(file: string): DatabaseReport {
     const version = schemaVersion(sqlite);
     if (version === 0) throw corrupt(`${path} is empty: there is no licmond database in it`);
     assertWhole(sqlite, path);
-    return {
-      path,
-      bytes: stat.size,
-      schemaVersion: version,
-      knownSchema: migrations.length,
-      isState,
-      ...contentsOf(sqlite),
-    };
+    const schema = { schemaVersion: version, knownSchema: migrations.length };
+    return { path, bytes: stat.size, ...schema, isState, ...contentsOf(sqlite) };
   } catch (error) {
     const known = asStoreError(error, path);
     // Their own fixes are for the database that the daemon works on.

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Log } from "../../domain/log.ts";
-import { requireRoom } from "../database/copy.ts";
+import { requireSpace } from "../database/copy.ts";
 import { openConnection } from "../database/database-file.ts";
 import { exchange, removeDatabase, removeLeftovers } from "../database/exchange.ts";
 import {
@@ -30,9 +30,9 @@ export interface RestoreOptions {
   readonly file: string;
   /** Epoch ms. */
   readonly now: number;
-  readonly log: Log;
-  readonly onStep: OnStep;
-  readonly signal: AbortSignal;
+  readonly log?: Log;
+  readonly onStep?: OnStep;
+  readonly signal?: AbortSignal;
 }
 
 export interface Restored extends CarriedOver {
@@ -41,6 +41,8 @@ export interface Restored extends CarriedOver {
   /** Where the database that was there is now; null when there was none. */
   readonly aside: string | null;
 }
+
+const NO_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
  * Puts a copy of a backup in the place of the databases of a storage directory that no daemon works on; a backup of
@@ -51,9 +53,9 @@ export async function restore({
   directory,
   file,
   now,
-  log,
-  onStep,
-  signal,
+  log = NO_LOG,
+  onStep = () => {},
+  signal = new AbortController().signal,
 }: RestoreOptions): Promise<Restored> {
   const paths = pathsOf(directory);
   const folder = dirname(paths.history);
@@ -68,7 +70,7 @@ export async function restore({
     const { isState } = await inWorker(signal, "examineDatabase", from);
     // Nobody else can be at work on them: what is there was left by one that was killed.
     for (const path of [paths.history, paths.state]) removeLeftovers(path);
-    requireRoom(folder, fileSize(from) + fileSize(`${from}-wal`), "Free space on its file system.");
+    requireSpace(folder, fileSize(from) + fileSize(`${from}-wal`), "Free space on its file system.");
     makePrivateFile(fresh, folder);
     onStep("copy", null);
     await inWorker(signal, "copyDatabase", from, fresh, "file", isState ? STATE_MIGRATIONS : MIGRATIONS);
@@ -93,7 +95,7 @@ export async function restore({
 }
 
 /**
- * Sees to it that what must not be undone can be read from the present state.db, and that no other program has the present
+ * Makes sure that the present state.db can be read, for what must not be undone, and that no other program has the present
  * licmond.db open: changing the journal's mode brings it into its one file, and fails then. A damaged one stays as it is,
  * and one that a newer licmond wrote: going back is what a backup is for. Throws StoreError `FOREIGN` and `BUSY`.
  */
@@ -111,16 +113,15 @@ function settlePresent(paths: Paths, log: Log, now: number): void {
   });
   if (!existsSync(paths.history)) return;
   refuseOther(paths.history);
-  let sqlite: Database | null = null;
+  const sqlite = new Database(paths.history, { readwrite: true, strict: true });
   try {
     tolerate(() => {
-      sqlite = new Database(paths.history, { readwrite: true, strict: true });
       sqlite.run("PRAGMA busy_timeout = 5000");
       assertOurs(sqlite, paths.history, MIGRATIONS);
       sqlite.query("PRAGMA journal_mode = DELETE").get();
     });
   } finally {
-    (sqlite as Database | null)?.close();
+    sqlite.close();
   }
 }
 

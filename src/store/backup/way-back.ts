@@ -35,16 +35,7 @@ export async function wayBack(
 
 /** What was there moves aside, and keys that were revoked since stay revoked. Throws StoreError. */
 export async function restoreCopy({ database, copy }: { database: string; copy: string }): Promise<void> {
-  const { signal } = new AbortController();
-  const log = { debug() {}, info() {}, warn() {}, error() {} };
-  await restore({
-    directory: dirname(database),
-    file: copy,
-    now: Date.now(),
-    log,
-    onStep: () => {},
-    signal,
-  });
+  await restore({ directory: dirname(database), file: copy, now: Date.now() });
 }
 
 function schemaOf(path: string): number {

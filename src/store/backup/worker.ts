@@ -1,3 +1,4 @@
+import { messageOf } from "../../domain/error-code.ts";
 import { copyBoth, copyDatabase } from "../database/copy.ts";
 import { StoreError, type StoreErrorCode } from "../database/store-error.ts";
 import { examineDatabase } from "./examine.ts";
@@ -6,16 +7,9 @@ import { examineDatabase } from "./examine.ts";
 const TASKS = { copyBoth, copyDatabase, examineDatabase };
 type Tasks = typeof TASKS;
 
-/** What crosses between the main thread and the worker. */
-export interface Asked {
-  readonly task: keyof Tasks;
-  readonly args: readonly unknown[];
-}
-
-/** `code` null: a bug, which is no fault of the store. */
-export type Answered =
-  | { readonly result: unknown }
-  | { readonly code: StoreErrorCode | null; readonly message: string; readonly fix: string };
+/** What crosses between the main thread and the worker. `code` null: a bug, which is no fault of the store. */
+export type Asked = { readonly task: keyof Tasks; readonly args: readonly unknown[] };
+export type Answered = { result: unknown } | { code: StoreErrorCode | null; message: string; fix: string };
 
 /**
  * Does a task in a thread of its own, so that this one can show how far it is and be interrupted: rejects with the
@@ -57,6 +51,6 @@ export function answer({ task, args }: Asked): Answered {
     return { result: (TASKS[task] as (...args: readonly unknown[]) => unknown)(...args) };
   } catch (error) {
     if (error instanceof StoreError) return { code: error.code, message: error.message, fix: error.fix };
-    return { code: null, message: error instanceof Error ? error.message : String(error), fix: "" };
+    return { code: null, message: messageOf(error), fix: "" };
   }
 }

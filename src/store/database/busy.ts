@@ -4,52 +4,41 @@ import { StoreError } from "./store-error.ts";
 
 /** After a write that waited in vain, others fail at once for so long: the event loop has its turns meanwhile. */
 const HOT_MS = 1_000;
-/** Until then a lock is no trouble that anybody has to be told of: another licmond at work, a shell on the database. */
+/** A shorter lock needs no report: another licmond at work, a shell on the database. */
 const TROUBLE_MS = 5_000;
-/** Whoever can wait tries again for so long. Below the 30 s after which a silent connection of a client is cut. */
+/** Callers that can retry do so for up to this long. Below the 30 s after which a silent connection of a client is cut. */
 const PATIENCE_MS = 25_000;
-/** The last writes of a process wait for each other's sake only once. */
+/** How long the first of the last writes of a process waits; the others then fail at once. */
 const LAST_WAIT_MS = 5_000;
 
 /**
- * How long writes wait while another program holds the write lock of the database. SQLite waits in the thread that asks:
- * in a daemon, in the event loop. So a connection that serves waits for a moment only, at most once a second, and
- * whoever can wait tries again later (`whenFree`, the bus).
+ * How long writes wait while another program holds the write lock of the database. SQLite waits in the calling thread: in
+ * a daemon, in the event loop. So a connection that serves waits for a moment only, at most once a second, and callers
+ * that can wait try again later (`whenFree`, the bus).
+ *
+ * `waitMs`: how long a write waits in the connection's thread; null = as the connection is set, without retries.
  */
-export interface BusyWait {
-  /** Called before each transaction, and after it with what came of it; null = it went well. */
-  before(): void;
-  after(error: unknown): void;
-  /** The lock has been held for so long that somebody should know. */
-  isTrouble(): boolean;
-  /** How long to try again; 0 = now or never. */
-  patienceMs(): number;
-  /** Whether this is a failure that passes by itself, and the lock has not been held for longer than that yet. */
-  isWorthWaiting(error: unknown): boolean;
-  /** The process ends: what is written now waits itself, all of it together for some seconds. */
-  ending(): void;
-}
-
-/** `waitMs` as long as a write waits in the connection's thread; null = as the connection has it, and nobody tries again. */
 export function createBusyWait(
   sqlite: Pick<Database, "run">,
   waitMs: number | null,
   log: Log,
   now: () => number = () => performance.now(),
-): BusyWait {
+) {
   let wanted = waitMs;
   let set: number | null = null;
   let hotUntil = Number.NEGATIVE_INFINITY;
   let since: number | null = null;
-  let hotMs = HOT_MS;
-  let isTold = false;
+  let isEnding = false;
+  let isReported = false;
 
-  const isTrouble = () => waitMs === null || (since !== null && now() - since >= TROUBLE_MS);
-  const patienceMs = () => (wanted === null || wanted !== waitMs ? 0 : PATIENCE_MS);
-  const tell = () => {
-    if (waitMs === null || isTold === isTrouble()) return;
-    isTold = !isTold;
-    if (!isTold) log.info("The database is no longer locked");
+  const lockedMs = () => (since === null ? 0 : now() - since);
+  // Without retries one failure is trouble: it has waited.
+  const isTrouble = () => waitMs === null || lockedMs() >= TROUBLE_MS;
+  const patienceMs = () => (wanted === null || isEnding ? 0 : PATIENCE_MS);
+  const report = () => {
+    if (waitMs === null || isReported === isTrouble()) return;
+    isReported = !isReported;
+    if (!isReported) log.info("The database is no longer locked");
     else
       log.warn("Another program keeps the database locked: what is to be written waits for it", {
         fix: "Look for programs that have the file open (fuser) and end them",
@@ -57,32 +46,37 @@ export function createBusyWait(
   };
 
   return {
-    before() {
+    /** To be called before each transaction. */
+    before(): void {
       if (wanted === null) return;
       const wait = now() < hotUntil ? 0 : wanted;
       if (wait !== set) sqlite.run(`PRAGMA busy_timeout = ${wait}`);
       set = wait;
     },
-    after(error) {
+    /** To be called after each transaction with its error; null = it went well. */
+    after(error: unknown): void {
       if (isBusy(error)) {
         const at = now();
         since ??= at;
-        // One that failed at once says nothing new of how long to leave it alone.
-        if (at >= hotUntil) hotUntil = at + hotMs;
+        // A write that failed at once says nothing new of how long to leave the lock alone.
+        if (at >= hotUntil) hotUntil = isEnding ? Number.POSITIVE_INFINITY : at + HOT_MS;
       } else if (error === null) {
         since = null;
         hotUntil = Number.NEGATIVE_INFINITY;
       }
-      tell();
+      report();
     },
-    // Without trying again one failure is trouble: it has waited.
+    /** The lock has been held for so long that an administrator should know. */
     isTrouble,
+    /** How long to try again; 0 = now or never. */
     patienceMs,
-    isWorthWaiting: (error) => isBusy(error) && (since === null ? 0 : now() - since) < patienceMs(),
-    ending() {
+    /** Whether this is a failure that passes by itself, and the lock has not been held for longer than that yet. */
+    isWorthWaiting: (error: unknown): boolean => isBusy(error) && lockedMs() < patienceMs(),
+    /** The process ends: what is written now waits itself, all of it together for some seconds. */
+    ending(): void {
       if (wanted === null) return;
       wanted = LAST_WAIT_MS;
-      hotMs = Number.POSITIVE_INFINITY;
+      isEnding = true;
       hotUntil = Number.NEGATIVE_INFINITY;
     },
   };
@@ -93,10 +87,10 @@ export function isBusy(error: unknown): boolean {
   return error instanceof StoreError && error.code === "BUSY";
 }
 
-/** Between two tries others get the event loop. */
+/** Between two tries the event loop is free for others. */
 const RETRY_MS = 100;
 
-/** Does a write again as long as another program's lock is in its way. Rejects with what `work` throws in the end. */
+/** Repeats a write as long as another program's lock is in its way. Rejects with what `work` throws in the end. */
 export async function whenFree<T>(
   work: () => T,
   { patienceMs }: { readonly patienceMs: () => number },

@@ -31,7 +31,7 @@ export function copyBoth({ history, state }: Paths, to: string): void {
  * VACUUM INTO rather than the bytes of the files: those belong together only under a lock, and in a process that has
  * the database open, closing a second descriptor would drop SQLite's own locks on it
  * (https://sqlite.org/howtocorrupt.html, "canceled by a separate thread doing close()").
- * It is one statement that cannot be asked how far it is: the size of `to` tells. Throws StoreError.
+ * It is one statement that cannot report its progress: the size of `to` shows it. Throws StoreError.
  */
 export function copyDatabase(
   from: string,
@@ -68,7 +68,7 @@ export function bytesInUse(path: string): number {
 }
 
 /** Throws StoreError `FULL`, with the figures, when a directory's file system has no room for a copy of so many bytes. */
-export function requireRoom(
+export function requireSpace(
   directory: string,
   bytes: number,
   fix: string,

@@ -1,78 +1,61 @@
 import { Database } from "bun:sqlite";
-import { statSync } from "node:fs";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
+import { messageOf } from "../../domain/error-code.ts";
 import type { Log } from "../../domain/log.ts";
 import type { Migration } from "../migrations/migrations.ts";
-import { createDatabaseCheck, type DatabaseCheck } from "../open/check.ts";
-import { type BusyWait, createBusyWait, isBusy } from "./busy.ts";
-import { ensurePrivateFile } from "./files.ts";
+import { createBusyWait, isBusy } from "./busy.ts";
+import { createDatabaseCheck, type DatabaseCheck } from "./check.ts";
+import { ensurePrivateFile, fileSize } from "./files.ts";
 import { assertOurs, schemaVersion } from "./migrate.ts";
 import { asStoreError, StoreError } from "./store-error.ts";
 import { createTransaction, type RunTransaction } from "./transaction.ts";
 
-export type Db = BunSQLiteDatabase;
+export type Db = BunSQLiteDatabase & { readonly $client: Database };
 
-/**
- * One open file, `licmond.db` or `state.db`. What was committed survives the death of the process at any moment. Whatever
- * SQLite or the disk does wrong comes out of `read` and `transaction` as a StoreError.
- */
-export interface DatabaseFile {
-  readonly path: string;
-  readonly db: Db;
-  /** The connection behind `db`, for statements too hot for the query builder. Guard reads with `read` as well. */
-  readonly sqlite: Database;
-  readonly schemaVersion: number;
-  /** Runs a query (or several) and turns the store's own faults into StoreErrors. */
-  read<T>(query: () => T): T;
-  readonly transaction: RunTransaction;
-  /** Changes when another connection, e.g. `licmond keys` beside the daemon, has written. */
-  dataVersion(): number;
-  /** Bytes of the file with its write-ahead log. */
-  sizeBytes(): number;
-  checkDatabase(): DatabaseCheck;
-  readonly busy: Pick<BusyWait, "patienceMs" | "isWorthWaiting" | "ending">;
-  /** Notes damage (`CORRUPT`) that another connection met and that was confirmed, as if a query here had. */
-  metDamage(error: StoreError): void;
-  /** `isLast`: writes the log back into the database. Does not throw; a second call does nothing. */
-  close(isLast: boolean): void;
-}
+/** One open file, `licmond.db` or `state.db`. */
+export type DatabaseFile = ReturnType<typeof createDatabaseFile>;
 
 export interface DatabaseFileOptions {
   readonly log: Log;
-  /** How long a write waits for another program's lock: see BusyWait. Null = 5 s, in its thread. */
+  /** How long a write waits for another program's lock: see `createBusyWait`. Null = 5 s, in its thread. */
   readonly busyWaitMs: number | null;
   /** Called once, when a query meets damage. */
   readonly onDamage: (error: StoreError) => void;
 }
 
+/**
+ * The reads and writes of one open file. What was committed survives the death of the process at any moment. Whatever
+ * SQLite or the disk does wrong comes out of `read` and `transaction` as a StoreError.
+ */
 export function createDatabaseFile(
   sqlite: Database,
   path: string,
   { log, busyWaitMs, onDamage }: DatabaseFileOptions,
-): DatabaseFile {
+) {
   const busy = createBusyWait(sqlite, busyWaitMs, log);
-  const direct = createTransaction({
-    sqlite,
-    onEffectError: (error) => log.error("Work after a commit failed", { error: String(error) }),
-  });
+  const direct = createTransaction(sqlite, (error) =>
+    log.error("Work after a commit failed", { error: String(error) }),
+  );
   const dataVersion = sqlite.query<{ data_version: number }, []>("PRAGMA data_version");
+  const check = createDatabaseCheck(sqlite, path);
   let lastWriteError: StoreError | null = null;
   let damage: StoreError | null = null;
   let closed = false;
 
-  function guarded<T>(work: () => T): T {
+  /** Runs a query (or several) and turns the store's own faults into StoreErrors. */
+  function read<T>(query: () => T): T {
     if (closed) throw new StoreError("CLOSED", `The database ${path} is closed`, "Start licmond again.");
     try {
-      return work();
+      return query();
     } catch (error) {
       const known = asStoreError(error, path);
-      if (known?.code === "CORRUPT") met(known);
+      if (known?.code === "CORRUPT") metDamage(known);
       throw known ?? error;
     }
   }
 
   /** Damage does not go away by itself: the check reports it until the next start, which sees to it. */
-  function met(error: StoreError): void {
+  function metDamage(error: StoreError): void {
     if (damage !== null) return;
     damage = error;
     onDamage(error);
@@ -81,7 +64,7 @@ export function createDatabaseFile(
   const transaction: RunTransaction = (work, options) => {
     const isWhole = closed || !sqlite.inTransaction;
     try {
-      const result = guarded(() => {
+      const result = read(() => {
         if (isWhole) busy.before();
         return direct(work, options);
       });
@@ -95,32 +78,35 @@ export function createDatabaseFile(
     }
   };
 
-  const check = createDatabaseCheck({ sqlite, path, lastError: () => damage ?? lastWriteError });
   const attempt = (step: string, work: () => void) => {
     try {
       work();
     } catch (error) {
-      log.warn("Closing the database was not clean", {
-        step,
-        error: error instanceof Error ? error.message : String(error),
-      });
+      log.warn("Closing the database was not clean", { step, error: messageOf(error) });
     }
   };
 
   return {
     path,
-    db: drizzle(sqlite),
+    db: drizzle(sqlite) as Db,
+    /** The connection behind `db`, for prepared SQL. Guard reads with `read` as well. */
     sqlite,
     schemaVersion: schemaVersion(sqlite),
-    read: guarded,
+    read,
     transaction,
-    dataVersion: () => guarded(() => dataVersion.get()?.data_version ?? 0),
+    /** Changes when another connection, e.g. `licmond keys` beside the daemon, has written. */
+    dataVersion: (): number => read(() => dataVersion.get()?.data_version ?? 0),
+    /** Bytes of the file with its write-ahead log. */
     sizeBytes: () => fileSize(path) + fileSize(`${path}-wal`),
-    checkDatabase: () =>
-      closed ? { ok: false, message: "The database is closed", code: "CLOSED" } : check(),
+    checkDatabase: (): DatabaseCheck =>
+      closed
+        ? { ok: false, message: "The database is closed", code: "CLOSED" }
+        : check(damage ?? lastWriteError),
     busy,
-    metDamage: met,
-    close(isLast) {
+    /** Notes damage (`CORRUPT`) that another connection met and that was confirmed, as if a query here had. */
+    metDamage,
+    /** `isLast`: writes the log back into the database. Does not throw; a second call does nothing. */
+    close(isLast: boolean): void {
       if (closed) return;
       closed = true;
       attempt("optimize", () => sqlite.run("PRAGMA optimize"));
@@ -157,7 +143,7 @@ function prepareConnection(sqlite: Database, log: Log | null): void {
     });
   }
   // With WAL a commit survives the death of the process in NORMAL; only a power cut may undo the last ones.
-  // What must survive that too (keys) asks for a durable transaction.
+  // Keys must survive that too: their transactions are durable.
   sqlite.run("PRAGMA synchronous = NORMAL");
   sqlite.run("PRAGMA foreign_keys = ON");
   // Pages once touched stay in the process up to this. 16 MB made neither polls nor events nor searches faster (the
@@ -168,8 +154,4 @@ function prepareConnection(sqlite: Database, log: Log | null): void {
   sqlite.run("PRAGMA wal_autocheckpoint = 256");
   // A burst (many first polls) must not leave a log file of its size for ever.
   sqlite.run("PRAGMA journal_size_limit = 33554432");
-}
-
-function fileSize(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

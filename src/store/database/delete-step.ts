@@ -1,4 +1,4 @@
-import type { Store } from "../open/open.ts";
+import type { DatabaseFile } from "./database-file.ts";
 
 /** Rows deleted between two looks at the clock. */
 const ROWS_AT_ONCE = 10;
@@ -11,12 +11,12 @@ const STEP_MS = 4;
 export const MOST_ROWS = 50;
 
 /**
- * One step of deleting what is too old, in one transaction that nobody has to wait for: as many rows as the time
+ * One step of deleting what is too old, in one transaction short enough for the event loop: as many rows as the time
  * allows, because what one costs differs a hundredfold with the size of the database. `some` deletes at most so many
  * rows and answers how many; so does the step.
  */
 export function deleteStep(
-  { transaction }: Pick<Store, "transaction">,
+  { transaction }: Pick<DatabaseFile, "transaction">,
   some: (limit: number) => number,
 ): number {
   return transaction(() => {

@@ -39,7 +39,7 @@ export function exchange(fresh: string, path: string, word: AsideWord | null, no
   syncToDisk(fresh);
   if (isThere && aside !== null) giveSecondName(path, aside);
   for (const suffix of COMPANIONS) {
-    // SQLite would take a log for the new database's. The index of the log it makes anew.
+    // SQLite would take a log for the new database's. It rebuilds the index of the log (-shm) itself.
     if (aside !== null && fileSize(path + suffix) > 0 && suffix !== "-shm")
       renameSync(path + suffix, aside + suffix);
     else rmSync(path + suffix, { force: true });

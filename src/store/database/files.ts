@@ -18,7 +18,7 @@ export interface Paths {
   readonly history: string;
   /** `state.db`: keys, secrets and what else is small and precious. */
   readonly state: string;
-  /** The copy of state.db, made anew with each change of a key. */
+  /** The copy of state.db, written again with each change of a key. */
   readonly stateCopy: string;
   readonly lock: string;
 }
@@ -42,20 +42,19 @@ export function fileSize(path: string): number {
 /** Makes the storage directory when only it is missing, and makes sure that files can be made in it. */
 export function ensureDirectory(directory: string): void {
   try {
-    // 0700: the files tell who works when.
+    // 0700: the files show who works when.
     mkdirSync(directory, { mode: 0o700 });
   } catch (error) {
     const code = errorCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") throw noPlaceFor(directory, code, error);
     if (code !== "EEXIST") throw asStoreError(error, directory) ?? notWritable(directory, error);
   }
-  if (!statSync(directory).isDirectory()) {
+  if (!statSync(directory).isDirectory())
     throw new StoreError(
       "NOT_WRITABLE",
       `${directory} is not a directory`,
       "Set storage.directory to a directory.",
     );
-  }
   try {
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
@@ -73,25 +72,31 @@ function noPlaceFor(directory: string, code: string, cause: unknown): StoreError
       : stats.isDirectory()
         ? [`the file system of ${parent} takes no new directory (${code})`, "Set"]
         : [`${parent} is not a directory`, "Set"];
-  return new StoreError(
-    "NOT_WRITABLE",
-    `The storage directory ${directory} cannot be made: ${why}`,
-    `${fix} storage.directory to another place.`,
-    cause,
-  );
+  const message = `The storage directory ${directory} cannot be made: ${why}`;
+  return new StoreError("NOT_WRITABLE", message, `${fix} storage.directory to another place.`, cause);
 }
 
 /**
- * Makes an empty file that only its owner can read, whatever the umask, unless it is there already.
- * Root gives it to the directory's owner, so that a root's `keys create` does not lock the daemon out; SQLite
- * itself does the same for the -wal and -shm beside it.
+ * Makes an empty file that only its owner can read, whatever the umask, unless a file is there already, which must be
+ * writable. Root gives it to the directory's owner, so that a root's `keys create` does not lock the daemon out; SQLite
+ * itself does the same for the -wal and -shm beside it. Throws StoreError.
  */
 export function ensurePrivateFile(path: string): void {
   try {
     makePrivateFile(path, dirname(path));
   } catch (error) {
     if (errorCode(error) !== "EEXIST") throw asStoreError(error, path) ?? notWritable(path, error);
-    ensureWritable(path);
+    requireWritable(path);
+  }
+}
+
+/** Throws StoreError where a file cannot be read and written. Does nothing where nothing lies. */
+export function requireWritable(path: string): void {
+  refuseOther(path);
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw notWritable(path, error);
   }
 }
 
@@ -126,15 +131,6 @@ export function syncToDisk(path: string): void {
 export function refuseOther(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
     throw new StoreError("NOT_WRITABLE", `${path} is not a file`, `Move ${path} away.`);
-}
-
-function ensureWritable(path: string): void {
-  refuseOther(path);
-  try {
-    accessSync(path, constants.R_OK | constants.W_OK);
-  } catch (error) {
-    throw notWritable(path, error);
-  }
 }
 
 /** Whether two paths lead to one file, by whatever names and links. False when one of them is not there. */

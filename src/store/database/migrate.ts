@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import { messageOf } from "../../domain/error-code.ts";
 import type { Migration } from "../migrations/migrations.ts";
 import { asStoreError, StoreError } from "./store-error.ts";
 
@@ -10,35 +11,14 @@ export function schemaVersion(sqlite: Database): number {
   return pragma(sqlite, "user_version");
 }
 
-/**
- * Refuses a database that this binary must not write: a newer licmond's (`NEWER`), another program's (`FOREIGN`).
- */
+/** Refuses a database that this binary must not write: a newer licmond's (`NEWER`), another program's (`FOREIGN`). */
 export function assertOurs(sqlite: Database, path: string, migrations: readonly Migration[]): void {
   const applicationId = pragma(sqlite, "application_id");
+  const version = schemaVersion(sqlite);
   const isEmpty = sqlite.query("SELECT 1 FROM sqlite_schema LIMIT 1").get() === null;
-  refuseStrange({ applicationId, version: schemaVersion(sqlite), isEmpty }, path, migrations);
-}
-
-/** What a database says of itself. */
-export interface DatabaseMarks {
-  readonly applicationId: number;
-  readonly version: number;
-  /** It has no table yet. */
-  readonly isEmpty: boolean;
-}
-
-/** Throws the StoreError of {@link assertOurs} for what a file says of itself. */
-export function refuseStrange(
-  { applicationId, version, isEmpty }: DatabaseMarks,
-  path: string,
-  migrations: readonly Migration[],
-): void {
   if (applicationId !== APPLICATION_ID && !(applicationId === 0 && isEmpty)) {
-    throw new StoreError(
-      "FOREIGN",
-      `${path} is a database of another program`,
-      "Set storage.directory to a directory of licmond's own.",
-    );
+    const fix = "Set storage.directory to a directory of licmond's own.";
+    throw new StoreError("FOREIGN", `${path} is a database of another program`, fix);
   }
   if (version > migrations.length) {
     throw new StoreError(
@@ -61,9 +41,7 @@ export function migrate(sqlite: Database, path: string, migrations: readonly Mig
   if (schemaVersion(sqlite) === migrations.length) return;
   sqlite.run("PRAGMA foreign_keys = OFF");
   try {
-    migrations.forEach((migration, index) => {
-      step(sqlite, path, migration, index + 1);
-    });
+    for (const [index, migration] of migrations.entries()) step(sqlite, path, migration, index + 1);
   } finally {
     sqlite.run("PRAGMA foreign_keys = ON");
   }
@@ -84,10 +62,9 @@ function step(sqlite: Database, path: string, migration: Migration, version: num
   } catch (error) {
     const known = asStoreError(error, path);
     if (known !== null) throw known;
-    const reason = error instanceof Error ? error.message : String(error);
     throw new StoreError(
       "MIGRATION",
-      `${path} could not be brought to schema ${version} (${migration.name}): ${reason}`,
+      `${path} could not be brought to schema ${version} (${migration.name}): ${messageOf(error)}`,
       "Nothing was changed. Run the licmond that wrote the file, and report this as a bug.",
       error,
     );

@@ -16,13 +16,16 @@ export function openReader(path: string): Database {
   return sqlite;
 }
 
-/**
- * A connection to a file that nobody works on, which leaves no trace. `immutable` keeps SQLite from making a -wal and a
- * -shm beside a file that was in use once; where they are, they belong to the database and it is read with them
- * (https://sqlite.org/uri.html).
- */
+/** A connection to a file that no process works on, which leaves no trace. A log beside it belongs to it, and is read too. */
 export function openUntouched(path: string): Database {
-  if (COMPANIONS.some((suffix) => existsSync(path + suffix))) return openReader(path);
+  return COMPANIONS.some((suffix) => existsSync(path + suffix)) ? openReader(path) : openImmutable(path);
+}
+
+/**
+ * Reads a file by itself, without locks. `immutable` keeps SQLite from making a -wal and a -shm beside a file that was in
+ * use once (https://sqlite.org/uri.html).
+ */
+export function openImmutable(path: string): Database {
   const { SQLITE_OPEN_READONLY, SQLITE_OPEN_URI } = constants;
   return new Database(`${pathToFileURL(path).href}?immutable=1`, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
 }
@@ -30,12 +33,8 @@ export function openUntouched(path: string): Database {
 /** The tables of a database, without those that SQLite and its search index keep for themselves. */
 export function tableNames(sqlite: Database): string[] {
   const list = sqlite.query<{ name: string; type: string }, []>("PRAGMA main.table_list").all();
-  const indexes = list.filter(({ type }) => type === "virtual").map(({ name }) => `${name}_`);
-  return list
-    .filter(({ name, type }) => type === "table" && !name.startsWith("sqlite_"))
-    .map(({ name }) => name)
-    .filter((name) => !indexes.some((prefix) => name.startsWith(prefix)))
-    .sort();
+  const own = list.filter(({ name, type }) => type === "table" && !name.startsWith("sqlite_"));
+  return own.map(({ name }) => name).sort();
 }
 
 /**

@@ -1,35 +1,36 @@
 import { accessSync, constants } from "node:fs";
 import { dirname } from "node:path";
 
-/**
- * What can keep the store from working, in words for an administrator:
- * `NOT_WRITABLE` directory or file cannot be made or written · `NEWER` the file was written by a newer licmond ·
- * `HELD` another licmond works on the directory · `FOREIGN` the file is another program's database ·
- * `CORRUPT` it is damaged or no database · `FULL` no space · `BUSY` locked past the timeout ·
- * `IO` the disk failed · `MIGRATION` the schema could not be brought up to date · `CLOSED` used after its end.
- */
-export type StoreErrorCode =
-  | "NOT_WRITABLE"
-  | "NEWER"
-  | "HELD"
-  | "FOREIGN"
-  | "CORRUPT"
-  | "FULL"
-  | "BUSY"
-  | "IO"
-  | "MIGRATION"
-  | "CLOSED";
+/** What can keep the store from working, in words for everybody. */
+export const STORE_FAULTS = {
+  /** Directory or file cannot be made or written. */
+  NOT_WRITABLE: "The database cannot be written",
+  NEWER: "The database was written by a newer licmond",
+  HELD: "Another licmond uses the database",
+  FOREIGN: "The database is another program's",
+  /** Damaged, or no database at all. */
+  CORRUPT: "The database is damaged",
+  FULL: "There is no space left for the database",
+  /** Locked past the timeout. */
+  BUSY: "The database is locked by another program",
+  IO: "The disk of the database failed",
+  MIGRATION: "The database could not be brought up to date",
+  /** Used after its end. */
+  CLOSED: "The database is closed",
+} as const;
+export type StoreErrorCode = keyof typeof STORE_FAULTS;
 
 /** `message` says what is wrong (with the path), `fix` what would be right. Neither holds SQL or a value. */
 export class StoreError extends Error {
-  readonly code: StoreErrorCode;
-  readonly fix: string;
+  override readonly name = "StoreError";
 
-  constructor(code: StoreErrorCode, message: string, fix: string, cause?: unknown) {
+  constructor(
+    readonly code: StoreErrorCode,
+    message: string,
+    readonly fix: string,
+    cause?: unknown,
+  ) {
     super(message, cause === undefined ? undefined : { cause });
-    this.name = "StoreError";
-    this.code = code;
-    this.fix = fix;
   }
 }
 
@@ -51,37 +52,22 @@ export function asStoreError(error: unknown, path: string): StoreError | null {
   const code = errorCode(error);
   if (code === null) return null;
   if (/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/.test(code)) {
-    return new StoreError(
-      "FULL",
-      `There is no space left for ${path}`,
-      "Free space on its file system, or move storage.directory to a larger one.",
-      error,
-    );
+    const fix = "Free space on its file system, or move storage.directory to a larger one.";
+    return new StoreError("FULL", `There is no space left for ${path}`, fix, error);
   }
   if (/^(SQLITE_BUSY|SQLITE_LOCKED)/.test(code)) {
-    return new StoreError(
-      "BUSY",
-      `Another program keeps ${path} locked`,
-      "Look for programs that have the file open (fuser) and end them.",
-      error,
-    );
+    const fix = "Look for programs that have the file open (fuser) and end them.";
+    return new StoreError("BUSY", `Another program keeps ${path} locked`, fix, error);
   }
   if (/^(SQLITE_CORRUPT|SQLITE_NOTADB)/.test(code)) {
     const isNone = code.startsWith("SQLITE_NOTADB");
     return corrupt(isNone ? `${path} is not a database` : `The database ${path} is damaged`, error);
   }
-  if (/^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM|EROFS)/.test(code)) {
+  if (/^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM|EROFS)/.test(code))
     return notWritable(path, error);
-  }
-  if (/^(SQLITE_IOERR|EIO)/.test(code)) {
-    return new StoreError(
-      "IO",
-      `Reading or writing ${path} failed (${code})`,
-      "Look at the disk: the kernel's log tells more.",
-      error,
-    );
-  }
-  return null;
+  if (!/^(SQLITE_IOERR|EIO)/.test(code)) return null;
+  const fix = "Look at the disk: the kernel's log tells more.";
+  return new StoreError("IO", `Reading or writing ${path} failed (${code})`, fix, error);
 }
 
 /** `message` has the path. */
@@ -92,21 +78,14 @@ export function corrupt(message: string, cause?: unknown): StoreError {
 }
 
 export function notWritable(path: string, cause?: unknown): StoreError {
-  if (isOnReadOnlyMount(path, cause)) {
-    return new StoreError(
-      "NOT_WRITABLE",
-      `${path} lies on a file system that is mounted read-only (EROFS)`,
-      "Mount it writable (mount -o remount,rw), or use another file system; for a systemd service, ReadWritePaths= opens a path.",
-      cause,
-    );
-  }
-  const user = typeof process.getuid === "function" ? ` by uid ${process.getuid()}` : "";
-  return new StoreError(
-    "NOT_WRITABLE",
-    `${path} cannot be written${user}`,
-    "Run as the user that owns the storage directory (or as root), or set storage.directory to one that is writable.",
-    cause,
-  );
+  const isReadOnly = isOnReadOnlyMount(path, cause);
+  const what = isReadOnly
+    ? "lies on a file system that is mounted read-only (EROFS)"
+    : `cannot be written by uid ${process.getuid?.()}`;
+  const fix = isReadOnly
+    ? "Mount it writable (mount -o remount,rw), or use another file system; for a systemd service, ReadWritePaths= opens a path."
+    : "Run as the user that owns the storage directory (or as root), or set storage.directory to one that is writable.";
+  return new StoreError("NOT_WRITABLE", `${path} ${what}`, fix, cause);
 }
 
 /** SQLite does not say so itself: its code is that of a file which it may not open or write, whatever the reason. */

@@ -4,7 +4,7 @@ import type { Database } from "bun:sqlite";
 export type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
 
 export interface Transaction {
-  /** Queues work that tells the world (events, log lines): run after the commit, dropped on a rollback. */
+  /** Queues work that publishes (events, log lines): run after the commit, dropped on a rollback. */
   after(effect: () => void): void;
 }
 
@@ -26,18 +26,15 @@ export type RunTransaction = <T>(
   options?: TransactionOptions,
 ) => T;
 
-export interface TransactionDeps {
-  readonly sqlite: Database;
-  /** An effect threw. Its transaction stands, and the other effects are run. */
-  readonly onEffectError: (error: unknown) => void;
-}
-
-export function createTransaction({ sqlite, onEffectError }: TransactionDeps): RunTransaction {
+/** `onEffectError`: an effect threw. Its transaction stands, and the other effects are run. */
+export function createTransaction(sqlite: Database, onEffectError: (error: unknown) => void): RunTransaction {
   let waiting: (() => void)[] = [];
   let depth = 0;
+  const after = (effect: () => void) => void waiting.push(effect);
 
-  function nested<T>(work: () => T, begin: string, commit: string, undo: readonly string[]): T {
-    const before = waiting.length;
+  // Not Bun's `sqlite.transaction`: its statements outlive `close`, and with them the connection and its locks.
+  function bracket<T>(work: () => T, begin: string, commit: string, undo: readonly string[]): T {
+    const queued = waiting.length;
     sqlite.run(begin);
     depth++;
     try {
@@ -47,7 +44,7 @@ export function createTransaction({ sqlite, onEffectError }: TransactionDeps): R
       sqlite.run(commit);
       return result;
     } catch (error) {
-      waiting.length = before;
+      waiting.length = queued;
       // SQLite has rolled back by itself after some errors (full disk, I/O).
       if (sqlite.inTransaction) for (const statement of undo) sqlite.run(statement);
       throw error;
@@ -56,7 +53,7 @@ export function createTransaction({ sqlite, onEffectError }: TransactionDeps): R
     }
   }
 
-  function tell(): void {
+  function runEffects(): void {
     const effects = waiting;
     waiting = [];
     for (const effect of effects) {
@@ -68,22 +65,22 @@ export function createTransaction({ sqlite, onEffectError }: TransactionDeps): R
     }
   }
 
-  return (work, options = {}) => {
-    const run = () => work({ after: (effect) => void waiting.push(effect) });
+  return (work, { durable = false } = {}) => {
+    const run = () => work({ after });
     if (depth > 0) {
       const name = `s${depth}`;
-      return nested(run, `SAVEPOINT ${name}`, `RELEASE ${name}`, [`ROLLBACK TO ${name}`, `RELEASE ${name}`]);
+      return bracket(run, `SAVEPOINT ${name}`, `RELEASE ${name}`, [`ROLLBACK TO ${name}`, `RELEASE ${name}`]);
     }
     // The level can only be changed between transactions.
-    if (options.durable === true) sqlite.run("PRAGMA synchronous = FULL");
+    if (durable) sqlite.run("PRAGMA synchronous = FULL");
     let result: ReturnType<typeof run>;
     try {
       // IMMEDIATE: a transaction that reads first and then finds another writer ahead fails at once, without waiting.
-      result = nested(run, "BEGIN IMMEDIATE", "COMMIT", ["ROLLBACK"]);
+      result = bracket(run, "BEGIN IMMEDIATE", "COMMIT", ["ROLLBACK"]);
     } finally {
-      if (options.durable === true) sqlite.run("PRAGMA synchronous = NORMAL");
+      if (durable) sqlite.run("PRAGMA synchronous = NORMAL");
     }
-    tell();
+    runEffects();
     return result;
   };
 }

@@ -2,7 +2,7 @@ import { readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { printBytes } from "../../domain/bytes.ts";
 import type { Log } from "../../domain/log.ts";
-import { bytesInUse, copyBoth, requireRoom } from "../database/copy.ts";
+import { bytesInUse, copyBoth, requireSpace } from "../database/copy.ts";
 import { asideName, removeDatabase } from "../database/exchange.ts";
 import { makePrivateFile, type Paths, syncToDisk } from "../database/files.ts";
 import { asStoreError } from "../database/store-error.ts";
@@ -22,7 +22,7 @@ export function backUpBeforeUpgrade(
 ): void {
   const directory = dirname(paths.history);
   const bytes = bytesInUse(paths.history);
-  requireRoom(
+  requireSpace(
     directory,
     bytes,
     "The upgrade begins with one; nothing was changed, and the licmond before this one still runs on it. Free space on " +

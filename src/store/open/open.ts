@@ -1,90 +1,71 @@
 import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { dirname } from "node:path";
 import type { Log } from "../../domain/log.ts";
-import { isBusy } from "../database/busy.ts";
-import { createDatabaseFile, type DatabaseFile, type Db, openConnection } from "../database/database-file.ts";
+import type { DatabaseCheck } from "../database/check.ts";
+import { createDatabaseFile, type Db, openConnection } from "../database/database-file.ts";
 import { ensureDirectory, type Paths, pathsOf } from "../database/files.ts";
-import { type DirectoryLock, lockDirectory, withLock } from "../database/lock.ts";
+import { lockDirectory } from "../database/lock.ts";
 import { schemaVersion } from "../database/migrate.ts";
-import { asStoreError } from "../database/store-error.ts";
+import { asStoreError, StoreError } from "../database/store-error.ts";
 import { MIGRATIONS, type Migration, STATE_MIGRATIONS } from "../migrations/migrations.ts";
-import { type OpeningStep, type Prepared, prepareFiles } from "./prepare.ts";
+import { type Prepared, type PrepareOptions, prepareFiles } from "./prepare.ts";
 import { noteDamage } from "./start-check.ts";
-import { createStateFile, type StateFile } from "./state.ts";
+import { createStateFile } from "./state.ts";
 
 /** The two databases of one storage directory: `licmond.db`, which this is, and `state.db`. */
-export interface Store extends Omit<DatabaseFile, "close"> {
-  readonly directory: string;
-  readonly state: StateFile;
-  /** Writes to state.db once the transaction that runs is committed: rows that both files have. */
-  inState(work: (state: Db) => void): void;
-  /** Writes the same to both: here in the transaction that runs, to state.db once that is committed. */
-  inBoth(work: (each: Db) => void): void;
-  /** Runs before the end, in reverse order: a last flush. */
-  beforeClose(work: () => void): void;
-  /** Writes the logs back into the databases and lets go of the directory. Does not throw; a second call does nothing. */
-  close(): void;
-}
+export type Store = ReturnType<typeof assemble>;
 
-export interface StoreOptions {
+export interface StoreOptions extends PrepareOptions {
   readonly directory: string;
-  readonly log: Log;
   /** `daemon` holds the directory against a second daemon; `cli` works beside one. */
   readonly mode?: "daemon" | "cli";
   /** How long to wait for a daemon that is just ending. */
   readonly lockWaitMs?: number;
-  readonly migrations?: readonly Migration[];
-  /**
-   * What a damaged file leads to: the error `CORRUPT`, or the damaged file beside what takes its place, which is the copy
-   * of state.db, or a new licmond.db.
-   */
-  readonly damaged?: "refuse" | "move-aside";
-  /** How long a write waits for another program's lock, once it is open: see BusyWait. By default 5 s, in its thread. */
+  /** How long a write waits for another program's lock, once it is open: see `createBusyWait`. By default 5 s, in its thread. */
   readonly busyWaitMs?: number;
-  /** Whether the databases are copied before their schema is changed; yes by default. */
-  readonly backUpBeforeUpgrade?: boolean;
-  /** Called before work that may take long: what begins now, and how many bytes it goes over. */
-  readonly onProgress?: (step: OpeningStep, bytes: number) => void;
-  /** Epoch ms, for the names of files. */
-  readonly now?: () => number;
 }
 
 /** Opens, or makes, the databases and brings them up to date. Throws StoreError. */
 export function openStore(options: StoreOptions): Store {
-  const { mode = "daemon", lockWaitMs = 2_000, migrations = MIGRATIONS, log, now = Date.now } = options;
-  const directory = resolve(options.directory);
-  const paths = pathsOf(directory);
+  const { mode = "daemon", lockWaitMs = 2_000, migrations = MIGRATIONS, log } = options;
+  const paths = pathsOf(options.directory);
+  const directory = dirname(paths.history);
   ensureDirectory(directory);
   const takeLock = () => lockDirectory(directory, paths.lock, lockWaitMs);
   const lock = mode === "daemon" ? takeLock() : null;
-  const prepare = () =>
-    prepareFiles({
-      paths,
-      log,
-      migrations,
-      // A command refuses what is damaged: the daemon sees to it.
-      damaged: lock === null ? "refuse" : (options.damaged ?? "refuse"),
-      backUpBeforeUpgrade: options.backUpBeforeUpgrade ?? true,
-      onProgress: options.onProgress ?? (() => {}),
-      now: now(),
-    });
   try {
-    // A daemon that holds the directory may just have prepared them: the second look is for that.
-    const opened = lock !== null ? prepare() : (openReady(paths, migrations, log) ?? openLocked());
-    return assemble(opened, directory, paths, lock, log, options.busyWaitMs ?? null);
+    const opened =
+      lock !== null
+        ? prepareFiles(paths, options)
+        : (openReady(paths, migrations, log) ?? prepareBesideDaemon());
+    return assemble(opened, paths, lock, log, options.busyWaitMs ?? null);
   } catch (error) {
     lock?.release();
     throw asStoreError(error, paths.history) ?? error;
   }
 
-  function openLocked(): Prepared {
+  /** A command must not change the files under a daemon, and refuses what is damaged: the daemon sees to it. */
+  function prepareBesideDaemon(): Prepared {
+    let own: ReturnType<typeof takeLock>;
     try {
-      return withLock(takeLock, prepare);
+      own = takeLock();
     } catch (error) {
+      // A daemon that holds the directory may just have prepared them: the second look is for that.
       const opened = openReady(paths, migrations, log);
-      if (opened === null) throw error;
-      return opened;
+      if (opened !== null) return opened;
+      if (!(error instanceof StoreError) || error.code !== "HELD") throw error;
+      throw new StoreError(
+        "HELD",
+        `${error.message}, with an older version of licmond or without one of its files`,
+        "Restart the daemon with this version first (systemctl restart licmond).",
+        error,
+      );
+    }
+    try {
+      return prepareFiles(paths, { ...options, damaged: "refuse" });
+    } finally {
+      own.release();
     }
   }
 }
@@ -111,12 +92,11 @@ function openReady(paths: Paths, migrations: readonly Migration[], log: Log): Pr
 
 function assemble(
   { history, state: stateConnection, notice }: Prepared,
-  directory: string,
   paths: Paths,
-  lock: DirectoryLock | null,
+  lock: ReturnType<typeof lockDirectory> | null,
   log: Log,
   busyWaitMs: number | null,
-): Store {
+) {
   const fix = "Restart licmond (systemctl restart licmond); a backup is put back with licmond restore";
   const file = createDatabaseFile(history, paths.history, {
     log,
@@ -135,47 +115,38 @@ function assemble(
       log.error("A query met damage in state.db: the next start puts its copy in its place", { fix }),
   });
   const state = createStateFile(stateFile, paths.stateCopy, log);
-  const endings: (() => void)[] = [];
   let closed = false;
   try {
     if (lock !== null) state.settle(file);
   } catch (error) {
-    // Another program has a database locked: the next start does it.
-    if (!isBusy(error)) throw error;
+    // Another program has a database locked, or the disk is full: the next start does it.
+    if (!(error instanceof StoreError) || (error.code !== "BUSY" && error.code !== "FULL")) throw error;
   }
 
-  const inState: Store["inState"] = (work) =>
+  /** Writes to state.db once the transaction that runs is committed: rows that both files have. */
+  const inState = (work: (state: Db) => void): void =>
     file.transaction(({ after }) => after(() => state.follow(work)));
   return {
     ...file,
-    directory,
+    directory: dirname(paths.history),
     state,
     inState,
-    inBoth(work) {
+    /** Writes the same to both: here in the transaction that runs, to state.db once that is committed. */
+    inBoth(work: (each: Db) => void): void {
       work(file.db);
       inState(work);
     },
     sizeBytes: () => file.sizeBytes() + state.sizeBytes(),
-    checkDatabase() {
+    checkDatabase(): DatabaseCheck {
       const checks = [file.checkDatabase(), state.checkDatabase()] as const;
       const wrong = checks.find(({ ok }) => !ok) ?? checks.find(({ degraded }) => degraded);
       if (wrong !== undefined || notice === null) return wrong ?? checks[0];
       return { ok: true, message: notice, code: null, degraded: true };
     },
-    beforeClose: (work) => void endings.push(work),
-    close() {
+    /** Writes the logs back into the databases and lets go of the directory. Does not throw; a second call does nothing. */
+    close(): void {
       if (closed) return;
       closed = true;
-      for (const ending of endings.reverse()) {
-        try {
-          ending();
-        } catch (error) {
-          log.warn("Closing the database was not clean", {
-            step: "flush",
-            error: error instanceof Error ? error.message : String(error),
-          });
-        }
-      }
       file.close(lock !== null);
       state.close(lock !== null);
       lock?.release();

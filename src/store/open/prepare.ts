@@ -9,21 +9,25 @@ import { migrate, schemaVersion } from "../database/migrate.ts";
 import { IN_BOTH, putRows, readRows, stateOf } from "../database/precious.ts";
 import { tableNames } from "../database/read-only.ts";
 import { StoreError } from "../database/store-error.ts";
-import { type Migration, STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import { MIGRATIONS, type Migration, STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import { backUpBeforeUpgrade } from "./before-upgrade.ts";
 import { checkBeforeOpening, damageMet, forgetDamage } from "./start-check.ts";
 import { ANEW, BACKUP, markOf, settleState, takeInState } from "./state-files.ts";
 
 export interface PrepareOptions {
-  readonly paths: Paths;
   readonly log: Log;
-  readonly migrations: readonly Migration[];
-  /** What damage leads to: see StoreOptions. */
-  readonly damaged: "refuse" | "move-aside";
-  readonly backUpBeforeUpgrade: boolean;
+  readonly migrations?: readonly Migration[];
+  /**
+   * What a damaged file leads to: the error `CORRUPT` (by default), or the damaged file beside what takes its place, which
+   * is the copy of state.db, or a new licmond.db.
+   */
+  readonly damaged?: "refuse" | "move-aside";
+  /** Whether the databases are copied before their schema is changed; yes by default. */
+  readonly backUpBeforeUpgrade?: boolean;
   /** Called before work that may take long: what begins now, and how many bytes it goes over. */
-  readonly onProgress: (step: OpeningStep, bytes: number) => void;
-  readonly now: number;
+  readonly onProgress?: (step: OpeningStep, bytes: number) => void;
+  /** Epoch ms, for the names of files. */
+  readonly now?: () => number;
 }
 
 export type OpeningStep = "check" | "copy" | "upgrade";
@@ -36,17 +40,19 @@ export interface Prepared {
 }
 
 /**
- * Opens both files, after it saw to them: what is damaged or missing is put back or begun anew, what an older licmond left
+ * Opens both files, after it saw to them: what is damaged or missing is put back or replaced by a new one, what an older licmond left
  * is moved and migrated. Each step can be repeated after `kill -9`. The caller holds the directory. Throws StoreError.
  */
-export function prepareFiles(options: PrepareOptions): Prepared {
-  const { paths, log, migrations, now } = options;
+export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
+  const { log, migrations = MIGRATIONS } = options;
+  const now = (options.now ?? Date.now)();
+  const mayMove = options.damaged === "move-aside";
   const leftovers = [...removeLeftovers(paths.history), ...removeLeftovers(paths.state)];
   if (leftovers.length > 0)
     log.warn("Files that a killed licmond left half made were removed", { files: leftovers.join(", ") });
   const [isMissing, isStateMissing] = [fileSize(paths.history) === 0, fileSize(paths.state) === 0];
-  const origin = settleState(paths, options.damaged !== "refuse", log, now);
-  const damage = damageOf(options);
+  const origin = settleState(paths, mayMove, log, now);
+  const damage = mayMove ? damageOf(paths.history, migrations, options) : null;
   if (origin === "none" && (damage !== null || isMissing)) takeInState(paths, null, false, now);
   const hasBegunAnew = damage !== null || (isMissing && existsSync(paths.state));
   if (hasBegunAnew) {
@@ -58,25 +64,24 @@ export function prepareFiles(options: PrepareOptions): Prepared {
       fix: `${BACKUP}, or go on; then move the damaged files away`,
     });
   }
-  if (options.damaged !== "refuse") forgetDamage(paths.history);
-  const opened = bringUpToDate(options);
+  if (mayMove) forgetDamage(paths.history);
+  const opened = bringUpToDate(paths, migrations, now, options);
   // What was moved aside lies beside the databases, which the check sees by itself.
-  const stateNotice =
-    isStateMissing && origin === "copy" ? "state.db was missing: its copy took its place" : null;
-  const isAnew = isMissing && hasBegunAnew;
-  return { ...opened, notice: isAnew ? "The database was missing: a new one was begun" : stateNotice };
+  let notice: string | null = null;
+  if (isMissing && hasBegunAnew) notice = "The database was missing: a new one was begun";
+  else if (isStateMissing && origin === "copy") notice = "state.db was missing: its copy took its place";
+  return { ...opened, notice };
 }
 
-/** The damage that licmond.db is to be moved aside for; null when it is whole, not there, or not to be looked at. */
-function damageOf({ paths, log, migrations, damaged, onProgress }: PrepareOptions): StoreError | null {
-  if (damaged === "refuse") return null;
-  const met = damageMet(paths.history);
+/** The damage that licmond.db is to be moved aside for; null when it is whole or not there. */
+function damageOf(path: string, migrations: readonly Migration[], { log, onProgress }: PrepareOptions) {
+  const met = damageMet(path);
   if (met !== null) {
     log.warn("Damage of the database was met before: all of it is read now", { met });
-    onProgress("check", fileSize(paths.history));
+    onProgress?.("check", fileSize(path));
   }
   try {
-    checkBeforeOpening(paths.history, migrations, met !== null);
+    checkBeforeOpening(path, migrations, met !== null);
   } catch (error) {
     if (error instanceof StoreError && error.code === "CORRUPT") return error;
     throw error;
@@ -122,7 +127,12 @@ function beginAnew(paths: Paths, migrations: readonly Migration[], now: number):
 }
 
 /** Opens both files and brings them up to date, after a copy of them. */
-function bringUpToDate({ paths, log, migrations, now, onProgress, ...options }: PrepareOptions) {
+function bringUpToDate(
+  paths: Paths,
+  migrations: readonly Migration[],
+  now: number,
+  { log, onProgress, backUpBeforeUpgrade: isBackedUp = true }: PrepareOptions,
+) {
   const opened: Database[] = [];
   const open = (path: string, wanted: readonly Migration[]) => {
     const sqlite = openConnection(path, wanted, log);
@@ -138,9 +148,9 @@ function bringUpToDate({ paths, log, migrations, now, onProgress, ...options }: 
       log.error(`state.db and its copy are missing: ${ANEW}`, { fix: BACKUP });
     const isStateOld = stateFrom > 0 && stateFrom < STATE_MIGRATIONS.length;
     if (from > 0 && (from < migrations.length || isStateOld)) {
-      onProgress("copy", fileSize(paths.history));
-      if (options.backUpBeforeUpgrade) backUpBeforeUpgrade(paths, { from, to: migrations.length }, now, log);
-      onProgress("upgrade", fileSize(paths.history));
+      onProgress?.("copy", fileSize(paths.history));
+      if (isBackedUp) backUpBeforeUpgrade(paths, { from, to: migrations.length }, now, log);
+      onProgress?.("upgrade", fileSize(paths.history));
     }
     migrate(state, paths.state, STATE_MIGRATIONS);
     migrate(history, paths.history, migrations);

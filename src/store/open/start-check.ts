@@ -1,11 +1,20 @@
 import type { Database } from "bun:sqlite";
-import { closeSync, existsSync, openSync, readFileSync, readSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
-import { fileSize, makePrivateFile, refuseOther } from "../database/files.ts";
-import { assertOurs } from "../database/migrate.ts";
-import { openReader } from "../database/read-only.ts";
+import { fileSize, makePrivateFile, pathsOf, refuseOther, requireWritable } from "../database/files.ts";
+import { assertOurs, schemaVersion } from "../database/migrate.ts";
+import { openImmutable, openReader } from "../database/read-only.ts";
 import { asStoreError, corrupt, errorCode } from "../database/store-error.ts";
-import type { Migration } from "../migrations/migrations.ts";
+import { MIGRATIONS, type Migration } from "../migrations/migrations.ts";
 
 /** A file up to this size is read whole: some 250 MB are read in a second. */
 const READ_WHOLE_BYTES = 32 * 1024 * 1024;
@@ -95,7 +104,7 @@ export function damageMet(path: string): string | null {
   return existsSync(noteOf(path)) ? readFileSync(noteOf(path), "utf8").trim() : null;
 }
 
-/** Does nothing when there is a note already. Never throws: the damage itself is being reported. */
+/** Does nothing when there is a note already. Does not throw: the damage itself is being reported. */
 export function noteDamage(path: string, what: string): void {
   try {
     makePrivateFile(noteOf(path), dirname(path));
@@ -107,4 +116,45 @@ export function noteDamage(path: string, what: string): void {
 
 export function forgetDamage(path: string): void {
   rmSync(noteOf(path), { force: true });
+}
+
+/** Schema of a database that is there, and the one of this licmond: an older one is migrated when the daemon starts. */
+export interface DatabaseVersions {
+  /** Null = unknown: the newest is in a write-ahead log, which a running daemon has. */
+  readonly schema: number | null;
+  readonly current: number;
+}
+
+/**
+ * Whether the daemon would take up the database of this directory, by its file alone: nothing is locked or made, so that
+ * it can be asked beside a running daemon and by another user. Null = no file, or an empty one, which is fine.
+ * Throws StoreError as `openStore` would.
+ */
+export function inspectDatabase(directory: string): DatabaseVersions | null {
+  const path = pathsOf(directory).history;
+  let sqlite: Database | null = null;
+  try {
+    requireWritable(path);
+    if (fileSize(path) === 0) return null;
+    sqlite = openImmutable(path);
+    assertOurs(sqlite, path, MIGRATIONS);
+    const isCurrent = fileSize(`${path}-wal`) === 0;
+    return { schema: isCurrent ? schemaVersion(sqlite) : null, current: MIGRATIONS.length };
+  } catch (error) {
+    throw asStoreError(error, path) ?? error;
+  } finally {
+    sqlite?.close();
+  }
+}
+
+/** True where certainly neither a database lies nor a copy out of which its keys would come back. */
+export function isEmptyStorage(directory: string): boolean {
+  const { history, state, stateCopy } = pathsOf(directory);
+  const files = [history, state, stateCopy, `${history}.vital`];
+  try {
+    return files.every((path) => statSync(path, { throwIfNoEntry: false }) === undefined);
+  } catch {
+    // Opening it in earnest says what is wrong.
+    return false;
+  }
 }

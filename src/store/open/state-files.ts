@@ -24,13 +24,13 @@ export type StateOrigin = "own" | "copy" | "none";
 
 /**
  * Puts the copy of state.db in its place where that is damaged, missing, or older: then it lost what was answered. A
- * damaged one without a usable copy is begun anew. Throws StoreError `CORRUPT` unless damage `mayMove` it.
+ * damaged one without a usable copy is replaced by an empty one. Throws StoreError `CORRUPT` unless damage `mayMove` it.
  */
 export function settleState(paths: Paths, mayMove: boolean, log: Log, now: number): StateOrigin {
   const [own, copy] = [look(paths.state), look(paths.stateCopy)];
   const isCopyNewer = copy !== null && copy.changes > (own?.changes ?? -1);
   if (!isCopyNewer && (own === null || own.fault === null)) {
-    // A damaged copy is made anew once state.db is open.
+    // A damaged copy is written again once state.db is open.
     if (copy?.fault != null) rmSync(paths.stateCopy);
     return own === null ? "none" : "own";
   }

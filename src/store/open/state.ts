@@ -1,40 +1,26 @@
 import { Database } from "bun:sqlite";
 import { renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/bun-sqlite";
+import { messageOf } from "../../domain/error-code.ts";
 import type { Log } from "../../domain/log.ts";
 import { isBusy } from "../database/busy.ts";
 import type { DatabaseFile, Db } from "../database/database-file.ts";
 import { makePrivateFile, syncToDisk } from "../database/files.ts";
 import { GIVEN_BACK, IN_BOTH, putRows, readRows } from "../database/precious.ts";
-import { eventMarks } from "../database/schema.ts";
 import type { NotPromise } from "../database/transaction.ts";
 import { markOf } from "./state-files.ts";
 
-/** Changes that nobody waits for share one copy in this time. A copy takes about 15 ms with 1,000 keys. */
+/** Changes without a caller that waits share one copy in this time. A copy takes about 15 ms with 1,000 keys. */
 const COPY_MS = 1_000;
 /** Writes that wait for another program's lock on state.db; older ones are forgotten until the next start. */
 const MAX_WAITING = 10_000;
 
-/** `state.db`: keys, secrets, the reserve of ids; and second copies of rows of licmond.db that the next polls do not bring again. */
-export interface StateFile extends Omit<DatabaseFile, "close"> {
-  /**
-   * Changes keys or secrets in one transaction. It is on the disk in state.db and in its copy when this returns.
-   * `work` may run once more, on the copy, and must do the same then. Throws StoreError.
-   */
-  change<T>(work: (db: Db) => NotPromise<T>): T;
-  /** Writes soon what was just committed in licmond.db. Does not throw: the next start finds in licmond.db what is missing. */
-  follow(work: (db: Db) => void): void;
-  /**
-   * Makes the rows that both files have the same, when the daemon begins: licmond.db gets those that it lost, and what it
-   * has stands. Throws StoreError.
-   */
-  settle(history: Pick<DatabaseFile, "sqlite" | "transaction">): void;
-  close(isLast: boolean): void;
-}
-
-export function createStateFile(file: DatabaseFile, copyPath: string, log: Log): StateFile {
+/**
+ * `state.db`: keys, secrets, the reserve of ids; and second copies of rows of licmond.db that the next polls do not bring
+ * again.
+ */
+export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) {
   const { path, sqlite, db, transaction } = file;
   let waiting: ((db: Db) => void)[] = [];
   let isCopied = true;
@@ -43,17 +29,15 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log):
   let isFailing = false;
 
   const changes = sqlite.query<{ value: number }, []>("SELECT value FROM event_marks WHERE name = 'changes'");
-  const count = (into: Db) =>
-    into
-      .insert(eventMarks)
-      .values({ name: "changes", value: 1 })
-      .onConflictDoUpdate({ target: eventMarks.name, set: { value: sql`${eventMarks.value} + 1` } })
-      .run();
+  const version = () => changes.get()?.value ?? 0;
+  const count = (into: Database) =>
+    into.run(
+      "INSERT INTO event_marks VALUES ('changes', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1",
+    );
 
   /** VACUUM INTO reads every page: it never copies a damaged one over a good one. */
   function copy(): void {
     const part = `${copyPath}-${process.pid}`;
-    const version = () => changes.get()?.value ?? 0;
     for (let isNewest = false; !isNewest; ) {
       const before = version();
       rmSync(part, { force: true });
@@ -78,13 +62,11 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log):
       const other = new Database(copyPath, { readwrite: true, strict: true });
       try {
         other.run("PRAGMA synchronous = FULL");
-        const into = drizzle(other);
-        other
-          .transaction(() => {
-            work(into);
-            count(into);
-          })
-          .immediate();
+        const write = other.transaction(() => {
+          work(drizzle(other));
+          count(other);
+        });
+        write.immediate();
       } finally {
         other.close();
       }
@@ -103,15 +85,13 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log):
     } catch (error) {
       // Another program's lock goes away by itself.
       if (!isFailing && !isBusy(error))
-        log.warn("The copy of the state could not be written", {
-          error: error instanceof Error ? error.message : String(error),
-        });
+        log.warn("The copy of the state could not be written", { error: messageOf(error) });
       isFailing ||= !isBusy(error);
       return false;
     }
   }
 
-  function soon(ms: number): void {
+  function writeSoon(ms: number): void {
     timer ??= setTimeout(() => {
       timer = null;
       writeWaiting();
@@ -125,37 +105,43 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log):
     const writeAll = () => {
       for (const work of works) work(db);
     };
-    if (works.length > 0) {
-      if (!attempt(() => transaction(writeAll))) {
-        waiting = works.slice(-MAX_WAITING);
-        soon(COPY_MS);
-        return;
-      }
-      isCopied = false;
+    if (works.length > 0 && !attempt(() => transaction(writeAll))) {
+      waiting = works.slice(-MAX_WAITING);
+      writeSoon(COPY_MS);
+      return;
     }
+    isCopied &&= works.length === 0;
+    if (isCopied) return;
     const wait = copiedAt + COPY_MS - performance.now();
-    if (!isCopied && wait > 0) soon(wait);
-    else if (!isCopied) attempt(copy);
+    if (wait > 0) writeSoon(wait);
+    else attempt(copy);
   }
 
   return {
     ...file,
+    /**
+     * Changes keys or secrets in one transaction. It is on the disk in state.db and in its copy when this returns.
+     * `work` may run once more, on the copy, and must do the same then. Throws StoreError.
+     */
     change<T>(work: (db: Db) => NotPromise<T>): T {
-      const result = transaction<T>(
-        () => {
-          count(db);
-          return work(db);
-        },
-        { durable: true },
-      );
+      const counted = () => {
+        count(sqlite);
+        return work(db);
+      };
+      const result = transaction<T>(counted, { durable: true });
       if (!attempt(copy)) changeCopy(work);
       return result;
     },
-    follow(work) {
+    /** Writes soon what was just committed in licmond.db. Does not throw: the next start finds in licmond.db what is missing. */
+    follow(work: (db: Db) => void): void {
       // What one transaction of licmond.db writes is one here, too.
       if (waiting.push(work) === 1) queueMicrotask(writeWaiting);
     },
-    settle(history) {
+    /**
+     * Makes the rows that both files have the same, when the daemon begins: licmond.db gets those that it lost, and what
+     * it has stands. Throws StoreError.
+     */
+    settle(history: Pick<DatabaseFile, "sqlite" | "transaction">): void {
       const lost = readRows(sqlite, GIVEN_BACK);
       history.transaction(() => putRows(history.sqlite, lost));
       const rows = readRows(history.sqlite, IN_BOTH);
@@ -165,9 +151,9 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log):
           putRows(sqlite, rows);
           isCopied = false;
         });
-      if (!isCopied || markOf(copyPath, "changes") !== (changes.get()?.value ?? 0)) attempt(copy);
+      if (!isCopied || markOf(copyPath, "changes") !== version()) attempt(copy);
     },
-    close(isLast) {
+    close(isLast: boolean): void {
       writeWaiting();
       if (timer !== null) clearTimeout(timer);
       if (!isCopied) attempt(copy);

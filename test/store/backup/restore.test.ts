@@ -5,6 +5,7 @@ import {
   existsSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   truncateSync,
   writeFileSync,
@@ -16,28 +17,32 @@ import type { StoreError } from "../../../src/store/database/store-error.ts";
 import { createEvents } from "../../../src/store/events.ts";
 import { createKeys } from "../../../src/store/keys.ts";
 import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
+import type { Store } from "../../../src/store/open/open.ts";
 import { fill } from "../filled.ts";
 import { cleanUp, later, open, quickDirectory } from "../place.ts";
 import { plainKey } from "../plain-key.ts";
 import { recordingLog } from "../recording-log.ts";
-import { isRoot, NOBODY, quiet, refusal } from "./shared.ts";
+import { isRoot, makeForeign, NEWER, NOBODY, refusal } from "./shared.ts";
 
 afterEach(cleanUp);
 
 const clock = { now: () => Date.now() };
 
-const bring = (directory: string, file: string, now = Date.now()) =>
-  restore({ directory, file, now, log: recordingLog(), ...quiet });
+const bring = (directory: string, file: string, now = Date.now()) => restore({ directory, file, now });
+
+const keysOf = (store: Store) => createKeys({ store, clock });
+/** Revokes the key of a name that `fill` made. */
+const revoke = (store: Store, name: string) => keysOf(store).revoke(keysOf(store).find(name)?.id ?? "");
 
 const FILES = ["licmond.db", "state.db", "state.db.copy"];
 
 /** A closed database and its backup from before what `afterwards` did to it. */
-async function place(afterwards: (store: ReturnType<typeof open>) => void = () => {}) {
+async function place(afterwards: (store: Store) => void = () => {}) {
   const scratch = quickDirectory();
   const store = open(scratch);
   const filled = fill(store);
   const file = join(quickDirectory(), "backup.db");
-  await backUp({ directory: scratch, file, force: false, ...quiet });
+  await backUp({ directory: scratch, file });
   afterwards(store);
   store.close();
   // A connection of this process lingers until its statements are collected, and would be in the way.
@@ -51,19 +56,18 @@ describe("a restore", () => {
   test("puts the backup in place, and what was there beside it", async () => {
     const { directory, file, filled, path } = await place((store) => {
       store.sqlite.run("DELETE FROM alerts");
-      createKeys({ store, clock }).create(plainKey({ name: "later" }));
+      keysOf(store).create(plainKey({ name: "later" }));
     });
     const before = readFileSync(file);
     const { report, aside, lost, revoked } = await bring(directory, file);
-    expect({ path: report.path, keys: report.keys, lost, revoked }).toEqual({
-      ...{ path, keys: 29, lost: ["later"], revoked: [] },
-    });
+    expect(report).toMatchObject({ path, keys: 29 });
+    expect({ lost, revoked }).toEqual({ lost: ["later"], revoked: [] });
     expect(readFileSync(file).equals(before)).toBe(true);
     expect(aside).toStartWith(`${path}.replaced-`);
     const asides = readdirSync(directory).filter((name) => name.includes(".replaced-"));
     expect(asides.map((name) => name.slice(0, 12)).sort()).toEqual(["licmond.db.r", "state.db.rep"]);
     const store = open(directory);
-    expect(createKeys({ store, clock }).verify(filled.keys[1] ?? "").outcome).toBe("valid");
+    expect(keysOf(store).verify(filled.keys[1] ?? "").outcome).toBe("valid");
     expect(store.sqlite.query("SELECT count(*) AS n FROM alerts").get()).toEqual({ n: 1 });
     expect(aside).toBe(join(directory, asides.find((name) => name.startsWith("licmond")) ?? ""));
     const oldState = join(directory, asides.find((name) => name.startsWith("state")) ?? "");
@@ -79,17 +83,16 @@ describe("a restore", () => {
     expect((await bring(directory, file, now)).aside).toBeNull();
     const asides = [(await bring(directory, file, now)).aside, (await bring(directory, file, now)).aside];
     expect(new Set(asides).size).toBe(2);
-    expect(createKeys({ store: open(directory), clock }).verify(filled.keys[2] ?? "").outcome).toBe("valid");
+    expect(keysOf(open(directory)).verify(filled.keys[2] ?? "").outcome).toBe("valid");
     expect(statSync(join(directory, "licmond.db")).mode & 0o777).toBe(0o600);
   });
 
   test("does not let a revoked key in again", async () => {
     const { directory, file, filled } = await place((store) => {
-      const keys = createKeys({ store, clock });
-      keys.revoke(keys.find("key-5")?.id ?? "");
+      revoke(store, "key-5");
     });
     expect((await bring(directory, file)).revoked).toEqual(["key-5"]);
-    const keys = createKeys({ store: open(directory), clock });
+    const keys = keysOf(open(directory));
     expect(keys.verify(filled.keys[5] ?? "").outcome).toBe("revoked");
     expect(keys.verify(filled.keys[6] ?? "").outcome).toBe("valid");
   });
@@ -115,7 +118,7 @@ describe("a restore", () => {
     for (const name of FILES) writeFileSync(join(directory, name), "x".repeat(5000));
     const now = filled.newestId + 5_000;
     const log = recordingLog();
-    const { aside } = await restore({ directory, file, now, log, ...quiet });
+    const { aside } = await restore({ directory, file, now, log });
     expect(log.lines).toMatchObject([{ message: expect.stringContaining("begins anew, without API keys") }]);
     expect(aside).toStartWith(`${path}.replaced-`);
     expect(readFileSync(aside ?? "", "utf8")).toBe("x".repeat(5000));
@@ -128,9 +131,8 @@ describe("a restore", () => {
     const { directory, file, filled, path } = await place();
     // A daemon was at work on it, and on it keys were revoked and made since the backup.
     const store = open(directory);
-    const keys = createKeys({ store, clock });
-    keys.revoke(keys.find("key-1")?.id ?? "");
-    const later = keys.create(plainKey({ name: "later" }));
+    revoke(store, "key-1");
+    const later = keysOf(store).create(plainKey({ name: "later" }));
     store.close();
     writeFileSync(path, "x".repeat(5000));
     writeFileSync(join(directory, "state.db"), "x".repeat(5000));
@@ -139,22 +141,20 @@ describe("a restore", () => {
     // What was put in place is damaged in turn: the copy is of it.
     truncateSync(path, 5000);
     writeFileSync(join(directory, "state.db"), "x".repeat(5000));
-    const after = createKeys({ store: open(directory, { damaged: "move-aside" }), clock });
-    expect(filled.keys.slice(0, 3).map((key) => after.verify(key).outcome)).toEqual([
-      ...(["revoked", "revoked", "valid"] as const),
-    ]);
+    const after = keysOf(open(directory, { damaged: "move-aside" }));
+    const outcomes = filled.keys.slice(0, 3).map((key) => after.verify(key).outcome);
+    expect<string[]>(outcomes).toEqual(["revoked", "revoked", "valid"]);
     expect(after.verify(later.outcome === "created" ? later.presented : "").outcome).toBe("invalid");
   });
 
   test("that is killed behind its one rename is finished by the next start", async () => {
     const { directory, file, filled } = await place((store) => {
-      const keys = createKeys({ store, clock });
-      keys.revoke(keys.find("key-5")?.id ?? "");
-      keys.create(plainKey({ name: "later" }));
+      revoke(store, "key-5");
+      keysOf(store).create(plainKey({ name: "later" }));
     });
     Bun.spawnSync(["cp", file, join(directory, "licmond.db")]);
     const store = open(directory);
-    const keys = createKeys({ store, clock });
+    const keys = keysOf(store);
     expect(keys.list().map(({ name }) => name)).not.toContain("later");
     expect(keys.verify(filled.keys[5] ?? "").outcome).toBe("revoked");
     expect(keys.verify(filled.keys[6] ?? "").outcome).toBe("valid");
@@ -163,13 +163,13 @@ describe("a restore", () => {
   test("of a copy of state.db alone brings its keys back, and leaves the history", async () => {
     const { directory, filled } = await place();
     const file = join(quickDirectory(), "state.db");
-    await backUp({ directory, file, only: "state", force: false, ...quiet });
-    Bun.spawnSync(["rm", ...["state.db", "state.db.copy"].map((name) => join(directory, name))]);
+    await backUp({ directory, file, only: "state" });
+    for (const name of ["state.db", "state.db.copy"]) rmSync(join(directory, name));
     const { report, revoked } = await bring(directory, file);
     expect(report).toMatchObject({ path: join(directory, "state.db"), keys: 29 });
     expect(revoked).toEqual([]);
     const store = open(directory);
-    expect(createKeys({ store, clock }).verify(filled.keys[1] ?? "").outcome).toBe("valid");
+    expect(keysOf(store).verify(filled.keys[1] ?? "").outcome).toBe("valid");
     expect(createEvents(store).page(0, 1_000)).toHaveLength(500);
   });
 
@@ -187,8 +187,7 @@ describe("a restore", () => {
   test("goes back from a newer licmond's database", async () => {
     const { file } = await place();
     const directory = quickDirectory();
-    const more = [...MIGRATIONS, { name: "9999-future", sql: "CREATE TABLE future (x TEXT)" }];
-    open(directory, { migrations: more }).close();
+    open(directory, { migrations: NEWER }).close();
     expect((await bring(directory, file)).aside).not.toBeNull();
     expect(open(directory).schemaVersion).toBe(MIGRATIONS.length);
   });
@@ -204,7 +203,7 @@ describe("a restore", () => {
     await bring(directory, join(raw, "raw.db"));
     const restored = open(directory);
     expect(createEvents(restored).page(0, 10)).toHaveLength(5);
-    expect(createKeys({ store: restored, clock }).verify(filled.keys[1] ?? "").outcome).toBe("valid");
+    expect(keysOf(restored).verify(filled.keys[1] ?? "").outcome).toBe("valid");
   });
 
   test.if(isRoot)("by root gives the files to the owner of the directory", async () => {
@@ -217,17 +216,15 @@ describe("a restore", () => {
 
 describe("a restore that is refused changes nothing", () => {
   const cases: readonly [string, string, (file: string) => void][] = [
-    ["a file that is not there", "IO", (file) => void Bun.spawnSync(["rm", file])],
+    ["a file that is not there", "IO", (file) => rmSync(file)],
     ["a damaged file", "CORRUPT", (file) => truncateSync(file, statSync(file).size - 6000)],
     ["a text", "CORRUPT", (file) => writeFileSync(file, "hello ".repeat(2000))],
     [
       "another program's database",
       "FOREIGN",
       (file) => {
-        Bun.spawnSync(["rm", file]);
-        const other = new Database(file);
-        other.run("CREATE TABLE songs (title TEXT)");
-        other.close();
+        rmSync(file);
+        makeForeign(file);
       },
     ],
   ];
@@ -237,11 +234,7 @@ describe("a restore that is refused changes nothing", () => {
     const before = readFileSync(path);
     expect((await refusal(bring(directory, file))).code).toBe(code as StoreError["code"]);
     expect(readFileSync(path).equals(before)).toBe(true);
-    expect(
-      readdirSync(directory)
-        .filter((name) => name !== "licmond.lock")
-        .sort(),
-    ).toEqual([...FILES].sort());
+    expect(readdirSync(directory).sort()).toEqual(["licmond.lock", ...FILES].sort());
   });
 
   test("while a daemon holds the directory, with its process", async () => {
@@ -260,7 +253,7 @@ describe("a restore that is refused changes nothing", () => {
     const error = await refusal(bring(directory, file));
     expect(error.code).toBe("BUSY");
     expect(existsSync(`${path}.restoring`)).toBe(false);
-    expect(createKeys({ store: command, clock }).list()).toHaveLength(30);
+    expect(keysOf(command).list()).toHaveLength(30);
   });
 
   test("the database itself", async () => {

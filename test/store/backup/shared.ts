@@ -1,11 +1,23 @@
+import { Database } from "bun:sqlite";
 import { StoreError } from "../../../src/store/database/store-error.ts";
+import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 
 /** Only root can give files away. */
 export const isRoot = process.getuid?.() === 0;
 export const NOBODY = 65534;
 
-/** Told nothing of its steps, and never ended early. */
-export const quiet = { onStep: () => {}, signal: new AbortController().signal };
+export const canMount = isRoot && Bun.spawnSync(["unshare", "-m", "true"]).exitCode === 0;
+if (!canMount) console.warn("Mounting is not allowed here: tests of full and read-only disks are skipped");
+
+/** What a newer licmond knows. */
+export const NEWER = [...MIGRATIONS, { name: "9999-future", sql: "CREATE TABLE future (x TEXT)" }];
+
+/** Makes another program's database. */
+export function makeForeign(path: string): void {
+  const other = new Database(path, { create: true });
+  other.run("CREATE TABLE songs (title TEXT)");
+  other.close();
+}
 
 /** The error with which something was refused; throws when it was not. */
 export async function refusal(work: Promise<unknown>): Promise<StoreError> {

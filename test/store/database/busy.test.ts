@@ -71,7 +71,8 @@ describe("while another program has the database locked", () => {
     expect(busy.isWorthWaiting(locked)).toBe(true);
     busy.ending();
     expect({ patience: busy.patienceMs(), worth: busy.isWorthWaiting(locked) }).toEqual({
-      ...{ patience: 0, worth: false },
+      patience: 0,
+      worth: false,
     });
   });
 
@@ -90,7 +91,9 @@ describe("while another program has the database locked", () => {
     busy.ending();
     write(locked);
     expect({ told, trouble: busy.isTrouble(), patience: busy.patienceMs() }).toEqual({
-      ...{ told: [], trouble: true, patience: 0 },
+      told: [],
+      trouble: true,
+      patience: 0,
     });
   });
 });

@@ -10,89 +10,79 @@ function make() {
   later(() => sqlite.close());
   sqlite.run("CREATE TABLE t (n INTEGER UNIQUE)");
   const errors: unknown[] = [];
-  const transaction = createTransaction({ sqlite, onEffectError: (error) => errors.push(error) });
-  return {
-    sqlite,
-    errors,
-    transaction,
-    add: (n: number) => sqlite.run("INSERT INTO t VALUES (?)", [n]),
-    rows: () =>
-      sqlite
-        .query<{ n: number }, []>("SELECT n FROM t ORDER BY n")
-        .all()
-        .map((row) => row.n),
-  };
+  /** What effects said. */
+  const said: string[] = [];
+  const transaction = createTransaction(sqlite, (error) => errors.push(error));
+  const add = (n: number) => sqlite.run("INSERT INTO t VALUES (?)", [n]);
+  const rows = () => sqlite.query("SELECT n FROM t ORDER BY n").values().flat();
+  return { sqlite, errors, said, transaction, add, rows };
 }
 
 describe("a transaction", () => {
   test("answers what its work returns, and runs effects behind the commit, in order", () => {
-    const { transaction, add, sqlite, rows } = make();
-    const told: string[] = [];
+    const { transaction, add, said, sqlite, rows } = make();
     const result = transaction(({ after }) => {
-      after(() => told.push(`first ${sqlite.inTransaction}`));
+      after(() => said.push(`first ${sqlite.inTransaction}`));
       add(1);
-      after(() => told.push("second"));
-      expect(told).toEqual([]);
+      after(() => said.push("second"));
+      expect(said).toEqual([]);
       return "result";
     });
     expect(result).toBe("result");
-    expect(told).toEqual(["first false", "second"]);
+    expect(said).toEqual(["first false", "second"]);
     expect(rows()).toEqual([1]);
   });
 
   test("leaves nothing and tells nothing when its work throws", () => {
-    const { transaction, add, rows } = make();
-    const told: string[] = [];
+    const { transaction, add, said, rows } = make();
     expect(() =>
       transaction(({ after }) => {
-        after(() => told.push("never"));
+        after(() => said.push("never"));
         add(1);
         throw new Error("no");
       }),
     ).toThrow("no");
     expect(rows()).toEqual([]);
     transaction(() => add(2));
-    expect(told).toEqual([]);
+    expect(said).toEqual([]);
     expect(rows()).toEqual([2]);
   });
 
   test("inside another one is undone alone, and its effects wait for the outer commit", () => {
-    const { transaction, add, rows } = make();
-    const told: string[] = [];
+    const { transaction, add, said, rows } = make();
     transaction(({ after }) => {
       add(1);
-      after(() => told.push("outer"));
+      after(() => said.push("outer"));
       expect(() =>
         transaction((inner) => {
           add(2);
-          inner.after(() => told.push("undone"));
+          inner.after(() => said.push("undone"));
           throw new Error("inner");
         }),
       ).toThrow("inner");
       transaction((inner) => {
         add(3);
-        inner.after(() => told.push("inner"));
+        inner.after(() => said.push("inner"));
       });
-      expect(told).toEqual([]);
+      expect(said).toEqual([]);
     });
-    expect(told).toEqual(["outer", "inner"]);
+    expect(said).toEqual(["outer", "inner"]);
     expect(rows()).toEqual([1, 3]);
   });
 
   test("takes its inner ones with it when it fails", () => {
-    const { transaction, add, rows } = make();
-    const told: string[] = [];
+    const { transaction, add, said, rows } = make();
     const work = () =>
       transaction(() => {
         transaction(({ after }) => {
           add(1);
-          after(() => told.push("never"));
+          after(() => said.push("never"));
         });
         add(1);
       });
     expect(work).toThrow(/UNIQUE/);
     expect(rows()).toEqual([]);
-    expect(told).toEqual([]);
+    expect(said).toEqual([]);
   });
 
   test("refuses a promise, in the types and at run time, and leaves nothing of it", () => {
@@ -106,18 +96,17 @@ describe("a transaction", () => {
     expect(rows()).toEqual([]);
   });
 
-  test("stands when an effect throws: the error is told, the other effects run", () => {
-    const { transaction, add, rows, errors } = make();
-    const told: string[] = [];
+  test("stands when an effect throws: the error is said, the other effects run", () => {
+    const { transaction, add, said, rows, errors } = make();
     transaction(({ after }) => {
       add(1);
       after(() => {
         throw new Error("effect");
       });
-      after(() => told.push("still"));
+      after(() => said.push("still"));
     });
     expect(rows()).toEqual([1]);
-    expect(told).toEqual(["still"]);
+    expect(said).toEqual(["still"]);
     expect(errors.map(String)).toEqual(["Error: effect"]);
   });
 

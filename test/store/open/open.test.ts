@@ -16,14 +16,13 @@ import { StoreError, type StoreErrorCode } from "../../../src/store/database/sto
 import { createKeys } from "../../../src/store/keys.ts";
 import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 import type { Store } from "../../../src/store/open/open.ts";
-import { cleanUp, later, linesOf, open, spawnScript, temporaryDirectory } from "../place.ts";
+import { canMount, isRoot, makeForeign, NEWER, NOBODY } from "../backup/shared.ts";
+import { noise, overwrite } from "../damage.ts";
+import { cleanUp, firstLine, later, open, spawnScript, temporaryDirectory } from "../place.ts";
 import { plainKey } from "../plain-key.ts";
-import { recordingLog } from "../recording-log.ts";
 
 afterEach(cleanUp);
 
-const isRoot = process.getuid?.() === 0;
-const NOBODY = 65534;
 if (!isRoot) console.warn("Tests of ownership need root: skipped");
 
 const clock = { now: () => Date.now() };
@@ -34,13 +33,14 @@ const FILES = ["licmond.db", "state.db"]
 const write = (store: Store, words = "x") =>
   store.transaction(() => createAlerts(store).writeBaseline(words, words));
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+const keysOf = (store: Store) => createKeys({ store, clock });
 
 function failure(work: () => unknown): StoreError {
   try {
     work();
   } catch (error) {
-    expect(error).toBeInstanceOf(StoreError);
     if (error instanceof StoreError) return error;
+    throw error;
   }
   throw new Error("it did not fail");
 }
@@ -55,7 +55,7 @@ describe("opening a store", () => {
         mkdirSync(directory);
         chmodSync(directory, 0o700);
         const store = open(directory);
-        createKeys({ store, clock }).create(plainKey());
+        keysOf(store).create(plainKey());
         for (const file of FILES) {
           expect([file, modeOf(join(directory, file))]).toEqual([file, "600"]);
         }
@@ -82,12 +82,12 @@ describe("opening a store", () => {
   test("again finds what was written, and leaves nothing in the write-ahead log at the end", () => {
     const directory = temporaryDirectory();
     const first = open(directory);
-    const made = createKeys({ store: first, clock }).create(plainKey());
+    const made = keysOf(first).create(plainKey());
     first.close();
     first.close();
     const log = join(directory, "licmond.db-wal");
     expect(existsSync(log) ? statSync(log).size : 0).toBe(0);
-    const keys = createKeys({ store: open(directory), clock });
+    const keys = keysOf(open(directory));
     expect(keys.list().map((key) => key.id)).toEqual([made.key.id]);
   });
 
@@ -95,36 +95,16 @@ describe("opening a store", () => {
     const directory = temporaryDirectory();
     chownSync(directory, NOBODY, NOBODY);
     const store = open(directory);
-    createKeys({ store, clock }).create(plainKey());
+    keysOf(store).create(plainKey());
     for (const file of FILES) {
       const { uid, gid } = statSync(join(directory, file));
       expect([file, uid, gid]).toEqual([file, NOBODY, NOBODY]);
     }
   });
 
-  test("flushes what waits before the end, and says what could not be flushed", () => {
-    const log = recordingLog();
-    const store = open(temporaryDirectory(), { log });
-    const order: string[] = [];
-    store.beforeClose(() => order.push("made first, ended last"));
-    store.beforeClose(() => {
-      throw new Error("cannot");
-    });
-    store.beforeClose(() => order.push("made last, ended first"));
-    store.close();
-    expect(order).toEqual(["made last, ended first", "made first, ended last"]);
-    expect(log.lines).toEqual([
-      {
-        level: "warn",
-        message: "Closing the database was not clean",
-        fields: { step: "flush", error: "cannot" },
-      },
-    ]);
-  });
-
   test("is over after close: whatever is asked then says so", () => {
     const store = open(temporaryDirectory());
-    const keys = createKeys({ store, clock });
+    const keys = keysOf(store);
     store.close();
     expect(failure(() => keys.list()).code).toBe("CLOSED");
     expect(failure(() => keys.create(plainKey())).code).toBe("CLOSED");
@@ -133,65 +113,37 @@ describe("opening a store", () => {
 });
 
 describe("a store that cannot be opened says what is wrong and what would be right", () => {
+  const inData = (make: (path: string) => void) => (directory: string) => {
+    mkdirSync(join(directory, "data"));
+    make(join(directory, "data", "licmond.db"));
+  };
   const cases: readonly [string, StoreErrorCode, RegExp, (directory: string) => void][] = [
+    ["a parent that is not there", "NOT_WRITABLE", /does not exist/, (at) => rmSync(at, { recursive: true })],
+    ["a file for the directory", "NOT_WRITABLE", /is not a dir/, (at) => writeFileSync(join(at, "data"), "")],
+    ["a directory in place of the file", "NOT_WRITABLE", /is not a file/, inData((path) => mkdirSync(path))],
     [
-      "a parent that is not there",
-      "NOT_WRITABLE",
-      /does not exist/,
-      (directory) => rmSync(directory, { recursive: true }),
-    ],
-    [
-      "a file in place of the directory",
-      "NOT_WRITABLE",
-      /is not a directory/,
-      (directory) => writeFileSync(join(directory, "data"), ""),
-    ],
-    [
-      "a directory in place of the file",
-      "NOT_WRITABLE",
-      /is not a file/,
-      (directory) => mkdirSync(join(directory, "data", "licmond.db"), { recursive: true }),
-    ],
-    [
-      "a file that is no database",
+      "no database",
       "CORRUPT",
       /is not a database/,
-      (directory) => {
-        mkdirSync(join(directory, "data"));
-        writeFileSync(join(directory, "data", "licmond.db"), "x".repeat(10_000));
-      },
+      inData((path) => writeFileSync(path, "x".repeat(10_000))),
     ],
     [
       "a damaged database",
       "CORRUPT",
       /is damaged/,
       (directory) => {
-        const path = join(directory, "data", "licmond.db");
-        open(join(directory, "data")).close();
-        const bytes = Buffer.from(new Uint8Array(statSync(path).size).fill(0xa5));
+        const store = open(join(directory, "data"));
+        store.close();
         // The header stays, the table of tables behind it goes.
-        writeFileSync(path, Buffer.concat([readFirst(path, 100), bytes.subarray(100)]));
+        overwrite(store.path, 100, noise(statSync(store.path).size));
       },
     ],
-    [
-      "another program's database",
-      "FOREIGN",
-      /another program/,
-      (directory) => {
-        mkdirSync(join(directory, "data"));
-        const other = new Database(join(directory, "data", "licmond.db"));
-        other.run("CREATE TABLE songs (title TEXT)");
-        other.close();
-      },
-    ],
+    ["another program's database", "FOREIGN", /another program/, inData(makeForeign)],
     [
       "a database of a newer licmond",
       "NEWER",
-      new RegExp(`schema ${MIGRATIONS.length + 1}, this one knows up to ${MIGRATIONS.length}`),
-      (directory) => {
-        const more = [...MIGRATIONS, { name: "9999-future", sql: "CREATE TABLE future (x TEXT)" }];
-        open(join(directory, "data"), { migrations: more }).close();
-      },
+      new RegExp(`schema ${NEWER.length}, this one knows up to ${MIGRATIONS.length}`),
+      (directory) => open(join(directory, "data"), { migrations: NEWER }).close(),
     ],
   ];
 
@@ -205,25 +157,14 @@ describe("a store that cannot be opened says what is wrong and what would be rig
     expect(error.fix).not.toBe("");
   });
 
-  test("a file that is not ours is left as it was", () => {
+  test("a file that is not ours is left as it was, and once it is gone, it opens", () => {
     const directory = temporaryDirectory();
     const path = join(directory, "licmond.db");
-    const other = new Database(path);
-    other.run("CREATE TABLE songs (title TEXT)");
-    other.close();
-    const before = Bun.hash(readFirst(path));
-    failure(() => open(directory));
-    expect(Bun.hash(readFirst(path))).toBe(before);
-  });
-
-  test("after the trouble is gone, it opens", () => {
-    const directory = temporaryDirectory();
-    writeFileSync(
-      join(directory, "licmond.db"),
-      "not a database at all, but long enough to be read".repeat(99),
-    );
-    failure(() => open(directory));
-    rmSync(join(directory, "licmond.db"));
+    makeForeign(path);
+    const before = readFileSync(path);
+    failure(() => open(directory, { damaged: "move-aside" }));
+    expect(readFileSync(path).equals(before)).toBe(true);
+    rmSync(path);
     expect(open(directory).checkDatabase().ok).toBe(true);
   });
 
@@ -244,10 +185,6 @@ describe("a store that cannot be opened says what is wrong and what would be rig
       message: `${join(directory, "licmond.db")} cannot be written by uid ${NOBODY}`,
     });
   });
-
-  const canMount = isRoot && Bun.spawnSync(["unshare", "-m", "true"]).exitCode === 0;
-  if (!canMount)
-    console.warn("Mounting is not allowed here: the tests of full and read-only disks are skipped");
 
   test.if(canMount).each([
     ["tmpfs", "size=64k,nr_inodes=100", "FULL", "no space"],
@@ -285,10 +222,7 @@ describe("two at once", () => {
     const directory = temporaryDirectory();
     const child = spawnScript("holder.ts", [directory]);
     later(() => child.kill("SIGKILL"));
-    for await (const line of linesOf(child.stdout)) {
-      expect(line).toBe("open");
-      break;
-    }
+    expect(await firstLine(child)).toBe("open");
     expect(failure(() => open(directory)).message).toContain(`process ${child.pid}`);
     child.kill("SIGKILL");
     await child.exited;
@@ -298,10 +232,7 @@ describe("two at once", () => {
   test("a daemon that is just ending is waited for", async () => {
     const directory = temporaryDirectory();
     const child = spawnScript("holder.ts", [directory]);
-    for await (const line of linesOf(child.stdout)) {
-      expect(line).toBe("open");
-      break;
-    }
+    expect(await firstLine(child)).toBe("open");
     child.stdin.end();
     expect(open(directory, { lockWaitMs: 10_000 }).checkDatabase().ok).toBe(true);
     expect(await child.exited).toBe(0);
@@ -312,12 +243,12 @@ describe("two at once", () => {
     const daemon = open(directory);
     const command = open(directory, { mode: "cli" });
     const before = daemon.state.dataVersion();
-    const made = createKeys({ store: command, clock }).create(plainKey());
+    const made = keysOf(command).create(plainKey());
     if (made.outcome !== "created") throw new Error(made.outcome);
     expect(daemon.state.dataVersion()).not.toBe(before);
-    const keys = createKeys({ store: daemon, clock });
+    const keys = keysOf(daemon);
     expect(keys.verify(made.presented).outcome).toBe("valid");
-    createKeys({ store: command, clock }).revoke(made.key.id);
+    keysOf(command).revoke(made.key.id);
     command.close();
     expect(keys.verify(made.presented).outcome).toBe("revoked");
     expect(daemon.checkDatabase().ok).toBe(true);
@@ -326,12 +257,11 @@ describe("two at once", () => {
   test("a command of a newer version does not change the tables under a running daemon", () => {
     const directory = temporaryDirectory();
     const daemon = open(directory);
-    const newer = [...MIGRATIONS, { name: "9999-future", sql: "CREATE TABLE future (x TEXT)" }];
-    const error = failure(() => open(directory, { mode: "cli", migrations: newer }));
+    const error = failure(() => open(directory, { mode: "cli", migrations: NEWER }));
     expect(error.code).toBe("HELD");
     expect(error.fix).toContain("Restart the daemon");
     daemon.close();
-    expect(open(directory, { mode: "cli", migrations: newer }).schemaVersion).toBe(newer.length);
+    expect(open(directory, { mode: "cli", migrations: NEWER }).schemaVersion).toBe(NEWER.length);
   });
 
   test.each(["licmond.db", "state.db"])(
@@ -339,7 +269,7 @@ describe("two at once", () => {
     (name) => {
       const store = open(temporaryDirectory());
       const file = name === "state.db" ? store.state : store;
-      const keys = createKeys({ store, clock });
+      const keys = keysOf(store);
       let made = 0;
       const change = () =>
         name === "state.db" ? keys.create(plainKey({ name: `key ${made++}` })).outcome : write(store);
@@ -388,28 +318,19 @@ describe("the check of a working store", () => {
     const path = join(store.directory, name);
     rmSync(path);
     expect(store.checkDatabase()).toMatchObject({ ok: false });
+    expect(store.checkDatabase().message).not.toContain("/");
     writeFileSync(path, "");
     expect(store.checkDatabase()).toMatchObject({ ok: false });
-  });
-
-  test("no message of it holds a path", () => {
-    const store = open(temporaryDirectory());
-    rmSync(store.path);
-    expect(store.checkDatabase().message).not.toContain("/");
   });
 });
 
 test("the size counts the write-ahead log", () => {
   const store = open(temporaryDirectory());
   const before = store.sizeBytes();
-  createKeys({ store, clock }).create(plainKey());
+  keysOf(store).create(plainKey());
   expect(store.sizeBytes()).toBeGreaterThan(before);
   expect(before).toBeGreaterThan(0);
 });
-
-function readFirst(path: string, bytes = Number.POSITIVE_INFINITY): Buffer {
-  return Buffer.from(readFileSync(path)).subarray(0, bytes);
-}
 
 /** What the holder says first. */
 async function saying(child: ReturnType<typeof spawnScript>): Promise<{ code?: string; message?: string }> {

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { errorCode } from "./store-error.ts";
+import { errorCode } from "../store/database/store-error.ts";
 
 /** Whether a process of this host runs, whoever's it is: files that carry its id are still in use then. */
 export function isRunning(pid: number): boolean {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { isRunning } from "../../../src/store/database/process-running.ts";
-import { linesOf } from "../place.ts";
+import { isRunning } from "../../src/install/process-running.ts";
+import { linesOf } from "../store/place.ts";
 
 test("this process runs, and one that is over does not", () => {
   expect(isRunning(process.pid)).toBe(true);

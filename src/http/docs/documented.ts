@@ -1,27 +1,26 @@
-import type { Static, TObject, TProperties, TSchema, TUnknown } from "@sinclair/typebox";
+import {
+  type Static,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  type TUnknown,
+  Type,
+} from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
-import { ERROR_STATUS, type ErrorCode } from "../domain/errors.ts";
-import { ErrorBody } from "../domain/records.ts";
-import { retryOf } from "./docs/error-notes.ts";
-import { queryOf } from "./query.ts";
-import type { Access } from "./route-table.ts";
+import { ERROR_STATUS, type ErrorCode } from "../../domain/errors.ts";
+import { ErrorBody } from "../../domain/records.ts";
+import { queryOf } from "../query.ts";
+import type { Access } from "../route-table.ts";
+import { retryOf } from "./error-notes.ts";
 
 /** What a route says of itself, once: Elysia validates with its schemas, the gate reads the access, the document all. */
-export interface RouteDoc<
-  Q extends Definition = Definition,
-  P extends TObject = TObject,
-  B extends TObject = TObject,
-  A extends Answers = Answers,
-> {
-  readonly access: Access;
-  readonly tag: Tag;
-  readonly summary: string;
+interface RouteDoc<Q extends Definition, P extends TObject, B extends TObject, A extends Answers> {
   readonly description?: string;
   /** Takes `?api_key=` too. */
   readonly keyInQuery?: boolean;
   readonly params?: P;
   /** Request headers beyond those that every route takes. */
-  readonly requestHeaders?: Readonly<Record<string, TextParameter>>;
+  readonly requestHeaders?: Readonly<Record<string, Described>>;
   readonly query?: Q;
   readonly body?: B;
   /** A body that is taken. */
@@ -32,21 +31,22 @@ export interface RouteDoc<
 }
 
 type Definition = { readonly schema: TObject };
+type Described = { readonly description: string; readonly example: string };
 type Answers = Readonly<Record<number, RouteAnswer>>;
+type Nothing = TObject<Record<never, never>>;
 
-/** A header: a text. */
-export interface TextParameter {
-  readonly description: string;
-  readonly example: string;
-}
-
-export interface RouteAnswer {
+interface RouteAnswer {
   readonly description: string;
   readonly schema?: TSchema;
   /** Other content types with the schema of their body. */
   readonly content?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** Header names and what they tell. */
+  /** Names of headers and what they say. */
   readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A schema that stands under its name in the document. */
+export function record<T extends TProperties>(title: string, properties: T): TObject<T> {
+  return Type.Object(properties, { title });
 }
 
 export const TAGS = {
@@ -57,7 +57,6 @@ export const TAGS = {
   Logs: "The service's own log",
   Keys: "Who may ask",
 } as const;
-export type Tag = keyof typeof TAGS;
 
 /** Statuses of errors; 422 is none, but Elysia adds one of its own to the types of every route that validates. */
 type ErrorStatus = (typeof ERROR_STATUS)[ErrorCode] | 422;
@@ -73,40 +72,48 @@ type AnswerSchemas<A extends Answers> = {
  */
 export function documented<
   const A extends Answers,
-  Q extends Definition = { readonly schema: TObject<Record<never, never>> },
-  P extends TObject = TObject<Record<never, never>>,
-  B extends TObject = TObject<Record<never, never>>,
->(doc: RouteDoc<Q, P, B, A>) {
-  const secured = doc.access !== "open";
+  Q extends Definition = { readonly schema: Nothing },
+  P extends TObject = Nothing,
+  B extends TObject = Nothing,
+>(access: Access, tag: keyof typeof TAGS, summary: string, doc: RouteDoc<Q, P, B, A>) {
+  const secured = access !== "open";
+  const { answers, params, body, description, keyInQuery = false, errors = [] } = doc;
   const query = doc.query?.schema ?? (secured ? NOTHING : undefined);
   const detail = {
-    summary: doc.summary,
-    ...(doc.description !== undefined && { description: doc.description }),
-    tags: [doc.tag],
-    security: secured
-      ? [{ apiKey: [] }, { bearer: [] }, ...(doc.keyInQuery ? [{ apiKeyQuery: [] }] : [])]
-      : [],
+    summary,
+    ...(description !== undefined && { description }),
+    tags: [tag],
+    security: secured ? [{ apiKey: [] }, { bearer: [] }, ...(keyInQuery ? [{ apiKeyQuery: [] }] : [])] : [],
     parameters: [
-      ...parametersOf("path", doc.params?.properties),
-      ...parametersOf("header", { ...(304 in doc.answers && CONDITION), ...doc.requestHeaders }),
+      ...parametersOf("path", params?.properties),
+      ...parametersOf("header", { ...(304 in answers && CONDITION), ...doc.requestHeaders }),
       ...parametersOf("query", query?.properties),
     ],
-    ...(doc.body !== undefined && {
+    ...(body !== undefined && {
       "x-request-body": {
-        required: (doc.body.required ?? []).length > 0,
-        content: { "application/json": { schema: doc.body, example: doc.example } },
+        required: (body.required ?? []).length > 0,
+        content: { "application/json": { schema: body, example: doc.example } },
       },
     }),
     responses: {
-      ...answersOf(doc.answers, secured),
-      ...errorsOf(errorCodes(secured, doc.body !== undefined, doc.errors ?? []), secured),
+      ...answersOf(answers, secured),
+      ...errorsOf(
+        // Whatever the method: a body that no route asked for is refused too.
+        new Set([
+          ...(secured ? OF_KEYS : []),
+          ...(body !== undefined ? OF_BODIES : []),
+          ...errors,
+          "BODY_TOO_LARGE",
+          "INTERNAL_ERROR",
+        ]),
+        secured,
+      ),
     },
-    "x-permission": doc.access,
-    ...(doc.keyInQuery === true && { "x-key-in-query": true }),
+    "x-permission": access,
+    ...(keyInQuery && { "x-key-in-query": true }),
   };
-  const options = { query, params: doc.params, body: doc.body, detail };
   // TypeBox's schemas are JSON Schema; Elysia types the detail as the OpenAPI document that it becomes.
-  return options as unknown as {
+  return { query, params, body, detail } as unknown as {
     query: Q["schema"];
     params: P;
     body: B;
@@ -117,14 +124,13 @@ export function documented<
 
 const NOTHING = queryOf({}).schema;
 
-const TAG = { ETag: "Tag of the snapshot and the query" };
 const CONDITION = {
   "If-None-Match": { description: "ETag of an earlier answer: 304 while it is right", example: '"a1b2c3"' },
 };
 
 function parametersOf(
   where: "path" | "query" | "header",
-  parameters: TProperties | RouteDoc["requestHeaders"] = {},
+  parameters: Readonly<Record<string, Described | TSchema>> = {},
 ) {
   return Object.entries(parameters).map(([name, { description, example, ...schema }]) => ({
     name,
@@ -137,28 +143,29 @@ function parametersOf(
 }
 
 /** Headers that are described once, under `components`. */
-const header = (name: string) => [name, { $ref: `#/components/headers/${name}` }] as const;
-const COMMON = Object.fromEntries([header("X-Request-ID")]);
-const RATES = Object.fromEntries(
-  ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"].map((name) => header(name)),
-);
+const described = (...names: string[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+const RATES = described("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset");
+/** Those of every answer. */
+const common = (secured: boolean) => ({ ...described("X-Request-ID"), ...(secured && RATES) });
 /** Headers that an error's status brings. */
-const OF_STATUS: Readonly<Record<number, Readonly<Record<string, object>>>> = {
-  401: Object.fromEntries([header("WWW-Authenticate")]),
-  429: Object.fromEntries([header("Retry-After")]),
-  503: Object.fromEntries([header("Retry-After")]),
+const OF_STATUS: Readonly<Record<string, Readonly<Record<string, object>>>> = {
+  401: described("WWW-Authenticate"),
+  429: described("Retry-After"),
+  503: described("Retry-After"),
 };
 
 function answersOf(answers: Answers, secured: boolean) {
   const made = Object.entries(answers).map(([status, { description, schema, content, headers }]) => {
     const bodies = { ...(schema && { "application/json": { schema } }), ...content };
-    const told = Object.entries({ ...(status === "200" && 304 in answers && TAG), ...headers });
-    const own = told.map(([name, text]) => [name, { description: text, schema: { type: "string" } }]);
+    const tagged = status === "200" && 304 in answers && { ETag: "Tag of the snapshot and the query" };
+    const own = Object.entries({ ...tagged, ...headers });
+    const texts = own.map(([name, text]) => [name, { description: text, schema: { type: "string" } }]);
     return [
       status,
       {
         description,
-        headers: { ...COMMON, ...(secured && RATES), ...Object.fromEntries(own) },
+        headers: { ...common(secured), ...Object.fromEntries(texts) },
         ...(Object.keys(bodies).length > 0 && { content: bodies }),
       },
     ];
@@ -180,18 +187,12 @@ const OF_KEYS: readonly ErrorCode[] = [
 ];
 const OF_BODIES: readonly ErrorCode[] = ["INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD"];
 
-function errorCodes(secured: boolean, takesBody: boolean, errors: readonly ErrorCode[]): Set<ErrorCode> {
-  // Whatever the method: a body that no route asked for is refused too.
-  const always: readonly ErrorCode[] = ["BODY_TOO_LARGE", "INTERNAL_ERROR"];
-  return new Set([...(secured ? OF_KEYS : []), ...(takesBody ? OF_BODIES : []), ...errors, ...always]);
-}
-
 function errorsOf(codes: ReadonlySet<ErrorCode>, secured: boolean) {
   const made = Object.entries(Object.groupBy(codes, (code) => ERROR_STATUS[code])).map(([status, list]) => [
     status,
     {
       description: `Error: ${list.join(", ")}`,
-      headers: { ...COMMON, ...(secured && RATES), ...OF_STATUS[Number(status)] },
+      headers: { ...common(secured), ...OF_STATUS[status] },
       content: {
         "application/json": {
           schema: ErrorBody,

@@ -1,0 +1,237 @@
+import { type Static, Type } from "@sinclair/typebox";
+import type { AlertCounts } from "../domain/alerts.ts";
+import { KEY_STATES, type KeyRecord } from "../domain/keys.ts";
+import type {
+  CheckoutPicture,
+  FeaturePicture,
+  PoolPicture,
+  QueuePicture,
+  ServerPicture,
+  Snapshot,
+} from "../domain/picture.ts";
+import type { Expiry } from "../domain/reading.ts";
+import {
+  type ExpirationRecord,
+  type FeatureRecord,
+  nullable,
+  type PoolRecord,
+  type ServerRecord,
+  type SummaryRecord,
+  Timestamp,
+  type UserRecord,
+  words,
+} from "../domain/records.ts";
+import { daysLeft } from "../domain/stats/calendar.ts";
+import { type PoolExpiry, summarise } from "../domain/summary.ts";
+import { iso } from "../domain/time/clock.ts";
+import { ROLES } from "../domain/words.ts";
+
+/** What is known → the records of the API. Pure: equal pictures give equal records, byte for byte. */
+
+export function serverRecord(picture: ServerPicture): ServerRecord {
+  const { server, collectedAt, pollDurationMs, error, features } = picture;
+  const counted = features.filter(({ unlimited }) => !unlimited);
+  return {
+    ...pick(server, "id", "name", "manager", "address"),
+    labels: { ...server.labels },
+    enabled: server.enabled,
+    status: picture.status,
+    members: picture.members.map((member) => ({
+      ...pick(member, "host", "port", "status", "master", "version"),
+      error: member.error?.message ?? null,
+    })),
+    daemons: picture.daemons.map((daemon) => ({
+      ...pick(daemon, "name", "status", "version"),
+      error: daemon.error?.message ?? null,
+    })),
+    state: picture.state,
+    collectedAt: iso(collectedAt),
+    lastPollAt: iso(picture.lastPollAt),
+    nextPollAt: iso(picture.nextPollAt),
+    pollDurationMs: pollDurationMs === null ? null : Math.round(pollDurationMs),
+    error: error && pick(error, "code", "message"),
+    // Of a server that was never read nothing is known: not even that it has no features.
+    counts: {
+      features: collectedAt === null ? null : features.length,
+      checkouts: collectedAt === null ? null : features.flatMap(({ checkouts }) => checkouts).length,
+      total: sumKnown(features.map(({ total }) => total)),
+      // As in the summary: what unlimited features have in use is no part of a total.
+      used: sumKnown(counted.map(({ used }) => used)),
+    },
+    unparsedLines: picture.unparsedLines,
+  };
+}
+
+/** An object of these fields alone, in this order. */
+export function pick<T extends object, K extends keyof T>(of: T, ...names: readonly K[]): Pick<T, K> {
+  const picked = {} as Pick<T, K>;
+  for (const name of names) picked[name] = of[name];
+  return picked;
+}
+
+/** Sum of what is known; null when nothing is. */
+function sumKnown(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+}
+
+export function featureRecord(server: string, feature: FeaturePicture): FeatureRecord {
+  return {
+    server,
+    ...pick(feature, "daemon", "name", "total", "used", "available", "reserved", "queued", "unlimited"),
+    ...pick(feature, "utilization", "shared"),
+    ...expiryFields(feature.expiry),
+    pools: feature.pools.map(poolRecord),
+    state: feature.state,
+    error: feature.error,
+    collectedAt: iso(feature.collectedAt),
+  };
+}
+
+function expiryFields({ expiresOn, expiresAt, permanent }: Expiry) {
+  return { expiresOn, expiresAt: iso(expiresAt), permanent };
+}
+
+function poolRecord(pool: PoolPicture): PoolRecord {
+  const fields = pick(pool, "id", "version", "vendorString", "kind", "total", "used", "unlimited");
+  return { ...fields, ...expiryFields(pool.expiry) };
+}
+
+/** Checkouts, reservations and queue entries of one feature, in the order in which the tool prints each kind. */
+export function userRecords(server: string, feature: FeaturePicture): UserRecord[] {
+  const { daemon, name, state, collectedAt } = feature;
+  const row = (kind: UserRecord["kind"], count: number, more: Partial<UserRecord>): UserRecord => ({
+    kind,
+    server,
+    daemon,
+    feature: name,
+    user: null,
+    host: null,
+    display: null,
+    qualifier: null,
+    version: null,
+    count,
+    handle: null,
+    pid: null,
+    startedAt: null,
+    firstSeenAt: null,
+    durationSeconds: null,
+    lingerSeconds: null,
+    borrowed: false,
+    reservedFor: null,
+    state,
+    collectedAt: iso(collectedAt),
+    ...more,
+  });
+  // An age is measured when it was read, so that equal snapshots stay equal bytes.
+  const secondsSince = (at: number | null) =>
+    at === null || collectedAt === null ? null : Math.max(0, Math.floor((collectedAt - at) / 1000));
+  return [
+    ...feature.checkouts.map((checkout) => {
+      const { startedAt, firstSeenAt = null, beganAt } = checkout;
+      return row("checkout", checkout.count, {
+        ...personFields(checkout),
+        ...pick(checkout, "pid", "lingerSeconds", "borrowed"),
+        startedAt: iso(startedAt),
+        firstSeenAt: iso(firstSeenAt),
+        // Before a session is known (one reading given to `parse`), the tool's own word is all there is.
+        durationSeconds: secondsSince(beganAt ?? startedAt),
+      });
+    }),
+    ...feature.reservations.map(({ type, name: holder, count }) =>
+      row("reservation", count, { reservedFor: { type, name: holder } }),
+    ),
+    ...feature.queue.map((entry) => {
+      const { firstSeenAt = null } = entry;
+      // The request waits at least that long.
+      const durationSeconds = secondsSince(firstSeenAt);
+      return row("queued", entry.count, {
+        ...personFields(entry),
+        firstSeenAt: iso(firstSeenAt),
+        durationSeconds,
+      });
+    }),
+  ];
+}
+
+function personFields(row: CheckoutPicture | QueuePicture) {
+  return pick(row, "user", "host", "display", "qualifier", "version", "handle");
+}
+
+/** The totals of a snapshot as a record. Days left are counted from the snapshot's last poll: equal snapshots, equal bytes. */
+export function summaryRecord(snapshot: Snapshot, alerts: AlertCounts): SummaryRecord {
+  const { expiries, collectedAt, ...totals } = summarise(snapshot);
+  const asOf = snapshot.servers.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);
+  return {
+    ...totals,
+    alerts: { ...alerts },
+    expiries: expirationRecords(expiries, snapshot.servers, asOf || (collectedAt ?? 0)),
+    collectedAt: iso(collectedAt),
+  };
+}
+
+/** Days are counted in the zone of each pool's server. */
+export function expirationRecords(
+  expiries: readonly PoolExpiry[],
+  servers: readonly ServerPicture[],
+  asOf: number,
+): ExpirationRecord[] {
+  const zones = new Map(servers.map(({ server }) => [server.id, server.timezone]));
+  return expiries.map((found) => {
+    const { permanent, ...expires } = expiryFields(found.expiry);
+    return {
+      ...pick(found, "server", "daemon", "feature", "pool", "total"),
+      ...expires,
+      daysLeft: daysLeft(found.expiry, zones.get(found.server) ?? "UTC", asOf),
+      permanent,
+    };
+  });
+}
+
+/** Requests; null = no quota of its own. */
+export const Quota = nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }));
+
+/** A key without its secret. */
+export const KEY_FIELDS = {
+  id: Type.String(),
+  name: Type.String(),
+  role: words(ROLES),
+  state: words(KEY_STATES),
+  anonymize: Type.Boolean(),
+  createdAt: Timestamp,
+  expiresAt: nullable(Timestamp),
+  revokedAt: nullable(Timestamp),
+  lastUsedAt: nullable(Timestamp),
+  dailyQuota: Quota,
+  monthlyQuota: Quota,
+  requestsPerMinute: Quota,
+};
+export const Key = Type.Object(KEY_FIELDS, { title: "Key" });
+export type Key = Static<typeof Key>;
+
+/** A key as the API shows it, and `licmond keys list --json`. */
+export function keyRecord(key: KeyRecord): Key {
+  return {
+    ...pick(key, "id", "name", "role", "state", "anonymize"),
+    createdAt: iso(key.createdAt),
+    expiresAt: iso(key.expiresAt),
+    revokedAt: iso(key.revokedAt),
+    lastUsedAt: iso(key.lastUsedAt),
+    ...pick(key, "dailyQuota", "monthlyQuota", "requestsPerMinute"),
+  };
+}
+
+/** What a check says is for everyone: no names of servers, no paths. */
+const HealthCheck = Type.Object(
+  { status: words(["healthy", "degraded", "unhealthy"]), message: Type.String() },
+  { title: "HealthCheck" },
+);
+export type HealthCheck = Static<typeof HealthCheck>;
+
+export const HealthChecks = Type.Object({
+  database: HealthCheck,
+  collector: HealthCheck,
+  disk: HealthCheck,
+  clock: HealthCheck,
+});
+export type HealthChecks = Static<typeof HealthChecks>;

@@ -1,0 +1,23 @@
+import { type Answers, createAnswers } from "../answers/kept.ts";
+import type { Audit } from "../audit.ts";
+import type { HttpDeps } from "../deps.ts";
+import { createHistoryReader } from "../history.ts";
+import type { RequestCounters } from "../request-counters.ts";
+import { createSnapshotFor, type SnapshotFor } from "../snapshot.ts";
+
+/** What the routes are made of: the rest of the daemon, and what routes share. */
+export interface RouteDeps extends HttpDeps {
+  readonly audit: Audit;
+  readonly requests: RequestCounters;
+  readonly snapshotFor: SnapshotFor;
+  readonly answers: Answers;
+  readonly reader: ReturnType<typeof createHistoryReader>;
+}
+
+export function createRouteDeps(deps: HttpDeps, audit: Audit, requests: RequestCounters): RouteDeps {
+  const snapshotFor = createSnapshotFor(deps);
+  const reader = createHistoryReader(deps, snapshotFor);
+  // Inherited, not copied: those of `licmond openapi` are a proxy, which has every name and lists none.
+  const inherited: HttpDeps = Object.create(deps);
+  return Object.assign(inherited, { audit, requests, snapshotFor, answers: createAnswers(), reader });
+}

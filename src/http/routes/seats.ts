@@ -1,0 +1,167 @@
+import type { Static } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { FeaturePicture, ServerPicture } from "../../domain/picture.ts";
+import { FeatureRecord, UserRecord } from "../../domain/records.ts";
+import { DATA_STATES, USER_KINDS } from "../../domain/words.ts";
+import { formatOf } from "../answers/answer.ts";
+import { perPicture, type TextPiece, textPiece } from "../answers/kept.ts";
+import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, ordered, sortable } from "../answers/list.ts";
+import { documented } from "../docs/documented.ts";
+import { type Exchange, gated } from "../exchange.ts";
+import { decimal, LIVE_LIST, NAMED, PEOPLE, queryOf, sortBy, text, wordList } from "../query.ts";
+import { featureRecord, userRecords } from "../records.ts";
+import type { RouteDeps } from "./deps.ts";
+
+const FEATURES: ListKind<FeatureRecord> = {
+  plural: "features",
+  record: FeatureRecord,
+  identity: ["server", "daemon", "name"],
+};
+const FEATURE_QUERY = queryOf({
+  ...NAMED,
+  search: text("Part of the name, whatever the case.", "schema"),
+  min_utilization: decimal("Least utilization in percent.", { minimum: 0, maximum: 1_000_000 }),
+  state: wordList(DATA_STATES, "How far the numbers can be trusted."),
+  sort: sortBy(sortable<FeatureRecord>(FeatureRecord)),
+  ...LIVE_LIST,
+});
+
+/** The longest holders stand first; unknown starts come last. */
+const BY_START = { field: "startedAt", descending: false } as const;
+const USERS: ListKind<UserRecord> = {
+  plural: "users",
+  record: UserRecord,
+  identity: ["server", "daemon", "feature", "kind", "user", "host", "display", "handle"],
+  sort: BY_START,
+};
+const USER_QUERY = queryOf({
+  ...NAMED,
+  ...PEOPLE,
+  kind: wordList(USER_KINDS, "Checkouts, reservations, queue entries."),
+  sort: sortBy(sortable<UserRecord>(UserRecord)),
+  ...LIVE_LIST,
+});
+
+type FeatureQuery = Static<typeof FEATURE_QUERY.schema>;
+type UserQuery = Static<typeof USER_QUERY.schema>;
+
+/**
+ * Features of all servers; and who holds their seats, for whom seats are kept, and who waits. A plain question is
+ * answered from parts that are kept by server.
+ */
+export function seatRoutes({ reader, snapshotFor, answers }: RouteDeps) {
+  const featuresOf = perPicture(({ server, features }) => {
+    const records = features.map((feature) => featureRecord(server.id, feature));
+    return textPiece(JSON.stringify(records).slice(1, -1));
+  });
+
+  async function asked(request: Request, exchange: Exchange, query: FeatureQuery | UserQuery) {
+    const snapshot = snapshotFor(exchange);
+    const servers = await reader.servers({ request, exchange }, snapshot, query);
+    return { snapshot, servers, format: formatOf(query, request) };
+  }
+
+  return new Elysia({ name: "routes/seats" })
+    .use(gated)
+    .get(
+      "/api/licenses/features",
+      async ({ request, exchange, query }) => {
+        const { snapshot, servers, format } = await asked(request, exchange, query);
+        return answers.respond(request, exchange, snapshot, format, (join) => {
+          if (format === "json" && isPlain(query)) {
+            const total = servers.reduce((sum, { features }) => sum + features.length, 0);
+            return join('{"features":[', servers.map(featuresOf), listEnd(total));
+          }
+          const matched = servers.flatMap(({ server, features }) =>
+            features
+              .filter((feature) => isWanted(feature, query))
+              .map((feature) => featureRecord(server.id, feature)),
+          );
+          return listAnswer(FEATURES, matched, query, format);
+        });
+      },
+      documented("read", "Licenses", "Features of all servers", {
+        query: FEATURE_QUERY,
+        answers: { 200: listDoc("features", FeatureRecord, "Features"), 304: NOT_MODIFIED },
+        errors: ["NOT_FOUND"],
+      }),
+    )
+    .get(
+      "/api/licenses/users",
+      async ({ request, exchange, query }) => {
+        const { snapshot, servers, format } = await asked(request, exchange, query);
+        return answers.respond(request, exchange, snapshot, format, (join) => {
+          if (format === "json" && isPlain(query)) {
+            const rows = rowsByStart(servers);
+            return join('{"users":[', rows, listEnd(rows.length));
+          }
+          const isAsked = userFilter(query);
+          const matched = servers.flatMap(({ server, features }) =>
+            features
+              .filter(({ name }) => query.feature?.includes(name) ?? true)
+              .flatMap((feature) => userRecords(server.id, feature).filter(isAsked)),
+          );
+          return listAnswer(USERS, matched, query, format);
+        });
+      },
+      documented("read", "Licenses", "Checkouts, reservations and queue entries", {
+        description: "Sorted by start unless told otherwise; rows whose start is not known come last.",
+        query: USER_QUERY,
+        answers: { 200: listDoc("users", UserRecord, "Users"), 304: NOT_MODIFIED },
+        errors: ["NOT_FOUND"],
+      }),
+    );
+}
+
+/** Whether a query asks for everything. */
+function isPlain({ format: _, bom: __, ...narrowed }: FeatureQuery | UserQuery): boolean {
+  return Object.keys(narrowed).length === 0;
+}
+
+function listEnd(total: number): string {
+  return `],"total":${total},"limit":null,"offset":0}`;
+}
+
+function isWanted({ name, daemon, state, utilization }: FeaturePicture, query: FeatureQuery): boolean {
+  const { search, min_utilization: least } = query;
+  return (
+    (query.daemon?.includes(daemon) ?? true) &&
+    (query.feature?.includes(name) ?? true) &&
+    (query.state?.includes(state) ?? true) &&
+    (search === undefined || name.toLowerCase().includes(search.toLowerCase())) &&
+    (least === undefined || (utilization !== null && utilization >= least))
+  );
+}
+
+function userFilter({ daemon, user, host, kind }: UserQuery): (row: UserRecord) => boolean {
+  const hosts = host && new Set(host.map((name) => name.toLowerCase()));
+  return (row) =>
+    (daemon?.includes(row.daemon) ?? true) &&
+    (user === undefined || (row.user !== null && user.includes(row.user))) &&
+    (hosts === undefined || (row.host !== null && hosts.has(row.host.toLowerCase()))) &&
+    (kind?.includes(row.kind) ?? true);
+}
+
+/** A row as it is kept: written out, with what it is sorted by. */
+interface Row extends TextPiece {
+  /** Epoch ms; unknown = Infinity, which puts it last. */
+  readonly start: number;
+}
+
+const rowsOf = perPicture(({ server, features }): readonly Row[] => {
+  const records = features.flatMap((feature) => userRecords(server.id, feature));
+  return ordered(records, BY_START, USERS.identity).map((record) => ({
+    start: record.startedAt === null ? Infinity : Date.parse(record.startedAt),
+    ...textPiece(JSON.stringify(record)),
+  }));
+});
+
+/**
+ * All rows of all servers by start, written out. Each server's rows are sorted and kept with its picture, so that after
+ * a poll only that server's are made again and the rest is merged: servers in the order of their ids and a stable sort
+ * keep ties in the order of identity.
+ */
+function rowsByStart(servers: readonly ServerPicture[]): readonly TextPiece[] {
+  const byId = servers.toSorted((a, b) => (a.server.id < b.server.id ? -1 : 1));
+  return byId.flatMap(rowsOf).sort((a, b) => (a.start === b.start ? 0 : a.start - b.start));
+}
