@@ -39,7 +39,7 @@ const HOUR_BITS = 31;
 const SAME_AS_BEFORE = 32;
 
 /** Throws RangeError on what is no whole number from 0 to 2^53 - 1. */
-function putNumber(bytes: number[], value: number): void {
+export function putNumber(bytes: number[], value: number): void {
   if (!Number.isSafeInteger(value) || value < 0) throw new RangeError(`${value} cannot be packed`);
   let rest = value;
   for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
@@ -52,7 +52,7 @@ function putOptional(bytes: number[], value: number | null): void {
 }
 
 /** Where the statistics of whole sites spend their time: it makes no object a value. */
-class ByteReader {
+export class ByteReader {
   constructor(
     private readonly data: Uint8Array,
     public at = 0,

@@ -1,9 +1,10 @@
 import type { FeatureId } from "../domain/history.ts";
+import type { HeldSeats } from "../domain/stats/held-seats.ts";
 import type { HeldSession } from "../domain/stats/holding.ts";
-import type { UsageNames, UsageSum, UsageUsers } from "../domain/stats/usage.ts";
 import type { Rows } from "../store/denial-queries.ts";
 import { createFeatureCounts } from "./feature-counts.ts";
 import { allOf, IS_LONG, LONG_MS, ofFeature, overlapping, sessionCondition } from "./filters.ts";
+import { unpackSessionDay } from "./session-day.ts";
 import type { KnownFeature, SessionFilter } from "./source.ts";
 
 /** Ids of users who stand in no rollup yet; stored ones are lower. */
@@ -26,19 +27,6 @@ const ENDED = `SELECT (${COUNTED} AND ended_at > ?4 AND ended_at < ?5)
 
 /** Rows of a SELECT in batches of some thousand. */
 type Batches = <Row>(sql: string, ...parameters: (string | number | null)[]) => Generator<readonly Row[]>;
-
-/** What the names are called in `usage_days`; an empty host is one that the tool did not print. */
-const NAMES = {
-  server: "server_id AS server",
-  daemon: "daemon",
-  feature: "feature",
-  user: "user",
-  host: "nullif(host, '') AS host",
-} as const;
-
-function namesOf(key: keyof UsageNames): string {
-  return key === "feature" ? `${NAMES.feature}, ${NAMES.server}, ${NAMES.daemon}` : NAMES[key];
-}
 
 /** The part of the source that is about sessions. */
 export function createSessionReader(
@@ -118,45 +106,10 @@ export function createSessionReader(
       const open = start < now ? openSessions(of, Number.MIN_SAFE_INTEGER, end) : 0;
       return (ended?.count ?? 0) + open;
     },
-    daysMade: (first: number, behind: number): ReadonlySet<number> =>
-      new Set(
-        all<{ day: number }>(
-          "SELECT day FROM session_days_made WHERE made = 1 AND day >= ? AND day < ?",
-          first,
-          behind,
-        ).map(({ day }) => day),
-      ),
-    *daySums(
-      first: number,
-      behind: number,
-      key: keyof UsageNames,
-      filter: SessionFilter,
-      of?: readonly FeatureId[],
-    ): Generator<readonly UsageSum[]> {
-      const select = `SELECT ${namesOf(key)}, seat_ms AS seatMs, sessions, begun, peak, last_at AS lastAt
-        FROM usage_days WHERE day = ? AND key = ? AND`;
-      const wanted = of?.map(ofFeature) ?? [sessionCondition(filter)];
-      for (let day = first; day < behind; day++) {
-        checkpoint();
-        yield wanted.flatMap(({ sql, values }) => all<UsageSum>(`${select} ${sql}`, day, key, ...values));
-      }
-    },
-    *dayUsers(
-      first: number,
-      behind: number,
-      key: keyof UsageNames,
-      filter: SessionFilter,
-    ): Generator<readonly UsageUsers[]> {
-      const { sql, values } = sessionCondition(filter);
-      const names = namesOf(key);
-      // A group's users in one text: of a large site there are millions.
-      const select = `SELECT ${names}, json_group_array(DISTINCT user) AS users FROM usage_days
-        WHERE day = ? AND key = '' AND ${sql} GROUP BY ${names.replaceAll(/ AS \w+/g, "")}`;
-      for (let day = first; day < behind; day++) {
-        checkpoint();
-        const rows = all<Partial<UsageNames> & { readonly users: string }>(select, day, ...values);
-        yield rows.map(({ users, ...group }) => ({ ...group, users: JSON.parse(users) as string[] }));
-      }
+    /** Null where the day is not packed. */
+    heldDay(day: number, filter: SessionFilter): HeldSeats | null {
+      const [row] = all<{ data: Uint8Array | null }>("SELECT data FROM session_days WHERE day = ?", day);
+      return row?.data ? unpackSessionDay(day, row.data, filter) : null;
     },
   };
 }

@@ -1,8 +1,8 @@
 import type { FeatureId, Series } from "../domain/history.ts";
 import type { UnmetRequest } from "../domain/stats/demand.ts";
+import type { HeldSeats } from "../domain/stats/held-seats.ts";
 import type { HeldSession } from "../domain/stats/holding.ts";
 import type { Bucket, Rollup } from "../domain/stats/rollup.ts";
-import type { UsageNames, UsageSum, UsageUsers } from "../domain/stats/usage.ts";
 
 /** Which sessions; null = any. Several names are alternatives. Hosts are the same in any case. */
 export interface SessionFilter {
@@ -80,18 +80,8 @@ export interface HistorySource {
   ): Batches<HeldSession>;
   /** How many sessions of a feature overlap a range, as the list of sessions counts them. */
   sessionCount(feature: FeatureId, start: number, end: number): Awaitable<number>;
-  /** The days whose sums are made. */
-  daysMade(first: number, behind: number): Awaitable<ReadonlySet<number>>;
-  /** The sums of such days by one key, whose names alone are filtered: a batch a day. `of` names features exactly. */
-  daySums(
-    first: number,
-    behind: number,
-    key: keyof UsageNames,
-    filter: SessionFilter,
-    of?: readonly FeatureId[],
-  ): Batches<UsageSum>;
-  /** The users who held seats on such days, by the names of a key: a batch a day. */
-  dayUsers(first: number, behind: number, key: keyof UsageNames, filter: SessionFilter): Batches<UsageUsers>;
+  /** The seats held on a UTC day by those that a filter lets through; null where the day is not packed. */
+  heldDay(day: number, filter: SessionFilter): Awaitable<HeldSeats | null>;
 
   /** Denials as they are stored; null where they could not be seen. Rollups know them for longer. */
   denials(feature: FeatureId, start: number, end: number): Awaitable<number | null>;

@@ -19,7 +19,7 @@ export function createTakeBack(store: Store) {
     deletes("denials", "id", "at"),
     deletes("sessions", "id", "ended_at > ?1 AND id > 0 AND first_seen_at"),
   ];
-  const byDay = ["site_days", "session_days_made"].map((table) => deletes(table, "day", "day"));
+  const byDay = ["site_days", "session_days"].map((table) => deletes(table, "day", "day"));
   const byKey = ["sample_days", "rollup_hours", "rollup_days"].map((table) => deletes(table, "key", "key"));
   const updates = [
     `UPDATE sessions SET ended_at = ?2, last_seen_at = min(last_seen_at, ?2), end_reason = 'unobserved' WHERE id IN

@@ -1,8 +1,8 @@
 import { wallClock } from "../time/zone.ts";
 import { dayEdges } from "./calendar.ts";
-import { clip, type HeldSession, type Holding } from "./holding.ts";
+import type { HeldNames, HeldSeats } from "./held-seats.ts";
+import type { HeldSession } from "./holding.ts";
 import { seatHours } from "./rounding.ts";
-import { firstWhere } from "./spans.ts";
 
 export const USAGE_KEYS = ["user", "host", "feature", "daemon", "server", "day"] as const;
 export type UsageKey = (typeof USAGE_KEYS)[number];
@@ -26,24 +26,7 @@ export interface UsageGroup {
 }
 
 /** The names of a session that groups are made of. */
-export type UsageNames = Readonly<Pick<HeldSession, NameKey>>;
-
-/** What was held in one group, as numbers that add up, and the names of the group. */
-export interface UsageSum extends Partial<UsageNames> {
-  readonly seatMs: number;
-  readonly sessions: number;
-  /** Those of the sessions that did not hold their seats before. */
-  readonly begun: number;
-  /** Does not add up. */
-  readonly peak: number;
-  /** When seats were last held, epoch ms. */
-  readonly lastAt: number;
-}
-
-/** Who held seats of a group. */
-export interface UsageUsers extends Partial<UsageNames> {
-  readonly users: readonly string[];
-}
+type UsageNames = Readonly<Pick<HeldSession, NameKey>>;
 
 interface Group {
   /** As the latest session has them: hosts that differ in case are one. */
@@ -51,13 +34,13 @@ interface Group {
   readonly day: number;
   seatMs: number;
   sessions: number;
-  begun: number;
   peak: number;
   lastAt: number;
   /** Null where the user is one of the names. */
   readonly users: Set<string> | null;
   held: number;
-  readonly running: RunningSeats;
+  /** The holder of the latest session of the part at hand. */
+  latest: number;
 }
 
 /** The names by which groups differ: a feature is server, daemon and name. */
@@ -76,125 +59,133 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
   const columns = groupNames(by);
   const byDay = by.includes("day");
   const days = byDay ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
-  const groupsOf = days.map(() => new Map<string, Group>());
-  let lastDay = 0;
+  const groupsOf = days.map(() => new Map<number | string, Group>());
+  const ids = new Map<string, number>();
 
-  /** A single name is its own key: millions of sessions are not joined to texts. */
-  function keyOf(names: Partial<UsageNames>): string {
-    const part = (column: NameKey) => (column === "host" ? names.host?.toLowerCase() : names[column]) ?? "\0";
-    const [only] = columns;
-    return columns.length === 1 && only !== undefined ? part(only) : columns.map(part).join("\0");
+  /** A small number for each name that groups differ by, in each list of names. */
+  function idsOf({ features, users, hosts }: HeldNames) {
+    const idOf = (key: string) => {
+      const id = ids.get(key) ?? ids.size;
+      ids.set(key, id);
+      return id;
+    };
+    const parts = (["server", "daemon", "feature"] as const).map((key) => columns.includes(key));
+    return {
+      feature: parts.includes(true)
+        ? features.map((names) => idOf(`f${names.filter((_, place) => parts[place]).join("\0")}`))
+        : null,
+      user: columns.includes("user") ? users.map((user) => idOf(`u${user}`)) : null,
+      host: columns.includes("host")
+        ? hosts.map((host) => idOf(host === null ? "h" : `h${host.toLowerCase()}`))
+        : null,
+    };
   }
 
-  function groupOf(names: Partial<UsageNames>, day: number): Group {
-    const key = keyOf(names);
-    const known = groupsOf[day]?.get(key);
-    if (known !== undefined) return known;
+  function createGroup(day: number): Group {
     const users = columns.includes("user") ? null : new Set<string>();
-    const sums = { seatMs: 0, sessions: 0, begun: 0, peak: 0, lastAt: 0 };
-    const group: Group = { names, day, ...sums, users, held: 0, running: [] };
-    groupsOf[day]?.set(key, group);
-    return group;
+    return { names: {}, day, seatMs: 0, sessions: 0, peak: 0, lastAt: 0, users, held: 0, latest: -1 };
   }
 
-  function note(group: Group, names: Partial<UsageNames>, lastAt: number): void {
-    if (lastAt < group.lastAt) return;
-    group.lastAt = lastAt;
-    group.names = names;
+  function namesOf({ names, holders }: HeldSeats, holder: number): Partial<UsageNames> {
+    const [server, daemon, feature] = names.features[holders.feature[holder] ?? 0] ?? [];
+    const user = names.users[holders.user[holder] ?? 0];
+    const host = names.hosts[holders.host[holder] ?? 0];
+    const all: Readonly<Record<NameKey, string | null | undefined>> = { server, daemon, feature, user, host };
+    return Object.fromEntries(columns.map((key) => [key, all[key] ?? null]));
   }
 
-  function namesOf({ names }: Group): Partial<UsageNames> {
-    return Object.fromEntries(columns.map((key) => [key, names[key] ?? null]));
-  }
-
-  const groups = () => groupsOf.flatMap((ofDay) => [...ofDay.values()]);
-
-  /** The place of the day in which an instant lies: mostly that of the one before. */
-  function dayOf(at: number): number {
-    while (lastDay > 0 && at < (days[lastDay]?.from ?? 0)) lastDay--;
-    while (lastDay < days.length - 1 && at >= (days[lastDay]?.to ?? 0)) lastDay++;
-    return lastDay;
+  /** Takes in [low, high), which lies within one day. */
+  function addPart(seats: HeldSeats, groupOf: (holder: number) => Group, low: number, high: number): void {
+    const { holders, whose, from, to, byEnd } = seats;
+    const groups: (Group | undefined)[] = new Array(holders.feature.length);
+    const isFirst = days.some((day) => day.from === low);
+    let ended = 0;
+    for (let place = 0; place < whose.length; place++) {
+      const began = from[place] ?? 0;
+      const until = to[place] ?? 0;
+      if (began >= high) break;
+      // What never lasted held its seats at its moment.
+      if (until <= low && (began < low || until > began)) continue;
+      const at = began < low ? low : began;
+      const end = until < high ? until : high;
+      // Seats given back at a moment are free at it.
+      for (; ended < byEnd.length; ended++) {
+        const other = byEnd[ended] ?? 0;
+        const otherEnd = to[other] ?? 0;
+        if (otherEnd > at) break;
+        if (otherEnd <= low || (from[other] ?? 0) === otherEnd) continue;
+        const holder = whose[other] ?? 0;
+        const group = groups[holder];
+        if (group !== undefined) group.held -= holders.count[holder] ?? 0;
+      }
+      const holder = whose[place] ?? 0;
+      const count = holders.count[holder] ?? 0;
+      let group = groups[holder];
+      if (group === undefined) {
+        group = groupOf(holder);
+        groups[holder] = group;
+      }
+      // What held seats before this part was counted in the part before, but not on the day that begins with it.
+      if (began >= low || isFirst) group.sessions++;
+      group.seatMs += count * (end - at);
+      // What never lasted cannot be laid over others either.
+      if (at === end) group.peak = Math.max(group.peak, count);
+      else {
+        group.held += count;
+        if (group.held > group.peak) group.peak = group.held;
+      }
+      if (end < group.lastAt) continue;
+      group.lastAt = end;
+      group.latest = holder;
+    }
+    groups.forEach((group, holder) => {
+      if (group === undefined) return;
+      group.held = 0;
+      group.users?.add(seats.names.users[holders.user[holder] ?? 0] ?? "");
+      if (group.latest >= 0) group.names = namesOf(seats, group.latest);
+      group.latest = -1;
+    });
   }
 
   return {
-    /**
-     * A session of the part [from, to). Sessions come in the order in which their holding begins, where that is before
-     * `from` in any order: then it is known at each of these moments which seats are held, and nothing is ever sorted.
-     */
-    add(session: UsageNames & Pick<HeldSession, "count">, holding: Holding, from: number, to: number): void {
-      const part = clip(holding, from, to);
-      if (part === null) return;
-      for (let day = dayOf(part.from); day < days.length; day++) {
-        const { from: dayFrom = 0, to: dayTo = 0 } = days[day] ?? {};
-        const heldFrom = Math.max(part.from, dayFrom);
-        const heldTo = Math.min(part.to, dayTo);
-        // A session that never lasted is of the day of its moment.
-        if (heldFrom > heldTo || (heldFrom === heldTo && (part.from < part.to || heldFrom === dayTo))) return;
-        const group = groupOf(session, day);
-        // What held seats before this part was counted in the part before, but not on the day that begins with it.
-        if (holding.from >= from || heldFrom === dayFrom) group.sessions++;
-        if (holding.from >= heldFrom) group.begun++;
-        group.seatMs += session.count * (heldTo - heldFrom);
-        // It cannot be laid over others either.
-        if (heldFrom === heldTo) group.peak = Math.max(group.peak, session.count);
-        else {
-          group.held += take(group.running, heldFrom, heldTo, session.count);
-          if (group.held > group.peak) group.peak = group.held;
-        }
-        group.users?.add(session.user);
-        note(group, session, heldTo);
+    /** The sessions of the part [from, to) of the range. */
+    add(seats: HeldSeats, from: number, to: number): void {
+      const { feature, user, host } = seats.holders;
+      const ofNames = idsOf(seats.names);
+      const parts = [
+        { places: feature, ids: ofNames.feature },
+        { places: user, ids: ofNames.user },
+        { places: host, ids: ofNames.host },
+      ].filter(({ ids }) => ids !== null);
+      const idAt = (part: (typeof parts)[number] | undefined, holder: number) =>
+        part?.ids?.[part.places[holder] ?? 0] ?? 0;
+      const keyOf = (holder: number): number | string =>
+        parts.length > 1 ? parts.map((part) => idAt(part, holder)).join(" ") : idAt(parts[0], holder);
+      for (const [day, { from: dayFrom, to: dayTo }] of days.entries()) {
+        const [low, high] = [Math.max(from, dayFrom), Math.min(to, dayTo)];
+        const ofDay = groupsOf[day];
+        if (low >= high || ofDay === undefined) continue;
+        const groupOf = (holder: number) => {
+          const key = keyOf(holder);
+          const group = ofDay.get(key) ?? createGroup(day);
+          ofDay.set(key, group);
+          return group;
+        };
+        addPart(seats, groupOf, low, high);
       }
     },
-    /** The sum of a whole day, which begins at `dayAt`, by the names of a group. */
-    addDay(dayAt: number, sum: UsageSum): void {
-      const day = dayOf(dayAt);
-      const group = groupOf(sum, day);
-      group.seatMs += sum.seatMs;
-      group.sessions += dayAt === days[day]?.from ? sum.sessions : sum.begun;
-      group.peak = Math.max(group.peak, sum.peak);
-      note(group, sum, sum.lastAt);
-    },
-    /** The users of a group who held seats on such a day. */
-    addUsers(dayAt: number, names: UsageUsers): void {
-      const known = groupsOf[dayOf(dayAt)]?.get(keyOf(names))?.users;
-      for (const user of names.users) known?.add(user);
-    },
-    sums: (): UsageSum[] =>
-      groups().map((group) => {
-        const { seatMs, sessions, begun, peak, lastAt } = group;
-        return { ...namesOf(group), seatMs, sessions, begun, peak, lastAt };
-      }),
     groups: (): UsageGroup[] =>
-      groups().map((group) => ({
-        keys: {
-          ...namesOf(group),
-          ...(byDay && { day: days[group.day]?.name ?? null }),
-        },
-        heldSeatHours: seatHours(group.seatMs),
-        sessions: group.sessions,
-        peakHeld: group.peak,
-        uniqueUsers: group.users?.size ?? 1,
-        lastUsedAt: group.lastAt,
-      })),
+      groupsOf
+        .flatMap((ofDay) => [...ofDay.values()])
+        .map((group) => ({
+          keys: { ...group.names, ...(byDay && { day: days[group.day]?.name ?? null }) },
+          heldSeatHours: seatHours(group.seatMs),
+          sessions: group.sessions,
+          peakHeld: group.peak,
+          uniqueUsers: group.users?.size ?? 1,
+          lastUsedAt: group.lastAt,
+        })),
   };
-}
-
-/** Seats that are held: the ends and the counts in turn, the earliest end last. */
-type RunningSeats = number[];
-
-/**
- * Takes seats that are held from a moment on, none before that of the last call, to `to`. Answers by how many more are
- * held then.
- */
-function take(running: RunningSeats, from: number, to: number, count: number): number {
-  let more = count;
-  while (running.length > 0 && (running.at(-2) ?? 0) <= from) {
-    more -= running.pop() ?? 0;
-    running.pop();
-  }
-  const place = firstWhere(running.length / 2, (each) => (running[2 * each] ?? 0) <= to);
-  running.splice(2 * place, 0, to, count);
-  return more;
 }
 
 interface Day {

@@ -34,10 +34,8 @@ export function createSessions(store: Store) {
   );
 
   const marks = createMarks(store);
-  const dropDays = store.sqlite.query<null, [number]>("DELETE FROM session_days_made WHERE day < ?");
-  const dropSums = store.sqlite.query<null, [number, number]>(
-    `DELETE FROM usage_days WHERE (day, key, feature, server_id, daemon, user, host) IN
-       (SELECT day, key, feature, server_id, daemon, user, host FROM usage_days WHERE day < ? LIMIT ?)`,
+  const dropDay = store.sqlite.query<null, [number]>(
+    "DELETE FROM session_days WHERE day IN (SELECT day FROM session_days WHERE day < ? ORDER BY day LIMIT 1)",
   );
 
   const lastReading = store.sqlite.query<{ readAt: number | null }, [string]>(
@@ -84,8 +82,7 @@ export function createSessions(store: Store) {
         const { changes } = remove.run(endedBefore, limit);
         if (changes > 0) marks.raise("deleted_sessions", endedBefore);
         const first = Math.ceil(marks.get("deleted_sessions") / DAY_MS);
-        dropDays.run(first);
-        return changes || dropSums.run(first, limit).changes;
+        return changes || dropDay.run(first).changes;
       }),
   };
 }

@@ -1,12 +1,7 @@
 import type { FeatureId } from "../../domain/history.ts";
-import { localSpans } from "../../domain/stats/calendar.ts";
-import {
-  createUsage,
-  type Usage,
-  type UsageGroup,
-  type UsageKey,
-  type UsageNames,
-} from "../../domain/stats/usage.ts";
+import { type HeldSeats, heldSeatsOf } from "../../domain/stats/held-seats.ts";
+import type { HeldSession, Holding } from "../../domain/stats/holding.ts";
+import { createUsage, type Usage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
 import { type Asked, holdings } from "../holdings.ts";
 import { type Range, type SortBy, sortedBy } from "../range.ts";
 import type { HistorySource, Named, SessionFilter } from "../source.ts";
@@ -47,7 +42,7 @@ export async function usageQuery(
 ) {
   const { end, limit, offset } = query;
   const start = Math.min(Math.max(query.start, await source.sessionsFrom()), end);
-  const usage = await usageOf(source, { ...query, start }, true);
+  const usage = await usageOf(source, { ...query, start });
   const groups = usage.groups().map((group) => {
     const keys: UsageGroup["keys"] = Object.fromEntries(
       Object.entries(group.keys).map(([key, name]) => [key, shown(key as UsageKey, name)]),
@@ -61,6 +56,9 @@ export async function usageQuery(
   return { start, end, rows: sorted.slice(offset, offset + limit), total: sorted.length };
 }
 
+/** So many features are looked up one by one; of more, whole days are read. */
+const FEW = 20;
+
 /** The seat-hours that people held of each feature in a range. `of` names those that are asked for, where they are few. */
 export async function heldHours(
   source: HistorySource,
@@ -70,7 +68,7 @@ export async function heldHours(
 ): Promise<(feature: FeatureId) => number> {
   const filter = { servers, daemons, features, users: null, hosts: null };
   const asked = { ...range, filter, groupBy: ["feature"], timezone: "UTC" } as const;
-  const usage = await usageOf(source, asked, false, of);
+  const usage = await usageOf(source, asked, of !== undefined && of.length <= FEW ? of : undefined);
   const keyOf = ({ server, daemon, feature }: UsageGroup["keys"]) =>
     JSON.stringify([server, daemon, feature]);
   const hours = new Map(usage.groups().map(({ keys, heldSeatHours }) => [keyOf(keys), heldSeatHours]));
@@ -79,64 +77,33 @@ export async function heldHours(
 
 type Question = Pick<UsageQuery, "start" | "end" | "now" | "intervals" | "filter" | "groupBy" | "timezone">;
 
-async function usageOf(
-  source: HistorySource,
-  question: Question,
-  withUsers: boolean,
-  of?: readonly FeatureId[],
-): Promise<Usage> {
+async function usageOf(source: HistorySource, question: Question, of?: readonly FeatureId[]): Promise<Usage> {
   const { start, end, filter, groupBy, timezone } = question;
   const usage = createUsage(groupBy, start, end, timezone);
   const { holdingOf } = await holdings(source, question);
-  const key = keyOfDays(question);
-  const made = key === null ? new Set<number>() : await source.daysMade(dayOf(start), dayOf(end));
-  for (const { from, to, isMade } of partsOf(start, end, made)) {
-    if (!isMade || key === null) {
-      for await (const sessions of source.sessions(from, to, filter, of))
-        for (const session of sessions) usage.add(session, holdingOf(session), from, to);
-      continue;
-    }
-    let at = from;
-    for await (const sums of source.daySums(dayOf(from), dayOf(to), key, filter, of)) {
-      for (const sum of sums) usage.addDay(at, sum);
-      at += DAY_MS;
-    }
-    if (key === "user" || !withUsers) continue;
-    at = from;
-    for await (const users of source.dayUsers(dayOf(from), dayOf(to), key, filter)) {
-      for (const ofGroup of users) usage.addUsers(at, ofGroup);
-      at += DAY_MS;
-    }
+  if (of !== undefined) {
+    for await (const sessions of source.sessions(start, end, filter, of))
+      usage.add(heldSeatsOf(sessions, holdingOf), start, end);
+    return usage;
+  }
+  for (let from = start, to = start; from < end; from = to) {
+    source.checkpoint();
+    to = Math.min((dayOf(from) + 1) * DAY_MS, end);
+    const packed = await source.heldDay(dayOf(from), filter);
+    usage.add(packed ?? (await heldSeatsIn(source, from, to, filter, holdingOf)), from, to);
   }
   return usage;
 }
 
-/**
- * The key whose days tell all that is asked for; null where only the sessions do. Sums add up by any names, but peaks are
- * those of one key, over all that it names. Days are days of UTC.
- */
-function keyOfDays({ groupBy: by, filter, timezone, start, end }: Question): keyof UsageNames | null {
-  if (by.includes("day") && localSpans(timezone, start, end).some(({ offset }) => offset !== 0)) return null;
-  // A feature has its server and its daemon too.
-  const ofFeature: readonly UsageKey[] = by.includes("feature") ? ["server", "daemon"] : [];
-  const [key, ...others] = by.filter((one) => one !== "day" && !ofFeature.includes(one));
-  if (key === undefined || key === "day" || others.length > 0) return null;
-  const own = [key, ...ofFeature].map((name) => `${name}s`);
-  return Object.entries(filter).every(([names, wanted]) => wanted === null || own.includes(names))
-    ? key
-    : null;
-}
-
-/** Cuts a range where days that are made begin and end. */
-function partsOf(start: number, end: number, made: ReadonlySet<number>) {
-  const parts: { from: number; to: number; isMade: boolean }[] = [];
-  for (let from = start; from < end; ) {
-    const to = Math.min((dayOf(from) + 1) * DAY_MS, end);
-    const isMade = to - from === DAY_MS && made.has(dayOf(from));
-    const last = parts.at(-1);
-    if (last?.isMade === isMade) last.to = to;
-    else parts.push({ from, to, isMade });
-    from = to;
-  }
-  return parts;
+/** The seats held in a range of some hours. */
+export async function heldSeatsIn(
+  source: Pick<HistorySource, "sessions">,
+  start: number,
+  end: number,
+  filter: SessionFilter | null,
+  holdingOf: (session: HeldSession) => Holding | null,
+): Promise<HeldSeats> {
+  const all: HeldSession[] = [];
+  for await (const sessions of source.sessions(start, end, filter)) for (const one of sessions) all.push(one);
+  return heldSeatsOf(all, holdingOf);
 }

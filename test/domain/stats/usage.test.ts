@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { durationSeconds, type Session } from "../../../src/domain/session.ts";
 import { efficiencyOf, levelsAtBegin, totalsToTry } from "../../../src/domain/stats/efficiency.ts";
+import { heldSeatsOf } from "../../../src/domain/stats/held-seats.ts";
 import { clip, type HeldSession, holdingOf } from "../../../src/domain/stats/holding.ts";
 import { histogramOfRollup, rollupOf } from "../../../src/domain/stats/rollup.ts";
 import { createUsage, type UsageKey } from "../../../src/domain/stats/usage.ts";
@@ -39,7 +40,7 @@ function held(rolled: Rolled, start: number): HeldSession {
   };
 }
 
-/** As it is taken in: part by part, by when each session began. */
+/** As it is taken in: part by part. */
 function usageOf(
   list: readonly HeldSession[],
   by: readonly UsageKey[],
@@ -52,11 +53,8 @@ function usageOf(
   const width = Math.ceil((end - start) / parts);
   for (let from = start; from < end; from += width) {
     const to = Math.min(from + width, end);
-    const held = list.map((one) => ({ one, from: one.beganAt, to: one.endedAt ?? 0 }));
-    for (const { one, ...holding } of held.toSorted(
-      (x, y) => Math.max(x.from, from) - Math.max(y.from, from),
-    ))
-      usage.add(one, holding, from, to);
+    const seats = heldSeatsOf(list, ({ beganAt, endedAt }) => ({ from: beganAt, to: endedAt ?? 0 }));
+    usage.add(seats, from, to);
   }
   return usage.groups();
 }

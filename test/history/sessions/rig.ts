@@ -30,7 +30,7 @@ export async function makeDays(
   while (await keeper.step());
   const count = (sql: string) => store.sqlite.query<{ days: number }, []>(sql).get()?.days ?? 0;
   return {
-    sessions: count("SELECT count(*) AS days FROM session_days_made WHERE made = 1"),
+    sessions: count("SELECT count(*) AS days FROM session_days WHERE data IS NOT NULL"),
     sites: count("SELECT count(*) AS days FROM site_days WHERE data IS NOT NULL"),
   };
 }

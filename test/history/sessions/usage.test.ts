@@ -128,7 +128,7 @@ test("usage is the same whichever days are packed, and as told by every session 
       fc.array(question, { minLength: 4, maxLength: 4 }),
       fc.integer({ min: 0, max: 170 }),
       async (list, late, questions, packedAt) => {
-        for (const table of ["sessions", "session_days_made"]) store.sqlite.run(`DELETE FROM ${table}`);
+        for (const table of ["sessions", "session_days"]) store.sqlite.run(`DELETE FROM ${table}`);
         list.forEach(put);
         await makeDays(store, fixedClock(packedAt * HOUR), recordingLog());
         // Sessions of an old log, and ones that end only now: some in days that are packed.

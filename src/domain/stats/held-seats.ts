@@ -1,0 +1,74 @@
+import type { HeldSession, Holding } from "./holding.ts";
+
+/** Names of sessions, each once; sessions have their places. A feature stands with its server and its daemon. */
+export interface HeldNames {
+  readonly features: (readonly [server: string, daemon: string, feature: string])[];
+  readonly users: string[];
+  /** Null = the tool printed none. */
+  readonly hosts: (string | null)[];
+}
+
+/** Those that hold seats: places of names, and how many seats. */
+export interface Holders {
+  readonly feature: ArrayLike<number>;
+  readonly user: ArrayLike<number>;
+  readonly host: ArrayLike<number>;
+  readonly count: ArrayLike<number>;
+}
+
+/** Seats that were held, in columns: of a large site there are ten millions of sessions a year. */
+export interface HeldSeats {
+  readonly names: HeldNames;
+  readonly holders: Holders;
+  /** Place of the holder; the earliest begin first. */
+  readonly whose: ArrayLike<number>;
+  readonly from: Float64Array;
+  readonly to: Float64Array;
+  /** The places of all, the earliest end first. */
+  readonly byEnd: Uint32Array;
+}
+
+/** Sessions with their holdings, in any order. */
+export function heldSeatsOf(
+  sessions: readonly HeldSession[],
+  holdingOf: (session: HeldSession) => Holding | null,
+): HeldSeats {
+  const names: HeldNames = { features: [], users: [], hosts: [] };
+  const holders = {
+    feature: [] as number[],
+    user: [] as number[],
+    host: [] as number[],
+    count: [] as number[],
+  };
+  const places = new Map<string | null, number>();
+  const placeOf = <Name>(key: string, list: Name[], name: Name): number => {
+    const known = places.get(key);
+    if (known !== undefined) return known;
+    places.set(key, list.length);
+    return list.push(name) - 1;
+  };
+  const all: { holding: Holding; holder: number }[] = [];
+  for (const session of sessions) {
+    const holding = holdingOf(session);
+    if (holding === null) continue;
+    const { server, daemon, feature, user, host, count } = session;
+    const ofFeature = placeOf(`f${server}\0${daemon}\0${feature}`, names.features, [server, daemon, feature]);
+    const ofUser = placeOf(`u${user}`, names.users, user);
+    const ofHost = placeOf(host === null ? "h" : `h${host}`, names.hosts, host);
+    const holder = placeOf(`${ofFeature} ${ofUser} ${ofHost} ${count}`, holders.feature, ofFeature);
+    holders.user[holder] = ofUser;
+    holders.host[holder] = ofHost;
+    holders.count[holder] = count;
+    all.push({ holding, holder });
+  }
+  all.sort((a, b) => a.holding.from - b.holding.from);
+  const to = Float64Array.from(all, ({ holding }) => holding.to);
+  return {
+    names,
+    holders,
+    whose: Uint32Array.from(all, ({ holder }) => holder),
+    from: Float64Array.from(all, ({ holding }) => holding.from),
+    to,
+    byEnd: Uint32Array.from(to.keys()).sort((a, b) => (to[a] ?? 0) - (to[b] ?? 0)),
+  };
+}
