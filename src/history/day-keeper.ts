@@ -1,4 +1,5 @@
 import type { Log } from "../domain/log.ts";
+import { type HeldSum, sumsOf } from "../domain/stats/held-seats.ts";
 import { clip, type HeldSession, type Holding } from "../domain/stats/holding.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import type { Timers } from "../domain/time/timers.ts";
@@ -10,7 +11,7 @@ import type { Reader } from "./reader.ts";
 import { packSessionDay } from "./session-day.ts";
 import { makeSiteDay } from "./site-days.ts";
 import { DAY_MS, dayOf } from "./spans.ts";
-import { heldSeatsIn } from "./statistics/usage.ts";
+import { seatsOfSessions } from "./statistics/usage.ts";
 
 export interface DayKeeperDeps {
   readonly store: Pick<Store, "sqlite" | "read" | "transaction">;
@@ -27,14 +28,23 @@ interface DayAsked extends Asked {
 
 /** What the keeper asks the worker of history: of a large site it takes some tenths of a second. */
 export const DAY_QUERIES = {
-  site: (read: Reader, { day }: DayAsked) => makeSiteDay(read, day),
-  session: async (read: Reader, { day, ...asked }: DayAsked): Promise<Uint8Array> => {
+  site: async (read: Reader, { day }: DayAsked): Promise<MadeDay> => ({
+    data: await makeSiteDay(read, day),
+    sums: [],
+  }),
+  session: async (read: Reader, { day, ...asked }: DayAsked): Promise<MadeDay> => {
     const [from, to] = [day * DAY_MS, (day + 1) * DAY_MS];
     const { holdingOf } = await holdings(read, asked);
     const cut = (session: HeldSession) => clipped(holdingOf(session), from, to);
-    return packSessionDay(from, await heldSeatsIn(read, from, to, null, cut));
+    const seats = await seatsOfSessions(read, from, to, null, cut);
+    return { data: packSessionDay(from, seats), sums: sumsOf(seats, from, to) };
   },
 };
+
+interface MadeDay {
+  readonly data: Uint8Array;
+  readonly sums: readonly HeldSum[];
+}
 
 /** What held seats before the day is to be told from what began with it. */
 function clipped(holding: Holding, from: number, to: number): Holding | null {
@@ -81,6 +91,11 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
     site: tableOf("site_days", "UNION SELECT at / 86400000 FROM history_open"),
   };
 
+  const dropSums = sqlite.query<null, [number]>("DELETE FROM held_days WHERE day = ?");
+  const addSum = sqlite.query<null, [number, string, string, string, number]>(
+    "INSERT INTO held_days (day, server_id, daemon, feature, seat_ms) VALUES (?, ?, ?, ?, ?)",
+  );
+
   /** The newest day that can be made and is not: people ask most about the newest days. */
   function nextDue(): Due | null {
     return store.read(() => {
@@ -106,8 +121,14 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
     const { kind, day } = due;
     // News of the day that come meanwhile delete this row: then the day is made once more.
     store.transaction(() => void tables[kind].begin.run(day));
-    const data = await history.query(kind, { day, now: clock.now(), intervals: intervals() }, ASKING);
-    store.transaction(() => void tables[kind].end.run(data, day));
+    const asked = { day, now: clock.now(), intervals: intervals() };
+    const { data, sums } = await history.query(kind, asked, ASKING);
+    store.transaction(() => {
+      if (tables[kind].end.run(data, day).changes === 0 || kind === "site") return;
+      dropSums.run(day);
+      for (const { server, daemon, feature, seatMs } of sums)
+        addSum.run(day, server, daemon, feature, seatMs);
+    });
     return true;
   }
 

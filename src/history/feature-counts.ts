@@ -30,6 +30,29 @@ export function createFeatureCounts({ all }: Rows, from: string) {
     countsIn(start, end).get(keyOf(feature)) ?? 0;
 }
 
+/** So many features are counted one by one; of more, all are counted at once. */
+const FEW = 8;
+
+/** Counts denials of an outcome by feature. */
+export function createOutcomeCounts(rows: Rows, outcome: "denied" | "queued") {
+  const where = `at >= ?1 AND at < ?2 AND outcome = '${outcome}'`;
+  const ofAll = createFeatureCounts(rows, `denials INDEXED BY denials_by_time WHERE ${where}`);
+  let asked = 0;
+  return (of: FeatureId, start: number, end: number): number => {
+    if (++asked > FEW) return ofAll(of, start, end);
+    const [row] = rows.all<{ count: number }>(
+      `SELECT count(*) AS count FROM denials INDEXED BY denials_by_feature
+       WHERE feature = ?3 AND server_id = ?4 AND daemon = ?5 AND ${where}`,
+      start,
+      end,
+      of.feature,
+      of.server,
+      of.daemon,
+    );
+    return row?.count ?? 0;
+  };
+}
+
 /**
  * Counts denials of a feature in a range; null where they could not be seen, as in what is still to come. What stayed
  * denied counts, as in the alert rule: the question is how many seats were missing, and a seat that another pool gave a
@@ -47,10 +70,7 @@ export function createDenialCounts(rows: Rows, now: number) {
     );
     return new Set(servers.map(({ server }) => server));
   });
-  const countOf = createFeatureCounts(
-    rows,
-    "denials INDEXED BY denials_by_time WHERE at >= ? AND at < ? AND outcome = 'denied' AND feature <> ''",
-  );
+  const countOf = createOutcomeCounts(rows, "denied");
   return (feature: FeatureId, start: number, end: number): number | null =>
     seenIn(start, end).has(feature.server) ? countOf(feature, start, end) : null;
 }

@@ -9,19 +9,21 @@ export interface SortBy<Field extends string> {
   readonly descending: boolean;
 }
 
-/** A sorted copy: nulls last whichever way it goes, equal ones as they came. */
+/** A sorted copy, by the first field in which two rows differ: nulls last whichever way it goes, equal ones as they came. */
 export function sortedBy<Field extends string, Row extends Readonly<Record<Field, string | number | null>>>(
   rows: readonly Row[],
-  { field, descending }: SortBy<Field>,
+  ...fields: readonly SortBy<Field>[]
 ): Row[] {
-  const sign = descending ? -1 : 1;
   return rows.toSorted((one, other) => {
-    const a: string | number | null = one[field];
-    const b: string | number | null = other[field];
-    if (a === b) return 0;
-    if (a === null) return 1;
-    if (b === null) return -1;
-    return a < b ? -sign : sign;
+    for (const { field, descending } of fields) {
+      const a: string | number | null = one[field];
+      const b: string | number | null = other[field];
+      if (a === b) continue;
+      if (a === null) return 1;
+      if (b === null) return -1;
+      return a < b === descending ? 1 : -1;
+    }
+    return 0;
   });
 }
 

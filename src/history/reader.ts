@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { FeatureId } from "../domain/history.ts";
 import type { UnmetRequest } from "../domain/stats/demand.ts";
-import { createDenialCounts, createFeatureCounts } from "./feature-counts.ts";
+import { createDenialCounts, createOutcomeCounts } from "./feature-counts.ts";
 import { allOf, oneOf } from "./filters.ts";
 import { resolveRange } from "./range.ts";
 import { createRollupReader } from "./rollup-reader.ts";
@@ -117,10 +117,7 @@ export function createReader(
           behind,
         ).map(({ day, data }) => [day, data]),
       ),
-    queuedRequests: createFeatureCounts(
-      rows,
-      "denials INDEXED BY denials_by_time WHERE at >= ? AND at < ? AND outcome = 'queued'",
-    ),
+    queuedRequests: createOutcomeCounts(rows, "queued"),
     unmetRequests: ({ server, daemon, feature }: FeatureId, start: number, end: number) =>
       all<UnmetRequest>(
         `SELECT outcome, at, until, count FROM denials INDEXED BY denials_by_feature

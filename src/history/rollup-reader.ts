@@ -5,7 +5,6 @@ import {
   NO_ROLLUP,
   type Rollup,
   type RollupSink,
-  type RollupSum,
   rollupOf,
 } from "../domain/stats/rollup.ts";
 import type { Rows } from "../store/denial-queries.ts";
@@ -49,19 +48,19 @@ export function createRollupReader(
 
   /** Adds the hours that begin in [from, until) to the sink that each has. */
   function addHours(feature: KnownFeature, from: number, until: number, sinkOf: SinkOf): void {
+    const unsettled = open.hours(from, until);
     for (let day = dayOf(from); day * DAY_MS < until; day++) {
       const dayAt = day * DAY_MS;
-      const unsettled = open.hours(dayAt, dayAt + DAY_MS);
       const sink: SinkOf = (at) => (at >= from && at < until ? sinkOf(at) : null);
       const [packed] = all<{ data: Uint8Array }>(
         "SELECT data FROM rollup_hours WHERE key = ?",
         packedKey(day, feature.id),
       );
       if (packed !== undefined) readHours(dayAt, packed.data, (at) => (unsettled.has(at) ? null : sink(at)));
-      for (const at of unsettled) {
-        const to = sink(at);
-        if (to !== null) addRollup(to, fromSamples(feature, at, at + HOUR_MS, to !== counts));
-      }
+    }
+    for (const at of unsettled) {
+      const to = sinkOf(at);
+      if (to !== null) addRollup(to, fromSamples(feature, at, at + HOUR_MS, to !== counts));
     }
   }
 
@@ -92,16 +91,21 @@ export function createRollupReader(
 
   return {
     hours(feature: KnownFeature, start: number, end: number): Bucket[] {
-      const sums = new Map<number, RollupSum>();
+      const buckets: Bucket[] = [];
+      let last: number | null = null;
+      const take = () => {
+        if (last === null) return;
+        const rollup = sum.take();
+        if (rollup.groups.length > 0 || rollup.denials !== null) buckets.push({ at: last, rollup });
+      };
+      // Each hour comes as a whole, before the next one.
       addHours(feature, hourEnd(start), hourEnd(end), (at) => {
-        const ofHour = sums.get(at) ?? createRollupSum();
-        sums.set(at, ofHour);
-        return ofHour;
+        take();
+        last = at;
+        return sum;
       });
-      return [...sums]
-        .map(([at, ofHour]) => ({ at, rollup: ofHour.take() }))
-        .filter(({ rollup }) => rollup.groups.length > 0 || rollup.denials !== null)
-        .sort((a, b) => a.at - b.at);
+      take();
+      return buckets.sort((a, b) => a.at - b.at);
     },
     days(feature: KnownFeature, start: number, end: number): Bucket[] {
       const [first, behind] = [Math.ceil(start / DAY_MS), Math.ceil(end / DAY_MS)];

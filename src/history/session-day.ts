@@ -4,17 +4,20 @@ import type { SessionFilter } from "./source.ts";
 import { DAY_MS } from "./spans.ts";
 
 /**
- * The seats that sessions held on a UTC day, as bytes under zstd: how long the names are and the names as JSON, how many
- * holders there are and four numbers each, how many sessions there are, by begin the time since the one before and the
- * holder, and by end the time since the one before and the place. What held seats before the day begins 1 ms before it.
+ * The seats that sessions held on a UTC day: the length of the names, the names as JSON, and numbers, both under zstd. They
+ * say how many holders there are and four numbers of each, how many sessions there are, by begin the time since the one
+ * before and the holder, and by end the time since the one before and the place. What held seats before the day begins 1 ms
+ * before it.
  */
 
 const NOT_ASKED_FOR = 0xffffffff;
 
 /** Seats must be cut to the day. */
-export function packSessionDay(dayAt: number, { names, holders, whose, from, to, byEnd }: HeldSeats) {
+export function packSessionDay(
+  dayAt: number,
+  { names, holders, whose, from, to, byEnd }: HeldSeats,
+): Uint8Array {
   const bytes: number[] = [];
-  const text = Buffer.from(JSON.stringify([names.features, names.users, names.hosts]));
   putNumber(bytes, holders.feature.length);
   for (let at = 0; at < holders.feature.length; at++)
     for (const column of [holders.feature, holders.user, holders.host, holders.count])
@@ -32,19 +35,19 @@ export function packSessionDay(dayAt: number, { names, holders, whose, from, to,
     putNumber(bytes, place);
     last = to[place] ?? 0;
   }
-  const head: number[] = [];
-  putNumber(head, text.length);
-  return Bun.zstdCompressSync(Buffer.concat([Uint8Array.from(head), text, Uint8Array.from(bytes)]));
+  const head = Bun.zstdCompressSync(JSON.stringify(names));
+  const length: number[] = [];
+  putNumber(length, head.length);
+  return Buffer.concat([Uint8Array.from(length), head, Bun.zstdCompressSync(Uint8Array.from(bytes))]);
 }
 
 /** The seats of those that a filter lets through. */
 export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionFilter): HeldSeats {
-  const bytes = Bun.zstdDecompressSync(data);
-  const reader = new ByteReader(bytes);
-  const length = reader.number();
-  const [features, users, hosts] = JSON.parse(bytes.toString("utf8", reader.at, reader.at + length));
-  reader.at += length;
-  const names: HeldNames = { features, users, hosts };
+  const head = new ByteReader(data);
+  const length = head.number();
+  const body = head.at + length;
+  const names: HeldNames = JSON.parse(Bun.zstdDecompressSync(data.subarray(head.at, body)).toString());
+  const reader = new ByteReader(Bun.zstdDecompressSync(data.subarray(body)));
   const wanted = wantedOf(names, filter);
   const size = reader.number();
   const holders = {

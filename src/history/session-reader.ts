@@ -1,11 +1,11 @@
 import type { FeatureId } from "../domain/history.ts";
-import type { HeldSeats } from "../domain/stats/held-seats.ts";
+import type { HeldSeats, HeldSum } from "../domain/stats/held-seats.ts";
 import type { HeldSession } from "../domain/stats/holding.ts";
 import type { Rows } from "../store/denial-queries.ts";
 import { createFeatureCounts } from "./feature-counts.ts";
 import { allOf, IS_LONG, LONG_MS, ofFeature, overlapping, sessionCondition } from "./filters.ts";
 import { unpackSessionDay } from "./session-day.ts";
-import type { KnownFeature, SessionFilter } from "./source.ts";
+import type { FeatureSession, KnownFeature, SessionFilter } from "./source.ts";
 
 /** Ids of users who stand in no rollup yet; stored ones are lower. */
 const UNSTORED_USERS = 2 ** 40;
@@ -13,6 +13,10 @@ const UNSTORED_USERS = 2 ** 40;
 /** What the statistics need of a session. */
 export const HELD_COLUMNS = `id, server_id AS server, daemon, feature, user, host, count,
   began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason`;
+
+/** The same of sessions whose names are known: texts take longer to read than numbers. */
+const FEATURE_COLUMNS = `count, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt,
+  end_reason AS endReason`;
 
 const COUNTED = `SELECT count(*) FROM sessions INDEXED BY sessions_by_feature
   WHERE server_id = ?1 AND daemon = ?2 AND feature = ?3`;
@@ -68,19 +72,17 @@ export function createSessionReader(
           "SELECT server_id AS server, max(read_at) AS readAt FROM coverage GROUP BY server_id",
         ).map(({ server, readAt }) => [server, readAt]),
       ),
-    *sessions(
-      start: number,
-      end: number,
-      filter: SessionFilter | null,
-      of?: readonly FeatureId[],
-    ): Generator<readonly HeldSession[]> {
-      for (const feature of of ?? []) {
-        checkpoint();
-        // What ended at the start may have held its seats for that moment.
-        const { sql, values } = overlapping(HELD_COLUMNS, ofFeature(feature), start - 1, end, Infinity);
-        yield all<HeldSession>(`SELECT * FROM ${sql} ORDER BY firstSeenAt`, ...values);
-      }
-      if (of !== undefined) return;
+    featureSessions(feature: FeatureId, start: number, end: number): FeatureSession[] {
+      checkpoint();
+      // What ended at the start may have held its seats for that moment.
+      const { sql, values } = overlapping(FEATURE_COLUMNS, ofFeature(feature), start - 1, end, Infinity);
+      const { server } = feature;
+      return all<Omit<FeatureSession, "server">>(sql.slice(1, -1), ...values).map((row) => ({
+        ...row,
+        server,
+      }));
+    },
+    *sessions(start: number, end: number, filter: SessionFilter | null): Generator<readonly HeldSession[]> {
       // What ended more than a day after it was seen is a long one; the rest of what was held ended within a day. Of the
       // long ones and the open ones there are as many as there are seats, at most: all were held at one moment.
       const soon = start + LONG_MS;
@@ -110,6 +112,24 @@ export function createSessionReader(
     heldDay(day: number, filter: SessionFilter): HeldSeats | null {
       const [row] = all<{ data: Uint8Array | null }>("SELECT data FROM session_days WHERE day = ?", day);
       return row?.data ? unpackSessionDay(day, row.data, filter) : null;
+    },
+    daysPacked: (first: number, behind: number): ReadonlySet<number> =>
+      new Set(
+        all<{ day: number }>(
+          "SELECT day FROM session_days WHERE data IS NOT NULL AND day >= ? AND day < ?",
+          first,
+          behind,
+        ).map(({ day }) => day),
+      ),
+    heldSums(first: number, behind: number, of?: FeatureId): HeldSum[] {
+      const { sql, values } = of === undefined ? allOf([]) : ofFeature(of);
+      return all<HeldSum>(
+        `SELECT server_id AS server, daemon, feature, sum(seat_ms) AS seatMs FROM session_days JOIN held_days USING (day)
+         WHERE data IS NOT NULL AND day >= ? AND day < ? AND ${sql} GROUP BY server_id, daemon, feature`,
+        first,
+        behind,
+        ...values,
+      );
     },
   };
 }

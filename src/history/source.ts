@@ -1,6 +1,6 @@
 import type { FeatureId, Series } from "../domain/history.ts";
 import type { UnmetRequest } from "../domain/stats/demand.ts";
-import type { HeldSeats } from "../domain/stats/held-seats.ts";
+import type { HeldSeats, HeldSum } from "../domain/stats/held-seats.ts";
 import type { HeldSession } from "../domain/stats/holding.ts";
 import type { Bucket, Rollup } from "../domain/stats/rollup.ts";
 
@@ -27,6 +27,12 @@ export interface Reach {
   readonly samplesFrom: number | null;
   readonly rollupsFrom: number | null;
 }
+
+/** What tells when a session of a known feature held its seats. */
+export type FeatureSession = Pick<
+  HeldSession,
+  "server" | "count" | "firstSeenAt" | "lastSeenAt" | "endedAt" | "endReason"
+>;
 
 export type Awaitable<T> = T | Promise<T>;
 /** Rows in so many batches that each fits into memory. */
@@ -68,20 +74,17 @@ export interface HistorySource {
   sessionsFrom(): Awaitable<number>;
   /** When each server was read last. */
   lastReadings(): Awaitable<ReadonlyMap<string, number>>;
-  /**
-   * Sessions that may have held seats in a range: first those that were seen before it, in any order, then the others in
-   * the order in which they were first seen. `of` names features exactly: then one feature comes after the other.
-   */
-  sessions(
-    start: number,
-    end: number,
-    filter: SessionFilter | null,
-    of?: readonly FeatureId[],
-  ): Batches<HeldSession>;
+  /** Sessions that may have held seats in a range, in any order. */
+  sessions(start: number, end: number, filter: SessionFilter | null): Batches<HeldSession>;
+  /** The same of one feature. */
+  featureSessions(feature: FeatureId, start: number, end: number): Awaitable<readonly FeatureSession[]>;
   /** How many sessions of a feature overlap a range, as the list of sessions counts them. */
   sessionCount(feature: FeatureId, start: number, end: number): Awaitable<number>;
   /** The seats held on a UTC day by those that a filter lets through; null where the day is not packed. */
   heldDay(day: number, filter: SessionFilter): Awaitable<HeldSeats | null>;
+  daysPacked(first: number, behind: number): Awaitable<ReadonlySet<number>>;
+  /** What was held on such days, of one feature or of each. */
+  heldSums(first: number, behind: number, of?: FeatureId): Awaitable<readonly HeldSum[]>;
 
   /** Denials as they are stored; null where they could not be seen. Rollups know them for longer. */
   denials(feature: FeatureId, start: number, end: number): Awaitable<number | null>;

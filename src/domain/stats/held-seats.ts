@@ -1,3 +1,4 @@
+import type { FeatureId } from "../history.ts";
 import type { HeldSession, Holding } from "./holding.ts";
 
 /** Names of sessions, each once; sessions have their places. A feature stands with its server and its daemon. */
@@ -26,6 +27,27 @@ export interface HeldSeats {
   readonly to: Float64Array;
   /** The places of all, the earliest end first. */
   readonly byEnd: Uint32Array;
+}
+
+/** What was held of a feature. */
+export interface HeldSum extends FeatureId {
+  /** Seats × ms. */
+  readonly seatMs: number;
+}
+
+/** What was held of each feature in [start, end). */
+export function sumsOf(seats: HeldSeats, start: number, end: number): HeldSum[] {
+  const { names, holders, whose, from, to } = seats;
+  const seatMs = new Float64Array(names.features.length);
+  for (let place = 0; place < whose.length; place++) {
+    const ms = Math.min(to[place] ?? 0, end) - Math.max(from[place] ?? 0, start);
+    const holder = whose[place] ?? 0;
+    const feature = holders.feature[holder] ?? 0;
+    if (ms > 0) seatMs[feature] = (seatMs[feature] ?? 0) + ms * (holders.count[holder] ?? 0);
+  }
+  return names.features.map(([server, daemon, feature], place) => {
+    return { server, daemon, feature, seatMs: seatMs[place] ?? 0 };
+  });
 }
 
 /** Sessions with their holdings, in any order. */

@@ -37,7 +37,7 @@ interface Group {
   peak: number;
   lastAt: number;
   /** Null where the user is one of the names. */
-  readonly users: Set<string> | null;
+  readonly users: Set<number> | null;
   held: number;
   /** The holder of the latest session of the part at hand. */
   latest: number;
@@ -74,7 +74,7 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
       feature: parts.includes(true)
         ? features.map((names) => idOf(`f${names.filter((_, place) => parts[place]).join("\0")}`))
         : null,
-      user: columns.includes("user") ? users.map((user) => idOf(`u${user}`)) : null,
+      user: users.map((user) => idOf(`u${user}`)),
       host: columns.includes("host")
         ? hosts.map((host) => idOf(host === null ? "h" : `h${host.toLowerCase()}`))
         : null,
@@ -82,7 +82,7 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
   }
 
   function createGroup(day: number): Group {
-    const users = columns.includes("user") ? null : new Set<string>();
+    const users = columns.includes("user") ? null : new Set<number>();
     return { names: {}, day, seatMs: 0, sessions: 0, peak: 0, lastAt: 0, users, held: 0, latest: -1 };
   }
 
@@ -95,7 +95,13 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
   }
 
   /** Takes in [low, high), which lies within one day. */
-  function addPart(seats: HeldSeats, groupOf: (holder: number) => Group, low: number, high: number): void {
+  function addPart(
+    seats: HeldSeats,
+    userIds: readonly number[],
+    groupOf: (holder: number) => Group,
+    low: number,
+    high: number,
+  ): void {
     const { holders, whose, from, to, byEnd } = seats;
     const groups: (Group | undefined)[] = new Array(holders.feature.length);
     const isFirst = days.some((day) => day.from === low);
@@ -106,8 +112,8 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
       if (began >= high) break;
       // What never lasted held its seats at its moment.
       if (until <= low && (began < low || until > began)) continue;
-      const at = began < low ? low : began;
-      const end = until < high ? until : high;
+      const at = Math.max(began, low);
+      const end = Math.min(until, high);
       // Seats given back at a moment are free at it.
       for (; ended < byEnd.length; ended++) {
         const other = byEnd[ended] ?? 0;
@@ -138,13 +144,14 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
       group.lastAt = end;
       group.latest = holder;
     }
-    groups.forEach((group, holder) => {
-      if (group === undefined) return;
+    for (let holder = 0; holder < groups.length; holder++) {
+      const group = groups[holder];
+      if (group === undefined) continue;
       group.held = 0;
-      group.users?.add(seats.names.users[holders.user[holder] ?? 0] ?? "");
+      group.users?.add(userIds[holders.user[holder] ?? 0] ?? 0);
       if (group.latest >= 0) group.names = namesOf(seats, group.latest);
       group.latest = -1;
-    });
+    }
   }
 
   return {
@@ -154,7 +161,7 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
       const ofNames = idsOf(seats.names);
       const parts = [
         { places: feature, ids: ofNames.feature },
-        { places: user, ids: ofNames.user },
+        { places: user, ids: columns.includes("user") ? ofNames.user : null },
         { places: host, ids: ofNames.host },
       ].filter(({ ids }) => ids !== null);
       const idAt = (part: (typeof parts)[number] | undefined, holder: number) =>
@@ -171,7 +178,7 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
           ofDay.set(key, group);
           return group;
         };
-        addPart(seats, groupOf, low, high);
+        addPart(seats, ofNames.user, groupOf, low, high);
       }
     },
     groups: (): UsageGroup[] =>

@@ -38,6 +38,11 @@ export function createSessions(store: Store) {
     "DELETE FROM session_days WHERE day IN (SELECT day FROM session_days WHERE day < ? ORDER BY day LIMIT 1)",
   );
 
+  const dropSums = store.sqlite.query<null, [number, number]>(
+    `DELETE FROM held_days WHERE (day, server_id, daemon, feature) IN
+       (SELECT day, server_id, daemon, feature FROM held_days WHERE day < ? LIMIT ?)`,
+  );
+
   const lastReading = store.sqlite.query<{ readAt: number | null }, [string]>(
     "SELECT max(read_at) AS readAt FROM coverage WHERE server_id = ?",
   );
@@ -82,7 +87,7 @@ export function createSessions(store: Store) {
         const { changes } = remove.run(endedBefore, limit);
         if (changes > 0) marks.raise("deleted_sessions", endedBefore);
         const first = Math.ceil(marks.get("deleted_sessions") / DAY_MS);
-        return changes || dropDay.run(first).changes;
+        return changes || dropDay.run(first).changes || dropSums.run(first, limit).changes;
       }),
   };
 }

@@ -53,9 +53,10 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
   /** For each session that began in the range the seats in use with it. */
   async function levelsOf(feature: FeatureId, { steps }: Series): Promise<number[]> {
     const held: Parameters<typeof levelsAtBegin>[0][number][] = [];
-    for await (const sessions of source.sessions(start, end, null, [feature]))
-      for (const session of sessions)
-        held.push({ ...holdingOf(session), count: session.count, firstSeenAt: session.firstSeenAt });
+    for (const session of await source.featureSessions(feature, start, end)) {
+      const { count, firstSeenAt } = session;
+      held.push({ ...holdingOf(session), count, firstSeenAt });
+    }
     return levelsAtBegin(held, steps, start, end);
   }
 }

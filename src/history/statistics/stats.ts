@@ -42,7 +42,7 @@ export async function statsQuery(source: HistorySource, query: StatsQuery) {
   const found = await featuresOver(source, filter, range, true, query.uncounted);
   const kept = start >= (await source.sessionsFrom());
   const named = filter.features === null ? undefined : found.map(({ feature }) => feature);
-  const heldOf = kept ? await heldHours(source, filter, { ...query, ...range }, named) : () => 0;
+  const heldOf = kept ? await heldHours(source, { ...query, ...range }, named) : () => 0;
   const begin = await historyBegins(source, range);
   const figures: (FeatureId & Figures & { readonly known: KnownFeature | null })[] = [];
   for (const { feature: id, known, rollup } of found) {

@@ -1,10 +1,11 @@
 import type { FeatureId } from "../../domain/history.ts";
-import { type HeldSeats, heldSeatsOf } from "../../domain/stats/held-seats.ts";
-import type { HeldSession, Holding } from "../../domain/stats/holding.ts";
+import { type HeldSeats, heldSeatsOf, sumsOf } from "../../domain/stats/held-seats.ts";
+import { clip, type HeldSession, type Holding } from "../../domain/stats/holding.ts";
+import { seatHours } from "../../domain/stats/rounding.ts";
 import { createUsage, type Usage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
 import { type Asked, holdings } from "../holdings.ts";
 import { type Range, type SortBy, sortedBy } from "../range.ts";
-import type { HistorySource, Named, SessionFilter } from "../source.ts";
+import type { HistorySource, SessionFilter } from "../source.ts";
 import { DAY_MS, dayOf } from "../spans.ts";
 
 export interface UsageQuery extends Range, Asked {
@@ -16,6 +17,8 @@ export interface UsageQuery extends Range, Asked {
   readonly limit: number;
   readonly offset: number;
 }
+
+const NO_FILTER: SessionFilter = { servers: null, daemons: null, features: null, users: null, hosts: null };
 
 const USAGE_ORDERS_BY_KEY = ["server", "daemon", "feature", "day"] as const satisfies readonly UsageKey[];
 /** Equal groups stand in the order of these: of people by what is shown of them. */
@@ -50,9 +53,8 @@ export async function usageQuery(
     const { server = null, daemon = null, feature = null, day = null, user = null, host = null } = keys;
     return { ...group, keys, server, daemon, feature, day, user, host };
   });
-  // Sorts are stable: the last one decides.
-  const ties = TIES.toReversed().map((field) => ({ field, descending: false }));
-  const sorted = [...ties, query.sort].reduce((rows, by) => sortedBy(rows, by), groups);
+  const ties = TIES.map((field) => ({ field, descending: false }));
+  const sorted = sortedBy(groups, query.sort, ...ties);
   return { start, end, rows: sorted.slice(offset, offset + limit), total: sorted.length };
 }
 
@@ -62,48 +64,76 @@ const FEW = 20;
 /** The seat-hours that people held of each feature in a range. `of` names those that are asked for, where they are few. */
 export async function heldHours(
   source: HistorySource,
-  { servers, daemons, features }: Named,
   range: Range & Asked,
   of?: readonly FeatureId[],
 ): Promise<(feature: FeatureId) => number> {
-  const filter = { servers, daemons, features, users: null, hosts: null };
-  const asked = { ...range, filter, groupBy: ["feature"], timezone: "UTC" } as const;
-  const usage = await usageOf(source, asked, of !== undefined && of.length <= FEW ? of : undefined);
-  const keyOf = ({ server, daemon, feature }: UsageGroup["keys"]) =>
-    JSON.stringify([server, daemon, feature]);
-  const hours = new Map(usage.groups().map(({ keys, heldSeatHours }) => [keyOf(keys), heldSeatHours]));
-  return (feature) => hours.get(keyOf({ ...feature })) ?? 0;
+  const { start, end } = range;
+  const { holdingOf } = await holdings(source, range);
+  const sums = new Map<string, number>();
+  const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
+  const add = (feature: FeatureId, ms: number) =>
+    void sums.set(keyOf(feature), (sums.get(keyOf(feature)) ?? 0) + ms);
+  const few = of !== undefined && of.length <= FEW ? of : null;
+  const [first, behind] = [Math.ceil(start / DAY_MS), dayOf(end)];
+  const packed = await source.daysPacked(first, behind);
+  for (const one of few ?? [undefined])
+    for (const sum of await source.heldSums(first, behind, one)) add(sum, sum.seatMs);
+  for (const { from, to } of daysOf(start, end)) {
+    if (to - from === DAY_MS && packed.has(dayOf(from))) continue;
+    source.checkpoint();
+    for (const feature of few ?? [])
+      for (const session of await source.featureSessions(feature, from, to)) {
+        const part = clip(holdingOf(session), from, to);
+        if (part !== null) add(feature, session.count * (part.to - part.from));
+      }
+    if (few !== null) continue;
+    for (const sum of sumsOf(await heldIn(source, from, to, NO_FILTER, holdingOf), from, to))
+      add(sum, sum.seatMs);
+  }
+  return (feature) => seatHours(sums.get(keyOf(feature)) ?? 0);
 }
 
 type Question = Pick<UsageQuery, "start" | "end" | "now" | "intervals" | "filter" | "groupBy" | "timezone">;
 
-async function usageOf(source: HistorySource, question: Question, of?: readonly FeatureId[]): Promise<Usage> {
+async function usageOf(source: HistorySource, question: Question): Promise<Usage> {
   const { start, end, filter, groupBy, timezone } = question;
   const usage = createUsage(groupBy, start, end, timezone);
   const { holdingOf } = await holdings(source, question);
-  if (of !== undefined) {
-    for await (const sessions of source.sessions(start, end, filter, of))
-      usage.add(heldSeatsOf(sessions, holdingOf), start, end);
-    return usage;
-  }
-  for (let from = start, to = start; from < end; from = to) {
+  for (const { from, to } of daysOf(start, end)) {
     source.checkpoint();
-    to = Math.min((dayOf(from) + 1) * DAY_MS, end);
-    const packed = await source.heldDay(dayOf(from), filter);
-    usage.add(packed ?? (await heldSeatsIn(source, from, to, filter, holdingOf)), from, to);
+    usage.add(await heldIn(source, from, to, filter, holdingOf), from, to);
   }
   return usage;
 }
 
-/** The seats held in a range of some hours. */
-export async function heldSeatsIn(
+/** A range cut where UTC days begin. */
+function* daysOf(start: number, end: number): Generator<Holding> {
+  for (let from = start, to = start; from < end; from = to) {
+    to = Math.min((dayOf(from) + 1) * DAY_MS, end);
+    yield { from, to };
+  }
+}
+
+/** The seats held in a part of a UTC day, at least. */
+async function heldIn(
+  source: HistorySource,
+  from: number,
+  to: number,
+  filter: SessionFilter,
+  holdingOf: (session: HeldSession) => Holding,
+): Promise<HeldSeats> {
+  const packed = await source.heldDay(dayOf(from), filter);
+  return packed ?? (await seatsOfSessions(source, from, to, filter, holdingOf));
+}
+
+export async function seatsOfSessions(
   source: Pick<HistorySource, "sessions">,
-  start: number,
-  end: number,
+  from: number,
+  to: number,
   filter: SessionFilter | null,
   holdingOf: (session: HeldSession) => Holding | null,
 ): Promise<HeldSeats> {
   const all: HeldSession[] = [];
-  for await (const sessions of source.sessions(start, end, filter)) for (const one of sessions) all.push(one);
+  for await (const sessions of source.sessions(from, to, filter)) for (const one of sessions) all.push(one);
   return heldSeatsOf(all, holdingOf);
 }

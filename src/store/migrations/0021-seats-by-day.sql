@@ -5,6 +5,16 @@ DELETE FROM session_days;
 DROP TABLE session_names;
 DROP TABLE session_features;
 
+-- What was held of each feature on a day whose row in `session_days` has data.
+CREATE TABLE held_days (
+  day INTEGER NOT NULL,
+  server_id TEXT NOT NULL,
+  daemon TEXT NOT NULL,
+  feature TEXT NOT NULL,
+  seat_ms INTEGER NOT NULL,
+  PRIMARY KEY (day, server_id, daemon, feature)
+) STRICT, WITHOUT ROWID;
+
 CREATE TRIGGER sessions_open_day AFTER INSERT ON sessions
   WHEN NEW.first_seen_at / 86400000 <= (SELECT max(day) FROM session_days)
 BEGIN

@@ -68,8 +68,12 @@ test("sessions are found wherever a range lies, as by looking at each of them", 
         for (const feature of ["solver", "mesher"]) {
           const one = { server: "eda", daemon: "acmed", feature };
           const own = held.filter((session) => session.feature === feature);
-          const found = visitedBy(read.sessions(start, end, null, [one])).filter((id) => lasting.has(id));
-          expect(found.sort((x, y) => x - y)).toEqual(ids(own));
+          const seenIn = (rows: readonly { readonly firstSeenAt: number }[]) =>
+            rows.map(({ firstSeenAt }) => firstSeenAt).sort((x, y) => x - y);
+          const found = read.featureSessions(one, start, end).filter(({ firstSeenAt }) => firstSeenAt < end);
+          expect(seenIn(found)).toEqual(
+            expect.arrayContaining(seenIn(own.map(({ seenAt }) => ({ firstSeenAt: seenAt })))),
+          );
           expect(read.sessionCount(one, start, end)).toBe(
             wanted.filter((session) => session.feature === feature).length,
           );
