@@ -60,9 +60,15 @@ export class ByteReader {
 
   /** Throws RangeError where the bytes end too early. */
   number(): number {
+    const { data } = this;
+    const first = data[this.at] ?? 128;
+    if (first < 128) {
+      this.at++;
+      return first;
+    }
     let value = 0;
     for (let scale = 1; ; scale *= 128) {
-      const next = this.data[this.at++];
+      const next = data[this.at++];
       if (next === undefined) throw new RangeError("packed history ends too early");
       value += (next & 127) * scale;
       if (next < 128) return value;

@@ -54,7 +54,7 @@ export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionF
     feature: new Uint32Array(size),
     user: new Uint32Array(size),
     host: new Uint32Array(size),
-    count: new Float64Array(size),
+    count: new Uint32Array(size),
   };
   for (let at = 0; at < size; at++) {
     holders.feature[at] = reader.number();

@@ -11,10 +11,10 @@ export interface HeldNames {
 
 /** Those that hold seats: places of names, and how many seats. */
 export interface Holders {
-  readonly feature: ArrayLike<number>;
-  readonly user: ArrayLike<number>;
-  readonly host: ArrayLike<number>;
-  readonly count: ArrayLike<number>;
+  readonly feature: Uint32Array;
+  readonly user: Uint32Array;
+  readonly host: Uint32Array;
+  readonly count: Uint32Array;
 }
 
 /** Seats that were held, in columns: of a large site there are ten millions of sessions a year. */
@@ -22,7 +22,7 @@ export interface HeldSeats {
   readonly names: HeldNames;
   readonly holders: Holders;
   /** Place of the holder; the earliest begin first. */
-  readonly whose: ArrayLike<number>;
+  readonly whose: Uint32Array;
   readonly from: Float64Array;
   readonly to: Float64Array;
   /** The places of all, the earliest end first. */
@@ -87,7 +87,12 @@ export function heldSeatsOf(
   const to = Float64Array.from(all, ({ holding }) => holding.to);
   return {
     names,
-    holders,
+    holders: {
+      feature: Uint32Array.from(holders.feature),
+      user: Uint32Array.from(holders.user),
+      host: Uint32Array.from(holders.host),
+      count: Uint32Array.from(holders.count),
+    },
     whose: Uint32Array.from(all, ({ holder }) => holder),
     from: Float64Array.from(all, ({ holding }) => holding.from),
     to,

@@ -103,6 +103,7 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
     high: number,
   ): void {
     const { holders, whose, from, to, byEnd } = seats;
+    const counts = holders.count;
     const groups: (Group | undefined)[] = new Array(holders.feature.length);
     const isFirst = days.some((day) => day.from === low);
     let ended = 0;
@@ -122,10 +123,10 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
         if (otherEnd <= low || (from[other] ?? 0) === otherEnd) continue;
         const holder = whose[other] ?? 0;
         const group = groups[holder];
-        if (group !== undefined) group.held -= holders.count[holder] ?? 0;
+        if (group !== undefined) group.held -= counts[holder] ?? 0;
       }
       const holder = whose[place] ?? 0;
-      const count = holders.count[holder] ?? 0;
+      const count = counts[holder] ?? 0;
       let group = groups[holder];
       if (group === undefined) {
         group = groupOf(holder);
@@ -174,7 +175,9 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
         if (low >= high || ofDay === undefined) continue;
         const groupOf = (holder: number) => {
           const key = keyOf(holder);
-          const group = ofDay.get(key) ?? createGroup(day);
+          const known = ofDay.get(key);
+          if (known !== undefined) return known;
+          const group = createGroup(day);
           ofDay.set(key, group);
           return group;
         };
