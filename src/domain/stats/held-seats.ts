@@ -84,16 +84,25 @@ export function heldSeatsOf(
     all.push({ holding, holder });
   }
   all.sort((a, b) => a.holding.from - b.holding.from);
+  // Holders of a feature stand together: what is added up of a feature is at hand then.
+  const order = [...holders.feature.keys()].sort(
+    (a, b) => (holders.feature[a] ?? 0) - (holders.feature[b] ?? 0),
+  );
+  const placeIn = new Uint32Array(order.length);
+  order.forEach((holder, place) => {
+    placeIn[holder] = place;
+  });
+  const inOrder = (column: readonly number[]) => Uint32Array.from(order, (holder) => column[holder] ?? 0);
   const to = Float64Array.from(all, ({ holding }) => holding.to);
   return {
     names,
     holders: {
-      feature: Uint32Array.from(holders.feature),
-      user: Uint32Array.from(holders.user),
-      host: Uint32Array.from(holders.host),
-      count: Uint32Array.from(holders.count),
+      feature: inOrder(holders.feature),
+      user: inOrder(holders.user),
+      host: inOrder(holders.host),
+      count: inOrder(holders.count),
     },
-    whose: Uint32Array.from(all, ({ holder }) => holder),
+    whose: Uint32Array.from(all, ({ holder }) => placeIn[holder] ?? 0),
     from: Float64Array.from(all, ({ holding }) => holding.from),
     to,
     byEnd: Uint32Array.from(to.keys()).sort((a, b) => (to[a] ?? 0) - (to[b] ?? 0)),

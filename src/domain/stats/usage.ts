@@ -60,24 +60,26 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
   const byDay = by.includes("day");
   const days = byDay ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
   const groupsOf = days.map(() => new Map<number | string, Group>());
-  const ids = new Map<string, number>();
+  const ids = {
+    feature: new Map<string, number>(),
+    user: new Map<string, number>(),
+    host: new Map<string, number>(),
+  };
 
   /** A small number for each name that groups differ by, in each list of names. */
   function idsOf({ features, users, hosts }: HeldNames) {
-    const idOf = (key: string) => {
-      const id = ids.get(key) ?? ids.size;
-      ids.set(key, id);
-      return id;
+    const idOf = (of: keyof typeof ids, key: string) => {
+      const known = ids[of].get(key);
+      if (known === undefined) ids[of].set(key, ids[of].size);
+      return known ?? ids[of].size - 1;
     };
     const parts = (["server", "daemon", "feature"] as const).map((key) => columns.includes(key));
     return {
       feature: parts.includes(true)
-        ? features.map((names) => idOf(`f${names.filter((_, place) => parts[place]).join("\0")}`))
+        ? features.map((names) => idOf("feature", names.filter((_, place) => parts[place]).join("\0")))
         : null,
-      user: users.map((user) => idOf(`u${user}`)),
-      host: columns.includes("host")
-        ? hosts.map((host) => idOf(host === null ? "h" : `h${host.toLowerCase()}`))
-        : null,
+      user: users.map((user) => idOf("user", user)),
+      host: columns.includes("host") ? hosts.map((host) => idOf("host", host?.toLowerCase() ?? "\0")) : null,
     };
   }
 
