@@ -102,7 +102,7 @@ export function createRollupReader(
       addHours(feature, hourEnd(start), hourEnd(end), (at) => {
         take();
         last = at;
-        return sum;
+        return counts;
       });
       take();
       return buckets.sort((a, b) => a.at - b.at);
@@ -113,8 +113,8 @@ export function createRollupReader(
       const buckets: Bucket[] = [];
       for (let day = first; day < behind; day++) {
         const at = day * DAY_MS;
-        if (unsettled.has(at)) addHours(feature, at, at + DAY_MS, () => sum);
-        else for (const { data } of packedDays(day, feature.id, feature.id)) readDayRollup(at, data, sum);
+        if (unsettled.has(at)) addHours(feature, at, at + DAY_MS, () => counts);
+        else for (const { data } of packedDays(day, feature.id, feature.id)) readDayRollup(at, data, counts);
         const rollup = sum.take();
         if (rollup.groups.length > 0) buckets.push({ at, rollup });
       }

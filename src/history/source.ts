@@ -51,9 +51,9 @@ export interface HistorySource {
   reach(): Awaitable<Reach>;
   /** Exact steps, as far as the samples reach. */
   series(feature: KnownFeature, start: number, end: number): Awaitable<Series>;
-  /** Whole UTC hours that begin in the range, ascending; those of which nothing is known are left out. */
+  /** Whole UTC hours that begin in the range, ascending, without users; those of which nothing is known are left out. */
   hours(feature: KnownFeature, start: number, end: number): Awaitable<readonly Bucket[]>;
-  /** Whole UTC days that begin in the range, ascending; those without coverage are left out. */
+  /** Whole UTC days that begin in the range, ascending, without users; those without coverage are left out. */
   days(feature: KnownFeature, start: number, end: number): Awaitable<readonly Bucket[]>;
   /**
    * All of the range in one rollup a feature, in the order of the features: whole days and hours where they are

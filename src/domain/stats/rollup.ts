@@ -63,7 +63,9 @@ export function sumsOfRollup(rollup: Rollup): UsageSums {
     sums.ratedMs += groupMs;
     sums.utilizationMs += usedMs / total;
   }
-  return { ...sums, total: rollup.total, coveredUntil: rollup.coveredUntil };
+  sums.total = rollup.total;
+  sums.coveredUntil = rollup.coveredUntil;
+  return sums;
 }
 
 /** How long each number of seats was in use, whatever the total was. */
@@ -129,7 +131,11 @@ export function createRollupSum(): RollupSum {
     take() {
       const sum: Rollup = {
         groups: groups
-          .map(({ levels, ...group }) => ({ ...group, levels: [...levels].sort((a, b) => a[0] - b[0]) }))
+          .map(({ total, unlimited, levels }) => ({
+            total,
+            unlimited,
+            levels: [...levels].sort((a, b) => a[0] - b[0]),
+          }))
           .sort((a, b) => (a.total ?? -1) - (b.total ?? -1) || Number(a.unlimited) - Number(b.unlimited)),
         total,
         coveredUntil,
