@@ -61,17 +61,16 @@ export class ByteReader {
   /** Throws RangeError where the bytes end too early. */
   number(): number {
     const { data } = this;
-    const first = data[this.at] ?? 128;
-    if (first < 128) {
-      this.at++;
-      return first;
-    }
+    let { at } = this;
     let value = 0;
     for (let scale = 1; ; scale *= 128) {
-      const next = data[this.at++];
+      const next = data[at++];
       if (next === undefined) throw new RangeError("packed history ends too early");
-      value += (next & 127) * scale;
-      if (next < 128) return value;
+      if (next < 128) {
+        this.at = at;
+        return value + next * scale;
+      }
+      value += (next - 128) * scale;
     }
   }
 

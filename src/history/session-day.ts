@@ -4,7 +4,7 @@ import type { SessionFilter } from "./source.ts";
 import { DAY_MS } from "./spans.ts";
 
 /**
- * The seats that sessions held on a UTC day: the length of the names, the names as JSON, and numbers, both under zstd. They
+ * The seats that sessions held on a UTC day: the length of the names, the names as JSON under zstd, and numbers. They
  * say how many holders there are and four numbers of each, how many sessions there are, by begin the time since the one
  * before and the holder, and by end the time since the one before and the place. What held seats before the day begins 1 ms
  * before it.
@@ -38,7 +38,7 @@ export function packSessionDay(
   const head = Bun.zstdCompressSync(JSON.stringify(names));
   const length: number[] = [];
   putNumber(length, head.length);
-  return Buffer.concat([Uint8Array.from(length), head, Bun.zstdCompressSync(Uint8Array.from(bytes))]);
+  return Buffer.concat([Uint8Array.from(length), head, Uint8Array.from(bytes)]);
 }
 
 /** The seats of those that a filter lets through. */
@@ -47,7 +47,7 @@ export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionF
   const length = head.number();
   const body = head.at + length;
   const names: HeldNames = JSON.parse(Bun.zstdDecompressSync(data.subarray(head.at, body)).toString());
-  const reader = new ByteReader(Bun.zstdDecompressSync(data.subarray(body)));
+  const reader = new ByteReader(data, body);
   const wanted = wantedOf(names, filter);
   const size = reader.number();
   const holders = {
