@@ -1,5 +1,5 @@
 import type { Log } from "../domain/log.ts";
-import { type HeldSum, sumsOf } from "../domain/stats/held-seats.ts";
+import { type HeldSum, heldSeatsOf, sumsOf } from "../domain/stats/held-seats.ts";
 import { clip, type HeldSession, type Holding } from "../domain/stats/holding.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import type { Timers } from "../domain/time/timers.ts";
@@ -11,7 +11,6 @@ import type { Reader } from "./reader.ts";
 import { packSessionDay } from "./session-day.ts";
 import { makeSiteDay } from "./site-days.ts";
 import { DAY_MS, dayOf } from "./spans.ts";
-import { seatsOfSessions } from "./statistics/usage.ts";
 
 export interface DayKeeperDeps {
   readonly store: Pick<Store, "sqlite" | "read" | "transaction">;
@@ -36,7 +35,7 @@ export const DAY_QUERIES = {
     const [from, to] = [day * DAY_MS, (day + 1) * DAY_MS];
     const { holdingOf } = await holdings(read, asked);
     const cut = (session: HeldSession) => clipped(holdingOf(session), from, to);
-    const seats = await seatsOfSessions(read, from, to, null, cut);
+    const seats = heldSeatsOf(read.sessions(from, to, null), cut);
     return { data: packSessionDay(from, seats), sums: sumsOf(seats, from, to) };
   },
 };

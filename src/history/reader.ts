@@ -13,9 +13,6 @@ import { DAY_MS, dayOfKey } from "./spans.ts";
 /** History in one connection: a source that answers at once, and rows of any SELECT for lists. */
 export type Reader = ReturnType<typeof createReader>;
 
-/** Rows in memory at once. */
-const BATCH_ROWS = 10_000;
-
 /**
  * FlexNet's error numbers of a request for which no seat was left: all are in use, others wait in the queue, the rest is
  * reserved. A user who may not use a feature at all asks for no seat. A log without a number is taken for the usual case.
@@ -39,24 +36,12 @@ export function createReader(
   }
   const all = <Row>(sql: string, ...parameters: (string | number | null)[]) =>
     prepared(sql).all(...parameters) as Row[];
-  function* batches<Row>(sql: string, ...parameters: (string | number | null)[]) {
-    let batch: Row[] = [];
-    for (const row of prepared(sql).iterate(...parameters)) {
-      batch.push(row as Row);
-      if (batch.length < BATCH_ROWS) continue;
-      checkpoint();
-      yield batch;
-      batch = [];
-    }
-    checkpoint();
-    yield batch;
-  }
   const rows = { all };
   const sessionsFrom = () =>
     all<{ value: number }>("SELECT value FROM event_marks WHERE name = 'deleted_sessions'")[0]?.value ?? 0;
   const open = createUnsettled(rows);
   const samples = createSampleReader(rows, open, now);
-  const sessions = createSessionReader({ all, batches }, now, checkpoint);
+  const sessions = createSessionReader(rows, now, checkpoint);
   const denials = createDenialCounts(rows, now);
   const { hours, days, over } = createRollupReader(
     rows,

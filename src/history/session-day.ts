@@ -99,20 +99,14 @@ export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionF
 }
 
 function wantedOf({ features, users, hosts }: HeldNames, filter: SessionFilter) {
-  const known = (names: readonly string[] | null) => names && new Set(names);
-  const [servers, daemons, ofName, people] = [
-    known(filter.servers),
-    known(filter.daemons),
-    known(filter.features),
-    known(filter.users),
-  ];
-  const machines = known(filter.hosts?.map((host) => host.toLowerCase()) ?? null);
+  const machines = filter.hosts?.map((host) => host.toLowerCase()) ?? null;
+  const has = (wanted: readonly string[] | null, name: string) => wanted === null || wanted.includes(name);
   const feature = features.map(
     ([server, daemon, name]) =>
-      (servers?.has(server) ?? true) && (daemons?.has(daemon) ?? true) && (ofName?.has(name) ?? true),
+      has(filter.servers, server) && has(filter.daemons, daemon) && has(filter.features, name),
   );
-  const user = users.map((name) => people?.has(name) ?? true);
-  const host = hosts.map((name) => machines?.has(name?.toLowerCase() ?? "") ?? true);
+  const user = users.map((name) => has(filter.users, name));
+  const host = hosts.map((name) => has(machines, name?.toLowerCase() ?? ""));
   return (ofFeature: number, ofUser: number, ofHost: number) =>
     feature[ofFeature] === true && user[ofUser] === true && host[ofHost] === true;
 }

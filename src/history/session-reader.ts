@@ -29,15 +29,8 @@ const ENDED = `SELECT (${COUNTED} AND ended_at > ?4 AND ended_at < ?5)
   + (${COUNTED} AND ended_at >= max(?5, ?4 + 1) AND ended_at <= ?6 AND (first_seen_at < ?5 OR began_at < ?5))
   + (${COUNTED.replace("sessions_by_feature", "sessions_long")} AND ended_at > ?6 AND began_at < ?5 AND ${IS_LONG}) AS count`;
 
-/** Rows of a SELECT in batches of some thousand. */
-type Batches = <Row>(sql: string, ...parameters: (string | number | null)[]) => Generator<readonly Row[]>;
-
 /** The part of the source that is about sessions. */
-export function createSessionReader(
-  { all, batches }: Rows & { readonly batches: Batches },
-  now: number,
-  checkpoint: () => void,
-) {
+export function createSessionReader({ all }: Rows, now: number, checkpoint: () => void) {
   const openSessions = createFeatureCounts(
     { all },
     "sessions WHERE ended_at IS NULL AND began_at >= ? AND began_at < ?",
@@ -82,7 +75,7 @@ export function createSessionReader(
         server,
       }));
     },
-    *sessions(start: number, end: number, filter: SessionFilter | null): Generator<readonly HeldSession[]> {
+    sessions(start: number, end: number, filter: SessionFilter | null): HeldSession[] {
       // What ended more than a day after it was seen is a long one; the rest of what was held ended within a day. Of the
       // long ones and the open ones there are as many as there are seats, at most: all were held at one moment.
       const soon = start + LONG_MS;
@@ -92,14 +85,12 @@ export function createSessionReader(
         ["sessions_open", "ended_at IS NULL AND first_seen_at < ?", start],
         ["sessions_by_start", "first_seen_at >= ? AND first_seen_at < ?", start, end],
       ] as const;
-      for (const [index, sql, ...values] of parts) {
+      return parts.flatMap(([index, sql, ...values]) => {
+        checkpoint();
         const where = allOf([filter && sessionCondition(filter), { sql, values }]);
-        const order = index === "sessions_by_start" ? "ORDER BY first_seen_at, id" : "";
-        yield* batches<HeldSession>(
-          `SELECT ${HELD_COLUMNS} FROM sessions INDEXED BY ${index} WHERE ${where.sql} ${order}`,
-          ...where.values,
-        );
-      }
+        const from = `sessions INDEXED BY ${index}`;
+        return all<HeldSession>(`SELECT ${HELD_COLUMNS} FROM ${from} WHERE ${where.sql}`, ...where.values);
+      });
     },
     sessionCount(of: FeatureId, start: number, end: number): number {
       const { server, daemon, feature } = of;

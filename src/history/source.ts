@@ -35,8 +35,6 @@ export type FeatureSession = Pick<
 >;
 
 export type Awaitable<T> = T | Promise<T>;
-/** Rows in so many batches that each fits into memory. */
-export type Batches<T> = Iterable<readonly T[]> | AsyncIterable<readonly T[]>;
 
 /**
  * What statistics read, and all that they know of the store. Instants are epoch ms, days are counted from 1970-01-01 UTC;
@@ -75,7 +73,7 @@ export interface HistorySource {
   /** When each server was read last. */
   lastReadings(): Awaitable<ReadonlyMap<string, number>>;
   /** Sessions that may have held seats in a range, in any order. */
-  sessions(start: number, end: number, filter: SessionFilter | null): Batches<HeldSession>;
+  sessions(start: number, end: number, filter: SessionFilter | null): Awaitable<readonly HeldSession[]>;
   /** The same of one feature. */
   featureSessions(feature: FeatureId, start: number, end: number): Awaitable<readonly FeatureSession[]>;
   /** How many sessions of a feature overlap a range, as the list of sessions counts them. */

@@ -123,17 +123,5 @@ async function heldIn(
   holdingOf: (session: HeldSession) => Holding,
 ): Promise<HeldSeats> {
   const packed = await source.heldDay(dayOf(from), filter);
-  return packed ?? (await seatsOfSessions(source, from, to, filter, holdingOf));
-}
-
-export async function seatsOfSessions(
-  source: Pick<HistorySource, "sessions">,
-  from: number,
-  to: number,
-  filter: SessionFilter | null,
-  holdingOf: (session: HeldSession) => Holding | null,
-): Promise<HeldSeats> {
-  const all: HeldSession[] = [];
-  for await (const sessions of source.sessions(from, to, filter)) for (const one of sessions) all.push(one);
-  return heldSeatsOf(all, holdingOf);
+  return packed ?? heldSeatsOf(await source.sessions(from, to, filter), holdingOf);
 }
