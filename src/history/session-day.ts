@@ -99,14 +99,17 @@ export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionF
 }
 
 function wantedOf({ features, users, hosts }: HeldNames, filter: SessionFilter) {
-  const machines = filter.hosts?.map((host) => host.toLowerCase()) ?? null;
-  const has = (wanted: readonly string[] | null, name: string) => wanted === null || wanted.includes(name);
+  const matcher = (names: readonly string[] | null) => {
+    const wanted = names && new Set(names);
+    return (name: string) => wanted?.has(name) ?? true;
+  };
+  const [isServer, isDaemon, isName] = [filter.servers, filter.daemons, filter.features].map(matcher);
   const feature = features.map(
-    ([server, daemon, name]) =>
-      has(filter.servers, server) && has(filter.daemons, daemon) && has(filter.features, name),
+    ([server, daemon, name]) => isServer?.(server) && isDaemon?.(daemon) && isName?.(name),
   );
-  const user = users.map((name) => has(filter.users, name));
-  const host = hosts.map((name) => has(machines, name?.toLowerCase() ?? ""));
+  const user = users.map(matcher(filter.users));
+  const isHost = matcher(filter.hosts?.map((host) => host.toLowerCase()) ?? null);
+  const host = hosts.map((name) => isHost(name?.toLowerCase() ?? ""));
   return (ofFeature: number, ofUser: number, ofHost: number) =>
     feature[ofFeature] === true && user[ofUser] === true && host[ofHost] === true;
 }

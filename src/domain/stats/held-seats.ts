@@ -56,13 +56,8 @@ export function heldSeatsOf(
   holdingOf: (session: HeldSession) => Holding | null,
 ): HeldSeats {
   const names: HeldNames = { features: [], users: [], hosts: [] };
-  const holders = {
-    feature: [] as number[],
-    user: [] as number[],
-    host: [] as number[],
-    count: [] as number[],
-  };
-  const places = new Map<string | null, number>();
+  const holders: (readonly [feature: number, user: number, host: number, count: number])[] = [];
+  const places = new Map<string, number>();
   const placeOf = <Name>(key: string, list: Name[], name: Name): number => {
     const known = places.get(key);
     if (known !== undefined) return known;
@@ -77,31 +72,22 @@ export function heldSeatsOf(
     const ofFeature = placeOf(`f${server}\0${daemon}\0${feature}`, names.features, [server, daemon, feature]);
     const ofUser = placeOf(`u${user}`, names.users, user);
     const ofHost = placeOf(host === null ? "h" : `h${host}`, names.hosts, host);
-    const holder = placeOf(`${ofFeature} ${ofUser} ${ofHost} ${count}`, holders.feature, ofFeature);
-    holders.user[holder] = ofUser;
-    holders.host[holder] = ofHost;
-    holders.count[holder] = count;
+    const key = `${ofFeature} ${ofUser} ${ofHost} ${count}`;
+    const holder = placeOf(key, holders, [ofFeature, ofUser, ofHost, count]);
     all.push({ holding, holder });
   }
   all.sort((a, b) => a.holding.from - b.holding.from);
   // Holders of a feature stand together: what is added up of a feature is at hand then.
-  const order = [...holders.feature.keys()].sort(
-    (a, b) => (holders.feature[a] ?? 0) - (holders.feature[b] ?? 0),
-  );
+  const order = [...holders.entries()].sort(([, [a]], [, [b]]) => a - b);
   const placeIn = new Uint32Array(order.length);
-  order.forEach((holder, place) => {
+  order.forEach(([holder], place) => {
     placeIn[holder] = place;
   });
-  const inOrder = (column: readonly number[]) => Uint32Array.from(order, (holder) => column[holder] ?? 0);
+  const column = (which: 0 | 1 | 2 | 3) => Uint32Array.from(order, ([, holder]) => holder[which]);
   const to = Float64Array.from(all, ({ holding }) => holding.to);
   return {
     names,
-    holders: {
-      feature: inOrder(holders.feature),
-      user: inOrder(holders.user),
-      host: inOrder(holders.host),
-      count: inOrder(holders.count),
-    },
+    holders: { feature: column(0), user: column(1), host: column(2), count: column(3) },
     whose: Uint32Array.from(all, ({ holder }) => placeIn[holder] ?? 0),
     from: Float64Array.from(all, ({ holding }) => holding.from),
     to,

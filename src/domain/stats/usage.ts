@@ -1,6 +1,6 @@
 import { wallClock } from "../time/zone.ts";
 import { dayEdges } from "./calendar.ts";
-import type { HeldNames, HeldSeats } from "./held-seats.ts";
+import type { HeldSeats } from "./held-seats.ts";
 import type { HeldSession } from "./holding.ts";
 import { seatHours } from "./rounding.ts";
 
@@ -60,27 +60,18 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
   const byDay = by.includes("day");
   const days = byDay ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
   const groupsOf = days.map(() => new Map<number | string, Group>());
+  const ofFeature = (["server", "daemon", "feature"] as const).map((key) => columns.includes(key));
   const ids = {
     feature: new Map<string, number>(),
     user: new Map<string, number>(),
     host: new Map<string, number>(),
   };
 
-  /** A small number for each name that groups differ by, in each list of names. */
-  function idsOf({ features, users, hosts }: HeldNames) {
-    const idOf = (of: keyof typeof ids, key: string) => {
-      const known = ids[of].get(key);
-      if (known === undefined) ids[of].set(key, ids[of].size);
-      return known ?? ids[of].size - 1;
-    };
-    const parts = (["server", "daemon", "feature"] as const).map((key) => columns.includes(key));
-    return {
-      feature: parts.includes(true)
-        ? features.map((names) => idOf("feature", names.filter((_, place) => parts[place]).join("\0")))
-        : null,
-      user: users.map((user) => idOf("user", user)),
-      host: columns.includes("host") ? hosts.map((host) => idOf("host", host?.toLowerCase() ?? "\0")) : null,
-    };
+  /** A small number for each name. */
+  function idOf(of: keyof typeof ids, key: string): number {
+    const known = ids[of].get(key);
+    if (known === undefined) ids[of].set(key, ids[of].size);
+    return known ?? ids[of].size - 1;
   }
 
   function createGroup(day: number): Group {
@@ -160,17 +151,25 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
   return {
     /** The sessions of the part [from, to) of the range. */
     add(seats: HeldSeats, from: number, to: number): void {
-      const { feature, user, host } = seats.holders;
-      const ofNames = idsOf(seats.names);
-      const parts = [
-        { places: feature, ids: ofNames.feature },
-        { places: user, ids: columns.includes("user") ? ofNames.user : null },
-        { places: host, ids: ofNames.host },
-      ].filter(({ ids }) => ids !== null);
-      const idAt = (part: (typeof parts)[number] | undefined, holder: number) =>
-        part?.ids?.[part.places[holder] ?? 0] ?? 0;
+      const { names, holders } = seats;
+      const userIds = names.users.map((user) => idOf("user", user));
+      const parts: { readonly places: Uint32Array; readonly ids: readonly number[] }[] = [];
+      if (ofFeature.includes(true)) {
+        const keys = names.features.map((all) => all.filter((_, place) => ofFeature[place]).join("\0"));
+        parts.push({ places: holders.feature, ids: keys.map((key) => idOf("feature", key)) });
+      }
+      if (columns.includes("user")) parts.push({ places: holders.user, ids: userIds });
+      if (columns.includes("host")) {
+        const hostIds = names.hosts.map((host) => idOf("host", host?.toLowerCase() ?? "\0"));
+        parts.push({ places: holders.host, ids: hostIds });
+      }
+      const idAt = ({ places, ids: ofPlaces }: (typeof parts)[number], holder: number) =>
+        ofPlaces[places[holder] ?? 0] ?? 0;
+      const [only] = parts;
       const keyOf = (holder: number): number | string =>
-        parts.length > 1 ? parts.map((part) => idAt(part, holder)).join(" ") : idAt(parts[0], holder);
+        only === undefined || parts.length > 1
+          ? parts.map((part) => idAt(part, holder)).join(" ")
+          : idAt(only, holder);
       for (const [day, { from: dayFrom, to: dayTo }] of days.entries()) {
         const [low, high] = [Math.max(from, dayFrom), Math.min(to, dayTo)];
         const ofDay = groupsOf[day];
@@ -183,7 +182,7 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
           ofDay.set(key, group);
           return group;
         };
-        addPart(seats, ofNames.user, groupOf, low, high);
+        addPart(seats, userIds, groupOf, low, high);
       }
     },
     groups: (): UsageGroup[] =>
