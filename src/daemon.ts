@@ -23,9 +23,9 @@ import type { LogOf } from "./domain/log.ts";
 import type { PollOutcome } from "./domain/poll.ts";
 import { shuffle } from "./domain/polls/track-sessions.ts";
 import { type Clock, systemClock } from "./domain/time/clock.ts";
-import { handleTimers, systemTimers } from "./domain/time/timers.ts";
+import { systemTimers } from "./domain/time/timers.ts";
 import { createHistoryClient } from "./history/client.ts";
-import { createDayKeeper, type DayQueries, dayWorker } from "./history/day-keeper.ts";
+import { createDayKeeper, type DayQueries } from "./history/day-keeper.ts";
 import { createHistory } from "./history/history.ts";
 import { createRetention } from "./history/retention.ts";
 import { createPseudonyms, type Pseudonyms } from "./http/anonymous/pseudonyms.ts";
@@ -180,7 +180,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       removeSink();
       bus.flush();
     });
-    const kept = createHistory({ store, clock, timers: handleTimers, log: storeLog });
+    const kept = createHistory({ store, clock, timers: systemTimers, log: storeLog });
     part("packing of history", kept).start();
     const live = createLive({
       store,
@@ -202,16 +202,16 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const history = part("history", client);
     const days = createDayKeeper({
       store,
-      worker: dayWorker(history),
+      history,
       clock,
-      timers: handleTimers,
+      timers: systemTimers,
       log: storeLog,
       intervals: () =>
         Object.fromEntries(live.snapshot().servers.map(({ server }) => [server.id, server.intervalMs])),
     });
     part("sums of days", days).start();
     const keep = () => running.current().retention;
-    const retention = createRetention({ store, watch, timers: handleTimers, keep, log: storeLog });
+    const retention = createRetention({ store, watch, timers: systemTimers, keep, log: storeLog });
     part("retention", retention).start();
     const backups = createDailyBackups({
       directory: store.directory,

@@ -2,7 +2,9 @@ import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { MonitoredServer } from "../../src/domain/server.ts";
-import { createDayKeeper, DAY_QUERIES } from "../../src/history/day-keeper.ts";
+import type { HistoryClient } from "../../src/history/client.ts";
+import { createDayKeeper, DAY_QUERIES, type DayQueries } from "../../src/history/day-keeper.ts";
+import type { QueryParams } from "../../src/history/protocol.ts";
 import { createReader } from "../../src/history/reader.ts";
 import { DAY, HOUR, MINUTE } from "../../src/simulator/calendar.ts";
 import { openStore, type Store } from "../../src/store/open/open.ts";
@@ -154,16 +156,15 @@ function writeNames(store: Store, size: YearSize, first: number): void {
 /** What the daemon makes of each day when it is over. */
 async function writeSums(store: Store, { servers, features, end }: YearSize): Promise<void> {
   const polled = serversOf({ servers, features, days: 0, end });
+  const ask = async (name: keyof DayQueries, asked: QueryParams<DayQueries, keyof DayQueries>) =>
+    await DAY_QUERIES[name](createReader(store.sqlite, { now: end }), asked);
   const keeper = createDayKeeper({
     store,
     clock: { now: () => end + HOUR },
-    timers: { set: () => null, clear() {} },
+    timers: { after: () => () => {} },
     log: SILENT,
     intervals: () => Object.fromEntries(polled.map(({ id, intervalMs }) => [id, intervalMs])),
-    worker: {
-      siteDay: async (asked) => DAY_QUERIES.siteDay(createReader(store.sqlite, { now: end }), asked),
-      sessionSums: async (asked) => DAY_QUERIES.sessionSums(createReader(store.sqlite, { now: end }), asked),
-    },
+    history: { query: ask as HistoryClient<DayQueries>["query"] },
   });
   while (await keeper.step());
 }

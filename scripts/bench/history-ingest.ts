@@ -16,7 +16,7 @@ export async function ingest(directory: string, year: Year, size: YearSize, at: 
   const store = openStore({ directory, log: SILENT });
   try {
     const clock = { time: at, now: () => clock.time };
-    const room = createHistory({ store, clock, log: SILENT, timers: { set: () => null, clear() {} } });
+    const room = createHistory({ store, clock, log: SILENT, timers: { after: () => () => {} } });
     const servers = serversOf(size);
     const live = createLive({
       store,

@@ -50,7 +50,7 @@ async function measure(size: YearSize, kept: string | null): Promise<Row[]> {
 
 function onDisk({ store: directory, plain }: HistoryFile, size: YearSize): Row[] {
   const store = openStore({ directory, log: SILENT });
-  const sums = ["session_days", "session_sums", "site_days", "session_names", "session_features"];
+  const sums = ["session_days", "held_days", "site_days"];
   const of = ["coverage", "history_features", "sample_days", "rollup_hours", "rollup_days", ...sums];
   try {
     return [

@@ -9,7 +9,7 @@ import type { Denial } from "../domain/denials.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { worstOfEach } from "../domain/polls/server-status.ts";
 import type { Expiry } from "../domain/reading.ts";
-import { daysLeft } from "../domain/stats/expirations.ts";
+import { daysLeft } from "../domain/stats/calendar.ts";
 import { clockMessage, iso } from "../domain/time/clock.ts";
 import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
 import type { DataState } from "../domain/words.ts";

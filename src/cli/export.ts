@@ -1,8 +1,12 @@
 import { constants } from "node:fs";
 import { open, rename, stat, unlink } from "node:fs/promises";
 import { type Command, Option } from "commander";
-import { createExport, type ExportQuery } from "../history/sessions/export-rows.ts";
-import { EXPORT_TABLES, type ExportTable } from "../history/sessions/export-tables.ts";
+import {
+  createExport,
+  EXPORT_TABLES,
+  type ExportQuery,
+  type ExportTable,
+} from "../history/sessions/export-rows.ts";
 import { columnsOf, csvHeading, csvRows } from "../http/answers/csv.ts";
 import { parseTime, TIME_FORM } from "../http/query-time.ts";
 import { withDatabase } from "../store/database/read-only.ts";

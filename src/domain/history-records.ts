@@ -12,7 +12,6 @@ import {
   words,
 } from "./records.ts";
 import { END_REASONS } from "./session.ts";
-import { DEMAND_SOURCES } from "./stats/demand.ts";
 
 /** The records of history, as those of the live picture in `records.ts`. */
 
@@ -114,6 +113,9 @@ export const HeatCellRecord = record("HeatCell", {
   coverage: Coverage,
 });
 export type HeatCellRecord = Static<typeof HeatCellRecord>;
+
+/** The debug log, the queue as polls saw it alone, or nothing. */
+const DEMAND_SOURCES = ["log", "queue", "none"] as const;
 
 const DemandFields = {
   deniedRequests: nullable(

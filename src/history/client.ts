@@ -11,56 +11,19 @@ import type {
   ToWorker,
 } from "./protocol.ts";
 
-/** A queue in which everybody has a turn: who asks much waits for itself, not others for it. */
-interface Turns<Item> {
-  add(who: string, item: Item): void;
-  /** Forgets an item that need not be served any more; nothing when it was. */
-  remove(who: string, item: Item): void;
-  /** The oldest of who had no turn for the longest time; undefined when nothing waits. */
-  next(): Item | undefined;
-}
-
-export function createTurns<Item>(): Turns<Item> {
-  /** Who is first has the next turn. */
-  const queues = new Map<string, Set<Item>>();
-  return {
-    add(who, item) {
-      const queue = queues.get(who);
-      if (queue === undefined) queues.set(who, new Set([item]));
-      else queue.add(item);
-    },
-    remove(who, item) {
-      const queue = queues.get(who);
-      queue?.delete(item);
-      if (queue?.size === 0) queues.delete(who);
-    },
-    next() {
-      for (const [who, queue] of queues) {
-        queues.delete(who);
-        for (const item of queue) {
-          queue.delete(item);
-          if (queue.size > 0) queues.set(who, queue);
-          return item;
-        }
-      }
-      return undefined;
-    },
-  };
-}
-
 /** A query that is not answered by then is given up: before the HTTP side cuts the silent connection, after 30 s. */
 const DEFAULT_TIMEOUT_MS = 25_000;
 /** Queries that wait for the worker: more than this is refused at once. */
 const MAX_WAITING = 500;
-/** A worker that goes on with what nobody wants for longer than this is stuck in one statement. */
+/** A worker that goes on for longer than this with a query that was given up is stuck in one statement. */
 const STUCK_MS = 1_000;
-/** Workers that were given up and whose statement still runs: with so many, who asks has to wait. */
+/** Workers that were given up and whose statement still runs: with so many, new queries have to wait. */
 const MAX_STUCK = 3;
 
 /** History from the main thread: it never waits for the database, a worker with a connection of its own reads. */
 export interface HistoryClient<Queries extends QueryTable> {
   /**
-   * One after the other, in turn by `who` asks: who has many questions waits for himself.
+   * Served one after the other, round-robin per client (`who`), so that one busy client cannot delay the others.
    * Rejects with a StoreError (the database; `BUSY` also when too many queries wait), a HistoryTimeout, the reason
    * of `signal`, or an Error that tells of a bug.
    */
@@ -85,14 +48,14 @@ interface HistoryClientDeps {
   readonly log: Log;
   /** Starts the worker; tests give their own. */
   readonly startWorker?: () => Worker;
-  /** How long the worker may go on with what nobody wants; tests have less patience. */
+  /** How long the worker may go on with a query that was given up; tests have less patience. */
   readonly stuckMs?: number;
-  /** Told each time that the worker met damage in the database (`CORRUPT`). */
+  /** Called each time that the worker met damage in the database (`CORRUPT`). */
   readonly onDamage?: (error: StoreError) => void;
 }
 
 interface Waiting {
-  readonly ask: Extract<ToWorker, { type: "query" }>;
+  readonly message: ToWorker;
   settle(outcome: { value: unknown } | { error: unknown }): void;
 }
 
@@ -115,13 +78,14 @@ export function createHistoryClient<Queries extends QueryTable>({
   onDamage = () => {},
 }: HistoryClientDeps): HistoryClient<Queries> {
   const waiting = new Map<number, Waiting>();
-  /** What nobody has asked the worker yet. */
-  const turns = createTurns<Waiting>();
+  /** Ids of queries that were not posted yet, by client. The first client has the next turn. */
+  const queues = new Map<string, number[]>();
   /** The query that the worker has not answered yet, wanted or not; 0 = none. */
   let posted = 0;
+  /** Replaced workers whose statement still runs. */
   const ending = new Set<Worker>();
   let worker: Worker | null = null;
-  let stuck: Timer | null = null;
+  let stuck: Timer | undefined;
   let lastId = 0;
   let stopped = false;
 
@@ -157,7 +121,6 @@ export function createHistoryClient<Queries extends QueryTable>({
     // It must not keep the process alive.
     fresh.unref();
     worker = fresh;
-    fresh.postMessage({ type: "open", path } satisfies ToWorker);
     return fresh;
   }
 
@@ -167,16 +130,14 @@ export function createHistoryClient<Queries extends QueryTable>({
     watch();
   }
 
-  /** Keeps an eye on a worker that is busy with what nobody wants: one statement of SQL cannot be called off. */
+  /** Watches a worker that is busy with a query that was given up: one statement of SQL cannot be called off. */
   function watch(): void {
-    if (stuck !== null) clearTimeout(stuck);
-    stuck = null;
+    clearTimeout(stuck);
     if (posted === 0 || waiting.has(posted) || ending.size >= MAX_STUCK) return;
-    stuck = setTimeout(replace, stuckMs);
-    stuck.unref();
+    stuck = setTimeout(replace, stuckMs).unref();
   }
 
-  /** Another worker for those who wait; the stuck one ends when its statement does. */
+  /** Another worker serves what waits; the stuck one ends when its statement does. */
   function replace(): void {
     const old = worker;
     forget();
@@ -187,14 +148,25 @@ export function createHistoryClient<Queries extends QueryTable>({
     postNext();
   }
 
+  /** Takes the oldest query of the client that had no turn for the longest time; those given up have none. */
+  function takeNext(): Waiting | undefined {
+    for (const [who, ids] of queues) {
+      queues.delete(who);
+      const [id = 0, ...later] = ids.filter((one) => waiting.has(one));
+      if (later.length > 0) queues.set(who, later);
+      if (id !== 0) return waiting.get(id);
+    }
+    return undefined;
+  }
+
   function postNext(): void {
     while (posted === 0) {
-      const next = turns.next();
+      const next = takeNext();
       if (next === undefined) return;
       try {
         const to = running();
-        posted = next.ask.id;
-        to.postMessage(next.ask);
+        posted = next.message.id;
+        to.postMessage(next.message);
       } catch (error) {
         posted = 0;
         next.settle({ error });
@@ -206,55 +178,52 @@ export function createHistoryClient<Queries extends QueryTable>({
     for (const one of [...waiting.values()]) one.settle({ error });
   }
 
+  const closed = () => new StoreError("CLOSED", `The history of ${path} is closed`, "Start licmond again.");
+
   return {
     query(name, params, { who = "", signal, timeoutMs = DEFAULT_TIMEOUT_MS } = {}) {
-      if (stopped) return Promise.reject(closed(path));
-      if (signal?.aborted === true) return Promise.reject(signal.reason);
-      if (waiting.size >= MAX_WAITING) return Promise.reject(overloaded());
-      const id = ++lastId;
-      const shared = new SharedArrayBuffer(4);
-      const cancelled = new Int32Array(shared);
-      const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-      const giveUp = (error: unknown) => {
-        Atomics.store(cancelled, 0, 1);
-        entry.settle({ error });
-        watch();
-      };
-      const abort = () => giveUp(signal?.reason);
-      // The worker keeps the time too, between pieces of work; this is for one that is stuck or busy with others.
-      const timer = setTimeout(() => giveUp(late(timeoutMs)), timeoutMs);
-      const entry: Waiting = {
-        ask: {
-          type: "query",
-          id,
-          name,
-          params,
-          timeoutMs,
-          cancelled: shared,
-          now: clock.now(),
-        },
-        settle(outcome) {
-          if (!waiting.delete(id)) return;
-          turns.remove(who, entry);
-          clearTimeout(timer);
-          signal?.removeEventListener("abort", abort);
-          if ("error" in outcome) reject(outcome.error);
-          else resolve(outcome.value);
-        },
-      };
-      signal?.addEventListener("abort", abort, { once: true });
-      waiting.set(id, entry);
-      turns.add(who, entry);
-      postNext();
-      // The name decides on the type of the answer: see QueryTable.
-      return promise as Promise<QueryResult<Queries, typeof name>>;
+      const { promise, resolve, reject } = Promise.withResolvers<QueryResult<Queries, typeof name>>();
+      if (stopped) reject(closed());
+      else if (signal?.aborted === true) reject(signal.reason);
+      else if (waiting.size >= MAX_WAITING)
+        reject(new StoreError("BUSY", "Too many queries of history wait for an answer", "Ask again later."));
+      else {
+        const id = ++lastId;
+        const cancelled = new SharedArrayBuffer(4);
+        const giveUp = (error: unknown) => {
+          Atomics.store(new Int32Array(cancelled), 0, 1);
+          waiting.get(id)?.settle({ error });
+          watch();
+        };
+        const abort = () => giveUp(signal?.reason);
+        const late = `The query of history took longer than ${timeoutMs / 1000} s`;
+        // The worker keeps the time too, between pieces of work; this is for one that is stuck or busy with others.
+        const timer = setTimeout(() => giveUp(new HistoryTimeout(late)), timeoutMs);
+        signal?.addEventListener("abort", abort, { once: true });
+        waiting.set(id, {
+          message: { id, path, name, params, timeoutMs, cancelled, now: clock.now() },
+          settle(outcome) {
+            waiting.delete(id);
+            clearTimeout(timer);
+            signal?.removeEventListener("abort", abort);
+            if ("error" in outcome) reject(outcome.error);
+            // The name decides on the type of the answer: see QueryTable.
+            else resolve(outcome.value as QueryResult<Queries, typeof name>);
+          },
+        });
+        const queue = queues.get(who);
+        if (queue === undefined) queues.set(who, [id]);
+        else queue.push(id);
+        postNext();
+      }
+      return promise;
     },
     stop() {
       stopped = true;
       const last = worker;
       forget();
       last?.terminate();
-      failAll(closed(path));
+      failAll(closed());
     },
   };
 }
@@ -262,16 +231,4 @@ export function createHistoryClient<Queries extends QueryTable>({
 function asError({ store, timeout, message }: Failure): Error {
   if (store !== null) return new StoreError(store.code, message, store.fix);
   return timeout ? new HistoryTimeout(message) : new Error(message);
-}
-
-function late(timeoutMs: number): HistoryTimeout {
-  return new HistoryTimeout(`The query of history took longer than ${timeoutMs / 1000} s`);
-}
-
-function closed(path: string): StoreError {
-  return new StoreError("CLOSED", `The history of ${path} is closed`, "Start licmond again.");
-}
-
-function overloaded(): StoreError {
-  return new StoreError("BUSY", "Too many queries of history wait for an answer", "Ask again later.");
 }

@@ -2,8 +2,8 @@ import type { Step } from "../domain/history.ts";
 import {
   type Bucket,
   createRollupSum,
-  type Level,
   type Rollup,
+  type RollupSink,
   type RollupSum,
 } from "../domain/stats/rollup.ts";
 import { DAY_MS, HOUR_MS } from "./spans.ts";
@@ -15,7 +15,7 @@ import { DAY_MS, HOUR_MS } from "./spans.ts";
  * A day's samples are a segment for each hour that has any: `hour, count, samples`. A sample is the time since the one
  * before (or since the hour began), a byte of flags, and what differs from the one before. A day's hours are a record an
  * hour: a byte that says which hour, and its body, or a bit that says "as the record before": quiet nights are one byte an
- * hour. Segments and records stand alone, so that an hour is added without reading the others.
+ * hour. Segments and records stand alone.
  */
 
 // Flags of a sample.
@@ -39,7 +39,7 @@ const HOUR_BITS = 31;
 const SAME_AS_BEFORE = 32;
 
 /** Throws RangeError on what is no whole number from 0 to 2^53 - 1. */
-function putNumber(bytes: number[], value: number): void {
+export function putNumber(bytes: number[], value: number): void {
   if (!Number.isSafeInteger(value) || value < 0) throw new RangeError(`${value} cannot be packed`);
   let rest = value;
   for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
@@ -51,80 +51,53 @@ function putOptional(bytes: number[], value: number | null): void {
   putNumber(bytes, value === null ? 0 : value + 1);
 }
 
-interface ByteReader {
+/** Where the statistics of whole sites spend their time: it makes no object a value. */
+export class ByteReader {
+  constructor(
+    private readonly data: Uint8Array,
+    public at = 0,
+  ) {}
+
   /** Throws RangeError where the bytes end too early. */
-  number(): number;
-  optional(): number | null;
-  at: number;
-}
-
-/** Where the statistics of whole sites spend their time: nothing is made but what the caller makes. */
-function readerOf(data: Uint8Array, from: number): ByteReader {
-  const reader: ByteReader = {
-    at: from,
-    number() {
-      const first = data[reader.at++];
-      if (first === undefined) throw new RangeError("packed history ends too early");
-      if (first < 128) return first;
-      let value = first - 128;
-      for (let scale = 128; ; scale *= 128) {
-        const next = data[reader.at++];
-        if (next === undefined) throw new RangeError("packed history ends too early");
-        value += (next & 127) * scale;
-        if (next < 128) return value;
+  number(): number {
+    const { data } = this;
+    let { at } = this;
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      const next = data[at++];
+      if (next === undefined) throw new RangeError("packed history ends too early");
+      if (next < 128) {
+        this.at = at;
+        return value + next * scale;
       }
-    },
-    optional() {
-      const value = reader.number();
-      return value === 0 ? null : value - 1;
-    },
-  };
-  return reader;
+      value += (next - 128) * scale;
+    }
+  }
+
+  optional(): number | null {
+    const value = this.number();
+    return value === 0 ? null : value - 1;
+  }
 }
 
-/** A part of a day's bytes that stands alone. */
-interface Segment {
-  readonly hour: number;
-  /** Without what says which hour it is. */
-  readonly body: Uint8Array;
-}
-
-/** Puts an hour in its place among those of a day, once or again; null leaves it out. */
-function withSegment(before: readonly Segment[], hour: number, body: readonly number[] | null): Segment[] {
-  const others = before.filter((one) => one.hour !== hour);
-  if (body === null) return others;
-  return [...others, { hour, body: Uint8Array.from(body) }].sort((a, b) => a.hour - b.hour);
-}
-
-export interface HourOfSamples {
-  /** 0–23, UTC. */
-  readonly hour: number;
-  /** Ascending by time. */
-  readonly samples: readonly Step[];
-}
-
-/** The samples of a day that begins at `dayAt`, with those of an hour put in their place. */
+/** The samples of a day that begins at `dayAt`, with those of an hour put in their place, once or again. */
 export function withHour(
   dayAt: number,
   data: Uint8Array | null,
-  { hour, samples }: HourOfSamples,
+  { hour, samples }: { readonly hour: number; readonly samples: readonly Step[] },
 ): Uint8Array {
-  const segments: Segment[] = [];
-  if (data !== null)
-    readSamples(dayAt, data, (of, from, to) => segments.push({ hour: of, body: data.subarray(from, to) }));
-  const body = samples.length === 0 ? null : packSamples(dayAt + hour * HOUR_MS, samples);
-  return Buffer.concat(
-    withSegment(segments, hour, body).flatMap((one) => [Uint8Array.of(one.hour), one.body]),
-  );
-}
-
-/** The samples of a day, ascending. */
-export function samplesOfDay(dayAt: number, data: Uint8Array): Step[] {
-  return readSamples(dayAt, data, () => {});
-}
-
-function packSamples(hourAt: number, samples: readonly Step[]): number[] {
+  const hourOf = ({ at }: Step) => Math.floor((at - dayAt) / HOUR_MS);
+  const others = data === null ? [] : samplesOfDay(dayAt, data).filter((one) => hourOf(one) !== hour);
   const bytes: number[] = [];
+  const all = [...others, ...samples].sort((a, b) => a.at - b.at);
+  for (const [of, list] of Map.groupBy(all, hourOf)) {
+    bytes.push(of);
+    packSamples(bytes, dayAt + of * HOUR_MS, list);
+  }
+  return Uint8Array.from(bytes);
+}
+
+function packSamples(bytes: number[], hourAt: number, samples: readonly Step[]): void {
   putNumber(bytes, samples.length);
   let before: Step = { at: hourAt, used: 0, total: null, reserved: null, queued: null, unlimited: false };
   let lastUsed = 0;
@@ -149,20 +122,14 @@ function packSamples(hourAt: number, samples: readonly Step[]): number[] {
     if (queued !== before.queued) putOptional(bytes, queued);
     before = sample;
   }
-  return bytes;
 }
 
-function readSamples(
-  dayAt: number,
-  data: Uint8Array,
-  segment: (hour: number, from: number, to: number) => void,
-): Step[] {
-  const reader = readerOf(data, 0);
+/** The samples of a day, ascending. */
+export function samplesOfDay(dayAt: number, data: Uint8Array): Step[] {
+  const reader = new ByteReader(data);
   const samples: Step[] = [];
   while (reader.at < data.length) {
-    const hour = reader.number();
-    const from = reader.at;
-    let at = dayAt + hour * HOUR_MS;
+    let at = dayAt + reader.number() * HOUR_MS;
     let lastUsed = 0;
     let total: number | null = null;
     let reserved: number | null = null;
@@ -180,13 +147,9 @@ function readSamples(
       const used = (flags & USED_UNKNOWN) === 0 ? lastUsed : null;
       samples.push({ at, total, used, reserved, queued, unlimited: (flags & UNLIMITED) !== 0 });
     }
-    segment(hour, from, reader.at);
   }
   return samples;
 }
-
-/** What takes a rollup in, piece by piece. */
-export type RollupSink = Pick<RollupSum, "level" | "covered" | "user" | "denials">;
 
 const SKIP: RollupSink = { level() {}, covered() {}, user() {}, denials() {} };
 
@@ -195,65 +158,49 @@ export function packDayRollup(dayAt: number, rollup: Rollup): Uint8Array {
 }
 
 export function readDayRollup(dayAt: number, data: Uint8Array, sink: RollupSink): void {
-  readRollup(readerOf(data, 0), dayAt, DAY_MS, sink);
+  readRollup(new ByteReader(data), dayAt, DAY_MS, sink);
 }
 
-/** The day with an hour put in its place; one of which nothing is known is left out. */
+/** The day with an hour put in its place, once or again; one of which nothing is known is left out. */
 export function withHourRollup(dayAt: number, data: Uint8Array | null, bucket: Bucket): Uint8Array {
-  const segments: Segment[] = [];
-  if (data !== null)
-    eachHour(dayAt, data, (at, reader, from) => {
-      readRollup(reader, at, HOUR_MS, SKIP);
-      segments.push({ hour: (at - dayAt) / HOUR_MS, body: data.subarray(from, reader.at) });
-    });
-  const known = bucket.rollup.groups.length > 0 || bucket.rollup.denials !== null;
-  const hours = withSegment(
-    segments,
-    (bucket.at - dayAt) / HOUR_MS,
-    known ? packRollup(bucket, HOUR_MS) : null,
-  );
-  return Buffer.concat(
-    hours.flatMap(({ hour, body }, index) => {
-      const before = hours[index - 1];
-      const isSame = before !== undefined && Buffer.compare(before.body, body) === 0;
-      return isSame ? [Uint8Array.of(hour | SAME_AS_BEFORE)] : [Uint8Array.of(hour), body];
-    }),
-  );
-}
-
-/** Reads the hours of a day into the sink of each; an hour without a sink is passed over. */
-export function readHours(dayAt: number, data: Uint8Array, sinkOf: (at: number) => RollupSink | null): void {
-  eachHour(dayAt, data, (at, reader, _, isSame) => {
-    const sink = sinkOf(at);
-    if (sink !== null || !isSame) readRollup(reader, at, HOUR_MS, sink ?? SKIP);
-  });
+  const others = data === null ? [] : unpackHours(dayAt, data).filter(({ at }) => at !== bucket.at);
+  const isKnown = bucket.rollup.groups.length > 0 || bucket.rollup.denials !== null;
+  const parts: Uint8Array[] = [];
+  let before: Uint8Array | null = null;
+  for (const one of (isKnown ? [...others, bucket] : others).sort((a, b) => a.at - b.at)) {
+    const hour = (one.at - dayAt) / HOUR_MS;
+    const body = Uint8Array.from(packRollup(one, HOUR_MS));
+    if (before !== null && Buffer.compare(before, body) === 0)
+      parts.push(Uint8Array.of(hour | SAME_AS_BEFORE));
+    else parts.push(Uint8Array.of(hour), body);
+    before = body;
+  }
+  return Buffer.concat(parts);
 }
 
 /** The hours of a day, ascending; those that nothing is known of are left out. */
 export function unpackHours(dayAt: number, data: Uint8Array): Bucket[] {
-  const sum = createRollupSum();
-  const buckets: Bucket[] = [];
-  eachHour(dayAt, data, (at, reader) => {
-    readRollup(reader, at, HOUR_MS, sum);
-    buckets.push({ at, rollup: sum.take() });
+  const sums: { readonly at: number; readonly sum: RollupSum }[] = [];
+  readHours(dayAt, data, (at) => {
+    const sum = createRollupSum();
+    sums.push({ at, sum });
+    return sum;
   });
-  return buckets;
+  return sums.map(({ at, sum }) => ({ at, rollup: sum.take() }));
 }
 
-/** Visits each hour with a reader at its body, which begins at `from`: of one that is as before, at that one's. */
-function eachHour(
-  dayAt: number,
-  data: Uint8Array,
-  visit: (at: number, reader: ByteReader, from: number, isSame: boolean) => void,
-): void {
-  const reader = readerOf(data, 0);
+/** Reads the hours of a day into the sink of each; an hour without a sink is passed over. */
+export function readHours(dayAt: number, data: Uint8Array, sinkOf: (at: number) => RollupSink | null): void {
+  const reader = new ByteReader(data);
   let body = 0;
   for (let next = 0; next < data.length; ) {
     const head = data[next++] ?? 0;
+    const at = dayAt + (head & HOUR_BITS) * HOUR_MS;
+    const sink = sinkOf(at);
     const isSame = (head & SAME_AS_BEFORE) !== 0;
     if (!isSame) body = next;
     reader.at = body;
-    visit(dayAt + (head & HOUR_BITS) * HOUR_MS, reader, body, isSame);
+    if (sink !== null || !isSame) readRollup(reader, at, HOUR_MS, sink ?? SKIP);
     if (!isSame) next = reader.at;
   }
 }
@@ -262,7 +209,8 @@ function packRollup({ at, rollup }: Bucket, spanMs: number): number[] {
   const { groups, total, coveredUntil, users, denials } = rollup;
   const bytes: number[] = [];
   const [only] = groups;
-  const full = groups.length === 1 && only !== undefined && sumOf(only.levels) === spanMs;
+  const full =
+    groups.length === 1 && only !== undefined && only.levels.reduce((sum, [, ms]) => sum + ms, 0) === spanMs;
   const toTheEnd = coveredUntil === at + spanMs;
   bytes.push((full ? FULL : 0) | (toTheEnd ? TO_THE_END : 0) | (denials === null ? 0 : DENIALS));
   if (!full) putNumber(bytes, groups.length);
@@ -315,8 +263,4 @@ function readRollup(reader: ByteReader, at: number, spanMs: number, sink: Rollup
     sink.user(user);
   }
   if ((flags & DENIALS) !== 0) sink.denials(reader.number());
-}
-
-function sumOf(levels: readonly Level[]): number {
-  return levels.reduce((sum, [, ms]) => sum + ms, 0);
 }

@@ -1,6 +1,5 @@
+import type { FeatureId } from "../domain/history.ts";
 import type { SessionFilter } from "./source.ts";
-
-export type Named = Pick<SessionFilter, "servers" | "daemons" | "features">;
 
 /** A condition of SQL with what is bound in it. */
 export interface Condition {
@@ -16,10 +15,19 @@ export function allOf(conditions: readonly (Condition | null)[]): Condition {
   };
 }
 
-/** One bound list, however long: SQLite limits the number of parameters. */
-function oneOf(column: string, names: readonly string[] | null): Condition | null {
-  if (names === null) return null;
+/** One bound list, however long: SQLite limits the number of parameters. Null = any name. */
+export function oneOf(column: string, names: readonly string[] | null | undefined): Condition | null {
+  if (names == null) return null;
   return { sql: `${column} IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(names)] };
+}
+
+export function noneOf(column: string, names: readonly string[]): Condition {
+  return { sql: `${column} NOT IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(names)] };
+}
+
+/** A comparison with an instant; null = at any time. */
+export function compared(comparison: string, at: number | null): Condition | null {
+  return at === null ? null : { sql: `${comparison} ?`, values: [at] };
 }
 
 export function sessionCondition({ servers, daemons, features, users, hosts }: SessionFilter): Condition {
@@ -28,16 +36,15 @@ export function sessionCondition({ servers, daemons, features, users, hosts }: S
     oneOf("daemon", daemons),
     oneOf("feature", features),
     oneOf("user", users),
-    oneOf("lower(host)", hosts?.map((host) => host.toLowerCase()) ?? null),
+    oneOf(
+      "lower(host)",
+      hosts?.map((host) => host.toLowerCase()),
+    ),
   ]);
 }
 
-/** Sessions that overlap a range, by what is stored of them: an open one has no end yet. For who reads all rows anyway. */
-export function overlapCondition(start: number | null, end: number | null): Condition {
-  return allOf([
-    end === null ? null : { sql: "began_at < ?", values: [end] },
-    start === null ? null : { sql: "ended_at IS NULL OR ended_at > ?", values: [start] },
-  ]);
+export function ofFeature({ server, daemon, feature }: FeatureId): Condition {
+  return { sql: "server_id = ? AND daemon = ? AND feature = ?", values: [server, daemon, feature] };
 }
 
 /** As in the index `sessions_long`, word for word: else it is not used. */
@@ -60,8 +67,7 @@ export function overlapping(
 ): Condition {
   const parts: Condition[] = [];
   const select = (sql: string, values: readonly number[], from = "sessions") => {
-    const began = end === null ? null : { sql: "began_at < ?", values: [end] };
-    const where = allOf([filter, began, { sql, values }]);
+    const where = allOf([filter, compared("began_at <", end), { sql, values }]);
     parts.push({ sql: `SELECT ${columns} FROM ${from} WHERE ${where.sql}`, values: where.values });
   };
   if (start === null) select("TRUE", []);

@@ -1,6 +1,7 @@
 import type { LogLevel, LogSource } from "../domain/words.ts";
 import type { Rows } from "../store/denial-queries.ts";
 import { lineMatcher, mayHave, wordsOf } from "../store/log-words.ts";
+import { allOf, type Condition, compared, noneOf, oneOf } from "./filters.ts";
 import type { HistorySource } from "./source.ts";
 
 /** Which log lines are meant; null = all. Times are epoch ms, [start, end). */
@@ -16,32 +17,11 @@ export interface LogFilter {
   readonly hiddenSources: readonly LogSource[];
 }
 
-export interface FoundLogs {
-  /** JSON texts of the log events asked for. */
-  readonly rows: readonly string[];
-  /** How many match in all. */
-  readonly total: number;
-}
-
-export interface LogStats {
-  readonly total: number;
-  readonly byLevel: Readonly<Record<string, number>>;
-  readonly bySource: Readonly<Record<string, number>>;
-  /** Hours that have lines, oldest first. */
-  readonly byHour: readonly { readonly hour: number; readonly count: number }[];
-  readonly oldestAt: number | null;
-  readonly newestAt: number | null;
-  /** Bytes of the stored lines of all sources. */
-  readonly sizeBytes: number;
-}
+/** A page of log events as JSON texts, and how many match in all. */
+type FoundLogs = { readonly rows: readonly string[]; readonly total: number };
 
 /** What reading log lines takes of the read side of history, in whose worker it runs. */
 type LogRead = Rows & Pick<HistorySource, "checkpoint">;
-/** A part of a WHERE with its values. */
-interface Condition {
-  readonly where: string;
-  readonly values: readonly (string | number)[];
-}
 
 /** Lines, and rows of the index, that are read between two checkpoints. */
 const LINES_AT_ONCE = 2_000;
@@ -52,10 +32,9 @@ export function searchLogs(read: LogRead, filter: LogFilter, limit: number, offs
   const condition = conditionOf(filter);
   const words = wordsOf(filter.q ?? "");
   if (words.length > 0) return withWords(read, condition, words, limit, offset);
-  const { where, values } = condition;
   const rows = read.all<{ body: string }>(
-    `SELECT body FROM events WHERE ${where} ORDER BY id DESC LIMIT ? OFFSET ?`,
-    ...values,
+    `SELECT body FROM events WHERE ${condition.sql} ORDER BY id DESC LIMIT ? OFFSET ?`,
+    ...condition.values,
     limit,
     offset,
   );
@@ -63,24 +42,22 @@ export function searchLogs(read: LogRead, filter: LogFilter, limit: number, offs
   return { rows: rows.map(({ body }) => body), total: countLogs(read, filter, condition) };
 }
 
-function countLogs(read: LogRead, filter: LogFilter, { where, values }: Condition): number {
+function countLogs(read: LogRead, filter: LogFilter, condition: Condition): number {
   const { serverIds, start, end } = filter;
+  const count = (what: string, { sql, values }: Condition) =>
+    read.all<{ total: number | null }>(`SELECT ${what} AS total FROM ${sql}`, ...values)[0]?.total ?? 0;
   // By level and source the lines are counted already.
-  const isCounted = serverIds === null && start === null && end === null;
-  const counted = kindsOf(filter);
-  const [row] = isCounted
-    ? read.all<{ total: number | null }>(
-        `SELECT sum(count) AS total FROM log_counts WHERE ${counted.where}`,
-        ...counted.values,
-      )
-    : read.all<{ total: number }>(`SELECT count(*) AS total FROM events WHERE ${where}`, ...values);
-  return row?.total ?? 0;
+  if (serverIds === null && start === null && end === null) {
+    const kinds = kindsOf(filter);
+    return count("sum(count)", { ...kinds, sql: `log_counts WHERE ${kinds.sql}` });
+  }
+  return count("count(*)", { ...condition, sql: `events WHERE ${condition.sql}` });
 }
 
 /** Goes from the newest line to the oldest, and leaves out runs of lines that lack a word by the index. */
 function withWords(
   read: LogRead,
-  { where, values }: Condition,
+  { sql, values }: Condition,
   words: readonly string[],
   limit: number,
   offset: number,
@@ -93,7 +70,7 @@ function withWords(
   function look(from: number, before: number): void {
     for (let end = before; ; ) {
       const lines = read.all<{ id: number; body: string }>(
-        `SELECT id, body FROM events WHERE ${where} AND id >= ? AND id < ? ORDER BY id DESC LIMIT ${LINES_AT_ONCE}`,
+        `SELECT id, body FROM events WHERE ${sql} AND id >= ? AND id < ? ORDER BY id DESC LIMIT ${LINES_AT_ONCE}`,
         ...values,
         from,
         end,
@@ -129,11 +106,12 @@ function withWords(
   return { rows, total };
 }
 
-export function logStats(read: LogRead, hidden: readonly LogSource[]): LogStats {
-  const { where, values } = among("source", hidden, "NOT IN");
+/** Counts of stored lines; `byHour` has the hours with lines, oldest first; `sizeBytes` is that of all sources. */
+export function logStats(read: LogRead, hidden: readonly LogSource[]) {
+  const { sql, values } = noneOf("source", hidden);
   const sums = <Key extends string | number>(column: "level" | "source" | "hour") =>
     read.all<{ key: Key; count: number }>(
-      `SELECT ${column} AS key, sum(count) AS count FROM log_counts WHERE ${where}
+      `SELECT ${column} AS key, sum(count) AS count FROM log_counts WHERE ${sql}
        GROUP BY ${column} HAVING sum(count) > 0 ORDER BY ${column}`,
       ...values,
     );
@@ -141,7 +119,7 @@ export function logStats(read: LogRead, hidden: readonly LogSource[]): LogStats 
     Object.fromEntries(list.map(({ key, count }) => [key, count]));
   const edge = (direction: "ASC" | "DESC") =>
     read.all<{ at: number }>(
-      `SELECT at FROM events WHERE type = 'log' AND ${where} ORDER BY id ${direction} LIMIT 1`,
+      `SELECT at FROM events WHERE type = 'log' AND ${sql} ORDER BY id ${direction} LIMIT 1`,
       ...values,
     )[0]?.at ?? null;
   const bySource = sums<string>("source");
@@ -159,34 +137,20 @@ export function logStats(read: LogRead, hidden: readonly LogSource[]): LogStats 
 
 /** By what a line says of itself. */
 function kindsOf({ levels, sources, hiddenSources }: LogFilter): Condition {
-  return all([
-    among("source", hiddenSources, "NOT IN"),
-    ...(levels === null ? [] : [among("level", levels, "IN")]),
-    ...(sources === null ? [] : [among("source", sources, "IN")]),
-  ]);
+  return allOf([noneOf("source", hiddenSources), oneOf("level", levels), oneOf("source", sources)]);
 }
 
 function conditionOf(filter: LogFilter): Condition {
   const { sources, serverIds, start, end } = filter;
   // Sources and servers have indexes of their own: without the plus SQLite would take that of the types all the same.
   const type = sources === null && serverIds === null ? "type" : "+type";
-  return all([
-    { where: `${type} = 'log'`, values: [] },
+  return allOf([
+    { sql: `${type} = 'log'`, values: [] },
     kindsOf(filter),
-    ...(serverIds === null ? [] : [among("server", serverIds, "IN")]),
+    oneOf("server", serverIds),
     // A line's time never exceeds its id, by which the lines are ordered.
-    ...(start === null ? [] : [{ where: "id >= ? AND at >= ?", values: [start, start] }]),
-    ...(end === null ? [] : [{ where: "at < ?", values: [end] }]),
+    compared("id >=", start),
+    compared("at >=", start),
+    compared("at <", end),
   ]);
-}
-
-function all(parts: readonly Condition[]): Condition {
-  return {
-    where: parts.map(({ where }) => where).join(" AND "),
-    values: parts.flatMap(({ values }) => values),
-  };
-}
-
-function among(column: string, list: readonly string[], operator: "IN" | "NOT IN"): Condition {
-  return { where: `${column} ${operator} (SELECT value FROM json_each(?))`, values: [JSON.stringify(list)] };
 }

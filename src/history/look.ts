@@ -31,13 +31,13 @@ export interface LookState {
   readonly nextFrom: number;
 }
 
-/** The stored rows around an instant: the last that begins at or before it, the first that begins after it. */
+/** The stored rows around an instant: the last that begins at or before it, and where the first after it begins. */
 export interface Neighbours {
   readonly before: Coverage | null;
-  readonly after: Coverage | null;
+  readonly nextFrom: number | null;
 }
 
-export interface Looked {
+interface Looked {
   readonly state: LookState;
   /** Rows to write, by `from`. */
   readonly rows: readonly Coverage[];
@@ -47,23 +47,17 @@ export interface Looked {
 
 const NOTHING: LookState = { current: null, nextFrom: Number.POSITIVE_INFINITY };
 
-/** `state` is null for the first poll in this process. `neighbours` is asked only where the usual way does not go. */
+/** `state` is null for the first poll in this process. `neighbours` is called only where the usual way does not go. */
 export function takeLook(state: LookState | null, look: Look, neighbours: () => Neighbours): Looked {
   const current = state?.current ?? null;
-  if (state !== null && current !== null && look.good && isInTime(current, look)) {
+  if (state !== null && current !== null && look.good && isInTime(current, look))
     return goOn(current, state.nextFrom, look);
-  }
-  if (!look.good) {
-    const { before, nextFrom } =
-      state === null ? around(neighbours()) : { before: current, nextFrom: state.nextFrom };
-    const rows = before?.running === true ? [ended(before, look, nextFrom)] : trimmed(before, look.at);
-    return { state: NOTHING, rows, record: "nothing" };
-  }
-  return begin(look, around(neighbours()), state === null);
-}
-
-function around({ before, after }: Neighbours): { before: Coverage | null; nextFrom: number } {
-  return { before, nextFrom: after?.from ?? Number.POSITIVE_INFINITY };
+  const isKnown = state !== null && !look.good;
+  const { before, nextFrom } = isKnown ? { before: current, nextFrom: state.nextFrom } : neighbours();
+  const limit = nextFrom ?? Number.POSITIVE_INFINITY;
+  if (look.good) return begin(look, before, limit, state === null);
+  const rows = before?.running === true ? [ended(before, look, limit)] : trimmed(before, look.at);
+  return { state: NOTHING, rows, record: "nothing" };
 }
 
 function isInTime({ readAt }: Coverage, { at, intervalMs, timeoutMs }: Look): boolean {
@@ -78,11 +72,7 @@ function goOn(current: Coverage, nextFrom: number, { at, intervalMs }: Look): Lo
   return { state: { current: extended, nextFrom }, rows: [extended], record: "changes" };
 }
 
-function begin(
-  look: Look,
-  { before, nextFrom }: { before: Coverage | null; nextFrom: number },
-  isFirst: boolean,
-): Looked {
+function begin(look: Look, before: Coverage | null, nextFrom: number, isFirst: boolean): Looked {
   const { at, intervalMs } = look;
   // The clock was set back.
   if (before !== null && at <= before.readAt) return { state: NOTHING, rows: [], record: "nothing" };

@@ -1,30 +1,29 @@
 import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
+import type { Timers } from "../domain/time/timers.ts";
 import { StoreError } from "../store/database/store-error.ts";
 
-export interface HistoryTimers {
-  set(work: () => void, ms: number): unknown;
-  clear(timer: unknown): void;
-}
-
-/** Work in the background, a slice after the other. */
+/** Work in the background, one slice after the other. */
 export interface Loop {
   start(): void;
   stop(): void;
 }
 
-/** Between two slices of 5 ms others get the event loop. */
+/** Between two slices of some ms the event loop goes on with other work. */
 const PAUSE_MS = 20;
 
-/** `step` does a slice and answers whether there is more; without more it is asked again after `idleMs`. */
+/**
+ * `step` does a slice and answers whether there is more; without more it is called again after `idleMs`. A step that fails
+ * is tried again too, and logged the first time.
+ */
 export function createLoop(
   step: () => boolean | Promise<boolean>,
   idleMs: number,
   failed: string,
-  timers: HistoryTimers,
+  timers: Timers,
   log: Log,
 ): Loop {
-  let timer: unknown = null;
+  let cancel = () => {};
   let failing = false;
   let stopped = true;
 
@@ -34,25 +33,21 @@ export function createLoop(
       if (await step()) wait = PAUSE_MS;
       failing = false;
     } catch (error) {
-      if (!failing && !stopped)
-        log.warn(`${failed}, it is tried again`, {
-          error: messageOf(error),
-          fix: error instanceof StoreError ? error.fix : null,
-        });
+      const fix = error instanceof StoreError ? error.fix : null;
+      if (!failing && !stopped) log.warn(`${failed}, it is tried again`, { error: messageOf(error), fix });
       failing = true;
     }
-    if (!stopped) timer = timers.set(() => void run(), wait);
+    if (!stopped) cancel = timers.after(wait, () => void run());
   }
 
   return {
     start() {
       stopped = false;
-      timer = timers.set(() => void run(), PAUSE_MS);
+      cancel = timers.after(PAUSE_MS, () => void run());
     },
     stop() {
       stopped = true;
-      if (timer !== null) timers.clear(timer);
-      timer = null;
+      cancel();
     },
   };
 }

@@ -15,26 +15,25 @@ export type QueryResult<Queries extends QueryTable, Name extends QueryName<Queri
   ReturnType<Queries[Name]>
 >;
 
-/** What crosses between the main thread and the worker of history. */
-export type ToWorker =
-  | { readonly type: "open"; readonly path: string }
-  | {
-      readonly type: "query";
-      readonly id: number;
-      readonly name: string;
-      readonly params: unknown;
-      /** Epoch ms of the asker's clock: what lies behind has not been seen. */
-      readonly now: number;
-      readonly timeoutMs: number;
-      /** One number, set to 1 when the asker no longer wants the answer: a busy worker reads no messages. */
-      readonly cancelled: SharedArrayBuffer;
-    };
+/** One query, as it crosses to the worker of history. */
+export interface ToWorker {
+  readonly id: number;
+  /** The database file. */
+  readonly path: string;
+  readonly name: string;
+  readonly params: unknown;
+  /** Epoch ms of the client's clock: what lies behind has not been seen. */
+  readonly now: number;
+  readonly timeoutMs: number;
+  /** One number, set to 1 when the answer is no longer wanted: a busy worker reads no messages. */
+  readonly cancelled: SharedArrayBuffer;
+}
 
 export type FromWorker =
   | { readonly type: "result"; readonly id: number; readonly value: unknown }
   | { readonly type: "failed"; readonly id: number; readonly failure: Failure };
 
-/** What went wrong; neither of the store's nor of time: nobody wants the answer, or a bug. */
+/** What went wrong. Neither a timeout nor of the store: the answer is no longer wanted, or there is a bug. */
 export interface Failure {
   readonly message: string;
   readonly timeout: boolean;

@@ -1,5 +1,6 @@
-import { NO_ROLLUP, type Rollup } from "../domain/stats/rollup.ts";
-import type { HistorySource, KnownFeature, Reach } from "./source.ts";
+import type { FeatureId } from "../domain/history.ts";
+import { coveredMs, NO_ROLLUP, type Rollup } from "../domain/stats/rollup.ts";
+import type { HistorySource, KnownFeature, Named, Reach } from "./source.ts";
 import { hourEnd, hourStart } from "./spans.ts";
 
 /** How rows are sorted where they are made: a field of theirs. */
@@ -8,25 +9,23 @@ export interface SortBy<Field extends string> {
   readonly descending: boolean;
 }
 
-/** A sorted copy: nulls last whichever way it goes, equal ones as they came. */
+/** A sorted copy, by the first field in which two rows differ: nulls last whichever way it goes, equal ones as they came. */
 export function sortedBy<Field extends string, Row extends Readonly<Record<Field, string | number | null>>>(
   rows: readonly Row[],
-  { field, descending }: SortBy<Field>,
+  ...fields: readonly SortBy<Field>[]
 ): Row[] {
-  const sign = descending ? -1 : 1;
   return rows.toSorted((one, other) => {
-    const a: string | number | null = one[field];
-    const b: string | number | null = other[field];
-    if (a === b) return 0;
-    if (a === null) return 1;
-    if (b === null) return -1;
-    return a < b ? -sign : sign;
+    for (const { field, descending } of fields) {
+      const a: string | number | null = one[field];
+      const b: string | number | null = other[field];
+      if (a === b) continue;
+      if (a === null) return 1;
+      if (b === null) return -1;
+      return a < b === descending ? 1 : -1;
+    }
+    return 0;
   });
 }
-
-/** How fine the history of a range is: to the reading (`exact`), or by whole hours where samples are gone (`1h`). */
-const RESOLUTIONS = ["exact", "1h"] as const;
-type Resolution = (typeof RESOLUTIONS)[number];
 
 /** [start, end), epoch ms. */
 export interface Range {
@@ -35,7 +34,8 @@ export interface Range {
 }
 
 export interface ResolvedRange extends Range {
-  readonly resolution: Resolution;
+  /** How fine its history is: to the reading (`exact`), or by whole hours where samples are gone. */
+  readonly resolution: "exact" | "1h";
 }
 
 /**
@@ -57,13 +57,27 @@ export async function historyBegins(
   return Math.min(end, Math.max(start, Math.min(samplesFrom ?? end, rollupsFrom ?? end)));
 }
 
-/** Each feature's range in one rollup, in the order of the features. */
-export async function rollupsOver(
-  source: Pick<HistorySource, "rollups" | "reach">,
-  features: readonly KnownFeature[],
-  { start, end }: Range,
+/**
+ * The features that a filter lets through, with `uncounted` ones behind them. Features of which nothing is known in the
+ * range are there when features are named. `known` is null where no count of a feature was ever read.
+ */
+export async function featuresOver(
+  source: Pick<HistorySource, "features" | "rollups" | "reach">,
+  filter: Named,
+  range: Range,
   withUsers: boolean,
-): Promise<readonly Rollup[]> {
-  const begin = await historyBegins(source, { start, end });
-  return begin >= end ? features.map(() => NO_ROLLUP) : source.rollups(features, begin, end, withUsers);
+  uncounted: readonly FeatureId[] = [],
+): Promise<{ feature: FeatureId; known: KnownFeature | null; rollup: Rollup }[]> {
+  const counted = await source.features(filter);
+  const begin = await historyBegins(source, range);
+  const rollups = begin >= range.end ? [] : await source.rollups(counted, begin, range.end, withUsers);
+  const keyOf = ({ server, daemon, feature }: FeatureId) => JSON.stringify([server, daemon, feature]);
+  const keys = new Set(counted.map(keyOf));
+  return [...counted, ...uncounted.filter((feature) => !keys.has(keyOf(feature)))]
+    .map((feature, index) => ({
+      feature,
+      known: counted[index] ?? null,
+      rollup: rollups[index] ?? NO_ROLLUP,
+    }))
+    .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
 }

@@ -5,14 +5,8 @@ import type { Session } from "../domain/session.ts";
 import type { Store } from "../store/open/open.ts";
 import { type Coverage, type LookState, type Neighbours, takeLook } from "./look.ts";
 import type { OpenBuckets } from "./open-buckets.ts";
+import { gapAt, sameCounts } from "./sample-reader.ts";
 import { hourStart } from "./spans.ts";
-import { gapAt, sameCounts } from "./steps.ts";
-
-/** Writes what each poll adds to history: counts that changed, and that the server was read. */
-export interface Recorder {
-  /** Compares a poll's picture with what is stored. Polls of one server come one after the other. */
-  look(picture: ServerPicture): Recording;
-}
 
 /** What one poll adds. */
 export interface Recording {
@@ -38,133 +32,108 @@ interface ServerState {
   readonly features: ReadonlyMap<string, Known>;
 }
 
-export function createRecorder(store: Store, open: Pick<OpenBuckets, "touch">): Recorder {
-  const { sqlite } = store;
+type CoverageRow = Omit<Coverage, "running"> & { readonly running: number };
+
+export type Recorder = ReturnType<typeof createRecorder>;
+
+/** Writes what each poll adds to history: counts that changed, and that the server was read. */
+export function createRecorder({ sqlite, read }: Store, open: Pick<OpenBuckets, "touch">) {
   const states = new Map<string, ServerState>();
-  const findFeature = sqlite.query<{ id: number }, [string, string, string]>(
-    "SELECT id FROM history_features WHERE server_id = ? AND daemon = ? AND name = ?",
+  /** Answers the row that is there, or the new one. */
+  const putFeature = sqlite.query<{ id: number }, [string, string, string]>(
+    `INSERT INTO history_features (server_id, daemon, name) VALUES (?, ?, ?)
+     ON CONFLICT (server_id, daemon, name) DO UPDATE SET name = excluded.name RETURNING id`,
   );
-  const addFeature = sqlite.query<{ id: number }, [string, string, string]>(
-    "INSERT INTO history_features (server_id, daemon, name) VALUES (?, ?, ?) RETURNING id",
-  );
-  const columns = `SELECT from_at AS "from", read_at AS readAt, until_at AS until, running FROM coverage WHERE server_id = ?`;
-  const before = sqlite.query<CoverageRow, [string, number]>(
-    `${columns} AND from_at <= ? ORDER BY from_at DESC LIMIT 1`,
-  );
-  const after = sqlite.query<CoverageRow, [string, number]>(
-    `${columns} AND from_at > ? ORDER BY from_at LIMIT 1`,
-  );
-  const backwards = sqlite.query<CoverageRow, [string, number]>(
-    `${columns} AND from_at <= ? ORDER BY from_at DESC`,
-  );
-  const writeCoverage = sqlite.query<null, [string, number, number, number, number]>(
+  const coverage = (where: string) =>
+    sqlite.query<CoverageRow, [string, number]>(
+      `SELECT from_at AS "from", read_at AS readAt, until_at AS until, running FROM coverage WHERE server_id = ? AND ${where}`,
+    );
+  const backwards = coverage("from_at <= ? ORDER BY from_at DESC");
+  const after = coverage("from_at > ? ORDER BY from_at LIMIT 1");
+  const writeCoverage = sqlite.query<null, [string, number, number, number, boolean]>(
     `INSERT INTO coverage (server_id, from_at, read_at, until_at, running) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET read_at = excluded.read_at, until_at = excluded.until_at, running = excluded.running`,
   );
-  const writeSample = sqlite.query<
-    null,
-    [number, number, number | null, number | null, number | null, number | null, number]
-  >(
+  const writeSample = sqlite.query<null, (number | boolean | null)[]>(
     "INSERT OR REPLACE INTO samples (feature_id, at, total, used, reserved, queued, unlimited) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
 
   function idOf(serverId: string, daemon: string, name: string): number {
-    const id = findFeature.get(serverId, daemon, name)?.id ?? addFeature.get(serverId, daemon, name)?.id;
+    const id = putFeature.get(serverId, daemon, name)?.id;
     if (id === undefined) throw new Error("The store gave no id to a feature");
     return id;
   }
 
   function neighbours(serverId: string, at: number): Neighbours {
-    return store.read(() => ({
-      before: asCoverage(before.get(serverId, at)),
-      after: asCoverage(after.get(serverId, at)),
-    }));
+    const before = backwards.get(serverId, at);
+    return {
+      before: before && { ...before, running: before.running === 1 },
+      nextFrom: after.get(serverId, at)?.from ?? null,
+    };
   }
 
-  /** Whatever hour a row's new end, or its old one, reaches is to be rolled up. */
-  function touch(rows: readonly Coverage[], old: readonly (Coverage | null | undefined)[]): (() => void)[] {
-    return rows.map((row) => {
-      const was = old.find((one) => one?.from === row.from);
-      const until = Math.max(row.until, was?.until ?? 0);
-      const from = was?.readAt ?? row.from;
-      return open.touch(from, Math.max(from, until - 1));
-    });
+  /** Opens the hours that a row of coverage reaches now, or reached before. */
+  function openCovered({ from, until }: Coverage, old: Coverage | undefined): void {
+    const first = old?.readAt ?? from;
+    open.touch(first, Math.max(first, Math.max(until, old?.until ?? 0) - 1));
   }
 
   /** Opens the hours before that of `at` in which sessions began. */
-  function touchBegins(
-    serverId: string,
-    opened: readonly Pick<Session, "beganAt">[],
-    at: number,
-  ): (() => void)[] {
+  function openBegins(serverId: string, opened: readonly Pick<Session, "beganAt">[], at: number): void {
     const began = opened.reduce((first, { beganAt }) => Math.min(first, beganAt), at);
-    if (began >= hourStart(at)) return [];
-    const notes: (() => void)[] = [];
+    if (began >= hourStart(at)) return;
     for (const { from, until } of backwards.iterate(serverId, at)) {
       if (until <= began) break;
-      notes.push(open.touch(Math.max(from, began), Math.max(from, began, Math.min(until, at) - 1)));
+      open.touch(Math.max(from, began), Math.max(from, began, Math.min(until, at) - 1));
     }
-    return notes;
   }
 
   return {
-    look(picture) {
+    /** Compares a poll's picture with what is stored. Polls of one server come one after the other. */
+    look(picture: ServerPicture): Recording {
       const { server, lastPollAt: at, collectedAt, error } = picture;
       if (at === null) return { write() {}, committed() {} };
-      const state = states.get(server.id) ?? null;
+      const state = states.get(server.id);
       const good = collectedAt === at && error === null;
-      const around: { found: Neighbours | null } = { found: null };
-      const looked = takeLook(
-        state?.look ?? null,
-        { at, good, intervalMs: server.intervalMs, timeoutMs: server.timeoutMs },
-        () => {
-          around.found = neighbours(server.id, at);
-          return around.found;
-        },
-      );
+      const { intervalMs, timeoutMs } = server;
+      const stored = [state?.look.current];
+      const looked = takeLook(state?.look ?? null, { at, good, intervalMs, timeoutMs }, () => {
+        const around = read(() => neighbours(server.id, at));
+        stored.push(around.before);
+        return around;
+      });
       // A coverage begins with nothing known.
       const known = looked.record === "all" ? unread(state?.features) : (state?.features ?? new Map());
       const changed = looked.record === "nothing" ? [] : changesOf(picture, at, known);
       const features = new Map(known);
-      let noted: (() => void)[] = [];
       return {
         write(opened = []) {
-          for (const { from, readAt, until, running } of looked.rows)
-            writeCoverage.run(server.id, from, readAt, until, running ? 1 : 0);
-          noted = touch(looked.rows, [state?.look.current, around.found?.before]);
-          noted.push(...touchBegins(server.id, opened, at));
+          for (const row of looked.rows) {
+            writeCoverage.run(server.id, row.from, row.readAt, row.until, row.running);
+            openCovered(row, stored.find((one) => one?.from === row.from) ?? undefined);
+          }
+          openBegins(server.id, opened, at);
           for (const { daemon, name, counts } of changed) {
             const key = featureKey(daemon, name);
             const id = known.get(key)?.id ?? idOf(server.id, daemon, name);
             const { total, used, reserved, queued, unlimited } = counts;
-            writeSample.run(id, at, total, used, reserved, queued, unlimited ? 1 : 0);
+            writeSample.run(id, at, total, used, reserved, queued, unlimited);
             features.set(key, { id, daemon, name, counts });
           }
         },
-        committed() {
-          states.set(server.id, { look: looked.state, features });
-          for (const note of noted) note();
-        },
+        committed: () => void states.set(server.id, { look: looked.state, features }),
       };
     },
   };
 }
 
-type CoverageRow = Omit<Coverage, "running"> & { readonly running: number };
-
-function asCoverage(row: CoverageRow | null): Coverage | null {
-  return row === null ? null : { ...row, running: row.running === 1 };
-}
-
-interface ChangedCounts {
-  readonly daemon: string;
-  readonly name: string;
-  readonly counts: Step;
-}
-
 /** Counts that differ from the stored ones; a feature that the picture no longer has is a gap. */
-function changesOf(picture: ServerPicture, at: number, known: ReadonlyMap<string, Known>): ChangedCounts[] {
-  const changed: ChangedCounts[] = [];
+function changesOf(
+  picture: ServerPicture,
+  at: number,
+  known: ReadonlyMap<string, Known>,
+): Omit<Known, "id">[] {
+  const changed: Omit<Known, "id">[] = [];
   const missing = new Map(known);
   for (const feature of picture.features) {
     const { daemon, name } = feature;

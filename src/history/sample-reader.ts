@@ -1,81 +1,123 @@
-import type { Database } from "bun:sqlite";
 import type { Series, Step } from "../domain/history.ts";
+import type { Rows } from "../store/denial-queries.ts";
 import { samplesOfDay } from "./codec.ts";
+import { oncePerRange } from "./feature-counts.ts";
 import type { KnownFeature } from "./source.ts";
 import { DAY_MS, dayOf, HOUR_MS, packedKey } from "./spans.ts";
-import { type Interval, stepsOf } from "./steps.ts";
 
-/** Which hours and days are still to be rolled up, as far as one state of the database knows. */
-export interface OpenHours {
-  /** Begins of the buckets in [start, end) whose rollup, if there is one, is not the last word. */
-  in(span: number, start: number, end: number): ReadonlySet<number>;
+/** A server was read without a break in [from, until). */
+export interface Interval {
+  readonly from: number;
+  readonly until: number;
 }
 
-export function createOpenHours(sqlite: Database): OpenHours {
-  const select = sqlite.query<{ at: number }, [number, number, number]>(
-    "SELECT at FROM history_open WHERE span = ? AND at >= ? AND at < ? ORDER BY at",
-  );
-  const known = new Map<string, ReadonlySet<number>>();
-  return {
-    in(span, start, end) {
-      const key = `${span} ${start} ${end}`;
-      const before = known.get(key);
-      if (before !== undefined) return before;
-      const found = new Set(select.all(span, start, end).map(({ at }) => at));
-      known.set(key, found);
-      return found;
-    },
+/**
+ * What samples and coverage say of [start, end): the first step at `start`, gaps as gaps, no two equal neighbours.
+ * Samples hold only within the coverage in which they were taken: it begins with one for each feature that was read.
+ * Both are ascending, the intervals do not overlap.
+ */
+export function stepsOf(
+  samples: readonly Step[],
+  coverage: readonly Interval[],
+  start: number,
+  end: number,
+): Step[] {
+  const steps: Step[] = [];
+  const push = (step: Step) => {
+    const last = steps.at(-1);
+    if (last !== undefined && last.at === step.at) steps.pop();
+    const before = steps.at(-1);
+    if (before === undefined || !sameCounts(before, step)) steps.push(step);
   };
+  if (start >= end) return steps;
+  push(gapAt(start));
+  let index = 0;
+  for (const { from, until } of coverage) {
+    const low = Math.max(from, start);
+    const high = Math.min(until, end);
+    if (low >= high) continue;
+    let held: Step | null = null;
+    for (; ; index++) {
+      const sample = samples[index];
+      if (sample === undefined || sample.at > low) break;
+      if (sample.at >= from) held = sample;
+    }
+    push(held === null || held.used === null ? gapAt(low) : { ...held, at: low });
+    for (; ; index++) {
+      const sample = samples[index];
+      if (sample === undefined || sample.at >= high) break;
+      push(sample.used === null ? gapAt(sample.at) : sample);
+    }
+    if (until < end) push(gapAt(until));
+  }
+  return steps;
 }
 
-/** Counts as they were read: coverage and samples. Instants are epoch ms, ranges [start, end). */
-export interface SampleReader {
-  /** When the server was read, within [start, end). */
-  coverage(serverId: string, start: number, end: number): Interval[];
-  /** The samples that say what held in [start, end): those in it, and the last one before. */
-  samples(feature: KnownFeature, start: number, end: number, coverage: readonly Interval[]): readonly Step[];
-  series(feature: KnownFeature, start: number, end: number): Series;
+export function gapAt(at: number): Step {
+  return { at, total: null, used: null, reserved: null, queued: null, unlimited: false };
 }
 
-/** Ranges of a server whose coverage is remembered: the first and the last part of a question alternate. */
-const KEPT_RANGES = 4;
+export function sameCounts(a: Step, b: Step): boolean {
+  return (
+    a.used === b.used &&
+    a.total === b.total &&
+    a.reserved === b.reserved &&
+    a.queued === b.queued &&
+    a.unlimited === b.unlimited
+  );
+}
+
+export type Unsettled = ReturnType<typeof createUnsettled>;
+
+/** Begins of the hours, and of the days, in a range that are still to be rolled up: what is stored is not the last word. */
+export function createUnsettled({ all }: Rows) {
+  const of = (span: number) =>
+    oncePerRange((start, end): ReadonlySet<number> => {
+      const sql = "SELECT at FROM history_open WHERE span = ? AND at >= ? AND at < ? ORDER BY at";
+      return new Set(all<{ at: number }>(sql, span, start, end).map(({ at }) => at));
+    });
+  return { hours: of(HOUR_MS), days: of(DAY_MS) };
+}
+
+export type SampleReader = ReturnType<typeof createSampleReader>;
 
 interface SampleRow extends Omit<Step, "unlimited"> {
   readonly unlimited: number;
 }
 
-/** `now`: what lies behind has not been seen. */
-export function createSampleReader(sqlite: Database, open: OpenHours, now: number): SampleReader {
-  const coverageRows = sqlite.query<{ from: number; until: number }, [string, number]>(
-    `SELECT from_at AS "from", until_at AS until FROM coverage WHERE server_id = ? AND from_at < ? ORDER BY from_at DESC`,
-  );
-  const looseSamples = sqlite.query<SampleRow, [number, number]>(
-    "SELECT at, total, used, reserved, queued, unlimited FROM samples WHERE feature_id = ? AND at < ? ORDER BY at",
-  );
-  const sampleDay = sqlite.query<{ data: Uint8Array }, [number]>(
-    "SELECT data FROM sample_days WHERE key = ?",
-  );
-  const coverages = new Map<string, { start: number; end: number; list: Interval[] }[]>();
+/** Counts as they were read: coverage and samples. What lies behind `now` has not been seen. Ranges are [start, end). */
+export function createSampleReader({ all }: Rows, open: Unsettled, now: number) {
+  /** Features of a server share its coverage. */
+  const coverages = new Map<string, Interval[]>();
 
+  /** When the server was read. */
   function coverage(serverId: string, start: number, end: number): Interval[] {
-    const known = coverages.get(serverId) ?? [];
-    const around = known.find((one) => one.start <= start && one.end >= end);
-    if (around !== undefined) return around.list;
-    const list: Interval[] = [];
-    for (const { from, until } of coverageRows.iterate(serverId, end)) {
-      if (until <= start) break;
-      list.push({ from, until: Math.min(until, now) });
-    }
-    list.reverse();
-    coverages.set(serverId, [{ start, end, list }, ...known.slice(0, KEPT_RANGES - 1)]);
+    const key = `${start} ${end} ${serverId}`;
+    const known = coverages.get(key);
+    if (known !== undefined) return known;
+    // Intervals do not overlap: all that end after the start lie behind the last one that begins before it.
+    const list = all<Interval>(
+      `SELECT from_at AS "from", min(until_at, ?4) AS until FROM coverage WHERE server_id = ?1 AND from_at < ?3
+         AND from_at >= ifnull((SELECT max(from_at) FROM coverage WHERE server_id = ?1 AND from_at <= ?2), ?2)
+         AND until_at > ?2 ORDER BY from_at`,
+      serverId,
+      start,
+      end,
+      now,
+    );
+    coverages.set(key, list);
     return list;
   }
 
-  /** Whether the first hour of a day is not packed yet. */
-  function isOpen(day: number): boolean {
-    return open.in(HOUR_MS, day * DAY_MS, day * DAY_MS + 1).size > 0;
+  function unpacked(feature: KnownFeature, day: number): Step[] {
+    const [row] = all<{ data: Uint8Array }>(
+      "SELECT data FROM sample_days WHERE key = ?",
+      packedKey(day, feature.id),
+    );
+    return row === undefined ? [] : samplesOfDay(day * DAY_MS, row.data);
   }
 
+  /** The samples that say what held in a range: those in it, and the last one before. */
   function samples(
     feature: KnownFeature,
     start: number,
@@ -84,25 +126,24 @@ export function createSampleReader(sqlite: Database, open: OpenHours, now: numbe
   ): readonly Step[] {
     const first = intervals.find(({ until }) => until > start);
     if (first === undefined) return [];
-    const packed: Step[][] = [];
-    const unpacked = (day: number): Step[] => {
-      const data = sampleDay.get(packedKey(day, feature.id))?.data;
-      return data === undefined ? [] : samplesOfDay(day * DAY_MS, data);
-    };
-    for (let day = dayOf(start); day * DAY_MS < end; day++) packed.push(unpacked(day));
-    const loose = looseSamples
-      .all(feature.id, end)
-      .map(({ unlimited, ...counts }): Step => ({ ...counts, unlimited: unlimited === 1 }));
     // A packed day begins with what held then; where its first hour is not packed yet that stands in the day before.
-    for (let day = dayOf(start); isOpen(day) && day > dayOf(first.from); day--)
-      packed.unshift(unpacked(day - 1));
+    const isOpen = (day: number) => open.hours(day * DAY_MS, day * DAY_MS + 1).size > 0;
+    let day = dayOf(start);
+    while (isOpen(day) && day > dayOf(first.from)) day--;
+    const packed: Step[][] = [];
+    for (; day * DAY_MS < end; day++) packed.push(unpacked(feature, day));
+    const loose = all<SampleRow>(
+      "SELECT at, total, used, reserved, queued, unlimited FROM samples WHERE feature_id = ? AND at < ? ORDER BY at",
+      feature.id,
+      end,
+    ).map(({ unlimited, ...counts }): Step => ({ ...counts, unlimited: unlimited === 1 }));
     return inOrder(packed.flat(), loose);
   }
 
   return {
     coverage,
     samples,
-    series(feature, start, end) {
+    series(feature: KnownFeature, start: number, end: number): Series {
       const intervals = coverage(feature.server, start, end);
       const { server, daemon, feature: name } = feature;
       const steps = stepsOf(samples(feature, start, end, intervals), intervals, start, end);
@@ -114,7 +155,6 @@ export function createSampleReader(sqlite: Database, open: OpenHours, now: numbe
 /** Two ascending lists as one; of two samples of the same instant the second list's holds. */
 function inOrder(a: readonly Step[], b: readonly Step[]): readonly Step[] {
   if (b.length === 0) return a;
-  if (a.length === 0) return b;
-  const later = new Set(b.map(({ at }) => at));
-  return [...a.filter(({ at }) => !later.has(at)), ...b].sort((one, other) => one.at - other.at);
+  const byTime = new Map([...a, ...b].map((one) => [one.at, one]));
+  return [...byTime.values()].sort((one, other) => one.at - other.at);
 }

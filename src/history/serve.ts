@@ -7,40 +7,35 @@ import { createReader, type Reader } from "./reader.ts";
 /** The time is up. */
 class TooLate extends Error {}
 
-export interface HistoryServer {
-  /** Takes a message of the main thread; the answer to a query goes to `post`. */
-  take(message: ToWorker): void;
-}
-
 /**
- * The worker's side of the protocol: the client asks one query after the other, each has a read transaction of its own. What `post` is
- * told to hand over is memory that goes to the other thread instead of being copied.
+ * The worker's side of the protocol: the client asks one query after the other, and each has a read transaction of its
+ * own.
  */
-export function createHistoryServer(
-  post: (message: FromWorker, handedOver: ArrayBuffer[]) => void,
-  queries: QueryTable,
-): HistoryServer {
-  let path = "";
-  let database: Database | null = null;
+export function serveHistory(worker: Worker, queries: QueryTable): void {
+  let open: { readonly path: string; readonly sqlite: Database } | null = null;
 
-  /** The connection; opened anew after an error, because the file may have been replaced. */
-  function connection(): Database {
-    if (database !== null) return database;
-    const opened = new Database(path, { readonly: true, strict: true });
-    opened.run("PRAGMA busy_timeout = 5000");
-    opened.run("PRAGMA query_only = ON");
-    opened.run("PRAGMA cache_size = -32000");
-    opened.run("PRAGMA temp_store = MEMORY");
-    database = opened;
-    return opened;
+  /** The connection; a new one after an error, because the file may have been replaced. */
+  function connection(path: string): Database {
+    if (open?.path === path) return open.sqlite;
+    open?.sqlite.close();
+    open = null;
+    const sqlite = new Database(path, { readonly: true, strict: true });
+    for (const setting of [
+      "busy_timeout = 5000",
+      "query_only = ON",
+      "cache_size = -32000",
+      "temp_store = MEMORY",
+    ])
+      sqlite.run(`PRAGMA ${setting}`);
+    open = { path, sqlite };
+    return sqlite;
   }
 
-  async function answer(asked: Extract<ToWorker, { type: "query" }>): Promise<unknown> {
-    const { name, params, now, timeoutMs, cancelled } = asked;
+  async function answer({ path, name, params, now, timeoutMs, cancelled }: ToWorker): Promise<unknown> {
     const flag = new Int32Array(cancelled);
     const deadline = performance.now() + timeoutMs;
     const checkpoint = () => {
-      if (Atomics.load(flag, 0) !== 0) throw new Error("nobody waits for the answer");
+      if (Atomics.load(flag, 0) !== 0) throw new Error("The answer is no longer wanted");
       if (performance.now() > deadline)
         throw new TooLate(`The query of history took longer than ${timeoutMs / 1000} s`);
     };
@@ -48,7 +43,7 @@ export function createHistoryServer(
     if (!Object.hasOwn(queries, name)) throw new Error(`There is no query of history named ${name}`);
     // The client's types tie each name to its parameters; here any name may come.
     const query = queries[name] as (read: Reader, params: unknown) => unknown;
-    const sqlite = connection();
+    const sqlite = connection(path);
     sqlite.run("BEGIN");
     try {
       return await query(createReader(sqlite, { now, checkpoint }), params);
@@ -57,32 +52,26 @@ export function createHistoryServer(
     }
   }
 
-  function failureOf(error: unknown): Failure {
+  function failureOf(error: unknown, path: string): Failure {
     const store = asStoreError(error, path);
     if (store === null) return { message: messageOf(error), timeout: error instanceof TooLate, store };
-    database?.close();
-    database = null;
+    open?.sqlite.close();
+    open = null;
     const { code, message, fix } = store;
     return { message, timeout: false, store: { code, fix } };
   }
 
-  return {
-    take(message) {
-      if (message.type === "open") {
-        database?.close();
-        database = null;
-        path = message.path;
-        return;
-      }
-      const { id } = message;
-      answer(message)
-        .then((value) => post({ type: "result", id, value }, bytesIn(value)))
-        .catch((error) => post({ type: "failed", id, failure: failureOf(error) }, []));
-    },
+  /** The bytes of a finished answer go to the other thread without a copy. */
+  const post = (message: FromWorker, bytes: ArrayBuffer[] = []) => worker.postMessage(message, bytes);
+
+  worker.onmessage = ({ data }: MessageEvent<ToWorker>) => {
+    const { id, path } = data;
+    answer(data)
+      .then((value) => post({ type: "result", id, value }, bytesIn(value)))
+      .catch((error) => post({ type: "failed", id, failure: failureOf(error, path) }));
   };
 }
 
-/** The bytes of a finished answer. */
 function bytesIn(value: unknown): ArrayBuffer[] {
   if (typeof value !== "object" || value === null || !("body" in value)) return [];
   const { body } = value;

@@ -1,8 +1,7 @@
 import type { Series } from "../domain/history.ts";
-import { eachSpan } from "../domain/stats/spans.ts";
-import { together } from "../domain/stats/together.ts";
+import { createCutter, eachSpan, sumOfSeries } from "../domain/stats/spans.ts";
 import { addTime, emptySums, type UsageSums } from "../domain/stats/usage-sums.ts";
-import type { HistorySource } from "./source.ts";
+import type { HistorySource, KnownFeature } from "./source.ts";
 import { DAY_MS } from "./spans.ts";
 
 /** Zones keep offsets of whole quarters, so that every hour of every zone is made of these. */
@@ -10,28 +9,36 @@ export const QUARTER_MS = 900_000;
 const QUARTERS = DAY_MS / QUARTER_MS;
 const NUMBERS = 5;
 
+/** Features as one, each moment the sum of those that are known then. */
+export async function together(
+  source: Pick<HistorySource, "series" | "checkpoint">,
+  features: readonly KnownFeature[],
+  start: number,
+  end: number,
+): Promise<ReturnType<typeof sumOfSeries>> {
+  const series: Series[] = [];
+  for (const feature of features) {
+    source.checkpoint();
+    series.push(await source.series(feature, start, end));
+  }
+  return sumOfSeries(series, start, end);
+}
+
 /** What the heat map of all features adds up, by quarters of an hour of a day (days since 1970-01-01 UTC). */
 export async function makeSiteDay(
   source: Pick<HistorySource, "features" | "series" | "checkpoint">,
   day: number,
 ): Promise<Uint8Array> {
-  const start = day * DAY_MS;
-  const end = start + DAY_MS;
-  const series: Series[] = [];
-  for (const feature of await source.features()) {
-    source.checkpoint();
-    series.push(await source.series(feature, start, end));
-  }
-  const quarters = Array.from({ length: QUARTERS }, emptySums);
-  eachSpan(together(series, start, end), (step, from, to) => {
-    for (let at = from; at < to; ) {
-      const quarter = Math.floor((at - start) / QUARTER_MS);
-      const until = Math.min(to, start + (quarter + 1) * QUARTER_MS);
+  const edges = Array.from({ length: QUARTERS + 1 }, (_, quarter) => day * DAY_MS + quarter * QUARTER_MS);
+  const quarters = edges.slice(1).map(emptySums);
+  const { cut } = createCutter(edges);
+  const site = await together(source, await source.features(), day * DAY_MS, (day + 1) * DAY_MS);
+  eachSpan(site, (step, from, to) =>
+    cut(from, to, (quarter, at, until) => {
       const sums = quarters[quarter];
       if (sums !== undefined) addTime(sums, step, at, until);
-      at = until;
-    }
-  });
+    }),
+  );
   const numbers = new Float64Array(QUARTERS * NUMBERS);
   quarters.forEach(({ coveredMs, usedMs, peakUsed, ratedMs, utilizationMs }, quarter) => {
     numbers.set([coveredMs, usedMs, peakUsed ?? 0, ratedMs, utilizationMs], quarter * NUMBERS);
@@ -46,19 +53,13 @@ export function eachQuarter(
   visit: (at: number, sums: Readonly<UsageSums>) => void,
 ): void {
   if (data.length !== QUARTERS * NUMBERS * 8) throw new RangeError("the sums of a day have another size");
-  const view = new DataView(data.buffer, data.byteOffset, data.length);
+  const numbers = new Float64Array(data.slice().buffer);
   for (let quarter = 0; quarter < QUARTERS; quarter++) {
-    const number = (at: number) => view.getFloat64((quarter * NUMBERS + at) * 8, true);
-    const coveredMs = number(0);
+    const [coveredMs = 0, usedMs = 0, peakUsed = 0, ratedMs = 0, utilizationMs = 0] = numbers.subarray(
+      quarter * NUMBERS,
+    );
     if (coveredMs === 0) continue;
-    const [usedMs, peakUsed, ratedMs, utilizationMs] = [number(1), number(2), number(3), number(4)];
-    visit(day * DAY_MS + quarter * QUARTER_MS, {
-      ...emptySums(),
-      coveredMs,
-      usedMs,
-      peakUsed,
-      ratedMs,
-      utilizationMs,
-    });
+    const sums = { ...emptySums(), coveredMs, usedMs, peakUsed, ratedMs, utilizationMs };
+    visit(day * DAY_MS + quarter * QUARTER_MS, sums);
   }
 }

@@ -2,40 +2,24 @@ import { deleteStep } from "../store/database/delete-step.ts";
 import type { Store } from "../store/open/open.ts";
 import { DAY_MS, dayOf, packedKey } from "./spans.ts";
 
-/** Takes back what a clock that was ahead left behind. */
-export interface TakeBack {
-  /**
-   * One step, once the clock is right: history of times that are still to come goes, and what was going on then goes on
-   * or ended now, for all that anybody knows. Answers how many rows it changed; 0 = done.
-   */
-  step(now: number): number;
-  /**
-   * Sessions are kept from the oldest that is stored: a mark that says a time to come is wrong. Where none is stored they
-   * are kept from now on, if the clock is right.
-   */
-  mendMark(now: number, isTrusted: boolean): void;
-}
-
 /** Later than this after the clock nothing is stored by a clock that is right. */
 const AHEAD_MS = DAY_MS;
 
-export function createTakeBack(store: Store): TakeBack {
+/** Takes back what a clock that was ahead left behind. */
+export function createTakeBack(store: Store) {
   const { sqlite } = store;
   const deletes = (table: string, key: string, column: string) =>
     sqlite.query<null, [number, number]>(
-      `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${column} > ? LIMIT ?)`,
+      `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${column} > ?1 LIMIT ?2)`,
     );
   const byTime = [
     deletes("samples", "feature_id, at", "at"),
     deletes("coverage", "server_id, from_at", "from_at"),
     deletes("history_open", "span, at", "at"),
     deletes("denials", "id", "at"),
-    sqlite.query<null, [number, number]>(
-      `DELETE FROM sessions WHERE id IN
-         (SELECT id FROM sessions WHERE ended_at > ?1 AND first_seen_at > ?1 AND id > 0 LIMIT ?2)`,
-    ),
+    deletes("sessions", "id", "ended_at > ?1 AND id > 0 AND first_seen_at"),
   ];
-  const byDay = [deletes("site_days", "day", "day"), deletes("session_days_made", "day", "day")];
+  const byDay = ["site_days", "session_days"].map((table) => deletes(table, "day", "day"));
   const byKey = ["sample_days", "rollup_hours", "rollup_days"].map((table) => deletes(table, "key", "key"));
   const updates = [
     `UPDATE sessions SET ended_at = ?2, last_seen_at = min(last_seen_at, ?2), end_reason = 'unobserved' WHERE id IN
@@ -48,13 +32,17 @@ export function createTakeBack(store: Store): TakeBack {
        (SELECT id FROM denial_spans WHERE from_at > ?1 OR to_at > ?1 LIMIT ?3)`,
   ].map((text) => sqlite.query<null, [number, number, number]>(text));
   const oldest = "(SELECT min(ended_at) FROM sessions WHERE ended_at <= ?1)";
-  const mend = sqlite.query<null, [number, number]>(
+  const mend = sqlite.query<null, [number, boolean]>(
     `UPDATE event_marks SET value = coalesce(${oldest}, ?1)
      WHERE name = 'deleted_sessions' AND value > ?1 AND (?2 OR ${oldest} IS NOT NULL)`,
   );
 
   return {
-    step(now) {
+    /**
+     * One step, once the clock is right: history of times that are still to come goes, and what was going on then goes on
+     * or ended now, as far as the store shows. Answers how many rows it changed; 0 = done.
+     */
+    step(now: number): number {
       const after = now + AHEAD_MS;
       return deleteStep(store, (limit) => {
         let rows = 0;
@@ -65,6 +53,10 @@ export function createTakeBack(store: Store): TakeBack {
         return rows;
       });
     },
-    mendMark: (now, isTrusted) => void mend.run(now, isTrusted ? 1 : 0),
+    /**
+     * Sessions are kept from the oldest that is stored: a mark that says a time to come is wrong. Where none is stored
+     * they are kept from now on, if the clock is right.
+     */
+    mendMark: (now: number, isTrusted: boolean): void => void mend.run(now, isTrusted),
   };
 }

@@ -21,7 +21,7 @@ import {
   type UserRecord,
   words,
 } from "../domain/records.ts";
-import { daysLeft } from "../domain/stats/expirations.ts";
+import { daysLeft } from "../domain/stats/calendar.ts";
 import { type PoolExpiry, summarise } from "../domain/summary.ts";
 import { iso } from "../domain/time/clock.ts";
 import { ROLES } from "../domain/words.ts";

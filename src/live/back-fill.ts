@@ -30,7 +30,7 @@ export function hasHistory({ read, sqlite }: Pick<Store, "read" | "sqlite">): bo
 export function createBackFill({ store, servers, log, orderIds, looked }: BackFillDeps) {
   // Time is that of the polls: an hour is over when they are past it.
   const clock = { time: 0, now: () => clock.time };
-  const history = createHistory({ store, clock, log, timers: { set: () => null, clear() {} } });
+  const history = createHistory({ store, clock, log, timers: { after: () => () => {} } });
   const tracker = createTracker(store, orderIds);
   const pictures = new Map<string, ServerPicture>();
   const known = new Map(servers.map((server) => [server.id, server]));

@@ -1,8 +1,9 @@
 import { afterEach, expect, test } from "bun:test";
 import { demoSite, makeDemoHistory } from "../../src/cli/demo-site.ts";
-import { coveredMs } from "../../src/domain/stats/rollup.ts";
+import { coveredMs, NO_ROLLUP } from "../../src/domain/stats/rollup.ts";
 import { hostZone } from "../../src/domain/time/zone.ts";
 import { createReader } from "../../src/history/reader.ts";
+import type { KnownFeature } from "../../src/history/source.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";
 import { denialPage } from "../../src/store/denial-queries.ts";
@@ -31,6 +32,8 @@ test("two days of history say what the simulated servers would have said, and no
   const store = open(directory);
   const reader = createReader(store.sqlite, { now: NOW });
   const features = reader.features();
+  const rollupOf = (feature: KnownFeature, start: number, end: number) =>
+    reader.rollups([feature], start, end)[0] ?? NO_ROLLUP;
   expect(new Set(features.map(({ server }) => server))).toEqual(new Set(SERVERS.map(({ id }) => id)));
   const site = createSite({ seed: 3, zone: hostZone() });
   const at = NOW - 20 * HOUR;
@@ -42,13 +45,13 @@ test("two days of history say what the simulated servers would have said, and no
     const reading = site.reading(spec, at).features.find(isIt);
     const [step] = reader.series(feature, at, at + 1).steps;
     expect(step?.used ?? null).toBe(reading?.used ?? null);
-    const covered = coveredMs(reader.over(feature, NOW - 48 * HOUR, NOW));
+    const covered = coveredMs(rollupOf(feature, NOW - 48 * HOUR, NOW));
     expect(covered).toBe(reading?.used === null || reading === undefined ? 0 : 48 * HOUR);
   }
   const [silent] = SERVERS.filter(({ silentMinutes }) => silentMinutes > 0);
   const [half] = reader.features({ servers: [silent?.id ?? ""] });
   if (half === undefined) throw new Error("no server is silent now and then");
-  const covered = coveredMs(reader.over(half, NOW - 48 * HOUR, NOW));
+  const covered = coveredMs(rollupOf(half, NOW - 48 * HOUR, NOW));
   expect(covered).toBeGreaterThan(30 * HOUR);
   expect(covered).toBeLessThan(46 * HOUR);
 
@@ -73,7 +76,7 @@ test("two days of history say what the simulated servers would have said, and no
   // They are in the rollups of their hours.
   const signoff = features.find(({ feature }) => feature === "Timing_Signoff");
   if (signoff === undefined) throw new Error("nobody asks in vain");
-  expect(reader.over(signoff, NOW - 30 * HOUR, NOW - 6 * HOUR).denials).toBe(24);
+  expect(rollupOf(signoff, NOW - 30 * HOUR, NOW - 6 * HOUR).denials).toBe(24);
   const states = createDenialSources(store);
   expect(SERVERS.filter(({ id }) => states.spans(id).length > 0).map(({ id }) => id)).toEqual(
     SERVERS.filter(({ debugLog, manager }) => debugLog || manager === "rlm").map(({ id }) => id),

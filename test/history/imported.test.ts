@@ -1,12 +1,11 @@
 import { afterEach, expect, test } from "bun:test";
 import type { DenialOutcome } from "../../src/domain/denials.ts";
 import { createSessionImport, type OldSession } from "../../src/history/sessions/import-sessions.ts";
-import { statsQuery } from "../../src/history/statistics/stats.ts";
 import { createDenialSources } from "../../src/store/denial-sources.ts";
 import { createDenials } from "../../src/store/denials.ts";
 import * as a from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";
-import { createRig, outcomeOf } from "./rig.ts";
+import { asking, createRig, outcomeOf } from "./rig.ts";
 
 afterEach(cleanUp);
 
@@ -26,16 +25,10 @@ async function polled() {
   }
   rig.clock.advance(5 * MINUTE);
   rig.history().packAll();
+  const { row } = asking(rig, "compiler");
   const users = async (start: number, end: number) => {
-    const [row] = (
-      await statsQuery(rig.reader(), {
-        ...{ start, end, interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 },
-        filter: { servers: null, daemons: null, features: ["compiler"] },
-        now: rig.clock.time,
-        intervals: {},
-      })
-    ).rows;
-    return [row?.uniqueUsers, row?.sessions];
+    const figures = await row(start, end);
+    return [figures?.uniqueUsers, figures?.sessions];
   };
   const take = (...sessions: OldSession[]) =>
     rig.store.transaction(() => createSessionImport(rig.store).add("eda", sessions));
@@ -44,7 +37,7 @@ async function polled() {
       .query<{ at: number }, []>("SELECT at FROM history_open WHERE span = 3600000 ORDER BY at")
       .all()
       .map(({ at }) => (at - a.NOON) / HOUR);
-  return { rig, users, take, unsettled };
+  return { rig, row, users, take, unsettled };
 }
 
 test("imported sessions have the hours that were polled rolled up again, and no others", async () => {
@@ -80,18 +73,16 @@ test("the end that a longer log tells has its hours rolled up again", async () =
 });
 
 test("denials count where they were seen: also before the first poll, and not in what is still to come", async () => {
-  const { rig } = await polled();
+  const { rig, row } = await polled();
+  const of = { server: "eda", daemon: "snpslmd", feature: "compiler", host: null, reason: null, code: null };
   const denial = (at: number, outcome: DenialOutcome = "denied") => ({
-    ...{
-      at,
-      until: at,
-      server: "eda",
-      daemon: "snpslmd",
-      feature: "compiler",
-      user: `user${at}`,
-      host: null,
-    },
-    ...{ count: 1, attempts: 1, reason: null, code: null, outcome },
+    ...of,
+    user: `user${at}`,
+    at,
+    until: at,
+    count: 1,
+    attempts: 1,
+    outcome,
   });
   rig.store.transaction(() => {
     const sources = createDenialSources(rig.store);
@@ -105,15 +96,7 @@ test("denials count where they were seen: also before the first poll, and not in
       ].map((one) => ({ denial: one, told: true })),
     );
   });
-  const denials = async (start: number, end: number) =>
-    (
-      await statsQuery(rig.reader(), {
-        ...{ start, end, interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 },
-        filter: { servers: null, daemons: null, features: ["compiler"] },
-        now: rig.clock.time,
-        intervals: {},
-      })
-    ).rows[0]?.denials;
+  const denials = async (start: number, end: number) => (await row(start, end))?.denials;
   expect(await denials(a.NOON - 5 * HOUR, a.NOON + 2 * HOUR)).toBe(3);
   expect(await denials(a.NOON - 30 * HOUR, a.NOON + 30 * HOUR)).toBe(3);
   expect(await denials(a.NOON - 3 * HOUR + 1, a.NOON + HOUR)).toBe(1);

@@ -123,13 +123,13 @@ test("rollups are those of the plain loop, made hour by hour, at once, or again"
               .map((day) => day.rollup),
           ),
         ).toEqual(whole);
-        expect(rig.reader().over(feature, a.NOON + 1234, until - 77)).toEqual(
+        expect(rig.reader().rollups([feature], a.NOON + 1234, until - 77)).toEqual([
           rollupOf({ steps, end }, a.NOON + 1234, until - 77),
-        );
+        ]);
       }
       const features = rig.reader().features();
       expect(rig.reader().rollups(features, a.NOON + 1234, until - 77)).toEqual(
-        features.map((feature) => rig.reader().over(feature, a.NOON + 1234, until - 77)),
+        features.flatMap((feature) => rig.reader().rollups([feature], a.NOON + 1234, until - 77)),
       );
       expect(rig.store.sqlite.query("SELECT count(*) AS n FROM samples").get()).toEqual({ n: 0 });
 

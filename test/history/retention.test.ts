@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
-import { coveredMs } from "../../src/domain/stats/rollup.ts";
-import { createHistoryRetention } from "../../src/history/retain.ts";
+import { coveredMs, type Rollup } from "../../src/domain/stats/rollup.ts";
+import { createHistoryRetention } from "../../src/history/retention.ts";
 import { DAY_MS, HOUR_MS } from "../../src/history/spans.ts";
 import { MOST_ROWS } from "../../src/store/database/delete-step.ts";
 import * as a from "../domain/make.ts";
@@ -31,9 +31,10 @@ async function withDays() {
 test("samples, coverage and rollups go by whole days, each after its own time", async () => {
   const { rig, first, now } = await withDays();
   const retention = createHistoryRetention(rig.store);
-  const keep = { samplesMs: 5 * DAY_MS + 1, rollupsMs: 9 * DAY_MS };
-  const before = rig.reader().over(rig.feature("compiler"), first, now);
-  while (retention.step(now, keep) > 0);
+  const coveredOf = (rollups: readonly Rollup[]) => rollups.reduce((sum, one) => sum + coveredMs(one), 0);
+  const over = (start: number, end: number) => rig.reader().rollups([rig.feature("compiler")], start, end);
+  const before = over(first, now);
+  while (retention(now - 5 * DAY_MS - 1, now - 9 * DAY_MS) > 0);
 
   // The day in which the time ends stays whole.
   const samplesFrom = first + (DAYS + 1 - 6) * DAY_MS;
@@ -50,15 +51,15 @@ test("samples, coverage and rollups go by whole days, each after its own time", 
   }
 
   // Behind the samples the rollups still tell, in whole hours.
-  const asked = rig.reader().over(rig.feature("compiler"), rollupsFrom + 1, samplesFrom - 1);
+  const asked = over(rollupsFrom + 1, samplesFrom - 1);
   // All but the hour behind the failure.
-  expect(coveredMs(asked)).toBe(samplesFrom - rollupsFrom - (HOUR_MS - 1));
-  expect(coveredMs(before)).toBeGreaterThan(coveredMs(asked));
+  expect(coveredOf(asked)).toBe(samplesFrom - rollupsFrom - (HOUR_MS - 1));
+  expect(coveredOf(before)).toBeGreaterThan(coveredOf(asked));
 
   // Rolling up again what has no samples any more takes nothing away.
   rig.history().reopen(first, now);
   rig.history().packAll();
-  expect(rig.reader().over(rig.feature("compiler"), rollupsFrom + 1, samplesFrom - 1)).toEqual(asked);
+  expect(over(rollupsFrom + 1, samplesFrom - 1)).toEqual(asked);
 });
 
 test("one step does little, and nothing is left to do in the end", async () => {
@@ -72,7 +73,7 @@ test("one step does little, and nothing is left to do in the end", async () => {
   const retention = createHistoryRetention(rig.store);
   let steps = 0;
   for (;;) {
-    const deleted = retention.step(now, { samplesMs: DAY_MS, rollupsMs: DAY_MS });
+    const deleted = retention(now - DAY_MS, now - DAY_MS);
     if (deleted === 0) break;
     steps++;
     expect(deleted).toBeLessThanOrEqual(MOST_ROWS);

@@ -1,9 +1,15 @@
 import type { Step } from "../../src/domain/history.ts";
 import type { PollOutcome } from "../../src/domain/poll.ts";
+import type { CheckoutReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
+import type { UsageKey } from "../../src/domain/stats/usage.ts";
 import { createHistory } from "../../src/history/history.ts";
 import { createReader, type Reader } from "../../src/history/reader.ts";
+import { sessionsQuery } from "../../src/history/sessions/session-list.ts";
 import type { KnownFeature } from "../../src/history/source.ts";
+import { efficiencyQuery } from "../../src/history/statistics/efficiency.ts";
+import { type StatsQuery, statsQuery } from "../../src/history/statistics/stats.ts";
+import { usageQuery } from "../../src/history/statistics/usage.ts";
 import { createLive } from "../../src/live/live.ts";
 import type { Store } from "../../src/store/open/open.ts";
 import * as a from "../domain/make.ts";
@@ -18,7 +24,7 @@ export function createRig(
   const store: Store = open(directory);
   const clock = fixedClock(a.NOON);
   const log = recordingLog();
-  const timers = { set: () => 0, clear() {} };
+  const timers = { after: () => () => {} };
   const process = () => {
     const history = createHistory({ store, clock, timers, log });
     const live = createLive({
@@ -50,6 +56,48 @@ export function createRig(
   };
 }
 
+export const ANY = { servers: null, daemons: null, features: null, users: null, hosts: null };
+
+/** Questions about one feature, each over a reader of its own. */
+export function asking(
+  { reader, clock }: Pick<ReturnType<typeof createRig>, "reader" | "clock">,
+  feature: string,
+  intervals: Readonly<Record<string, number>> = {},
+) {
+  const filter = { ...ANY, features: [feature] };
+  const over = (start: number, end: number) => {
+    const asked = { start, end, now: clock.time, intervals, filter, timezone: "UTC", limit: 100, offset: 0 };
+    return { ...asked, interval: null, series: false };
+  };
+  const stats = (start: number, end: number, more: Partial<StatsQuery> = {}) =>
+    statsQuery(reader(), { ...over(start, end), sort: null, ...more });
+  return {
+    stats,
+    row: async (start: number, end: number) => (await stats(start, end)).rows[0],
+    usage: (start: number, end: number, ...groupBy: UsageKey[]) =>
+      usageQuery(reader(), {
+        ...over(start, end),
+        groupBy,
+        sort: { field: "lastUsedAt", descending: false },
+      }),
+    efficiency: async (start: number, end: number) =>
+      (await efficiencyQuery(reader(), over(start, end))).rows[0],
+    sessions: (start: number, end: number) =>
+      sessionsQuery(reader(), { ...over(start, end), sort: { field: "firstSeenAt", descending: false } }),
+  };
+}
+
+/** One poll of a feature whose seats have these holders. */
+export function pollOf(
+  feature: string,
+  at: number,
+  total: number,
+  checkouts: readonly CheckoutReading[],
+): PollOutcome {
+  const features = [a.feature({ name: feature, total, used: checkouts.length, checkouts: [...checkouts] })];
+  return a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) });
+}
+
 /** One poll as a plain loop sees it. */
 export interface RawPoll {
   readonly at: number;
@@ -65,24 +113,11 @@ export interface Counts {
 
 export function outcomeOf({ at, counts }: RawPoll): PollOutcome {
   if (counts === null) return a.failedPoll({ startedAt: at - 200, finishedAt: at });
-  const features = [...counts].map(([name, { total, used, queued }]) =>
-    a.feature({
-      name,
-      total,
-      used,
-      checkouts: [],
-      queue:
-        queued === 0
-          ? []
-          : [
-              {
-                ...{ user: "ann", host: null, display: null, qualifier: null, version: null, handle: null },
-                count: queued,
-                pool: 0,
-              },
-            ],
-    }),
-  );
+  const waiting = { user: "ann", host: null, display: null, qualifier: null, version: null, handle: null };
+  const features = [...counts].map(([name, { total, used, queued }]) => {
+    const queue = queued === 0 ? [] : [{ ...waiting, count: queued, pool: 0 }];
+    return a.feature({ name, total, used, checkouts: [], queue });
+  });
   return a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) });
 }
 

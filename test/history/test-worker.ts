@@ -1,7 +1,6 @@
-import type { ToWorker } from "../../src/history/protocol.ts";
 import type { Reader } from "../../src/history/reader.ts";
-import { createHistoryServer } from "../../src/history/serve.ts";
-import type { FeatureFilter } from "../../src/history/source.ts";
+import { serveHistory } from "../../src/history/serve.ts";
+import type { Named } from "../../src/history/source.ts";
 
 // A worker of history with queries of tests; one is a long statement, which nothing calls off.
 declare const self: Worker;
@@ -10,9 +9,9 @@ const STATEMENT =
   "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT max(i) AS most FROM n";
 
 export const TEST_QUERIES = {
-  features: (read: Reader, filter: FeatureFilter) => read.features(filter),
+  features: (read: Reader, filter: Partial<Named>) => read.features(filter),
   reach: (read: Reader, _: null) => read.reach(),
-  series: (read: Reader, { filter, start, end }: { filter: FeatureFilter; start: number; end: number }) =>
+  series: (read: Reader, { filter, start, end }: { filter: Partial<Named>; start: number; end: number }) =>
     read.features(filter).map((feature) => {
       read.checkpoint();
       return read.series(feature, start, end);
@@ -29,8 +28,4 @@ interface Count {
   readonly begun?: SharedArrayBuffer;
 }
 
-const server = createHistoryServer(
-  (message, handedOver) => self.postMessage(message, handedOver),
-  TEST_QUERIES,
-);
-self.onmessage = ({ data }: MessageEvent<ToWorker>) => server.take(data);
+serveHistory(self, TEST_QUERIES);

@@ -64,7 +64,7 @@ function site() {
       onStore: () => {},
     });
     bus.subscribe((batch) => told.push(...batch.map(({ event }) => event)));
-    const { recorder } = createHistory({ store, clock, log, timers: { set: () => 0, clear() {} } });
+    const { recorder } = createHistory({ store, clock, log, timers: { after: () => () => {} } });
     const live = createLive({
       store,
       recorder,

@@ -1,5 +1,7 @@
+import type { Static } from "@sinclair/typebox";
 import type { Step } from "../history.ts";
-import { fromWallClock, wallClock } from "../time/zone.ts";
+import type { SeriesPoint } from "../history-records.ts";
+import { dayEdges } from "./calendar.ts";
 import { fourDecimals } from "./rounding.ts";
 import { createCutter } from "./spans.ts";
 import { addSums, addTime, emptySums, type UsageSums } from "./usage-sums.ts";
@@ -37,44 +39,14 @@ export function bucketEdges(interval: Interval, start: number, end: number, zone
   return edges;
 }
 
-/** Midnights of the zone around [start, end). */
-export function dayEdges(start: number, end: number, zone: string): number[] {
-  const today = Math.floor(wallClock(zone, start) / WIDTH_MS["1d"]);
-  const midnight = (days: number) => fromWallClock(zone, (today + days) * WIDTH_MS["1d"]);
-  let day = 0;
-  // Where clocks are set at midnight, its local time occurs twice or never.
-  while (midnight(day) > start) day--;
-  const edges = [midnight(day)];
-  while ((edges.at(-1) ?? end) < end) {
-    day++;
-    const next = midnight(day);
-    // A day that a zone skipped (Samoa, 2011-12-30) has no time.
-    if (next > (edges.at(-1) ?? 0)) edges.push(next);
-  }
-  return edges;
-}
+/** One bucket of a series; it begins at `at` (epoch ms), the first one maybe before the range. */
+export type Point = Omit<Static<typeof SeriesPoint>, "timestamp"> & { readonly at: number };
 
-/** One bucket of a series. Null where there is no coverage. */
-export interface Point {
-  /** Start of the bucket, epoch ms; the first may lie before the range. */
-  readonly at: number;
-  /** Mean over the covered time. */
-  readonly used: number | null;
-  readonly peakUsed: number | null;
-  /** Seats issued when last known in the bucket. */
-  readonly total: number | null;
-}
-
-/** Sums by bucket: fed with steps, or with rollups that lie within one bucket each. */
-interface Bucketed {
-  addSpan(step: Step, from: number, to: number): void;
-  /** Sums of a stretch that begins at `from`: they go to the bucket of their beginning. */
-  addSums(from: number, sums: Readonly<UsageSums>): void;
-  points(): Point[];
-}
-
-/** `edges` as of `bucketEdges`. Spans may come in any order, but ascending ones are found at once. */
-export function createBucketed(edges: readonly number[]): Bucketed {
+/**
+ * Sums by bucket: fed with steps, or with rollups that lie within one bucket each. `edges` as of `bucketEdges`. Spans may
+ * come in any order, but ascending ones are found at once.
+ */
+export function createBucketed(edges: readonly number[]) {
   const buckets: (UsageSums | undefined)[] = [];
   const { placeOf, cut } = createCutter(edges);
 
@@ -85,13 +57,14 @@ export function createBucketed(edges: readonly number[]): Bucketed {
   }
 
   return {
-    addSpan(step, from, to) {
+    addSpan(step: Step, from: number, to: number): void {
       if (step.used !== null) cut(from, to, (place, at, until) => addTime(sumsOf(place), step, at, until));
     },
-    addSums(from, sums) {
+    /** Sums of a stretch that begins at `from`: they go to the bucket of their beginning. */
+    addSums(from: number, sums: Readonly<UsageSums>): void {
       if (sums.coveredMs > 0) addSums(sumsOf(placeOf(from)), sums);
     },
-    points: () =>
+    points: (): Point[] =>
       edges.slice(0, -1).map((at, place) => {
         const { coveredMs, usedMs, peakUsed, total } = buckets[place] ?? emptySums();
         return { at, used: coveredMs > 0 ? fourDecimals(usedMs / coveredMs) : null, peakUsed, total };

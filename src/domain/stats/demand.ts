@@ -1,19 +1,11 @@
 import type { Series, Step } from "../history.ts";
+import type { EfficiencyRecord } from "../history-records.ts";
 import { addToHistogram, type Histogram } from "./histogram.ts";
 import { seatHours } from "./rounding.ts";
 import { eachSpan } from "./spans.ts";
 
-export const DEMAND_SOURCES = ["log", "queue", "none"] as const;
-
-/** What was asked of one feature beyond its seats (`demand` of the contract's record `efficiency`); unknown is null. */
-export interface Demand {
-  readonly deniedRequests: number | null;
-  readonly deniedSeats: number | null;
-  readonly queuedRequests: number | null;
-  readonly queuedSeatHours: number | null;
-  /** The debug log, the queue as polls saw it alone, or nothing. */
-  readonly knownFrom: (typeof DEMAND_SOURCES)[number];
-}
+/** What was asked of one feature beyond its seats; unknown is null. */
+export type Demand = EfficiencyRecord["demand"];
 
 /** A request that found no seat, as the log tells it; times are epoch ms. */
 export interface UnmetRequest {
@@ -96,29 +88,16 @@ export function demandOf(
   return { demand, asked: { histogram, levels: levels.sort((a, b) => a - b) } };
 }
 
-export const UNKNOWN_DEMAND: { readonly demand: Demand; readonly asked: null } = {
-  demand: {
-    deniedRequests: null,
-    deniedSeats: null,
-    queuedRequests: null,
-    queuedSeatHours: null,
-    knownFrom: "none",
-  },
-  asked: null,
-};
+const NOTHING = { deniedRequests: null, deniedSeats: null, queuedRequests: null, queuedSeatHours: null };
+export const UNKNOWN_DEMAND = { demand: { ...NOTHING, knownFrom: "none" }, asked: null } as const;
 
-interface Edge {
-  readonly at: number;
-  /** By how much the seats that were denied change. */
-  readonly seats: number;
-  /** Seats of the request that begins here; 0 = one ends. */
-  readonly asks: number;
-}
-
-/** What waits in the queue is in the steps: its seats do not count once more. */
-function edgesOf(requests: readonly UnmetRequest[]): Edge[] {
+/**
+ * By how many seats (`seats`) what was denied changes, and how many a request that begins asks for (`asks`; 0 = one ends).
+ * What waits in the queue is in the steps: its seats do not count once more.
+ */
+function edgesOf(requests: readonly UnmetRequest[]) {
   return requests
-    .flatMap(({ outcome, at, until, count }): Edge[] =>
+    .flatMap(({ outcome, at, until, count }) =>
       outcome === "queued"
         ? [{ at, seats: 0, asks: count }]
         : [

@@ -1,27 +1,12 @@
+import type { Step } from "../history.ts";
+import type { EfficiencyRecord } from "../history-records.ts";
 import type { AskedSeats } from "./demand.ts";
 import { type Histogram, timeAtLeast } from "./histogram.ts";
+import type { Holding } from "./holding.ts";
+import { firstWhere } from "./spans.ts";
 
-/** How well the seats of one feature were used (record `efficiency` of the contract). */
-export interface Efficiency {
-  readonly seats: readonly SeatShare[];
-  readonly whatIf: readonly WhatIf[];
-}
-
-export interface SeatShare {
-  /** k */
-  readonly seat: number;
-  /** Share of the covered time in which at least k seats were in use, percent. */
-  readonly busyPercent: number;
-}
-
-/** The same demand on another number of seats. Of more seats than there are both are null where demand is not known. */
-export interface WhatIf {
-  readonly total: number;
-  /** Time in which so many seats would all have been taken. */
-  readonly saturatedSeconds: number | null;
-  /** Sessions, and of more seats requests that found none, that began when with them more than this were asked for. */
-  readonly affectedSessions: number | null;
-}
+/** How well the seats of one feature were used. */
+export type Efficiency = Pick<EfficiencyRecord, "seats" | "whatIf">;
 
 /** Seats listed one by one; of more, those are listed after which the share changes. */
 const MAX_SEATS = 1_000;
@@ -81,12 +66,43 @@ export function totalsToTry(total: number | null): number[] {
 
 /** How many of ascending values are above `limit`. */
 function above(rising: readonly number[], limit: number): number {
-  let low = 0;
-  let high = rising.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((rising[middle] ?? Infinity) <= limit) low = middle + 1;
-    else high = middle;
+  return rising.length - firstWhere(rising.length, (place) => (rising[place] ?? 0) > limit);
+}
+
+/**
+ * For each session of one feature that begins in [start, end) the seats in use with it, ascending: as the steps say
+ * at its first reading, and in a gap as the sessions then running add up.
+ */
+export function levelsAtBegin(
+  sessions: readonly (Holding & { readonly count: number; readonly firstSeenAt: number })[],
+  steps: readonly Step[],
+  start: number,
+  end: number,
+): number[] {
+  const changes = sessions
+    .flatMap((session) => [
+      { at: session.firstSeenAt, by: session.count, begins: true },
+      { at: Math.max(session.to, session.firstSeenAt), by: -session.count, begins: false },
+    ])
+    .sort((a, b) => a.at - b.at || Number(a.begins) - Number(b.begins));
+  const levels: number[] = [];
+  let running = 0;
+  let step = 0;
+  for (let index = 0; index < changes.length; ) {
+    const at = changes[index]?.at ?? 0;
+    let began = 0;
+    // All that happens at one reading happens together.
+    for (; changes[index]?.at === at; index++) {
+      const change = changes[index];
+      if (change === undefined) break;
+      running += change.by;
+      if (change.begins) began++;
+    }
+    if (began === 0 || at < start || at >= end) continue;
+    while ((steps[step + 1]?.at ?? Infinity) <= at) step++;
+    const current = steps[step];
+    const used = current !== undefined && current.at <= at ? current.used : null;
+    for (let each = 0; each < began; each++) levels.push(used ?? running);
   }
-  return rising.length - low;
+  return levels.sort((a, b) => a - b);
 }

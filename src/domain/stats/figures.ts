@@ -1,40 +1,17 @@
+import type { FeatureId } from "../history.ts";
+import type { StatsRecord } from "../history-records.ts";
 import { quantile } from "./histogram.ts";
 import { histogramOfRollup, type Rollup, sumsOfRollup } from "./rollup.ts";
 import { fourDecimals, percentOf, seatHours, shareOf } from "./rounding.ts";
 
-/** The figures of one feature over a range (record `stats` of the contract). Unknown is null. */
-export interface Figures {
-  /** Seats issued when they were last known in the range; null when unlimited or unknown. */
-  readonly total: number | null;
-  readonly peakUsed: number | null;
-  readonly averageUsed: number | null;
-  readonly p95Used: number | null;
-  /** Percent, of the total of its own time. */
-  readonly peakUtilization: number | null;
-  readonly averageUtilization: number | null;
-  readonly uniqueUsers: number | null;
-  readonly sessions: number | null;
-  /** Reservations included. */
-  readonly usedSeatHours: number | null;
-  /** What people held: of the sessions. */
-  readonly heldSeatHours: number | null;
-  readonly saturatedSeconds: number | null;
-  /** Null while denial logging is off. */
-  readonly denials: number | null;
-  /** Requests that got a place in the queue, by the log; null where `denials` is. */
-  readonly queuedRequests: number | null;
-  /** Share of the range that is covered, 0–1. */
-  readonly coverage: number;
-}
+/** The figures of one feature over a range. Unknown is null. */
+export type Figures = Omit<StatsRecord, keyof FeatureId | "series">;
 
-/** What the figures need beside the counts. */
-export interface People {
-  readonly uniqueUsers: number | null;
-  readonly sessions: number | null;
-  readonly heldSeatHours: number | null;
-  readonly denials: number | null;
-  readonly queuedRequests: number | null;
-}
+/** The figures that do not follow from the counts. */
+export type People = Pick<
+  Figures,
+  "uniqueUsers" | "sessions" | "heldSeatHours" | "denials" | "queuedRequests"
+>;
 
 const P95 = 0.95;
 

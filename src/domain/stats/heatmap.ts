@@ -1,42 +1,21 @@
 import type { Step } from "../history.ts";
-import { localSpans } from "./local-spans.ts";
+import type { HeatCellRecord } from "../history-records.ts";
+import { HOUR_MS } from "../time/time.ts";
+import { localSpans } from "./calendar.ts";
 import { fourDecimals, percentOf, shareOf } from "./rounding.ts";
 import { createCutter } from "./spans.ts";
 import { addSums, addTime, emptySums, type UsageSums } from "./usage-sums.ts";
 
-const HOUR_MS = 3_600_000;
 const DAYS = 7;
 const HOURS = 24;
-/** 1970-01-01 was a Thursday; Monday is 0 here. */
-const EPOCH_WEEKDAY = 3;
 
-/** One hour of the week in the zone. */
-export interface HeatCell {
-  /** 1–7, Monday = 1. */
-  readonly weekday: number;
-  /** 0–23; where clocks are set back an hour counts twice, where they are set forward one is missing. */
-  readonly hour: number;
-  readonly averageUsed: number | null;
-  readonly peakUsed: number | null;
-  /** Percent; null too while the total is unknown or unlimited. */
-  readonly averageUtilization: number | null;
-  /** Share of these hours of the range that is covered, 0–1; 0 where the range has none of them. */
-  readonly coverage: number;
-}
+export type Heatmap = ReturnType<typeof createHeatmap>;
 
-/** Sums by hour of the week, fed with steps or with rollups of an hour. */
-export interface Heatmap {
-  addSpan(step: Step, from: number, to: number): void;
-  /**
-   * Sums of a whole hour within the range, or of a part of it (`ms`): it goes to the cell of its beginning, as covered
-   * time and as time at all.
-   */
-  addSums(from: number, sums: Readonly<UsageSums>, ms?: number): void;
-  cells(): HeatCell[];
-}
-
-/** A heat map of [start, end). Spans and sums lie within it; ascending ones are fastest. */
-export function createHeatmap(zone: string, start: number, end: number): Heatmap {
+/**
+ * Sums by hour of the week, fed with steps or with rollups of an hour, over [start, end). Spans and sums lie within it;
+ * ascending ones are fastest.
+ */
+export function createHeatmap(zone: string, start: number, end: number) {
   const edges: number[] = [];
   /** The cell of each hour of the wall clock between the edges. */
   const cells: number[] = [];
@@ -56,14 +35,18 @@ export function createHeatmap(zone: string, start: number, end: number): Heatmap
   cut(start, end, (place, from, to) => addWhole(cells[place] ?? 0, to - from));
 
   return {
-    addSpan(step, from, to) {
+    addSpan(step: Step, from: number, to: number): void {
       if (step.used === null) return;
       cut(from, to, (place, at, until) => {
         const cellSums = sums[cells[place] ?? 0];
         if (cellSums !== undefined) addTime(cellSums, step, at, until);
       });
     },
-    addSums(from, more, ms = HOUR_MS) {
+    /**
+     * Sums of a whole hour within the range, or of a part of it (`ms`): it goes to the cell of its beginning, as covered
+     * time and as time at all.
+     */
+    addSums(from: number, more: Readonly<UsageSums>, ms = HOUR_MS): void {
       const first = cells[placeOf(from)] ?? 0;
       const cellSums = sums[first];
       if (cellSums !== undefined) addSums(cellSums, more);
@@ -73,17 +56,18 @@ export function createHeatmap(zone: string, start: number, end: number): Heatmap
         addWhole(first, until - at);
       });
     },
-    cells: () => sums.map((cellSums, index) => cellFrom(index, cellSums, wholeMs[index] ?? 0)),
+    cells: (): HeatCellRecord[] =>
+      sums.map((cellSums, index) => cellFrom(index, cellSums, wholeMs[index] ?? 0)),
   };
 }
 
 function cellOf(localMs: number): number {
-  const hours = Math.floor(localMs / HOUR_MS);
-  const weekday = modulo(Math.floor(hours / HOURS) + EPOCH_WEEKDAY, DAYS);
-  return weekday * HOURS + modulo(hours, HOURS);
+  const clock = new Date(localMs);
+  // Sunday is 0 here, and the last day of the cells.
+  return ((clock.getUTCDay() + 6) % DAYS) * HOURS + clock.getUTCHours();
 }
 
-function cellFrom(index: number, sums: Readonly<UsageSums>, wholeMs: number): HeatCell {
+function cellFrom(index: number, sums: Readonly<UsageSums>, wholeMs: number): HeatCellRecord {
   const { coveredMs, ratedMs } = sums;
   return {
     weekday: Math.floor(index / HOURS) + 1,
@@ -93,8 +77,4 @@ function cellFrom(index: number, sums: Readonly<UsageSums>, wholeMs: number): He
     averageUtilization: ratedMs > 0 ? percentOf(sums.utilizationMs / ratedMs) : null,
     coverage: shareOf(coveredMs, wholeMs),
   };
-}
-
-function modulo(value: number, by: number): number {
-  return ((value % by) + by) % by;
 }

@@ -1,3 +1,5 @@
+import { firstWhere } from "./spans.ts";
+
 /** How long each number of seats was in use: seats → ms of covered time. Histograms add up, quantiles do not. */
 export type Histogram = ReadonlyMap<number, number>;
 
@@ -31,14 +33,5 @@ export function timeAtLeast(histogram: Histogram): (seats: number) => number {
     levels.push(used);
     sums.push(sum);
   }
-  return (seats) => {
-    let low = 0;
-    let high = levels.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((levels[middle] ?? 0) >= seats) low = middle + 1;
-      else high = middle;
-    }
-    return sums[low - 1] ?? 0;
-  };
+  return (seats) => sums[firstWhere(levels.length, (place) => (levels[place] ?? 0) < seats) - 1] ?? 0;
 }

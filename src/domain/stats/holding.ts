@@ -1,20 +1,7 @@
 import type { Session } from "../session.ts";
 
 /** What the statistics need of a session. */
-export type HeldSession = Pick<
-  Session,
-  | "server"
-  | "daemon"
-  | "feature"
-  | "user"
-  | "host"
-  | "count"
-  | "beganAt"
-  | "firstSeenAt"
-  | "lastSeenAt"
-  | "endedAt"
-  | "endReason"
->;
+export type HeldSession = Omit<Session, "id" | "display" | "qualifier" | "version" | "handle" | "startedAt">;
 
 /** When seats were held by our evidence: [from, to), epoch ms. */
 export interface Holding {

@@ -1,5 +1,6 @@
 import type { Series } from "../history.ts";
-import { eachSpan } from "./spans.ts";
+import { addToHistogram } from "./histogram.ts";
+import { eachSpan, firstWhere } from "./spans.ts";
 import { emptySums, type UsageSums } from "./usage-sums.ts";
 
 /**
@@ -62,27 +63,32 @@ export function sumsOfRollup(rollup: Rollup): UsageSums {
     sums.ratedMs += groupMs;
     sums.utilizationMs += usedMs / total;
   }
-  return { ...sums, total: rollup.total, coveredUntil: rollup.coveredUntil };
+  sums.total = rollup.total;
+  sums.coveredUntil = rollup.coveredUntil;
+  return sums;
 }
 
 /** How long each number of seats was in use, whatever the total was. */
 export function histogramOfRollup({ groups }: Pick<Rollup, "groups">): Map<number, number> {
   const histogram = new Map<number, number>();
   for (const { levels } of groups) {
-    for (const [used, ms] of levels) histogram.set(used, (histogram.get(used) ?? 0) + ms);
+    for (const [used, ms] of levels) addToHistogram(histogram, used, ms);
   }
   return histogram;
 }
 
-/** What rollups, or steps, add up to: fed piece by piece, in any order. One can be used again and again. */
-export interface RollupSum {
+/** Takes rollups, or steps, piece by piece, in any order. */
+export interface RollupSink {
   /** So many ms in which `used` of `total` seats were in use. */
   level(total: number | null, unlimited: boolean, used: number, ms: number): void;
   /** Covered time ended at `until` (epoch ms), with so many seats issued. */
   covered(until: number, total: number | null): void;
   user(id: number): void;
   denials(count: number): void;
-  add(rollup: Rollup): void;
+}
+
+/** One can be used again and again. */
+export interface RollupSum extends RollupSink {
   /** The rollup of all that came since the last call. */
   take(): Rollup;
 }
@@ -102,41 +108,34 @@ export function createRollupSum(): RollupSum {
   /** Totals hardly ever change: mostly it is the group at hand. */
   let current: SumGroup | undefined;
 
-  function level(issued: number | null, unlimited: boolean, used: number, ms: number): void {
-    if (current === undefined || current.total !== issued || current.unlimited !== unlimited) {
-      current = groups.find((group) => group.total === issued && group.unlimited === unlimited);
-      if (current === undefined) {
-        current = { total: issued, unlimited, levels: new Map() };
-        groups.push(current);
-      }
-    }
-    current.levels.set(used, (current.levels.get(used) ?? 0) + ms);
-  }
-  function covered(until: number, issued: number | null): void {
-    if (coveredUntil !== null && until <= coveredUntil) return;
-    coveredUntil = until;
-    total = issued;
-  }
-  function denials(count: number): void {
-    denied = (denied ?? 0) + count;
-  }
-
   return {
-    level,
-    covered,
+    level(issued, unlimited, used, ms) {
+      if (current === undefined || current.total !== issued || current.unlimited !== unlimited) {
+        current = groups.find((group) => group.total === issued && group.unlimited === unlimited);
+        if (current === undefined) {
+          current = { total: issued, unlimited, levels: new Map() };
+          groups.push(current);
+        }
+      }
+      current.levels.set(used, (current.levels.get(used) ?? 0) + ms);
+    },
+    covered(until, issued) {
+      if (coveredUntil !== null && until <= coveredUntil) return;
+      coveredUntil = until;
+      total = issued;
+    },
     user: (id) => void users.add(id),
-    denials,
-    add(rollup) {
-      for (const group of rollup.groups)
-        for (const [used, ms] of group.levels) level(group.total, group.unlimited, used, ms);
-      for (const user of rollup.users) users.add(user);
-      if (rollup.coveredUntil !== null) covered(rollup.coveredUntil, rollup.total);
-      if (rollup.denials !== null) denials(rollup.denials);
+    denials(count) {
+      denied = (denied ?? 0) + count;
     },
     take() {
       const sum: Rollup = {
         groups: groups
-          .map(({ levels, ...group }) => ({ ...group, levels: [...levels].sort((a, b) => a[0] - b[0]) }))
+          .map(({ total, unlimited, levels }) => ({
+            total,
+            unlimited,
+            levels: [...levels].sort((a, b) => a[0] - b[0]),
+          }))
           .sort((a, b) => (a.total ?? -1) - (b.total ?? -1) || Number(a.unlimited) - Number(b.unlimited)),
         total,
         coveredUntil,
@@ -154,12 +153,18 @@ export function createRollupSum(): RollupSum {
   };
 }
 
+export function addRollup(sink: RollupSink, rollup: Rollup): void {
+  for (const { total, unlimited, levels } of rollup.groups)
+    for (const [used, ms] of levels) sink.level(total, unlimited, used, ms);
+  for (const user of rollup.users) sink.user(user);
+  if (rollup.coveredUntil !== null) sink.covered(rollup.coveredUntil, rollup.total);
+  if (rollup.denials !== null) sink.denials(rollup.denials);
+}
+
 /** Adds up rollups of different times. */
 export function mergeRollups(list: readonly Rollup[]): Rollup {
-  const [only] = list;
-  if (list.length === 1 && only !== undefined) return only;
   const sum = createRollupSum();
-  for (const one of list) sum.add(one);
+  for (const one of list) addRollup(sum, one);
   return sum.take();
 }
 
@@ -171,23 +176,13 @@ export function rollupOf(
   { users, denials }: Pick<Rollup, "users" | "denials"> = NO_ROLLUP,
 ): Rollup {
   const sum = createRollupSum();
-  eachSpan({ steps: stepsFrom(steps, start), start, end: Math.min(end, last) }, (step, from, to) => {
+  const first = firstWhere(steps.length, (place) => (steps[place]?.at ?? 0) > start) - 1;
+  const held = first > 0 ? steps.slice(first) : steps;
+  eachSpan({ steps: held, start, end: Math.min(end, last) }, (step, from, to) => {
     if (step.used === null) return;
     const total = step.unlimited ? null : step.total;
     sum.level(total, step.unlimited, step.used, to - from);
     sum.covered(to, total);
   });
   return { ...sum.take(), users, denials };
-}
-
-/** The steps from the one that holds at an instant on. */
-function stepsFrom(steps: Series["steps"], at: number): Series["steps"] {
-  let low = 0;
-  let high = steps.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((steps[middle]?.at ?? 0) <= at) low = middle + 1;
-    else high = middle;
-  }
-  return low <= 1 ? steps : steps.slice(low - 1);
 }

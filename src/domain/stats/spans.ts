@@ -14,33 +14,80 @@ export function eachSpan(
   }
 }
 
-/** Finds the places of times between ascending edges: place i is [edges[i], edges[i + 1]). */
-export interface Cutter {
-  /** The place of a time; ascending times are found at once. */
-  placeOf(at: number): number;
-  /** Cuts [from, to) at the edges. */
-  cut(from: number, to: number, visit: (place: number, from: number, to: number) => void): void;
+/**
+ * Several features as one: at any moment the sum of those that are known then. A moment is covered when at least one
+ * of them is; it has a total when each of the known ones has, and is unlimited when one of them is.
+ * All series are of the same range.
+ */
+export function sumOfSeries(
+  series: readonly Pick<Series, "steps">[],
+  start: number,
+  end: number,
+): Pick<Series, "steps" | "start" | "end"> {
+  const [only] = series;
+  if (series.length === 1 && only !== undefined) return { steps: only.steps, start, end };
+  const changes = series
+    .flatMap(({ steps }, index) => steps.map((step) => ({ step, index })))
+    .sort((a, b) => a.step.at - b.step.at);
+  const now: (Step | undefined)[] = [];
+  const sum = { known: 0, used: 0, totalled: 0, total: 0, unlimited: 0 };
+  const count = (step: Step | undefined, sign: 1 | -1) => {
+    if (step === undefined || step.used === null) return;
+    sum.known += sign;
+    sum.used += sign * step.used;
+    if (step.unlimited) sum.unlimited += sign;
+    else if (step.total !== null) {
+      sum.totalled += sign;
+      sum.total += sign * step.total;
+    }
+  };
+  const steps: Step[] = [];
+  for (const [at, { step, index }] of changes.entries()) {
+    count(now[index], -1);
+    count(step, 1);
+    now[index] = step;
+    if (changes[at + 1]?.step.at === step.at) continue;
+    const limited = sum.unlimited === 0 && sum.totalled === sum.known && sum.known > 0;
+    steps.push({
+      at: step.at,
+      total: limited ? sum.total : null,
+      used: sum.known > 0 ? sum.used : null,
+      reserved: null,
+      queued: null,
+      unlimited: sum.unlimited > 0,
+    });
+  }
+  return { steps, start, end };
 }
 
-export function createCutter(edges: readonly number[]): Cutter {
+/** The first of `count` places for which a condition holds; it holds for all behind that one. `count` = for none. */
+export function firstWhere(count: number, holds: (place: number) => boolean): number {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** Finds the places of times between ascending edges: place i is [edges[i], edges[i + 1]). */
+export function createCutter(edges: readonly number[]) {
   let current = 0;
 
+  /** The place of a time; ascending times are found at once. */
   function placeOf(at: number): number {
-    if (at >= (edges[current] ?? 0) && at < (edges[current + 1] ?? Infinity)) return current;
-    // A jump of many places (a long gap) must not be walked.
-    let [low, high] = at < (edges[current] ?? 0) ? [0, current] : [current + 1, edges.length - 1];
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if ((edges[middle] ?? Infinity) <= at) low = middle;
-      else high = middle;
-    }
-    current = low;
-    return low;
+    if (at < (edges[current] ?? 0) || at >= (edges[current + 1] ?? Infinity))
+      // A jump of many places (a long gap) must not be walked.
+      current = Math.max(0, firstWhere(edges.length - 1, (place) => (edges[place] ?? Infinity) > at) - 1);
+    return current;
   }
 
   return {
     placeOf,
-    cut(from, to, visit) {
+    /** Cuts [from, to) at the edges. */
+    cut(from: number, to: number, visit: (place: number, from: number, to: number) => void): void {
       let place = placeOf(from);
       for (let at = from; at < to; place++) {
         const until = Math.min(to, edges[place + 1] ?? to);

@@ -1,6 +1,7 @@
 import { wallClock } from "../time/zone.ts";
-import { dayEdges } from "./bucketed.ts";
-import { clip, type HeldSession, type Holding } from "./holding.ts";
+import { dayEdges } from "./calendar.ts";
+import type { HeldSeats } from "./held-seats.ts";
+import type { HeldSession } from "./holding.ts";
 import { seatHours } from "./rounding.ts";
 
 export const USAGE_KEYS = ["user", "host", "feature", "daemon", "server", "day"] as const;
@@ -25,35 +26,7 @@ export interface UsageGroup {
 }
 
 /** The names of a session that groups are made of. */
-export type UsageNames = Readonly<Pick<HeldSession, NameKey>>;
-
-/** What was held in one group, as numbers that add up. */
-export interface UsageSum {
-  readonly names: Partial<UsageNames>;
-  readonly seatMs: number;
-  readonly sessions: number;
-  /** Those of the sessions that did not hold their seats before. */
-  readonly begun: number;
-  /** Does not add up. */
-  readonly peak: number;
-  /** When seats were last held, epoch ms. */
-  readonly lastAt: number;
-}
-
-/** Groups sessions of a range, which is taken in by parts: part by part in the order of time, without a gap. */
-export interface Usage {
-  /**
-   * A session of [from, to). Sessions come in the order in which their holding begins, where that is before `from` in any
-   * order: then at each of these moments it is known who holds seats, and nothing is ever sorted.
-   */
-  add(session: UsageNames & Pick<HeldSession, "count">, holding: Holding, from: number, to: number): void;
-  /** The sum of a whole day, which begins at `dayAt`, by the names of a group. */
-  addDay(dayAt: number, sum: UsageSum): void;
-  /** Somebody who held seats on such a day. */
-  addUser(dayAt: number, names: UsageNames): void;
-  sums(): UsageSum[];
-  groups(): UsageGroup[];
-}
+type UsageNames = Readonly<Pick<HeldSession, NameKey>>;
 
 interface Group {
   /** As the latest session has them: hosts that differ in case are one. */
@@ -61,16 +34,14 @@ interface Group {
   readonly day: number;
   seatMs: number;
   sessions: number;
-  begun: number;
   peak: number;
   lastAt: number;
   /** Null where the user is one of the names. */
-  readonly users: Set<string> | null;
+  readonly users: Set<number> | null;
   held: number;
-  readonly running: RunningSeats;
+  /** The holder of the latest session of the part at hand. */
+  latest: number;
 }
-
-type Branch = Map<string | null, Branch | Group>;
 
 /** The names by which groups differ: a feature is server, daemon and name. */
 export function groupNames(by: readonly UsageKey[]): NameKey[] {
@@ -78,176 +49,154 @@ export function groupNames(by: readonly UsageKey[]): NameKey[] {
   return [...new Set(names)].filter((key): key is NameKey => key !== "day");
 }
 
-/** `zone` is that of the days. */
-export function createUsage(by: readonly UsageKey[], start: number, end: number, zone: string): Usage {
+export type Usage = ReturnType<typeof createUsage>;
+
+/**
+ * Groups sessions of a range, which is taken in by parts: part by part in the order of time, without a gap. `zone` is
+ * that of the days.
+ */
+export function createUsage(by: readonly UsageKey[], start: number, end: number, zone: string) {
   const columns = groupNames(by);
-  const path = columns.length === 0 ? [null] : columns;
   const byDay = by.includes("day");
   const days = byDay ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
-  const roots: Branch[] = days.map(() => new Map());
-  const groups: Group[] = [];
-  const lowerCase = new Map<string, string>();
-  let lastDay = 0;
+  const groupsOf = days.map(() => new Map<number | string, Group>());
+  const ofFeature = (["server", "daemon", "feature"] as const).map((key) => columns.includes(key));
+  const ids = {
+    feature: new Map<string, number>(),
+    user: new Map<string, number>(),
+    host: new Map<string, number>(),
+  };
 
-  function keyOf(names: Partial<UsageNames>, column: NameKey | null): string | null {
-    const text = column === null ? null : (names[column] ?? null);
-    if (column !== "host" || text === null) return text;
-    let lower = lowerCase.get(text);
-    if (lower === undefined) {
-      lower = text.toLowerCase();
-      lowerCase.set(text, lower);
+  /** A small number for each name. */
+  function idOf(of: keyof typeof ids, key: string): number {
+    const known = ids[of].get(key);
+    if (known === undefined) ids[of].set(key, ids[of].size);
+    return known ?? ids[of].size - 1;
+  }
+
+  function createGroup(day: number): Group {
+    const users = columns.includes("user") ? null : new Set<number>();
+    return { names: {}, day, seatMs: 0, sessions: 0, peak: 0, lastAt: 0, users, held: 0, latest: -1 };
+  }
+
+  function namesOf({ names, holders }: HeldSeats, holder: number): Partial<UsageNames> {
+    const [server, daemon, feature] = names.features[holders.feature[holder] ?? 0] ?? [];
+    const user = names.users[holders.user[holder] ?? 0];
+    const host = names.hosts[holders.host[holder] ?? 0];
+    const all: Readonly<Record<NameKey, string | null | undefined>> = { server, daemon, feature, user, host };
+    return Object.fromEntries(columns.map((key) => [key, all[key] ?? null]));
+  }
+
+  /** Takes in [low, high), which lies within one day. */
+  function addPart(
+    seats: HeldSeats,
+    userIds: readonly number[],
+    groupOf: (holder: number) => Group,
+    low: number,
+    high: number,
+  ): void {
+    const { holders, whose, from, to, byEnd } = seats;
+    const counts = holders.count;
+    const groups: (Group | undefined)[] = new Array(holders.feature.length);
+    const isFirst = days.some((day) => day.from === low);
+    let ended = 0;
+    for (let place = 0; place < whose.length; place++) {
+      const began = from[place] ?? 0;
+      const until = to[place] ?? 0;
+      if (began >= high) break;
+      // What never lasted held its seats at its moment.
+      if (until <= low && (began < low || until > began)) continue;
+      const at = Math.max(began, low);
+      const end = Math.min(until, high);
+      // Seats given back at a moment are free at it.
+      for (; ended < byEnd.length; ended++) {
+        const other = byEnd[ended] ?? 0;
+        const otherEnd = to[other] ?? 0;
+        if (otherEnd > at) break;
+        if (otherEnd <= low || (from[other] ?? 0) === otherEnd) continue;
+        const holder = whose[other] ?? 0;
+        const group = groups[holder];
+        if (group !== undefined) group.held -= counts[holder] ?? 0;
+      }
+      const holder = whose[place] ?? 0;
+      const count = counts[holder] ?? 0;
+      let group = groups[holder];
+      if (group === undefined) {
+        group = groupOf(holder);
+        groups[holder] = group;
+      }
+      // What held seats before this part was counted in the part before, but not on the day that begins with it.
+      if (began >= low || isFirst) group.sessions++;
+      group.seatMs += count * (end - at);
+      // What never lasted cannot be laid over others either.
+      if (at === end) group.peak = Math.max(group.peak, count);
+      else {
+        group.held += count;
+        if (group.held > group.peak) group.peak = group.held;
+      }
+      if (end < group.lastAt) continue;
+      group.lastAt = end;
+      group.latest = holder;
     }
-    return lower;
-  }
-
-  function find(names: Partial<UsageNames>, day: number): Group | undefined {
-    let at: Branch | Group | undefined = roots[day];
-    for (const column of path) at = (at as Branch | undefined)?.get(keyOf(names, column));
-    return at as Group | undefined;
-  }
-
-  function groupOf(names: Partial<UsageNames>, day: number): Group {
-    const known = find(names, day);
-    if (known !== undefined) return known;
-    const group: Group = {
-      names,
-      day,
-      seatMs: 0,
-      sessions: 0,
-      begun: 0,
-      peak: 0,
-      lastAt: 0,
-      users: columns.includes("user") ? null : new Set(),
-      held: 0,
-      running: [],
-    };
-    groups.push(group);
-    let branch = roots[day] ?? new Map();
-    path.forEach((column, place) => {
-      const value = keyOf(names, column);
-      const next = branch.get(value) ?? (place === path.length - 1 ? group : new Map());
-      branch.set(value, next);
-      branch = next as Branch;
-    });
-    return group;
-  }
-
-  function note(group: Group, names: Partial<UsageNames>, lastAt: number): void {
-    if (lastAt < group.lastAt) return;
-    group.lastAt = lastAt;
-    group.names = names;
-  }
-
-  function namesOf({ names }: Group): Partial<UsageNames> {
-    return Object.fromEntries(columns.map((key) => [key, names[key] ?? null]));
-  }
-
-  /** The place of the day in which an instant lies: mostly that of the one before. */
-  function dayOf(at: number): number {
-    while (lastDay > 0 && at < (days[lastDay]?.from ?? 0)) lastDay--;
-    while (lastDay < days.length - 1 && at >= (days[lastDay]?.to ?? 0)) lastDay++;
-    return lastDay;
+    for (let holder = 0; holder < groups.length; holder++) {
+      const group = groups[holder];
+      if (group === undefined) continue;
+      group.held = 0;
+      group.users?.add(userIds[holders.user[holder] ?? 0] ?? 0);
+      if (group.latest >= 0) group.names = namesOf(seats, group.latest);
+      group.latest = -1;
+    }
   }
 
   return {
-    add(session, holding, from, to) {
-      const part = clip(holding, from, to);
-      if (part === null) return;
-      for (let day = dayOf(part.from); day < days.length; day++) {
-        const { from: dayFrom = 0, to: dayTo = 0 } = days[day] ?? {};
-        const heldFrom = Math.max(part.from, dayFrom);
-        const heldTo = Math.min(part.to, dayTo);
-        // A session that never lasted is of the day of its moment.
-        if (heldFrom > heldTo || (heldFrom === heldTo && (part.from < part.to || heldFrom === dayTo))) return;
-        const group = groupOf(session, day);
-        // What held seats before this part was counted in the part before, but not on the day that begins with it.
-        if (holding.from >= from || heldFrom === dayFrom) group.sessions++;
-        if (holding.from >= heldFrom) group.begun++;
-        group.seatMs += session.count * (heldTo - heldFrom);
-        // It cannot be laid over others either.
-        if (heldFrom === heldTo) group.peak = Math.max(group.peak, session.count);
-        else {
-          group.held += take(group.running, heldFrom, heldTo, session.count);
-          if (group.held > group.peak) group.peak = group.held;
-        }
-        group.users?.add(session.user);
-        note(group, session, heldTo);
+    /** The sessions of the part [from, to) of the range. */
+    add(seats: HeldSeats, from: number, to: number): void {
+      const { names, holders } = seats;
+      const userIds = names.users.map((user) => idOf("user", user));
+      const parts: { readonly places: Uint32Array; readonly ids: readonly number[] }[] = [];
+      if (ofFeature.includes(true)) {
+        const keys = names.features.map((all) => all.filter((_, place) => ofFeature[place]).join("\0"));
+        parts.push({ places: holders.feature, ids: keys.map((key) => idOf("feature", key)) });
+      }
+      if (columns.includes("user")) parts.push({ places: holders.user, ids: userIds });
+      if (columns.includes("host")) {
+        const hostIds = names.hosts.map((host) => idOf("host", host?.toLowerCase() ?? "\0"));
+        parts.push({ places: holders.host, ids: hostIds });
+      }
+      const idAt = ({ places, ids: ofPlaces }: (typeof parts)[number], holder: number) =>
+        ofPlaces[places[holder] ?? 0] ?? 0;
+      const [only] = parts;
+      const keyOf = (holder: number): number | string =>
+        only === undefined || parts.length > 1
+          ? parts.map((part) => idAt(part, holder)).join(" ")
+          : idAt(only, holder);
+      for (const [day, { from: dayFrom, to: dayTo }] of days.entries()) {
+        const [low, high] = [Math.max(from, dayFrom), Math.min(to, dayTo)];
+        const ofDay = groupsOf[day];
+        if (low >= high || ofDay === undefined) continue;
+        const groupOf = (holder: number) => {
+          const key = keyOf(holder);
+          const known = ofDay.get(key);
+          if (known !== undefined) return known;
+          const group = createGroup(day);
+          ofDay.set(key, group);
+          return group;
+        };
+        addPart(seats, userIds, groupOf, low, high);
       }
     },
-    addDay(dayAt, { names, seatMs, sessions, begun, peak, lastAt }) {
-      const day = dayOf(dayAt);
-      const group = groupOf(names, day);
-      group.seatMs += seatMs;
-      group.sessions += dayAt === days[day]?.from ? sessions : begun;
-      group.peak = Math.max(group.peak, peak);
-      note(group, names, lastAt);
-    },
-    addUser(dayAt, names) {
-      find(names, dayOf(dayAt))?.users?.add(names.user);
-    },
-    sums: () =>
-      groups.map((group) => {
-        const { seatMs, sessions, begun, peak, lastAt } = group;
-        return { names: namesOf(group), seatMs, sessions, begun, peak, lastAt };
-      }),
-    groups: () =>
-      groups.map((group) => ({
-        keys: {
-          ...namesOf(group),
-          ...(byDay && { day: days[group.day]?.name ?? null }),
-        },
-        heldSeatHours: seatHours(group.seatMs),
-        sessions: group.sessions,
-        peakHeld: group.peak,
-        uniqueUsers: group.users?.size ?? 1,
-        lastUsedAt: group.lastAt,
-      })),
+    groups: (): UsageGroup[] =>
+      groupsOf
+        .flatMap((ofDay) => [...ofDay.values()])
+        .map((group) => ({
+          keys: { ...group.names, ...(byDay && { day: days[group.day]?.name ?? null }) },
+          heldSeatHours: seatHours(group.seatMs),
+          sessions: group.sessions,
+          peakHeld: group.peak,
+          uniqueUsers: group.users?.size ?? 1,
+          lastUsedAt: group.lastAt,
+        })),
   };
-}
-
-/** Seats that are held, in a heap by the times of their ends: twice as many numbers, ends and counts in turn. */
-type RunningSeats = number[];
-
-/**
- * Takes seats that are held from a moment on, none before that of the last call, to `to`. Answers by how many more are
- * held then: there may be tens of millions of sessions in one answer, so nothing is made here.
- */
-function take(heap: RunningSeats, from: number, to: number, count: number): number {
-  let more = count;
-  while ((heap[0] ?? Number.POSITIVE_INFINITY) <= from) more -= removeFirst(heap);
-  let at = heap.length;
-  for (; at > 0; ) {
-    const parent = (((at >> 1) - 1) >> 1) << 1;
-    const end = heap[parent] ?? 0;
-    if (end <= to) break;
-    heap[at] = end;
-    heap[at + 1] = heap[parent + 1] ?? 0;
-    at = parent;
-  }
-  heap[at] = to;
-  heap[at + 1] = count;
-  return more;
-}
-
-/** Answers how many seats these were. */
-function removeFirst(heap: RunningSeats): number {
-  const first = heap[1] ?? 0;
-  const count = heap.pop() ?? 0;
-  const end = heap.pop() ?? 0;
-  const length = heap.length;
-  if (length === 0) return first;
-  let at = 0;
-  for (let child = 2; child < length; child = 2 * at + 2) {
-    if (child + 2 < length && (heap[child + 2] ?? 0) < (heap[child] ?? 0)) child += 2;
-    const least = heap[child] ?? 0;
-    if (least >= end) break;
-    heap[at] = least;
-    heap[at + 1] = heap[child + 1] ?? 0;
-    at = child;
-  }
-  heap[at] = end;
-  heap[at + 1] = count;
-  return first;
 }
 
 interface Day {

@@ -16,9 +16,3 @@ export function repeat(ms: number, run: () => void): () => void {
   const timer = setInterval(run, ms);
   return () => clearInterval(timer);
 }
-
-/** Timers by handle, as history and retention still take them. */
-export const handleTimers = {
-  set: (run: () => void, ms: number): unknown => setTimeout(run, ms),
-  clear: (timer: unknown) => clearTimeout(timer as Timer),
-};

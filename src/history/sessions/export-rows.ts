@@ -7,11 +7,14 @@ import { nullable, Timestamp } from "../../domain/records.ts";
 import type { Session } from "../../domain/session.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { type DenialRow, denialOf } from "../../store/denial-queries.ts";
-import { allOf, type Condition, overlapCondition, sessionCondition } from "../filters.ts";
-import { type Asked, holdingsAt } from "../open-sessions.ts";
+import { allOf, type Condition, compared, oneOf, sessionCondition } from "../filters.ts";
+import { type Asked, holdingsAt } from "../holdings.ts";
 import { createReader } from "../reader.ts";
-import type { ExportTable } from "./export-tables.ts";
 import { SESSION_COLUMNS, sessionRecord } from "./session-list.ts";
+
+/** Tables that can be exported whole. */
+export const EXPORT_TABLES = ["sessions", "samples", "denials", "logs"] as const;
+export type ExportTable = (typeof EXPORT_TABLES)[number];
 
 export interface ExportQuery extends Asked {
   /** [start, end), epoch ms; null = from ever, for ever. */
@@ -52,72 +55,38 @@ const SampleRecord = Type.Object({
 });
 
 export function createExport(sqlite: Database, table: ExportTable, query: ExportQuery): Export {
-  switch (table) {
-    case "sessions":
-      return sessionExport(sqlite, query);
-    case "samples":
-      return { record: SampleRecord, slices: () => sampleSlices(sqlite, query) };
-    case "denials":
-      return denialExport(sqlite, query);
-    case "logs":
-      return logExport(sqlite, query);
+  if (table === "samples") return { record: SampleRecord, slices: () => sampleSlices(sqlite, query) };
+  const { start, end, servers } = query;
+  const from = compared("at >=", start);
+  const to = compared("at <", end);
+  if (table === "logs") {
+    const wanted = allOf([{ sql: "type = 'log'", values: [] }, oneOf("server", servers), from, to]);
+    const eventOf = ({ body }: { readonly body: string }) => JSON.parse(body) as LogEvent;
+    return { record: LogEvent, slices: () => byId(sqlite, "events", "id, body", wanted, eventOf) };
   }
-}
-
-function sessionExport(sqlite: Database, query: ExportQuery): Export {
-  const wanted = allOf([
-    sessionCondition({ ...query, users: null, hosts: null }),
-    overlapCondition(query.start, query.end),
-  ]);
+  const named = sessionCondition({ ...query, users: null, hosts: null });
+  if (table === "denials") {
+    const recordOf = (row: DenialRow) => denialRecord(denialOf(row));
+    return {
+      record: DenialRecord,
+      slices: () => byId(sqlite, "denials", "*", allOf([named, from, to]), recordOf),
+    };
+  }
   const held = holdingsAt(createReader(sqlite, query).lastReadings(), query);
-  return {
-    record: SessionRecord,
-    slices: () =>
-      byId<Session>(sqlite, "sessions", SESSION_COLUMNS, wanted, (session) => sessionRecord(session, held)),
-  };
-}
-
-function denialExport(sqlite: Database, query: ExportQuery): Export {
-  const wanted = allOf([
-    sessionCondition({ ...query, users: null, hosts: null }),
-    query.start === null ? null : { sql: "at >= ?", values: [query.start] },
-    query.end === null ? null : { sql: "at < ?", values: [query.end] },
-  ]);
-  return {
-    record: DenialRecord,
-    slices: () =>
-      byId<DenialRow & { readonly id: number }>(sqlite, "denials", "*", wanted, (row) =>
-        denialRecord(denialOf(row)),
-      ),
-  };
-}
-
-function logExport(sqlite: Database, { start, end, servers }: ExportQuery): Export {
-  const wanted = allOf([
-    { sql: "type = 'log'", values: [] },
-    servers === null
-      ? null
-      : { sql: "server IN (SELECT value FROM json_each(?))", values: [JSON.stringify(servers)] },
-    start === null ? null : { sql: "at >= ?", values: [start] },
-    end === null ? null : { sql: "at < ?", values: [end] },
-  ]);
-  return {
-    record: LogEvent,
-    slices: () =>
-      byId<{ readonly id: number; readonly body: string }>(
-        ...([sqlite, "events", "id, body", wanted] as const),
-        ({ body }) => JSON.parse(body) as LogEvent,
-      ),
-  };
+  const recordOf = (session: Session) => sessionRecord(session, held);
+  // All rows are read anyway: an OR costs nothing here.
+  const ended = compared("ended_at IS NULL OR ended_at >", start);
+  const wanted = allOf([named, compared("began_at <", end), ended]);
+  return { record: SessionRecord, slices: () => byId(sqlite, "sessions", SESSION_COLUMNS, wanted, recordOf) };
 }
 
 /** Rows of a table in the order of their ids, up to the newest at the beginning. */
-function* byId<Row extends { readonly id: number }>(
+function* byId<Row>(
   sqlite: Database,
   table: "sessions" | "denials" | "events",
   columns: string,
   wanted: Condition,
-  record: (row: Row) => object,
+  recordOf: (row: Row) => object,
 ): Generator<Slice> {
   const ends = sqlite
     .query<{ first: number | null; last: number | null }, []>(
@@ -125,13 +94,13 @@ function* byId<Row extends { readonly id: number }>(
     )
     .get();
   const [first, last] = [ends?.first ?? 0, ends?.last ?? 0];
-  const next = sqlite.query<Row, (string | number | null)[]>(
+  const next = sqlite.query<Row & { readonly id: number }, (string | number | null)[]>(
     `SELECT ${columns} FROM ${table} WHERE id > ? AND id <= ? AND ${wanted.sql} ORDER BY id LIMIT ${SLICE_ROWS}`,
   );
   for (let after = first - 1; after < last; ) {
     const rows = next.all(after, last, ...wanted.values);
     after = rows.length < SLICE_ROWS ? last : (rows.at(-1)?.id ?? last);
-    yield { rows: rows.map(record), done: last > first ? (after - first) / (last - first) : 1 };
+    yield { rows: rows.map(recordOf), done: last > first ? (after - first) / (last - first) : 1 };
   }
 }
 
@@ -154,18 +123,7 @@ function* sampleSlices(sqlite: Database, query: ExportQuery): Generator<Slice> {
         // A slice begins with what the one before ended with.
         if (what === before || (before === "" && counts.used === null)) continue;
         before = what;
-        const { total, used, reserved, queued, unlimited } = counts;
-        rows.push({
-          server,
-          daemon,
-          feature,
-          timestamp: iso(at),
-          total,
-          used,
-          reserved,
-          queued,
-          unlimited,
-        });
+        rows.push({ server, daemon, feature, timestamp: iso(at), ...counts });
       }
       yield { rows, done: (index + (until - start) / (end - start)) / features.length };
     }

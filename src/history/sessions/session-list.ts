@@ -2,7 +2,7 @@ import type { SessionRecord } from "../../domain/history-records.ts";
 import type { Session } from "../../domain/session.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { overlapping, sessionCondition } from "../filters.ts";
-import { type Asked, type Holdings, holdingsAt } from "../open-sessions.ts";
+import { type Asked, type Holdings, holdingsAt } from "../holdings.ts";
 import type { Reader } from "../reader.ts";
 import type { SessionFilter } from "../source.ts";
 
@@ -20,11 +20,6 @@ export interface SessionsQuery extends Asked {
   readonly offset: number;
 }
 
-export interface SessionsResult {
-  readonly rows: readonly SessionRecord[];
-  readonly total: number;
-}
-
 export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, host, display, qualifier, version, count, handle,
   started_at AS startedAt, began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt,
   ended_at AS endedAt, end_reason AS endReason`;
@@ -33,7 +28,7 @@ export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, 
 export function sessionsQuery(
   read: Pick<Reader, "all" | "checkpoint" | "lastReadings">,
   query: SessionsQuery,
-): SessionsResult {
+): { readonly rows: readonly SessionRecord[]; readonly total: number } {
   const { sort, limit, offset } = query;
   const { start, end } = query;
   const filter = sessionCondition(query.filter);
@@ -81,25 +76,15 @@ export function sessionRecord(
   session: Session,
   { holdingOf, lastReading, shownBegin }: Holdings,
 ): SessionRecord {
-  const { id, server, daemon, feature, user, host, display, version, count, handle, endReason } = session;
+  const { qualifier, beganAt, ...shown } = session;
   // An open one's row does not follow each poll.
-  const lastSeenAt = Math.max(session.lastSeenAt, session.endedAt === null ? (lastReading(server) ?? 0) : 0);
+  const readAt = session.endedAt === null ? (lastReading(session.server) ?? 0) : 0;
   return {
-    id,
-    server,
-    daemon,
-    feature,
-    user,
-    host,
-    display,
-    version,
-    count,
-    handle,
+    ...shown,
     startedAt: iso(session.startedAt),
     firstSeenAt: iso(session.firstSeenAt),
-    lastSeenAt: iso(lastSeenAt),
+    lastSeenAt: iso(Math.max(session.lastSeenAt, readAt)),
     endedAt: iso(session.endedAt),
-    endReason,
     durationSeconds: Math.floor((holdingOf(session).to - shownBegin(session)) / 1000),
   };
 }

@@ -6,26 +6,12 @@ import { deleteStep } from "../../store/database/delete-step.ts";
 import { placeholdersOf, sessions } from "../../store/database/schema.ts";
 import { createMarks } from "../../store/event-marks.ts";
 import type { Store } from "../../store/open/open.ts";
-import { createSessionDays } from "../session-days.ts";
+import { DAY_MS } from "../spans.ts";
 
-interface Sessions {
-  /** Ids for new sessions: one counter for all, above everything stored. */
-  nextId(): number;
-  /** What an earlier process left open, in the order of their ids. */
-  open(serverId: string): Session[];
-  /** Writes what a poll changed; runs in the caller's transaction. */
-  write(changes: SessionChanges): void;
-  /** When a server was read last, epoch ms. */
-  lastReading(serverId: string): number | null;
-  /** Servers with open sessions. */
-  openServers(): readonly string[];
-  /** Features of a server whose last session was ended with the server's removal. */
-  released(serverId: string): readonly Released[];
-  /** Deletes one step of the sessions that ended before an instant, and notes it; answers how many. */
-  retainStep(endedBefore: number): number;
-}
+/** What polls change of a session that is stored. */
+const CHANGING = ["count", "handle", "beganAt", "firstSeenAt", "lastSeenAt", "endedAt", "endReason"] as const;
 
-export function createSessions(store: Store): Sessions {
+export function createSessions(store: Store) {
   const { db, read } = store;
   const newest = read(() =>
     db
@@ -39,15 +25,7 @@ export function createSessions(store: Store): Sessions {
   const insert = db.insert(sessions).values(placeholdersOf(sessions)).prepare();
   const update = db
     .update(sessions)
-    .set({
-      count: sql`${sql.placeholder("count")}`,
-      handle: sql`${sql.placeholder("handle")}`,
-      beganAt: sql`${sql.placeholder("beganAt")}`,
-      firstSeenAt: sql`${sql.placeholder("firstSeenAt")}`,
-      lastSeenAt: sql`${sql.placeholder("lastSeenAt")}`,
-      endedAt: sql`${sql.placeholder("endedAt")}`,
-      endReason: sql`${sql.placeholder("endReason")}`,
-    })
+    .set(Object.fromEntries(CHANGING.map((name) => [name, sql`${sql.placeholder(name)}`])))
     .where(eq(sessions.id, sql.placeholder("id")))
     .prepare();
 
@@ -56,7 +34,14 @@ export function createSessions(store: Store): Sessions {
   );
 
   const marks = createMarks(store);
-  const days = createSessionDays(store);
+  const dropDay = store.sqlite.query<null, [number]>(
+    "DELETE FROM session_days WHERE day IN (SELECT day FROM session_days WHERE day < ? ORDER BY day LIMIT 1)",
+  );
+
+  const dropSums = store.sqlite.query<null, [number, number]>(
+    `DELETE FROM held_days WHERE (day, server_id, daemon, feature) IN
+       (SELECT day, server_id, daemon, feature FROM held_days WHERE day < ? LIMIT ?)`,
+  );
 
   const lastReading = store.sqlite.query<{ readAt: number | null }, [string]>(
     "SELECT max(read_at) AS readAt FROM coverage WHERE server_id = ?",
@@ -64,16 +49,19 @@ export function createSessions(store: Store): Sessions {
   const openServers = store.sqlite.query<{ id: string }, []>(
     "SELECT DISTINCT server_id AS id FROM sessions WHERE ended_at IS NULL",
   );
-  const lastEnds = store.sqlite.query<LastEnd, [string]>(
-    `SELECT daemon, feature, id, ended_at AS endedAt, end_reason AS endReason, last_seen_at AS lastSeenAt
+  const released = store.sqlite.query<Released, [string]>(
+    `SELECT daemon, feature, ended_at AS endedAt
      FROM (SELECT (SELECT id FROM sessions WHERE server_id = ?1
          AND daemon = history_features.daemon AND feature = name AND ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT 1) AS last
-       FROM history_features WHERE server_id = ?1) JOIN sessions ON id = last`,
+       FROM history_features WHERE server_id = ?1) JOIN sessions ON id = last
+     WHERE id > 0 AND end_reason = 'unobserved' AND ended_at = last_seen_at`,
   );
 
   return {
+    /** Ids for new sessions: one counter for all, above everything stored. */
     nextId: () => ++last,
-    open: (serverId) =>
+    /** What an earlier process left open, in the order of their ids. */
+    open: (serverId: string): Session[] =>
       read(() =>
         db
           .select()
@@ -82,59 +70,42 @@ export function createSessions(store: Store): Sessions {
           .orderBy(asc(sessions.id))
           .all(),
       ).map(({ serverId: server, ...row }) => ({ ...row, server })),
-    lastReading: (serverId) => read(() => lastReading.get(serverId)?.readAt ?? null),
+    /** When a server was read last, epoch ms. */
+    lastReading: (serverId: string) => read(() => lastReading.get(serverId)?.readAt ?? null),
+    /** Servers with open sessions. */
     openServers: () => read(() => openServers.all().map(({ id }) => id)),
-    released: (serverId) =>
-      read(() => lastEnds.all(serverId)).filter(
-        ({ id, endedAt, endReason, lastSeenAt }) =>
-          id > 0 && endReason === "unobserved" && endedAt === lastSeenAt,
-      ),
-    write({ opened, closed, changed }) {
+    /** Features of a server whose last session was ended with the server's removal. */
+    released: (serverId: string): Released[] => read(() => released.all(serverId)),
+    /** Writes what a poll changed; runs in the caller's transaction. */
+    write({ opened, closed, changed }: SessionChanges): void {
       for (const { server: serverId, ...session } of opened) insert.run({ ...session, serverId });
-      for (const session of [...changed, ...closed]) {
-        const { id, count, handle, beganAt, firstSeenAt, lastSeenAt, endedAt, endReason } = session;
-        update.run({ id, count, handle, beganAt, firstSeenAt, lastSeenAt, endedAt, endReason });
-      }
+      for (const session of [...changed, ...closed]) update.run({ ...session });
     },
-    retainStep: (endedBefore) =>
+    /** Deletes one step of the sessions that ended before an instant, and notes it; answers how many rows. */
+    retainStep: (endedBefore: number): number =>
       deleteStep(store, (limit) => {
         const { changes } = remove.run(endedBefore, limit);
         if (changes > 0) marks.raise("deleted_sessions", endedBefore);
-        return changes || days.drop(marks.get("deleted_sessions"), limit);
+        const first = Math.ceil(marks.get("deleted_sessions") / DAY_MS);
+        return changes || dropDay.run(first).changes || dropSums.run(first, limit).changes;
       }),
   };
 }
 
-interface LastEnd extends Released {
-  readonly id: number;
-  readonly endReason: string | null;
-  readonly lastSeenAt: number;
-}
-
-/** How old checkouts were, by the server's clock, when a poll first saw them. */
-interface SessionAges {
-  /** The youngest, in ms; negative = it began later than it was seen. */
-  readonly least: number;
-  /** Polls that saw new ones. */
-  readonly polls: number;
-}
-
-/** Open sessions that are looked at, the newest. */
-const MOST = 500;
-
 /**
- * Ages of a server's open sessions when they were first seen. The first poll's are left out: they may have begun at any
- * time. Null = none was seen since.
+ * Ages of a server's newest 500 open sessions when they were first seen. The first poll's are left out: they may have begun at any
+ * time. Null = none was seen since. `least` is the youngest, in ms; negative = it began later than it was seen. `polls` is how
+ * many polls saw new ones.
  */
-export function sessionAges(sqlite: Database, serverId: string): SessionAges | null {
+export function sessionAges(sqlite: Database, serverId: string) {
   const found = sqlite
-    .query<{ least: number | null; polls: number }, [string, string, number]>(
+    .query<{ least: number | null; polls: number }, [string, string]>(
       `SELECT MIN(first_seen_at - started_at) AS least, COUNT(DISTINCT first_seen_at) AS polls FROM (
          SELECT first_seen_at, started_at FROM sessions
          WHERE server_id = ? AND ended_at IS NULL AND started_at IS NOT NULL AND first_seen_at >
            (SELECT MIN(first_seen_at) FROM sessions WHERE server_id = ? AND ended_at IS NULL)
-         ORDER BY id DESC LIMIT ?)`,
+         ORDER BY id DESC LIMIT 500)`,
     )
-    .get(serverId, serverId, MOST);
+    .get(serverId, serverId);
   return found === null || found.least === null ? null : { least: found.least, polls: found.polls };
 }

@@ -1,12 +1,11 @@
 import type { FeatureId, Series } from "../../domain/history.ts";
-import { levelsAtBegin } from "../../domain/stats/concurrency.ts";
-import { type Demand, demandOf, UNKNOWN_DEMAND } from "../../domain/stats/demand.ts";
-import { type Efficiency, efficiencyOf } from "../../domain/stats/efficiency.ts";
-import { coveredMs, histogramOfRollup, NO_ROLLUP } from "../../domain/stats/rollup.ts";
-import type { Named } from "../filters.ts";
-import { type Asked, holdings } from "../open-sessions.ts";
-import { type Range, type ResolvedRange, resolveRange, rollupsOver } from "../range.ts";
-import type { HistorySource } from "../source.ts";
+import type { EfficiencyRecord } from "../../domain/history-records.ts";
+import { demandOf, UNKNOWN_DEMAND } from "../../domain/stats/demand.ts";
+import { efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
+import { histogramOfRollup } from "../../domain/stats/rollup.ts";
+import { type Asked, holdings } from "../holdings.ts";
+import { featuresOver, type Range, resolveRange } from "../range.ts";
+import type { HistorySource, Named } from "../source.ts";
 
 export interface EfficiencyQuery extends Range, Asked {
   readonly filter: Named;
@@ -14,34 +13,18 @@ export interface EfficiencyQuery extends Range, Asked {
   readonly offset: number;
 }
 
-export interface EfficiencyRow extends FeatureId, Efficiency {
-  readonly total: number | null;
-  readonly demand: Demand;
-}
-
-export interface EfficiencyResult extends ResolvedRange {
-  readonly rows: readonly EfficiencyRow[];
-  readonly total: number;
-}
-
-/** How well seats were used, by feature. Features of which nothing is known in the range are there when named. */
-export async function efficiencyQuery(
-  source: HistorySource,
-  query: EfficiencyQuery,
-): Promise<EfficiencyResult> {
+/** How well seats were used, by feature; `total` counts the features that matched. */
+export async function efficiencyQuery(source: HistorySource, query: EfficiencyQuery) {
   const { filter, limit, offset } = query;
   const range = resolveRange(query, await source.reach());
   const { start, end } = range;
   const { holdingOf } = await holdings(source, query);
   // Of what is no longer kept nobody knows whom fewer seats would have kept out.
   const kept = start >= (await source.sessionsFrom());
-  const known = await source.features(filter);
-  const rollups = await rollupsOver(source, known, range, false);
-  const found = known
-    .map((feature, index) => ({ feature, rollup: rollups[index] ?? NO_ROLLUP }))
-    .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
-  const rows: EfficiencyRow[] = [];
-  for (const { feature: known, rollup } of found.slice(offset, offset + limit)) {
+  const found = await featuresOver(source, filter, range, false);
+  const rows: EfficiencyRecord[] = [];
+  for (const { known, rollup } of found.slice(offset, offset + limit)) {
+    if (known === null) continue;
     source.checkpoint();
     const { server, daemon, feature } = known;
     const series = await source.series(known, start, end);
@@ -70,9 +53,10 @@ export async function efficiencyQuery(
   /** For each session that began in the range the seats in use with it. */
   async function levelsOf(feature: FeatureId, { steps }: Series): Promise<number[]> {
     const held: Parameters<typeof levelsAtBegin>[0][number][] = [];
-    for await (const sessions of source.sessions(start, end, null, [feature]))
-      for (const session of sessions)
-        held.push({ ...holdingOf(session), count: session.count, firstSeenAt: session.firstSeenAt });
+    for (const session of await source.featureSessions(feature, start, end)) {
+      const { count, firstSeenAt } = session;
+      held.push({ ...holdingOf(session), count, firstSeenAt });
+    }
     return levelsAtBegin(held, steps, start, end);
   }
 }

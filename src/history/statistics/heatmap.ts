@@ -1,12 +1,9 @@
-import type { Series } from "../../domain/history.ts";
-import { createHeatmap, type HeatCell } from "../../domain/stats/heatmap.ts";
-import { localSpans } from "../../domain/stats/local-spans.ts";
+import { localSpans } from "../../domain/stats/calendar.ts";
+import { createHeatmap } from "../../domain/stats/heatmap.ts";
 import { eachSpan } from "../../domain/stats/spans.ts";
-import { together } from "../../domain/stats/together.ts";
-import type { Named } from "../filters.ts";
-import { type Range, type ResolvedRange, resolveRange } from "../range.ts";
-import { eachQuarter, QUARTER_MS } from "../site-days.ts";
-import type { HistorySource } from "../source.ts";
+import { type Range, resolveRange } from "../range.ts";
+import { eachQuarter, QUARTER_MS, together } from "../site-days.ts";
+import type { HistorySource, Named } from "../source.ts";
 import { DAY_MS, dayOf, HOUR_MS } from "../spans.ts";
 import { feed } from "./series.ts";
 
@@ -19,28 +16,24 @@ export interface HeatmapQuery extends Range {
   readonly timezone: string;
 }
 
-export interface HeatmapResult extends ResolvedRange {
-  /** Features laid together. */
-  readonly features: number;
-  readonly cells: readonly HeatCell[];
-}
-
 /**
  * Use by hour and weekday. Several features are laid together: at any moment the sum of those known then, which only
- * steps can tell; where samples are gone several features have no coverage.
+ * steps can tell; where samples are gone several features have no coverage. `features` is how many were laid together.
  */
-export async function heatmapQuery(source: HistorySource, query: HeatmapQuery): Promise<HeatmapResult> {
+export async function heatmapQuery(source: HistorySource, query: HeatmapQuery) {
   const range = resolveRange(query, await source.reach());
   const { start, end } = range;
   const features = await source.features(query.filter);
   const heatmap = createHeatmap(query.timezone, start, end);
   const [only] = features;
+  const spans = localSpans(query.timezone, start, end);
   if (features.length === 1 && only !== undefined) {
-    const byHours = localSpans(query.timezone, start, end).every(({ offset }) => offset % HOUR_MS === 0);
+    const byHours = spans.every(({ offset }) => offset % HOUR_MS === 0);
     await feed(source, only, range, byHours ? "hour" : "step", heatmap);
   } else {
+    const isEverything = Object.values(query.filter).every((names) => names === null);
     const made: ReadonlyMap<number, Uint8Array> =
-      isEverything(query.filter) && byQuarters(query.timezone, range)
+      isEverything && spans.every(({ offset }) => offset % QUARTER_MS === 0)
         ? await source.siteDays(Math.ceil(start / DAY_MS), dayOf(end))
         : new Map();
     // Samples are stored by the day: a slice that ends within one would unpack it twice.
@@ -56,21 +49,8 @@ export async function heatmapQuery(source: HistorySource, query: HeatmapQuery): 
       let last = day + 1;
       while (last < day + days && !made.has(last)) last++;
       to = Math.min(last * DAY_MS, end);
-      const series: Series[] = [];
-      for (const feature of features) {
-        source.checkpoint();
-        series.push(await source.series(feature, from, to));
-      }
-      eachSpan(together(series, from, to), heatmap.addSpan);
+      eachSpan(await together(source, features, from, to), heatmap.addSpan);
     }
   }
   return { ...range, features: features.length, cells: heatmap.cells() };
-}
-
-function isEverything({ servers, daemons, features }: Named): boolean {
-  return servers === null && daemons === null && features === null;
-}
-
-function byQuarters(timezone: string, { start, end }: Range): boolean {
-  return localSpans(timezone, start, end).every(({ offset }) => offset % QUARTER_MS === 0);
 }

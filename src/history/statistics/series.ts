@@ -1,18 +1,12 @@
 import { createBucketed, type Point } from "../../domain/stats/bucketed.ts";
+import type { Heatmap } from "../../domain/stats/heatmap.ts";
 import { sumsOfRollup } from "../../domain/stats/rollup.ts";
 import { eachSpan } from "../../domain/stats/spans.ts";
-import type { UsageSums } from "../../domain/stats/usage-sums.ts";
 import type { Range } from "../range.ts";
-import type { HistorySource, KnownFeature, Reach } from "../source.ts";
-import { DAY_MS, HOUR_MS } from "../spans.ts";
+import type { HistorySource, KnownFeature } from "../source.ts";
+import { DAY_MS, HOUR_MS, hourEnd } from "../spans.ts";
 
 type Reading = Pick<HistorySource, "series" | "hours" | "days" | "reach">;
-
-/** What takes a feature's history in, be it steps or hours. */
-interface Sink {
-  addSpan: Parameters<typeof eachSpan>[1];
-  addSums(from: number, sums: Readonly<UsageSums>): void;
-}
 
 /** What may be taken as one: steps, whole UTC hours, or whole UTC days too. */
 export type Grain = "step" | "hour" | "day";
@@ -26,13 +20,16 @@ export async function feed(
   feature: KnownFeature,
   { start, end }: Range,
   grain: Grain,
-  sink: Sink,
+  sink: Pick<Heatmap, "addSpan" | "addSums">,
 ): Promise<void> {
   if (start >= end) return;
   const width = grain === "day" ? DAY_MS : HOUR_MS;
   const from = Math.ceil(start / width) * width;
   const lastWhole = Math.floor(end / width) * width;
-  const until = grain === "step" ? Math.min(lastWhole, hoursAlone(await read.reach())) : lastWhole;
+  const { samplesFrom, rollupsFrom } = await read.reach();
+  // Steps are taken where there are samples.
+  const hoursAlone = (rollupsFrom ?? Infinity) < (samplesFrom ?? 0) ? hourEnd(samplesFrom ?? 0) : 0;
+  const until = grain === "step" ? Math.min(lastWhole, hoursAlone) : lastWhole;
   const rest = async (a: number, b: number) => {
     if (grain === "day") await feed(read, feature, { start: a, end: b }, "hour", sink);
     else if (a < b) eachSpan(await read.series(feature, a, b), sink.addSpan);
@@ -43,17 +40,9 @@ export async function feed(
   }
   await rest(start, from);
   const whole =
-    grain === "day"
-      ? await read.days(feature, from, until, false)
-      : await read.hours(feature, from, until, false);
+    grain === "day" ? await read.days(feature, from, until) : await read.hours(feature, from, until);
   for (const { at, rollup } of whole) sink.addSums(at, sumsOfRollup(rollup));
   await rest(until, end);
-}
-
-/** End of the hours of which no samples are left. */
-function hoursAlone({ samplesFrom, rollupsFrom }: Reach): number {
-  if (samplesFrom === null || rollupsFrom === null || rollupsFrom >= samplesFrom) return 0;
-  return Math.ceil(samplesFrom / HOUR_MS) * HOUR_MS;
 }
 
 /** The points of one feature, of one without counts too. `edges` as of `bucketEdges`. */

@@ -1,21 +1,11 @@
 import type { FeatureId } from "../../domain/history.ts";
 import { autoInterval, bucketEdges, type Interval, type Point } from "../../domain/stats/bucketed.ts";
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
-import { coveredMs, NO_ROLLUP } from "../../domain/stats/rollup.ts";
-import type { Named } from "../filters.ts";
-import type { Asked } from "../open-sessions.ts";
-import {
-  historyBegins,
-  type Range,
-  type ResolvedRange,
-  resolveRange,
-  rollupsOver,
-  type SortBy,
-  sortedBy,
-} from "../range.ts";
-import type { HistorySource, KnownFeature } from "../source.ts";
+import { coveredMs } from "../../domain/stats/rollup.ts";
+import type { Asked } from "../holdings.ts";
+import { featuresOver, historyBegins, type Range, resolveRange, type SortBy, sortedBy } from "../range.ts";
+import type { HistorySource, KnownFeature, Named } from "../source.ts";
 import { pointsFor } from "./series.ts";
-
 import { heldHours } from "./usage.ts";
 
 /** Points of all series of one answer. */
@@ -25,7 +15,7 @@ export type StatsOrder = keyof FeatureId | keyof Figures;
 
 export interface StatsQuery extends Range, Asked {
   readonly filter: Named;
-  /** Features to tell of even when no count of theirs was ever read, as of uncounted ones. Default: none. */
+  /** Features that are answered too when no count of theirs was ever read, as of uncounted ones. Default: none. */
   readonly uncounted?: readonly FeatureId[];
   /** Null = the smallest that gives few enough buckets. */
   readonly interval: Interval | null;
@@ -38,36 +28,21 @@ export interface StatsQuery extends Range, Asked {
   readonly offset: number;
 }
 
-export interface StatsRow extends FeatureId, Figures {
-  /** Null where no series was asked for. */
-  readonly points: readonly Point[] | null;
-}
-
-export interface StatsResult extends ResolvedRange {
-  readonly interval: Interval;
-  readonly rows: readonly StatsRow[];
-  /** Features that matched. */
-  readonly total: number;
-  /** Points that the answer would have had; above {@link MAX_POINTS} `rows` is empty. */
-  readonly points: number;
-}
-
-/** Figures of features, and their series. Features of which nothing is known in the range are there when named. */
-export async function statsQuery(source: HistorySource, query: StatsQuery): Promise<StatsResult> {
+/**
+ * Figures of features, and their series. `total` counts the features that matched. `points` is how many points the answer
+ * would have had: above {@link MAX_POINTS} there are no rows. A row's `points` are null where no series was asked for.
+ */
+export async function statsQuery(source: HistorySource, query: StatsQuery) {
   const { filter, timezone, limit, offset } = query;
   const range = resolveRange(query, await source.reach());
   const { start, end } = range;
   const chosen = query.interval ?? autoInterval(start, end);
   const interval = range.resolution === "1h" && chosen === "5m" ? "1h" : chosen;
 
-  const counted = await source.features(filter);
-  const rollups = await rollupsOver(source, counted, range, true);
-  const found = withUncounted(counted, query.uncounted ?? [])
-    .map((one, index) => ({ ...one, rollup: rollups[index] ?? NO_ROLLUP }))
-    .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
+  const found = await featuresOver(source, filter, range, true, query.uncounted);
   const kept = start >= (await source.sessionsFrom());
   const named = filter.features === null ? undefined : found.map(({ feature }) => feature);
-  const heldOf = kept ? await heldHours(source, filter, range, query, named) : () => 0;
+  const heldOf = kept ? await heldHours(source, { ...query, ...range }, named) : () => 0;
   const begin = await historyBegins(source, range);
   const figures: (FeatureId & Figures & { readonly known: KnownFeature | null })[] = [];
   for (const { feature: id, known, rollup } of found) {
@@ -95,23 +70,10 @@ export async function statsQuery(source: HistorySource, query: StatsQuery): Prom
 
   const edges = query.series ? bucketEdges(interval, start, end, timezone) : [];
   const points = page.length * Math.max(0, edges.length - 1);
-  const rows: StatsRow[] = [];
+  const rows: (FeatureId & Figures & { readonly points: readonly Point[] | null })[] = [];
   for (const { known, ...row } of points > MAX_POINTS ? [] : page) {
     source.checkpoint();
     rows.push({ ...row, points: query.series ? await pointsFor(source, known, range, edges) : null });
   }
   return { ...range, interval, total: found.length, points, rows };
-}
-
-/** What is counted stands first, as it came. */
-function withUncounted(
-  counted: readonly KnownFeature[],
-  others: readonly FeatureId[],
-): { readonly feature: FeatureId; readonly known: KnownFeature | null }[] {
-  const keyOf = ({ server, daemon, feature }: FeatureId) => JSON.stringify([server, daemon, feature]);
-  const keys = new Set(others.length === 0 ? [] : counted.map(keyOf));
-  return [
-    ...counted.map((feature) => ({ feature, known: feature })),
-    ...others.filter((id) => !keys.has(keyOf(id))).map((feature) => ({ feature, known: null })),
-  ];
 }

@@ -1,13 +1,9 @@
 import type { FeatureId } from "../../domain/history.ts";
-import { localSpans } from "../../domain/stats/local-spans.ts";
-import {
-  createUsage,
-  type Usage,
-  type UsageGroup,
-  type UsageKey,
-  type UsageNames,
-} from "../../domain/stats/usage.ts";
-import { type Asked, holdings } from "../open-sessions.ts";
+import { type HeldSeats, heldSeatsOf, sumsOf } from "../../domain/stats/held-seats.ts";
+import { clip, type HeldSession, type Holding } from "../../domain/stats/holding.ts";
+import { seatHours } from "../../domain/stats/rounding.ts";
+import { createUsage, type Usage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
+import { type Asked, holdings } from "../holdings.ts";
 import { type Range, type SortBy, sortedBy } from "../range.ts";
 import type { HistorySource, SessionFilter } from "../source.ts";
 import { DAY_MS, dayOf } from "../spans.ts";
@@ -22,6 +18,8 @@ export interface UsageQuery extends Range, Asked {
   readonly offset: number;
 }
 
+const NO_FILTER: SessionFilter = { servers: null, daemons: null, features: null, users: null, hosts: null };
+
 const USAGE_ORDERS_BY_KEY = ["server", "daemon", "feature", "day"] as const satisfies readonly UsageKey[];
 /** Equal groups stand in the order of these: of people by what is shown of them. */
 const TIES = [...USAGE_ORDERS_BY_KEY, "user", "host"] as const;
@@ -35,25 +33,19 @@ export const USAGE_ORDERS = [
 ] as const;
 export type UsageOrder = (typeof USAGE_ORDERS)[number];
 
-/** Its range begins where sessions are kept from. */
-export interface UsageResult extends Range {
-  readonly rows: readonly UsageGroup[];
-  /** Groups in all. */
-  readonly total: number;
-}
-
 /**
  * Who used what, sorted and cut. `shown` is a name as the caller may see it: groups carry it and equal ones stand by it,
- * so that the order says nothing of what is not shown.
+ * so that the order says nothing of what is not shown. The answered range begins where sessions are kept from; `total` counts
+ * all groups.
  */
 export async function usageQuery(
   source: HistorySource,
   query: UsageQuery,
   shown: (key: UsageKey, name: string | null) => string | null = (_, name) => name,
-): Promise<UsageResult> {
-  const { filter, groupBy, end, timezone, limit, offset } = query;
+) {
+  const { end, limit, offset } = query;
   const start = Math.min(Math.max(query.start, await source.sessionsFrom()), end);
-  const usage = await usageOf(source, groupBy, { start, end }, filter, timezone, query, true);
+  const usage = await usageOf(source, { ...query, start });
   const groups = usage.groups().map((group) => {
     const keys: UsageGroup["keys"] = Object.fromEntries(
       Object.entries(group.keys).map(([key, name]) => [key, shown(key as UsageKey, name)]),
@@ -61,129 +53,75 @@ export async function usageQuery(
     const { server = null, daemon = null, feature = null, day = null, user = null, host = null } = keys;
     return { ...group, keys, server, daemon, feature, day, user, host };
   });
-  // Sorts are stable: the last one decides.
-  const byKeys = TIES.toReversed().reduce(
-    (rows, field) => sortedBy(rows, { field, descending: false }),
-    groups,
-  );
-  const sorted = sortedBy(byKeys, query.sort);
+  const ties = TIES.map((field) => ({ field, descending: false }));
+  const sorted = sortedBy(groups, query.sort, ...ties);
   return { start, end, rows: sorted.slice(offset, offset + limit), total: sorted.length };
 }
 
-const ANYTHING: SessionFilter = { servers: null, daemons: null, features: null, users: null, hosts: null };
+/** So many features are looked up one by one; of more, whole days are read. */
+const FEW = 20;
 
 /** The seat-hours that people held of each feature in a range. `of` names those that are asked for, where they are few. */
 export async function heldHours(
   source: HistorySource,
-  filter: Pick<SessionFilter, "servers" | "daemons" | "features">,
-  range: Range,
-  asked: Asked,
+  range: Range & Asked,
   of?: readonly FeatureId[],
 ): Promise<(feature: FeatureId) => number> {
-  const usage = await usageOf(
-    source,
-    ["feature"],
-    range,
-    { ...ANYTHING, ...filter },
-    "UTC",
-    asked,
-    false,
-    of,
-  );
-  const hours = new Map(usage.groups().map(({ keys, heldSeatHours }) => [keyOf(keys), heldSeatHours]));
-  return (feature) => hours.get(keyOf(feature)) ?? 0;
+  const { start, end } = range;
+  const { holdingOf } = await holdings(source, range);
+  const sums = new Map<string, number>();
+  const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
+  const add = (feature: FeatureId, ms: number) =>
+    void sums.set(keyOf(feature), (sums.get(keyOf(feature)) ?? 0) + ms);
+  const few = of !== undefined && of.length <= FEW ? of : null;
+  const [first, behind] = [Math.ceil(start / DAY_MS), dayOf(end)];
+  const packed = await source.daysPacked(first, behind);
+  for (const one of few ?? [undefined])
+    for (const sum of await source.heldSums(first, behind, one)) add(sum, sum.seatMs);
+  for (const { from, to } of daysOf(start, end)) {
+    if (to - from === DAY_MS && packed.has(dayOf(from))) continue;
+    source.checkpoint();
+    for (const feature of few ?? [])
+      for (const session of await source.featureSessions(feature, from, to)) {
+        const part = clip(holdingOf(session), from, to);
+        if (part !== null) add(feature, session.count * (part.to - part.from));
+      }
+    if (few !== null) continue;
+    for (const sum of sumsOf(await heldIn(source, from, to, NO_FILTER, holdingOf), from, to))
+      add(sum, sum.seatMs);
+  }
+  return (feature) => seatHours(sums.get(keyOf(feature)) ?? 0);
 }
 
-function keyOf({ server, daemon, feature }: { [Key in keyof FeatureId]?: string | null }): string {
-  return JSON.stringify([server, daemon, feature]);
-}
+type Question = Pick<UsageQuery, "start" | "end" | "now" | "intervals" | "filter" | "groupBy" | "timezone">;
 
-async function usageOf(
-  source: HistorySource,
-  by: readonly UsageKey[],
-  { start, end }: Range,
-  filter: SessionFilter,
-  zone: string,
-  asked: Asked,
-  withUsers: boolean,
-  of?: readonly FeatureId[],
-): Promise<Usage> {
-  const usage = createUsage(by, start, end, zone);
-  const isWanted = wantedBy(filter);
-  const { holdingOf } = await holdings(source, asked);
-  const key = keyOfDays(by, filter, zone, { start, end });
-  const made = key === null ? new Set<number>() : await source.daysMade(dayOf(start), dayOf(end));
-  for (const { from, to, isMade } of partsOf(start, end, made)) {
-    if (isMade && key !== null) {
-      let day = dayOf(from);
-      for await (const sums of source.daySums(day, dayOf(to), key, of)) {
-        for (const sum of sums) if (isWanted(sum.names)) usage.addDay(day * DAY_MS, sum);
-        day++;
-      }
-      if (key === "user" || !withUsers) continue;
-      day = dayOf(from);
-      for await (const users of source.dayUsers(day, dayOf(to))) {
-        for (const names of users) usage.addUser(day * DAY_MS, names);
-        day++;
-      }
-    } else {
-      for await (const sessions of source.sessions(from, to, filter, of))
-        for (const session of sessions) usage.add(session, holdingOf(session), from, to);
-    }
+async function usageOf(source: HistorySource, question: Question): Promise<Usage> {
+  const { start, end, filter, groupBy, timezone } = question;
+  const usage = createUsage(groupBy, start, end, timezone);
+  const { holdingOf } = await holdings(source, question);
+  for (const { from, to } of daysOf(start, end)) {
+    source.checkpoint();
+    usage.add(await heldIn(source, from, to, filter, holdingOf), from, to);
   }
   return usage;
 }
 
-const NAMES_OF = {
-  user: ["users"],
-  host: ["hosts"],
-  feature: ["servers", "daemons", "features"],
-  daemon: ["daemons"],
-  server: ["servers"],
-} as const satisfies Partial<Record<UsageKey, readonly (keyof SessionFilter)[]>>;
-
-/**
- * The key whose days tell all that is asked for; null where only the sessions do. Sums add up by any names, but peaks are
- * those of one key, over all that it names. Days are days of UTC.
- */
-function keyOfDays(
-  by: readonly UsageKey[],
-  filter: SessionFilter,
-  zone: string,
-  { start, end }: Range,
-): keyof typeof NAMES_OF | null {
-  if (by.includes("day") && localSpans(zone, start, end).some(({ offset }) => offset !== 0)) return null;
-  const names = by.includes("feature")
-    ? by.filter((key) => !["day", "server", "daemon"].includes(key))
-    : by.filter((key) => key !== "day");
-  const [key, ...others] = names as (keyof typeof NAMES_OF)[];
-  if (key === undefined || others.length > 0) return null;
-  const own: readonly string[] = NAMES_OF[key];
-  return Object.entries(filter).every(([name, wanted]) => wanted === null || own.includes(name)) ? key : null;
-}
-
-/** What the sessions' filter asks for, of sums that have the names it is about. */
-function wantedBy({ servers, daemons, features, users, hosts }: SessionFilter) {
-  const isOneOf = (names: readonly string[] | null) => {
-    const wanted = names === null ? null : new Set<string | null | undefined>(names);
-    return (name: string | null | undefined) => wanted === null || wanted.has(name);
-  };
-  const [isServer, isDaemon, isFeature] = [isOneOf(servers), isOneOf(daemons), isOneOf(features)];
-  const [isUser, isHost] = [isOneOf(users), isOneOf(hosts?.map((host) => host.toLowerCase()) ?? null)];
-  return ({ server, daemon, feature, user, host }: Partial<UsageNames>) =>
-    isServer(server) && isDaemon(daemon) && isFeature(feature) && isUser(user) && isHost(host?.toLowerCase());
-}
-
-/** Cuts a range where days that are made begin and end. */
-function partsOf(start: number, end: number, made: ReadonlySet<number>) {
-  const parts: { from: number; to: number; isMade: boolean }[] = [];
-  for (let from = start; from < end; ) {
-    const to = Math.min((dayOf(from) + 1) * DAY_MS, end);
-    const isMade = to - from === DAY_MS && made.has(dayOf(from));
-    const last = parts.at(-1);
-    if (last?.isMade === isMade) last.to = to;
-    else parts.push({ from, to, isMade });
-    from = to;
+/** A range cut where UTC days begin. */
+function* daysOf(start: number, end: number): Generator<Holding> {
+  for (let from = start, to = start; from < end; from = to) {
+    to = Math.min((dayOf(from) + 1) * DAY_MS, end);
+    yield { from, to };
   }
-  return parts;
+}
+
+/** The seats held in a part of a UTC day, at least. */
+async function heldIn(
+  source: HistorySource,
+  from: number,
+  to: number,
+  filter: SessionFilter,
+  holdingOf: (session: HeldSession) => Holding,
+): Promise<HeldSeats> {
+  const packed = await source.heldDay(dayOf(from), filter);
+  return packed ?? heldSeatsOf(await source.sessions(from, to, filter), holdingOf);
 }

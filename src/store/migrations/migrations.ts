@@ -18,7 +18,7 @@ import daemonsInUsage from "./0017-daemons-in-usage.sql" with { type: "text" };
 import indexOfLogWords from "./0018-index-of-log-words.sql" with { type: "text" };
 import noReplayTables from "./0019-no-replay-tables.sql" with { type: "text" };
 import picturesInOneRow from "./0020-pictures-in-one-row.sql" with { type: "text" };
-import sumsInTables from "./0021-sums-of-days-in-tables.sql" with { type: "text" };
+import seatsByDay from "./0021-seats-by-day.sql" with { type: "text" };
 import stateOfItsOwn from "./0022-state-in-a-file-of-its-own.sql" with { type: "text" };
 import state from "./state/0001-state.sql" with { type: "text" };
 
@@ -51,7 +51,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0018-index-of-log-words", sql: indexOfLogWords },
   { name: "0019-no-replay-tables", sql: noReplayTables },
   { name: "0020-pictures-in-one-row", sql: picturesInOneRow },
-  { name: "0021-sums-of-days-in-tables", sql: sumsInTables },
+  { name: "0021-seats-by-day", sql: seatsByDay },
   { name: "0022-state-in-a-file-of-its-own", sql: stateOfItsOwn },
 ];
 

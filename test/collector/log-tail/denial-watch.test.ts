@@ -6,7 +6,7 @@ import { PIECE_BYTES } from "../../../src/collector/log-tail/log-tail.ts";
 import type { EventInput } from "../../../src/domain/events.ts";
 import type { ServerPicture } from "../../../src/domain/picture.ts";
 import type { MonitoredServer } from "../../../src/domain/server.ts";
-import { createDenialCounts } from "../../../src/history/denial-counts.ts";
+import { createDenialCounts } from "../../../src/history/feature-counts.ts";
 import { denialPage } from "../../../src/store/denial-queries.ts";
 import { createDenialSources } from "../../../src/store/denial-sources.ts";
 import { createDenials } from "../../../src/store/denials.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { localSpans } from "../../../src/domain/stats/calendar.ts";
 import { createHeatmap } from "../../../src/domain/stats/heatmap.ts";
-import { localSpans } from "../../../src/domain/stats/local-spans.ts";
 import { NO_ROLLUP, sumsOfRollup } from "../../../src/domain/stats/rollup.ts";
 import { eachSpan } from "../../../src/domain/stats/spans.ts";
 import { offsetAt } from "../../../src/domain/time/zone.ts";

@@ -1,15 +1,10 @@
-import { dayEdges } from "../../../src/domain/stats/bucketed.ts";
+import { dayEdges } from "../../../src/domain/stats/calendar.ts";
 import { clip, type HeldSession, type Holding } from "../../../src/domain/stats/holding.ts";
 import { seatHours } from "../../../src/domain/stats/rounding.ts";
 import type { UsageGroup, UsageKey } from "../../../src/domain/stats/usage.ts";
 import { offsetAt } from "../../../src/domain/time/zone.ts";
 
-/** Usage once more, another way: every session is put into its groups by itself, and the changes of each are sorted. */
-
-export interface PlainUsage {
-  add(session: HeldSession, holding: Holding): void;
-  groups(): UsageGroup[];
-}
+/** Usage once more, another way: every session is put into its groups by itself, and each moment is looked at. */
 
 interface Group {
   readonly keys: UsageGroup["keys"];
@@ -17,16 +12,11 @@ interface Group {
   sessions: number;
   lastUsedAt: number;
   readonly users: Set<string>;
-  readonly held: HeldSeats;
+  readonly parts: (Holding & { readonly count: number })[];
 }
 
 /** `zone` is that of the days. Hosts that differ in case are one. */
-export function createPlainUsage(
-  by: readonly UsageKey[],
-  start: number,
-  end: number,
-  zone: string,
-): PlainUsage {
+export function createPlainUsage(by: readonly UsageKey[], start: number, end: number, zone: string) {
   const groups = new Map<string, Group>();
   const days = by.includes("day") ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
 
@@ -46,17 +36,15 @@ export function createPlainUsage(
     );
     let group = groups.get(id);
     if (group === undefined) {
-      group = { keys, seatMs: 0, sessions: 0, lastUsedAt: 0, users: new Set(), held: createHeldSeats() };
+      group = { keys, seatMs: 0, sessions: 0, lastUsedAt: 0, users: new Set(), parts: [] };
       groups.set(id, group);
     }
     return group;
   }
 
   return {
-    add(session, holding) {
-      for (let index = firstDay(days, holding.from); index < days.length; index++) {
-        const day = days[index];
-        if (day === undefined || (day.from > holding.from && day.from >= holding.to)) return;
+    add(session: HeldSession, holding: Holding): void {
+      for (const day of days) {
         const part = clip(holding, day.from, day.to);
         if (part === null) continue;
         const group = groupOf(session, day.name);
@@ -64,15 +52,15 @@ export function createPlainUsage(
         group.sessions++;
         group.lastUsedAt = Math.max(group.lastUsedAt, part.to);
         group.users.add(session.user);
-        group.held.add(part, session.count);
+        group.parts.push({ ...part, count: session.count });
       }
     },
-    groups: () =>
-      [...groups.values()].map(({ keys, seatMs, sessions, lastUsedAt, users, held }) => ({
+    groups: (): UsageGroup[] =>
+      [...groups.values()].map(({ keys, seatMs, sessions, lastUsedAt, users, parts }) => ({
         keys,
         heldSeatHours: seatHours(seatMs),
         sessions,
-        peakHeld: held.peak(),
+        peakHeld: peakOf(parts),
         uniqueUsers: users.size,
         lastUsedAt,
       })),
@@ -111,49 +99,10 @@ function daysOf(start: number, end: number, zone: string): Day[] {
   }));
 }
 
-/** The first day that ends after `at`. */
-function firstDay(days: readonly Day[], at: number): number {
-  let low = 0;
-  let high = days.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((days[middle]?.to ?? Infinity) <= at) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-/** Seats held over time. There may be millions of them: each takes three numbers in a row. */
-interface HeldSeats {
-  add(part: Holding, count: number): void;
-  /** Most held at one moment. Seats given back at a moment are free at that moment. */
-  peak(): number;
-}
-
-function createHeldSeats(): HeldSeats {
-  /** From, to, seats, and so on. */
-  const numbers: number[] = [];
-  /** The most of those that never lasted: they cannot be laid over others. */
-  let moment = 0;
-  return {
-    add({ from, to }, count) {
-      if (from === to) moment = Math.max(moment, count);
-      else numbers.push(from, to, count);
-    },
-    peak() {
-      /** Places of a time in `numbers`: of a begin, or the next one, of its end. */
-      const changes = new Uint32Array((numbers.length / 3) * 2);
-      for (let each = 0; each < changes.length; each++) changes[each] = (each >> 1) * 3 + (each & 1);
-      const at = (place: number) => numbers[place] ?? 0;
-      const by = (place: number) => (place % 3 === 0 ? at(place + 2) : -at(place + 1));
-      changes.sort((a, b) => at(a) - at(b) || by(a) - by(b));
-      let now = 0;
-      let peak = moment;
-      for (const place of changes) {
-        now += by(place);
-        if (now > peak) peak = now;
-      }
-      return peak;
-    },
-  };
+/** Most seats held at one moment, by looking at each begin. Seats given back at a moment are free at that moment. */
+function peakOf(parts: readonly (Holding & { readonly count: number })[]): number {
+  const heldAt = (at: number) =>
+    parts.reduce((sum, { from, to, count }) => (from <= at && at < to ? sum + count : sum), 0);
+  // What never lasted cannot be laid over others.
+  return Math.max(...parts.map(({ from, to, count }) => (from === to ? count : heldAt(from))));
 }

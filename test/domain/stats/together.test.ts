@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { eachSpan } from "../../../src/domain/stats/spans.ts";
-import { together } from "../../../src/domain/stats/together.ts";
+import { eachSpan, sumOfSeries } from "../../../src/domain/stats/spans.ts";
 import { randomPolls, seconds, seriesOf } from "./histories.ts";
 
 test("several features as one agree with plain loops over every second", () => {
@@ -22,7 +21,7 @@ test("several features as one agree with plain loops over every second", () => {
       });
       const got: unknown[] = Array.from({ length }, () => [null, null, false]);
       const series = features.map((polls) => seriesOf(polls, 0, length * 1000));
-      eachSpan(together(series, 0, length * 1000), (step, from, to) => {
+      eachSpan(sumOfSeries(series, 0, length * 1000), (step, from, to) => {
         for (let at = from; at < to; at += 1000) got[at / 1000] = [step.used, step.total, step.unlimited];
       });
       expect(got).toEqual(wanted);

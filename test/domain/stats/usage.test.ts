@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { durationSeconds, type Session } from "../../../src/domain/session.ts";
-import { levelsAtBegin } from "../../../src/domain/stats/concurrency.ts";
-import { efficiencyOf, totalsToTry } from "../../../src/domain/stats/efficiency.ts";
+import { efficiencyOf, levelsAtBegin, totalsToTry } from "../../../src/domain/stats/efficiency.ts";
+import { heldSeatsOf } from "../../../src/domain/stats/held-seats.ts";
 import { clip, type HeldSession, holdingOf } from "../../../src/domain/stats/holding.ts";
 import { histogramOfRollup, rollupOf } from "../../../src/domain/stats/rollup.ts";
 import { createUsage, type UsageKey } from "../../../src/domain/stats/usage.ts";
-import { DAYS, randomPolls, seconds, seriesOf, wallClock, ZONES } from "./histories.ts";
+import { DAYS, randomPolls, seconds, seriesOf, ZONES } from "./histories.ts";
 import { byKeys, createPlainUsage } from "./plain-usage.ts";
 
 const MINUTE = 60_000;
@@ -40,7 +40,7 @@ function held(rolled: Rolled, start: number): HeldSession {
   };
 }
 
-/** As it is taken in: part by part, by when each session began. */
+/** As it is taken in: part by part. */
 function usageOf(
   list: readonly HeldSession[],
   by: readonly UsageKey[],
@@ -53,60 +53,14 @@ function usageOf(
   const width = Math.ceil((end - start) / parts);
   for (let from = start; from < end; from += width) {
     const to = Math.min(from + width, end);
-    const held = list.map((one) => ({ one, from: one.beganAt, to: one.endedAt ?? 0 }));
-    for (const { one, ...holding } of held.toSorted(
-      (x, y) => Math.max(x.from, from) - Math.max(y.from, from),
-    ))
-      usage.add(one, holding, from, to);
+    const seats = heldSeatsOf(list, ({ beganAt, endedAt }) => ({ from: beganAt, to: endedAt ?? 0 }));
+    usage.add(seats, from, to);
   }
   return usage.groups();
 }
 
 describe("usage", () => {
-  /** Plain loops over every minute of the range. */
-  function plainly(
-    list: readonly HeldSession[],
-    by: readonly UsageKey[],
-    start: number,
-    end: number,
-    zone: string,
-  ) {
-    const groups = new Map<string, { seats: Map<number, number>; ids: Set<number>; users: Set<string> }>();
-    for (let at = start; at < end; at += MINUTE) {
-      list.forEach((one, id) => {
-        if (!(one.beganAt <= at && at < (one.endedAt ?? 0))) return;
-        const { server, daemon, feature } = one;
-        const keys = by.flatMap((name): [string, string | null][] => {
-          if (name === "day") return [["day", wallClock(zone, at).day]];
-          if (name === "host") return [["host", one.host?.toLowerCase() ?? null]];
-          if (name === "feature") return Object.entries({ server, daemon, feature });
-          return [[name, one[name]]];
-        });
-        const text = JSON.stringify(
-          Object.entries(Object.fromEntries(keys)).sort(([a], [b]) => (a < b ? -1 : 1)),
-        );
-        const group = groups.get(text) ?? { seats: new Map(), ids: new Set(), users: new Set() };
-        groups.set(text, group);
-        group.seats.set(at, (group.seats.get(at) ?? 0) + one.count);
-        group.ids.add(id);
-        group.users.add(one.user);
-      });
-    }
-    return new Map(
-      [...groups].map(([key, { seats, ids, users }]) => [
-        key,
-        {
-          heldSeatHours: Math.round(([...seats.values()].reduce((a, b) => a + b, 0) / 60) * 10_000) / 10_000,
-          sessions: ids.size,
-          peakHeld: Math.max(...seats.values()),
-          uniqueUsers: users.size,
-          lastUsedAt: Math.max(...seats.keys()) + MINUTE,
-        },
-      ]),
-    );
-  }
-
-  test("agrees with plain loops over every minute, by days on which clocks are set too", () => {
+  test("agrees with groups made session by session, by days on which clocks are set too", () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -134,7 +88,9 @@ describe("usage", () => {
           const end = start + 33 * 3_600_000;
           const list = rolled.map((one) => held(one, start));
           const got = usageOf(list, by, from, end, zone, parts);
-          expect(byKeys(got)).toEqual(plainly(list, by, from, end, zone));
+          const plain = createPlainUsage(by, from, end, zone);
+          for (const one of list) plain.add(one, { from: one.beganAt, to: one.endedAt ?? 0 });
+          expect(byKeys(got)).toEqual(byKeys(plain.groups()));
         },
       ),
       { numRuns: 40 },

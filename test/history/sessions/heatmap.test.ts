@@ -1,10 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
+import type { HeatCellRecord } from "../../../src/domain/history-records.ts";
 import { DAY_MS } from "../../../src/history/spans.ts";
-import {
-  type HeatmapQuery,
-  type HeatmapResult,
-  heatmapQuery,
-} from "../../../src/history/statistics/heatmap.ts";
+import { type HeatmapQuery, heatmapQuery } from "../../../src/history/statistics/heatmap.ts";
 import * as a from "../../domain/make.ts";
 import { cleanUp } from "../../store/place.ts";
 import { createRig, outcomeOf } from "../rig.ts";
@@ -30,7 +27,7 @@ async function site() {
   return rig;
 }
 
-const rounded = (cells: HeatmapResult["cells"]) =>
+const rounded = (cells: readonly HeatCellRecord[]) =>
   cells.map((cell) => ({ ...cell, averageUsed: cell.averageUsed?.toFixed(3) }));
 
 test("the heat map of all features is the same with days made ready as without", async () => {

@@ -114,18 +114,6 @@ describe("sessions of old logs", () => {
     ]);
   });
 
-  test("rows that an earlier version noted by their hash are known", () => {
-    const store = fresh();
-    store.sqlite.run(
-      `INSERT INTO sessions (id, server_id, daemon, feature, user, host, count, began_at, first_seen_at, last_seen_at, ended_at, end_reason)
-       VALUES (-1, 'eda', 'acmed', 'solver', 'ada', 'ws01', 1, ${AT}, ${AT}, ${AT}, ${AT}, 'unobserved')`,
-    );
-    const hash = BigInt.asIntN(64, BigInt(Bun.hash(`eda\0acmed\0solver\0ada\0ws01\0\0${AT}\0${0}\0${0}`)));
-    store.sqlite.query("INSERT INTO imported_sessions VALUES (-1, ?)").run(hash);
-    expect(add(store, [session(), session({ ordinal: 1 })])).toBe(1);
-    expect(rowsOf(store).find(({ id }) => id === -1)).toMatchObject({ end_reason: "checkin" });
-  });
-
   test("leave the numbers above zero to what the daemon sees", () => {
     const store = fresh();
     add(store, [session()]);

@@ -1,8 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
-import { statsQuery } from "../../../src/history/statistics/stats.ts";
 import * as a from "../../domain/make.ts";
 import { cleanUp } from "../../store/place.ts";
-import { createRig } from "../rig.ts";
+import { asking, createRig, pollOf } from "../rig.ts";
 
 afterEach(cleanUp);
 
@@ -19,32 +18,14 @@ async function site(lead: number, packed: boolean) {
     if (packed) rig.history().packAll();
     const held = at === a.NOON + 2 * HOUR + 6 * MINUTE;
     const checkouts = held ? [a.checkout({ user: "ada", handle: "1", startedAt: at - lead * MINUTE })] : [];
-    const features = [a.feature({ name: "solver", total: 4, used: checkouts.length, checkouts })];
-    await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }));
+    await rig.poll(pollOf("solver", at, 4, checkouts));
   }
   rig.clock.time = a.NOON + 4 * HOUR;
   if (packed) rig.history().packAll();
+  const { row } = asking(rig, "solver");
   return async (start: number, end: number) => {
-    const [row] = (
-      await statsQuery(rig.reader(), {
-        ...{
-          start: a.NOON + start,
-          end: a.NOON + end,
-          filter: { servers: null, daemons: null, features: ["solver"] },
-        },
-        ...{
-          now: rig.clock.time,
-          intervals: {},
-          interval: null,
-          timezone: "UTC",
-          series: false,
-          sort: null,
-          limit: null,
-          offset: 0,
-        },
-      })
-    ).rows;
-    return [row?.sessions, row?.uniqueUsers];
+    const told = await row(a.NOON + start, a.NOON + end);
+    return [told?.sessions, told?.uniqueUsers];
   };
 }
 
@@ -68,8 +49,7 @@ test("an hour that was packed before it was known who began in it is rolled up a
   const rig = createRig([a.server({ intervalMs: 5 * MINUTE })]);
   const poll = (at: number, started: number | null) => {
     const checkouts = started === null ? [] : [a.checkout({ user: "ada", handle: "1", startedAt: started })];
-    const features = [a.feature({ name: "solver", total: 4, used: checkouts.length, checkouts })];
-    return rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }));
+    return rig.poll(pollOf("solver", at, 4, checkouts));
   };
   // Then nobody looks for twenty minutes: nothing is known against the reported start.
   for (let at = a.NOON + 2 * MINUTE; at < a.NOON + 45 * MINUTE; at += 5 * MINUTE) await poll(at, null);
@@ -77,27 +57,10 @@ test("an hour that was packed before it was known who began in it is rolled up a
   rig.history().packAll();
   await poll(a.NOON + HOUR + 2 * MINUTE, a.NOON + HOUR - 2 * MINUTE);
   await poll(a.NOON + HOUR + 7 * MINUTE, null);
+  const { row } = asking(rig, "solver");
   const told = async () => {
-    const [row] = (
-      await statsQuery(rig.reader(), {
-        ...{
-          start: a.NOON,
-          end: a.NOON + HOUR,
-          filter: { servers: null, daemons: null, features: ["solver"] },
-        },
-        ...{
-          now: rig.clock.time,
-          intervals: {},
-          interval: null,
-          timezone: "UTC",
-          series: false,
-          sort: null,
-          limit: null,
-          offset: 0,
-        },
-      })
-    ).rows;
-    return [row?.sessions, row?.uniqueUsers];
+    const figures = await row(a.NOON, a.NOON + HOUR);
+    return [figures?.sessions, figures?.uniqueUsers];
   };
   expect(await told()).toEqual([1, 1]);
   rig.clock.time = a.NOON + 3 * HOUR;

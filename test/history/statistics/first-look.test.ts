@@ -1,11 +1,8 @@
 import { afterEach, expect, test } from "bun:test";
 import { createSessionImport } from "../../../src/history/sessions/import-sessions.ts";
-import { sessionsQuery } from "../../../src/history/sessions/session-list.ts";
-import { statsQuery } from "../../../src/history/statistics/stats.ts";
-import { usageQuery } from "../../../src/history/statistics/usage.ts";
 import * as a from "../../domain/make.ts";
 import { cleanUp } from "../../store/place.ts";
-import { createRig } from "../rig.ts";
+import { asking, createRig, pollOf } from "../rig.ts";
 
 afterEach(cleanUp);
 
@@ -19,33 +16,18 @@ async function site() {
   const held = a.checkout({ user: "bruno", host: "Render-01", startedAt: a.NOON - 60 * DAY });
   for (let minute = 0; minute <= 15; minute++) {
     const at = a.NOON + minute * MINUTE;
-    const features = [a.feature({ name: "solver", total: 4, used: 1, checkouts: [held] })];
-    await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }));
+    await rig.poll(pollOf("solver", at, 4, [held]));
   }
   const now = a.NOON + 15 * MINUTE;
   rig.clock.time = now;
-  const asked = { now, intervals: { eda: MINUTE }, start: now - 30 * DAY, end: now, limit: 10, offset: 0 };
-  const filter = { servers: null, daemons: null, features: ["solver"], users: null, hosts: null };
-  const usage = async () =>
-    (
-      await usageQuery(rig.reader(now), {
-        ...{ ...asked, filter, groupBy: ["user", "host"] as const, timezone: "UTC" },
-        sort: { field: "heldSeatHours", descending: true },
-      })
-    ).rows;
-  const stats = async () =>
-    (
-      await statsQuery(rig.reader(now), {
-        ...{ ...asked, filter, interval: null, timezone: "UTC", series: false, sort: null },
-      })
-    ).rows[0];
-  const sessions = async () =>
-    await sessionsQuery(rig.reader(now), {
-      ...asked,
-      filter,
-      sort: { field: "firstSeenAt", descending: false },
-    });
-  return { rig, usage, stats, sessions };
+  const { usage, row, sessions } = asking(rig, "solver", { eda: MINUTE });
+  const start = now - 30 * DAY;
+  return {
+    rig,
+    usage: async () => (await usage(start, now, "user", "host")).rows,
+    stats: () => row(start, now),
+    sessions: () => sessions(start, now),
+  };
 }
 
 test("nobody is credited with time before licmond looked, though the tool's start is told", async () => {

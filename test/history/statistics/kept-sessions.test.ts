@@ -1,19 +1,14 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { sessionsQuery } from "../../../src/history/sessions/session-list.ts";
 import { createSessions } from "../../../src/history/sessions/sessions.ts";
 import { HOUR_MS } from "../../../src/history/spans.ts";
-import { efficiencyQuery } from "../../../src/history/statistics/efficiency.ts";
-import { statsQuery } from "../../../src/history/statistics/stats.ts";
-import { usageQuery } from "../../../src/history/statistics/usage.ts";
 import * as a from "../../domain/make.ts";
 import { cleanUp } from "../../store/place.ts";
-import { createRig } from "../rig.ts";
+import { asking, createRig, pollOf } from "../rig.ts";
 
 afterEach(cleanUp);
 
 const MINUTE = 60_000;
 const FIRST = a.NOON;
-const ANY = { servers: null, daemons: null, features: ["solver"], users: null, hosts: null };
 
 /** Six hours of 4 seats: in each hour somebody else takes one for half of it; the last one's is never given back. */
 async function site() {
@@ -25,34 +20,18 @@ async function site() {
       minute % 60 < 30 || hour === 5
         ? [a.checkout({ user: `user${hour}`, handle: `${hour}`, startedAt: null })]
         : [];
-    const features = [a.feature({ name: "solver", total: 4, used: checkouts.length, checkouts })];
-    await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }));
+    await rig.poll(pollOf("solver", at, 4, checkouts));
   }
   rig.clock.time = FIRST + 6 * HOUR_MS;
   rig.history().packAll();
-  const asked = { now: rig.clock.time, intervals: { eda: MINUTE } };
-  const stats = async (start: number, end: number) =>
-    (
-      await statsQuery(rig.reader(), {
-        ...{ ...asked, start, end, filter: ANY, interval: null, timezone: "UTC" },
-        ...{ series: false, sort: null, limit: null, offset: 0 },
-      })
-    ).rows[0];
-  const efficiency = async (start: number, end: number) =>
-    (await efficiencyQuery(rig.reader(), { ...asked, start, end, filter: ANY, limit: 1, offset: 0 })).rows[0];
-  const usage = async (start: number, end: number) =>
-    await usageQuery(rig.reader(), {
-      ...{ ...asked, start, end, filter: ANY, groupBy: ["user"] as const, timezone: "UTC" },
-      ...{ sort: { field: "lastUsedAt", descending: false } as const, limit: 100, offset: 0 },
-    });
-  const listed = async (start: number, end: number) =>
-    (
-      await sessionsQuery(rig.reader(), {
-        ...{ ...asked, start, end, filter: ANY, limit: 100, offset: 0 },
-        sort: { field: "firstSeenAt", descending: false },
-      })
-    ).total;
-  return { rig, stats, efficiency, usage, listed };
+  const { row: stats, efficiency, usage, sessions } = asking(rig, "solver", { eda: MINUTE });
+  return {
+    rig,
+    stats,
+    efficiency,
+    usage: (start: number, end: number) => usage(start, end, "user"),
+    listed: async (start: number, end: number) => (await sessions(start, end)).total,
+  };
 }
 
 describe("where sessions are no longer kept", () => {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { Session } from "../../../src/domain/session.ts";
 import { bucketEdges, INTERVALS } from "../../../src/domain/stats/bucketed.ts";
 import type { UsageGroup } from "../../../src/domain/stats/usage.ts";
-import { holdingsAt } from "../../../src/history/open-sessions.ts";
+import { holdingsAt } from "../../../src/history/holdings.ts";
 import { SESSION_COLUMNS, sessionsQuery } from "../../../src/history/sessions/session-list.ts";
 import { efficiencyQuery } from "../../../src/history/statistics/efficiency.ts";
 import { heatmapQuery } from "../../../src/history/statistics/heatmap.ts";

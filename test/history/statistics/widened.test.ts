@@ -1,13 +1,11 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { resolveRange } from "../../../src/history/range.ts";
-import { createHistoryRetention } from "../../../src/history/retain.ts";
+import { createHistoryRetention } from "../../../src/history/retention.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/history/spans.ts";
-import { efficiencyQuery } from "../../../src/history/statistics/efficiency.ts";
 import { heatmapQuery } from "../../../src/history/statistics/heatmap.ts";
-import { statsQuery } from "../../../src/history/statistics/stats.ts";
 import * as a from "../../domain/make.ts";
 import { cleanUp } from "../../store/place.ts";
-import { createRig, outcomeOf } from "../rig.ts";
+import { asking, createRig, outcomeOf } from "../rig.ts";
 
 afterEach(cleanUp);
 
@@ -26,28 +24,18 @@ async function site() {
   rig.clock.time = now;
   rig.history().packAll();
   const retention = createHistoryRetention(rig.store);
-  while (retention.step(now, { samplesMs: 2 * DAY_MS, rollupsMs: 30 * DAY_MS }) > 0);
+  while (retention(now - 2 * DAY_MS, now - 30 * DAY_MS) > 0);
   const read = rig.reader(now);
   const samplesFrom = read.reach().samplesFrom ?? 0;
   expect(samplesFrom).toBeGreaterThan(FIRST + 4 * DAY_MS);
-  return { read, now, samplesFrom };
+  return { read, samplesFrom, ...asking(rig, "compiler") };
 }
 
 describe("a range past the samples", () => {
   test("is widened to whole hours, and so is its interval", async () => {
-    const { read, now } = await site();
-    const told = await statsQuery(read, {
-      now,
-      intervals: {},
-      ...{
-        start: FIRST + HALF,
-        end: FIRST + 2 * HOUR_MS + HALF,
-        filter: FILTER,
-        interval: "5m",
-        timezone: "UTC",
-      },
-      ...{ series: true, sort: null, limit: null, offset: 0 },
-    });
+    const { stats } = await site();
+    const more = { interval: "5m", series: true } as const;
+    const told = await stats(FIRST + HALF, FIRST + 2 * HOUR_MS + HALF, more);
     expect(told).toMatchObject({ start: FIRST, end: FIRST + 3 * HOUR_MS, interval: "1h", resolution: "1h" });
     expect(told.rows[0]).toMatchObject({
       ...{ averageUsed: 3, peakUsed: 4, p95Used: 4, coverage: 1, averageUtilization: 37.5, usedSeatHours: 9 },
@@ -58,14 +46,9 @@ describe("a range past the samples", () => {
   test.each(["1h", "1d"] as const)(
     "goes over into the samples without a seam, in buckets of %s",
     async (interval) => {
-      const { read, now, samplesFrom } = await site();
+      const { stats, samplesFrom } = await site();
       const [start, end] = [samplesFrom - DAY_MS, samplesFrom + DAY_MS + HALF];
-      const told = await statsQuery(read, {
-        now,
-        intervals: {},
-        ...{ start, end, filter: FILTER, interval, timezone: "UTC" },
-        ...{ series: true, sort: null, limit: null, offset: 0 },
-      });
+      const told = await stats(start, end, { interval, series: true });
       expect(told).toMatchObject({ start, end, resolution: "1h" });
       // 48 hours of 3 on the average, and half an hour of 4.
       expect(told.rows[0]).toMatchObject({ coverage: 1, usedSeatHours: 146, peakUsed: 4 });
@@ -76,7 +59,7 @@ describe("a range past the samples", () => {
   );
 
   test("has a heat map and the seats of a single feature", async () => {
-    const { read, now, samplesFrom } = await site();
+    const { read, samplesFrom, efficiency } = await site();
     const range = { start: FIRST, end: samplesFrom + 3 * HOUR_MS };
     const { cells, resolution } = await heatmapQuery(read, {
       ...range,
@@ -91,23 +74,14 @@ describe("a range past the samples", () => {
       ),
     ).toBe(true);
     expect(covered.length).toBe(Math.min(168, (range.end - range.start) / HOUR_MS));
-    const [row] = (
-      await efficiencyQuery(read, {
-        ...{ ...range, now, intervals: {}, filter: FILTER, limit: 1, offset: 0 },
-      })
-    ).rows;
+    const row = await efficiency(range.start, range.end);
     expect(row?.seats.map(({ busyPercent }) => busyPercent)).toEqual([100, 100, 50, 50, 0, 0, 0, 0]);
   });
 
   test("that lies before all history has no coverage, and is not widened", async () => {
-    const { read, now } = await site();
+    const { stats } = await site();
     const [start, end] = [FIRST - 2 * DAY_MS + 1, FIRST - DAY_MS + 1];
-    const told = await statsQuery(read, {
-      now,
-      intervals: {},
-      ...{ start, end, filter: FILTER, interval: null, timezone: "UTC" },
-      ...{ series: false, sort: null, limit: null, offset: 0 },
-    });
+    const told = await stats(start, end);
     expect(told).toMatchObject({ start, end, resolution: "exact" });
     expect(told.rows[0]).toMatchObject({ coverage: 0, averageUsed: null, total: null, usedSeatHours: null });
   });

@@ -1,0 +1,115 @@
+import type { HeldNames, HeldSeats } from "../domain/stats/held-seats.ts";
+import { ByteReader, putNumber } from "./codec.ts";
+import type { SessionFilter } from "./source.ts";
+import { DAY_MS } from "./spans.ts";
+
+/**
+ * The seats that sessions held on a UTC day: the length of the names, the names as JSON under zstd, and numbers. They
+ * say how many holders there are and four numbers of each, how many sessions there are, by begin the time since the one
+ * before and the holder, and by end the time since the one before and the place. What held seats before the day begins 1 ms
+ * before it.
+ */
+
+const NOT_ASKED_FOR = 0xffffffff;
+
+/** Seats must be cut to the day. */
+export function packSessionDay(
+  dayAt: number,
+  { names, holders, whose, from, to, byEnd }: HeldSeats,
+): Uint8Array {
+  const bytes: number[] = [];
+  putNumber(bytes, holders.feature.length);
+  for (let at = 0; at < holders.feature.length; at++)
+    for (const column of [holders.feature, holders.user, holders.host, holders.count])
+      putNumber(bytes, column[at] ?? 0);
+  putNumber(bytes, whose.length);
+  let last = dayAt - 1;
+  from.forEach((begin, place) => {
+    putNumber(bytes, begin - last);
+    putNumber(bytes, whose[place] ?? 0);
+    last = begin;
+  });
+  last = dayAt;
+  for (const place of byEnd) {
+    putNumber(bytes, (to[place] ?? 0) - last);
+    putNumber(bytes, place);
+    last = to[place] ?? 0;
+  }
+  const head = Bun.zstdCompressSync(JSON.stringify(names));
+  const length: number[] = [];
+  putNumber(length, head.length);
+  return Buffer.concat([Uint8Array.from(length), head, Uint8Array.from(bytes)]);
+}
+
+/** The seats of those that a filter lets through. */
+export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionFilter): HeldSeats {
+  const head = new ByteReader(data);
+  const length = head.number();
+  const body = head.at + length;
+  const names: HeldNames = JSON.parse(Bun.zstdDecompressSync(data.subarray(head.at, body)).toString());
+  const reader = new ByteReader(data, body);
+  const wanted = wantedOf(names, filter);
+  const size = reader.number();
+  const holders = {
+    feature: new Uint32Array(size),
+    user: new Uint32Array(size),
+    host: new Uint32Array(size),
+    count: new Uint32Array(size),
+  };
+  for (let at = 0; at < size; at++) {
+    holders.feature[at] = reader.number();
+    holders.user[at] = reader.number();
+    holders.host[at] = reader.number();
+    holders.count[at] = reader.number();
+  }
+  const all = reader.number();
+  const whose = new Uint32Array(all);
+  const from = new Float64Array(all);
+  const to = new Float64Array(all);
+  const byEnd = new Uint32Array(all);
+  const places = new Uint32Array(all);
+  let count = 0;
+  let at = day * DAY_MS - 1;
+  for (let place = 0; place < all; place++) {
+    at += reader.number();
+    const holder = reader.number();
+    places[place] = NOT_ASKED_FOR;
+    if (!wanted(holders.feature[holder] ?? 0, holders.user[holder] ?? 0, holders.host[holder] ?? 0)) continue;
+    places[place] = count;
+    from[count] = at;
+    whose[count++] = holder;
+  }
+  at = day * DAY_MS;
+  let ended = 0;
+  for (let left = all; left > 0; left--) {
+    at += reader.number();
+    const place = places[reader.number()] ?? NOT_ASKED_FOR;
+    if (place === NOT_ASKED_FOR) continue;
+    to[place] = at;
+    byEnd[ended++] = place;
+  }
+  return {
+    names,
+    holders,
+    whose: whose.subarray(0, count),
+    from: from.subarray(0, count),
+    to: to.subarray(0, count),
+    byEnd: byEnd.subarray(0, count),
+  };
+}
+
+function wantedOf({ features, users, hosts }: HeldNames, filter: SessionFilter) {
+  const matcher = (names: readonly string[] | null) => {
+    const wanted = names && new Set(names);
+    return (name: string) => wanted?.has(name) ?? true;
+  };
+  const [isServer, isDaemon, isName] = [filter.servers, filter.daemons, filter.features].map(matcher);
+  const feature = features.map(
+    ([server, daemon, name]) => isServer?.(server) && isDaemon?.(daemon) && isName?.(name),
+  );
+  const user = users.map(matcher(filter.users));
+  const isHost = matcher(filter.hosts?.map((host) => host.toLowerCase()) ?? null);
+  const host = hosts.map((name) => isHost(name?.toLowerCase() ?? ""));
+  return (ofFeature: number, ofUser: number, ofHost: number) =>
+    feature[ofFeature] === true && user[ofUser] === true && host[ofHost] === true;
+}
