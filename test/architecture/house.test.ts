@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { dirname } from "node:path";
 import { bundlesIn, cyclesOf, filesIn } from "../../scripts/lib/house.ts";
 
 const src = filesIn("src");
@@ -14,4 +15,10 @@ test("no file of src imports itself by way of others", () => {
 
 test("arguments are plain: src bundles none into objects that are spread at once", () => {
   expect(src.filter((file) => bundlesIn([file]) > 0).map(({ path }) => path)).toEqual([]);
+});
+
+test("no folder of src has more than 25 files", () => {
+  const folders = Map.groupBy(src, ({ path }) => dirname(path));
+  const large = [...folders].filter(([, files]) => files.length > 25);
+  expect(large.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([]);
 });
