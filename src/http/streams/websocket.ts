@@ -1,6 +1,7 @@
 import type { ServerWebSocket } from "bun";
 import { ApiError } from "../../domain/errors.ts";
 import { ENDINGS, type Ending, type StreamClient } from "./client.ts";
+import { ownChunk } from "./encode.ts";
 import type { Opening } from "./open-stream.ts";
 import { STREAM_QUERIES, type StreamName, type Wanted } from "./stream-filter.ts";
 
@@ -67,7 +68,7 @@ export function createSocketHandlers(
       if (messages > MAX_MESSAGES_PER_SECOND) {
         client.leave();
         ws.close(POLICY, `more than ${MAX_MESSAGES_PER_SECOND} messages a second`);
-      } else ws.sendText(JSON.stringify(answer(client, message)));
+      } else client.send(ownChunk("", answer(client, message)));
     },
     drain: () => client?.drained(),
     close: () => client?.leave(),
