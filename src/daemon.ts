@@ -57,7 +57,7 @@ export interface Daemon {
   start(): Promise<Started>;
   /** Reads the config again, the TLS files included. A bad one is refused, and the running one stays. */
   reload(): Reloaded;
-  /** Ends what runs, in order; nothing that was told is lost. A second call waits for the first. */
+  /** Ends what runs, in order; no published event is lost. A second call waits for the first. */
   stop(): Promise<void>;
 }
 

@@ -117,7 +117,7 @@ async function readLines(
   cutter.finish(line);
 }
 
-/** From this size on the user is told where stdin is kept. */
+/** From this size on a message says where stdin is kept. */
 const TOLD_FROM_BYTES = 256 * 1024 * 1024;
 
 /**

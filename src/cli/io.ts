@@ -46,7 +46,7 @@ export class StdoutError extends Error {
 /** The world of a real process. `end` ends it with its exit code. */
 export function processIo(): CommandIo & { end(): Promise<never> } {
   let lost: StdoutError | null = null;
-  // `licmond openapi | head`: the reader may go early. Anything else, e.g. a full disk, is a failure that is told.
+  // `licmond openapi | head`: the reader may go early. Any other error, e.g. a full disk, is reported.
   const lose = (error: NodeJS.ErrnoException) => {
     process.exitCode = EXIT_FAILURE;
     if (lost !== null) return;

@@ -8,7 +8,7 @@ import { createReport } from "./terminal.ts";
 /** How long one target may take. */
 const TIMEOUT_MS = 30_000;
 
-/** `licmond notify --test`: whether alerts reach somebody, before there are any. */
+/** `licmond notify --test`: tries whether alerts reach their targets, before one fires. */
 export function define(command: Command, io: CommandIo): void {
   command
     .option("--test", "send the test message (nothing else can be sent)")

@@ -52,7 +52,7 @@ function parse(
   const server = serverOf(id, manager, name, timezone);
   const outcome = outcomeOf(server, null, [name], bytes, reading, now, 0);
   const picture = applyPoll(null, server, outcome, null);
-  // A text of which nothing is known has all its lines unknown: the parser counted them.
+  // In a text that the parser does not recognise, every line is unknown: the parser counted them.
   for (const { line, text } of reading.unparsed) io.err(`line ${line}: ${toolWords(io, "err", text)}\n`);
   const more = reading.unparsedLines - reading.unparsed.length;
   if (more > 0) io.err(`and ${more} more lines that no rule knows\n`);
@@ -77,7 +77,7 @@ export function serverOf(
   return { id, name: id, manager, address, tool: null, ...times, enabled: true, labels: {}, logFile: null };
 }
 
-/** The outcome of a poll whose tool has run to its end. `address`: where it asked; null when nobody was asked. */
+/** The outcome of a poll whose tool has run to its end. `address`: the server that it asked; null when it asked none. */
 export function outcomeOf(
   server: MonitoredServer,
   address: string | null,

@@ -230,7 +230,7 @@ const HEAD_BYTES = 1024 * 1024;
 type CappedReader = ReturnType<typeof readCapped>;
 
 /**
- * Reads `stream` to its end, so that a pipe nobody reads cannot pile up in memory: all of it up to a cap, the head alone
+ * Reads `stream` to its end, so that an unread pipe cannot pile up in memory: all of it up to a cap, the head alone
  * of a longer one. `onOverflow` is called once, with the first byte beyond `maxBytes`.
  */
 function readCapped(stream: ReadableStream<Uint8Array>, maxBytes: number, onOverflow = () => {}) {

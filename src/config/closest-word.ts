@@ -1,4 +1,4 @@
-/** The known word that somebody probably meant: at most a third of its letters away, or the same but for its end. Null when none is near. */
+/** The known word that was probably meant: at most a third of its letters away, or the same but for its end. Null when none is near. */
 export function closestWord(word: string, known: readonly string[]): string | null {
   if (word.length > 64) return null;
   let best: string | null = null;

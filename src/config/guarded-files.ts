@@ -17,7 +17,7 @@ export function secretFiles({ notifications, remoteWrite }: Config): SecretFile[
   return named.flatMap(([setting, file]) => (file === null ? [] : [[setting, file] as const]));
 }
 
-/** Files that are nobody's but the daemon's: its config to write, its TLS key and secrets to read. */
+/** Files that only the daemon may use: its config to write, its TLS key and secrets to read. */
 export function guardedFiles(
   config: Config,
   configFile: string | null,

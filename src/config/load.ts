@@ -13,7 +13,7 @@ import { createLocator, type Locate } from "./locate.ts";
 import type { Finding, Problem } from "./problem.ts";
 import { ConfigFile } from "./schema.ts";
 
-/** Where the config lies when nobody names another. */
+/** The config file when no other is named. */
 export const DEFAULT_CONFIG_FILE = "/etc/licmond/licmond.toml";
 
 /** A config and the file it came from; null = there is none, and the defaults hold. */
@@ -77,7 +77,7 @@ function problem(file: string | null, message: string, line: number | null = nul
   return { ok: false, problems: [{ file, variable: null, line, path: "", message }], warnings: [] };
 }
 
-/** What a config's text and the environment come to. `warnings` are told and change nothing. */
+/** What a config's text and the environment come to. `warnings` are printed and change nothing. */
 type Interpreted =
   | { readonly ok: true; readonly config: Config; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly problems: readonly Problem[]; readonly warnings: readonly string[] };

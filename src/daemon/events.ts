@@ -21,7 +21,7 @@ export interface EventBus {
 /** The bus over the store: events are committed, then told. */
 export function createEventBus(store: Store, clock: Clock, log: Log): EventBus {
   const events = createEvents(store);
-  /** Highest id of which the store could take no note yet; 0 = none. */
+  /** Highest id whose reserve the store could not write yet; 0 = none. */
   let owed = 0;
   const ids = createIds({
     clock,

@@ -8,7 +8,7 @@ import { createKeys, type Keys } from "../store/keys.ts";
 import type { Store } from "../store/open/open.ts";
 import { createQuotas, type Quotas } from "../store/quotas.ts";
 
-/** Looks this often whether another process wrote: what it did to keys is told within 5 s. */
+/** Looks this often whether another process wrote: its changes to keys are logged within 5 s. */
 export const KEY_WATCH_MS = 2_000;
 /** Uses of keys are written this often; a kill may forget the last ones. */
 const KEY_FLUSH_MS = 10_000;
@@ -66,7 +66,7 @@ export function createKeyWatch(
   timers: Timers,
 ): KeyWatch {
   const marks = createMarks(state);
-  /** Keys whose making was told, and which of them were told to be revoked. */
+  /** Keys whose creation was logged, and whether their revocation was. */
   const told = new Map<string, { readonly revoked: boolean }>();
   const attempt = sayingOnce(log, "Changes to API keys cannot be looked for");
   let version: number | null = null;
@@ -97,7 +97,7 @@ export function createKeyWatch(
     log.info(message, { outcome: "ok", keyId: id, name, role, anonymize, by: null, via: "command line" });
   }
 
-  /** What was told before this start. */
+  /** What was logged before this start. */
   function recall(): void {
     const through = marks.get("keys_told");
     for (const { id, createdAt, revokedAt } of keys.list()) {

@@ -8,7 +8,7 @@ import { emitService, type ServiceView } from "../export/service-metrics.ts";
 import type { Bus } from "../live/bus.ts";
 import { readProcessMetrics } from "../system/host-metrics.ts";
 
-/** The daemon's own metrics, for whoever writes them down. */
+/** The daemon's own metrics, for the scrape and the push. */
 export interface Meters {
   /** Counts a poll. */
   polled(outcome: PollOutcome): void;

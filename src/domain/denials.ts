@@ -52,7 +52,7 @@ export type DenialCounters = Readonly<Record<string, number>>;
 
 /**
  * Differences of the daemons' own counters. The first reading of a daemon is where counting begins; a counter that
- * fell began anew at 0 when its daemon was restarted, so that all it shows has happened since.
+ * fell began again at 0 when its daemon was restarted, so that all it shows has happened since.
  */
 export function countDenials(before: DenialCounters, daemons: readonly DaemonReading[]) {
   const counters: Record<string, number> = { ...before };
@@ -66,7 +66,7 @@ export function countDenials(before: DenialCounters, daemons: readonly DaemonRea
     const count = was === undefined ? 0 : now >= was ? now - was : now;
     if (count > 0) denied.push({ daemon: name, count });
   }
-  /** False when nothing need be kept anew. */
+  /** False when nothing has to be stored again. */
   const changed = !Bun.deepEquals(counters, before);
   return { counters: counters as DenialCounters, denied, changed };
 }

@@ -9,7 +9,7 @@ type Fragments = ReadonlyMap<Family, Uint8Array>;
 const encoder = new TextEncoder();
 
 /**
- * Writes metrics as text. Keeps each server's lines as long as its picture lives: a scrape writes those servers anew that were polled since.
+ * Writes metrics as text. Keeps each server's lines as long as its picture lives: a scrape writes only the servers that were polled since.
  *
  * Own code, 40 lines of it: prom-client 15.1 keeps every series in registers of its own, which must be filled from the
  * snapshot and written at each scrape in one go; 5,000 features held the event loop up for 100 to 140 ms.

@@ -47,7 +47,7 @@ type DenialFields = Pick<DenialEvent, "server" | "daemon" | "feature" | "user" |
 /** A log may name features without end; what does not fit is counted without its feature. */
 const MAX_SERIES = 10_000;
 
-/** Counts denials as they are told. Granted and queued requests are none. */
+/** Counts denials as they are published. Granted and queued requests are none. */
 export function createDenialMeter(maxSeries: number = MAX_SERIES) {
   const counts = new Map<string, { readonly labels: Labels; count: number }>();
   return {

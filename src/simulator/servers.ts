@@ -94,7 +94,7 @@ const LEASED: ExpirySpec = { every: 4, days: 29 };
 const SUPPORTED: ExpirySpec = { every: 20, days: 200 };
 /** One to two years ahead. */
 const YEARLY: ExpirySpec = { every: 52, days: 730 };
-/** In the past, some days to half a year: nobody has removed it. */
+/** In the past, some days to half a year: no administrator has removed it. */
 const EXPIRED: ExpirySpec = { every: 26, days: -9 };
 
 /** Licenses expire by the real calendar, whatever week the people live in. */

@@ -2,7 +2,7 @@
 export interface SignalHandlers {
   /** SIGTERM or SIGINT, the first: end in order. */
   stop(signal: string): void;
-  /** The same once more: somebody is out of patience. */
+  /** The same signal a second time: the administrator does not want to wait. */
   exitNow(signal: string): void;
   /** SIGHUP: read the config again. */
   reload(): void;

@@ -1,4 +1,4 @@
-/** timedatectl answers within milliseconds; where D-Bus hangs nobody waits for it. */
+/** timedatectl answers within milliseconds; where D-Bus hangs, the caller does not wait for it. */
 const TIMEOUT_MS = 5_000;
 
 /**

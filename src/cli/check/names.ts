@@ -7,7 +7,7 @@ import { fromDatabase } from "./files.ts";
 type Seen = Readonly<Record<"server" | "daemon" | "feature", string>>;
 
 /**
- * Names in the config that name nothing: a misspelt one changes nothing, and nobody would notice. Features are judged
+ * Names in the config that name nothing: a misspelt one has no effect and no error. Features are judged
  * by those seen so far, if any were; one may still come.
  */
 export async function checkNames(

@@ -10,7 +10,7 @@ import { isAnswered, isUnreadable, serverStatus, worstOfEach } from "./server-st
 /** Good readings in a row that must lack a feature before it is gone: a cut text can look whole. */
 const MISSED_UNTIL_REMOVED = 2;
 
-/** A server of which nothing is known yet. */
+/** A server about which nothing is known yet. */
 export function initialPicture(server: MonitoredServer): ServerPicture {
   return {
     server,

@@ -157,7 +157,7 @@ const NOTHING_KNOWN = {
   missedPools: 0,
 } satisfies Partial<FeaturePicture>;
 
-/** A feature of which no number is known. */
+/** A feature without a known number. */
 export function failedFeature(daemon: string, name: string, error: string | null): FeaturePicture {
   return { daemon, name, ...NOTHING_KNOWN, state: "failed", error };
 }

@@ -26,7 +26,7 @@ export interface Carrier {
 
 export type StreamClient = ReturnType<typeof createClient>;
 
-/** The client of a stream, whatever carries it. `onGone` is called when the connection has ended, whoever ended it. */
+/** The client of a stream, whatever carries it. `onGone` is called when the connection has ended, from either side. */
 export function createClient(
   keyId: string,
   filter: StreamFilter,
