@@ -1,6 +1,5 @@
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
-import { connect } from "node:net";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import type { MemberReachability } from "../domain/poll.ts";
 
@@ -78,6 +77,8 @@ async function measure(
 }
 
 async function touch(address: string, port: number, signal: AbortSignal): Promise<void> {
+  // Loaded only here: a daemon that measures nothing can do without.
+  const { connect } = await import("node:net");
   const socket = connect({ host: address, port });
   // Stays, so that an error after the end finds a listener.
   socket.on("error", () => {});

@@ -1,6 +1,6 @@
-import { isIP } from "node:net";
 import { isAbsolute } from "node:path";
 import { parseBytes, printBytes, SIZE_FORM } from "../domain/bytes.ts";
+import { parseIp, parseNetwork } from "../domain/ip-address.ts";
 import { type TextRule, textRule } from "../domain/text-types.ts";
 import { DURATION_FORM, parseDuration } from "../domain/time/duration.ts";
 import { hostZone, isDate, isZone, localToUtc } from "../domain/time/zone.ts";
@@ -43,13 +43,16 @@ export const program = textRule(
 export const zone = textRule('an IANA time zone, e.g. "Europe/Berlin" or "UTC"', isZone);
 export const listenHost = textRule(
   'an address or host name without scheme and port, e.g. "0.0.0.0", "::" or "127.0.0.1"',
-  (text) => isIP(text) !== 0 || HOST_NAME.test(text),
+  (text) => parseIp(text) !== null || HOST_NAME.test(text),
 );
 export const origin = textRule(
   'an origin: scheme and host, with the port where it is not the scheme\'s own, e.g. "https://wall.example"',
   (text) => webUrl(text)?.origin === text.toLowerCase(),
 );
-export const network = textRule('an IP address or a network, e.g. "10.0.0.0/8" or "::1"', isNetwork);
+export const network = textRule(
+  'an IP address or a network, e.g. "10.0.0.0/8" or "::1"',
+  (text) => parseNetwork(text) !== null,
+);
 export const url = textRule("an http:// or https:// URL", (text) => (webUrl(text)?.hostname ?? "") !== "");
 export const smtp = textRule(
   'a mail server without credentials, e.g. "smtp://mail.example:587" or "mail.example"',
@@ -92,11 +95,4 @@ function within(value: number | null, least: number, most: number): boolean {
 
 function webUrl(text: string): URL | null {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? new URL(text) : null;
-}
-
-function isNetwork(text: string): boolean {
-  const [address = "", bits, ...rest] = text.split("/");
-  const family = isIP(address);
-  if (family === 0 || rest.length > 0) return false;
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
 }

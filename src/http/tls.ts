@@ -1,4 +1,3 @@
-import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import { codeOf } from "../domain/error-code.ts";
@@ -22,6 +21,8 @@ const WARN_DAYS = 14;
  * for what is wrong with one name no file. Throws an Error that names the file and what is wrong with it.
  */
 export function readTls({ cert, key }: TlsFiles): TlsMaterial {
+  // Loaded only here: most daemons speak plain HTTP.
+  const { createPrivateKey, X509Certificate } = process.getBuiltinModule("node:crypto");
   const chain = readPem(cert, "http.tls_cert");
   const secret = readPem(key, "http.tls_key");
   const certificate = parsed(

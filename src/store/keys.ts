@@ -1,4 +1,3 @@
-import { timingSafeEqual } from "node:crypto";
 import { and, asc, count, desc, eq, gt, isNull, or, sql } from "drizzle-orm";
 import {
   isKeyId,
@@ -158,7 +157,7 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps) {
       const parts = parseKey(presented);
       if (parts === null) return { outcome: "invalid" };
       const row = rowOf(parts.id);
-      const equal = timingSafeEqual(hashOf(parts.secret), row?.secretHash ?? NO_HASH);
+      const equal = crypto.timingSafeEqual(hashOf(parts.secret), row?.secretHash ?? NO_HASH);
       if (row === undefined || !equal) return { outcome: "invalid" };
       const key = record(row);
       return { outcome: key.state === "active" ? "valid" : key.state, key };

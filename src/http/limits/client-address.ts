@@ -1,4 +1,4 @@
-import { BlockList, isIP } from "node:net";
+import { type IpNetwork, isWithin, parseIp, parseNetwork } from "../../domain/ip-address.ts";
 
 /** What stands for a request that came from no address: a unix socket, or no socket at all. */
 export const NO_ADDRESS = "local";
@@ -13,13 +13,12 @@ export function createClientAddress(
   trusted: () => readonly string[],
 ) {
   /** The networks of the list that was asked for last. */
-  let parsed = { from: [] as readonly string[], networks: new BlockList() };
+  let parsed: { readonly from: readonly string[]; readonly networks: readonly IpNetwork[] } | null = null;
 
-  function isTrusted({ address, family }: Ip): boolean {
+  function isTrusted(ip: Ip): boolean {
     const from = trusted();
-    if (from.length === 0) return false;
-    if (parsed.from !== from) parsed = { from, networks: networksOf(from) };
-    return parsed.networks.check(address, family);
+    if (parsed?.from !== from) parsed = { from, networks: from.flatMap((text) => parseNetwork(text) ?? []) };
+    return parsed.networks.some((network) => isWithin(ip, network));
   }
 
   return {
@@ -52,10 +51,8 @@ function farthest(proxy: Ip, forwarded: readonly string[], isTrusted: (ip: Ip) =
   return last;
 }
 
-interface Ip {
-  readonly address: string;
-  readonly family: "ipv4" | "ipv6";
-}
+/** Its eight groups. */
+type Ip = readonly number[];
 
 /** Some proxies add the port: `192.0.2.1:5555`, `[2001:db8::1]:5555`. */
 function parseHop(text: string): Ip | null {
@@ -63,36 +60,9 @@ function parseHop(text: string): Ip | null {
   return parseIp(bracketed ?? plain ?? text);
 }
 
-/** Reads an address, a zone (`%eth0`) left out; null when it is none. */
-function parseIp(text: string): Ip | null {
-  const family = isIP(text);
-  if (family === 0) return null;
-  return { address: text.split("%", 1)[0] ?? "", family: family === 4 ? "ipv4" : "ipv6" };
-}
-
-/** The config has made sure that each is an address or `address/bits`. */
-function networksOf(texts: readonly string[]): BlockList {
-  const networks = new BlockList();
-  for (const text of texts) {
-    const [address = "", bits] = text.split("/");
-    const ip = parseIp(address);
-    if (ip === null) continue;
-    const all = ip.family === "ipv4" ? 32 : 128;
-    networks.addSubnet(ip.address, bits === undefined ? all : Number(bits), ip.family);
-  }
-  return networks;
-}
-
 /** What counts as one client: an IPv4 address, or the /64 that one IPv6 client has all of. */
-function clientKey({ address, family }: Ip): string {
+function clientKey([a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0]: Ip): string {
   // Made of numbers: a part of a header would keep the whole of it in memory.
-  if (family === "ipv4") return address.split(".").map(Number).join(".");
-  const [head = "", tail = ""] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
-  const groupsOf = (part: string) => part.split(":").filter(Boolean);
-  const zeros = Array<string>(8 - groupsOf(head).length - groupsOf(tail).length).fill("0");
-  const groups = [...groupsOf(head), ...zeros, ...groupsOf(tail)].map((group) => Number.parseInt(group, 16));
-  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups;
-  // RFC 4291, 2.5.5.2: an IPv4 address mapped into IPv6.
   if (a + b + c + d + e === 0 && f === 0xffff) return `${g >> 8}.${g & 255}.${h >> 8}.${h & 255}`;
   return `${[a, b, c, d].map((group) => group.toString(16)).join(":")}::/64`;
 }
