@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import type { HistoryClient } from "../../src/history/client.ts";
 import { createDayKeeper, DAY_QUERIES, type DayQueries } from "../../src/history/day-keeper.ts";
-import type { QueryParams } from "../../src/history/protocol.ts";
 import { createReader } from "../../src/history/reader.ts";
+import type { QueryParams } from "../../src/history/serve.ts";
 import { DAY, HOUR, MINUTE } from "../../src/simulator/calendar.ts";
 import { openStore, type Store } from "../../src/store/open/open.ts";
 import {

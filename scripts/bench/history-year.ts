@@ -1,7 +1,7 @@
 import type { Step } from "../../src/domain/history.ts";
 import { mergeRollups, rollupOf } from "../../src/domain/stats/rollup.ts";
+import { dayOf, packedKey } from "../../src/history/buckets.ts";
 import { packDayRollup, withHour, withHourRollup } from "../../src/history/codec.ts";
-import { dayOf, packedKey } from "../../src/history/spans.ts";
 import { DAY, HOUR, MINUTE, type Week, weekAt } from "../../src/simulator/calendar.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";

@@ -1,5 +1,5 @@
 import { attemptOf } from "../collector/log-tail/log-tail.ts";
-import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../domain/denial-episodes.ts";
+import { createEpisodes, type Episode, RETRY_WINDOW_MS } from "../domain/denials.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { createImportedFeatures, createSessionImport } from "../history/sessions/import-sessions.ts";
 import { type DebugLog, type DebugLogCounts, noCounts } from "../managers/debug-log/debug-log.ts";

@@ -70,3 +70,160 @@ export function countDenials(before: DenialCounters, daemons: readonly DaemonRea
   const changed = !Bun.deepEquals(counters, before);
   return { counters: counters as DenialCounters, denied, changed };
 }
+
+/** A user who tries again within this time goes on with the same row. Clients retry every 30 to 60 seconds. */
+export const RETRY_WINDOW_MS = 300_000;
+/** Seats that come this soon after a denial, or came this shortly before it, make it none: another pool or server had them. */
+const GRANT_AHEAD_MS = 10_000;
+const GRANT_BACK_MS = 2_000;
+/** How much later than its neighbours' a log may be read. */
+const LATE_MS = 60_000;
+const KEEP_MS = RETRY_WINDOW_MS + LATE_MS;
+
+/** What a log says of one request. */
+export interface Attempt
+  extends Pick<Denial, "at" | "server" | "daemon" | "user" | "host" | "count" | "reason" | "code"> {
+  readonly kind: "denied" | "granted" | "queued";
+  readonly feature: string;
+}
+
+/** An episode as it stands. The same object from its first attempt to its end; a copy goes to the store. */
+export interface Episode {
+  readonly denial: Denial;
+  /** Whether its event went out: once, when its outcome can be known. */
+  readonly told: boolean;
+  /** Every attempt in it, epoch ms. */
+  readonly times: readonly number[];
+}
+
+interface OpenEpisode {
+  denial: Denial;
+  told: boolean;
+  readonly times: number[];
+}
+
+/**
+ * Makes episodes of attempts: one for all servers, because what one denies another may grant. Attempts come in about
+ * the order of time; servers' logs may be a few seconds apart.
+ */
+export function createEpisodes() {
+  /** By user and feature, over all servers: the episodes that may still go on. */
+  const open = new Map<string, OpenEpisode[]>();
+  /** Seats that were taken lately, by user and feature. Two generations: the older one is dropped as a whole. */
+  let grants = new Map<string, number[]>();
+  let olderGrants = new Map<string, number[]>();
+  let generationAt = Number.NEGATIVE_INFINITY;
+  let dirty = new Set<OpenEpisode>();
+  const untold = new Set<OpenEpisode>();
+
+  function set(episode: OpenEpisode, change: Partial<Denial>): void {
+    episode.denial = { ...episode.denial, ...change };
+    dirty.add(episode);
+    if (!episode.told) untold.add(episode);
+  }
+
+  function grant(key: string, at: number): void {
+    if (at - generationAt > KEEP_MS) {
+      olderGrants = grants;
+      grants = new Map();
+      generationAt = at;
+    }
+    const times = grants.get(key);
+    if (times === undefined) grants.set(key, [at]);
+    else if (times.at(-1) !== at) times.push(at);
+    for (const episode of open.get(key) ?? []) {
+      if (episode.denial.outcome !== "granted_later" && episode.times.some((time) => explains(at, time)))
+        set(episode, { outcome: "granted_later" });
+    }
+  }
+
+  function denied(key: string, { kind, ...attempt }: Attempt): void {
+    const { at, count, reason, code } = attempt;
+    const list = (open.get(key) ?? []).filter(({ denial }) => at - denial.until <= KEEP_MS);
+    const granted = [grants, olderGrants].some((of) => of.get(key)?.some((time) => explains(time, at)));
+    const outcome: DenialOutcome = granted ? "granted_later" : kind === "queued" ? "queued" : "denied";
+    const found = list.findLast(({ denial }) => goesOn(denial, attempt, granted));
+    if (found === undefined) {
+      const episode: OpenEpisode = {
+        denial: { ...attempt, attempts: 1, until: at, outcome },
+        told: false,
+        times: [at],
+      };
+      list.push(episode);
+      set(episode, {});
+    } else {
+      found.times.push(at);
+      const { denial } = found;
+      set(found, {
+        attempts: denial.attempts + (kind === "queued" ? 0 : 1),
+        until: Math.max(denial.until, at),
+        count: Math.max(denial.count, count),
+        reason: denial.reason ?? reason,
+        code: denial.code ?? code,
+        // A grant stands, and a denial does not take back a place in the queue.
+        outcome: denial.outcome === "granted_later" || outcome === "denied" ? denial.outcome : outcome,
+      });
+    }
+    open.set(key, list);
+  }
+
+  return {
+    take(attempt: Attempt): void {
+      const key = `${attempt.user ?? ""}\0${attempt.feature}`;
+      if (attempt.kind !== "granted") denied(key, attempt);
+      else if (attempt.user !== null) grant(key, attempt.at);
+    },
+    /** Takes up an episode that an earlier process stored. */
+    resume(denial: Denial, told: boolean): void {
+      const key = `${denial.user ?? ""}\0${denial.feature ?? ""}`;
+      const episode: OpenEpisode = { denial, told, times: [...new Set([denial.at, denial.until])] };
+      open.set(key, [...(open.get(key) ?? []), episode]);
+      if (!told) untold.add(episode);
+    },
+    /** What `drain` yielded could not be stored, and no event went out: its next call yields it again. */
+    again({ changed, settled }: Drained): void {
+      for (const episode of changed as OpenEpisode[]) dirty.add(episode);
+      for (const episode of settled as OpenEpisode[]) {
+        episode.told = false;
+        untold.add(episode);
+      }
+    },
+    /** Something waits to be stored, or for its event. */
+    get isWaiting(): boolean {
+      return dirty.size + untold.size > 0;
+    },
+    /** Episodes that changed since the last call, and those whose outcome is settled by `now` and whose events are due. */
+    drain(now: number): Drained {
+      const settled = [...untold].filter(({ denial }) => now - denial.at > GRANT_AHEAD_MS);
+      for (const episode of settled) {
+        episode.told = true;
+        untold.delete(episode);
+        dirty.add(episode);
+      }
+      const changed = [...dirty];
+      dirty = new Set();
+      for (const [key, list] of open) {
+        const rest = list.filter(({ denial, told }) => !told || now - denial.until <= KEEP_MS);
+        if (rest.length === 0) open.delete(key);
+        else if (rest.length < list.length) open.set(key, rest);
+      }
+      return { changed, settled };
+    },
+  };
+}
+
+interface Drained {
+  readonly changed: readonly Episode[];
+  readonly settled: readonly Episode[];
+}
+
+function explains(granted: number, denied: number): boolean {
+  return granted - denied <= GRANT_AHEAD_MS && denied - granted <= GRANT_BACK_MS;
+}
+
+/** A granted episode is over: what is denied later is another one, unless the same grant explains it too. */
+function goesOn(denial: Denial, { at, server, daemon }: Omit<Attempt, "kind">, granted: boolean): boolean {
+  if (denial.server !== server || denial.daemon !== daemon) return false;
+  if (Math.abs(at - denial.until) > RETRY_WINDOW_MS && (at < denial.at || at > denial.until)) return false;
+  return granted || denial.outcome !== "granted_later";
+}

@@ -9,7 +9,7 @@ import type {
   QueryResult,
   QueryTable,
   ToWorker,
-} from "./protocol.ts";
+} from "./serve.ts";
 
 /** A query that is not answered by then is given up: before the HTTP side cuts the silent connection, after 30 s. */
 const DEFAULT_TIMEOUT_MS = 25_000;

@@ -1,16 +1,25 @@
 import type { Log } from "../domain/log.ts";
-import { type HeldSum, heldSeatsOf, sumsOf } from "../domain/stats/held-seats.ts";
-import { clip, type HeldSession, type Holding } from "../domain/stats/holding.ts";
+import {
+  type Asked,
+  clip,
+  type HeldSession,
+  type HeldSum,
+  type Holding,
+  heldSeatsOf,
+  holdingsAt,
+  sumsOf,
+} from "../domain/stats/held-seats.ts";
+
 import type { Clock } from "../domain/time/clock.ts";
+import { DAY_MS } from "../domain/time/time.ts";
 import type { Timers } from "../domain/time/timers.ts";
 import type { Store } from "../store/open/open.ts";
+import { dayOf } from "./buckets.ts";
 import type { HistoryClient } from "./client.ts";
-import { type Asked, holdings } from "./holdings.ts";
 import { createLoop } from "./loop.ts";
 import type { Reader } from "./reader.ts";
 import { packSessionDay } from "./session-day.ts";
 import { makeSiteDay } from "./site-days.ts";
-import { DAY_MS, dayOf } from "./spans.ts";
 
 export interface DayKeeperDeps {
   readonly store: Pick<Store, "sqlite" | "read" | "transaction">;
@@ -33,7 +42,7 @@ export const DAY_QUERIES = {
   }),
   session: async (read: Reader, { day, ...asked }: DayAsked): Promise<MadeDay> => {
     const [from, to] = [day * DAY_MS, (day + 1) * DAY_MS];
-    const { holdingOf } = await holdings(read, asked);
+    const { holdingOf } = holdingsAt(await read.lastReadings(), asked);
     const cut = (session: HeldSession) => clipped(holdingOf(session), from, to);
     const seats = heldSeatsOf(read.sessions(from, to, null), cut);
     return { data: packSessionDay(from, seats), sums: sumsOf(seats, from, to) };

@@ -1,5 +1,16 @@
 import type { FeatureId } from "../domain/history.ts";
-import type { SessionFilter } from "./source.ts";
+
+/** Which sessions; null = any. Several names are alternatives. Hosts are the same in any case. */
+export interface SessionFilter {
+  readonly servers: readonly string[] | null;
+  readonly daemons: readonly string[] | null;
+  readonly features: readonly string[] | null;
+  readonly users: readonly string[] | null;
+  readonly hosts: readonly string[] | null;
+}
+
+/** Which features; null = any. */
+export type Named = Pick<SessionFilter, "servers" | "daemons" | "features">;
 
 /** A condition of SQL with what is bound in it. */
 export interface Condition {

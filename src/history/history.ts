@@ -2,16 +2,22 @@ import type { Step } from "../domain/history.ts";
 import type { Log } from "../domain/log.ts";
 import { mergeRollups, rollupOf } from "../domain/stats/rollup.ts";
 import type { Clock } from "../domain/time/clock.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
 import type { Timers } from "../domain/time/timers.ts";
 import type { Store } from "../store/open/open.ts";
+import {
+  createOpenBuckets,
+  dayOf,
+  type KnownFeature,
+  type OpenBucket,
+  type OpenBuckets,
+  packedKey,
+} from "./buckets.ts";
 import { packDayRollup, unpackHours, withHour, withHourRollup } from "./codec.ts";
 import { createLoop } from "./loop.ts";
-import { createOpenBuckets, type OpenBucket, type OpenBuckets } from "./open-buckets.ts";
 import { createReader, type Reader } from "./reader.ts";
 import { createRecorder } from "./recorder.ts";
 import { type Interval, stepsOf } from "./sample-reader.ts";
-import type { KnownFeature } from "./source.ts";
-import { DAY_MS, dayOf, HOUR_MS, packedKey } from "./spans.ts";
 
 /** An hour is packed this long after its end, when what was read in it has been stored. Later news opens it again. */
 const GRACE_MS = 60_000;

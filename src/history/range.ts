@@ -1,7 +1,12 @@
 import type { FeatureId } from "../domain/history.ts";
-import { coveredMs, NO_ROLLUP, type Rollup } from "../domain/stats/rollup.ts";
-import type { HistorySource, KnownFeature, Named, Reach } from "./source.ts";
-import { hourEnd, hourStart } from "./spans.ts";
+import { createBucketed, type Point } from "../domain/stats/bucketed.ts";
+import type { Heatmap } from "../domain/stats/heatmap.ts";
+import { coveredMs, NO_ROLLUP, type Rollup, sumsOfRollup } from "../domain/stats/rollup.ts";
+import { eachSpan } from "../domain/stats/spans.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
+import { hourEnd, type KnownFeature } from "./buckets.ts";
+import type { Named } from "./filters.ts";
+import type { HistorySource, Range } from "./reader.ts";
 
 /** How rows are sorted where they are made: a field of theirs. */
 export interface SortBy<Field extends string> {
@@ -25,27 +30,6 @@ export function sortedBy<Field extends string, Row extends Readonly<Record<Field
     }
     return 0;
   });
-}
-
-/** [start, end), epoch ms. */
-export interface Range {
-  readonly start: number;
-  readonly end: number;
-}
-
-export interface ResolvedRange extends Range {
-  /** How fine its history is: to the reading (`exact`), or by whole hours where samples are gone. */
-  readonly resolution: "exact" | "1h";
-}
-
-/**
- * A range as far as history reaches: one that reaches past the samples, to times of which hours are left, is widened to
- * whole hours. Of times before all history nothing is left to widen to.
- */
-export function resolveRange({ start, end }: Range, { samplesFrom, rollupsFrom }: Reach): ResolvedRange {
-  const hoursAlone = samplesFrom !== null && rollupsFrom !== null && rollupsFrom < samplesFrom;
-  if (!hoursAlone || start >= samplesFrom || end <= rollupsFrom) return { start, end, resolution: "exact" };
-  return { start: hourStart(start), end: end <= samplesFrom ? hourEnd(end) : end, resolution: "1h" };
 }
 
 /** Where in a range the history of counts begins; its end where there is none. */
@@ -80,4 +64,61 @@ export async function featuresOver(
       rollup: rollups[index] ?? NO_ROLLUP,
     }))
     .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
+}
+
+type Reading = Pick<HistorySource, "series" | "hours" | "days" | "reach">;
+
+/** What may be taken as one: steps, whole UTC hours, or whole UTC days too. */
+type Grain = "step" | "hour" | "day";
+
+/**
+ * Feeds a range, by the largest pieces that its grain allows and steps at the edges. Where no samples are left there
+ * are hours alone, whatever the grain.
+ */
+export async function feed(
+  read: Reading,
+  feature: KnownFeature,
+  { start, end }: Range,
+  grain: Grain,
+  sink: Pick<Heatmap, "addSpan" | "addSums">,
+): Promise<void> {
+  if (start >= end) return;
+  const width = grain === "day" ? DAY_MS : HOUR_MS;
+  const from = Math.ceil(start / width) * width;
+  const lastWhole = Math.floor(end / width) * width;
+  const { samplesFrom, rollupsFrom } = await read.reach();
+  // Steps are taken where there are samples.
+  const hoursAlone = (rollupsFrom ?? Infinity) < (samplesFrom ?? 0) ? hourEnd(samplesFrom ?? 0) : 0;
+  const until = grain === "step" ? Math.min(lastWhole, hoursAlone) : lastWhole;
+  const rest = async (a: number, b: number) => {
+    if (grain === "day") await feed(read, feature, { start: a, end: b }, "hour", sink);
+    else if (a < b) eachSpan(await read.series(feature, a, b), sink.addSpan);
+  };
+  if (from >= until) {
+    await rest(start, end);
+    return;
+  }
+  await rest(start, from);
+  const whole =
+    grain === "day" ? await read.days(feature, from, until) : await read.hours(feature, from, until);
+  for (const { at, rollup } of whole) sink.addSums(at, sumsOfRollup(rollup));
+  await rest(until, end);
+}
+
+/** The points of one feature, of one without counts too. `edges` as of `bucketEdges`. */
+export async function pointsFor(
+  read: Reading,
+  feature: KnownFeature | null,
+  range: Range,
+  edges: readonly number[],
+): Promise<Point[]> {
+  const bucketed = createBucketed(edges);
+  if (feature !== null) await feed(read, feature, range, grainOf(edges), bucketed);
+  return bucketed.points();
+}
+
+/** Edges divide no piece of this grain. */
+function grainOf(edges: readonly number[]): Grain {
+  if (edges.every((edge) => edge % DAY_MS === 0)) return "day";
+  return edges.every((edge) => edge % HOUR_MS === 0) ? "hour" : "step";
 }

@@ -1,27 +1,81 @@
 import type { Database } from "bun:sqlite";
-import type { FeatureId } from "../domain/history.ts";
-import type { UnmetRequest } from "../domain/stats/demand.ts";
-import { createDenialCounts, createOutcomeCounts } from "./feature-counts.ts";
-import { allOf, oneOf } from "./filters.ts";
-import { resolveRange } from "./range.ts";
-import { createRollupReader } from "./rollup-reader.ts";
+import {
+  addRollup,
+  type Bucket,
+  createRollupSum,
+  NO_ROLLUP,
+  type Rollup,
+  type RollupSink,
+  rollupOf,
+} from "../domain/stats/rollup.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
+import {
+  dayOf,
+  dayOfKey,
+  featureOfKey,
+  hourEnd,
+  hourStart,
+  type KnownFeature,
+  packedKey,
+} from "./buckets.ts";
+import { readDayRollup, readHours } from "./codec.ts";
+import { createDenialReader } from "./feature-counts.ts";
+import { allOf, type Named, oneOf } from "./filters.ts";
 import { createSampleReader, createUnsettled } from "./sample-reader.ts";
 import { createSessionReader } from "./session-reader.ts";
-import type { HistorySource, KnownFeature, Named, Reach } from "./source.ts";
-import { DAY_MS, dayOfKey } from "./spans.ts";
+
+/** [start, end), epoch ms. */
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface ResolvedRange extends Range {
+  /** How fine its history is: to the reading (`exact`), or by whole hours where samples are gone. */
+  readonly resolution: "exact" | "1h";
+}
+
+/** From where on data reach back, epoch ms; null when there are none. */
+interface Reach {
+  /** Before this there are whole hours alone. */
+  readonly samplesFrom: number | null;
+  readonly rollupsFrom: number | null;
+}
+
+/**
+ * A range as far as history reaches: one that reaches past the samples, to times of which hours are left, is widened to
+ * whole hours. Of times before all history nothing is left to widen to.
+ */
+export function resolveRange({ start, end }: Range, { samplesFrom, rollupsFrom }: Reach): ResolvedRange {
+  const hoursAlone = samplesFrom !== null && rollupsFrom !== null && rollupsFrom < samplesFrom;
+  if (!hoursAlone || start >= samplesFrom || end <= rollupsFrom) return { start, end, resolution: "exact" };
+  return { start: hourStart(start), end: end <= samplesFrom ? hourEnd(end) : end, resolution: "1h" };
+}
 
 /** History in one connection: a source that answers at once, and rows of any SELECT for lists. */
 export type Reader = ReturnType<typeof createReader>;
 
-/**
- * FlexNet's error numbers of a request for which no seat was left: all are in use, others wait in the queue, the rest is
- * reserved. A user who may not use a feature at all asks for no seat. A log without a number is taken for the usual case.
- */
-const NO_SEAT_CODES = "-4, -24, -101";
+type Later<Method> = Method extends (...asked: infer Asked) => infer Answer
+  ? (...asked: Asked) => Answer | Promise<Answer>
+  : never;
+type OfSqlite = "all" | "now" | "checkpoint" | "coverage" | "samples" | "holders" | "users";
+
+/** What statistics read, and all that they know of the store: another one than SQLite may answer later. */
+export type HistorySource = Pick<Reader, "checkpoint"> & {
+  readonly [Name in Exclude<keyof Reader, OfSqlite>]: Later<Reader[Name]>;
+};
+
+/** The users of parts of hours: none, those of the part, or (long ago, known at once) those of the whole hour. */
+type Users = "none" | "exact" | "hours";
+type SinkOf = (at: number) => RollupSink | null;
+
+/** Days of features in memory at once, packed. */
+const SLICE_DAYS = 15_000;
 
 /**
  * The read side over a connection. What it remembers (names, what is open) holds for the state of the database that
- * it was made in: one reader a transaction. What lies behind `now` (epoch ms) has not been seen.
+ * it was made in: one reader a transaction. What lies behind `now` (epoch ms) has not been seen. Days are counted from
+ * 1970-01-01 UTC, ranges are [start, end). `checkpoint` throws when the client has gone or the time is up.
  */
 export function createReader(
   sqlite: Database,
@@ -37,21 +91,13 @@ export function createReader(
   const all = <Row>(sql: string, ...parameters: (string | number | null)[]) =>
     prepared(sql).all(...parameters) as Row[];
   const rows = { all };
-  const sessionsFrom = () =>
-    all<{ value: number }>("SELECT value FROM event_marks WHERE name = 'deleted_sessions'")[0]?.value ?? 0;
   const open = createUnsettled(rows);
   const samples = createSampleReader(rows, open, now);
   const sessions = createSessionReader(rows, now, checkpoint);
-  const denials = createDenialCounts(rows, now);
-  const { hours, days, over } = createRollupReader(
-    rows,
-    samples.series,
-    sessions.users,
-    denials,
-    open,
-    sessionsFrom,
-    checkpoint,
-  );
+  const denials = createDenialReader(rows, now);
+  const sum = createRollupSum();
+  const counts: RollupSink = { ...sum, user() {} };
+  const usersAlone: RollupSink = { level() {}, covered() {}, denials() {}, user: sum.user };
   let reached: Reach | null = null;
 
   function reach(): Reach {
@@ -67,17 +113,68 @@ export function createReader(
     return reached;
   }
 
-  const reader = {
+  /** Sessions that ended before this are no longer kept, or there were none; 0 = all are. */
+  const sessionsFrom = () =>
+    all<{ value: number }>("SELECT value FROM event_marks WHERE name = 'deleted_sessions'")[0]?.value ?? 0;
+
+  /** The range in one rollup, from the samples alone. */
+  function fromSamples(feature: KnownFeature, start: number, end: number, withUsers: boolean): Rollup {
+    const rollup = rollupOf(samples.series(feature, start, end), start, end);
+    const users =
+      rollup.groups.length === 0 || !withUsers ? rollup.users : sessions.users(feature, start, end);
+    return { ...rollup, users, denials: denials.denials(feature, start, end) };
+  }
+
+  /** Adds the hours that begin in [from, until) to the sink that each has. */
+  function addHours(feature: KnownFeature, from: number, until: number, sinkOf: SinkOf): void {
+    const unsettled = open.hours(from, until);
+    for (let day = dayOf(from); day * DAY_MS < until; day++) {
+      const dayAt = day * DAY_MS;
+      const key = packedKey(day, feature.id);
+      const [packed] = all<{ data: Uint8Array }>("SELECT data FROM rollup_hours WHERE key = ?", key);
+      const isWanted = (at: number) => at >= from && at < until && !unsettled.has(at);
+      if (packed !== undefined) readHours(dayAt, packed.data, (at) => (isWanted(at) ? sinkOf(at) : null));
+    }
+    for (const at of unsettled) {
+      const to = sinkOf(at);
+      if (to !== null) addRollup(to, fromSamples(feature, at, at + HOUR_MS, to !== counts));
+    }
+  }
+
+  /** The packed days of features with ids from `lowest` to `highest`. */
+  const packedDays = (day: number, lowest: number, highest: number) =>
+    all<{ key: number; data: Uint8Array }>(
+      "SELECT key, data FROM rollup_days WHERE key >= ? AND key <= ?",
+      packedKey(day, lowest),
+      packedKey(day, highest),
+    );
+
+  /**
+   * Adds what of [from, until) is not whole days: whole hours as they are stored, the rest from the samples, never over
+   * the edge of an hour, so that who counts as a user does not depend on how the range lies. A part of an hour long ago
+   * would be a search for its users through all that came after.
+   */
+  function addEdge(feature: KnownFeature, from: number, until: number, users: Users): void {
+    if (from >= until) return;
+    const [low, high] = [hourEnd(from), hourStart(until)];
+    const parts = low > high ? [[from, until] as const] : [[from, low] as const, [high, until] as const];
+    for (const [a, b] of parts) if (a < b) addRollup(sum, fromSamples(feature, a, b, users === "exact"));
+    addHours(feature, hourStart(from), hourEnd(until), (at) => {
+      if (at >= low && at < high) return users === "none" ? counts : sum;
+      return users === "hours" ? usersAlone : null;
+    });
+  }
+
+  return {
     ...samples,
     ...sessions,
+    ...denials,
     now,
     checkpoint,
     all,
     reach,
     sessionsFrom,
-    denials,
-    hours,
-    days,
+    /** By server, daemon, name. */
     features({ servers, daemons, features }: Partial<Named> = {}) {
       const { sql, values } = allOf([
         oneOf("server_id", servers),
@@ -90,10 +187,76 @@ export function createReader(
         ...values,
       );
     },
-    rollups(features: readonly KnownFeature[], start: number, end: number, withUsers = false) {
-      const range = resolveRange({ start, end }, reach());
-      return over(features, range.start, range.end, withUsers);
+    /** Whole UTC hours that begin in the range, ascending, without users; those of which nothing is known are left out. */
+    hours(feature: KnownFeature, start: number, end: number): Bucket[] {
+      const buckets: Bucket[] = [];
+      let last: number | null = null;
+      const take = () => {
+        if (last === null) return;
+        const rollup = sum.take();
+        if (rollup.groups.length > 0 || rollup.denials !== null) buckets.push({ at: last, rollup });
+      };
+      // Each hour comes as a whole, before the next one.
+      addHours(feature, hourEnd(start), hourEnd(end), (at) => {
+        take();
+        last = at;
+        return counts;
+      });
+      take();
+      return buckets.sort((a, b) => a.at - b.at);
     },
+    /** Whole UTC days that begin in the range, ascending, without users; those without coverage are left out. */
+    days(feature: KnownFeature, start: number, end: number): Bucket[] {
+      const [first, behind] = [Math.ceil(start / DAY_MS), Math.ceil(end / DAY_MS)];
+      const unsettled = open.days(first * DAY_MS, behind * DAY_MS);
+      const buckets: Bucket[] = [];
+      for (let day = first; day < behind; day++) {
+        const at = day * DAY_MS;
+        if (unsettled.has(at)) addHours(feature, at, at + DAY_MS, () => counts);
+        else for (const { data } of packedDays(day, feature.id, feature.id)) readDayRollup(at, data, counts);
+        const rollup = sum.take();
+        if (rollup.groups.length > 0) buckets.push({ at, rollup });
+      }
+      return buckets;
+    },
+    /**
+     * All of the range in one rollup a feature, in the order of the features: whole days and hours where they are
+     * stored, steps at the edges. Where only rollups reach, the range is widened to whole hours. `users` only when asked
+     * for: those who had a session in a UTC hour of the range, cut to it, in which the server was read; of ranges of
+     * more than a day the hours at both ends count in full.
+     */
+    rollups(features: readonly KnownFeature[], from: number, to: number, withUsers = false): Rollup[] {
+      const { start, end } = resolveRange({ start: from, end: to }, reach());
+      const first = Math.ceil(start / DAY_MS);
+      const behind = Math.max(first, Math.floor(end / DAY_MS));
+      const unsettled = open.days(first * DAY_MS, behind * DAY_MS);
+      const wide = Math.max(1, Math.floor(SLICE_DAYS / Math.max(1, behind - first)));
+      const byId = features.toSorted((a, b) => a.id - b.id);
+      const rollups = new Map<number, Rollup>();
+      const users = !withUsers ? "none" : end - start > DAY_MS || start < sessionsFrom() ? "hours" : "exact";
+      const sink = withUsers ? sum : counts;
+      for (let done = 0; done < byId.length; done += wide) {
+        checkpoint();
+        const slice = byId.slice(done, done + wide);
+        const packed = new Map(slice.map(({ id }) => [id, [] as { at: number; data: Uint8Array }[]]));
+        for (let day = first; day < behind; day++) {
+          const at = day * DAY_MS;
+          if (unsettled.has(at)) continue;
+          for (const { key, data } of packedDays(day, slice[0]?.id ?? 0, slice.at(-1)?.id ?? 0))
+            packed.get(featureOfKey(key))?.push({ at, data });
+        }
+        for (const feature of slice) {
+          checkpoint();
+          for (const { at, data } of packed.get(feature.id) ?? []) readDayRollup(at, data, sink);
+          for (const at of unsettled) addHours(feature, at, at + DAY_MS, () => sink);
+          addEdge(feature, start, Math.min(end, first * DAY_MS), users);
+          addEdge(feature, Math.max(start, behind * DAY_MS), end, users);
+          rollups.set(feature.id, sum.take());
+        }
+      }
+      return features.map(({ id }) => rollups.get(id) ?? NO_ROLLUP);
+    },
+    /** The sums of all features by quarters of an hour, of those days that are made: see `site-days.ts`. */
     siteDays: (first: number, behind: number) =>
       new Map(
         all<{ day: number; data: Uint8Array }>(
@@ -102,27 +265,5 @@ export function createReader(
           behind,
         ).map(({ day, data }) => [day, data]),
       ),
-    queuedRequests: createOutcomeCounts(rows, "queued"),
-    unmetRequests: ({ server, daemon, feature }: FeatureId, start: number, end: number) =>
-      all<UnmetRequest>(
-        `SELECT outcome, at, until, count FROM denials INDEXED BY denials_by_feature
-         WHERE feature = ?1 AND at >= ?2 AND at < ?3 AND server_id = ?4 AND daemon = ?5
-           AND outcome IN ('denied', 'queued') AND (code IS NULL OR code IN (${NO_SEAT_CODES})) ORDER BY at, id`,
-        feature,
-        start,
-        end,
-        server,
-        daemon,
-      ),
-    loggedMs: (server: string, start: number, end: number) =>
-      all<{ ms: number | null }>(
-        `SELECT sum(min(coalesce(to_at, ?1), ?3) - max(from_at, ?2)) AS ms FROM denial_spans
-         WHERE server_id = ?4 AND from_at < ?3 AND coalesce(to_at, ?1) > ?2`,
-        now,
-        start,
-        end,
-        server,
-      )[0]?.ms ?? 0,
   };
-  return reader satisfies HistorySource;
 }

@@ -1,9 +1,9 @@
 import type { Series, Step } from "../domain/history.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
 import type { Rows } from "../store/denial-queries.ts";
+import { dayOf, type KnownFeature, packedKey } from "./buckets.ts";
 import { samplesOfDay } from "./codec.ts";
 import { oncePerRange } from "./feature-counts.ts";
-import type { KnownFeature } from "./source.ts";
-import { DAY_MS, dayOf, HOUR_MS, packedKey } from "./spans.ts";
 
 /** A server was read without a break in [from, until). */
 export interface Interval {

@@ -1,11 +1,18 @@
 import type { FeatureId } from "../domain/history.ts";
-import type { HeldSeats, HeldSum } from "../domain/stats/held-seats.ts";
-import type { HeldSession } from "../domain/stats/holding.ts";
+import type { HeldSeats, HeldSession, HeldSum } from "../domain/stats/held-seats.ts";
 import type { Rows } from "../store/denial-queries.ts";
+import type { KnownFeature } from "./buckets.ts";
 import { createFeatureCounts } from "./feature-counts.ts";
-import { allOf, IS_LONG, LONG_MS, ofFeature, overlapping, sessionCondition } from "./filters.ts";
+import {
+  allOf,
+  IS_LONG,
+  LONG_MS,
+  ofFeature,
+  overlapping,
+  type SessionFilter,
+  sessionCondition,
+} from "./filters.ts";
 import { unpackSessionDay } from "./session-day.ts";
-import type { FeatureSession, KnownFeature, SessionFilter } from "./source.ts";
 
 /** Ids of users who stand in no rollup yet; stored ones are lower. */
 const UNSTORED_USERS = 2 ** 40;
@@ -28,6 +35,12 @@ const COUNTED = `SELECT count(*) FROM sessions INDEXED BY sessions_by_feature
 const ENDED = `SELECT (${COUNTED} AND ended_at > ?4 AND ended_at < ?5)
   + (${COUNTED} AND ended_at >= max(?5, ?4 + 1) AND ended_at <= ?6 AND (first_seen_at < ?5 OR began_at < ?5))
   + (${COUNTED.replace("sessions_by_feature", "sessions_long")} AND ended_at > ?6 AND began_at < ?5 AND ${IS_LONG}) AS count`;
+
+/** What tells when a session of a known feature held its seats. */
+type FeatureSession = Pick<
+  HeldSession,
+  "server" | "count" | "firstSeenAt" | "lastSeenAt" | "endedAt" | "endReason"
+>;
 
 /** The part of the source that is about sessions. */
 export function createSessionReader({ all }: Rows, now: number, checkpoint: () => void) {
@@ -70,10 +83,8 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       // What ended at the start may have held its seats for that moment.
       const { sql, values } = overlapping(FEATURE_COLUMNS, ofFeature(feature), start - 1, end, Infinity);
       const { server } = feature;
-      return all<Omit<FeatureSession, "server">>(sql.slice(1, -1), ...values).map((row) => ({
-        ...row,
-        server,
-      }));
+      const rows = all<Omit<FeatureSession, "server">>(sql.slice(1, -1), ...values);
+      return rows.map((row) => ({ ...row, server }));
     },
     sessions(start: number, end: number, filter: SessionFilter | null): HeldSession[] {
       // What ended more than a day after it was seen is a long one; the rest of what was held ended within a day. Of the

@@ -1,8 +1,9 @@
 import type { Series } from "../domain/history.ts";
+import { addTime, emptySums, type UsageSums } from "../domain/stats/rollup.ts";
 import { createCutter, eachSpan, sumOfSeries } from "../domain/stats/spans.ts";
-import { addTime, emptySums, type UsageSums } from "../domain/stats/usage-sums.ts";
-import type { HistorySource, KnownFeature } from "./source.ts";
-import { DAY_MS } from "./spans.ts";
+import { DAY_MS } from "../domain/time/time.ts";
+import type { KnownFeature } from "./buckets.ts";
+import type { HistorySource } from "./reader.ts";
 
 /** Zones keep offsets of whole quarters, so that every hour of every zone is made of these. */
 export const QUARTER_MS = 900_000;

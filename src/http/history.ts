@@ -3,7 +3,7 @@ import type { Snapshot } from "../domain/picture.ts";
 import { textRule } from "../domain/text-types.ts";
 import { isZone } from "../domain/time/zone.ts";
 import { HistoryTimeout } from "../history/client.ts";
-import type { QueryName, QueryParams, QueryResult } from "../history/protocol.ts";
+import type { QueryName, QueryParams, QueryResult } from "../history/serve.ts";
 import { formatOf, send } from "./answers/answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./exchange.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Coverage, type Look, type LookState, takeLook } from "../../src/history/look.ts";
+import { type Coverage, type Look, type LookState, takeLook } from "../../src/history/recorder.ts";
 
 const MINUTE = 60_000;
 const look = (at: number, good = true): Look => ({ at, good, intervalMs: MINUTE, timeoutMs: MINUTE / 2 });

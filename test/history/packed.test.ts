@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Step } from "../../src/domain/history.ts";
-import type { Rollup } from "../../src/domain/stats/rollup.ts";
-import { createRollupSum, mergeRollups, rollupOf } from "../../src/domain/stats/rollup.ts";
+import { createRollupSum, mergeRollups, type Rollup, rollupOf } from "../../src/domain/stats/rollup.ts";
+import { DAY_MS, HOUR_MS } from "../../src/domain/time/time.ts";
+
 import {
   packDayRollup,
   readDayRollup,
@@ -11,7 +12,6 @@ import {
   withHour,
   withHourRollup,
 } from "../../src/history/codec.ts";
-import { DAY_MS, HOUR_MS } from "../../src/history/spans.ts";
 
 const DAY_AT = 20_500 * DAY_MS;
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
-import { DAY_MS, HOUR_MS } from "../../src/history/spans.ts";
-import { createTakeBack } from "../../src/history/take-back.ts";
+import { DAY_MS, HOUR_MS } from "../../src/domain/time/time.ts";
+import { createTakeBack } from "../../src/history/retention.ts";
 import { createMarks } from "../../src/store/event-marks.ts";
 import * as a from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { AnyEvent } from "../../src/domain/events.ts";
 import type { Session } from "../../src/domain/session.ts";
-import { holdingOf } from "../../src/domain/stats/holding.ts";
+import { holdingOf } from "../../src/domain/stats/held-seats.ts";
 import { createHistory } from "../../src/history/history.ts";
 import { createReader } from "../../src/history/reader.ts";
 import { createBus, createIds } from "../../src/live/bus.ts";

@@ -8,8 +8,8 @@ import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domai
 import { initialPicture } from "../../domain/polls/apply-poll.ts";
 import { failedFeature, percent } from "../../domain/polls/feature-picture.ts";
 import { iso } from "../../domain/time/clock.ts";
+import type { KnownFeature } from "../../history/buckets.ts";
 import { createReader, type Reader } from "../../history/reader.ts";
-import type { KnownFeature } from "../../history/source.ts";
 import { withDatabase } from "../../store/database/read-only.ts";
 import { openStore } from "../../store/open/open.ts";
 import { createPictures } from "../../store/pictures.ts";

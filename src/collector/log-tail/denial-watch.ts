@@ -1,5 +1,11 @@
-import { createEpisodes, RETRY_WINDOW_MS } from "../../domain/denial-episodes.ts";
-import { countDenials, countedDenials, type DenialCounters } from "../../domain/denials.ts";
+import {
+  countDenials,
+  countedDenials,
+  createEpisodes,
+  type DenialCounters,
+  RETRY_WINDOW_MS,
+} from "../../domain/denials.ts";
+
 import { messageOf } from "../../domain/error-code.ts";
 import { denialEvent, type EventInput } from "../../domain/events.ts";
 import type { Log } from "../../domain/log.ts";

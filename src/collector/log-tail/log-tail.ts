@@ -1,4 +1,4 @@
-import type { Attempt } from "../../domain/denial-episodes.ts";
+import type { Attempt } from "../../domain/denials.ts";
 import { codeOf, messageOf } from "../../domain/error-code.ts";
 import type { DebugLog, DebugLogEvent, ReaderState } from "../../managers/debug-log/debug-log.ts";
 import { createLineCutter, natureOf } from "../../managers/debug-log/lines.ts";

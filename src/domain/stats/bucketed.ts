@@ -2,9 +2,9 @@ import type { Static } from "@sinclair/typebox";
 import type { Step } from "../history.ts";
 import type { SeriesPoint } from "../history-records.ts";
 import { dayEdges } from "./calendar.ts";
-import { fourDecimals } from "./rounding.ts";
+import { fourDecimals } from "./figures.ts";
+import { addSums, addTime, emptySums, type UsageSums } from "./rollup.ts";
 import { createCutter } from "./spans.ts";
-import { addSums, addTime, emptySums, type UsageSums } from "./usage-sums.ts";
 
 /** Widths of a series' buckets. Days are those of a zone: 23 to 25 hours where clocks are set. */
 export const INTERVALS = ["5m", "1h", "1d"] as const;

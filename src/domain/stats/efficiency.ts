@@ -1,8 +1,8 @@
 import type { Step } from "../history.ts";
 import type { EfficiencyRecord } from "../history-records.ts";
 import type { AskedSeats } from "./demand.ts";
-import { type Histogram, timeAtLeast } from "./histogram.ts";
-import type { Holding } from "./holding.ts";
+import { type Histogram, timeAtLeast } from "./figures.ts";
+import type { Holding } from "./held-seats.ts";
 import { firstWhere } from "./spans.ts";
 
 /** How well the seats of one feature were used. */

@@ -1,17 +1,13 @@
 import type { FeatureId } from "../history.ts";
 import type { StatsRecord } from "../history-records.ts";
-import { quantile } from "./histogram.ts";
-import { histogramOfRollup, type Rollup, sumsOfRollup } from "./rollup.ts";
-import { fourDecimals, percentOf, seatHours, shareOf } from "./rounding.ts";
+import { type Rollup, sumsOfRollup } from "./rollup.ts";
+import { firstWhere } from "./spans.ts";
 
 /** The figures of one feature over a range. Unknown is null. */
 export type Figures = Omit<StatsRecord, keyof FeatureId | "series">;
 
 /** The figures that do not follow from the counts. */
-export type People = Pick<
-  Figures,
-  "uniqueUsers" | "sessions" | "heldSeatHours" | "denials" | "queuedRequests"
->;
+type People = Pick<Figures, "uniqueUsers" | "sessions" | "heldSeatHours" | "denials" | "queuedRequests">;
 
 const P95 = 0.95;
 
@@ -52,4 +48,73 @@ function saturatedSeconds({ groups }: Rollup): number | null {
     levels.flatMap(([used, ms]) => (total !== null && used >= total ? [ms] : [])),
   );
   return Math.round(saturated.reduce((sum, ms) => sum + ms, 0) / 1000);
+}
+
+/** How long each number of seats was in use: seats → ms of covered time. Histograms add up, quantiles do not. */
+export type Histogram = ReadonlyMap<number, number>;
+
+export function addToHistogram(histogram: Map<number, number>, used: number, ms: number): void {
+  if (ms > 0) histogram.set(used, (histogram.get(used) ?? 0) + ms);
+}
+
+/** How long each number of seats was in use, whatever the total was. */
+export function histogramOfRollup({ groups }: Pick<Rollup, "groups">): Map<number, number> {
+  const histogram = new Map<number, number>();
+  for (const { levels } of groups) {
+    for (const [used, ms] of levels) addToHistogram(histogram, used, ms);
+  }
+  return histogram;
+}
+
+/**
+ * The least number of seats that was enough for this share of the time (nearest rank, weighted by time);
+ * null when nothing is covered.
+ */
+function quantile(histogram: Histogram, share: number): number | null {
+  const rising = [...histogram].sort(([a], [b]) => a - b);
+  const covered = rising.reduce((sum, [, ms]) => sum + ms, 0);
+  let reached = 0;
+  for (const [used, ms] of rising) {
+    reached += ms;
+    if (reached >= share * covered) return used;
+  }
+  return null;
+}
+
+/** Answers, for any number of seats, the time in which at least so many were in use. */
+export function timeAtLeast(histogram: Histogram): (seats: number) => number {
+  const falling = [...histogram].sort(([a], [b]) => b - a);
+  const levels: number[] = [];
+  const sums: number[] = [];
+  let sum = 0;
+  for (const [used, ms] of falling) {
+    sum += ms;
+    levels.push(used);
+    sums.push(sum);
+  }
+  return (seats) => sums[firstWhere(levels.length, (place) => (levels[place] ?? 0) < seats) - 1] ?? 0;
+}
+
+/** How far figures are written out: beyond this nothing was measured. */
+
+const MS_PER_HOUR = 3_600_000;
+
+/** A ratio as percent with two decimals; null stays unknown. */
+export function percentOf(ratio: number | null): number | null {
+  return ratio === null ? null : Math.round(ratio * 10_000) / 100;
+}
+
+/** Averages of seats and seat-hours: four decimals. */
+export function fourDecimals(value: number): number {
+  return Math.round(value * 10_000) / 10_000;
+}
+
+/** Seat-milliseconds as seat-hours. */
+export function seatHours(seatMs: number): number {
+  return fourDecimals(seatMs / MS_PER_HOUR);
+}
+
+/** A share of time, 0–1, six decimals: half a minute of a year still shows. Of no time nothing is covered. */
+export function shareOf(part: number, whole: number): number {
+  return whole > 0 ? Math.round((part / whole) * 1_000_000) / 1_000_000 : 0;
 }

@@ -2,9 +2,9 @@ import type { Step } from "../history.ts";
 import type { HeatCellRecord } from "../history-records.ts";
 import { HOUR_MS } from "../time/time.ts";
 import { localSpans } from "./calendar.ts";
-import { fourDecimals, percentOf, shareOf } from "./rounding.ts";
+import { fourDecimals, percentOf, shareOf } from "./figures.ts";
+import { addSums, addTime, emptySums, type UsageSums } from "./rollup.ts";
 import { createCutter } from "./spans.ts";
-import { addSums, addTime, emptySums, type UsageSums } from "./usage-sums.ts";
 
 const DAYS = 7;
 const HOURS = 24;

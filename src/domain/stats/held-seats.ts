@@ -1,5 +1,74 @@
 import type { FeatureId } from "../history.ts";
-import type { HeldSession, Holding } from "./holding.ts";
+import { type Session, shownBegin } from "../session.ts";
+
+/** What the statistics need of a session. */
+export type HeldSession = Omit<Session, "id" | "display" | "qualifier" | "version" | "handle" | "startedAt">;
+
+/** When seats were held by our evidence: [from, to), epoch ms. */
+export interface Holding {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * When a session held its seats as far as licmond saw it, or an imported log tells: from when it was first seen (the
+ * start that the tool reports is nobody's observation) to its end; past a gap in observation of more than two intervals
+ * to one interval after it was last seen.
+ * `readAt` is the last good reading of its feature (an open session's row does not follow each poll), `now` the time
+ * of asking.
+ */
+export function holdingOf(
+  session: Pick<Session, "firstSeenAt" | "lastSeenAt" | "endedAt" | "endReason">,
+  readAt: number | null,
+  now: number,
+  intervalMs: number,
+): Holding {
+  const { firstSeenAt, endedAt } = session;
+  const seen = endedAt === null ? Math.max(session.lastSeenAt, readAt ?? 0) : session.lastSeenAt;
+  const end = endedAt ?? now;
+  // A checkin was seen in time, by the interval of its day, which may not be today's.
+  const late = session.endReason !== "checkin" && end - seen > 2 * intervalMs;
+  const to = late ? seen + intervalMs : end;
+  return { from: firstSeenAt, to: Math.max(firstSeenAt, to) };
+}
+
+/** What the caller knows and the database does not. */
+export interface Asked {
+  /** Epoch ms. */
+  readonly now: number;
+  /** Interval of the polls by server, ms. */
+  readonly intervals: Readonly<Record<string, number>>;
+}
+
+/** Of a server that is no longer in the config. */
+const DEFAULT_INTERVAL_MS = 60_000;
+
+export type Holdings = ReturnType<typeof holdingsAt>;
+
+export function holdingsAt(lastReadings: ReadonlyMap<string, number>, { now, intervals }: Asked) {
+  /** The last reading of a server that was kept, epoch ms: an open session's row does not follow each poll. */
+  const lastReading = (server: string) => lastReadings.get(server) ?? null;
+  const intervalOf = (server: string) => intervals[server] ?? DEFAULT_INTERVAL_MS;
+  return {
+    lastReading,
+    /** The instant from which people count how long a session lasts, epoch ms. */
+    shownBegin: (session: Pick<Session, "server" | "startedAt" | "beganAt" | "firstSeenAt">): number =>
+      shownBegin(session, intervalOf(session.server)),
+    /** When a session held its seats. */
+    holdingOf: (session: Parameters<typeof holdingOf>[0] & Pick<HeldSession, "server">): Holding =>
+      // A checkin needs neither: looking them up takes longer than all the rest.
+      session.endReason === "checkin"
+        ? holdingOf(session, null, now, 0)
+        : holdingOf(session, lastReading(session.server), now, intervalOf(session.server)),
+  };
+}
+
+/** The part of a holding in [start, end); null when there is none. A session that never lasted still held at its moment. */
+export function clip({ from, to }: Holding, start: number, end: number): Holding | null {
+  if (from === to) return from >= start && from < end ? { from, to } : null;
+  const clipped = { from: Math.max(from, start), to: Math.min(to, end) };
+  return clipped.from < clipped.to ? clipped : null;
+}
 
 /** Names of sessions, each once; sessions have their places. A feature stands with its server and its daemon. */
 export interface HeldNames {
@@ -10,7 +79,7 @@ export interface HeldNames {
 }
 
 /** Those that hold seats: places of names, and how many seats. */
-export interface Holders {
+interface Holders {
   readonly feature: Uint32Array;
   readonly user: Uint32Array;
   readonly host: Uint32Array;

@@ -1,8 +1,7 @@
 import { wallClock } from "../time/zone.ts";
 import { dayEdges } from "./calendar.ts";
-import type { HeldSeats } from "./held-seats.ts";
-import type { HeldSession } from "./holding.ts";
-import { seatHours } from "./rounding.ts";
+import { seatHours } from "./figures.ts";
+import type { HeldSeats, HeldSession } from "./held-seats.ts";
 
 export const USAGE_KEYS = ["user", "host", "feature", "daemon", "server", "day"] as const;
 export type UsageKey = (typeof USAGE_KEYS)[number];

@@ -5,10 +5,10 @@ import { LogEvent } from "../../domain/events.ts";
 import { SessionRecord } from "../../domain/history-records.ts";
 import { nullable, Timestamp } from "../../domain/records.ts";
 import type { Session } from "../../domain/session.ts";
+import { type Asked, holdingsAt } from "../../domain/stats/held-seats.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { type DenialRow, denialOf } from "../../store/denial-queries.ts";
 import { allOf, type Condition, compared, oneOf, sessionCondition } from "../filters.ts";
-import { type Asked, holdingsAt } from "../holdings.ts";
 import { createReader } from "../reader.ts";
 import { SESSION_COLUMNS, sessionRecord } from "./session-list.ts";
 

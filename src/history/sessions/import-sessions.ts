@@ -1,6 +1,6 @@
 import type { EndReason } from "../../domain/session.ts";
 import type { Store } from "../../store/open/open.ts";
-import { createOpenBuckets } from "../open-buckets.ts";
+import { createOpenBuckets } from "../buckets.ts";
 
 /**
  * Notes features that old logs tell of among those of history, so that one which no poll ever read is known by its name.

@@ -1,10 +1,9 @@
 import type { SessionRecord } from "../../domain/history-records.ts";
 import type { Session } from "../../domain/session.ts";
+import { type Asked, type Holdings, holdingsAt } from "../../domain/stats/held-seats.ts";
 import { iso } from "../../domain/time/clock.ts";
-import { overlapping, sessionCondition } from "../filters.ts";
-import { type Asked, type Holdings, holdingsAt } from "../holdings.ts";
+import { overlapping, type SessionFilter, sessionCondition } from "../filters.ts";
 import type { Reader } from "../reader.ts";
-import type { SessionFilter } from "../source.ts";
 
 /** What sessions can be sorted by, as their columns are called when read: nothing that tells of a name. */
 export const SESSION_ORDERS = ["firstSeenAt", "lastSeenAt", "endedAt", "startedAt", "count"] as const;

@@ -2,10 +2,11 @@ import type { FeatureId, Series } from "../../domain/history.ts";
 import type { EfficiencyRecord } from "../../domain/history-records.ts";
 import { demandOf, UNKNOWN_DEMAND } from "../../domain/stats/demand.ts";
 import { efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
-import { histogramOfRollup } from "../../domain/stats/rollup.ts";
-import { type Asked, holdings } from "../holdings.ts";
-import { featuresOver, type Range, resolveRange } from "../range.ts";
-import type { HistorySource, Named } from "../source.ts";
+import { histogramOfRollup } from "../../domain/stats/figures.ts";
+import { type Asked, holdingsAt } from "../../domain/stats/held-seats.ts";
+import type { Named } from "../filters.ts";
+import { featuresOver } from "../range.ts";
+import { type HistorySource, type Range, resolveRange } from "../reader.ts";
 
 export interface EfficiencyQuery extends Range, Asked {
   readonly filter: Named;
@@ -18,7 +19,7 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
   const { filter, limit, offset } = query;
   const range = resolveRange(query, await source.reach());
   const { start, end } = range;
-  const { holdingOf } = await holdings(source, query);
+  const { holdingOf } = holdingsAt(await source.lastReadings(), query);
   // Of what is no longer kept nobody knows whom fewer seats would have kept out.
   const kept = start >= (await source.sessionsFrom());
   const found = await featuresOver(source, filter, range, false);

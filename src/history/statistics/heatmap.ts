@@ -1,11 +1,12 @@
 import { localSpans } from "../../domain/stats/calendar.ts";
 import { createHeatmap } from "../../domain/stats/heatmap.ts";
 import { eachSpan } from "../../domain/stats/spans.ts";
-import { type Range, resolveRange } from "../range.ts";
+import { DAY_MS, HOUR_MS } from "../../domain/time/time.ts";
+import { dayOf } from "../buckets.ts";
+import type { Named } from "../filters.ts";
+import { feed } from "../range.ts";
+import { type HistorySource, type Range, resolveRange } from "../reader.ts";
 import { eachQuarter, QUARTER_MS, together } from "../site-days.ts";
-import type { HistorySource, Named } from "../source.ts";
-import { DAY_MS, dayOf, HOUR_MS } from "../spans.ts";
-import { feed } from "./series.ts";
 
 /** Days of features laid over each other at once: each has its steps in memory, some hundreds. */
 const FEATURE_DAYS = 5_000;

@@ -1,11 +1,13 @@
 import type { FeatureId } from "../../domain/history.ts";
 import { autoInterval, bucketEdges, type Interval, type Point } from "../../domain/stats/bucketed.ts";
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
+import type { Asked } from "../../domain/stats/held-seats.ts";
 import { coveredMs } from "../../domain/stats/rollup.ts";
-import type { Asked } from "../holdings.ts";
-import { featuresOver, historyBegins, type Range, resolveRange, type SortBy, sortedBy } from "../range.ts";
-import type { HistorySource, KnownFeature, Named } from "../source.ts";
-import { pointsFor } from "./series.ts";
+import type { KnownFeature } from "../buckets.ts";
+import type { Named } from "../filters.ts";
+import { featuresOver, historyBegins, pointsFor, type SortBy, sortedBy } from "../range.ts";
+import { type HistorySource, type Range, resolveRange } from "../reader.ts";
+
 import { heldHours } from "./usage.ts";
 
 /** Points of all series of one answer. */

@@ -1,12 +1,21 @@
 import type { FeatureId } from "../../domain/history.ts";
-import { type HeldSeats, heldSeatsOf, sumsOf } from "../../domain/stats/held-seats.ts";
-import { clip, type HeldSession, type Holding } from "../../domain/stats/holding.ts";
-import { seatHours } from "../../domain/stats/rounding.ts";
+import { seatHours } from "../../domain/stats/figures.ts";
+import {
+  type Asked,
+  clip,
+  type HeldSeats,
+  type HeldSession,
+  type Holding,
+  heldSeatsOf,
+  holdingsAt,
+  sumsOf,
+} from "../../domain/stats/held-seats.ts";
 import { createUsage, type Usage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
-import { type Asked, holdings } from "../holdings.ts";
-import { type Range, type SortBy, sortedBy } from "../range.ts";
-import type { HistorySource, SessionFilter } from "../source.ts";
-import { DAY_MS, dayOf } from "../spans.ts";
+import { DAY_MS } from "../../domain/time/time.ts";
+import { dayOf } from "../buckets.ts";
+import type { SessionFilter } from "../filters.ts";
+import { type SortBy, sortedBy } from "../range.ts";
+import type { HistorySource, Range } from "../reader.ts";
 
 export interface UsageQuery extends Range, Asked {
   readonly filter: SessionFilter;
@@ -68,7 +77,7 @@ export async function heldHours(
   of?: readonly FeatureId[],
 ): Promise<(feature: FeatureId) => number> {
   const { start, end } = range;
-  const { holdingOf } = await holdings(source, range);
+  const { holdingOf } = holdingsAt(await source.lastReadings(), range);
   const sums = new Map<string, number>();
   const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
   const add = (feature: FeatureId, ms: number) =>
@@ -98,7 +107,7 @@ type Question = Pick<UsageQuery, "start" | "end" | "now" | "intervals" | "filter
 async function usageOf(source: HistorySource, question: Question): Promise<Usage> {
   const { start, end, filter, groupBy, timezone } = question;
   const usage = createUsage(groupBy, start, end, timezone);
-  const { holdingOf } = await holdings(source, question);
+  const { holdingOf } = holdingsAt(await source.lastReadings(), question);
   for (const { from, to } of daysOf(start, end)) {
     source.checkpoint();
     usage.add(await heldIn(source, from, to, filter, holdingOf), from, to);

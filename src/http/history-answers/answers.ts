@@ -1,6 +1,6 @@
 import { closestNames } from "../../config/closest-word.ts";
+import { knownNames } from "../../history/feature-counts.ts";
 import type { Reader } from "../../history/reader.ts";
-import { knownNames } from "../../history/statistics/known-names.ts";
 import { storedSecret } from "../../store/secrets.ts";
 import { createPseudonyms, type Pseudonyms } from "../anonymous/pseudonyms.ts";
 import { alertsAnswer, denialsAnswer, logStatsAnswer, logsAnswer, sessionsAnswer } from "./lists.ts";

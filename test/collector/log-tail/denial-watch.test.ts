@@ -6,7 +6,7 @@ import { PIECE_BYTES } from "../../../src/collector/log-tail/log-tail.ts";
 import type { EventInput } from "../../../src/domain/events.ts";
 import type { ServerPicture } from "../../../src/domain/picture.ts";
 import type { MonitoredServer } from "../../../src/domain/server.ts";
-import { createDenialCounts } from "../../../src/history/feature-counts.ts";
+import { createDenialReader } from "../../../src/history/feature-counts.ts";
 import { denialPage } from "../../../src/store/denial-queries.ts";
 import { createDenialSources } from "../../../src/store/denial-sources.ts";
 import { createDenials } from "../../../src/store/denials.ts";
@@ -144,7 +144,8 @@ describe("a debug log", () => {
       { state: "unreadable", since: null, message: `${logFile} does not exist` },
     ]);
     expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1);
-    const counted = () => createDenialCounts(createDenials(store), T + 3_600_000)(SOLVER, T, T + 3_600_000);
+    const counted = () =>
+      createDenialReader(createDenials(store), T + 3_600_000).denials(SOLVER, T, T + 3_600_000);
     expect(counted()).toBeNull();
     writeFileSync(logFile, "");
     await pass(2);
@@ -278,7 +279,9 @@ describe("counters", () => {
     );
     expect(watch.logging()).toMatchObject([{ state: "on", source: "counters", since: T }]);
     const nuke = { id: 1, server: "vfx", daemon: "isv", feature: "nuke" };
-    expect(createDenialCounts(createDenials(store), T + 3_600_000)(nuke, T, T + 3_600_000)).toBeNull();
+    expect(
+      createDenialReader(createDenials(store), T + 3_600_000).denials(nuke, T, T + 3_600_000),
+    ).toBeNull();
   });
 });
 

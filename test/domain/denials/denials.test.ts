@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type Attempt, createEpisodes } from "../../../src/domain/denial-episodes.ts";
-import { countDenials } from "../../../src/domain/denials.ts";
+import { type Attempt, countDenials, createEpisodes } from "../../../src/domain/denials.ts";
+
 import type { DaemonReading } from "../../../src/domain/reading.ts";
 
 const T = Date.UTC(2026, 0, 30, 12);

@@ -1,6 +1,6 @@
 import { dayEdges } from "../../../src/domain/stats/calendar.ts";
-import { clip, type HeldSession, type Holding } from "../../../src/domain/stats/holding.ts";
-import { seatHours } from "../../../src/domain/stats/rounding.ts";
+import { seatHours } from "../../../src/domain/stats/figures.ts";
+import { clip, type HeldSession, type Holding } from "../../../src/domain/stats/held-seats.ts";
 import type { UsageGroup, UsageKey } from "../../../src/domain/stats/usage.ts";
 import { offsetAt } from "../../../src/domain/time/zone.ts";
 

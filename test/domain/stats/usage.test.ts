@@ -2,9 +2,10 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { durationSeconds, type Session } from "../../../src/domain/session.ts";
 import { efficiencyOf, levelsAtBegin, totalsToTry } from "../../../src/domain/stats/efficiency.ts";
-import { heldSeatsOf } from "../../../src/domain/stats/held-seats.ts";
-import { clip, type HeldSession, holdingOf } from "../../../src/domain/stats/holding.ts";
-import { histogramOfRollup, rollupOf } from "../../../src/domain/stats/rollup.ts";
+import { histogramOfRollup } from "../../../src/domain/stats/figures.ts";
+import { clip, type HeldSession, heldSeatsOf, holdingOf } from "../../../src/domain/stats/held-seats.ts";
+
+import { rollupOf } from "../../../src/domain/stats/rollup.ts";
 import { createUsage, type UsageKey } from "../../../src/domain/stats/usage.ts";
 import { DAYS, randomPolls, seconds, seriesOf, ZONES } from "./histories.ts";
 import { byKeys, createPlainUsage } from "./plain-usage.ts";

@@ -1,11 +1,10 @@
 import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { HeldSession } from "../../../src/domain/stats/holding.ts";
+import { type HeldSession, holdingsAt } from "../../../src/domain/stats/held-seats.ts";
 import type { UsageKey } from "../../../src/domain/stats/usage.ts";
-import { holdings } from "../../../src/history/holdings.ts";
+import { DAY_MS } from "../../../src/domain/time/time.ts";
 import { createReader } from "../../../src/history/reader.ts";
 import { HELD_COLUMNS } from "../../../src/history/session-reader.ts";
-import { DAY_MS } from "../../../src/history/spans.ts";
 import { heldHours, usageQuery } from "../../../src/history/statistics/usage.ts";
 import { createServers } from "../../../src/store/servers.ts";
 import { byKeys, createPlainUsage } from "../../domain/stats/plain-usage.ts";
@@ -90,7 +89,7 @@ test("usage is the same whichever days are packed, and as told by every session 
       const read = createReader(store.sqlite, { now });
       const asked = { now, intervals: INTERVALS };
       const plain = createPlainUsage(by, start, end, timezone);
-      const { holdingOf } = await holdings(read, asked);
+      const { holdingOf } = holdingsAt(await read.lastReadings(), asked);
       for (const row of read.all<HeldSession>(`SELECT ${HELD_COLUMNS} FROM sessions`)) {
         const { servers, daemons, features, users, hosts } = filter;
         if (servers !== null && !servers.includes(row.server)) continue;

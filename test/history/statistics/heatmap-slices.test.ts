@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { DAY_MS } from "../../../src/history/spans.ts";
+import { DAY_MS } from "../../../src/domain/time/time.ts";
 import { heatmapQuery } from "../../../src/history/statistics/heatmap.ts";
 import * as a from "../../domain/make.ts";
 import { cleanUp } from "../../store/place.ts";

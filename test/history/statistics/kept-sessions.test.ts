@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { HOUR_MS } from "../../../src/domain/time/time.ts";
 import { createSessions } from "../../../src/history/sessions/sessions.ts";
-import { HOUR_MS } from "../../../src/history/spans.ts";
 import * as a from "../../domain/make.ts";
 import { cleanUp } from "../../store/place.ts";
 import { asking, createRig, pollOf } from "../rig.ts";

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { HeldSession } from "../../../src/domain/stats/holding.ts";
+import type { HeldSession } from "../../../src/domain/stats/held-seats.ts";
 import { createReader } from "../../../src/history/reader.ts";
 import { sessionsQuery } from "../../../src/history/sessions/session-list.ts";
 import { createServers } from "../../../src/store/servers.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { resolveRange } from "../../../src/history/range.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/domain/time/time.ts";
+import { resolveRange } from "../../../src/history/reader.ts";
 import { createHistoryRetention } from "../../../src/history/retention.ts";
-import { DAY_MS, HOUR_MS } from "../../../src/history/spans.ts";
 import { heatmapQuery } from "../../../src/history/statistics/heatmap.ts";
 import * as a from "../../domain/make.ts";
 import { cleanUp } from "../../store/place.ts";

@@ -1,5 +1,39 @@
+import type { FeatureId } from "../domain/history.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
 import type { Store } from "../store/open/open.ts";
-import { DAY_MS, HOUR_MS } from "./spans.ts";
+
+/** A feature with the small id under which its history is stored. */
+export interface KnownFeature extends FeatureId {
+  readonly id: number;
+}
+
+/** Features have ids below this: a day and a feature are one number. */
+const FEATURES = 2 ** 24;
+
+/** Key of a packed row: `day` counts days since 1970-01-01 UTC. */
+export function packedKey(day: number, featureId: number): number {
+  return day * FEATURES + featureId;
+}
+
+export function featureOfKey(key: number): number {
+  return key % FEATURES;
+}
+
+export function dayOfKey(key: number): number {
+  return Math.floor(key / FEATURES);
+}
+
+export function dayOf(at: number): number {
+  return Math.floor(at / DAY_MS);
+}
+
+export function hourStart(at: number): number {
+  return Math.floor(at / HOUR_MS) * HOUR_MS;
+}
+
+export function hourEnd(at: number): number {
+  return Math.ceil(at / HOUR_MS) * HOUR_MS;
+}
 
 /** An hour or a day that is still to be rolled up, again or for the first time; `at` is its begin. */
 export interface OpenBucket {
