@@ -134,7 +134,7 @@ const MIN_COMPRESSED = 512;
 
 function packed(bytes: Uint8Array): () => Promise<Uint8Array> {
   if (bytes.length < MIN_COMPRESSED) return async () => bytes;
-  const frame = Bun.zstdCompress(bytes);
+  const frame = Bun.zstdCompress(bytes, { level: 1 });
   // The bytes are not held; a failure (out of memory) reaches the reader.
   frame.catch(() => {});
   return async () => Bun.zstdDecompress(await frame);

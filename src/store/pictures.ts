@@ -18,17 +18,17 @@ export interface PictureRow {
   readonly serverId: string;
   /** JSON: all but the features. */
   readonly head: string;
-  readonly hash: bigint;
   /** zstd of a JSON array; null when the same features are stored already. */
   readonly features: Uint8Array | null;
+  readonly picture: ServerPicture;
 }
 
 type Head = Omit<ServerPicture, "features">;
 
 /** The last picture of each server, so that a restart shows it at once. */
 export function createPictures({ sqlite, read }: Store, clock: Clock, log: Log) {
-  /** Hashes of the stored features by server. */
-  const stored = new Map<string, bigint>();
+  /** What this process has stored, by server. */
+  const stored = new Map<string, ServerPicture>();
   // Prepared SQL: each poll writes a row. Without features those that are stored stay.
   const write = sqlite.query<null, [string, number, string, Uint8Array | null]>(
     `INSERT INTO pictures (server_id, saved_at, head, features) VALUES (?, ?, ?, ?)
@@ -39,22 +39,20 @@ export function createPictures({ sqlite, read }: Store, clock: Clock, log: Log) 
   const rows = sqlite.query<StoredRow, [string]>("SELECT head, features FROM pictures WHERE server_id = ?");
 
   return {
-    /** Encodes a picture in slices of the event loop, and compresses it off the loop. */
+    /** Encodes a picture in slices of the event loop; its features only when others are stored. */
     async rowOf(picture: ServerPicture): Promise<PictureRow> {
       const { features: _, ...rest } = picture;
-      const texts: string[] = [];
-      await inSlices(encode(picture, texts));
       const serverId = picture.server.id;
-      const hash = texts.reduce((seed, text) => Bun.hash.wyhash(text, seed), 0n);
-      const isStored = stored.get(serverId) === hash;
-      const features = isStored ? null : await Bun.zstdCompress(`[${texts.join("")}]`);
-      return { serverId, head: JSON.stringify({ format: PICTURE_FORMAT, head: rest }), hash, features };
+      const before = stored.get(serverId);
+      const isStored = before !== undefined && Bun.deepEquals(timeless(before), timeless(picture));
+      const features = isStored ? null : await compressed(picture);
+      return { serverId, head: JSON.stringify({ format: PICTURE_FORMAT, head: rest }), features, picture };
     },
     /** Stores a row; runs in the caller's transaction. */
     write: ({ serverId, head, features }: PictureRow): void =>
       void write.run(serverId, clock.now(), head, features),
     /** The row is stored: its features need not be written again while they stay the same. */
-    committed: ({ serverId, hash }: PictureRow): void => void stored.set(serverId, hash),
+    committed: ({ serverId, picture }: PictureRow): void => void stored.set(serverId, picture),
     /** Every stored picture as it was saved, by server id. One that cannot be read is logged and left out. */
     load(): ReadonlyMap<string, ServerPicture> {
       const loaded = new Map<string, ServerPicture>();
@@ -86,12 +84,26 @@ interface StoredRow {
   readonly features: Uint8Array | null;
 }
 
+/**
+ * The features without the time of their picture's last good reading, which stands in the head: here it would change
+ * them at every poll. Checkouts that a poll found unchanged are those of the picture before, and cost no look.
+ */
+function timeless({ features, collectedAt }: ServerPicture) {
+  return features.map(({ collectedAt: own, ...feature }) =>
+    own === collectedAt ? feature : { ...feature, collectedAt: own },
+  );
+}
+
+async function compressed(picture: ServerPicture): Promise<Uint8Array> {
+  const texts: string[] = [];
+  await inSlices(encode(picture, texts));
+  return Bun.zstdCompress(`[${texts.join("")}]`);
+}
+
 /** The features as pieces of JSON whose concatenation is the inside of an array. */
-export function* encode({ features, collectedAt }: ServerPicture, texts: string[]): Generator<void> {
-  for (const [index, { checkouts, collectedAt: own, ...feature }] of features.entries()) {
-    // The time of the picture's last good reading stands in the head: here it would change the text at every poll.
-    const time = own === collectedAt ? {} : { collectedAt: own };
-    const open = JSON.stringify({ ...feature, ...time }).slice(0, -1);
+export function* encode(picture: ServerPicture, texts: string[]): Generator<void> {
+  for (const [index, { checkouts, ...feature }] of timeless(picture).entries()) {
+    const open = JSON.stringify(feature).slice(0, -1);
     texts.push(`${index === 0 ? "" : ","}${open},"checkouts":[`);
     for (let from = 0; from < checkouts.length; from += ROWS_A_STEP) {
       const rows = JSON.stringify(checkouts.slice(from, from + ROWS_A_STEP)).slice(1, -1);

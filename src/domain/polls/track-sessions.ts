@@ -1,5 +1,5 @@
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../picture.ts";
-import type { CheckoutReading } from "../reading.ts";
+import { type CheckoutReading, isSameLine } from "../reading.ts";
 import type { MonitoredServer } from "../server.ts";
 import { beginOf, endSession, type Session, seenAgain, shownBegin, startOf } from "../session.ts";
 import { DAY_MS } from "../time/time.ts";
@@ -18,6 +18,8 @@ export interface Tracking {
   readonly features: ReadonlyMap<string, FeatureTracking>;
   /** False until the first good reading: its seats were not taken now, so nothing announces them. */
   readonly begun: boolean;
+  /** As it was configured at the last poll; absent before one. */
+  readonly server?: MonitoredServer;
 }
 
 interface FeatureTracking {
@@ -28,6 +30,11 @@ interface FeatureTracking {
   readonly partialRun: number;
   /** The server or the daemon was seen down since `readAt`. */
   readonly seenDown: boolean;
+  /**
+   * What the last reading showed of `open`, when it was whole; else null. Every open session was seen at `readAt` then,
+   * although its own `lastSeenAt` may be of before: most polls find the same lines, and make no new sessions of them.
+   */
+  readonly shown: readonly CheckoutPicture[] | null;
 }
 
 interface OpenSession {
@@ -102,12 +109,21 @@ function wholeAt({ used, checkouts, reserved, collectedAt }: FeaturePicture): nu
 }
 
 function nobody(readAt: number | null): FeatureTracking {
-  return { open: [], readAt, partialRun: 0, seenDown: false };
+  return { open: [], readAt, partialRun: 0, seenDown: false, shown: null };
+}
+
+/** The open sessions of a feature with the time at which each was last seen. */
+function openOf({ open, readAt, shown }: FeatureTracking): readonly OpenSession[] {
+  if (shown === null || readAt === null) return open;
+  return open.map((each) => {
+    const { session } = each;
+    return session.lastSeenAt < readAt ? { ...each, session: { ...session, lastSeenAt: readAt } } : each;
+  });
 }
 
 /** Every open session, in the order of their features. */
 export function openSessions(tracking: Tracking): Session[] {
-  return [...tracking.features.values()].flatMap((feature) => feature.open.map(({ session }) => session));
+  return [...tracking.features.values()].flatMap((feature) => openOf(feature).map(({ session }) => session));
 }
 
 /**
@@ -161,12 +177,18 @@ export function* trackSessions(
       rows = 0;
       yield;
     }
+    if (known !== undefined && before.server === server && isUnchanged(known, feature, readAt)) {
+      features.set(key, { ...known, readAt, seenDown: false });
+      seen.push({ ...feature, checkouts: known.shown });
+      continue;
+    }
     const tracked = yield* trackFeature(known ?? nobody(null), feature, picture, readAt, nextIds, changes);
-    features.set(key, tracked);
+    const checkouts = withTimes(feature.checkouts, tracked.open, server);
+    features.set(key, { ...tracked, shown: feature.state === "ok" ? checkouts : null });
     const missing = tracked.open.slice(feature.checkouts.length);
     seen.push({
       ...feature,
-      checkouts: withTimes(feature.checkouts, tracked.open, server),
+      checkouts,
       ...(missing.length > 0 && {
         alsoHeldBy: missing.map(({ session: { user, host } }) => ({ user, host })),
       }),
@@ -180,7 +202,7 @@ export function* trackSessions(
       features.set(key, unread(known, picture, daemon));
       continue;
     }
-    for (const { session } of known.open) changes.closed.push(end(session, readAt, known, server));
+    for (const { session } of openOf(known)) changes.closed.push(end(session, readAt, known, server));
     const absentAt = known.open.length > 0 ? readAt : known.readAt;
     if (absentAt !== null && readAt - absentAt < GONE_KNOWN_MS) features.set(key, nobody(absentAt));
   }
@@ -189,7 +211,7 @@ export function* trackSessions(
   changes.opened.sort(byId);
   changes.closed.sort(byId);
   return {
-    tracking: { features, begun: before.begun || readAt !== null },
+    tracking: { features, begun: before.begun || readAt !== null, server },
     changes: { ...changes, announce: before.begun },
     picture: { ...picture, features: seen },
   };
@@ -197,6 +219,22 @@ export function* trackSessions(
 
 /** {@link SessionChanges} as they are found. */
 type Changes = Record<"opened" | "closed" | "changed", Session[]>;
+
+/** Whether a whole reading shows the lines of the last one, all of them and in their order. */
+function isUnchanged(
+  known: FeatureTracking,
+  { state, checkouts }: FeaturePicture,
+  at: number,
+): known is FeatureTracking & { readonly shown: readonly CheckoutPicture[] } {
+  const { shown, readAt } = known;
+  return (
+    state === "ok" &&
+    shown !== null &&
+    shown.length === checkouts.length &&
+    at >= (readAt ?? at) &&
+    checkouts.every((row, index) => isSameLine(row, shown[index] ?? row))
+  );
+}
 
 /** The first sessions of a feature that was read are those of its lines, in their order. */
 function withTimes(
@@ -222,8 +260,8 @@ function* trackFeature(
   readAt: number,
   nextIds: NextIds,
   changes: Changes,
-): Generator<void, FeatureTracking> {
-  const matched = yield* matchSeats(known.open, feature.checkouts, server.timezone);
+): Generator<void, Omit<FeatureTracking, "shown">> {
+  const matched = yield* matchSeats(openOf(known), feature.checkouts, server.timezone);
   const partial = feature.state === "partial";
   const whole = partial && !cut;
   const open: OpenSession[] = [];

@@ -70,6 +70,41 @@ const ann = checkout({ user: "ann", handle: "1", startedAt: NOON - 3_600_000 });
 const bob = checkout({ user: "bob", handle: "2", startedAt: NOON - 1_800_000 });
 const names = (list: readonly Session[]) => list.map(({ user }) => user);
 
+describe("lines that two readings have alike", () => {
+  test("are shown by the very same objects, and their sessions are seen all the same", () => {
+    const at = site();
+    at.seats([ann, bob]);
+    const before = at.shown();
+    at.seats([ann, bob]);
+    expect(at.shown().every((row, index) => row === before[index])).toBe(true);
+    expect(at.open().map(({ lastSeenAt }) => lastSeenAt)).toEqual([at.now(), at.now()]);
+    const seenAt = at.now();
+    const ended = { lastSeenAt: seenAt, endedAt: seenAt + MINUTE, endReason: "checkin" };
+    expect(at.seats([bob])).toMatchObject({ closed: [{ user: "ann", ...ended }] });
+  });
+
+  const OTHER: { readonly [column in keyof CheckoutReading]: CheckoutReading[column] } = {
+    user: "eve",
+    host: "ws-other",
+    display: ":9",
+    qualifier: "other",
+    version: "v0.1",
+    count: 7,
+    handle: "77",
+    pid: 7,
+    startedAt: NOON - 60_000,
+    lingerSeconds: 7,
+    borrowed: true,
+    pool: 7,
+  };
+  test.each(Object.entries(OTHER))("are others as soon as %s is another one", (column, value) => {
+    const at = site();
+    at.seats([ann, bob]);
+    at.seats([{ ...ann, [column]: value }, bob]);
+    expect(at.shown()[0]).toMatchObject({ [column]: value });
+  });
+});
+
 describe("a session", () => {
   test("of the first reading is opened without announcement, later ones with", () => {
     const at = site();
