@@ -1,60 +1,57 @@
-import type { Command } from "commander";
 import { printBytes } from "../domain/bytes.ts";
 import { escapeControls } from "../domain/plain-text.ts";
 import { iso } from "../domain/time/clock.ts";
 import { backUp, type OnStep } from "../store/backup/back-up.ts";
 import type { DatabaseReport } from "../store/backup/examine.ts";
-import { type Restored, restore } from "../store/backup/restore.ts";
+import { restore as putBack, type Restored } from "../store/backup/restore.ts";
 import { inWorker } from "../store/backup/worker.ts";
 import { listenToSignals } from "../system/signals.ts";
+import { command, flag } from "./command.ts";
 import { type CommandIo, Failure, readConfig, warningsOn } from "./io.ts";
 import { createProgress, type Progress } from "./terminal.ts";
 
-const VERIFY = "only read the file and tell what is in it: schema, rows, times, integrity";
-
-type Options = Partial<Record<"force" | "verify" | "json", true>>;
+const VERIFY = flag("only read the file and tell what is in it: schema, rows, times, integrity");
 
 /** `licmond backup FILE`: one file of both databases, beside the running daemon. */
-export function define(command: Command, io: CommandIo): void {
-  command
-    .argument("<file>", "where the copy goes; it appears when it is whole and checked")
-    .option("--force", "take the place of a file that is there")
-    .option("--verify", VERIFY)
-    .option("--json", "print what is in the copy as JSON on stdout")
-    .action(async (file: string, { force, verify, json }: Options) => {
-      if (verify === true) return verifyFile(file, json === true, io);
-      const { directory } = (await readConfig(command, io)).config.storage;
-      const began = io.now();
-      const words = { copy: `Copying the database to ${file}`, check: "Checking the copy" };
-      const report = await databaseWork(words, io, (onStep, signal) =>
-        backUp({ directory, file, force: force === true, onStep, signal }),
-      );
-      const seconds = (io.now() - began) / 1000;
-      const { path, bytes, rows } = report;
-      const made = `${printBytes(bytes)}, ${rows} rows, checked, in ${seconds.toFixed(1)} s`;
-      io.err(`${escapeControls(path)}: ${made}\n`);
-      if (json === true) io.out(printJson(report, { seconds }));
-    });
-}
+export const backup = command({
+  args: [["<file>", "where the copy goes; it appears when it is whole and checked"]],
+  options: {
+    force: flag("take the place of a file that is there"),
+    verify: VERIFY,
+    json: flag("print what is in the copy as JSON on stdout"),
+  },
+  async run({ args: [file], options: { force, verify, json }, config }, io) {
+    if (verify) return verifyFile(file, json, io);
+    const { directory } = (await readConfig(config, io)).config.storage;
+    const began = io.now();
+    const words = { copy: `Copying the database to ${file}`, check: "Checking the copy" };
+    const report = await databaseWork(words, io, (onStep, signal) =>
+      backUp({ directory, file, force, onStep, signal }),
+    );
+    const seconds = (io.now() - began) / 1000;
+    const { path, bytes, rows } = report;
+    const made = `${printBytes(bytes)}, ${rows} rows, checked, in ${seconds.toFixed(1)} s`;
+    io.err(`${escapeControls(path)}: ${made}\n`);
+    if (json) io.out(printJson(report, { seconds }));
+  },
+});
 
 const SOURCE = "what `licmond backup` wrote, one of the daily backups, or a copy of a licmond database";
 
 /** `licmond restore FILE`: a backup takes the place of the databases. */
-export function defineRestore(command: Command, io: CommandIo): void {
-  command
-    .argument("<file>", SOURCE)
-    .option("--verify", VERIFY)
-    .option("--json", "with --verify: as JSON")
-    .action(async (file: string, { verify, json }: Options) => {
-      if (verify === true) return verifyFile(file, json === true, io);
-      const { directory } = (await readConfig(command, io)).config.storage;
-      const words = { copy: `Copying ${file}`, check: "Checking it" };
-      const restored = await databaseWork(words, io, (onStep, signal) =>
-        restore({ directory, file, now: io.now(), log: warningsOn(io), onStep, signal }),
-      );
-      io.err(describe(restored, file));
-    });
-}
+export const restore = command({
+  args: [["<file>", SOURCE]],
+  options: { verify: VERIFY, json: flag("with --verify: as JSON") },
+  async run({ args: [file], options: { verify, json }, config }, io) {
+    if (verify) return verifyFile(file, json, io);
+    const { directory } = (await readConfig(config, io)).config.storage;
+    const words = { copy: `Copying ${file}`, check: "Checking it" };
+    const restored = await databaseWork(words, io, (onStep, signal) =>
+      putBack({ directory, file, now: io.now(), log: warningsOn(io), onStep, signal }),
+    );
+    io.err(describe(restored, file));
+  },
+});
 
 function describe({ report, aside, revoked, lost }: Restored, file: string): string {
   const { path, bytes, rows, newestAt } = report;

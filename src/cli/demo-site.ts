@@ -21,16 +21,16 @@ import { outcomeOf } from "./parse.ts";
 export interface DemoOptions {
   readonly host: string;
   /** Undefined: the usual one, or a free one when it is taken. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Undefined: a temporary one that goes with the demo. */
-  readonly directory?: string;
+  readonly directory?: string | undefined;
   readonly seed: number;
   /** Between two polls of a server, e.g. `10s`. */
   readonly interval: string;
   /** Days of history to begin with. */
   readonly history: number;
   /** Moment of the week that the people of the site begin with, ms since Monday 00:00; undefined: a working one. */
-  readonly at?: number;
+  readonly at?: number | undefined;
 }
 
 /** The site that a demo shows: its options beside what was found out at its start. */

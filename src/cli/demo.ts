@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import type { Command } from "commander";
 import type { Config } from "../config/config.ts";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import { systemClock } from "../domain/time/clock.ts";
@@ -11,9 +10,9 @@ import { aheadFor, parseMomentOfWeek } from "../simulator/calendar.ts";
 import { createKeys } from "../store/keys.ts";
 import { openStore } from "../store/open/open.ts";
 import { listenToSignals } from "../system/signals.ts";
+import { type Command, command, integer, option, optionOr, reader, text } from "./command.ts";
 import { createDemoLogs, type DemoOptions, type DemoSite, demoSite, makeDemoHistory } from "./demo-site.ts";
 import { type CommandIo, EXIT_FAILURE, warningsOn } from "./io.ts";
-import { integer, parserOf } from "./options.ts";
 import { reachableHost } from "./serve.ts";
 import { createProgress } from "./terminal.ts";
 
@@ -47,30 +46,32 @@ const REAL: DemoDeps = {
 };
 
 const within = (from: number, to: number) => integer(from, to, `expected an integer from ${from} to ${to}`);
-const interval = parserOf((text) => {
+const interval = reader((text) => {
   const ms = parseDuration(text);
   return ms !== null && ms >= 5_000 && ms <= 86_400_000 ? text : null;
 }, "expected a duration from 5s to 24h, e.g. 10s");
-const moment = parserOf(parseMomentOfWeek, 'expected a day and a time, e.g. "Tue 10:30"');
+const moment = reader(parseMomentOfWeek, 'expected a day and a time, e.g. "Tue 10:30"');
 
 const KEEP = "keep the data here (default: a temporary directory, removed at the end)";
 const BEGIN =
   'moment of the week at which the simulated people begin, e.g. "Tue 10:30" (default: a working one)';
 
 /** `licmond demo`: the whole daemon on built-in simulated license servers, with an admin key of its own. */
-export function define(command: Command, io: DemoIo, given: Partial<DemoDeps> = {}): void {
-  command
-    .description(
-      "Runs the whole daemon on built-in simulated license servers, with a month of history. Prints its address and an admin key; Ctrl-C ends it.",
-    )
-    .option("--port <port>", `port to listen on (default ${DEFAULT_PORT}, or a free one)`, within(0, 65_535))
-    .option("--host <address>", "address to listen on", "127.0.0.1")
-    .option("--directory <directory>", KEEP)
-    .option("--at <moment>", BEGIN, moment)
-    .option("--seed <number>", "another seed is another site", within(0, 999_999_999), 1)
-    .option("--interval <duration>", "time between two polls of a server", interval, "10s")
-    .option("--history <days>", "days of history that a fresh directory begins with", within(0, 365), 30)
-    .action((options: DemoOptions) => runDemo(options, { ...REAL, ...given }, io));
+export const demo = demoCommand(REAL);
+
+export function demoCommand(deps: DemoDeps): Command {
+  return command({
+    options: {
+      port: option("<port>", `port to listen on (default ${DEFAULT_PORT}, or a free one)`, within(0, 65_535)),
+      host: optionOr("<address>", "address to listen on", String, "127.0.0.1"),
+      directory: text("<directory>", KEEP),
+      at: option("<moment>", BEGIN, moment),
+      seed: optionOr("<number>", "another seed is another site", within(0, 999_999_999), 1),
+      interval: optionOr("<duration>", "time between two polls of a server", interval, "10s"),
+      history: optionOr("<days>", "days of history that a fresh directory begins with", within(0, 365), 30),
+    },
+    run: ({ options }, io) => runDemo(options, deps, io),
+  });
 }
 
 /** Runs until the end is wanted. Throws an Error whose message says what to do when it cannot start. */

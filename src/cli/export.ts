@@ -1,104 +1,84 @@
 import { constants } from "node:fs";
 import { open, rename, stat, unlink } from "node:fs/promises";
-import { type Command, Option } from "commander";
-import {
-  createExport,
-  EXPORT_TABLES,
-  type ExportQuery,
-  type ExportTable,
-} from "../history/sessions/export-rows.ts";
+import { createExport, EXPORT_TABLES, type ExportQuery } from "../history/sessions/export-rows.ts";
 import { columnsOf, csvHeading, csvRows } from "../http/answers/csv.ts";
 import { parseTime, TIME_FORM } from "../http/query-time.ts";
 import { withDatabase } from "../store/database/read-only.ts";
 import { StoreError } from "../store/database/store-error.ts";
-import { type CommandIo, countOf, Failure, readConfig, refuseUsage } from "./io.ts";
-import { parserOf } from "./options.ts";
+import { command, flag, oneOf, optionOr, text, texts } from "./command.ts";
+import { type CommandIo, countOf, Failure, readConfig, UsageError } from "./io.ts";
 import { createProgress } from "./terminal.ts";
 
 const DAY_MS = 86_400_000;
 const FORMATS = ["csv", "json"] as const;
 
-interface ExportOptions
-  extends Partial<Record<"start" | "end" | "output", string>>,
-    Partial<Record<"server" | "daemon" | "feature", readonly string[]>> {
-  readonly format: (typeof FORMATS)[number];
-  readonly bom?: true;
-}
-
 /** `licmond export <table>`: a whole table, as CSV or JSON, also beside a running daemon. */
-export function define(command: Command, io: CommandIo): void {
-  const again = (value: string, before: readonly string[] = []) => [...before, value];
-  command
-    .addOption(new Option("--format <format>", "format of the rows").choices(FORMATS).default("csv"))
-    .argument("<table>", EXPORT_TABLES.join(", "), table)
-    .option("--start <time>", "only from this time on, ISO 8601 or epoch ms")
-    .option("--end <time>", "only before this time; a bare date takes in its day")
-    .option("--server <id>", "only of this server; may be repeated", again)
-    .option("--daemon <name>", "only of this daemon; may be repeated", again)
-    .option("--feature <name>", "only of this feature; may be repeated", again)
-    .option("--bom", "begin CSV with a byte-order mark, which Excel needs to read it as UTF-8")
-    .option("-o, --output <file>", "write to a file (default: stdout)")
-    .action((wanted: ExportTable, options: ExportOptions) => runExport(wanted, options, command, io));
-}
-
-const table = parserOf(
-  (text) => EXPORT_TABLES.find((known) => known === text) ?? null,
-  `It takes one of ${EXPORT_TABLES.join(", ")}.`,
-);
-
-/** Writes a table piece by piece. */
-async function runExport(
-  wanted: ExportTable,
-  { format, bom, output: path, start, end, server, daemon, feature }: ExportOptions,
-  command: Command,
-  io: CommandIo,
-): Promise<void> {
-  const instant = (name: string, text: string | undefined, wholeDay: boolean): number | null => {
-    if (text === undefined) return null;
-    const time = parseTime(text, io.now());
-    if (time === null) return refuseUsage(command, `--${name} takes ${TIME_FORM}`);
-    return time.bareDate && wholeDay ? time.at + DAY_MS : time.at;
-  };
-  const range = { start: instant("start", start, false), end: instant("end", end, true) };
-  if (range.start !== null && range.end !== null && range.start >= range.end)
-    return refuseUsage(command, "--start must lie before --end");
-  if (wanted === "logs" && (feature ?? daemon) !== undefined)
-    return refuseUsage(command, "--feature and --daemon go with no log line");
-  const { storage, servers } = (await readConfig(command, io)).config;
-  const intervals = Object.fromEntries(servers.map(({ id, intervalMs }) => [id, intervalMs]));
-  const filter = { servers: server ?? null, daemons: daemon ?? null, features: feature ?? null };
-  const query: ExportQuery = { ...range, ...filter, now: io.now(), intervals };
-  try {
-    await withDatabase(storage.directory, async (sqlite) => {
-      const { record, slices } = createExport(sqlite, wanted, query);
-      const columns = columnsOf(record);
-      const json = (rows: readonly object[]) => rows.map((row) => JSON.stringify(row)).join(",\n");
-      const isCsv = format === "csv";
-      const output = path === undefined ? standardOutput(io) : await fileOutput(path);
-      // Where rows and bar would share a terminal, the rows stand alone.
-      const bar = path !== undefined || !io.terminal.out ? createProgress(`Exporting ${wanted}`, io) : null;
-      let count = 0;
-      let isWhole = false;
-      try {
-        await output.write(isCsv ? csvHeading(columns, bom === true) : "[");
-        for (const { rows, done } of slices()) {
-          const joint = count === 0 ? "\n" : ",\n";
-          if (rows.length > 0) await output.write(isCsv ? csvRows(rows, columns) : joint + json(rows));
-          count += rows.length;
-          bar?.at(done);
+export const exportTable = command({
+  args: [["<table>", EXPORT_TABLES.join(", ")]],
+  options: {
+    format: optionOr("<format>", "format of the rows", oneOf(FORMATS), "csv"),
+    start: text("<time>", "only from this time on, ISO 8601 or epoch ms"),
+    end: text("<time>", "only before this time; a bare date takes in its day"),
+    server: texts("<id>", "only of this server; may be repeated"),
+    daemon: texts("<name>", "only of this daemon; may be repeated"),
+    feature: texts("<name>", "only of this feature; may be repeated"),
+    bom: flag("begin CSV with a byte-order mark, which Excel needs to read it as UTF-8"),
+    output: { ...text("<file>", "write to a file (default: stdout)"), short: "o" },
+  },
+  async run({ args: [table], options, config }, io) {
+    const { format, bom, output: path, start, end, server, daemon, feature } = options;
+    const wanted = EXPORT_TABLES.find((known) => known === table);
+    if (wanted === undefined)
+      throw new UsageError(
+        `command-argument value '${table}' is invalid for argument 'table'. It takes one of ${EXPORT_TABLES.join(", ")}.`,
+      );
+    const instant = (name: string, text: string | undefined, wholeDay: boolean): number | null => {
+      if (text === undefined) return null;
+      const time = parseTime(text, io.now());
+      if (time === null) throw new UsageError(`--${name} takes ${TIME_FORM}`);
+      return time.bareDate && wholeDay ? time.at + DAY_MS : time.at;
+    };
+    const range = { start: instant("start", start, false), end: instant("end", end, true) };
+    if (range.start !== null && range.end !== null && range.start >= range.end)
+      throw new UsageError("--start must lie before --end");
+    if (wanted === "logs" && (feature ?? daemon) !== undefined)
+      throw new UsageError("--feature and --daemon go with no log line");
+    const { storage, servers } = (await readConfig(config, io)).config;
+    const intervals = Object.fromEntries(servers.map(({ id, intervalMs }) => [id, intervalMs]));
+    const filter = { servers: server ?? null, daemons: daemon ?? null, features: feature ?? null };
+    const query: ExportQuery = { ...range, ...filter, now: io.now(), intervals };
+    try {
+      await withDatabase(storage.directory, async (sqlite) => {
+        const { record, slices } = createExport(sqlite, wanted, query);
+        const columns = columnsOf(record);
+        const json = (rows: readonly object[]) => rows.map((row) => JSON.stringify(row)).join(",\n");
+        const isCsv = format === "csv";
+        const output = path === undefined ? standardOutput(io) : await fileOutput(path);
+        // Where rows and bar would share a terminal, the rows stand alone.
+        const bar = path !== undefined || !io.terminal.out ? createProgress(`Exporting ${wanted}`, io) : null;
+        let count = 0;
+        let isWhole = false;
+        try {
+          await output.write(isCsv ? csvHeading(columns, bom === true) : "[");
+          for (const { rows, done } of slices()) {
+            const joint = count === 0 ? "\n" : ",\n";
+            if (rows.length > 0) await output.write(isCsv ? csvRows(rows, columns) : joint + json(rows));
+            count += rows.length;
+            bar?.at(done);
+          }
+          if (!isCsv) await output.write(count > 0 ? "\n]\n" : "]\n");
+          isWhole = true;
+        } finally {
+          await output.end(isWhole);
         }
-        if (!isCsv) await output.write(count > 0 ? "\n]\n" : "]\n");
-        isWhole = true;
-      } finally {
-        await output.end(isWhole);
-      }
-      bar?.end(`${countOf(count, "row")} of ${wanted}${path === undefined ? "" : ` in ${path}`}`);
-    });
-  } catch (error) {
-    if (error instanceof StoreError || !(error instanceof Error) || !("code" in error)) throw error;
-    throw new Failure(`${path ?? "stdout"} cannot be written: ${error.message}`);
-  }
-}
+        bar?.end(`${countOf(count, "row")} of ${wanted}${path === undefined ? "" : ` in ${path}`}`);
+      });
+    } catch (error) {
+      if (error instanceof StoreError || !(error instanceof Error) || !("code" in error)) throw error;
+      throw new Failure(`${path ?? "stdout"} cannot be written: ${error.message}`);
+    }
+  },
+});
 
 /** Where an export goes, piece by piece. */
 interface Output {

@@ -1,4 +1,3 @@
-import type { Command } from "commander";
 import type { Config } from "../config/config.ts";
 import { messageOf } from "../domain/error-code.ts";
 import type { MonitoredServer } from "../domain/server.ts";
@@ -7,62 +6,61 @@ import type { DebugLog } from "../managers/debug-log/debug-log.ts";
 import { managerOf } from "../managers/registry.ts";
 import { StoreError } from "../store/database/store-error.ts";
 import { openStore, type Store } from "../store/open/open.ts";
+import { command, option, required, ZONE } from "./command.ts";
 import { type ImportReport, importLogs } from "./import-log.ts";
 import { type DatedLog, dated, fileSource, keepStdin, LogReadError } from "./import-sources.ts";
-import { type CommandIo, Failure, fail, readConfig, refuseUsage, warningsOn } from "./io.ts";
-import { zone } from "./options.ts";
+import { type CommandIo, Failure, fail, readConfig, UsageError, warningsOn } from "./io.ts";
 import { createProgress } from "./terminal.ts";
 
-type ImportOptions = { readonly server: string; readonly timezone?: string };
-
 /** `licmond import`: sessions and denials of years, out of the debug logs that vendor daemons wrote. */
-export function define(command: Command, io: CommandIo): void {
-  command
-    .argument("[files...]", "debug logs, in any order, also packed by gzip; default, or -: stdin")
-    .requiredOption("--server <id>", "the configured server that wrote them")
-    .option("--timezone <zone>", "zone of the times in the logs (default: the server's)", zone)
-    .action(async (files: string[], options: ImportOptions) => {
-      const { config } = await readConfig(command, io);
-      const server = config.servers.find(({ id }) => id === options.server);
-      if (server === undefined) {
-        const ids = config.servers.map(({ id }) => id).join(", ");
-        const known = ids === "" ? "it has none" : `there are ${ids}`;
-        return refuseUsage(command, `no server "${options.server}" in the config (${known})`);
-      }
-      const { title, debugLog } = managerOf(server.manager);
-      const unreadable = `"${server.id}" is a server of ${title}, which has no debug log that licmond can read`;
-      if (debugLog === null) return refuseUsage(command, unreadable);
-      using closing = new DisposableStack();
-      const timezone = options.timezone ?? server.timezone;
-      const tell = (message: string) => io.err(`licmond: ${message}\n`);
-      const keep = async () => {
-        const kept = await keepStdin(io.stdinPieces(), config.storage.directory, io.now(), tell);
-        closing.defer(kept.close);
-        return kept.source;
-      };
-      const logs: DatedLog[] = [];
-      // Every log is looked at before the first is stored.
-      let isBad = false;
-      for (const file of files.length === 0 ? ["-"] : files) {
-        try {
-          logs.push(await dated(file === "-" ? await keep() : fileSource(file), timezone, debugLog));
-        } catch (error) {
-          const why = `${file === "-" ? "stdin" : file} cannot be read: ${messageOf(error)}`;
-          fail(io, error instanceof LogReadError ? error.message : why);
-          isBad = true;
-        }
-      }
-      if (isBad) return;
+export const importFiles = command({
+  args: [["[files...]", "debug logs, in any order, also packed by gzip; default, or -: stdin"]],
+  options: {
+    server: required("<id>", "the configured server that wrote them", String),
+    timezone: option("<zone>", "zone of the times in the logs (default: the server's)", ZONE),
+  },
+  async run({ args: [files], options, config: named }, io) {
+    const { config } = await readConfig(named, io);
+    const server = config.servers.find(({ id }) => id === options.server);
+    if (server === undefined) {
+      const ids = config.servers.map(({ id }) => id).join(", ");
+      const known = ids === "" ? "it has none" : `there are ${ids}`;
+      throw new UsageError(`no server "${options.server}" in the config (${known})`);
+    }
+    const { title, debugLog } = managerOf(server.manager);
+    const unreadable = `"${server.id}" is a server of ${title}, which has no debug log that licmond can read`;
+    if (debugLog === null) throw new UsageError(unreadable);
+    using closing = new DisposableStack();
+    const timezone = options.timezone ?? server.timezone;
+    const tell = (message: string) => io.err(`licmond: ${message}\n`);
+    const keep = async () => {
+      const kept = await keepStdin(io.stdinPieces(), config.storage.directory, io.now(), tell);
+      closing.defer(kept.close);
+      return kept.source;
+    };
+    const logs: DatedLog[] = [];
+    // Every log is looked at before the first is stored.
+    let isBad = false;
+    for (const file of files.length === 0 ? ["-"] : files) {
       try {
-        await importInto(config, server, debugLog, timezone, logs, io);
+        logs.push(await dated(file === "-" ? await keep() : fileSource(file), timezone, debugLog));
       } catch (error) {
-        const afterwards = "What was read so far is stored; import the logs again afterwards.";
-        if (error instanceof StoreError) throw new Failure(`${error.message}. ${error.fix} ${afterwards}`);
-        if (error instanceof LogReadError) throw new Failure(`${error.message}. ${afterwards}`);
-        throw error;
+        const why = `${file === "-" ? "stdin" : file} cannot be read: ${messageOf(error)}`;
+        fail(io, error instanceof LogReadError ? error.message : why);
+        isBad = true;
       }
-    });
-}
+    }
+    if (isBad) return;
+    try {
+      await importInto(config, server, debugLog, timezone, logs, io);
+    } catch (error) {
+      const afterwards = "What was read so far is stored; import the logs again afterwards.";
+      if (error instanceof StoreError) throw new Failure(`${error.message}. ${error.fix} ${afterwards}`);
+      if (error instanceof LogReadError) throw new Failure(`${error.message}. ${afterwards}`);
+      throw error;
+    }
+  },
+});
 
 async function importInto(
   { storage, retention }: Config,

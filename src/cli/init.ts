@@ -1,24 +1,23 @@
 import { chown, mkdir, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Command } from "commander";
 import { configFile } from "../config/load.ts";
 import { codeOf, messageOf } from "../domain/error-code.ts";
+import { command, text } from "./command.ts";
 import initialConfig from "./initial-config.toml" with { type: "text" };
-import { type CommandIo, configOption, Failure } from "./io.ts";
+import { Failure } from "./io.ts";
 
 /** `licmond init`: a commented config to start from. */
-export function define(command: Command, io: CommandIo): void {
-  command
-    .option("--output <file>", "where to write it (default: what --config names), - for stdout")
-    .action(async ({ output }: { output?: string }) => {
-      if (output === "-") return io.out(INITIAL_CONFIG);
-      const { file } = configFile(output ?? configOption(command), io.env);
-      await writeNew(file, INITIAL_CONFIG);
-      io.out(
-        `${file} is written. Name your license servers in it, then:\n  licmond check --config ${file}\n`,
-      );
-    });
-}
+export const init = command({
+  options: {
+    output: text("<file>", "where to write it (default: what --config names), - for stdout"),
+  },
+  async run({ options: { output }, config }, io) {
+    if (output === "-") return io.out(INITIAL_CONFIG);
+    const { file } = configFile(output ?? config, io.env);
+    await writeNew(file, INITIAL_CONFIG);
+    io.out(`${file} is written. Name your license servers in it, then:\n  licmond check --config ${file}\n`);
+  },
+});
 
 /**
  * Writes a file that is not there yet. Others may not read it: a web hook's address is a secret. What root writes

@@ -1,9 +1,8 @@
 import { statSync } from "node:fs";
-import type { Command } from "commander";
 import { loadConfig } from "../config/load.ts";
 import { escapeControls } from "../domain/plain-text.ts";
 import { createHost, type Host, kindOf, textOf } from "../install/host.ts";
-import { install } from "../install/install.ts";
+import { install as installAll } from "../install/install.ts";
 import { LAYOUT, UNIT_NAME } from "../install/layout.ts";
 import {
   createPass,
@@ -15,44 +14,81 @@ import {
   type Verb,
 } from "../install/pass.ts";
 import { hasProgram, isSystemdHost, serviceState, systemRun } from "../install/service.ts";
+import { uninstall as removeAll } from "../install/uninstall.ts";
+import { command, flag, text } from "./command.ts";
 import { INITIAL_CONFIG } from "./init.ts";
-import { type CommandIo, configOption, EXIT_FAILURE, EXIT_USAGE, Failure, problemLines } from "./io.ts";
+import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, Failure, problemLines } from "./io.ts";
 
-interface InstallOptions extends Partial<Record<"dryRun" | "start", true>> {
-  readonly systemd: boolean;
-  readonly root?: string;
-}
+const DRY_RUN = flag("print every step and change nothing");
 
 /** `licmond install`: the running binary as a service of this host. */
-export function define(command: Command, io: CommandIo): void {
-  command
-    .option("--dry-run", "print every step and change nothing")
-    .option("--start", "start the service too, now and at every boot")
-    .option("--no-systemd", "the binary and the config alone, for hosts without systemd")
-    .option("--root <dir>", "lay the files below a directory and run nothing, for images and packages")
-    .action((options: InstallOptions) => runInstall(options, command, io));
-}
+export const install = command({
+  options: {
+    "dry-run": DRY_RUN,
+    start: flag("start the service too, now and at every boot"),
+    "no-systemd": flag("the binary and the config alone, for hosts without systemd"),
+    root: text("<dir>", "lay the files below a directory and run nothing, for images and packages"),
+  },
+  async run({ options, config }, io) {
+    const { start, root, "dry-run": dryRun, "no-systemd": withoutSystemd } = options;
+    if (start && (withoutSystemd || root !== undefined))
+      throw misused("--start goes neither with --root nor with --no-systemd");
+    const sources = "only the licmond binary can install itself, not its sources; `bun run build` makes it";
+    if (!Bun.isStandaloneExecutable) throw new Failure(sources);
+    const host = await hostFor(root ?? null, !withoutSystemd, io);
+    refusePackaged(host);
+    const wanted = {
+      binary: process.execPath,
+      version: io.build.version,
+      configText: await configText(config, io),
+      withoutSystemd,
+      start,
+      hasSysusers: hasProgram("systemd-sysusers"),
+    };
+    const { outcome } = await runVerb((pass) => installAll(pass, wanted), host, dryRun, false, io);
+    if (outcome === "unchanged") io.out("Nothing to do: all is installed.\n");
+    else if (outcome === "failed") io.err(GOES_ON);
+    else if (outcome === "changed") io.out(await nextSteps(host, !withoutSystemd, start, io.env.PATH ?? ""));
+  },
+});
 
-async function runInstall(options: InstallOptions, command: Command, io: CommandIo): Promise<void> {
-  const { start = false, dryRun = false, systemd } = options;
-  if (start && (!systemd || options.root !== undefined))
-    return refuse(command, "--start goes neither with --root nor with --no-systemd");
-  const sources = "only the licmond binary can install itself, not its sources; `bun run build` makes it";
-  if (!Bun.isStandaloneExecutable) throw new Failure(sources);
-  const host = await hostFor(options.root ?? null, systemd, command, io);
-  refusePackaged(host);
-  const wanted = {
-    binary: process.execPath,
-    version: io.build.version,
-    configText: await configText(configOption(command), io),
-    withoutSystemd: !systemd,
-    start,
-    hasSysusers: hasProgram("systemd-sysusers"),
-  };
-  const { outcome } = await runVerb((pass) => install(pass, wanted), host, dryRun, false, io);
-  if (outcome === "unchanged") io.out("Nothing to do: all is installed.\n");
-  else if (outcome === "failed") io.err(GOES_ON);
-  else if (outcome === "changed") io.out(await nextSteps(host, systemd, start, io.env.PATH ?? ""));
+/** `licmond uninstall`: takes away what `install` laid down. */
+export const uninstall = command({
+  options: {
+    purge: flag("delete config, data and user too; asks first"),
+    yes: flag("with --purge: do not ask"),
+    force: flag("remove unit, sysusers and tmpfiles also when they were changed by hand"),
+    "dry-run": DRY_RUN,
+    root: text("<dir>", "remove the files below a directory and run nothing"),
+  },
+  async run({ options: { purge, yes, force, root, "dry-run": dryRun } }, io) {
+    const host = await hostFor(root ?? null, false, io);
+    // A package looks after its own, config and data with it; what `install` left beside it may go.
+    const isInstalled = [LAYOUT.binary, LAYOUT.unit].some((path) => kindOf(host.at(path)) !== "missing");
+    if (purge || !isInstalled) refusePackaged(host);
+    const storage = storageOf(host);
+    const otherData = storage === LAYOUT.data ? null : storage;
+    if (purge && !yes && !dryRun) await confirmPurge(host.root, io);
+    const withSystemd = host.root === null && (await isSystemdHost(host.run));
+    const wanted = { purge, force, withSystemd, otherData };
+    const { outcome } = await runVerb((pass) => removeAll(pass, wanted), host, dryRun, true, io);
+    if (outcome === "unchanged")
+      io.out("Nothing to do: nothing of licmond is left that uninstall removes.\n");
+    else if (outcome === "failed") io.err(GOES_ON);
+    else if (outcome === "changed") io.out("licmond is removed.\n");
+  },
+});
+
+const UNASKED = "--purge deletes config, history and keys for good: say --yes where nobody can be asked";
+
+/** Asks a person; where there is none, `--yes` must have said it. */
+async function confirmPurge(root: string | null, io: CommandIo): Promise<void> {
+  if (!io.terminal.out || !process.stdin.isTTY) throw misused(UNASKED);
+  const where = root === null ? "on this host" : `below ${root}`;
+  await io.flushed();
+  const all = `Config, history, keys and user of licmond ${where}`;
+  const answer = prompt(`${all} will be deleted for good. Type "delete" to go on:`);
+  if (answer?.trim() !== "delete") throw new Failure("nothing was changed");
 }
 
 async function configText(file: string | undefined, io: CommandIo): Promise<string> {
@@ -86,28 +122,23 @@ Next:
 `;
 }
 
-/** Ends a command that is called in a wrong way. */
-export function refuse(command: Command, message: string): never {
-  return command.error(`licmond: ${escapeControls(message)}`, { exitCode: EXIT_USAGE });
+/** Ends a command whose options do not go together. */
+export function misused(message: string): Failure {
+  return new Failure(message, EXIT_USAGE);
 }
 
 /** The host to work on, where this user may; ends the command where not. */
-export async function hostFor(
-  root: string | null,
-  needsSystemd: boolean,
-  command: Command,
-  io: CommandIo,
-): Promise<Host> {
+export async function hostFor(root: string | null, needsSystemd: boolean, io: CommandIo): Promise<Host> {
   const uid = process.geteuid?.();
   if (process.platform !== "linux" || uid === undefined)
     throw new Failure("it works on Linux only; elsewhere `licmond serve` runs the daemon in the foreground");
   const host = createHost(root, uid, systemRun());
   if (host.root !== null) {
     // A script whose variable is not set: it would mean the present directory.
-    if (root === "") return refuse(command, "--root takes a directory, and got an empty word");
-    if (host.root === "/") return refuse(command, "--root / is this host itself; leave --root away");
+    if (root === "") throw misused("--root takes a directory, and got an empty word");
+    if (host.root === "/") throw misused("--root / is this host itself; leave --root away");
     if (statSync(host.root, { throwIfNoEntry: false })?.isDirectory() === false)
-      return refuse(command, `--root ${host.root} is not a directory`);
+      throw misused(`--root ${host.root} is not a directory`);
     if (uid !== 0) io.err("licmond: not root: all files below --root will be owned by this user\n");
     return host;
   }

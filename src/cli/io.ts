@@ -1,4 +1,3 @@
-import type { Command } from "commander";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
@@ -98,14 +97,20 @@ export function processIo(): CommandIo & { end(): Promise<never> } {
   };
 }
 
-/** Ends a command: its message goes to stderr as it stands, and the exit code is 1. */
+/** Ends a command: its message goes to stderr. */
 export class Failure extends Error {
   override readonly name = "Failure";
+  constructor(
+    message: string,
+    readonly exitCode = EXIT_FAILURE,
+  ) {
+    super(message);
+  }
 }
 
 /** Ends a command that is called in a wrong way. */
-export function refuseUsage(command: Command, message: string): never {
-  return command.error(`error: ${message}`, { exitCode: EXIT_USAGE });
+export class UsageError extends Error {
+  override readonly name = "UsageError";
 }
 
 /** A log that shows only what goes wrong. */
@@ -139,25 +144,13 @@ export function toolWords(io: CommandIo, stream: "out" | "err", text: string): s
   return text.split("\n").map(safe).join("\n");
 }
 
-/** Gives a command the option that all have. */
-export function withConfigOption(command: Command): Command {
-  const help = "config file (default: $LICMOND_CONFIG, else /etc/licmond/licmond.toml)";
-  return command.option("--config <file>", help);
-}
-
-/** The file named by `--config`, before or behind the command's name. */
-export function configOption(command: Command): string | undefined {
-  const value: unknown = command.optsWithGlobals().config;
-  return typeof value === "string" ? value : undefined;
-}
-
 /** Reads the config for a command. Warnings and problems go to stderr, all at once. Rejects when it cannot be used. */
 export async function readConfig(
-  command: Command,
+  named: string | undefined,
   io: CommandIo,
 ): Promise<{ readonly config: Config; readonly file: string | null }> {
   const { loadConfig } = await import("../config/load.ts");
-  const loaded = loadConfig(configOption(command), io.env);
+  const loaded = loadConfig(named, io.env);
   for (const warning of loaded.warnings) io.err(`licmond: warning: ${warning}\n`);
   if (loaded.ok) return { config: loaded.config, file: loaded.file };
   for (const line of await problemLines(loaded)) io.err(`${line}\n`);

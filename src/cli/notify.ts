@@ -1,40 +1,39 @@
-import type { Command } from "commander";
 import { createSender, createTargets } from "../alerts/notify/targets.ts";
 import { createCommandRunner } from "../collector/run-command.ts";
 import { messageOf } from "../domain/error-code.ts";
-import { type CommandIo, countOf, EXIT_FAILURE, Failure, readConfig, refuseUsage } from "./io.ts";
+import { command, flag } from "./command.ts";
+import { countOf, EXIT_FAILURE, Failure, readConfig, UsageError } from "./io.ts";
 import { createReport } from "./terminal.ts";
 
 /** How long one target may take. */
 const TIMEOUT_MS = 30_000;
 
 /** `licmond notify --test`: tries whether alerts reach their targets, before one fires. */
-export function define(command: Command, io: CommandIo): void {
-  command
-    .option("--test", "send the test message (nothing else can be sent)")
-    .action(async ({ test }: { test?: true }) => {
-      if (test !== true) return refuseUsage(command, "notify takes --test: it sends a test message");
-      const { notifications } = (await readConfig(command, io)).config;
-      if (notifications.length === 0)
-        throw new Failure("there is nobody to tell: the config has no [[notifications]]");
-      // The daemon's own ways to the targets.
-      const { run } = createCommandRunner({ path: io.env.PATH ?? "", home: io.env.HOME ?? "/" });
-      const report = createReport(io);
-      for (const { name, notification } of createTargets(notifications)) {
-        try {
-          const remark = await createSender(notification, { clock: { now: io.now }, run })(
-            { at: io.now(), test: true, dropped: 0, notes: [] },
-            AbortSignal.timeout(TIMEOUT_MS),
-          );
-          if (remark === null) report.fine(name, "it was taken");
-          else report.problem(name, remark, null);
-        } catch (error) {
-          report.problem(name, messageOf(error), null);
-        }
+export const notify = command({
+  options: { test: flag("send the test message (nothing else can be sent)") },
+  async run({ options, config }, io) {
+    if (!options.test) throw new UsageError("notify takes --test: it sends a test message");
+    const { notifications } = (await readConfig(config, io)).config;
+    if (notifications.length === 0)
+      throw new Failure("there is nobody to tell: the config has no [[notifications]]");
+    // The daemon's own ways to the targets.
+    const { run } = createCommandRunner({ path: io.env.PATH ?? "", home: io.env.HOME ?? "/" });
+    const report = createReport(io);
+    for (const { name, notification } of createTargets(notifications)) {
+      try {
+        const remark = await createSender(notification, { clock: { now: io.now }, run })(
+          { at: io.now(), test: true, dropped: 0, notes: [] },
+          AbortSignal.timeout(TIMEOUT_MS),
+        );
+        if (remark === null) report.fine(name, "it was taken");
+        else report.problem(name, remark, null);
+      } catch (error) {
+        report.problem(name, messageOf(error), null);
       }
-      const count = report.problems();
-      if (count === 0) return;
-      io.out(`${countOf(count, "problem")}.\n`);
-      io.exitCode(EXIT_FAILURE);
-    });
-}
+    }
+    const count = report.problems();
+    if (count === 0) return;
+    io.out(`${countOf(count, "problem")}.\n`);
+    io.exitCode(EXIT_FAILURE);
+  },
+});

@@ -1,4 +1,3 @@
-import { type Command, Option } from "commander";
 import { pollErrorOf } from "../collector/poll-error.ts";
 import type { CommandRun } from "../collector/run-command.ts";
 import { messageOf } from "../domain/error-code.ts";
@@ -13,43 +12,34 @@ import { featureRecord, serverRecord, userRecords } from "../http/records.ts";
 import { createKnownHosts } from "../managers/known-hosts.ts";
 import { readOutputSync } from "../managers/read-output.ts";
 import { MANAGERS, managerOf } from "../managers/registry.ts";
+import { command, oneOf, option, required, text, ZONE } from "./command.ts";
 import { type CommandIo, Failure, failPoll, toolWords } from "./io.ts";
-import { zone } from "./options.ts";
 import { printTable } from "./terminal.ts";
 
 /** The text was read, and its numbers are not whole. */
 const EXIT_PARTIAL = 3;
 
-interface ParseOptions {
-  readonly manager: ManagerName;
-  readonly timezone?: string;
-  readonly server?: string;
-}
-
 /** `licmond parse`: what the daemon would understand of a tool's output. */
-export function define(command: Command, io: CommandIo): void {
-  command
-    .argument("[file]", "the output; default, or -: stdin")
-    .addOption(new Option("--manager <name>", "whose output it is").choices(MANAGERS).makeOptionMandatory())
-    .option("--timezone <zone>", "zone in which the server prints its times (default: this host's)", zone)
-    .option("--server <id>", "id of the server in the records (default: the manager's name)")
-    .action(async (file: string | undefined, options: ParseOptions) => {
-      if (file === undefined || file === "-") parse(await io.stdin(), options, "stdin", io);
-      else parse(await bytesOf(file), options, file, io);
-    });
-}
+export const parse = command({
+  args: [["[file]", "the output; default, or -: stdin"]],
+  options: {
+    manager: required("<name>", "whose output it is", oneOf(MANAGERS)),
+    timezone: option("<zone>", "zone in which the server prints its times (default: this host's)", ZONE),
+    server: text("<id>", "id of the server in the records (default: the manager's name)"),
+  },
+  async run({ args: [file = "-"], options }, io) {
+    const { manager, timezone = hostZone(), server = manager } = options;
+    const bytes = file === "-" ? await io.stdin() : await bytesOf(file);
+    parseOutput(bytes, serverOf(server, manager, file === "-" ? "stdin" : file, timezone), io);
+  },
+});
 
 /** Reads a text as if a poll had yielded it just now: through the same parser, rules and words as the collector's. */
-function parse(
-  bytes: Uint8Array,
-  { manager, timezone = hostZone(), server: id = manager }: ParseOptions,
-  name: string,
-  io: CommandIo,
-): void {
+function parseOutput(bytes: Uint8Array, server: MonitoredServer, io: CommandIo): void {
+  const { manager, address: name, timezone: zone } = server;
   const now = io.now();
-  const parser = managerOf(manager).createParser({ zone: timezone, now, knownHosts: createKnownHosts() });
+  const parser = managerOf(manager).createParser({ zone, now, knownHosts: createKnownHosts() });
   const reading = readOutputSync(bytes, parser);
-  const server = serverOf(id, manager, name, timezone);
   const outcome = outcomeOf(server, null, [name], bytes, reading, now, 0);
   const picture = applyPoll(null, server, outcome, null);
   // In a text that the parser does not recognise, every line is unknown: the parser counted them.

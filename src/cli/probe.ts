@@ -1,4 +1,3 @@
-import { type Command, Option } from "commander";
 import { createPoller } from "../collector/poll.ts";
 import { createReachability } from "../collector/reachability.ts";
 import { createCommandRunner } from "../collector/run-command.ts";
@@ -10,54 +9,59 @@ import { systemClock } from "../domain/time/clock.ts";
 import { hostZone } from "../domain/time/zone.ts";
 import { decodeOutput } from "../managers/read-output.ts";
 import { MANAGERS, managerOf } from "../managers/registry.ts";
-import { type CommandIo, failPoll, readConfig, refuseUsage, toolWords } from "./io.ts";
+import { command, flag, text } from "./command.ts";
+import { failPoll, readConfig, toolWords, UsageError } from "./io.ts";
 import { printPicture, printRecords, serverOf } from "./parse.ts";
 
-type ProbeOptions = { readonly json?: true; readonly raw?: true; readonly tool?: string };
-
 /** `licmond probe`: one poll now, through the daemon's own collector. */
-export function define(command: Command, io: CommandIo): void {
-  command
-    .argument("<server>", `id of a configured server, or a manager: ${MANAGERS.join(", ")}`)
-    .argument("[address]", "with a manager: the address, e.g. 27000@lic1")
-    .option("--json", "print the API's records")
-    .addOption(new Option("--raw", "print the tool's own words").conflicts("json"))
-    .option("--tool <file>", "the tool to run instead of the configured one")
-    .action(async (named: string, address: string | undefined, options: ProbeOptions) => {
-      const { config } = await readConfig(command, io);
-      const asked = serverNamed(named, address, config, command);
-      const server = options.tool === undefined ? asked : { ...asked, tool: [options.tool] };
-      const prober = createProber(io.env);
-      const outcome = await prober.poll(server).finally(prober.end);
-      if (options.raw) {
-        io.out(toolWords(io, "out", decodeOutput(outcome.raw.stdout)));
-        io.err(toolWords(io, "err", decodeOutput(outcome.raw.stderr)));
-      } else {
-        const picture = applyPoll(null, server, outcome, null);
-        io.out(options.json ? printRecords(picture) : printPicture(picture, io.terminal.columns));
-        for (const { line, text } of picture.unparsed)
-          io.err(`line ${line} is unknown: ${toolWords(io, "err", text)}\n`);
-      }
-      if (outcome.error !== null) failPoll(io, outcome.error);
-    });
-}
+export const probe = command({
+  args: [
+    ["<server>", `id of a configured server, or a manager: ${MANAGERS.join(", ")}`],
+    ["[address]", "with a manager: the address, e.g. 27000@lic1"],
+  ],
+  options: {
+    json: flag("print the API's records"),
+    raw: flag("print the tool's own words"),
+    tool: text("<file>", "the tool to run instead of the configured one"),
+  },
+  async run({ args: [named, address], options, config: file }, io) {
+    if (options.raw && options.json)
+      throw new UsageError("option '--raw' cannot be used with option '--json'");
+    const { config } = await readConfig(file, io);
+    const asked = serverNamed(named, address, config);
+    const server = options.tool === undefined ? asked : { ...asked, tool: [options.tool] };
+    const prober = createProber(io.env);
+    const outcome = await prober.poll(server).finally(prober.end);
+    if (options.raw) {
+      io.out(toolWords(io, "out", decodeOutput(outcome.raw.stdout)));
+      io.err(toolWords(io, "err", decodeOutput(outcome.raw.stderr)));
+    } else {
+      const picture = applyPoll(null, server, outcome, null);
+      io.out(options.json ? printRecords(picture) : printPicture(picture, io.terminal.columns));
+      for (const { line, text } of picture.unparsed)
+        io.err(`line ${line} is unknown: ${toolWords(io, "err", text)}\n`);
+    }
+    if (outcome.error !== null) failPoll(io, outcome.error);
+  },
+});
 
 /** The configured server of that name; with an address one that no config names. */
 function serverNamed(
   named: string,
   address: string | undefined,
   { servers, collector }: Config,
-  command: Command,
 ): MonitoredServer {
   if (address === undefined) {
     const ids = servers.map(({ id }) => id).join(", ");
     const known = ids === "" ? "no server is configured" : `there are ${ids}`;
     const message = `no server "${named}" in the config (${known}); or give a manager and an address`;
-    return servers.find(({ id }) => id === named) ?? refuseUsage(command, message);
+    const server = servers.find(({ id }) => id === named);
+    if (server === undefined) throw new UsageError(message);
+    return server;
   }
   const manager = MANAGERS.find((each) => each === named);
   if (manager === undefined)
-    return refuseUsage(command, `with an address comes a manager: ${MANAGERS.join(", ")}, not "${named}"`);
+    throw new UsageError(`with an address comes a manager: ${MANAGERS.join(", ")}, not "${named}"`);
   const server = serverOf(manager, manager, address, hostZone());
   return { ...server, name: address, timeoutMs: collector.timeoutMs };
 }

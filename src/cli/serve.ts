@@ -1,4 +1,3 @@
-import type { Command } from "commander";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import { guardedFiles } from "../config/guarded-files.ts";
@@ -6,49 +5,48 @@ import { loadConfig } from "../config/load.ts";
 import type { LogOf } from "../domain/log.ts";
 import { daemonGroups, exposureOf } from "../system/exposed-file.ts";
 import { listenToSignals } from "../system/signals.ts";
-import { type CommandIo, configOption, EXIT_FAILURE, readConfig } from "./io.ts";
+import { command } from "./command.ts";
+import { EXIT_FAILURE, readConfig } from "./io.ts";
 
 /** A daemon that has not ended by then is ended. */
 const STOP_DEADLINE_MS = 9_500;
 
 /** `licmond serve`: the daemon, in the foreground, until a signal ends it. */
-export function define(command: Command, io: CommandIo): void {
-  command.action(() => serve(command, io));
-}
-
-async function serve(command: Command, io: CommandIo): Promise<void> {
-  const { config, file } = await readConfig(command, io);
-  const { createDaemon } = await import("../daemon.ts");
-  const daemon = createDaemon(config, {
-    environment: io.env,
-    build: io.build,
-    configFile: file,
-    loadConfig: () => loadConfig(configOption(command), io.env),
-  });
-  const ended = Promise.withResolvers<string>();
-  const started = Promise.withResolvers<void>();
-  const quit = listenToSignals({
-    stop: ended.resolve,
-    exitNow: () => process.exit(EXIT_FAILURE),
-    // While it starts there is nothing yet that another config could be given to.
-    reload: () => void started.promise.then(() => daemon.reload()),
-  });
-  try {
-    const { host, port, activeKeys } = await daemon.start();
-    started.resolve();
-    startHints(daemon.log, { config, file, host, port, activeKeys, environment: io.env });
-    const signal = await ended.promise;
-    daemon.log("system").info("A signal asks licmond to end", { signal });
-    const deadline = setTimeout(() => {
-      daemon.log("system").error("licmond did not end in time and is ended");
-      process.exit(EXIT_FAILURE);
-    }, STOP_DEADLINE_MS);
-    await daemon.stop();
-    clearTimeout(deadline);
-  } finally {
-    quit();
-  }
-}
+export const serve = command({
+  async run({ config: named }, io) {
+    const { config, file } = await readConfig(named, io);
+    const { createDaemon } = await import("../daemon.ts");
+    const daemon = createDaemon(config, {
+      environment: io.env,
+      build: io.build,
+      configFile: file,
+      loadConfig: () => loadConfig(named, io.env),
+    });
+    const ended = Promise.withResolvers<string>();
+    const started = Promise.withResolvers<void>();
+    const quit = listenToSignals({
+      stop: ended.resolve,
+      exitNow: () => process.exit(EXIT_FAILURE),
+      // While it starts there is nothing yet that another config could be given to.
+      reload: () => void started.promise.then(() => daemon.reload()),
+    });
+    try {
+      const { host, port, activeKeys } = await daemon.start();
+      started.resolve();
+      startHints(daemon.log, { config, file, host, port, activeKeys, environment: io.env });
+      const signal = await ended.promise;
+      daemon.log("system").info("A signal asks licmond to end", { signal });
+      const deadline = setTimeout(() => {
+        daemon.log("system").error("licmond did not end in time and is ended");
+        process.exit(EXIT_FAILURE);
+      }, STOP_DEADLINE_MS);
+      await daemon.stop();
+      clearTimeout(deadline);
+    } finally {
+      quit();
+    }
+  },
+});
 
 interface Start {
   readonly config: Config;

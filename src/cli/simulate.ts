@@ -1,33 +1,26 @@
-import type { Command } from "commander";
 import { MANAGERS, managerOf } from "../managers/registry.ts";
-import { SimulateUsageError, simulate } from "../simulator/tool.ts";
-import { type CommandIo, refuseUsage } from "./io.ts";
+import { simulate as runTool, SimulateUsageError } from "../simulator/tool.ts";
+import { command } from "./command.ts";
+import { UsageError } from "./io.ts";
 
-/**
- * `licmond simulate <manager> …`: behaves like the manager's own tool on a make-believe license server.
- * Everything behind the manager is taken as it stands, so the program must have positional options enabled.
- */
-export function define(command: Command, io: Pick<CommandIo, "out" | "err" | "exitCode" | "now">): void {
-  command
-    .description(
-      "Prints what the manager's own tool would print now about a simulated license server, and exits as it would.",
-    )
-    .argument("<manager>", `license manager: ${MANAGERS.join(", ")}`)
-    .argument("[arguments...]", "options below, then the tool's own arguments")
-    .usage("<manager> [--server ID] [--seed N] [--timezone ZONE] <tool arguments>")
-    .passThroughOptions()
-    .action((name: string, args: readonly string[]) => {
-      if (!MANAGERS.includes(name))
-        return refuseUsage(command, `there is no manager "${name}"; there are ${MANAGERS.join(", ")}`);
-      if (args[0] === "--help") return command.outputHelp();
-      try {
-        const { stdout, stderr, exitCode } = simulate(managerOf(name), args, io.now());
-        if (stdout !== "") io.out(stdout);
-        if (stderr !== "") io.err(stderr);
-        io.exitCode(exitCode);
-      } catch (error) {
-        if (!(error instanceof SimulateUsageError)) throw error;
-        refuseUsage(command, error.message);
-      }
-    });
-}
+/** `licmond simulate <manager> …`: behaves like the manager's own tool on a make-believe license server. */
+export const simulate = command({
+  args: [
+    ["<manager>", `license manager: ${MANAGERS.join(", ")}`],
+    ["[arguments...]", "options below, then the tool's own arguments"],
+  ],
+  usage: "<manager> [--server ID] [--seed N] [--timezone ZONE] <tool arguments>",
+  passesOn: true,
+  run({ args: [name, args] }, io) {
+    if (!MANAGERS.includes(name))
+      throw new UsageError(`there is no manager "${name}"; there are ${MANAGERS.join(", ")}`);
+    try {
+      const { stdout, stderr, exitCode } = runTool(managerOf(name), args, io.now());
+      if (stdout !== "") io.out(stdout);
+      if (stderr !== "") io.err(stderr);
+      io.exitCode(exitCode);
+    } catch (error) {
+      throw error instanceof SimulateUsageError ? new UsageError(error.message) : error;
+    }
+  },
+});

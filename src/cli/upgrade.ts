@@ -1,62 +1,54 @@
 import { existsSync, realpathSync } from "node:fs";
-import type { Command } from "commander";
 import { messageOf } from "../domain/error-code.ts";
 import { kindOf } from "../install/host.ts";
 import { LAYOUT } from "../install/layout.ts";
 import type { Pass } from "../install/pass.ts";
 import { isSystemdHost, restartService, serviceState } from "../install/service.ts";
-import { goBack, type ServiceNow, STOP, upgrade } from "../install/upgrade.ts";
-import { hostFor, lines, refuse, refusePackaged, runVerb, storageOf } from "./install.ts";
+import { upgrade as exchange, goBack, type ServiceNow, STOP } from "../install/upgrade.ts";
+import { command, flag } from "./command.ts";
+import { hostFor, lines, misused, refusePackaged, runVerb, storageOf } from "./install.ts";
 import { type CommandIo, EXIT_FAILURE, Failure } from "./io.ts";
-
-type UpgradeOptions = Partial<Record<"allowDowngrade" | "rollback" | "dryRun", true>>;
 
 const OLDER = "take an older version too; it refuses a database that a newer one has changed";
 
 /** `licmond upgrade [FILE]`: another binary in the place of the installed one, and back when it does not start. */
-export function define(command: Command, io: CommandIo): void {
-  command
-    .argument("[file]", "the new binary (default: the one that runs this command)")
-    .option("--allow-downgrade", OLDER)
-    .option("--rollback", "back to the binary that the last upgrade replaced, and to its database")
-    .option("--dry-run", "print every step and change nothing")
-    .action((file: string | undefined, options: UpgradeOptions) => runUpgrade(file, options, command, io));
-}
-
-async function runUpgrade(
-  named: string | undefined,
-  options: UpgradeOptions,
-  command: Command,
-  io: CommandIo,
-): Promise<void> {
-  const { allowDowngrade = false, rollback = false, dryRun = false } = options;
-  if (rollback && named !== undefined)
-    return refuse(command, "--rollback takes no file: it goes back to the previous one");
-  // Without a file it is the binary of this process, when licmond does not run from its sources.
-  const own = Bun.isStandaloneExecutable ? process.execPath : null;
-  const wanted = rollback ? LAYOUT.previousBinary : (named ?? own);
-  if (wanted === null || (named === undefined && wanted === LAYOUT.binary))
-    return refuse(command, `${LAYOUT.binary} itself runs this: name the new binary`);
-  const host = await hostFor(null, false, command, io);
-  refusePackaged(host);
-  const file = existsSync(wanted) ? realpathSync(wanted) : null;
-  const none = rollback
-    ? `there is no ${wanted}: nothing was upgraded yet`
-    : `${wanted} is not a file that can be read`;
-  if (file === null || kindOf(file) !== "file") throw new Failure(none);
-  const hasService = kindOf(host.at(LAYOUT.unit)) === "file" && (await isSystemdHost(host.run));
-  const runs = hasService && (await serviceState(host.run)).isActive;
-  const service = runs ? "runs" : hasService ? "stopped" : "none";
-  const storage = storageOf(host);
-  const rollBackIn = rollback ? storage : null;
-  const plan = { file, allowDowngrade: allowDowngrade || rollback, rollBackIn, service } as const;
-  const { outcome, pass } = await runVerb((each) => upgrade(each, plan), host, dryRun, false, io);
-  if (outcome === "unchanged") io.out("Nothing to do: it is installed already.\n");
-  else if (outcome === "changed") {
-    const restart = hasService ? "" : "; restart what runs the other one";
-    io.out(`${rollback ? "Went back" : "Upgraded"}${restart}.\n`);
-  } else if (outcome === "failed") await undo(pass, service, storage, io);
-}
+export const upgrade = command({
+  args: [["[file]", "the new binary (default: the one that runs this command)"]],
+  options: {
+    "allow-downgrade": flag(OLDER),
+    rollback: flag("back to the binary that the last upgrade replaced, and to its database"),
+    "dry-run": flag("print every step and change nothing"),
+  },
+  async run({ args: [named], options }, io) {
+    const { rollback, "allow-downgrade": allowDowngrade, "dry-run": dryRun } = options;
+    if (rollback && named !== undefined)
+      throw misused("--rollback takes no file: it goes back to the previous one");
+    // Without a file it is the binary of this process, when licmond does not run from its sources.
+    const own = Bun.isStandaloneExecutable ? process.execPath : null;
+    const wanted = rollback ? LAYOUT.previousBinary : (named ?? own);
+    if (wanted === null || (named === undefined && wanted === LAYOUT.binary))
+      throw misused(`${LAYOUT.binary} itself runs this: name the new binary`);
+    const host = await hostFor(null, false, io);
+    refusePackaged(host);
+    const file = existsSync(wanted) ? realpathSync(wanted) : null;
+    const none = rollback
+      ? `there is no ${wanted}: nothing was upgraded yet`
+      : `${wanted} is not a file that can be read`;
+    if (file === null || kindOf(file) !== "file") throw new Failure(none);
+    const hasService = kindOf(host.at(LAYOUT.unit)) === "file" && (await isSystemdHost(host.run));
+    const runs = hasService && (await serviceState(host.run)).isActive;
+    const service = runs ? "runs" : hasService ? "stopped" : "none";
+    const storage = storageOf(host);
+    const rollBackIn = rollback ? storage : null;
+    const plan = { file, allowDowngrade: allowDowngrade || rollback, rollBackIn, service } as const;
+    const { outcome, pass } = await runVerb((each) => exchange(each, plan), host, dryRun, false, io);
+    if (outcome === "unchanged") io.out("Nothing to do: it is installed already.\n");
+    else if (outcome === "changed") {
+      const restart = hasService ? "" : "; restart what runs the other one";
+      io.out(`${rollback ? "Went back" : "Upgraded"}${restart}.\n`);
+    } else if (outcome === "failed") await undo(pass, service, storage, io);
+  },
+});
 
 /** After a step that failed: what ran before, again. */
 async function undo(pass: Pass, service: ServiceNow, storage: string | null, io: CommandIo): Promise<void> {

@@ -1,11 +1,13 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { Command, CommanderError } from "commander";
-import { type DemoDeps, define } from "../../src/cli/demo.ts";
+import { readWords } from "../../src/cli/command-line.ts";
+import { type DemoDeps, demoCommand } from "../../src/cli/demo.ts";
+import { UsageError } from "../../src/cli/io.ts";
 import type { Config } from "../../src/config/config.ts";
 import { systemClock } from "../../src/domain/time/clock.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
+import { world } from "./rig.ts";
 
 afterEach(cleanUp);
 
@@ -22,8 +24,6 @@ async function demo(args: readonly string[], given: Partial<DemoDeps> = {}) {
     seen.hadDirectory = existsSync(seen.config?.storage.directory ?? "");
     end();
   };
-  const program = new Command("licmond").exitOverride();
-  program.configureOutput({ writeErr: () => {}, writeOut: () => {} });
   const deps: DemoDeps = {
     makeHistory: (_, days) => note(`history ${days}`),
     async createDaemon(config) {
@@ -32,9 +32,11 @@ async function demo(args: readonly string[], given: Partial<DemoDeps> = {}) {
     },
     listenForEnd: () => ({ wanted, quit: () => calls.push("quit") }),
   };
-  const io = { out, err: () => {}, terminal: { out: false, err: false } };
-  define(program.command("demo"), io, { ...deps, ...given });
-  const failed = await program.parseAsync(["demo", ...args], { from: "user" }).then(
+  const command = demoCommand({ ...deps, ...given });
+  const failed = await Promise.try(async () => {
+    const words = readWords("demo", command, args);
+    if (words !== null) await command.run(words, { ...world().io, out });
+  }).then(
     () => null,
     (error: Error) => error,
   );
@@ -132,6 +134,6 @@ describe("licmond demo", () => {
     ["--history", "-1"],
     ["--at", "Caturday 10:00"],
   ])("%s %s is refused", async (option, value) => {
-    expect((await demo([option, value])).failed).toBeInstanceOf(CommanderError);
+    expect((await demo([option, value])).failed).toBeInstanceOf(UsageError);
   });
 });

@@ -1,5 +1,5 @@
-import type { Command } from "commander";
-import { createProgram } from "../../../src/cli/program.ts";
+import { helpText } from "../../../src/cli/help.ts";
+import { everyCommand } from "../../../src/cli/program.ts";
 
 const HELP_WIDTH = 78;
 
@@ -7,30 +7,12 @@ const HELP_WIDTH = 78;
  * licmond(1) in the macros of man(7), made of what every command says with `--help`. `epoch`, in seconds, dates it.
  */
 export async function manPage(version: string, epoch: number): Promise<string> {
-  let shown = "";
-  const program = await createProgram({
-    env: {},
-    build: { version, commit: null, bun: Bun.version },
-    stdin: async () => new Uint8Array(),
-    async *stdinPieces() {},
-    out: (text) => {
-      shown += text;
-    },
-    flushed: () => Promise.resolve(),
-    err: () => {},
-    exitCode: () => {},
-    now: () => epoch * 1000,
-    terminal: { out: false, err: false },
-  });
-  const helpOf = (command: Command): string => {
-    shown = "";
+  const helps = await Array.fromAsync(everyCommand(), ([path, declared]) => {
     // Not as wide as the terminal that a release happens to be made in.
-    command.configureHelp({ helpWidth: HELP_WIDTH }).outputHelp();
-    return shown;
-  };
-  const sections = [...commandsOf(program, "licmond")].map(
-    ([name, command]) => `.SS ${escaped(name)}\n${example(helpOf(command))}`,
-  );
+    return [["licmond", ...path].join(" "), helpText(path, declared, HELP_WIDTH)] as const;
+  });
+  const [[, program] = ["", ""], ...commands] = helps;
+  const sections = commands.map(([name, help]) => `.SS ${escaped(name)}\n${example(help)}`);
   const date = new Date(epoch * 1000).toISOString().slice(0, 10);
   return `.TH LICMOND 1 ${date} "licmond ${escaped(version)}" "User Commands"
 .SH NAME
@@ -39,7 +21,7 @@ licmond \\- monitoring daemon for software license servers
 .B licmond
 [\\fIoptions\\fR] \\fIcommand\\fR
 .SH DESCRIPTION
-${example(helpOf(program))}
+${example(program)}
 .SH COMMANDS
 ${sections.join("\n")}
 .SH FILES
@@ -53,15 +35,6 @@ The database.
 .BR systemctl (1),
 .BR systemd.unit (5)
 `;
-}
-
-/** Every command with its full name, those of commands among them; not \`help\`. */
-function* commandsOf(parent: Command, name: string): Generator<[string, Command]> {
-  for (const command of parent.commands) {
-    const full = `${name} ${command.name()}`;
-    yield [full, command];
-    yield* commandsOf(command, full);
-  }
 }
 
 /** Text as it stands, line by line. */

@@ -1,17 +1,8 @@
-import { type Command, Option } from "commander";
 import { credentialOfPath } from "../../config/credentials.ts";
 import { DEFAULT_CONFIG_FILE, loadConfig } from "../../config/load.ts";
 import { readTls } from "../../http/tls.ts";
-import {
-  type CommandIo,
-  configOption,
-  countOf,
-  EXIT_FAILURE,
-  Failure,
-  problemLines,
-  readConfig,
-} from "../io.ts";
-import { integer } from "../options.ts";
+import { command, flag, integer, optionOr, text } from "../command.ts";
+import { type CommandIo, countOf, EXIT_FAILURE, Failure, problemLines, readConfig } from "../io.ts";
 import { createReport } from "../terminal.ts";
 import { checkAlerts } from "./alerts.ts";
 import { checkExposed, checkFiles, checkStorage } from "./files.ts";
@@ -21,36 +12,36 @@ import { checkAges, checkHosts, checkPolls, checkTools } from "./servers.ts";
 import { checkUnit } from "./unit.ts";
 import { answerTrial } from "./unit-trial.ts";
 
-interface CheckOptions extends Partial<Record<"configOnly" | "trial" | "alerts", true>> {
-  readonly poll: boolean;
-  readonly unit?: string;
-  readonly days: number;
-}
-
 const MAX_DAYS = 3650;
-const TAKES_DAYS = `It takes a whole number of days from 1 to ${MAX_DAYS}.`;
+const DAYS = integer(1, MAX_DAYS, `It takes a whole number of days from 1 to ${MAX_DAYS}.`);
 
 const UNIT = "try in this unit's sandbox, instead of the installed one's, what the service can reach";
 
 /** `licmond check`: everything that would go wrong in the first week, before it does. */
-export function define(command: Command, io: CommandIo): void {
-  command
-    .option("--config-only", "look at nothing but what a reload would refuse; prints problems only")
-    .option("--no-poll", "do not ask the license servers")
-    .option("--unit <file>", UNIT)
-    .addOption(new Option("--trial", "what a copy of the unit runs").hideHelp())
-    .option("--alerts", "say instead what each alert rule would have done over the stored history")
-    .option("--days <days>", "with --alerts: how far back", integer(1, MAX_DAYS, TAKES_DAYS), 30)
-    .action((options: CheckOptions) => {
-      if (options.trial === true) return answerTrial(io);
-      if (options.configOnly === true) return checkConfigOnly(command, io);
-      if (options.alerts === true) return tryAlerts(options.days, command, io);
-      return checkAll(options, command, io);
-    });
-}
+export const check = command({
+  options: {
+    "config-only": flag("look at nothing but what a reload would refuse; prints problems only"),
+    "no-poll": flag("do not ask the license servers"),
+    unit: text("<file>", UNIT),
+    trial: { ...flag("what a copy of the unit runs"), isHidden: true },
+    alerts: flag("say instead what each alert rule would have done over the stored history"),
+    days: optionOr("<days>", "with --alerts: how far back", DAYS, 30),
+  },
+  run({ options, config }, io) {
+    if (options.trial) return answerTrial(io);
+    if (options["config-only"]) return checkConfigOnly(config, io);
+    if (options.alerts) return tryAlerts(config, options.days, io);
+    return checkAll(config, !options["no-poll"], options.unit, io);
+  },
+});
 
-async function checkAll({ poll, unit }: CheckOptions, command: Command, io: CommandIo): Promise<void> {
-  const loaded = loadConfig(configOption(command), io.env);
+async function checkAll(
+  named: string | undefined,
+  poll: boolean,
+  unit: string | undefined,
+  io: CommandIo,
+): Promise<void> {
+  const loaded = loadConfig(named, io.env);
   const report = createReport(io);
   for (const warning of loaded.warnings) report.warning("config", warning);
   for (const line of await problemLines(loaded)) report.problem("config", line, null);
@@ -76,8 +67,8 @@ async function checkAll({ poll, unit }: CheckOptions, command: Command, io: Comm
 }
 
 /** `systemctl reload` asks this first: a config that it passes is one that the running daemon takes. */
-async function checkConfigOnly(command: Command, io: CommandIo): Promise<void> {
-  const { config, file } = await readConfig(command, io);
+async function checkConfigOnly(named: string | undefined, io: CommandIo): Promise<void> {
+  const { config, file } = await readConfig(named, io);
   // systemd tells ExecReload= which daemon is meant: one that has a config would refuse to go on without.
   if (file === null && io.env.MAINPID !== undefined)
     throw new Failure(`there is no config file ${DEFAULT_CONFIG_FILE}: the daemon goes on as it is`);
@@ -88,8 +79,8 @@ async function checkConfigOnly(command: Command, io: CommandIo): Promise<void> {
   readTls({ cert, key });
 }
 
-async function tryAlerts(days: number, command: Command, io: CommandIo): Promise<void> {
-  const { config } = await readConfig(command, io);
+async function tryAlerts(named: string | undefined, days: number, io: CommandIo): Promise<void> {
+  const { config } = await readConfig(named, io);
   if (config.servers.length === 0)
     throw new Failure("the config names no server: there is nothing that a rule could have told of");
   await checkAlerts(config, days, io);

@@ -1,0 +1,118 @@
+import { isZone } from "../domain/time/zone.ts";
+import type { CommandIo } from "./io.ts";
+
+/** A command: what it takes, and its work. What the help says of it stands in `help.txt` under its name. */
+export interface Command<A extends readonly Argument[] = readonly Argument[], O extends Options = Options> {
+  readonly args?: A;
+  readonly options?: O;
+  /** What the help shows behind the command's name; absent: `[options]` and the arguments. */
+  readonly usage?: string;
+  /** Everything behind the first argument is an argument too, whatever it looks like. */
+  readonly passesOn?: true;
+  run(given: Given<A, O>, io: CommandIo): unknown;
+}
+
+/** Commands below a name of their own, each loaded when it is asked for. */
+export interface Group {
+  readonly options?: Options;
+  readonly commands: Readonly<Record<string, () => Promise<Command | Group>>>;
+}
+
+/** `<file>` must be given, `[file]` may be, `[files...]` takes all that follow; and what the help says of it. */
+export type Argument = readonly [name: string, help: string];
+export type Options = Readonly<Record<string, Option<unknown>>>;
+
+/** What a command gets of a command line. */
+export interface Given<A extends readonly Argument[] = readonly Argument[], O extends Options = Options> {
+  readonly args: { readonly [I in keyof A]: ArgumentValue<A[I][0]> };
+  readonly options: { readonly [Name in keyof O]: O[Name] extends Option<infer T> ? T : never };
+  /** The file that `--config` names, before or behind the command's name. */
+  readonly config: string | undefined;
+}
+
+type ArgumentValue<Name extends string> = Name extends `[${string}...]`
+  ? readonly string[]
+  : Name extends `[${string}]`
+    ? string | undefined
+    : string;
+
+/** Infers the types of what `run` gets. */
+export function command<
+  const A extends readonly Argument[] = readonly [],
+  O extends Options = Readonly<Record<never, never>>,
+>(declared: Command<A, O>): Command {
+  return declared;
+}
+
+/** An option that gives its command a `T`; the functions below make one. */
+export interface Option<T> {
+  readonly help: string;
+  /** What the help calls its value, e.g. `<file>`; absent: a flag. */
+  readonly value?: string;
+  /** One letter that stands for the name. */
+  readonly short?: string;
+  readonly isRequired?: true;
+  readonly isHidden?: true;
+  /** For the help. */
+  readonly default?: unknown;
+  readonly choices?: readonly string[] | undefined;
+  /** Takes its values in the order given; undefined: it was not given. Throws RangeError. */
+  take(texts: readonly string[] | undefined): T;
+}
+
+export function flag(help: string): Option<boolean> {
+  return { help, take: (texts) => texts !== undefined };
+}
+
+export function text(value: string, help: string): Option<string | undefined> {
+  return { help, value, take: (texts) => texts?.at(-1) };
+}
+
+/** One that may be given several times. */
+export function texts(value: string, help: string): Option<readonly string[] | undefined> {
+  return { help, value, take: (all) => all };
+}
+
+/** What the text of an option means. Throws RangeError with what the option takes. */
+export interface Reader<T> {
+  (text: string): T;
+  readonly choices?: readonly string[];
+}
+
+export function option<T>(value: string, help: string, read: Reader<T>): Option<T | undefined> {
+  return optionOr<T | undefined>(value, help, read, undefined);
+}
+
+export function optionOr<T>(value: string, help: string, read: Reader<T>, usual: T): Option<T> {
+  const take = (all: readonly string[] = []) => all.map((each) => read(each)).at(-1) ?? usual;
+  return { help, value, take, default: usual, choices: read.choices };
+}
+
+export function required<T>(value: string, help: string, read: Reader<T>): Option<T> {
+  return { ...(option(value, help, read) as Option<T>), isRequired: true };
+}
+
+/** Makes a reader of one that answers null for what it does not know. */
+export function reader<T>(read: (text: string) => T | null, takes: string): Reader<T> {
+  return (given) => {
+    const value = read(given);
+    if (value === null) throw new RangeError(takes);
+    return value;
+  };
+}
+
+export function integer(from: number, to: number, takes: string): Reader<number> {
+  const isOne = (given: string) => /^\d{1,15}$/.test(given) && Number(given) >= from && Number(given) <= to;
+  return reader((given) => (isOne(given) ? Number(given) : null), takes);
+}
+
+export function oneOf<T extends string>(choices: readonly T[]): Reader<T> {
+  const takes = `Allowed choices are ${choices.join(", ")}.`;
+  const read = reader((given) => choices.find((choice) => choice === given) ?? null, takes);
+  return Object.assign(read, { choices });
+}
+
+export const ZONE = reader(
+  (given) => (isZone(given) ? given : null),
+  'It takes an IANA time zone, e.g. "Europe/Berlin".',
+);
