@@ -1,13 +1,12 @@
 import "./production.ts";
 
 import { Elysia } from "elysia";
-import { type Audit, createAudit } from "./audit.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Json } from "./docs/normalise.ts";
 import { docsRoutes } from "./docs/routes.ts";
-import { type Connection, createGate } from "./gate.ts";
+import { type Audit, createAudit } from "./exchange.ts";
+import { createGate } from "./gate.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
-import { createRouteTable } from "./route-table.ts";
 import { alertRoutes } from "./routes/alerts.ts";
 import { createRouteDeps } from "./routes/deps.ts";
 import { executeRoutes } from "./routes/execute.ts";
@@ -37,11 +36,6 @@ const SOCKETS = {
 /** The HTTP side of the daemon: the gate, and the routes behind it. */
 export function createApp(deps: HttpDeps, counters: RequestCounters = createRequestCounters()) {
   const audit = createAudit(deps.log("audit"));
-  const findRoute = createRouteTable(() => app.routes);
-  const connection: Connection = {
-    peer: (request) => app.server?.requestIP(request)?.address ?? null,
-    isTls: () => app.server?.protocol === "https",
-  };
   const api = apiRoutes(deps, counters, audit);
   const app = new Elysia({
     name: "licmond",
@@ -49,12 +43,12 @@ export function createApp(deps: HttpDeps, counters: RequestCounters = createRequ
     websocket: SOCKETS,
     // Elysia would strip unknown parameters and fields without a word.
     normalize: false,
-  })
-    .use(createGate(deps, findRoute, connection, audit, counters))
+  });
+  return app
+    .use(createGate(deps, app, audit, counters))
     .use(api)
     .use(docsRoutes(api, deps.build.version))
     .use(homeRoutes(deps.build.version));
-  return app;
 }
 
 export type App = ReturnType<typeof createApp>;

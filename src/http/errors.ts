@@ -1,6 +1,6 @@
 import type { TObject } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { ValidationError } from "elysia";
+import { InvertedStatusMap, ValidationError } from "elysia";
 import { codeOf } from "../domain/error-code.ts";
 import { ApiError } from "../domain/errors.ts";
 import type { Log } from "../domain/log.ts";
@@ -11,25 +11,9 @@ import { invalidBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { invalidQuery, type QueryDefinition, type Sent } from "./query.ts";
 
-const REASONS: Readonly<Record<number, string>> = {
-  400: "Bad Request",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  405: "Method Not Allowed",
-  409: "Conflict",
-  410: "Gone",
-  413: "Content Too Large",
-  429: "Too Many Requests",
-  500: "Internal Server Error",
-  502: "Bad Gateway",
-  503: "Service Unavailable",
-  504: "Gateway Timeout",
-};
-
 /** Reason phrase of RFC 9110, for the field `error`. */
 export function reasonOf(status: number): string {
-  return REASONS[status] ?? "Error";
+  return status === 413 ? "Content Too Large" : InvertedStatusMap[status as keyof typeof InvertedStatusMap];
 }
 
 /** As proxies count a request whose client went away before its answer; it is never sent. */

@@ -1,18 +1,24 @@
-import { Elysia, ElysiaStatus, ParseError } from "elysia";
+import { type AnyElysia, Elysia, ElysiaStatus, ParseError } from "elysia";
 import { ApiError } from "../domain/errors.ts";
-import { iso } from "../domain/time/clock.ts";
-import type { Audit } from "./audit.ts";
-import { presentedKey, requirePermission, validKey } from "./auth.ts";
 import { readJson, tooLarge } from "./body.ts";
-import { answerCors, checkSocketOrigin } from "./cors.ts";
+import { createClientAddress } from "./client-address.ts";
 import type { HttpDeps } from "./deps.ts";
 import { apiErrorOf, errorAnswer, noSuchPath } from "./errors.ts";
-import { type Exchange, gated, splitUrl } from "./exchange.ts";
-import { createBuckets, type Rate } from "./limits/buckets.ts";
-import { createClientAddress } from "./limits/client-address.ts";
+import {
+  type Access,
+  type Audit,
+  allowOf,
+  createRouteTable,
+  type Exchange,
+  gated,
+  type KnownRoute,
+  presentedKey,
+  requirePermission,
+  validKey,
+} from "./exchange.ts";
+import { createLimits } from "./limits.ts";
 import { sentValues } from "./query.ts";
 import type { RequestCounters } from "./request-counters.ts";
-import { type Access, allowOf, type KnownRoute } from "./route-table.ts";
 import { shown } from "./shown.ts";
 
 const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -30,12 +36,18 @@ const OF_API = { "cache-control": "private, no-cache", vary: "Accept, X-API-Key,
  */
 const OVER_TLS = { "strict-transport-security": "max-age=86400" };
 
-/** The connection's side, which the listening server alone knows. */
-export interface Connection {
-  /** Address of the other end; null where there is none. */
-  peer(request: Request): string | null;
-  isTls(): boolean;
-}
+/** What scripts of a listed origin may send beyond what browsers always allow, and how long a browser may keep that. */
+const PREFLIGHT = {
+  "access-control-allow-headers":
+    "X-API-Key, Authorization, Content-Type, Last-Event-ID, X-Request-ID, If-None-Match",
+  "access-control-max-age": "600",
+};
+/** What they may read. */
+const EXPOSED_HEADERS =
+  "X-Request-ID, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, ETag";
+
+/** What of the root app the gate needs: its routes, and the listening server, which alone knows the connection. */
+type Root = Pick<AnyElysia, "routes" | "server">;
 
 /**
  * The gate: one hook before the router, which makes the exchange and checks the request in the order of the steps
@@ -43,17 +55,19 @@ export interface Connection {
  */
 export function createGate(
   deps: Pick<HttpDeps, "clock" | "execute" | "keys" | "log" | "quotas" | "settings">,
-  findRoute: (path: string) => KnownRoute | null,
-  connection: Connection,
+  root: Root,
   audit: Audit,
   counters: RequestCounters,
 ) {
-  const { clock, execute, keys, quotas, settings } = deps;
+  const { clock, execute, keys, settings } = deps;
   const log = deps.log("http");
   const authLog = deps.log("auth");
-  const address = createClientAddress(connection.peer, () => settings().trustedProxies);
-  const addressBuckets = createBuckets();
-  const keyBuckets = createBuckets();
+  const findRoute = createRouteTable(root);
+  const address = createClientAddress(
+    (request) => root.server?.requestIP(request)?.address ?? null,
+    () => settings().trustedProxies,
+  );
+  const limits = createLimits(deps);
 
   return new Elysia({ name: "gate" })
     .use(gated)
@@ -61,15 +75,14 @@ export function createGate(
       // What reading a body throws comes wrapped.
       const thrown = error instanceof ParseError ? error.cause : error;
       const known = apiErrorOf(code, thrown);
-      if (exchange?.acting) audit.refused(exchange, exchange.acting, known.code);
-      return finish(request, exchange, errorAnswer(known, thrown, request, exchange, clock.now(), log));
+      if (exchange !== null) audit.refused(exchange, known.code);
+      return finish(exchange, errorAnswer(known, thrown, request, exchange, clock.now(), log));
     })
     .onRequest((context) => {
-      const { request } = context;
-      const exchange = open(request);
+      const exchange = open(context.request);
       context.exchange = exchange;
-      const answer = answerCors(request, exchange, settings().corsOrigins) ?? admit(request, exchange);
-      return answer === undefined ? undefined : finish(request, exchange, answer);
+      const answer = answerCors(exchange, settings().corsOrigins) ?? admit(exchange);
+      return answer === undefined ? undefined : finish(exchange, answer);
     })
     .onParse({ as: "global" }, ({ request, exchange }) => {
       // Not even the body of a route that takes none is left to Elysia's parsers.
@@ -83,13 +96,13 @@ export function createGate(
       // Elysia merges what a transform returns into the context; its types say that it returns nothing.
       return { query } as unknown as undefined;
     })
-    .mapResponse({ as: "global" }, ({ request, exchange, responseValue }) => {
+    .mapResponse({ as: "global" }, ({ exchange, responseValue }) => {
       const respond = (value: unknown): Response | undefined => {
         // A socket that was opened has no answer.
         if (value === undefined) return undefined;
-        if (value instanceof Response) return finish(request, exchange, value);
+        if (value instanceof Response) return finish(exchange, value);
         const [body, status] = value instanceof ElysiaStatus ? [value.response, value.code] : [value, 200];
-        return finish(request, exchange, Response.json(body, { status }));
+        return finish(exchange, Response.json(body, { status }));
       };
       const value: unknown = responseValue;
       return value instanceof Promise ? value.then(respond) : respond(value);
@@ -103,6 +116,7 @@ export function createGate(
     const isApi = path.startsWith("/api") || path.startsWith("/metrics");
     counters.begun();
     return {
+      request,
       id,
       path,
       query,
@@ -113,21 +127,21 @@ export function createGate(
       },
       caller: null,
       acting: null,
-      headers: { "x-request-id": id, ...ALWAYS, ...(connection.isTls() && OVER_TLS), ...(isApi && OF_API) },
+      headers: { "x-request-id": id, ...ALWAYS, ...(isTls() && OVER_TLS), ...(isApi && OF_API) },
       answered: false,
     };
   }
 
-  function admit(request: Request, exchange: Exchange): Response | undefined {
-    const { route } = exchange;
+  function admit(exchange: Exchange): Response | undefined {
+    const { request, route } = exchange;
     const access = route?.access.get(request.method);
-    const presented = access === "open" ? null : presentedKey(request, exchange);
+    const presented = access === "open" ? null : presentedKey(exchange);
     const check = presented === null ? null : keys.verify(presented);
     // 2: the bucket of the address, for requests without a valid key, unknown paths and wrong methods included.
     // A valid key neither draws on it nor is kept out by neighbours that emptied it, so the key is checked here
     // already (some µs). Keys can be guessed no faster than that: behind an empty bucket a wrong key learns nothing.
     // Health, ping, the docs and the page's files need no key and draw on nothing.
-    if (access !== "open" && check?.outcome !== "valid") drawOfAddress(exchange);
+    if (access !== "open" && check?.outcome !== "valid") limits.drawOfAddress(exchange);
     // 3: paths are public, so this comes before the key. Elysia itself would answer 404 to all three.
     if (route === null) {
       const what = shown(exchange.path);
@@ -139,7 +153,7 @@ export function createGate(
       const message = `${route.path} takes ${headers.allow}, not ${shown(request.method)}.`;
       throw new ApiError("METHOD_NOT_ALLOWED", message, { headers });
     }
-    if (access !== "open") admitCaller(request, exchange, route, access, check);
+    if (access !== "open") admitCaller(exchange, route, access, check);
     // 7: a body that says that it is too long. One that does not say (chunked) is counted while it is read.
     const { maxBodyBytes } = settings();
     if (Number(request.headers.get("content-length") ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes);
@@ -147,7 +161,6 @@ export function createGate(
   }
 
   function admitCaller(
-    request: Request,
     exchange: Exchange,
     route: KnownRoute,
     access: Exclude<Access, "open">,
@@ -163,7 +176,7 @@ export function createGate(
     exchange.caller = caller;
     keys.touch(caller.id, clock.now());
     // 5: its bucket and quotas
-    drawOfKey(exchange, caller);
+    limits.drawOfKey(exchange, caller);
     // 6: its role. The trail has every command that was asked for.
     if (access === "execute_operator") exchange.acting = { message: "Command", fields: {} };
     try {
@@ -177,58 +190,29 @@ export function createGate(
       throw new ApiError("AUTH_INSUFFICIENT", message);
     }
     if (route.path.startsWith("/ws/")) {
-      checkSocketOrigin(request, () => isHttps(request), settings().corsOrigins);
+      checkSocketOrigin(exchange);
     }
   }
 
-  /** Whether the client speaks TLS: a trusted proxy may have taken it off. */
-  function isHttps(request: Request): boolean {
-    const told = address.behindProxy(request) ? request.headers.get("x-forwarded-proto") : null;
-    return told === null ? connection.isTls() : told.trim().toLowerCase() === "https";
-  }
-
-  function drawOfAddress(exchange: Exchange): void {
-    const { burst, anonymousPerMinute } = settings().limits;
-    const rate = { capacity: burst, perMinute: anonymousPerMinute };
-    draw(addressBuckets, exchange.address, rate, exchange, "without a valid key from this address");
-  }
-
   /**
-   * A request that passes the bucket counts once, whatever its answer; what is refused here does not count. The key's
-   * own figures beat the config's.
+   * CORS does not hold for sockets: a page of any site may open one. A browser names the page's origin (`Origin`,
+   * RFC 6455 10.2): it must be the daemon's own, or one that `http.cors_origins` lists. Programs send none.
    */
-  function drawOfKey(exchange: Exchange, caller: NonNullable<Exchange["caller"]>): void {
-    const { burst, requestsPerMinute, dailyQuota, monthlyQuota } = settings().limits;
-    const perMinute = caller.requestsPerMinute ?? requestsPerMinute;
-    // A key made for 5 requests a minute must not get 100 of them at once.
-    const capacity = Math.min(burst, caller.requestsPerMinute ?? burst);
-    draw(keyBuckets, caller.id, { capacity, perMinute }, exchange, "with this key");
-    const daily = caller.dailyQuota ?? dailyQuota;
-    const refusal = quotas.take(caller.id, { daily, monthly: caller.monthlyQuota ?? monthlyQuota });
-    if (refusal === null) return;
-    const { period, limit, until } = refusal;
-    const retryAfterSeconds = Math.max(1, Math.ceil((until - clock.now()) / 1000));
-    const used = `This key's ${limit} requests of this ${period} (UTC) are used up.`;
-    throw new ApiError("QUOTA_EXCEEDED", `${used} It may ask again at ${iso(until)}.`, { retryAfterSeconds });
+  function checkSocketOrigin({ request }: Exchange): void {
+    const { headers } = request;
+    const origin = headers.get("origin");
+    if (origin === null || settings().corsOrigins.includes(origin)) return;
+    // A trusted proxy may have taken TLS off.
+    const forwarded = address.behindProxy(request) ? headers.get("x-forwarded-proto") : null;
+    const isHttps = forwarded === null ? isTls() : forwarded.trim().toLowerCase() === "https";
+    const own = `${isHttps ? "https" : "http"}://${headers.get("host") ?? ""}`;
+    if (URL.canParse(own) && new URL(own).origin === origin) return;
+    const why = "may not open a WebSocket here: http.cors_origins does not list it.";
+    throw new ApiError("AUTH_INSUFFICIENT", `Pages of the origin ${shown(origin)} ${why}`);
   }
 
-  /** Takes a request out of a bucket, and says on whatever answer follows how the bucket stands. */
-  function draw(
-    buckets: ReturnType<typeof createBuckets>,
-    id: string,
-    rate: Rate,
-    { headers }: Exchange,
-    which: string,
-  ): void {
-    const drawn = buckets.draw(id, rate, clock.now());
-    headers["ratelimit-limit"] = String(rate.capacity);
-    headers["ratelimit-remaining"] = String(drawn.remaining);
-    headers["ratelimit-reset"] = String(drawn.resetSeconds);
-    if (drawn.allowed) return;
-    const { retryAfterSeconds } = drawn;
-    const allowed = `it has ${rate.perMinute} a minute, ${rate.capacity} at once`;
-    const message = `Too many requests ${which}: ${allowed}. Try again in ${retryAfterSeconds} s.`;
-    throw new ApiError("RATE_LIMIT_EXCEEDED", message, { retryAfterSeconds });
+  function isTls(): boolean {
+    return root.server?.protocol === "https";
   }
 
   /**
@@ -236,7 +220,7 @@ export function createGate(
    * `Vary`, which adds up. Not through Elysia's `set.headers`: for these it makes every Response again, with its body
    * as a stream, which costs a large answer a tenth of its rate. The log has no query: it may hold a key.
    */
-  function finish(request: Request, exchange: Exchange | null, answer: Response): Response {
+  function finish(exchange: Exchange | null, answer: Response): Response {
     if (exchange === null || exchange.answered) return answer;
     exchange.answered = true;
     for (const name in exchange.headers) {
@@ -245,7 +229,7 @@ export function createGate(
       else if (name === "vary") answer.headers.set(name, `${own}, ${exchange.headers[name]}`);
     }
     const { status } = answer;
-    const { method } = request;
+    const { method } = exchange.request;
     const durationMs = performance.now() - exchange.startedAt;
     counters.count({ method, route: exchange.route?.path ?? null, status, durationMs });
     log.debug("Request", {
@@ -258,4 +242,43 @@ export function createGate(
     });
     return answer;
   }
+}
+
+/**
+ * Path and query of a request's URL, as sent: no decoding, no normalising, so that the gate and the router see the
+ * same. Bun gives a URL without scheme and host where the Host header is missing (HTTP/1.0) or invalid.
+ */
+function splitUrl(url: string): { path: string; query: string } {
+  const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);
+  if (start === -1) return { path: "/", query: "" };
+  const hash = url.indexOf("#", start);
+  const end = hash === -1 ? url.length : hash;
+  const mark = url.indexOf("?", start);
+  if (mark === -1 || mark > end) return { path: url.slice(start, end), query: "" };
+  return { path: url.slice(start, mark), query: url.slice(mark + 1, end) };
+}
+
+/**
+ * Cross-origin reading (https://fetch.spec.whatwg.org/#http-cors-protocol), off unless `http.cors_origins` lists the
+ * origin: exactly, as there is no wildcard. Keys travel in headers that a script sets, never by themselves, so
+ * credentials stay forbidden.
+ *
+ * Comes before every check, so that a script can read each refusal. Answers a preflight for a known path, which
+ * carries no key, reveals nothing and precedes every request of such a script; it draws on no bucket.
+ */
+function answerCors({ request, headers, route }: Exchange, listed: readonly string[]): Response | undefined {
+  if (listed.length === 0) return undefined;
+  headers.vary = headers.vary === undefined ? "Origin" : `${headers.vary}, Origin`;
+  const origin = request.headers.get("origin");
+  if (origin === null || !listed.includes(origin)) return undefined;
+  headers["access-control-allow-origin"] = origin;
+
+  const isPreflight = request.method === "OPTIONS" && request.headers.has("access-control-request-method");
+  if (!isPreflight || route === null) {
+    headers["access-control-expose-headers"] = EXPOSED_HEADERS;
+    return undefined;
+  }
+  const allow = allowOf(route);
+  const answer = { allow, "access-control-allow-methods": allow, ...PREFLIGHT };
+  return new Response(null, { status: 204, headers: answer });
 }

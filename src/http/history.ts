@@ -1,7 +1,5 @@
 import { ApiError } from "../domain/errors.ts";
-import type { Snapshot } from "../domain/picture.ts";
-import { textRule } from "../domain/text-types.ts";
-import { isZone } from "../domain/time/zone.ts";
+import type { ServerPicture, Snapshot } from "../domain/picture.ts";
 import { HistoryTimeout } from "../history/client.ts";
 import type { QueryName, QueryParams, QueryResult } from "../history/serve.ts";
 import { formatOf, send } from "./answers/answer.ts";
@@ -13,25 +11,22 @@ import {
   type Parameter,
   type PEOPLE,
   type STORED_LIST,
-  single,
   storedPage,
   type Values,
 } from "./query.ts";
-import { checkRange, openRange } from "./query-time.ts";
-import { askedServers, type Named, type SnapshotFor } from "./snapshot.ts";
-
-/** A request that history answers, as its route gets it. */
-interface Asking {
-  readonly request: Request;
-  readonly exchange: Pick<Exchange, "caller">;
-}
+import type { ReadRange } from "./query-time.ts";
+import { shown } from "./shown.ts";
+import { closestWords, namedServers, perPicture, type SnapshotFor } from "./snapshot.ts";
 
 /** What a query over history may name. */
 type HistoryQuery = Values<
   typeof NAMED & typeof PEOPLE & typeof STORED_LIST & Record<"start" | "end" | "timezone", Parameter<string>>
 >;
 
-type ReadRange<R> = (start: string | undefined, end: string | undefined, now: number) => R;
+const namesOf = perPicture(({ daemons, features }) => ({
+  daemons: new Set([...daemons.map(({ name }) => name), ...features.map(({ daemon }) => daemon)]),
+  features: new Set(features.map(({ name }) => name)),
+}));
 
 /** History as routes ask it: for as long as the client waits, and TIMEOUT when an answer takes too long. */
 export function createHistoryReader(
@@ -39,7 +34,7 @@ export function createHistoryReader(
   snapshotFor: SnapshotFor,
 ) {
   async function ask<Name extends QueryName<HistoryAnswers>>(
-    { request, exchange: { caller } }: Asking,
+    { request, caller }: Exchange,
     name: Name,
     params: QueryParams<HistoryAnswers, Name>,
   ): Promise<QueryResult<HistoryAnswers, Name>> {
@@ -52,35 +47,60 @@ export function createHistoryReader(
     }
   }
 
-  /** The servers that a query is about, see {@link askedServers}. */
-  function servers(asking: Asking, snapshot: Snapshot, query: Named) {
-    return askedServers(snapshot, query, (names) => ask(asking, "unknownName", names));
+  /**
+   * The servers that a query is about, in the order of the config. Throws NOT_FOUND for a server, daemon or feature
+   * that was never seen: an empty list must not answer a typo. While one of these servers was never read it may have it.
+   */
+  async function servers(
+    exchange: Exchange,
+    snapshot: Snapshot,
+    { server, daemon = [], feature = [] }: Values<typeof NAMED>,
+  ): Promise<readonly ServerPicture[]> {
+    const named = namedServers(snapshot, server);
+    const live = snapshot.servers.map(namesOf);
+    const daemons = daemon.filter((name) => !live.some((known) => known.daemons.has(name)));
+    const features = feature.filter((name) => !live.some((known) => known.features.has(name)));
+    if (daemons.length + features.length === 0) return named;
+    if (named.some(({ server: { enabled }, collectedAt }) => enabled && collectedAt === null)) return named;
+    const unknown = await ask(exchange, "unknownName", {
+      daemons,
+      features,
+      live: {
+        daemons: live.flatMap((known) => [...known.daemons]),
+        features: live.flatMap((known) => [...known.features]),
+      },
+    });
+    if (unknown === null) return named;
+    const { what, name, closest } = unknown;
+    throw new ApiError(
+      "NOT_FOUND",
+      `No license server has or had a ${what} ${shown(name)}.${closestWords(closest)}`,
+    );
   }
 
   return {
     servers,
     /** Has history answer. `check` sees the answer before it goes out, and may refuse it. */
     async answer<Name extends Exclude<QueryName<HistoryAnswers>, "unknownName">>(
-      asking: Asking,
+      exchange: Exchange,
       name: Name,
       params: QueryParams<HistoryAnswers, Name>,
       check: (answer: QueryResult<HistoryAnswers, Name>) => void = () => {},
     ): Promise<Response> {
-      const answer = await ask(asking, name, params);
+      const answer = await ask(exchange, name, params);
       check(answer);
-      return send(asking.request, answer);
+      return send(exchange.request, answer);
     },
     /**
      * Reads a query over history: the servers that it is about, and what the worker must know. Throws INVALID_QUERY for
      * its range, then NOT_FOUND for names that neither the live picture nor history knows.
      */
-    async read<R extends object>(asking: Asking, query: HistoryQuery, rangeOf: ReadRange<R>) {
-      const { request, exchange } = asking;
+    async read<R extends object>(exchange: Exchange, query: HistoryQuery, rangeOf: ReadRange<R>) {
       const now = clock.now();
       const { server = null, daemon = null, feature = null, user = null, host = null } = query;
       const range = rangeOf(query.start, query.end, now);
       return {
-        servers: await servers(asking, snapshotFor(exchange), query),
+        servers: await servers(exchange, snapshotFor(exchange), query),
         asked: {
           now,
           intervals: Object.fromEntries(
@@ -90,33 +110,10 @@ export function createHistoryReader(
           filter: { servers: server, daemons: daemon, features: feature, users: user, hosts: host },
           timezone: query.timezone ?? settings().timezone,
           ...storedPage(query),
-          format: formatOf(query, request),
+          format: formatOf(query, exchange.request),
           anonymize: exchange.caller?.anonymize === true,
         },
       };
     },
   };
-}
-
-/** A longer range is a slip of the keyboard. */
-const MAX_RANGE_MS = 20 * 366 * 86_400_000;
-
-/** A range that ends now and is so long, unless told otherwise. Throws INVALID_QUERY. */
-export function rangeOfDays(days: number): ReadRange<{ start: number; end: number }> {
-  return (from, to, now) => {
-    const open = openRange(from, to, now);
-    const end = open.end ?? now;
-    const start = open.start ?? end - days * 86_400_000;
-    checkRange(start, end);
-    if (end - start <= MAX_RANGE_MS) return { start, end };
-    throw new ApiError("INVALID_QUERY", 'Query parameters "start" and "end" lie more than 20 years apart.');
-  };
-}
-
-const ZONE = textRule("an IANA time zone, e.g. Europe/Berlin", isZone);
-
-/** `timezone`: an IANA zone. */
-export function timezone(description: string): Parameter<string> {
-  const said = `${description} Default: the daemon's zone.`;
-  return single(ZONE, { type: "string", description: said, example: "Europe/Berlin" });
 }

@@ -1,7 +1,8 @@
 import { ApiError } from "../domain/errors.ts";
+import { textRule } from "../domain/text-types.ts";
 import { parseDuration } from "../domain/time/duration.ts";
-import { isDate } from "../domain/time/zone.ts";
-import { single } from "./query.ts";
+import { isDate, isZone } from "../domain/time/zone.ts";
+import { type Parameter, single } from "./query.ts";
 
 const DAY_MS = 86_400_000;
 const EPOCH_MS = /^\d{12,14}$/;
@@ -22,6 +23,14 @@ function time(description: string, example: string) {
     { takes: TIME_FORM, read: (text) => (parseTime(text, Date.now()) === null ? undefined : text) },
     { type: "string", description, example },
   );
+}
+
+const ZONE = textRule("an IANA time zone, e.g. Europe/Berlin", isZone);
+
+/** `timezone`: an IANA zone. */
+export function timezone(description: string): Parameter<string> {
+  const said = `${description} Default: the daemon's zone.`;
+  return single(ZONE, { type: "string", description: said, example: "Europe/Berlin" });
 }
 
 export const startTime = (description: string) => time(description, "-7d");
@@ -48,6 +57,24 @@ export function openRange(
   const found = { start: from?.at ?? null, end: to && to.at + (to.bareDate ? DAY_MS : 0) };
   checkRange(found.start, found.end, names);
   return found;
+}
+
+/** Reads `start` and `end` of a query, at `now`. Throws INVALID_QUERY. */
+export type ReadRange<R> = (start: string | undefined, end: string | undefined, now: number) => R;
+
+/** A longer range is a slip of the keyboard. */
+const MAX_RANGE_MS = 20 * 366 * DAY_MS;
+
+/** A range that ends now and is so long, unless the query says otherwise. */
+export function rangeOfDays(days: number): ReadRange<{ start: number; end: number }> {
+  return (from, to, now) => {
+    const open = openRange(from, to, now);
+    const end = open.end ?? now;
+    const start = open.start ?? end - days * DAY_MS;
+    checkRange(start, end);
+    if (end - start <= MAX_RANGE_MS) return { start, end };
+    throw new ApiError("INVALID_QUERY", 'Query parameters "start" and "end" lie more than 20 years apart.');
+  };
 }
 
 /** Throws INVALID_QUERY unless start lies before end (where both are known). */

@@ -2,11 +2,29 @@ import { closestNames } from "../config/closest-word.ts";
 import { ApiError } from "../domain/errors.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
 import { anonymousPicture } from "./anonymous/picture.ts";
-import { perPicture } from "./answers/kept.ts";
+import {
+  type Answer,
+  BY_ENCODING,
+  type Format,
+  jsonAnswer,
+  send,
+  tagOfZipped,
+  zipped,
+} from "./answers/answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./exchange.ts";
-import type { NamesAsked, UnknownName } from "./history-answers/answers.ts";
 import { shown } from "./shown.ts";
+
+/**
+ * Something made of one server's picture and kept as long as the picture lives. Pictures are immutable, so after a poll
+ * of one server only that server's part is made again. What is made of an anonymous picture never reaches another one.
+ */
+export function perPicture<T extends object>(
+  make: (picture: ServerPicture) => T,
+): (picture: ServerPicture) => T {
+  const kept = new WeakMap<ServerPicture, T>();
+  return (picture) => kept.getOrInsertComputed(picture, make);
+}
 
 /** The snapshot as a caller may see it. Routes read the live picture through this alone. */
 export type SnapshotFor = (exchange: Pick<Exchange, "caller">) => Snapshot;
@@ -39,53 +57,136 @@ export function knownServer({ servers }: Snapshot, id: string): ServerPicture {
   );
 }
 
-/** What a query names; all when absent. */
-export interface Named {
-  readonly server?: readonly string[];
-  readonly daemon?: readonly string[];
-  readonly feature?: readonly string[];
-}
-
-const namesOf = perPicture(({ daemons, features }) => ({
-  daemons: new Set([...daemons.map(({ name }) => name), ...features.map(({ daemon }) => daemon)]),
-  features: new Set(features.map(({ name }) => name)),
-}));
-
-/**
- * The servers that a query is about, in the order of the config. Throws NOT_FOUND for a server, daemon or feature that
- * was never seen (`unknownName` asks history): an empty list must not answer a typo. While one of these servers was
- * never read it may have it.
- */
-export async function askedServers(
-  snapshot: Snapshot,
-  { server, daemon = [], feature = [] }: Named,
-  unknownName: (names: NamesAsked) => Promise<UnknownName | null>,
-): Promise<readonly ServerPicture[]> {
-  const servers = namedServers(snapshot, server);
-  const live = snapshot.servers.map(namesOf);
-  const daemons = daemon.filter((name) => !live.some((known) => known.daemons.has(name)));
-  const features = feature.filter((name) => !live.some((known) => known.features.has(name)));
-  if (daemons.length + features.length === 0) return servers;
-  if (servers.some(({ server: { enabled }, collectedAt }) => enabled && collectedAt === null)) return servers;
-  const unknown = await unknownName({
-    daemons,
-    features,
-    live: {
-      daemons: live.flatMap((known) => [...known.daemons]),
-      features: live.flatMap((known) => [...known.features]),
-    },
-  });
-  if (unknown === null) return servers;
-  const { what, name, closest } = unknown;
-  throw new ApiError(
-    "NOT_FOUND",
-    `No license server has or had a ${what} ${shown(name)}.${closestWords(closest)}`,
-  );
-}
-
 /** A sentence, with a blank before it, that names what the client may have meant; empty when there is no such name. */
-function closestWords(names: readonly string[]): string {
+export function closestWords(names: readonly string[]): string {
   if (names.length === 0) return "";
   const list = names.map(shown).join(", ");
   return names.length === 1 ? ` The closest name is ${list}.` : ` The closest names are ${list}.`;
+}
+
+/** The JSON of `head`, the parts that are not empty with commas between, and `tail`. */
+export type Join = (head: string, parts: readonly TextPiece[], tail: string) => Answer;
+
+/** A piece of an answer that is kept as text, with its length in UTF-8. */
+export interface TextPiece {
+  readonly text: string;
+  readonly byteLength: number;
+}
+
+export function textPiece(text: string): TextPiece {
+  return { text, byteLength: Buffer.byteLength(text) };
+}
+
+/** Of answers with what was asked. */
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+
+/** An answer, and the same gzipped once a client has asked for that. */
+interface Kept {
+  readonly plain: Answer;
+  zip: Promise<Answer> | null;
+}
+
+export type Answers = ReturnType<typeof createAnswers>;
+
+/** Answers made from the snapshot: tagged, and kept as bytes (gzipped, too) while the snapshot stays the same. */
+export function createAnswers() {
+  // Each process counts versions from the start, so a random part keeps tags of different runs apart.
+  const run = Bun.randomUUIDv7().slice(-12);
+  const kept = new Map<string, Kept>();
+  let keptBytes = 0;
+  let version = -1;
+  let spare: Buffer<ArrayBuffer>[] = [];
+
+  /**
+   * Begins with a new snapshot. Its answers are joined in the buffers of the last one's: a large site's answer is made
+   * again after every poll, and 5 MB of garbage each time was seen to cost pauses of 30 ms. A Response copies the bytes
+   * it is made of (Fetch standard, "extract a body"), so answers under way are safe.
+   */
+  function begin(snapshot: Snapshot): void {
+    spare = [...kept.values()].flatMap(({ plain: { body } }) =>
+      body instanceof Buffer ? [Buffer.from(body.buffer)] : [],
+    );
+    kept.clear();
+    keptBytes = 0;
+    version = snapshot.version;
+  }
+
+  const join: Join = (head, parts, tail) => {
+    const pieces = parts.filter(({ byteLength }) => byteLength > 0);
+    const length = pieces.reduce(
+      (sum, { byteLength }) => sum + byteLength + 1,
+      Buffer.byteLength(head) + Buffer.byteLength(tail),
+    );
+    const fitting = spare.findIndex(({ byteLength }) => byteLength >= length);
+    const [buffer = Buffer.alloc(Math.ceil(length * 1.25))] = fitting === -1 ? [] : spare.splice(fitting, 1);
+    let end = buffer.write(head);
+    for (const [index, { text }] of pieces.entries()) {
+      if (index > 0) end += buffer.write(",", end);
+      end += buffer.write(text, end);
+    }
+    end += buffer.write(tail, end);
+    return jsonAnswer(buffer.subarray(0, end));
+  };
+
+  function keep(what: string, plain: Answer): Kept {
+    const bytes = what.length + plain.body.byteLength;
+    if (keptBytes + bytes > MAX_KEPT_BYTES) {
+      kept.clear();
+      keptBytes = 0;
+    }
+    const made = { plain, zip: null };
+    kept.set(what, made);
+    keptBytes += bytes;
+    return made;
+  }
+
+  function zipOnce(answer: Kept): Promise<Answer> {
+    if (answer.zip !== null) return answer.zip;
+    // A copy (`slice` of a Buffer is none): the buffer of a joined answer is used again for the next snapshot's.
+    answer.zip = zipped({ ...answer.plain, body: new Uint8Array(answer.plain.body) });
+    // The requests that wait get the error; the next request tries again.
+    answer.zip.catch(() => {
+      answer.zip = null;
+    });
+    return answer.zip;
+  }
+
+  return {
+    /**
+     * 304, the kept answer, or a new one. The query has been checked: `make` is called only when it must be. `besides`
+     * is what else the answer depends on.
+     */
+    respond(
+      { request, caller, path, route, query }: Exchange,
+      snapshot: Snapshot,
+      format: Format,
+      make: (join: Join) => Answer,
+      besides = "",
+    ): Response | Promise<Response> {
+      if (snapshot.version !== version) begin(snapshot);
+      const audience = caller?.anonymize === true ? "anonymous" : "";
+      const asked = query.replaceAll(/(^|&)_=[^&]*/g, "");
+      const what = `${route?.path} ${path}?${asked}#${format}#${audience}${besides}`;
+      const etag = `"${run}-${version}-${Bun.hash(what).toString(36)}"`;
+      const held = request.headers.get("if-none-match");
+      const tag = [etag, tagOfZipped(etag)].find((one) => matches(held, one));
+      if (tag !== undefined) {
+        const headers = { etag: tag, ...(tag !== etag && { vary: BY_ENCODING }) };
+        return new Response(null, { status: 304, headers });
+      }
+      let answer = kept.get(what);
+      if (answer === undefined) {
+        const { body, headers } = make(join);
+        answer = keep(what, { body, headers: { ...headers, etag } });
+      }
+      const known = answer;
+      return send(request, known.plain, () => zipOnce(known));
+    },
+  };
+}
+
+/** True when `If-None-Match` holds the tag (weak comparison, RFC 9110 13.1.2). */
+export function matches(ifNoneMatch: string | null, tag: string): boolean {
+  if (ifNoneMatch === null) return false;
+  return ifNoneMatch.split(",").some((part) => ["*", tag, `W/${tag}`].includes(part.trim()));
 }

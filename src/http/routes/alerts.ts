@@ -72,17 +72,17 @@ export function alertRoutes({ alerts, clock, live, audit, reader }: RouteDeps) {
     .use(gated)
     .get(
       "/api/licenses/alerts",
-      async ({ request, exchange, query }) => {
+      async ({ exchange, query }) => {
         const { severity = null, acknowledged = null, state = null, server = null, rule = null } = query;
         namedServers(live.snapshot(), server);
-        return reader.answer({ request, exchange }, "alerts", {
+        return reader.answer(exchange, "alerts", {
           severities: severity,
           acknowledged,
           state,
           servers: server,
           rules: rule,
           ...storedPage(query),
-          format: formatOf(query, request),
+          format: formatOf(query, exchange.request),
           anonymize: exchange.caller?.anonymize === true,
         });
       },

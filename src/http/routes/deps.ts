@@ -1,9 +1,8 @@
-import { type Answers, createAnswers } from "../answers/kept.ts";
-import type { Audit } from "../audit.ts";
 import type { HttpDeps } from "../deps.ts";
+import type { Audit } from "../exchange.ts";
 import { createHistoryReader } from "../history.ts";
 import type { RequestCounters } from "../request-counters.ts";
-import { createSnapshotFor, type SnapshotFor } from "../snapshot.ts";
+import { type Answers, createAnswers, createSnapshotFor, type SnapshotFor } from "../snapshot.ts";
 
 /** What the routes are made of: the rest of the daemon, and what routes share. */
 export interface RouteDeps extends HttpDeps {

@@ -3,10 +3,9 @@ import { Elysia } from "elysia";
 import { MAX_ARGUMENT, maskArgv } from "../../collector/execute/catalogue.ts";
 import type { LogFields } from "../../domain/log.ts";
 import { unicode } from "../../domain/text-types.ts";
-import { requirePermission } from "../auth.ts";
 import { fields } from "../body.ts";
 import { documented, record } from "../docs/documented.ts";
-import { gated } from "../exchange.ts";
+import { gated, requirePermission } from "../exchange.ts";
 import { knownServer } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 

@@ -42,7 +42,7 @@ export function expirationRoutes({ reader }: RouteDeps) {
     .get(
       "/api/licenses/expirations",
       async ({ request, exchange, query }) => {
-        const { servers, asked } = await reader.read({ request, exchange }, query, openRange);
+        const { servers, asked } = await reader.read(exchange, query, openRange);
         const { days = Infinity, sort } = query;
         const found = poolExpiries(servers, query.permanent === true).filter(expiryFilter(asked));
         const rows = expirationRecords(found, servers, asked.now).filter(
@@ -63,7 +63,7 @@ export function expirationRoutes({ reader }: RouteDeps) {
     .get(
       "/api/licenses/expirations.ics",
       async ({ request, exchange, query }) => {
-        const { servers, asked } = await reader.read({ request, exchange }, query, openRange);
+        const { servers, asked } = await reader.read(exchange, query, openRange);
         return send(request, {
           body: encode(calendarOf(servers, expiryFilter(asked))),
           headers: {

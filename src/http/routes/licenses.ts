@@ -5,16 +5,14 @@ import { ApiError } from "../../domain/errors.ts";
 import { FeatureRecord, RescanResult, ServerRecord, SummaryRecord } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { valueAnswer } from "../answers/answer.ts";
-import { type Join, perPicture, textPiece } from "../answers/kept.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
-import { requirePermission } from "../auth.ts";
 import { fields } from "../body.ts";
 import { documented, record } from "../docs/documented.ts";
-import { type Exchange, gated } from "../exchange.ts";
+import { type Exchange, gated, requirePermission } from "../exchange.ts";
 import { flag, names, queryOf } from "../query.ts";
 import { featureRecord, serverRecord, summaryRecord } from "../records.ts";
 import { shown } from "../shown.ts";
-import { knownServer, namedServers } from "../snapshot.ts";
+import { type Join, knownServer, namedServers, perPicture, textPiece } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const QUERY = queryOf({
@@ -73,7 +71,7 @@ export function licenseRoutes(deps: RouteDeps) {
           const summary = JSON.stringify(summaryRecord({ ...snapshot, servers }, counts));
           return join('{"servers":[', servers.map(partOf), `],"summary":${summary}}`);
         };
-        return answers.respond(request, exchange, snapshot, "json", make, JSON.stringify(counts));
+        return answers.respond(exchange, snapshot, "json", make, JSON.stringify(counts));
       },
       documented("read", "Licenses", "Everything: servers, features, totals", {
         query: QUERY,
@@ -83,11 +81,11 @@ export function licenseRoutes(deps: RouteDeps) {
     )
     .get(
       "/api/licenses/summary",
-      ({ request, exchange }) => {
+      ({ exchange }) => {
         const snapshot = snapshotFor(exchange);
         const counts = alerts.counts(null);
         const make = () => valueAnswer(summaryRecord(snapshot, counts));
-        return answers.respond(request, exchange, snapshot, "json", make, JSON.stringify(counts));
+        return answers.respond(exchange, snapshot, "json", make, JSON.stringify(counts));
       },
       documented("read", "Licenses", "Totals over all servers", {
         answers: { 200: { description: "Totals", schema: SummaryRecord }, 304: NOT_MODIFIED },

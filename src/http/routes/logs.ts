@@ -68,7 +68,6 @@ const Stats = record("LogStats", {
 /** Reading and clearing the service's own log. */
 export function logRoutes({ clock, logs, audit, reader }: RouteDeps) {
   function lines(
-    request: Request,
     exchange: Exchange,
     query: Static<typeof LINES>,
     page: { readonly limit: number; readonly offset: number; readonly oldestFirst: boolean },
@@ -77,16 +76,16 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps) {
     const names = { start: "start_time", end: "end_time" };
     const range = openRange(query.start_time, query.end_time, clock.now(), names);
     const filter = { levels, sources, serverIds, ...range, q, hiddenSources: hiddenFrom(exchange) };
-    const format = formatOf(query, request);
-    return reader.answer({ request, exchange }, "logs", { ...filter, ...page, format });
+    const format = formatOf(query, exchange.request);
+    return reader.answer(exchange, "logs", { ...filter, ...page, format });
   }
 
   return new Elysia({ name: "routes/logs" })
     .use(gated)
     .get(
       "/api/logs/recent",
-      ({ request, exchange, query }) =>
-        lines(request, exchange, query, { limit: query.lines ?? 100, offset: 0, oldestFirst: true }),
+      ({ exchange, query }) =>
+        lines(exchange, query, { limit: query.lines ?? 100, offset: 0, oldestFirst: true }),
       documented("logs", "Logs", "The last lines, oldest first", {
         query: RECENT,
         answers: { 200: listDoc("logs", LogEvent, "Log events") },
@@ -95,8 +94,7 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps) {
     )
     .get(
       "/api/logs/search",
-      ({ request, exchange, query }) =>
-        lines(request, exchange, query, { ...storedPage(query), oldestFirst: false }),
+      ({ exchange, query }) => lines(exchange, query, { ...storedPage(query), oldestFirst: false }),
       documented("logs", "Logs", "Search the stored lines, newest first", {
         description:
           "`q` is words, never a query language: quotes, operators and brackets are looked for as they stand. Case and accents do not count, and a word that begins or ends with a letter or digit does so in the line too.",
@@ -107,7 +105,7 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps) {
     )
     .get(
       "/api/logs/stats",
-      ({ request, exchange }) => reader.answer({ request, exchange }, "logStats", hiddenFrom(exchange)),
+      ({ exchange }) => reader.answer(exchange, "logStats", hiddenFrom(exchange)),
       documented("logs", "Logs", "How many lines are stored, by level, source and hour", {
         answers: { 200: { description: "Counts", schema: Stats } },
         errors: ["TIMEOUT"],

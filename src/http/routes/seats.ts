@@ -4,12 +4,12 @@ import type { FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { FeatureRecord, UserRecord } from "../../domain/records.ts";
 import { DATA_STATES, USER_KINDS } from "../../domain/words.ts";
 import { formatOf } from "../answers/answer.ts";
-import { perPicture, type TextPiece, textPiece } from "../answers/kept.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, ordered, sortable } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { decimal, LIVE_LIST, NAMED, PEOPLE, queryOf, sortBy, text, wordList } from "../query.ts";
 import { featureRecord, userRecords } from "../records.ts";
+import { perPicture, type TextPiece, textPiece } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const FEATURES: ListKind<FeatureRecord> = {
@@ -55,19 +55,19 @@ export function seatRoutes({ reader, snapshotFor, answers }: RouteDeps) {
     return textPiece(JSON.stringify(records).slice(1, -1));
   });
 
-  async function asked(request: Request, exchange: Exchange, query: FeatureQuery | UserQuery) {
+  async function asked(exchange: Exchange, query: FeatureQuery | UserQuery) {
     const snapshot = snapshotFor(exchange);
-    const servers = await reader.servers({ request, exchange }, snapshot, query);
-    return { snapshot, servers, format: formatOf(query, request) };
+    const servers = await reader.servers(exchange, snapshot, query);
+    return { snapshot, servers, format: formatOf(query, exchange.request) };
   }
 
   return new Elysia({ name: "routes/seats" })
     .use(gated)
     .get(
       "/api/licenses/features",
-      async ({ request, exchange, query }) => {
-        const { snapshot, servers, format } = await asked(request, exchange, query);
-        return answers.respond(request, exchange, snapshot, format, (join) => {
+      async ({ exchange, query }) => {
+        const { snapshot, servers, format } = await asked(exchange, query);
+        return answers.respond(exchange, snapshot, format, (join) => {
           if (format === "json" && isPlain(query)) {
             const total = servers.reduce((sum, { features }) => sum + features.length, 0);
             return join('{"features":[', servers.map(featuresOf), listEnd(total));
@@ -88,9 +88,9 @@ export function seatRoutes({ reader, snapshotFor, answers }: RouteDeps) {
     )
     .get(
       "/api/licenses/users",
-      async ({ request, exchange, query }) => {
-        const { snapshot, servers, format } = await asked(request, exchange, query);
-        return answers.respond(request, exchange, snapshot, format, (join) => {
+      async ({ exchange, query }) => {
+        const { snapshot, servers, format } = await asked(exchange, query);
+        return answers.respond(exchange, snapshot, format, (join) => {
           if (format === "json" && isPlain(query)) {
             const rows = rowsByStart(servers);
             return join('{"users":[', rows, listEnd(rows.length));

@@ -6,13 +6,12 @@ import { DATA_STATES, SERVER_STATUSES } from "../../domain/words.ts";
 import { decodeOutput } from "../../managers/read-output.ts";
 import { MANAGERS } from "../../managers/registry.ts";
 import { formatOf, send, valueAnswer } from "../answers/answer.ts";
-import { perPicture } from "../answers/kept.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
 import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { LIVE_LIST, names, queryOf, sortBy, wordList } from "../query.ts";
 import { pick, serverRecord } from "../records.ts";
-import { knownServer, namedServers } from "../snapshot.ts";
+import { knownServer, namedServers, perPicture } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const SERVERS: ListKind<ServerRecord> = { plural: "servers", record: ServerRecord, identity: ["id"] };
@@ -53,11 +52,11 @@ export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDep
     .use(gated)
     .get(
       "/api/licenses/servers",
-      ({ request, exchange, query }) => {
-        const format = formatOf(query, request);
+      ({ exchange, query }) => {
+        const format = formatOf(query, exchange.request);
         const snapshot = snapshotFor(exchange);
         const servers = namedServers(snapshot, query.server);
-        return answers.respond(request, exchange, snapshot, format, () => {
+        return answers.respond(exchange, snapshot, format, () => {
           const matched = servers
             .map(recordOf)
             .filter(
@@ -77,10 +76,10 @@ export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDep
     )
     .get(
       "/api/licenses/servers/:id",
-      ({ request, exchange, params }) => {
+      ({ exchange, params }) => {
         const snapshot = snapshotFor(exchange);
         const picture = knownServer(snapshot, params.id);
-        return answers.respond(request, exchange, snapshot, "json", () => valueAnswer(recordOf(picture)));
+        return answers.respond(exchange, snapshot, "json", () => valueAnswer(recordOf(picture)));
       },
       documented("read", "Licenses", "One license server", {
         params: ID,

@@ -55,10 +55,10 @@ export function sessionRoutes({ denials, reader }: RouteDeps) {
     .use(gated)
     .get(
       "/api/licenses/sessions",
-      async ({ request, exchange, query }) => {
-        const { asked } = await reader.read({ request, exchange }, query, openRange);
+      async ({ exchange, query }) => {
+        const { asked } = await reader.read(exchange, query, openRange);
         const sort = sortOf(query.sort) ?? { field: "firstSeenAt", descending: true };
-        return reader.answer({ request, exchange }, "sessions", { ...asked, sort });
+        return reader.answer(exchange, "sessions", { ...asked, sort });
       },
       documented("read", "Licenses", "Checkouts over their lifetime, open ones included", {
         description: "Those that overlap the range, the newest first unless told otherwise.",
@@ -69,12 +69,12 @@ export function sessionRoutes({ denials, reader }: RouteDeps) {
     )
     .get(
       "/api/licenses/denials",
-      async ({ request, exchange, query }) => {
-        const { asked, servers } = await reader.read({ request, exchange }, query, openRange);
+      async ({ exchange, query }) => {
+        const { asked, servers } = await reader.read(exchange, query, openRange);
         const ids = servers.map(({ server }) => server.id);
         const logging = loggingOf(ids, asked.anonymize);
         const question = { ...asked, ...asked.filter, sort: sortOf(query.sort), logging };
-        return reader.answer({ request, exchange }, "denials", question);
+        return reader.answer(exchange, "denials", question);
       },
       documented("read", "Licenses", "Denied requests, newest first", {
         description:

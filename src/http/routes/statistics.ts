@@ -19,7 +19,6 @@ import { formatOf } from "../answers/answer.ts";
 import { csvToo, listDoc, sortable } from "../answers/list.ts";
 import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { rangeOfDays, timezone } from "../history.ts";
 import { FIGURES, keyColumns } from "../history-answers/statistics.ts";
 import {
   FORMAT,
@@ -34,7 +33,7 @@ import {
   word,
   wordList,
 } from "../query.ts";
-import { endTime, startTime } from "../query-time.ts";
+import { endTime, rangeOfDays, startTime, timezone } from "../query-time.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const END = endTime("End of the range, not in it; a bare date is. Default: now.");
@@ -90,11 +89,11 @@ export function statisticsRoutes({ reader }: RouteDeps) {
     .use(gated)
     .get(
       "/api/licenses/stats",
-      async ({ request, exchange, query }) => {
+      async ({ exchange, query }) => {
         const { feature = null, limit = null } = query;
         const interval = query.interval === undefined || query.interval === "auto" ? null : query.interval;
-        const series = formatOf(query, request) === "json" && (query.series ?? feature !== null);
-        const { servers, asked } = await reader.read({ request, exchange }, query, (...range) => {
+        const series = formatOf(query, exchange.request) === "json" && (query.series ?? feature !== null);
+        const { servers, asked } = await reader.read(exchange, query, (...range) => {
           const { start, end } = rangeOfDays(1)(...range);
           if (series) checkPoints(bucketCount(interval ?? autoInterval(start, end), start, end));
           return { start, end };
@@ -102,7 +101,7 @@ export function statisticsRoutes({ reader }: RouteDeps) {
         const uncounted = uncountedOf(servers, asked.filter);
         const sort = sortOf(query.sort);
         const question = { ...asked, interval, series, sort, limit, uncounted };
-        return reader.answer({ request, exchange }, "stats", question, ({ points }) => checkPoints(points));
+        return reader.answer(exchange, "stats", question, ({ points }) => checkPoints(points));
       },
       documented("read", "Licenses", "Peaks, averages and series of features over a range", {
         description:
@@ -117,9 +116,9 @@ export function statisticsRoutes({ reader }: RouteDeps) {
     )
     .get(
       "/api/licenses/efficiency",
-      async ({ request, exchange, query }) => {
-        const { asked } = await reader.read({ request, exchange }, query, rangeOfDays(30));
-        return reader.answer({ request, exchange }, "efficiency", asked);
+      async ({ exchange, query }) => {
+        const { asked } = await reader.read(exchange, query, rangeOfDays(30));
+        return reader.answer(exchange, "efficiency", asked);
       },
       documented(
         "read",
@@ -142,9 +141,9 @@ export function statisticsRoutes({ reader }: RouteDeps) {
     )
     .get(
       "/api/licenses/heatmap",
-      async ({ request, exchange, query }) => {
-        const { asked } = await reader.read({ request, exchange }, query, rangeOfDays(28));
-        return reader.answer({ request, exchange }, "heatmap", asked);
+      async ({ exchange, query }) => {
+        const { asked } = await reader.read(exchange, query, rangeOfDays(28));
+        return reader.answer(exchange, "heatmap", asked);
       },
       documented("read", "Licenses", "Use by hour and weekday", {
         description:
@@ -157,7 +156,7 @@ export function statisticsRoutes({ reader }: RouteDeps) {
     )
     .get(
       "/api/licenses/usage",
-      async ({ request, exchange, query }) => {
+      async ({ exchange, query }) => {
         const groupBy = checkedKeys(query.group_by ?? ["user"]);
         const sort = sortOf(query.sort) ?? { field: "heldSeatHours", descending: true };
         if (![...FIGURES, ...keyColumns(groupBy)].includes(sort.field)) {
@@ -166,8 +165,8 @@ export function statisticsRoutes({ reader }: RouteDeps) {
             `Query parameter "sort" got "${sort.field}", which the groups have only with group_by=${sort.field}.`,
           );
         }
-        const { asked } = await reader.read({ request, exchange }, query, rangeOfDays(30));
-        return reader.answer({ request, exchange }, "usage", { ...asked, groupBy, sort });
+        const { asked } = await reader.read(exchange, query, rangeOfDays(30));
+        return reader.answer(exchange, "usage", { ...asked, groupBy, sort });
       },
       documented("read", "Licenses", "Who used what: seat-hours, sessions and peaks by group", {
         description:

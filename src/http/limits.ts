@@ -1,3 +1,9 @@
+import { ApiError } from "../domain/errors.ts";
+import type { KeyRecord } from "../domain/keys.ts";
+import { iso } from "../domain/time/clock.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { Exchange } from "./exchange.ts";
+
 /** How much may be asked. */
 export interface Rate {
   /** Requests at once, after a rest. */
@@ -79,5 +85,58 @@ export function createBuckets(max = MAX_BUCKETS) {
       return draw(bucket, rate, now);
     },
     size: () => young.size + old.size,
+  };
+}
+
+/** The buckets of addresses and of keys, and the keys' quotas. What is drawn is said on whatever answer follows. */
+export function createLimits({ clock, quotas, settings }: Pick<HttpDeps, "clock" | "quotas" | "settings">) {
+  const ofAddresses = createBuckets();
+  const ofKeys = createBuckets();
+
+  function drawFrom(
+    buckets: ReturnType<typeof createBuckets>,
+    id: string,
+    rate: Rate,
+    { headers }: Exchange,
+    which: string,
+  ): void {
+    const drawn = buckets.draw(id, rate, clock.now());
+    headers["ratelimit-limit"] = String(rate.capacity);
+    headers["ratelimit-remaining"] = String(drawn.remaining);
+    headers["ratelimit-reset"] = String(drawn.resetSeconds);
+    if (drawn.allowed) return;
+    const { retryAfterSeconds } = drawn;
+    const allowed = `it has ${rate.perMinute} a minute, ${rate.capacity} at once`;
+    const message = `Too many requests ${which}: ${allowed}. Try again in ${retryAfterSeconds} s.`;
+    throw new ApiError("RATE_LIMIT_EXCEEDED", message, { retryAfterSeconds });
+  }
+
+  return {
+    /** Throws RATE_LIMIT_EXCEEDED when the client's address has asked too often. */
+    drawOfAddress(exchange: Exchange): void {
+      const { burst, anonymousPerMinute } = settings().limits;
+      const rate = { capacity: burst, perMinute: anonymousPerMinute };
+      drawFrom(ofAddresses, exchange.address, rate, exchange, "without a valid key from this address");
+    },
+    /**
+     * Throws RATE_LIMIT_EXCEEDED or QUOTA_EXCEEDED. A request that passes the bucket counts once, whatever its answer;
+     * what is refused here does not count. The key's own figures beat the config's.
+     */
+    drawOfKey(exchange: Exchange, caller: KeyRecord): void {
+      const { burst, requestsPerMinute, dailyQuota, monthlyQuota } = settings().limits;
+      const perMinute = caller.requestsPerMinute ?? requestsPerMinute;
+      // A key made for 5 requests a minute must not get 100 of them at once.
+      const capacity = Math.min(burst, caller.requestsPerMinute ?? burst);
+      drawFrom(ofKeys, caller.id, { capacity, perMinute }, exchange, "with this key");
+      const daily = caller.dailyQuota ?? dailyQuota;
+      const refusal = quotas.take(caller.id, { daily, monthly: caller.monthlyQuota ?? monthlyQuota });
+      if (refusal === null) return;
+      const { period, limit, until } = refusal;
+      const retryAfterSeconds = Math.max(1, Math.ceil((until - clock.now()) / 1000));
+      const used = `This key's ${limit} requests of this ${period} (UTC) are used up.`;
+      throw new ApiError("QUOTA_EXCEEDED", `${used} It may ask again at ${iso(until)}.`, {
+        retryAfterSeconds,
+      });
+    },
   };
 }
