@@ -28,7 +28,7 @@ import { createHistoryClient } from "./history/client.ts";
 import { createDayKeeper, type DayQueries } from "./history/day-keeper.ts";
 import { createHistory } from "./history/history.ts";
 import { createRetention } from "./history/retention.ts";
-import { createPseudonyms, type Pseudonyms } from "./http/anonymous/pseudonyms.ts";
+import { createPseudonyms, type Pseudonyms } from "./http/anonymous/anonymous.ts";
 import { type App, createApp } from "./http/app.ts";
 import type { HistoryAnswers } from "./http/history-answers/answers.ts";
 import { listen } from "./http/listen.ts";

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { open, rename, stat, unlink } from "node:fs/promises";
 import { createExport, EXPORT_TABLES, type ExportQuery } from "../history/sessions/export-rows.ts";
-import { columnsOf, csvHeading, csvRows } from "../http/answers/csv.ts";
+import { columnsOf, csvHeading, csvRows } from "../http/answers/list.ts";
 import { parseTime, TIME_FORM } from "../http/query-time.ts";
 import { withDatabase } from "../store/database/read-only.ts";
 import { StoreError } from "../store/database/store-error.ts";

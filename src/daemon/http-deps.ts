@@ -1,7 +1,7 @@
 import type { Collector } from "../collector/collector.ts";
 import { type Problem, printProblem } from "../config/problem.ts";
 import { hostZone } from "../domain/time/zone.ts";
-import type { HttpDeps } from "../http/deps.ts";
+import type { AppDeps } from "../http/routes/deps.ts";
 import type { Hub } from "../http/streams/hub.ts";
 import type { Bus } from "../live/bus.ts";
 import type { Sampler } from "../live/sampler.ts";
@@ -12,8 +12,8 @@ import { countersOf, createLogsPort, type LoopLag } from "./ports.ts";
 
 import type { Reloaded, RunningConfig } from "./running-config.ts";
 
-/** The parts of the daemon that answer requests. What a route can have as it is, stands in `HttpDeps` already. */
-export interface HttpParts extends Omit<HttpDeps, "settings" | "health" | "streams" | "daemon" | "logs"> {
+/** The parts of the daemon that answer requests. What a route can have as it is, stands in `AppDeps` already. */
+export interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "daemon" | "logs"> {
   readonly collector: Collector;
   readonly running: Pick<RunningConfig, "current" | "file" | "lastReload">;
   readonly store: Store;
@@ -31,7 +31,7 @@ export interface HttpParts extends Omit<HttpDeps, "settings" | "health" | "strea
 }
 
 /** What the HTTP side asks of the daemon, from its parts. */
-export function httpDepsOf(parts: HttpParts): HttpDeps {
+export function httpDepsOf(parts: HttpParts): AppDeps {
   const { collector, running, store, bus, events, sampler, hub, lag, startedAt, begun, ...rest } = parts;
   const { oldestSampleAt, clockDoubtMs, reload, ...asTheyAre } = rest;
   const { clock, live, host } = asTheyAre;

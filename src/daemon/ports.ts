@@ -5,7 +5,7 @@ import { summarise } from "../domain/summary.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import { nextTurn } from "../domain/time/slices.ts";
 import { repeat } from "../domain/time/timers.ts";
-import type { DaemonCounters, HostPort, LogsPort } from "../http/deps.ts";
+import type { DaemonCounters, HttpDeps } from "../http/deps.ts";
 import type { Hub } from "../http/streams/hub.ts";
 import type { Bus } from "../live/bus.ts";
 import { whenFree } from "../store/database/busy.ts";
@@ -15,9 +15,7 @@ import { hostInfo, networkInterfaces } from "../system/host-info.ts";
 import { createHostMetrics, type HostSample } from "../system/host-metrics.ts";
 
 /** The host as the routes see it: the last sample, which the sampler renews every ten seconds. */
-export interface HostService extends HostPort {
-  renew(): HostSample;
-}
+export type HostService = HttpDeps["host"] & { renew(): HostSample };
 
 export function createHostService(directory: string, clock: Clock): HostService {
   const metrics = createHostMetrics({ directory, clock });
@@ -51,7 +49,7 @@ export function sampleReader(
 }
 
 /** Clears stored log lines in steps, between which others have their turn. */
-export function createLogsPort(store: Store, bus: Pick<Bus, "commit" | "lastPublished">): LogsPort {
+export function createLogsPort(store: Store, bus: Pick<Bus, "commit" | "lastPublished">): HttpDeps["logs"] {
   const logs = createLogs(store);
   return {
     async clear(before) {

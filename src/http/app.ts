@@ -1,26 +1,25 @@
 import "./production.ts";
 
 import { Elysia } from "elysia";
-import type { HttpDeps } from "./deps.ts";
 import type { Json } from "./docs/normalise.ts";
 import { docsRoutes } from "./docs/routes.ts";
 import { type Audit, createAudit } from "./exchange.ts";
 import { createGate } from "./gate.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { alertRoutes } from "./routes/alerts.ts";
-import { createRouteDeps } from "./routes/deps.ts";
+import { type AppDeps, createRouteDeps } from "./routes/deps.ts";
 import { executeRoutes } from "./routes/execute.ts";
 import { expirationRoutes } from "./routes/expirations.ts";
-import { hostRoutes } from "./routes/host.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { licenseRoutes } from "./routes/licenses.ts";
 import { logRoutes } from "./routes/logs.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { seatRoutes } from "./routes/seats.ts";
 import { serverRoutes } from "./routes/servers.ts";
-import { homeRoutes, serviceRoutes } from "./routes/service.ts";
-import { sessionRoutes } from "./routes/sessions.ts";
-import { statisticsRoutes } from "./routes/statistics.ts";
+import { homeRoutes, hostRoutes, serviceRoutes } from "./routes/service.ts";
+
+import { sessionRoutes, statisticsRoutes } from "./routes/statistics.ts";
+
 import { streamRoutes } from "./routes/streams.ts";
 
 /** A client may send little and must take what it is sent; how much may wait for it is counted where it is sent. */
@@ -34,7 +33,7 @@ const SOCKETS = {
 };
 
 /** The HTTP side of the daemon: the gate, and the routes behind it. */
-export function createApp(deps: HttpDeps, counters: RequestCounters = createRequestCounters()) {
+export function createApp(deps: AppDeps, counters: RequestCounters = createRequestCounters()) {
   const audit = createAudit(deps.log("audit"));
   const api = apiRoutes(deps, counters, audit);
   const app = new Elysia({
@@ -54,14 +53,14 @@ export function createApp(deps: HttpDeps, counters: RequestCounters = createRequ
 export type App = ReturnType<typeof createApp>;
 
 /** The document that an app with these dependencies would serve. Calls none of them. */
-export async function apiDocument(deps: HttpDeps): Promise<Json> {
+export async function apiDocument(deps: AppDeps): Promise<Json> {
   const { openApiDocument } = await import("./docs/document.ts");
   const api = apiRoutes(deps, createRequestCounters(), createAudit(deps.log("audit")));
   return openApiDocument(api, deps.build.version);
 }
 
 /** Every route of the API, without the gate: for the app and for its document. */
-function apiRoutes(http: HttpDeps, counters: RequestCounters, audit: Audit) {
+function apiRoutes(http: AppDeps, counters: RequestCounters, audit: Audit) {
   const deps = createRouteDeps(http, audit, counters);
   return new Elysia({ name: "api" })
     .use(serviceRoutes(deps))

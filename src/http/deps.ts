@@ -13,14 +13,13 @@ import type { Quotas } from "../store/quotas.ts";
 import type { BuildInfo } from "../system/build-info.ts";
 import type { HostInfo, NetworkInterface } from "../system/host-info.ts";
 import type { HostSample } from "../system/host-metrics.ts";
-import type { Pseudonyms } from "./anonymous/pseudonyms.ts";
+import type { Pseudonyms } from "./anonymous/anonymous.ts";
 import type { HistoryAnswers } from "./history-answers/answers.ts";
 import type { HealthChecks } from "./records.ts";
-import type { StreamsPort } from "./streams/hub.ts";
 
 /**
- * Everything the routes need from the rest of the daemon. The composition root fills it; tests fill it with
- * plain objects. No route knows SQL, a spawn or a timer. Times are epoch milliseconds unless a name says otherwise.
+ * Everything the routes need from the rest of the daemon, but the streams. The composition root fills it; tests fill it
+ * with plain objects. No route knows SQL, a spawn or a timer. Times are epoch milliseconds unless a name says otherwise.
  */
 export interface HttpDeps {
   readonly clock: Clock;
@@ -32,15 +31,24 @@ export interface HttpDeps {
   readonly live: { snapshot(): Snapshot };
   /** What anonymized keys see instead of users and hosts. */
   readonly pseudonyms: Pseudonyms;
-  readonly collector: Pick<Collector, "rescan" | "raw"> & { status(): CollectorState };
+  readonly collector: Pick<Collector, "rescan" | "raw"> & {
+    status(): Omit<CollectorStatus, "asked" | "polls" | "parseProblems">;
+  };
   readonly execute: Executor;
   readonly keys: Pick<Keys, "verify" | "touch" | "count" | "create" | "list" | "get" | "revoke">;
   readonly quotas: Pick<Quotas, "take">;
   /** Does the work; the route caches the answer for 1 s. Must not throw: a check says what fails. */
   health(): HealthChecks | Promise<HealthChecks>;
-  readonly host: HostPort;
-  readonly streams: StreamsPort;
-  readonly logs: LogsPort;
+  readonly host: {
+    info(): HostInfo;
+    interfaces(): readonly NetworkInterface[];
+    /** The last sample. */
+    sample(): HostSample;
+  };
+  readonly logs: {
+    /** Deletes the stored lines from before `before` (null = now) except audit lines, in small steps; answers how many. */
+    clear(before: number | null): Promise<number>;
+  };
   /** Whether denials can be seen, of each server, in the order of the config. */
   readonly denials: { logging(): readonly DenialLogging[] };
   /** A worker makes the answers: the event loop never waits for the database. */
@@ -51,11 +59,6 @@ export interface HttpDeps {
   meters(emit: Emit): void;
 }
 
-type CollectorState = Pick<
-  CollectorStatus,
-  "servers" | "enabled" | "runningPolls" | "lastPollAt" | "nextPollAt" | "durationMs"
->;
-
 /** What of the config the HTTP side goes by, and the daemon's IANA zone. */
 export interface HttpSettings
   extends Pick<Config["http"], "host" | "port" | "maxBodyBytes" | "corsOrigins" | "trustedProxies"> {
@@ -63,13 +66,6 @@ export interface HttpSettings
   readonly rescanTimeoutMs: number;
   readonly timezone: string;
   readonly limits: Omit<Config["limits"], "streams" | "streamsPerKey">;
-}
-
-export interface HostPort {
-  info(): HostInfo;
-  interfaces(): readonly NetworkInterface[];
-  /** The last sample. */
-  sample(): HostSample;
 }
 
 export interface DaemonPort {
@@ -116,10 +112,4 @@ export interface DaemonCounters {
   /** User and system time of the daemon. */
   readonly cpuSeconds: number;
   readonly eventLoopLagMs: number | null;
-}
-
-/** What is done to the stored log lines; they are read from history. */
-export interface LogsPort {
-  /** Deletes what was logged before `before` (null = until now) except audit lines, in small steps; answers how many. */
-  clear(before: number | null): Promise<number>;
 }

@@ -204,12 +204,7 @@ function within({ minimum, maximum }: Bounds, value: number): number {
   return Math.min(maximum, Math.max(minimum, value));
 }
 
-export interface Sort<F extends string> {
-  readonly field: F;
-  readonly descending: boolean;
-}
-
-/** `field` or `-field`, as {@link sortOf} reads it. */
+/** A field to sort by: `field` or `-field`. */
 export function sortBy<const F extends string>(fields: readonly F[]) {
   const vocabulary = fields.flatMap((field) => [field, `-${field}`] as const);
   return single(wordRule(`one of ${fields.join(", ")}, with - before it for descending`, vocabulary), {
@@ -218,12 +213,6 @@ export function sortBy<const F extends string>(fields: readonly F[]) {
     description: "Field to sort by, `-` before it for descending. Nulls come last, ties go by identity.",
     example: `-${fields[0]}`,
   });
-}
-
-export function sortOf<F extends string>(sort: F | `-${F}` | undefined): Sort<F> | null {
-  if (sort === undefined) return null;
-  const descending = sort.startsWith("-");
-  return { field: (descending ? sort.slice(1) : sort) as F, descending };
 }
 
 /** Exact names by repetition alone, because they may hold commas. */

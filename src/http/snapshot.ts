@@ -1,7 +1,7 @@
 import { closestNames } from "../config/closest-word.ts";
 import { ApiError } from "../domain/errors.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
-import { anonymousPicture } from "./anonymous/picture.ts";
+import { anonymousPicture } from "./anonymous/anonymous.ts";
 import {
   type Answer,
   BY_ENCODING,

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { AlertRecord } from "../../src/domain/alerts.ts";
 import type { AlertEvent } from "../../src/domain/events.ts";
 import { createReader } from "../../src/history/reader.ts";
-import { anonymousEvent } from "../../src/http/anonymous/picture.ts";
+import { anonymousEvent } from "../../src/http/anonymous/anonymous.ts";
 import { createAlerts } from "../../src/store/alerts.ts";
 import { createRig, type Rig } from "../alerts/rig.ts";
 import { checkout, feature, NOON, reading } from "../domain/make.ts";

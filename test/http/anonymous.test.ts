@@ -4,7 +4,7 @@ import type { EventInput } from "../../src/domain/events.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import { RESERVATION_TYPES } from "../../src/domain/reading.ts";
 import type { UserRecord } from "../../src/domain/records.ts";
-import { createPseudonyms } from "../../src/http/anonymous/pseudonyms.ts";
+import { createPseudonyms } from "../../src/http/anonymous/anonymous.ts";
 import type { Exchange } from "../../src/http/exchange.ts";
 import { openStream } from "../../src/http/streams/open-stream.ts";
 import { createSocketHandlers } from "../../src/http/streams/websocket.ts";

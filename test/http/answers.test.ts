@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { FeatureRecord, ServerRecord } from "../../src/domain/records.ts";
 import { formatOf } from "../../src/http/answers/answer.ts";
-import { columnsOf, toCsv } from "../../src/http/answers/csv.ts";
+import { columnsOf, toCsv } from "../../src/http/answers/list.ts";
 import { matches } from "../../src/http/snapshot.ts";
 import { bench, checkout, feature, picture } from "./make.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createHistoryClient } from "../../src/history/client.ts";
-import { createPseudonyms } from "../../src/http/anonymous/pseudonyms.ts";
+import { createPseudonyms } from "../../src/http/anonymous/anonymous.ts";
 import type { HistoryAnswers } from "../../src/http/history-answers/answers.ts";
 import { installationSecret } from "../../src/store/secrets.ts";
 import * as a from "../domain/make.ts";

@@ -12,8 +12,9 @@ import type { CheckoutReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import type { Role } from "../../src/domain/words.ts";
 import { type App, apiDocument, createApp } from "../../src/http/app.ts";
-import type { HttpDeps, HttpSettings } from "../../src/http/deps.ts";
+import type { HttpSettings } from "../../src/http/deps.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
+import type { AppDeps } from "../../src/http/routes/deps.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import type { KeyCheck } from "../../src/store/keys.ts";
 import * as a from "../domain/make.ts";
@@ -136,7 +137,7 @@ export const PLENTY: HttpSettings["limits"] = {
 /** A daemon made of plain objects: everything a test may want to change is a field. */
 export interface Bench {
   readonly app: App;
-  readonly deps: HttpDeps;
+  readonly deps: AppDeps;
   /** One of each role, and a viewer's that is anonymized. */
   readonly keys: Readonly<Record<Role | "anonymous", string>>;
   readonly logged: LogLine[];
@@ -165,7 +166,7 @@ export interface Ask {
   readonly body?: string | ReadableStream<Uint8Array>;
 }
 
-export function bench(over: Partial<HttpDeps> = {}): Bench {
+export function bench(over: Partial<AppDeps> = {}): Bench {
   let snapshot: Snapshot = { version: 1, servers: [picture("eda")] };
   const logged: LogLine[] = [];
   const failures = new Map<string, PollError | null>();
@@ -183,7 +184,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
     return { server, status: error === null ? "ok" : "failed", durationMs: 12, error };
   };
   const requests = createRequestCounters();
-  const deps: HttpDeps = {
+  const deps: AppDeps = {
     clock: { now: () => result.now },
     log,
     build: { version: "1.2.3", commit: "abc1234", bun: Bun.version },
@@ -310,7 +311,7 @@ export function bench(over: Partial<HttpDeps> = {}): Bench {
 /** The document is the same for all benches. */
 let conformance: Promise<Conformance> | null = null;
 
-async function hold(deps: HttpDeps, method: string, path: string, response: Response): Promise<void> {
+async function hold(deps: AppDeps, method: string, path: string, response: Response): Promise<void> {
   conformance ??= apiDocument(deps).then((made) =>
     createConformance(JSON.parse(JSON.stringify(made)) as ApiDocument),
   );
@@ -328,7 +329,7 @@ async function hold(deps: HttpDeps, method: string, path: string, response: Resp
 export function executor(
   commands: readonly ConfiguredCommand[] | null = null,
   run: (request: CommandRequest) => Promise<CommandResult> = () => Promise.reject(new Error("not run here")),
-): HttpDeps["execute"] {
+): AppDeps["execute"] {
   return createExecutor({
     run,
     managerOf,
@@ -350,7 +351,7 @@ export const NEW_KEY: Omit<NewKey, "name"> = {
 /** Keys in memory, with the outcomes of the real ones. */
 export function memoryKeys(
   now: () => number,
-): HttpDeps["keys"] & { add(role: Role, more?: Partial<NewKey>): string } {
+): AppDeps["keys"] & { add(role: Role, more?: Partial<NewKey>): string } {
   const known = new Map<string, { secret: string; record: KeyRecord }>();
   const current = (record: KeyRecord): KeyRecord => ({ ...record, state: keyState(record, now()) });
   const change = (id: string, fields: Partial<KeyRecord>) => {

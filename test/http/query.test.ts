@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ApiError } from "../../src/domain/errors.ts";
+import { sortOf } from "../../src/http/answers/list.ts";
 import {
   decimal,
   flag,
@@ -11,7 +12,6 @@ import {
   queryOf,
   STORED_LIST,
   sortBy,
-  sortOf,
   text,
   wordList,
 } from "../../src/http/query.ts";

@@ -1,9 +1,18 @@
 import { type TArray, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { nullable } from "../../domain/records.ts";
 import type { Schema } from "../../domain/text-types.ts";
-import { type Sort, sortOf } from "../query.ts";
 import { type Answer, encode, type Format, type Formatted, valueAnswer } from "./answer.ts";
-import { columnsOf, toCsv } from "./csv.ts";
+
+export interface Sort<F extends string> {
+  readonly field: F;
+  readonly descending: boolean;
+}
+
+export function sortOf<F extends string>(sort: F | `-${F}` | undefined): Sort<F> | null {
+  if (sort === undefined) return null;
+  const descending = sort.startsWith("-");
+  return { field: (descending ? sort.slice(1) : sort) as F, descending };
+}
 
 type Field<R extends object> = keyof R & string;
 
@@ -136,4 +145,47 @@ function compare(a: unknown, b: unknown, sign: 1 | -1): number {
   if (a === null || a === undefined) return 1;
   if (b === null || b === undefined) return -1;
   return (a as string | number) < (b as string | number) ? -sign : sign;
+}
+
+/** A column: its heading and the way to its value, e.g. `counts.used`. */
+interface Column {
+  readonly heading: string;
+  readonly path: readonly string[];
+}
+
+/** Columns of a record by its schema: nested objects one level deep as `a.b`, nested lists left out. */
+export function columnsOf(schema: Schema): readonly Column[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, { type, properties }]) => {
+    if (type === "array") return [];
+    const paths = properties === undefined ? [[name]] : Object.keys(properties).map((inner) => [name, inner]);
+    return paths.map((path) => ({ heading: path.join("."), path }));
+  });
+}
+
+/** RFC 4180 with CRLF, heading line first; null is an empty cell. */
+export function toCsv(rows: readonly object[], columns: readonly Column[], format: Format): string {
+  return csvHeading(columns, format === "csv-bom") + csvRows(rows, columns);
+}
+
+/** The heading line alone, for what is written piece by piece. `bom`: behind a byte-order mark. */
+export function csvHeading(columns: readonly Column[], bom: boolean): string {
+  return `${bom ? "\uFEFF" : ""}${columns.map(({ heading }) => heading).join(",")}\r\n`;
+}
+
+/** Rows without a heading. */
+export function csvRows(rows: readonly object[], columns: readonly Column[]): string {
+  return rows.map((row) => `${columns.map(({ path }) => cell(valueAt(row, path))).join(",")}\r\n`).join("");
+}
+
+function valueAt(row: object, path: readonly string[]): unknown {
+  return path.reduce<unknown>((value, name) => (value as Record<string, unknown> | null)?.[name], row);
+}
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  // A spreadsheet would run what begins like a formula: OWASP, "CSV Injection".
+  const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }

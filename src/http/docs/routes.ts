@@ -1,24 +1,29 @@
 import { type AnyElysia, Elysia } from "elysia";
 import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
-import { type Answer, encode, jsonAnswer, responseOf, send, takesGzip, zipped } from "../answers/answer.ts";
-import { INIT, PAGE, PAGE_POLICY } from "./page.ts";
+import { type Answer, send, valueAnswer } from "../answers/answer.ts";
 
+/** Swagger UI sets inline styles and data: images; scripts come from here alone. */
+const PAGE_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+  "connect-src 'self'; font-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 const PAGE_HEADERS = { "content-type": "text/html; charset=utf-8", "content-security-policy": PAGE_POLICY };
 const asset = (type: string) => ({
   "content-type": `${type}; charset=utf-8`,
   "cache-control": "public, max-age=3600",
 });
 const JAVASCRIPT = asset("text/javascript");
+const CSS = asset("text/css");
 /** Not in the document: it describes the API, not its own page. */
 const PUBLIC = { detail: { hide: true, "x-permission": "open" } };
 
 /** The OpenAPI document at `/swagger/json` and Swagger UI at `/swagger`, from files inside the binary. */
 export function docsRoutes(described: AnyElysia, version: string) {
   let document: Promise<Answer> | null = null;
-  const ui = embedded(script, JAVASCRIPT);
-  const css = embedded(style, asset("text/css"));
-
+  const file = async (path: string, headers: Answer["headers"]) => ({
+    body: await Bun.file(path).bytes(),
+    headers,
+  });
   return new Elysia({ name: "docs" })
     .get("/swagger", () => new Response(PAGE, { headers: PAGE_HEADERS }), PUBLIC)
     .get(
@@ -30,24 +35,68 @@ export function docsRoutes(described: AnyElysia, version: string) {
       PUBLIC,
     )
     .get("/swagger/assets/init.js", () => new Response(INIT, { headers: JAVASCRIPT }), PUBLIC)
-    .get("/swagger/assets/ui.js", ({ request }) => ui(request), PUBLIC)
-    .get("/swagger/assets/ui.css", ({ request }) => css(request), PUBLIC);
+    .get(
+      "/swagger/assets/ui.js",
+      async ({ request }) => send(request, await file(script, JAVASCRIPT)),
+      PUBLIC,
+    )
+    .get("/swagger/assets/ui.css", async ({ request }) => send(request, await file(style, CSS)), PUBLIC);
 }
 
 /** The code that makes the document takes memory and most daemons never need it: the first request loads it. */
 async function documentOf(described: AnyElysia, version: string): Promise<Answer> {
   const { openApiDocument } = await import("./document.ts");
-  return jsonAnswer(encode(JSON.stringify(await openApiDocument(described, version))));
+  return valueAnswer(await openApiDocument(described, version));
 }
 
-/** A file inside the binary. Gzipped it is kept, because it stays the same: a third of its size, once asked for. */
-function embedded(file: string, headers: Answer["headers"]) {
-  let zip: Promise<Answer> | null = null;
-  return (request: Request): Response | Promise<Response> => {
-    if (!takesGzip(request.headers.get("accept-encoding"))) return new Response(Bun.file(file), { headers });
-    zip ??= Bun.file(file)
-      .bytes()
-      .then((body) => zipped({ body, headers }));
-    return zip.then(responseOf);
-  };
-}
+/** The Swagger UI page: no inline script, nothing from another host. */
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>licmond API</title>
+<link rel="stylesheet" href="/swagger/assets/ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="/swagger/assets/ui.js"></script>
+<script src="/swagger/assets/init.js"></script>
+</body>
+</html>
+`;
+
+/** `validatorUrl: null`: the badge would ask validator.swagger.io. Keys typed in are not kept. */
+const INIT = `// Swagger UI fills forms with examples; an optional parameter is better shown one than sent one.
+const withoutFilling = (document) => {
+  const made = JSON.parse(JSON.stringify(document));
+  for (const item of Object.values(made.paths)) {
+    for (const { parameters = [] } of Object.values(item)) {
+      for (const parameter of parameters) {
+        if (parameter.required || parameter.example === undefined) continue;
+        parameter.description = parameter.description.replace(/\\.?$/, ".") + " Example: \`" + [parameter.example].flat().join(", ") + "\`.";
+        delete parameter.example;
+      }
+    }
+  }
+  return made;
+};
+
+window.ui = SwaggerUIBundle({
+  url: "/swagger/json",
+  dom_id: "#swagger-ui",
+  deepLinking: true,
+  validatorUrl: null,
+  persistAuthorization: false,
+  tryItOutEnabled: true,
+  presets: [SwaggerUIBundle.presets.apis],
+  plugins: [
+    () => ({
+      statePlugins: {
+        spec: { wrapActions: { updateJsonSpec: (update) => (document) => update(withoutFilling(document)) } },
+      },
+    }),
+  ],
+  layout: "BaseLayout",
+});
+`;

@@ -13,7 +13,7 @@ import { type EfficiencyQuery, efficiencyQuery } from "../../history/statistics/
 import { type HeatmapQuery, heatmapQuery } from "../../history/statistics/heatmap.ts";
 import { type StatsQuery, statsQuery } from "../../history/statistics/stats.ts";
 import { type UsageQuery, usageQuery } from "../../history/statistics/usage.ts";
-import { namesFor, type Pseudonyms } from "../anonymous/pseudonyms.ts";
+import { namesFor, type Pseudonyms } from "../anonymous/anonymous.ts";
 import { type Answer, type Formatted, valueAnswer } from "../answers/answer.ts";
 import { rowsAnswer } from "../answers/list.ts";
 

@@ -3,9 +3,14 @@ import type { Audit } from "../exchange.ts";
 import { createHistoryReader } from "../history.ts";
 import type { RequestCounters } from "../request-counters.ts";
 import { type Answers, createAnswers, createSnapshotFor, type SnapshotFor } from "../snapshot.ts";
+import type { StreamsPort } from "../streams/hub.ts";
+
+export interface AppDeps extends HttpDeps {
+  readonly streams: StreamsPort;
+}
 
 /** What the routes are made of: the rest of the daemon, and what routes share. */
-export interface RouteDeps extends HttpDeps {
+export interface RouteDeps extends AppDeps {
   readonly audit: Audit;
   readonly requests: RequestCounters;
   readonly snapshotFor: SnapshotFor;
@@ -13,10 +18,10 @@ export interface RouteDeps extends HttpDeps {
   readonly reader: ReturnType<typeof createHistoryReader>;
 }
 
-export function createRouteDeps(deps: HttpDeps, audit: Audit, requests: RequestCounters): RouteDeps {
+export function createRouteDeps(deps: AppDeps, audit: Audit, requests: RequestCounters): RouteDeps {
   const snapshotFor = createSnapshotFor(deps);
   const reader = createHistoryReader(deps, snapshotFor);
   // Inherited, not copied: those of `licmond openapi` are a proxy, which has every name and lists none.
-  const inherited: HttpDeps = Object.create(deps);
+  const inherited: AppDeps = Object.create(deps);
   return Object.assign(inherited, { audit, requests, snapshotFor, answers: createAnswers(), reader });
 }

@@ -1,22 +1,28 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { DENIAL_STATES } from "../../collector/log-tail/denial-watch.ts";
+import { DenialRecord } from "../../domain/denials.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { FeatureId } from "../../domain/history.ts";
 import {
   EfficiencyRecord,
   HeatCellRecord,
   RangeFields,
+  SessionRecord,
   StatsRecord,
   UsageRecord,
 } from "../../domain/history-records.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
-import { words } from "../../domain/records.ts";
+import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/bucketed.ts";
 import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
+import { iso } from "../../domain/time/clock.ts";
+import { SESSION_ORDERS, type SessionOrder } from "../../history/sessions/session-list.ts";
 import { MAX_POINTS, type StatsOrder } from "../../history/statistics/stats.ts";
 import { USAGE_ORDERS, type UsageOrder } from "../../history/statistics/usage.ts";
+import { DENIAL_SORTS } from "../../store/denial-queries.ts";
 import { formatOf } from "../answers/answer.ts";
-import { csvToo, listDoc, sortable } from "../answers/list.ts";
+import { csvToo, listDoc, sortable, sortOf } from "../answers/list.ts";
 import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { FIGURES, keyColumns } from "../history-answers/statistics.ts";
@@ -29,12 +35,83 @@ import {
   queryOf,
   STORED_LIST,
   sortBy,
-  sortOf,
   word,
   wordList,
 } from "../query.ts";
-import { endTime, rangeOfDays, startTime, timezone } from "../query-time.ts";
+import { endTime, openRange, rangeOfDays, startTime, timezone } from "../query-time.ts";
 import type { RouteDeps } from "./deps.ts";
+
+const SESSIONS = queryOf({
+  ...NAMED,
+  ...PEOPLE,
+  start: startTime("Only sessions that held seats after this."),
+  end: endTime("Only sessions that began before this; a bare date takes in its day."),
+  sort: sortBy<SessionOrder>(SESSION_ORDERS),
+  ...STORED_LIST,
+});
+const DENIALS = queryOf({
+  ...NAMED,
+  ...PEOPLE,
+  start: startTime("Denials from this time on, by their first attempt."),
+  end: endTime("Denials before this time."),
+  sort: sortBy(DENIAL_SORTS),
+  ...STORED_LIST,
+});
+
+const Logging = record("DenialLogging", {
+  server: Type.String(),
+  state: words(DENIAL_STATES),
+  source: nullable(words(["debug_log", "counters"])),
+  since: nullable({ ...Timestamp, description: "Since when without a break" } as typeof Timestamp),
+  message: nullable(Type.String({ description: "Why not, and what would help" })),
+});
+
+/** Who had what and when, who was denied what, and whether denials can be seen at all. */
+export function sessionRoutes({ denials, reader }: RouteDeps) {
+  /** Whether denials of these servers can be seen. Paths of the host are not for everybody. */
+  function loggingOf(ids: readonly string[], anonymize: boolean) {
+    const found = denials.logging().filter(({ server }) => ids.includes(server));
+    return found.map(({ since, message, ...logging }) => ({
+      ...logging,
+      message: anonymize && logging.state === "unreadable" ? "The debug log cannot be read" : message,
+      since: iso(since),
+    }));
+  }
+
+  return new Elysia({ name: "routes/sessions" })
+    .use(gated)
+    .get(
+      "/api/licenses/sessions",
+      async ({ exchange, query }) => {
+        const { asked } = await reader.read(exchange, query, openRange);
+        const sort = sortOf(query.sort) ?? { field: "firstSeenAt", descending: true };
+        return reader.answer(exchange, "sessions", { ...asked, sort });
+      },
+      documented("read", "Licenses", "Checkouts over their lifetime, open ones included", {
+        description: "Those that overlap the range, the newest first unless told otherwise.",
+        query: SESSIONS,
+        answers: { 200: listDoc("sessions", SessionRecord, "Sessions") },
+        errors: ["NOT_FOUND", "TIMEOUT"],
+      }),
+    )
+    .get(
+      "/api/licenses/denials",
+      async ({ exchange, query }) => {
+        const { asked, servers } = await reader.read(exchange, query, openRange);
+        const ids = servers.map(({ server }) => server.id);
+        const logging = loggingOf(ids, asked.anonymize);
+        const question = { ...asked, ...asked.filter, sort: sortOf(query.sort), logging };
+        return reader.answer(exchange, "denials", question);
+      },
+      documented("read", "Licenses", "Denied requests, newest first", {
+        description:
+          "One row for a user who tries again and again. `logging` says of each server whether denials can be seen and since when: no rows of a server whose logging is off mean nothing.",
+        query: DENIALS,
+        answers: { 200: listDoc("denials", DenialRecord, "Denials", { logging: Type.Array(Logging) }) },
+        errors: ["NOT_FOUND", "TIMEOUT"],
+      }),
+    );
+}
 
 const END = endTime("End of the range, not in it; a bare date is. Default: now.");
 const THIRTY_DAYS = { start: startTime("Start of the range. Default: 30 days before the end."), end: END };

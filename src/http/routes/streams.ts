@@ -6,9 +6,16 @@ import { EVENT_SCHEMAS } from "../../domain/events.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { namedServers } from "../snapshot.ts";
-import { openStream } from "../streams/open-stream.ts";
-import { createSseStream, SSE_HEADERS } from "../streams/sse.ts";
-import { STREAM_NAMES, STREAM_QUERIES, type StreamName, type Wanted } from "../streams/stream-filter.ts";
+import { comment, ownChunk } from "../streams/encode.ts";
+import { ENDINGS, REPLAY_WAITING_BYTES, type StreamClient } from "../streams/hub.ts";
+import { type Opening, openStream } from "../streams/open-stream.ts";
+import {
+  STREAM_NAMES,
+  STREAM_QUERIES,
+  type StreamFilter,
+  type StreamName,
+  type Wanted,
+} from "../streams/stream-filter.ts";
 import { createSocketHandlers } from "../streams/websocket.ts";
 import type { RouteDeps } from "./deps.ts";
 
@@ -133,4 +140,50 @@ function docOf(stream: StreamName) {
     /** What the stream sends, one object an event. */
     schema: events.length === 1 ? { ...events[0] } : { oneOf: events },
   };
+}
+
+/** Headers that keep proxies from holding events back. */
+const SSE_HEADERS = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+} as const;
+
+/**
+ * The body of a server-sent event stream. Events are pushed; the queue's size in bytes is what waits in the daemon,
+ * because the server takes from it only what the socket accepts. `onEnd` is called when the daemon ends the stream.
+ */
+function createSseStream(
+  opening: Opening,
+  filter: StreamFilter,
+  onEnd: () => void,
+): ReadableStream<Uint8Array> {
+  let client: StreamClient | null = null;
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        client = opening.start(
+          {
+            kind: "sse",
+            waiting: () => REPLAY_WAITING_BYTES - (controller.desiredSize ?? 0),
+            send: (chunk) => controller.enqueue(chunk.bytes()),
+            close(reason) {
+              if (reason === "shutdown" || reason === "key") {
+                controller.enqueue(ownChunk(comment(ENDINGS[reason])).bytes());
+                controller.close();
+              } else {
+                // Without what waits: a client that does not read would keep it in memory for ever.
+                controller.error(new Error("The stream was ended"));
+              }
+              onEnd();
+            },
+          },
+          filter,
+        );
+      },
+      pull: () => client?.drained(),
+      cancel: () => client?.leave(),
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: REPLAY_WAITING_BYTES }),
+  );
 }

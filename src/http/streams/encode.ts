@@ -1,8 +1,7 @@
 import { type AnyEvent, LOG_TWINS, type MetricsEvent } from "../../domain/events.ts";
 import type { Published } from "../../live/bus.ts";
 import type { EventRow } from "../../store/events.ts";
-import { ANONYMOUS_FORM, anonymousEvent } from "../anonymous/picture.ts";
-import type { Pseudonyms } from "../anonymous/pseudonyms.ts";
+import { ANONYMOUS_FORM, anonymousEvent, type Pseudonyms } from "../anonymous/anonymous.ts";
 
 /**
  * Which parts of an event a client wants, as bits. A log event has two: its frame `log`, and its twin `error_log` or

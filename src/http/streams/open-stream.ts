@@ -5,9 +5,9 @@ import type { Log } from "../../domain/log.ts";
 import { LOG_SOURCES } from "../../domain/words.ts";
 import type { Exchange } from "../exchange.ts";
 import { shown } from "../shown.ts";
-import { type Carrier, createClient, type StreamClient } from "./client.ts";
 import { chunkOf, comment, ownChunk } from "./encode.ts";
-import type { StreamsPort } from "./hub.ts";
+import { type Carrier, createClient, type StreamClient, type StreamsPort } from "./hub.ts";
+
 import {
   createStreamFilter,
   HIDDEN_FROM_VIEWERS,

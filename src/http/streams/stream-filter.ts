@@ -1,6 +1,6 @@
 import { FRAME_NAMES, type FrameName } from "../../domain/events.ts";
 import { LOG_LEVELS, type LogSource } from "../../domain/words.ts";
-import { ANONYMOUS_FORM } from "../anonymous/picture.ts";
+import { ANONYMOUS_FORM } from "../anonymous/anonymous.ts";
 import { integer, NAMED, names, type QueryOf, queryOf, text, wordList } from "../query.ts";
 import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, twinOf } from "./encode.ts";
 

@@ -1,5 +1,6 @@
 import type { NewKey } from "../../../src/domain/keys.ts";
-import type { HttpDeps, HttpSettings } from "../../../src/http/deps.ts";
+import type { HttpSettings } from "../../../src/http/deps.ts";
+import type { AppDeps } from "../../../src/http/routes/deps.ts";
 import { createQuotas } from "../../../src/store/quotas.ts";
 import { open, temporaryDirectory } from "../../store/place.ts";
 import { plainKey } from "../../store/plain-key.ts";
@@ -17,7 +18,7 @@ export interface Limited extends Bench {
 export function limited(
   limits: Partial<HttpSettings["limits"]>,
   more: Partial<HttpSettings> = {},
-  over: Partial<HttpDeps> = {},
+  over: Partial<AppDeps> = {},
 ): Limited {
   const clock = { now: () => at.now };
   const quotas = createQuotas({ store: open(temporaryDirectory()), clock });

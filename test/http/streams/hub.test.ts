@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { type Carrier, createClient, type StreamClient } from "../../../src/http/streams/client.ts";
 import { createEncoder } from "../../../src/http/streams/encode.ts";
-import { createHub } from "../../../src/http/streams/hub.ts";
+import { type Carrier, createClient, createHub, type StreamClient } from "../../../src/http/streams/hub.ts";
+
 import { createStreamFilter } from "../../../src/http/streams/stream-filter.ts";
 import type { Published } from "../../../src/live/bus.ts";
 import { PSEUDONYMS } from "./rig.ts";

@@ -1,6 +1,6 @@
 import type { CheckoutEvent, EventInput, LogEvent, ServerStatusEvent } from "../../../src/domain/events.ts";
 import { systemTimers } from "../../../src/domain/time/timers.ts";
-import { createPseudonyms } from "../../../src/http/anonymous/pseudonyms.ts";
+import { createPseudonyms } from "../../../src/http/anonymous/anonymous.ts";
 import { createEncoder } from "../../../src/http/streams/encode.ts";
 import { createHub, type StreamsPort } from "../../../src/http/streams/hub.ts";
 import { createBus, createIds } from "../../../src/live/bus.ts";

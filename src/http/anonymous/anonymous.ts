@@ -1,0 +1,178 @@
+import { anonymousAlert } from "../../domain/alerts.ts";
+import type { AnyEvent, EventType, LogEvent, MetricsEvent } from "../../domain/events.ts";
+import type { CheckoutPicture, FeaturePicture, Holder, ServerPicture } from "../../domain/picture.ts";
+import type { DaemonReading, MemberReading, QueueReading, ReservationReading } from "../../domain/reading.ts";
+import { ordered } from "../answers/list.ts";
+
+/** Names for people and their machines that tell nothing of the real ones, and are the same every time. */
+export interface Pseudonyms {
+  user(name: string): string;
+  /** Hosts are the same in any case, as everywhere. */
+  host(name: string): string;
+  /** The number of an imported session holds a hash of its user, by which names could be guessed; others tell nothing. */
+  session(id: number): number;
+}
+
+/** 64 bits: among a million names the odds of two that share one are 1 in 40 million. */
+const HEX_DIGITS = 16;
+/** 52 bits: what a number holds exactly. */
+const NUMBER_DIGITS = 13;
+/** Names kept; a site has far fewer. */
+const MAX_KEPT = 100_000;
+
+/**
+ * HMAC-SHA256 of the kind and the name under a secret of the installation. Without the secret an attacker cannot try
+ * names one by one, which a plain hash would allow.
+ */
+export function createPseudonyms(secret: Uint8Array): Pseudonyms {
+  const kept = new Map<string, string>();
+  const digestOf = (what: string): string =>
+    new Bun.CryptoHasher("sha256", secret).update(what).digest("hex");
+  const of = (kind: "user" | "host", name: string): string => {
+    const what = `${kind}\0${name}`;
+    if (kept.size >= MAX_KEPT) kept.clear();
+    return kept.getOrInsertComputed(what, () => `${kind}-${digestOf(what).slice(0, HEX_DIGITS)}`);
+  };
+  return {
+    user: (name) => of("user", name),
+    host: (name) => of("host", name.toLowerCase()),
+    session: (id) =>
+      id >= 0 ? id : -Number.parseInt(digestOf(`session\0${id}`).slice(0, NUMBER_DIGITS), 16),
+  };
+}
+
+/** Names in stored rows, in and out, as the caller may see them. */
+interface NamesFor {
+  /** The stored names that a filter means; for an anonymized caller those whose pseudonyms it names. */
+  wanted<Filter extends People>(filter: Filter): Filter;
+  user(name: string): string;
+  host(name: string | null): string | null;
+  session(id: number): number;
+  /** Of free text about people nothing is left. */
+  text(words: string | null): string | null;
+}
+
+/** Null = any. */
+interface People {
+  readonly users: readonly string[] | null;
+  readonly hosts: readonly string[] | null;
+}
+
+/**
+ * `pseudonyms` is null for callers that may see names. `stored` gives every name that can come up: pseudonyms cannot
+ * be turned back.
+ */
+export function namesFor(
+  pseudonyms: Pseudonyms | null,
+  stored: () => { readonly users: readonly string[]; readonly hosts: readonly string[] },
+): NamesFor {
+  if (pseudonyms === null) {
+    const same = <T>(name: T): T => name;
+    return { wanted: same, user: same, host: same, session: same, text: same };
+  }
+  const pick = (asked: readonly string[] | null, names: readonly string[], of: (name: string) => string) => {
+    const wanted = asked && new Set(asked);
+    return wanted && names.filter((name) => wanted.has(of(name)));
+  };
+  return {
+    wanted(filter) {
+      const { users, hosts } = filter;
+      if (users === null && hosts === null) return filter;
+      const all = stored();
+      return {
+        ...filter,
+        users: pick(users, all.users, pseudonyms.user),
+        hosts: pick(hosts?.map((host) => host.toLowerCase()) ?? null, all.hosts, pseudonyms.host),
+      };
+    },
+    user: pseudonyms.user,
+    host: (name) => (name === null ? null : pseudonyms.host(name)),
+    session: pseudonyms.session,
+    text: () => null,
+  };
+}
+
+/**
+ * A picture in which no person can be recognised. It is made before anything is filtered, sorted, searched or counted
+ * over it, so that no answer can depend on a real name. Numbers and order of servers and features stay.
+ */
+export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms): ServerPicture {
+  return {
+    ...picture,
+    members: picture.members.map(withoutWords),
+    daemons: picture.daemons.map(withoutWords),
+    error: picture.error && { ...picture.error, details: null },
+    // Lines that no rule knew may name anybody.
+    unparsed: [],
+    features: picture.features.map((feature) => anonymousFeature(feature, pseudonyms)),
+  };
+}
+
+/** Stands where a tool wrote a free text, which may name anybody. */
+const TOOL_REPORTS_ERROR = "The tool reports an error";
+
+function withoutWords<Part extends MemberReading | DaemonReading>(part: Part): Part {
+  return part.error === null ? part : { ...part, error: { ...part.error, message: TOOL_REPORTS_ERROR } };
+}
+
+function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): FeaturePicture {
+  const { error, checkouts, reservations, queue, alsoHeldBy = [] } = feature;
+  const people = checkouts.length + reservations.length + queue.length + alsoHeldBy.length;
+  if (error === null && people === 0) return feature;
+  // Sorted anew: the tool's own order may be that of the real names.
+  const rows = <Row extends CheckoutPicture | QueueReading>(real: readonly Row[]): readonly Row[] => {
+    const made = real.map((row) => ({ ...row, ...holder(row, pseudonyms), display: null, qualifier: null }));
+    return ordered(made, { field: "user", descending: false }, ["host", "handle"]);
+  };
+  const named = reservations.map((row) => ({ ...row, name: reservedName(row, pseudonyms) }));
+  return {
+    ...feature,
+    error: error === null ? null : TOOL_REPORTS_ERROR,
+    checkouts: rows(checkouts),
+    ...(alsoHeldBy.length > 0 && { alsoHeldBy: alsoHeldBy.map((one) => holder(one, pseudonyms)) }),
+    reservations: ordered(named, { field: "type", descending: false }, ["name"]),
+    queue: rows(queue),
+  };
+}
+
+function holder({ user, host }: Holder, pseudonyms: Pseudonyms): Holder {
+  return { user: pseudonyms.user(user), host: host === null ? null : pseudonyms.host(host) };
+}
+
+function reservedName({ type, name }: ReservationReading, pseudonyms: Pseudonyms): string {
+  if (type === "user") return pseudonyms.user(name);
+  if (type === "host" || type === "internet") return pseudonyms.host(name);
+  // Whatever else it is for may be a person.
+  return "not shown";
+}
+
+/** How an event goes out to anonymized keys: as it is, under pseudonyms, or not at all. */
+export const ANONYMOUS_FORM = {
+  log: "never",
+  metrics: "same",
+  checkout: "pseudonyms",
+  checkin: "pseudonyms",
+  server_status: "pseudonyms",
+  alert: "pseudonyms",
+  denial: "pseudonyms",
+} as const satisfies Record<EventType, "same" | "pseudonyms" | "never">;
+
+/** The JSON text of a domain event in which no person can be recognised. Takes the event parsed or as text. */
+export function anonymousEvent(event: AnyEvent | string, pseudonyms: Pseudonyms): string {
+  const told = (typeof event === "string" ? JSON.parse(event) : event) as Exclude<
+    AnyEvent,
+    LogEvent | MetricsEvent
+  >;
+  if (told.type === "alert") return JSON.stringify(anonymousAlert(told));
+  if (told.type === "server_status") {
+    // Why a daemon is down stands there in the tool's words; of a server it is our own.
+    return JSON.stringify({ ...told, reason: told.daemon === null ? told.reason : null });
+  }
+  return JSON.stringify({
+    ...told,
+    user: told.user === null ? null : pseudonyms.user(told.user),
+    host: told.host === null ? null : pseudonyms.host(told.host),
+    ...("display" in told && { display: null }),
+    ...("reason" in told && { reason: null }),
+  });
+}
