@@ -1,4 +1,4 @@
-import type { HttpDeps } from "../http/deps.ts";
+import type { AppDeps } from "../http/routes/deps.ts";
 import { versionLine } from "../system/build-info.ts";
 import { command, flag } from "./command.ts";
 
@@ -26,8 +26,8 @@ export const openapi = command({
 /** Stands behind the routes, which are declared and never called: each part can be read and called, and is this again. */
 const NOTHING: unknown = new Proxy(() => {}, { get: () => NOTHING, apply: () => NOTHING });
 
-function nothingBehind(given: object): HttpDeps {
+function nothingBehind(given: object): AppDeps {
   const get = (own: object, name: string | symbol) => Reflect.get(own, name) ?? NOTHING;
   // A proxy has every name that the type asks for.
-  return new Proxy(given, { get }) as unknown as HttpDeps;
+  return new Proxy(given, { get }) as unknown as AppDeps;
 }
