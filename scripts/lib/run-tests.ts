@@ -12,7 +12,8 @@ const HELP = `scripts/test [--unit] [--e2e] [--systemd] [--slow] [arguments of \
   --slow     the tests that take their time too: load, chaos, thousands of streams
   --help     this text
 
-Without a part's name: --unit --e2e.
+Without a part's name: --unit --e2e. Their test files run side by side, one for each core; with --slow one after the other,
+because slow tests measure.
 Everything else goes to \`bun test\`: a path such as test/e2e/cli, -t 'part of a test's name'.
 The last line is the sum, "N passed, N failed"; the type check and the lint count as one test each.
 Exit code: 0 when all passed, 1 when one failed or none ran.`;
@@ -44,22 +45,19 @@ interface Ended {
   readonly exitCode: number | null;
 }
 
-interface RunOptions {
-  /** Beside the caller's. */
-  readonly env?: Readonly<Record<string, string>>;
-  readonly timeoutMs?: number;
-}
-
 /** Runs a program to its end, showing what it prints as it comes. */
-async function run(argv: string[], options: RunOptions = {}): Promise<Ended> {
+async function run(
+  argv: string[],
+  env: Readonly<Record<string, string>> = {},
+  timeoutMs = slow ? SLOW_STEP_TIMEOUT_MS : STEP_TIMEOUT_MS,
+): Promise<Ended> {
   const child = Bun.spawn(argv, {
     cwd: root,
-    env: { ...environment(), ...options.env },
+    env: { ...environment(), ...env },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
   });
-  const timeoutMs = options.timeoutMs ?? (slow ? SLOW_STEP_TIMEOUT_MS : STEP_TIMEOUT_MS);
   const timer = setTimeout(() => {
     console.log(`… it hangs: ended after ${timeoutMs / 1000} s`);
     child.kill("SIGTERM");
@@ -100,18 +98,20 @@ async function program(argv: string[]): Promise<Tally> {
   return (await run(argv)).exitCode === 0 ? { passed: 1, failed: 0, skipped: [] } : FAILED;
 }
 
-/** What `bun test` is given for a folder: it takes paths as alternatives. Null when the filters name other folders alone. */
-function filesIn(folder: string, filters: readonly string[]): string[] | null {
-  const paths = filters.filter((each) => each.startsWith("test/"));
-  if (paths.length === 0) return [`./${folder}`, ...filters];
-  const inside = paths.filter((each) => each.startsWith(folder));
-  return inside.length === 0 ? null : [...inside, ...filters.filter((each) => !paths.includes(each))];
-}
+/** Test files that each choice of parts leaves out. */
+const LEFT_OUT = {
+  unit: "test/{e2e,systemd}/**",
+  e2e: "test/!(e2e)/**",
+  both: "test/systemd/**",
+  systemd: "test/!(systemd)/**",
+} as const;
 
-/** The tests of a folder that bunfig.toml leaves out, or of all others. */
-async function bunTest(folder: string | null, filters: string[], options: RunOptions = {}): Promise<Tally> {
-  const files = folder === null ? filters : filesIn(folder, filters);
-  if (files === null) return NOTHING;
+/** Runs the tests of some parts that fit the caller's filters, which may name paths. */
+async function bunTest(
+  parts: keyof typeof LEFT_OUT,
+  filters: readonly string[],
+  ...how: [env?: Readonly<Record<string, string>>, timeoutMs?: number]
+): Promise<Tally> {
   const report = await mkdtemp(join(tmpdir(), "licmond-tests-"));
   try {
     const reportFile = join(report, "report.xml");
@@ -124,10 +124,12 @@ async function bunTest(folder: string | null, filters: string[], options: RunOpt
       `--timeout=${slow ? SLOW_TEST_TIMEOUT_MS : TEST_TIMEOUT_MS}`,
       "--reporter=junit",
       `--reporter-outfile=${reportFile}`,
-      ...(folder === null ? [] : ["--path-ignore-patterns="]),
-      ...files,
+      `--path-ignore-patterns=${LEFT_OUT[parts]}`,
+      // Each worker keeps what it has loaded, as one process for all files would.
+      ...(slow || parts === "systemd" ? [] : ["--parallel", "--no-isolate"]),
+      ...filters,
     ];
-    const { output, exitCode } = await run(argv, options);
+    const { output, exitCode } = await run(argv, ...how);
     const written = (await Bun.file(reportFile).exists()) ? await Bun.file(reportFile).text() : null;
     if (filters.length > 0 && /did not match any test|matched 0 tests/.test(output)) return NOTHING;
     return tallyOf(written, output, exitCode);
@@ -161,7 +163,7 @@ function lineOf({ passed, failed, skipped }: Tally): string {
 }
 
 /** Boots the service in a Debian of its own; where that is impossible, the tests are skipped by name. */
-async function systemdTests(filters: string[]): Promise<Tally> {
+async function systemdTests(filters: readonly string[]): Promise<Tally> {
   const base = await prepareBase(join(root, ".cache"), (line) => console.log(`licmond: ${line}`));
   if (base.kind === "failed") {
     console.log(base.why);
@@ -169,7 +171,7 @@ async function systemdTests(filters: string[]): Promise<Tally> {
   }
   if (base.kind === "impossible") console.log(`licmond: NO TEST ON A REAL SYSTEMD: ${base.why}`);
   const env: Record<string, string> = base.kind === "ready" ? { SYSTEMD_TEST_BASE: base.root } : {};
-  return bunTest("test/systemd", filters, { env, timeoutMs: SLOW_STEP_TIMEOUT_MS });
+  return bunTest("systemd", filters, env, SLOW_STEP_TIMEOUT_MS);
 }
 
 async function main(args: string[]): Promise<number> {
@@ -193,22 +195,24 @@ async function main(args: string[]): Promise<number> {
     return tally;
   };
 
-  if (parts.includes("--unit")) {
+  const [unit, e2e, systemd] = PARTS.map((part) => parts.includes(part));
+  if (unit) {
     await step("types", () => program([bun, "run", "--silent", "check"]));
     await step("lint", () => program([bun, "run", "--silent", "lint"]));
-    await step("unit and HTTP tests", () => bunTest(null, filters));
   }
-  if (parts.includes("--e2e") || parts.includes("--systemd")) {
+  let isBuilt = false;
+  if (e2e || systemd) {
     const build = await step("build", async () => {
       const built = await program([bun, "scripts/build.ts", "--if-changed"]);
       return built.failed > 0 ? built : NOTHING;
     });
     // Without a binary there is nothing to try: the failed build is the failure.
-    if (build.failed === 0) {
-      if (parts.includes("--e2e")) await step("end-to-end tests", () => bunTest("test/e2e", filters));
-      if (parts.includes("--systemd")) await step("tests on a real systemd", () => systemdTests(filters));
-    }
+    isBuilt = build.failed === 0;
   }
+  if (unit && e2e && isBuilt) await step("unit, HTTP and end-to-end tests", () => bunTest("both", filters));
+  else if (unit) await step("unit and HTTP tests", () => bunTest("unit", filters));
+  else if (e2e && isBuilt) await step("end-to-end tests", () => bunTest("e2e", filters));
+  if (systemd && isBuilt) await step("tests on a real systemd", () => systemdTests(filters));
 
   const total: Tally = {
     passed: tallies.reduce((sum, { passed }) => sum + passed, 0),

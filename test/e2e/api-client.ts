@@ -1,9 +1,12 @@
 import { mock } from "bun:test";
+import { existsSync } from "node:fs";
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { type ApiDocument, dereferenced } from "../http/document.ts";
 
 const MODULES = join(import.meta.dir, "../../node_modules");
+const CACHE = join(import.meta.dir, "../../.cache");
+const GENERATOR = "datamodel-code-generator==0.89.0";
 
 /** A list of the API: where it is, and under which name its rows stand. */
 export interface ApiList {
@@ -79,18 +82,17 @@ console.log(JSON.stringify(seen));
   return program;
 }
 
-/** The program that makes Python models, if there is one or one may be fetched; null otherwise. */
-export async function modelGenerator(folder: string): Promise<{ python: string; generator: string } | null> {
-  const generator = Bun.which("datamodel-codegen");
-  if (generator !== null) return { python: join(generator, "../python3"), generator };
+/** The program that makes Python models, fetched into .cache/ the first time; null where it cannot be fetched. */
+export async function modelGenerator(): Promise<{ python: string; generator: string } | null> {
+  const venv = join(CACHE, GENERATOR.replace("==", "-"));
+  const [python, generator] = [join(venv, "bin/python3"), join(venv, "bin/datamodel-codegen")];
+  // pip lays it down last, behind what it needs.
+  if (existsSync(generator)) return { python, generator };
   if (Bun.which("python3") === null) return null;
-  const venv = join(folder, "venv");
-  const bin = join(venv, "bin");
-  const made = await finished(["python3", "-m", "venv", venv]);
+  const made = await finished(["python3", "-m", "venv", "--clear", venv]);
   if (made.exitCode !== 0) return null;
-  const got = await finished([join(bin, "pip"), "install", "-q", "datamodel-code-generator==0.89.0"]);
-  if (got.exitCode !== 0) return null;
-  return { python: join(bin, "python3"), generator: join(bin, "datamodel-codegen") };
+  const got = await finished([join(venv, "bin/pip"), "install", "-q", GENERATOR]);
+  return got.exitCode === 0 ? { python, generator } : null;
 }
 
 /** Puts a program into the folder that reads every list into generated models, and prints how many rows each had. */

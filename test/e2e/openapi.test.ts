@@ -112,7 +112,7 @@ describe("on the demo's site", () => {
   }, 120_000);
 
   test("models of datamodel-code-generator take every list, and know every field", async () => {
-    const tools = await modelGenerator(folder);
+    const tools = await modelGenerator();
     if (tools === null) {
       console.warn("SKIPPED: datamodel-code-generator is not here and could not be fetched");
       return;
