@@ -39,8 +39,8 @@ import type { Bus } from "./live/bus.ts";
 import { createLive, type Live } from "./live/live.ts";
 import { createSampler, type Sampler } from "./live/sampler.ts";
 import { createClockWatch } from "./store/clock-watch.ts";
-import { createDenialSources } from "./store/denial-sources.ts";
-import { createDenials } from "./store/denials.ts";
+import { createDenialSources, createDenials } from "./store/denials.ts";
+
 import type { Keys } from "./store/keys.ts";
 import type { Store } from "./store/open/open.ts";
 import { installationSecret } from "./store/secrets.ts";

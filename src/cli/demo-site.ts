@@ -12,8 +12,8 @@ import { createBackFill, hasHistory } from "../live/back-fill.ts";
 import { createSimulatedLog } from "../simulator/debug-log.ts";
 import { SERVERS, type ServerSpec } from "../simulator/servers.ts";
 import { createSite, type Site } from "../simulator/site.ts";
-import { createDenialSources } from "../store/denial-sources.ts";
-import { createDenials } from "../store/denials.ts";
+import { createDenialSources, createDenials } from "../store/denials.ts";
+
 import { openStore } from "../store/open/open.ts";
 import { outcomeOf } from "./parse.ts";
 

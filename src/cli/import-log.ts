@@ -5,8 +5,8 @@ import { createImportedFeatures, createSessionImport } from "../history/sessions
 import { type DebugLog, type DebugLogCounts, noCounts } from "../managers/debug-log/debug-log.ts";
 import { createLineCutter } from "../managers/debug-log/lines.ts";
 import { createPairing, type PairedSession, type PairingCounts } from "../managers/debug-log/pairing.ts";
-import { createDenialSources } from "../store/denial-sources.ts";
-import { createDenials } from "../store/denials.ts";
+import { createDenialSources, createDenials } from "../store/denials.ts";
+
 import type { Store } from "../store/open/open.ts";
 import { createServers } from "../store/servers.ts";
 import type { DatedLog } from "./import-sources.ts";

@@ -13,8 +13,8 @@ import type { DenialEvent } from "../domain/events.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import type { Bus } from "../live/bus.ts";
 import { createAlerts } from "../store/alerts.ts";
-import { createMarks } from "../store/event-marks.ts";
-import type { Events } from "../store/events.ts";
+import { createMarks, type Events } from "../store/events.ts";
+
 import { createNotifications } from "../store/notifications.ts";
 import type { Store } from "../store/open/open.ts";
 

@@ -4,9 +4,8 @@ import { printBytes } from "../domain/bytes.ts";
 import type { Log } from "../domain/log.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import { backUp } from "../store/backup/back-up.ts";
-import { bytesInUse, freeBytes } from "../store/database/copy.ts";
-import { timeStamp } from "../store/database/exchange.ts";
-import { pathsOf } from "../store/database/files.ts";
+import { freeBytes, pathsOf, timeStamp } from "../store/database/files.ts";
+import { bytesInUse } from "../store/database/read-only.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -2,7 +2,7 @@ import type { CollectorStatus } from "../collector/collector.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import { clockMessage } from "../domain/time/clock.ts";
 import type { HealthCheck, HealthChecks } from "../http/records.ts";
-import type { DatabaseCheck } from "../store/database/check.ts";
+import type { DatabaseCheck } from "../store/database/database-file.ts";
 import type { HostSample } from "../system/host-metrics.ts";
 
 /** A schedule this late does not keep itself any more. */

@@ -3,7 +3,7 @@ import type { KeyRecord } from "../domain/keys.ts";
 import type { Log, LogOf } from "../domain/log.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import { repeat, systemTimers, type Timers } from "../domain/time/timers.ts";
-import { createMarks } from "../store/event-marks.ts";
+import { createMarks } from "../store/events.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
 import type { Store } from "../store/open/open.ts";
 import { createQuotas, type Quotas } from "../store/quotas.ts";

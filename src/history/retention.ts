@@ -3,10 +3,10 @@ import { DAY_MS } from "../domain/time/time.ts";
 import type { Timers } from "../domain/time/timers.ts";
 import { createAlerts } from "../store/alerts.ts";
 import type { ClockWatch } from "../store/clock-watch.ts";
-import { deleteStep } from "../store/database/delete-step.ts";
+import { deleteStep } from "../store/database/transaction.ts";
 import { createDenials } from "../store/denials.ts";
-import { createEventRetention } from "../store/event-retention.ts";
-import { createLogs } from "../store/logs.ts";
+import { createEventRetention, createLogs } from "../store/logs.ts";
+
 import type { Store } from "../store/open/open.ts";
 import { dayOf, packedKey } from "./buckets.ts";
 import { createLoop, type Loop } from "./loop.ts";

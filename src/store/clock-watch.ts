@@ -1,7 +1,7 @@
 import type { Log } from "../domain/log.ts";
 import { type Clock, clockMessage } from "../domain/time/clock.ts";
 import { DAY_MS } from "../domain/time/time.ts";
-import { createMarks } from "./event-marks.ts";
+import { createMarks } from "./events.ts";
 import type { Store } from "./open/open.ts";
 
 export type ClockWatch = ReturnType<typeof createClockWatch>;

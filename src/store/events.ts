@@ -1,9 +1,8 @@
-import { desc, gt, lte, max, min } from "drizzle-orm";
+import type { Database } from "bun:sqlite";
 import type { EventType, StoredEvent } from "../domain/events.ts";
-import type { Db } from "./database/database-file.ts";
+import { HOUR_MS } from "../domain/time/time.ts";
+import type { DatabaseFile } from "./database/database-file.ts";
 import { AUDIT_LINES } from "./database/precious.ts";
-import { eventHoles, events } from "./database/schema.ts";
-import { createLogCounter, createMarks } from "./event-marks.ts";
 import type { Store } from "./open/open.ts";
 
 /** A stored event as it is read back: encoded, with what streams filter by. */
@@ -15,101 +14,124 @@ export interface EventRow {
   readonly json: string;
 }
 
-type Row = typeof events.$inferSelect;
+type Row = Omit<EventRow, "json"> & { at: number; server: string | null; body: string };
+
+const ROW = "INTO events VALUES ($id, $at, $type, $level, $source, $server, $body)";
 
 export type Events = ReturnType<typeof createEvents>;
 
+/** Stored events. All statements are prepared SQL: each event is inserted, and clients that catch up read page after page. */
 export function createEvents(store: Store) {
-  const { db, sqlite } = store;
+  const { sqlite, read } = store;
   const marks = createMarks(store);
   const reserved = createMarks(store.state);
   const countLine = createLogCounter(store);
-  // Prepared SQL: each event is inserted by it, and clients that catch up read page after page.
-  const insert = sqlite.query<null, [Row]>(
-    "INSERT INTO events VALUES ($id, $at, $type, $level, $source, $server, $body)",
-  );
+  const insert = sqlite.query<null, [Row]>(`INSERT ${ROW}`);
   const pageOf = (condition: string) =>
     sqlite.query<EventRow, [number, string, number]>(
       `SELECT id, type, level, source, body AS json FROM events WHERE id > ?1 AND ${condition} ORDER BY id LIMIT ?3`,
     );
   const anyPage = pageOf("?2 = ''");
   const typePage = pageOf("type = ?2");
+  const edges = sqlite.query<{ oldest: number | null; newest: number | null }, []>(
+    "SELECT (SELECT min(id) FROM events) AS oldest, (SELECT max(id) FROM events) AS newest",
+  );
+  const insertHole = sqlite.query<null, [number, number]>("INSERT OR IGNORE INTO event_holes VALUES (?, ?)");
+  const holes = sqlite.query<{ from: number; to: number }, [number]>(
+    'SELECT from_id AS "from", to_id AS "to" FROM event_holes WHERE to_id > ?',
+  );
 
   return {
     /** One transaction around `work`; throws a StoreError when nothing of it stands. */
     transaction: (work: () => void): void => store.transaction(() => void work()),
     insert(id: number, event: StoredEvent, json: string): void {
-      const at = Date.parse(event.timestamp);
       const isLog = event.type === "log";
-      const row = {
+      const server = isLog ? event.metadata.server : event.server;
+      const row: Row = {
         id,
-        at,
+        at: Date.parse(event.timestamp),
         type: event.type,
         level: isLog ? event.level : null,
         source: isLog ? event.source : null,
-        server: isLog ? textOrNull(event.metadata.server) : event.server,
+        server: typeof server === "string" ? server : null,
         body: json,
       };
       insert.run(row);
       if (!isLog) return;
-      if (event.source === "audit") store.inState((state) => keepAuditLine(state, row));
-      countLine(at, event.level, event.source, 1);
+      if (event.source === "audit") store.inState(({ $client }) => keepAuditLine($client, row));
+      countLine(row.at, event.level, event.source, 1);
       marks.add("log_bytes", json.length);
     },
-    insertHole: (from: number, to: number): void =>
-      void db.insert(eventHoles).values({ fromId: from, toId: to }).onConflictDoNothing().run(),
+    insertHole: (from: number, to: number): void => void insertHole.run(from, to),
     /** The next events above `after`, at most `limit`, in order. */
     page: (after: number, limit: number, only?: EventType): EventRow[] =>
-      store.read(() => (only === undefined ? anyPage : typePage).all(after, only ?? "", limit)),
+      read(() => (only === undefined ? anyPage : typePage).all(after, only ?? "", limit)),
     /** The oldest event; null when there is none. */
-    oldestId: (): number | null =>
-      store.read(() =>
-        db
-          .select({ id: min(events.id) })
-          .from(events)
-          .get(),
-      )?.id ?? null,
+    oldestId: (): number | null => read(() => edges.get())?.oldest ?? null,
     /** The newest id that retention or a clearing deleted; 0 when nothing was. `log` asks for log lines alone. */
     deletedThrough: (only?: "log"): number =>
-      only === "log"
-        ? marks.get("deleted_logs")
-        : Math.max(marks.get("deleted_logs"), marks.get("deleted_events")),
+      Math.max(marks.get("deleted_logs"), only === "log" ? 0 : marks.get("deleted_events")),
     /** Ranges of ids that were published but not stored, above `after`. */
     holesAbove: (after: number): { readonly from: number; readonly to: number }[] =>
-      store.read(() =>
-        db
-          .select({ from: eventHoles.fromId, to: eventHoles.toId })
-          .from(eventHoles)
-          .where(gt(eventHoles.toId, after))
-          .all(),
-      ),
+      read(() => holes.all(after)),
     /** Highest id that may have been given: the start for the ids of a new process. */
-    highestReserved(): number {
-      const newest = store.read(() =>
-        db
-          .select({ id: max(events.id) })
-          .from(events)
-          .get(),
-      );
-      return Math.max(reserved.get("reserved"), newest?.id ?? 0);
-    },
+    highestReserved: (): number => Math.max(reserved.get("reserved"), read(() => edges.get())?.newest ?? 0),
     /** Notes that ids up to `highest` may be given. */
     reserve: (highest: number): void => store.state.transaction(() => reserved.set("reserved", highest)),
   };
 }
 
 /** state.db has the newest lines of the audit trail too. */
-function keepAuditLine(state: Db, row: Row): void {
-  state.insert(events).values(row).onConflictDoNothing().run();
-  const oldest = state
-    .select({ id: events.id })
-    .from(events)
-    .orderBy(desc(events.id))
-    .limit(1)
-    .offset(AUDIT_LINES);
-  state.delete(events).where(lte(events.id, oldest)).run();
+function keepAuditLine(state: Database, row: Row): void {
+  state.query<null, [Row]>(`INSERT OR IGNORE ${ROW}`).run(row);
+  state.run(
+    `DELETE FROM events WHERE id <= (SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET ${AUDIT_LINES})`,
+  );
 }
 
-function textOrNull(value: unknown): string | null {
-  return typeof value === "string" ? value : null;
+type MarkName =
+  | "reserved"
+  | "deleted_logs"
+  | "deleted_events"
+  | "log_bytes"
+  | "keys_told"
+  | "deleted_sessions"
+  | "denials_seen"
+  | "trusted_time"
+  | "retention_time";
+
+/**
+ * Numbers kept beside the events, in their transactions; `reserved` and `keys_told` in state.db, the others in licmond.db.
+ * Absent is 0. `deleted_sessions`: those that ended before it.
+ * `trusted_time`, `retention_time`: see `clock-watch.ts`.
+ */
+export function createMarks({ sqlite, read }: Pick<DatabaseFile, "sqlite" | "read">) {
+  // Prepared SQL: each stored log line adds to a mark.
+  const get = sqlite.query<{ value: number }, [MarkName]>("SELECT value FROM event_marks WHERE name = ?");
+  const upsert = (value: string) => {
+    const statement = sqlite.query<null, [MarkName, number]>(
+      `INSERT INTO event_marks (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = ${value}`,
+    );
+    return (name: MarkName, to: number): void => void statement.run(name, to);
+  };
+  return {
+    get: (name: MarkName): number => read(() => get.get(name))?.value ?? 0,
+    set: upsert("excluded.value"),
+    /** Sets it unless it is higher already. */
+    raise: upsert("max(value, excluded.value)"),
+    add: upsert("value + excluded.value"),
+  };
+}
+
+/**
+ * Keeps the number of stored log lines by hour, level and source, so that statistics cost no scan. `by` may be negative;
+ * runs in the caller's transaction. Prepared SQL: each stored log line is counted.
+ */
+export function createLogCounter({ sqlite }: Pick<DatabaseFile, "sqlite">) {
+  const add = sqlite.query<null, [number, string, string, number]>(
+    `INSERT INTO log_counts (hour, level, source, count) VALUES (?, ?, ?, ?)
+     ON CONFLICT (hour, level, source) DO UPDATE SET count = count + excluded.count`,
+  );
+  return (at: number, level: string, source: string, by: number): void =>
+    void add.run(at - (at % HOUR_MS), level, source, by);
 }

@@ -7,8 +7,8 @@ import { createReader } from "../../src/history/reader.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";
 import { denialPage } from "../../src/store/denial-queries.ts";
-import { createDenialSources } from "../../src/store/denial-sources.ts";
-import { createDenials } from "../../src/store/denials.ts";
+import { createDenialSources, createDenials } from "../../src/store/denials.ts";
+
 import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
 import { recordingLog } from "../store/recording-log.ts";
 

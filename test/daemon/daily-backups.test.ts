@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createDailyBackups } from "../../src/daemon/daily-backups.ts";
-import { examineDatabase } from "../../src/store/backup/examine.ts";
+import { examineDatabase } from "../../src/store/backup/worker.ts";
 import { fill } from "../store/filled.ts";
 import { cleanUp, fixedClock, open, quickDirectory } from "../store/place.ts";
 import { recordingLog } from "../store/recording-log.ts";

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from "bun:test";
 import type { DenialOutcome } from "../../src/domain/denials.ts";
 import { createSessionImport, type OldSession } from "../../src/history/sessions/import-sessions.ts";
-import { createDenialSources } from "../../src/store/denial-sources.ts";
-import { createDenials } from "../../src/store/denials.ts";
+import { createDenialSources, createDenials } from "../../src/store/denials.ts";
+
 import * as a from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";
 import { asking, createRig, outcomeOf } from "./rig.ts";

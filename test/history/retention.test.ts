@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import { coveredMs, type Rollup } from "../../src/domain/stats/rollup.ts";
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/time.ts";
 import { createHistoryRetention } from "../../src/history/retention.ts";
-import { MOST_ROWS } from "../../src/store/database/delete-step.ts";
+import { MOST_ROWS } from "../../src/store/database/transaction.ts";
 import * as a from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";
 import { createRig, outcomeOf } from "./rig.ts";

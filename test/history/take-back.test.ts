@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/time.ts";
 import { createTakeBack } from "../../src/history/retention.ts";
-import { createMarks } from "../../src/store/event-marks.ts";
+import { createMarks } from "../../src/store/events.ts";
 import * as a from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";
 import { createRig, outcomeOf } from "./rig.ts";

@@ -10,8 +10,8 @@ import type { FeatureReading } from "../../src/domain/reading.ts";
 import { HistoryTimeout } from "../../src/history/client.ts";
 import { createSessionImport } from "../../src/history/sessions/import-sessions.ts";
 import { StoreError } from "../../src/store/database/store-error.ts";
-import { createDenialSources } from "../../src/store/denial-sources.ts";
-import { createDenials } from "../../src/store/denials.ts";
+import { createDenialSources, createDenials } from "../../src/store/denials.ts";
+
 import type { Store } from "../../src/store/open/open.ts";
 import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";

@@ -208,8 +208,10 @@ describe("of a large file, of which not all is read at the start", () => {
   test("an end that is cut off is seen", () => {
     const { path } = place();
     check(path);
-    truncateSync(path, statSync(path).size - PAGE);
-    expect(() => check(path)).toThrow(StoreError);
+    // Elsewhere: what this process remembers of the write-ahead log would stand for the end.
+    const cut = join(quickDirectory(), "licmond.db");
+    writeFileSync(cut, readFileSync(path).subarray(0, -PAGE));
+    expect(() => check(cut)).toThrow(/is damaged/);
   });
 
   test("a page in the middle of the events is not: reading all sees it", () => {

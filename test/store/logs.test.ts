@@ -5,10 +5,10 @@ import type { LogEvent, ServerStatusEvent } from "../../src/domain/events.ts";
 import { type LogFilter, logStats, searchLogs } from "../../src/history/log-queries.ts";
 import { createReader } from "../../src/history/reader.ts";
 import { migrate } from "../../src/store/database/migrate.ts";
-import { createEventRetention } from "../../src/store/event-retention.ts";
 import { createEvents, type Events } from "../../src/store/events.ts";
 import { createLogIndex, wordsOf } from "../../src/store/log-words.ts";
-import { createLogs, type Logs } from "../../src/store/logs.ts";
+import { createEventRetention, createLogs, type Logs } from "../../src/store/logs.ts";
+
 import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
 import type { Store } from "../../src/store/open/open.ts";
 import { cleanUp, open, temporaryDirectory } from "./place.ts";

@@ -8,7 +8,7 @@ afterEach(cleanUp);
 test.each([
   ["store/open/open.ts", "openStore", "({ directory, log, damaged: 'move-aside' })", "is not a file"],
   ["store/database/read-only.ts", "withDatabase", "(directory, async () => {})", "is not a file"],
-  ["store/database/copy.ts", "bytesInUse", "(pipe)", "is not a file"],
+  ["store/database/read-only.ts", "bytesInUse", "(pipe)", "is not a file"],
   ["collector/tool.ts", "readElf", "(pipe) ?? console.error('no ELF')", "no ELF"],
 ])("%s: %s does not wait at a named pipe", (path, name, call, says) => {
   const directory = temporaryDirectory();

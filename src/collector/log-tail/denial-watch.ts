@@ -15,8 +15,8 @@ import type { Clock } from "../../domain/time/clock.ts";
 import { nextTurn } from "../../domain/time/slices.ts";
 import type { Timers } from "../../domain/time/timers.ts";
 import { managerOf } from "../../managers/registry.ts";
-import type { DenialSources } from "../../store/denial-sources.ts";
-import type { Denials } from "../../store/denials.ts";
+import type { DenialSources, Denials } from "../../store/denials.ts";
+
 import { createLogTail, type LogTail, type TailCursor, type TailStep } from "./log-tail.ts";
 
 export const DENIAL_STATES = ["on", "off", "unreadable"] as const;

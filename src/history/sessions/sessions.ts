@@ -3,9 +3,9 @@ import { and, asc, eq, isNull, sql } from "drizzle-orm";
 import type { Released, SessionChanges } from "../../domain/polls/track-sessions.ts";
 import type { Session } from "../../domain/session.ts";
 import { DAY_MS } from "../../domain/time/time.ts";
-import { deleteStep } from "../../store/database/delete-step.ts";
 import { placeholdersOf, sessions } from "../../store/database/schema.ts";
-import { createMarks } from "../../store/event-marks.ts";
+import { deleteStep } from "../../store/database/transaction.ts";
+import { createMarks } from "../../store/events.ts";
 import type { Store } from "../../store/open/open.ts";
 
 /** What polls change of a session that is stored. */

@@ -1,12 +1,17 @@
-import { existsSync, linkSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, renameSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { bytesInUse, requireSpace } from "../database/copy.ts";
-import { removeDatabase } from "../database/exchange.ts";
-import { isSameFile, makePrivateFile, pathsOf, syncToDisk } from "../database/files.ts";
-import { asStoreError, errorCode, StoreError } from "../database/store-error.ts";
+import {
+  isSameFile,
+  makePrivateFile,
+  pathsOf,
+  removeDatabase,
+  requireSpace,
+  syncToDisk,
+} from "../database/files.ts";
+import { bytesInUse } from "../database/read-only.ts";
+import { asStoreError, StoreError } from "../database/store-error.ts";
 import { STATE_MIGRATIONS } from "../migrations/migrations.ts";
-import type { DatabaseReport } from "./examine.ts";
-import { inWorker } from "./worker.ts";
+import { type DatabaseReport, inWorker } from "./worker.ts";
 
 /** How far a long work is: 0–1 of a step; null where that is not known. */
 export type OnStep = (step: "copy" | "check", done: number | null) => void;
@@ -66,11 +71,12 @@ export async function backUp({
     onStep("check", null);
     const report = await inWorker(signal, "examineDatabase", part);
     syncToDisk(part);
-    put(part, target, force);
+    if (!force) refuseExisting(target);
+    renameSync(part, target);
     syncToDisk(folder);
     return { ...report, path: target };
   } catch (error) {
-    for (const made of [part, `${part}-state`]) removeDatabase(made);
+    removeDatabase(part);
     throw asStoreError(error, target) ?? error;
   } finally {
     clearInterval(timer);
@@ -89,24 +95,12 @@ function refuseTarget(target: string, directory: string, force: boolean): void {
     (isSameFile(folder, directory) && isOwnName.test(basename(target))) ||
     ["licmond.db", "state.db"].some((name) => isSameFile(join(directory, name), target));
   if (isOwn) throw refuse(`${target} is what the daemon works on`, "Name another file.");
-  const there = statSync(target, { throwIfNoEntry: false });
-  if (there?.isFile() === false) throw refuse(`${target} is not a file`, "Name a file.");
-  if (there !== undefined && !force) throw taken(target);
+  if (statSync(target, { throwIfNoEntry: false })?.isFile() === false)
+    throw refuse(`${target} is not a file`, "Name a file.");
+  if (!force) refuseExisting(target);
 }
 
-function taken(target: string): StoreError {
-  return new StoreError("NOT_WRITABLE", `${target} is there already`, "Name another file, or say --force.");
-}
-
-/** Gives the copy its name. A link, unlike a rename, never takes the place of a file that came meanwhile. */
-function put(part: string, target: string, force: boolean): void {
-  try {
-    if (!force) linkSync(part, target);
-    else renameSync(part, target);
-  } catch (error) {
-    if (errorCode(error) === "EEXIST") throw taken(target);
-    // A file system without links.
-    renameSync(part, target);
-  }
-  rmSync(part, { force: true });
+function refuseExisting(target: string): void {
+  if (!existsSync(target)) return;
+  throw new StoreError("NOT_WRITABLE", `${target} is there already`, "Name another file, or say --force.");
 }

@@ -2,27 +2,28 @@ import { Database } from "bun:sqlite";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Log } from "../../domain/log.ts";
-import { requireSpace } from "../database/copy.ts";
 import { openConnection } from "../database/database-file.ts";
-import { exchange, removeDatabase, removeLeftovers } from "../database/exchange.ts";
 import {
   ensureDirectory,
+  exchange,
   fileSize,
   isSameFile,
-  makePrivateFile,
+  makeFresh,
   type Paths,
   pathsOf,
   refuseOther,
+  removeDatabase,
+  removeLeftovers,
+  requireSpace,
 } from "../database/files.ts";
-import { lockDirectory } from "../database/lock.ts";
 import { assertOurs } from "../database/migrate.ts";
 import { stateOf } from "../database/precious.ts";
 import { asStoreError, StoreError } from "../database/store-error.ts";
 import { MIGRATIONS, STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import { lockDirectory } from "../open/open.ts";
 import { type CarriedOver, carryOver, putState, settleState, takeInState } from "../open/state-files.ts";
 import type { OnStep } from "./back-up.ts";
-import type { DatabaseReport } from "./examine.ts";
-import { inWorker } from "./worker.ts";
+import { type DatabaseReport, inWorker } from "./worker.ts";
 
 export interface RestoreOptions {
   /** The storage directory. */
@@ -61,17 +62,16 @@ export async function restore({
   const folder = dirname(paths.history);
   const from = resolve(file);
   ensureDirectory(folder);
-  const lock = lockDirectory(folder, paths.lock, 0);
+  const lock = lockDirectory(paths, 0);
   const fresh = `${paths.history}.restoring`;
   try {
     if ([paths.history, paths.state].some((path) => isSameFile(from, path)))
       throw new StoreError("IO", `${from} is the database itself`, "Name a backup of it.");
     onStep("check", null);
     const { isState } = await inWorker(signal, "examineDatabase", from);
-    // Nobody else can be at work on them: what is there was left by one that was killed.
-    for (const path of [paths.history, paths.state]) removeLeftovers(path);
+    removeLeftovers(folder);
     requireSpace(folder, fileSize(from) + fileSize(`${from}-wal`), "Free space on its file system.");
-    makePrivateFile(fresh, folder);
+    makeFresh(fresh);
     onStep("copy", null);
     await inWorker(signal, "copyDatabase", from, fresh, "file", isState ? STATE_MIGRATIONS : MIGRATIONS);
     onStep("check", null);

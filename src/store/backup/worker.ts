@@ -1,7 +1,13 @@
+import type { Database } from "bun:sqlite";
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
 import { messageOf } from "../../domain/error-code.ts";
-import { copyBoth, copyDatabase } from "../database/copy.ts";
-import { StoreError, type StoreErrorCode } from "../database/store-error.ts";
-import { examineDatabase } from "./examine.ts";
+import { assertOurs, schemaVersion } from "../database/migrate.ts";
+import { copyBoth } from "../database/precious.ts";
+import { copyDatabase, openUntouched, tableNames } from "../database/read-only.ts";
+import { asStoreError, corrupt, StoreError, type StoreErrorCode } from "../database/store-error.ts";
+import { MIGRATIONS, STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import { assertWhole } from "../open/start-check.ts";
 
 /** Work on whole databases, which is done in a thread of its own. */
 const TASKS = { copyBoth, copyDatabase, examineDatabase };
@@ -9,7 +15,7 @@ type Tasks = typeof TASKS;
 
 /** What crosses between the main thread and the worker. `code` null: a bug, which is no fault of the store. */
 export type Asked = { readonly task: keyof Tasks; readonly args: readonly unknown[] };
-export type Answered = { result: unknown } | { code: StoreErrorCode | null; message: string; fix: string };
+type Answered = { result: unknown } | { code: StoreErrorCode | null; message: string; fix: string };
 
 /**
  * Does a task in a thread of its own, so that this one can show how far it is and be interrupted: rejects with the
@@ -53,4 +59,82 @@ export function answer({ task, args }: Asked): Answered {
     if (error instanceof StoreError) return { code: error.code, message: error.message, fix: error.fix };
     return { code: null, message: messageOf(error), fix: "" };
   }
+}
+
+/** What is in a database file that was found to be whole and licmond's. */
+export interface DatabaseReport {
+  readonly path: string;
+  readonly bytes: number;
+  readonly schemaVersion: number;
+  /** Schema of this licmond: a database of an older one is brought up to it when the daemon starts. */
+  readonly knownSchema: number;
+  /** Rows of all tables, the search index's own left out. */
+  readonly rows: number;
+  readonly tables: readonly { readonly name: string; readonly rows: number }[];
+  /** API keys that were not revoked. */
+  readonly keys: number;
+  /** Epoch ms of the oldest and the newest of what was collected; null when there is nothing. */
+  readonly oldestAt: number | null;
+  readonly newestAt: number | null;
+  /** It is a backup of state.db alone. */
+  readonly isState: boolean;
+}
+
+/** Oldest and newest times by table, cheap to ask: each is the edge of a key, or in a small table. */
+const TIMES: Readonly<Record<string, string>> = {
+  coverage: "SELECT min(from_at), max(read_at) FROM coverage",
+  events: "SELECT (SELECT at FROM events ORDER BY id), (SELECT at FROM events ORDER BY id DESC)",
+  pictures: "SELECT NULL, max(saved_at) FROM pictures",
+};
+
+/**
+ * Reads a whole database file (a backup, or a daily one of state.db) and reports what is in it; changes nothing, neither the
+ * file nor what lies beside it. Throws StoreError: `CORRUPT`, `FOREIGN`, `NEWER`, `NOT_WRITABLE` (it cannot be opened), `IO`.
+ */
+export function examineDatabase(file: string): DatabaseReport {
+  const path = resolve(file);
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat?.isFile() !== true) {
+    const message = stat === undefined ? `There is no file ${path}` : `${path} is not a file`;
+    throw new StoreError("IO", message, "Name the file of a backup.");
+  }
+  let sqlite: Database | null = null;
+  try {
+    sqlite = openUntouched(path);
+    const names = tableNames(sqlite);
+    const isState = names.includes("api_keys") && !names.includes("servers");
+    const migrations = isState ? STATE_MIGRATIONS : MIGRATIONS;
+    assertOurs(sqlite, path, migrations);
+    const version = schemaVersion(sqlite);
+    if (version === 0) throw corrupt(`${path} is empty: there is no licmond database in it`);
+    assertWhole(sqlite, path);
+    const schema = { schemaVersion: version, knownSchema: migrations.length };
+    return { path, bytes: stat.size, ...schema, isState, ...contentsOf(sqlite) };
+  } catch (error) {
+    const known = asStoreError(error, path);
+    // Their own fixes are for the database that the daemon works on.
+    if (known?.code === "CORRUPT" || known?.code === "FOREIGN")
+      throw new StoreError(known.code, known.message, "Name another backup.", error);
+    throw known ?? error;
+  } finally {
+    sqlite?.close();
+  }
+}
+
+function contentsOf(sqlite: Database) {
+  const names = tableNames(sqlite);
+  const count = (table: string) =>
+    sqlite.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`).get()?.n ?? 0;
+  const tables = names.map((name) => ({ name, rows: count(`"${name}"`) }));
+  const times = ["SELECT NULL AS oldest, NULL AS newest", ...names.flatMap((name) => TIMES[name] ?? [])];
+  const edges = sqlite.query<Pick<DatabaseReport, "oldestAt" | "newestAt">, []>(
+    `SELECT min(oldest) AS oldestAt, max(newest) AS newestAt
+       FROM (${times.join(" UNION ALL ")})`,
+  );
+  return {
+    rows: tables.reduce((sum, { rows }) => sum + rows, 0),
+    tables,
+    keys: names.includes("api_keys") ? count("api_keys WHERE revoked_at IS NULL") : 0,
+    ...(edges.get() ?? { oldestAt: null, newestAt: null }),
+  };
 }

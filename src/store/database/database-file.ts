@@ -1,21 +1,35 @@
 import { Database } from "bun:sqlite";
+import { accessSync, constants, readdirSync, statSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import { messageOf } from "../../domain/error-code.ts";
 import type { Log } from "../../domain/log.ts";
 import type { Migration } from "../migrations/migrations.ts";
 import { createBusyWait, isBusy } from "./busy.ts";
-import { createDatabaseCheck, type DatabaseCheck } from "./check.ts";
 import { ensurePrivateFile, fileSize } from "./files.ts";
 import { assertOurs, schemaVersion } from "./migrate.ts";
-import { asStoreError, StoreError } from "./store-error.ts";
+import { asStoreError, errorCode, STORE_FAULTS, StoreError, type StoreErrorCode } from "./store-error.ts";
 import { createTransaction, type RunTransaction } from "./transaction.ts";
+
+/** Whether the database can be read and written now. `message` holds no path: every caller may read it. */
+export interface DatabaseCheck {
+  readonly ok: boolean;
+  readonly message: string;
+  /** Null when ok, or when the fault has no code of ours. */
+  readonly code: StoreErrorCode | null;
+  /** It works, and needs an administrator: e.g. a damaged file lies beside it. */
+  readonly degraded?: boolean;
+}
+
+const WORKS: DatabaseCheck = { ok: true, message: "The database works", code: null };
+const ASIDE = "The database works; a damaged one was moved aside and lies beside it until it is moved away";
 
 export type Db = BunSQLiteDatabase & { readonly $client: Database };
 
 /** One open file, `licmond.db` or `state.db`. */
 export type DatabaseFile = ReturnType<typeof createDatabaseFile>;
 
-export interface DatabaseFileOptions {
+interface DatabaseFileOptions {
   readonly log: Log;
   /** How long a write waits for another program's lock: see `createBusyWait`. Null = 5 s, in its thread. */
   readonly busyWaitMs: number | null;
@@ -37,7 +51,8 @@ export function createDatabaseFile(
     log.error("Work after a commit failed", { error: String(error) }),
   );
   const dataVersion = sqlite.query<{ data_version: number }, []>("PRAGMA data_version");
-  const check = createDatabaseCheck(sqlite, path);
+  const anything = sqlite.query("SELECT count(*) FROM sqlite_schema");
+  const opened = statSync(path).ino;
   let lastWriteError: StoreError | null = null;
   let damage: StoreError | null = null;
   let closed = false;
@@ -78,6 +93,30 @@ export function createDatabaseFile(
     }
   };
 
+  /**
+   * Writes nothing: the file is still the one that was opened and may be written, a page can be read, no query met damage,
+   * and the last write (pictures are written at every poll) went well.
+   */
+  function checkDatabase(): DatabaseCheck {
+    const failed = (code: StoreErrorCode) => ({ ok: false, message: STORE_FAULTS[code], code });
+    if (closed) return failed("CLOSED");
+    try {
+      if (statSync(path, { throwIfNoEntry: false })?.ino !== opened)
+        return { ok: false, message: "The database file was removed or replaced", code: null };
+      accessSync(path, constants.R_OK | constants.W_OK);
+      anything.get();
+      const last = damage ?? lastWriteError;
+      if (last !== null) return failed(last.code);
+      const aside = `${basename(path)}.corrupt-`;
+      const isAside = readdirSync(dirname(path)).some((name) => name.startsWith(aside));
+      return isAside ? { ...WORKS, message: ASIDE, degraded: true } : WORKS;
+    } catch (error) {
+      const code = asStoreError(error, path)?.code;
+      if (code !== undefined) return failed(code);
+      return { ok: false, message: `The database cannot be read (${errorCode(error)})`, code: null };
+    }
+  }
+
   const attempt = (step: string, work: () => void) => {
     try {
       work();
@@ -98,10 +137,7 @@ export function createDatabaseFile(
     dataVersion: (): number => read(() => dataVersion.get()?.data_version ?? 0),
     /** Bytes of the file with its write-ahead log. */
     sizeBytes: () => fileSize(path) + fileSize(`${path}-wal`),
-    checkDatabase: (): DatabaseCheck =>
-      closed
-        ? { ok: false, message: "The database is closed", code: "CLOSED" }
-        : check(damage ?? lastWriteError),
+    checkDatabase,
     busy,
     /** Notes damage (`CORRUPT`) that another connection met and that was confirmed, as if a query here had. */
     metDamage,

@@ -3,13 +3,20 @@ import {
   chownSync,
   closeSync,
   constants,
+  existsSync,
   fchmodSync,
   fsyncSync,
+  linkSync,
   mkdirSync,
   openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statfsSync,
   statSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { printBytes } from "../../domain/bytes.ts";
 import { asStoreError, errorCode, notWritable, StoreError } from "./store-error.ts";
 
 /** Paths of the two databases of a storage directory, and of the file by which it is locked. */
@@ -83,7 +90,7 @@ function noPlaceFor(directory: string, code: string, cause: unknown): StoreError
  */
 export function ensurePrivateFile(path: string): void {
   try {
-    makePrivateFile(path, dirname(path));
+    makePrivateFile(path);
   } catch (error) {
     if (errorCode(error) !== "EEXIST") throw asStoreError(error, path) ?? notWritable(path, error);
     requireWritable(path);
@@ -104,7 +111,7 @@ export function requireWritable(path: string): void {
  * Makes an empty file that only its owner can read, and throws the system's error where one is. Root gives it to the
  * owner of `likeDirectory`; null = it stays the caller's.
  */
-export function makePrivateFile(path: string, likeDirectory: string | null): void {
+export function makePrivateFile(path: string, likeDirectory: string | null = dirname(path)): void {
   const file = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600);
   try {
     fchmodSync(file, 0o600);
@@ -137,4 +144,106 @@ export function refuseOther(path: string): void {
 export function isSameFile(a: string, b: string): boolean {
   const [one, other] = [a, b].map((path) => statSync(path, { throwIfNoEntry: false }));
   return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
+}
+
+/** Files that SQLite keeps beside a database. */
+export const COMPANIONS = ["-wal", "-shm", "-journal"] as const;
+
+/**
+ * Databases that are not finished: of a restore, of a new beginning, of the copy before an upgrade; and what a copy of
+ * state.db is made in, which has a process id in its name.
+ */
+const HALF_MADE =
+  /^(licmond|state)\.db(\.copy)?\.(restoring|rescuing|upgrading)(-wal|-shm|-journal)?$|^state\.db\.copy-/;
+
+/**
+ * Why a file lies beside the database: `corrupt` it was found damaged · `replaced` a restore took its place ·
+ * `schema-<n>` a copy from before the upgrade of that schema.
+ */
+type AsideWord = "corrupt" | "replaced" | `schema-${number}`;
+
+/** `20260131T081530Z`: the time as it stands in names of files. */
+export function timeStamp(now: number): string {
+  return new Date(now).toISOString().replace(/[-:]|\.\d+/g, "");
+}
+
+/** A free name beside the database, with the time: `licmond.db.corrupt-20260131T081530Z`. */
+export function asideName(path: string, word: AsideWord, now: number): string {
+  const name = `${path}.${word}-${timeStamp(now)}`;
+  let free = name;
+  for (let turn = 1; ["", ...COMPANIONS].some((suffix) => existsSync(free + suffix)); turn++)
+    free = `${name}-${turn}`;
+  return free;
+}
+
+/**
+ * Puts a finished database in the place of another, which moves to a name of its own beside it, with what belongs to
+ * it. Answers that name, null when there was none; `word` null = it goes. Nobody may have either open. A crash at any
+ * moment leaves the one or the other in place.
+ */
+export function exchange(fresh: string, path: string, word: AsideWord | null, now: number): string | null {
+  const aside = word === null ? null : asideName(path, word, now);
+  const isThere = existsSync(path);
+  syncToDisk(fresh);
+  if (isThere && aside !== null) {
+    // Two names for a moment, so that there is always a database in place; unless the file system has no links.
+    try {
+      linkSync(path, aside);
+    } catch {
+      renameSync(path, aside);
+    }
+  }
+  for (const suffix of COMPANIONS) {
+    // SQLite would take a log for the new database's. It rebuilds the index of the log (-shm) itself.
+    if (aside !== null && fileSize(path + suffix) > 0 && suffix !== "-shm")
+      renameSync(path + suffix, aside + suffix);
+    else rmSync(path + suffix, { force: true });
+  }
+  renameSync(fresh, path);
+  syncToDisk(dirname(path));
+  return isThere ? aside : null;
+}
+
+/** Takes a database away, whole or half made, with what SQLite keeps beside it. */
+export function removeDatabase(path: string): void {
+  for (const suffix of ["", ...COMPANIONS]) rmSync(path + suffix, { force: true });
+}
+
+/** Makes an empty private file for a database that is not finished; what a killed licmond left there goes. */
+export function makeFresh(path: string): void {
+  removeDatabase(path);
+  makePrivateFile(path);
+}
+
+/** Removes what a killed licmond left half made in a directory, and answers which files. The caller holds it. */
+export function removeLeftovers(directory: string): string[] {
+  const found = readdirSync(directory, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && HALF_MADE.test(entry.name))
+    .map(({ name }) => join(directory, name));
+  for (const file of found) rmSync(file);
+  return found;
+}
+
+/** What a copy leaves free: the daemon's write-ahead log needs room to go on. */
+const LEFT_FREE_BYTES = 32 * 1024 * 1024;
+
+/** Throws StoreError `FULL`, with the figures, when a directory's file system has no room for a copy of so many bytes. */
+export function requireSpace(
+  directory: string,
+  bytes: number,
+  fix: string,
+  free = freeBytes(directory),
+): void {
+  if (free >= bytes + LEFT_FREE_BYTES) return;
+  throw new StoreError(
+    "FULL",
+    `There is too little room in ${directory}: ${printBytes(free)} free, a copy of the database needs ` +
+      `${printBytes(bytes)} and leaves ${printBytes(LEFT_FREE_BYTES)} to others`,
+    fix,
+  );
+}
+
+export function freeBytes(directory: string): number {
+  const { bavail, bsize } = statfsSync(directory);
+  return bavail * bsize;
 }

@@ -1,8 +1,9 @@
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { existsSync, readFileSync } from "node:fs";
 import { STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import type { Paths } from "./files.ts";
 import { migrate } from "./migrate.ts";
-import { openReader, tableNames } from "./read-only.ts";
+import { copyDatabase, openReader, tableNames } from "./read-only.ts";
 
 type Row = Readonly<Record<string, SQLQueryBindings>>;
 
@@ -64,21 +65,28 @@ export function stateOf(bytes: Uint8Array | null): Database {
   return sqlite;
 }
 
-/** Puts what is in state.db alone into a copy of licmond.db: one file of both. */
-export function packState(copy: string, statePath: string): void {
-  const sqlite = new Database(copy, { readwrite: true, strict: true });
-  const state = openReader(statePath);
+/**
+ * Copies both databases, each as it is at one moment, into the one empty file `to`: a licmond.db that has the rows of
+ * state.db as well. Others may work on them meanwhile. Throws StoreError.
+ */
+export function copyBoth({ history, state: statePath }: Paths, to: string): void {
+  copyDatabase(history, to, "live");
+  const copy = new Database(to, { readwrite: true, strict: true });
+  let state: Database | null = null;
   try {
+    // A licmond.db of before there was a state.db has all of it.
+    if (!tableNames(copy).includes("key_uses")) return;
+    state = openReader(statePath);
     // The copy is thrown away unless it comes to its end, and is on the disk before it gets its name.
-    sqlite.run("PRAGMA journal_mode = MEMORY");
+    copy.run("PRAGMA journal_mode = MEMORY");
     const tables = state.query<{ sql: string }, []>(
       "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name IN ('api_keys', 'secrets')",
     );
-    for (const table of tables.all()) sqlite.run(table.sql);
-    putRows(sqlite, readRows(state, IN_STATE));
+    for (const table of tables.all()) copy.run(table.sql);
+    putRows(copy, readRows(state, IN_STATE));
   } finally {
-    sqlite.close();
-    state.close();
+    copy.close();
+    state?.close();
   }
 }
 

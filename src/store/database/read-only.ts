@@ -1,10 +1,8 @@
 import { constants, Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { MIGRATIONS } from "../migrations/migrations.ts";
-import { COMPANIONS } from "./exchange.ts";
-import { refuseOther } from "./files.ts";
+import { MIGRATIONS, type Migration } from "../migrations/migrations.ts";
+import { COMPANIONS, pathsOf, refuseOther } from "./files.ts";
 import { assertOurs, schemaVersion } from "./migrate.ts";
 import { asStoreError, errorCode, StoreError } from "./store-error.ts";
 
@@ -42,7 +40,7 @@ export function tableNames(sqlite: Database): string[] {
  * migrated or locked. Throws StoreError.
  */
 export async function withDatabase<T>(directory: string, work: (sqlite: Database) => Promise<T>): Promise<T> {
-  const path = join(resolve(directory), "licmond.db");
+  const path = pathsOf(directory).history;
   if (!existsSync(path)) {
     throw new StoreError("IO", `There is no database ${path}`, "Start the daemon once (licmond serve).");
   }
@@ -66,5 +64,50 @@ export async function withDatabase<T>(directory: string, work: (sqlite: Database
     throw (ours ? asStoreError(error, path) : null) ?? error;
   } finally {
     sqlite?.close();
+  }
+}
+
+/**
+ * Copies a database as it is at one moment into the empty file `to`. `live` = others may work on it: they do not wait
+ * for the copy, nor it for them, because a reader beside a write-ahead log sees what was committed when it began.
+ *
+ * VACUUM INTO rather than the bytes of the files: those belong together only under a lock, and in a process that has
+ * the database open, closing a second descriptor would drop SQLite's own locks on it
+ * (https://sqlite.org/howtocorrupt.html, "canceled by a separate thread doing close()").
+ * It is one statement that cannot report its progress: the size of `to` shows it. Throws StoreError.
+ */
+export function copyDatabase(
+  from: string,
+  to: string,
+  kind: "live" | "file",
+  migrations: readonly Migration[] = MIGRATIONS,
+): void {
+  let sqlite: Database | null = null;
+  try {
+    sqlite = kind === "live" ? openReader(from) : openUntouched(from);
+    assertOurs(sqlite, from, migrations);
+    sqlite.run("VACUUM INTO ?", [to]);
+  } catch (error) {
+    // The source is only read: what cannot be written is the copy.
+    const isOfCopy = /^SQLITE_(FULL|READONLY|IOERR_(WRITE|FSYNC|TRUNCATE))/.test(errorCode(error) ?? "");
+    throw asStoreError(error, isOfCopy ? to : from) ?? error;
+  } finally {
+    sqlite?.close();
+  }
+}
+
+/** Bytes that a copy of the database takes at most: its pages in use, those in the write-ahead log included. */
+export function bytesInUse(path: string): number {
+  const sqlite = openReader(path);
+  try {
+    const bytes = sqlite.query<{ inUse: number }, []>(
+      `SELECT (page_count - freelist_count) * page_size AS inUse
+         FROM pragma_page_count, pragma_freelist_count, pragma_page_size`,
+    );
+    return bytes.get()?.inUse ?? 0;
+  } catch (error) {
+    throw asStoreError(error, path) ?? error;
+  } finally {
+    sqlite.close();
   }
 }

@@ -39,21 +39,6 @@ export const apiKeys = sqliteTable("api_keys", {
   requestsPerMinute: integer("requests_per_minute"),
 });
 
-export const events = sqliteTable("events", {
-  id: integer().primaryKey(),
-  at: integer().notNull(),
-  type: text().notNull(),
-  level: text(),
-  source: text(),
-  server: text(),
-  body: text().notNull(),
-});
-
-export const eventHoles = sqliteTable("event_holes", {
-  fromId: integer("from_id").primaryKey(),
-  toId: integer("to_id").notNull(),
-});
-
 export const sessions = sqliteTable("sessions", {
   id: integer().primaryKey(),
   serverId: text("server_id").notNull(),

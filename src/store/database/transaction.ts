@@ -3,12 +3,12 @@ import type { Database } from "bun:sqlite";
 /** Refuses promises at compile time: a transaction that awaits is over at its first await. */
 export type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
 
-export interface Transaction {
+interface Transaction {
   /** Queues work that publishes (events, log lines): run after the commit, dropped on a rollback. */
   after(effect: () => void): void;
 }
 
-export interface TransactionOptions {
+interface TransactionOptions {
   /**
    * Also survives a power cut: waits for the disk. Without it a commit survives the death of the process, and a
    * power cut may undo the last seconds (never half a transaction).
@@ -17,9 +17,8 @@ export interface TransactionOptions {
 }
 
 /**
- * Runs `work` in one transaction and answers what it returns. Every statement of the connection is part of it.
- * Inside another transaction it is a savepoint: its failure undoes only itself, its effects wait for the outer commit.
- * Whatever `work` throws is thrown on, after the rollback.
+ * Runs `work` in one transaction and answers what it returns. Every statement of the connection is part of it, and inside
+ * another transaction `work` is part of that one. Whatever `work` throws is thrown on, after the rollback of all of it.
  */
 export type RunTransaction = <T>(
   work: (transaction: Transaction) => NotPromise<T>,
@@ -28,34 +27,28 @@ export type RunTransaction = <T>(
 
 /** `onEffectError`: an effect threw. Its transaction stands, and the other effects are run. */
 export function createTransaction(sqlite: Database, onEffectError: (error: unknown) => void): RunTransaction {
-  let waiting: (() => void)[] = [];
-  let depth = 0;
-  const after = (effect: () => void) => void waiting.push(effect);
-
-  // Not Bun's `sqlite.transaction`: its statements outlive `close`, and with them the connection and its locks.
-  function bracket<T>(work: () => T, begin: string, commit: string, undo: readonly string[]): T {
-    const queued = waiting.length;
-    sqlite.run(begin);
-    depth++;
+  let running: Transaction | null = null;
+  return (work, { durable = false } = {}) => {
+    if (running !== null) return work(running);
+    const effects: (() => void)[] = [];
+    running = { after: (effect) => void effects.push(effect) };
+    let result: ReturnType<typeof work>;
+    // Not Bun's `sqlite.transaction`: its statements outlive `close`, and with them the connection and its locks.
     try {
-      const result = work();
-      if (isPromise(result))
-        throw new TypeError("A transaction must not be async: it would end at its first await");
-      sqlite.run(commit);
-      return result;
+      // The level can only be changed between transactions.
+      if (durable) sqlite.run("PRAGMA synchronous = FULL");
+      // IMMEDIATE: a transaction that reads first and then finds another writer ahead fails at once, without waiting.
+      sqlite.run("BEGIN IMMEDIATE");
+      result = work(running);
+      sqlite.run("COMMIT");
     } catch (error) {
-      waiting.length = queued;
       // SQLite has rolled back by itself after some errors (full disk, I/O).
-      if (sqlite.inTransaction) for (const statement of undo) sqlite.run(statement);
+      if (sqlite.inTransaction) sqlite.run("ROLLBACK");
       throw error;
     } finally {
-      depth--;
+      running = null;
+      if (durable) sqlite.run("PRAGMA synchronous = NORMAL");
     }
-  }
-
-  function runEffects(): void {
-    const effects = waiting;
-    waiting = [];
     for (const effect of effects) {
       try {
         effect();
@@ -63,28 +56,37 @@ export function createTransaction(sqlite: Database, onEffectError: (error: unkno
         onEffectError(error);
       }
     }
-  }
-
-  return (work, { durable = false } = {}) => {
-    const run = () => work({ after });
-    if (depth > 0) {
-      const name = `s${depth}`;
-      return bracket(run, `SAVEPOINT ${name}`, `RELEASE ${name}`, [`ROLLBACK TO ${name}`, `RELEASE ${name}`]);
-    }
-    // The level can only be changed between transactions.
-    if (durable) sqlite.run("PRAGMA synchronous = FULL");
-    let result: ReturnType<typeof run>;
-    try {
-      // IMMEDIATE: a transaction that reads first and then finds another writer ahead fails at once, without waiting.
-      result = bracket(run, "BEGIN IMMEDIATE", "COMMIT", ["ROLLBACK"]);
-    } finally {
-      if (durable) sqlite.run("PRAGMA synchronous = NORMAL");
-    }
-    runEffects();
     return result;
   };
 }
 
-function isPromise(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+/** Rows deleted between two looks at the clock. */
+const ROWS_AT_ONCE = 10;
+/** About how long a step works; what its commit costs comes on top. */
+const STEP_MS = 4;
+/**
+ * Most rows of a step. Rows of a large table lie on as many pages of each index, and what is written of 256 pages is
+ * written back in the commit that fills them up.
+ */
+export const MOST_ROWS = 50;
+
+/**
+ * One step of deleting what is too old, in one transaction short enough for the event loop: as many rows as the time
+ * allows, because what one costs differs a hundredfold with the size of the database. `some` deletes at most so many
+ * rows and answers how many; so does the step.
+ */
+export function deleteStep(
+  { transaction }: { readonly transaction: RunTransaction },
+  some: (limit: number) => number,
+): number {
+  return transaction(() => {
+    const begun = performance.now();
+    let deleted = 0;
+    while (deleted < MOST_ROWS) {
+      const last = some(Math.min(ROWS_AT_ONCE, MOST_ROWS - deleted));
+      deleted += last;
+      if (last === 0 || performance.now() - begun >= STEP_MS) break;
+    }
+    return deleted;
+  });
 }

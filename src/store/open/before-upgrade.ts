@@ -2,9 +2,17 @@ import { readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { printBytes } from "../../domain/bytes.ts";
 import type { Log } from "../../domain/log.ts";
-import { bytesInUse, copyBoth, requireSpace } from "../database/copy.ts";
-import { asideName, removeDatabase } from "../database/exchange.ts";
-import { makePrivateFile, type Paths, syncToDisk } from "../database/files.ts";
+import {
+  asideName,
+  makeFresh,
+  type Paths,
+  removeDatabase,
+  requireSpace,
+  syncToDisk,
+} from "../database/files.ts";
+import { copyBoth } from "../database/precious.ts";
+import { bytesInUse } from "../database/read-only.ts";
+
 import { asStoreError } from "../database/store-error.ts";
 
 /** Copies that are kept, the new one included. */
@@ -36,9 +44,8 @@ export function backUpBeforeUpgrade(
     file: name,
   });
   const part = `${paths.history}.upgrading`;
-  removeDatabase(part);
   try {
-    makePrivateFile(part, directory);
+    makeFresh(part);
     copyBoth(paths, part);
     syncToDisk(part);
     renameSync(part, name);

@@ -1,14 +1,17 @@
-import type { Database } from "bun:sqlite";
+import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Log } from "../../domain/log.ts";
-import type { DatabaseCheck } from "../database/check.ts";
-import { createDatabaseFile, type Db, openConnection } from "../database/database-file.ts";
-import { ensureDirectory, type Paths, pathsOf } from "../database/files.ts";
-import { lockDirectory } from "../database/lock.ts";
+import {
+  createDatabaseFile,
+  type DatabaseCheck,
+  type Db,
+  openConnection,
+} from "../database/database-file.ts";
+import { ensureDirectory, ensurePrivateFile, type Paths, pathsOf } from "../database/files.ts";
 import { schemaVersion } from "../database/migrate.ts";
-import { asStoreError, StoreError } from "../database/store-error.ts";
-import { MIGRATIONS, type Migration, STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import { asStoreError, errorCode, StoreError } from "../database/store-error.ts";
+import { MIGRATIONS, STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import { type Prepared, type PrepareOptions, prepareFiles } from "./prepare.ts";
 import { noteDamage } from "./start-check.ts";
 import { createStateFile } from "./state.ts";
@@ -28,58 +31,51 @@ export interface StoreOptions extends PrepareOptions {
 
 /** Opens, or makes, the databases and brings them up to date. Throws StoreError. */
 export function openStore(options: StoreOptions): Store {
-  const { mode = "daemon", lockWaitMs = 2_000, migrations = MIGRATIONS, log } = options;
-  const paths = pathsOf(options.directory);
-  const directory = dirname(paths.history);
-  ensureDirectory(directory);
-  const takeLock = () => lockDirectory(directory, paths.lock, lockWaitMs);
-  const lock = mode === "daemon" ? takeLock() : null;
+  const { directory, mode = "daemon", lockWaitMs, log, busyWaitMs = null } = options;
+  const paths = pathsOf(directory);
+  ensureDirectory(dirname(paths.history));
+  const lock = mode === "daemon" ? lockDirectory(paths, lockWaitMs) : null;
   try {
-    const opened =
-      lock !== null
-        ? prepareFiles(paths, options)
-        : (openReady(paths, migrations, log) ?? prepareBesideDaemon());
-    return assemble(opened, paths, lock, log, options.busyWaitMs ?? null);
+    const opened = lock === null ? openForCommand(paths, options) : prepareFiles(paths, options);
+    return assemble(opened, paths, lock, log, busyWaitMs);
   } catch (error) {
     lock?.release();
     throw asStoreError(error, paths.history) ?? error;
   }
+}
 
-  /** A command must not change the files under a daemon, and refuses what is damaged: the daemon sees to it. */
-  function prepareBesideDaemon(): Prepared {
-    let own: ReturnType<typeof takeLock>;
-    try {
-      own = takeLock();
-    } catch (error) {
-      // A daemon that holds the directory may just have prepared them: the second look is for that.
-      const opened = openReady(paths, migrations, log);
-      if (opened !== null) return opened;
-      if (!(error instanceof StoreError) || error.code !== "HELD") throw error;
-      throw new StoreError(
-        "HELD",
-        `${error.message}, with an older version of licmond or without one of its files`,
-        "Restart the daemon with this version first (systemctl restart licmond).",
-        error,
-      );
-    }
-    try {
-      return prepareFiles(paths, { ...options, damaged: "refuse" });
-    } finally {
-      own.release();
-    }
+/** A command must not change the files under a daemon, and refuses what is damaged: the daemon sees to it. */
+function openForCommand(paths: Paths, options: StoreOptions): Prepared {
+  const ready = openReady(paths, options);
+  if (ready !== null) return ready;
+  let lock: DirectoryLock | null = null;
+  try {
+    lock = lockDirectory(paths, options.lockWaitMs);
+    return prepareFiles(paths, { ...options, damaged: "refuse" });
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== "HELD") throw error;
+    // A daemon that holds the directory may just have prepared them.
+    const opened = openReady(paths, options);
+    if (opened !== null) return opened;
+    throw new StoreError(
+      "HELD",
+      `${error.message}, with an older version of licmond or without one of its files`,
+      "Restart the daemon with this version first (systemctl restart licmond).",
+      error,
+    );
+  } finally {
+    lock?.release();
   }
 }
 
 /** Both files, where they are there and up to date; null where they must be prepared first. Throws StoreError. */
-function openReady(paths: Paths, migrations: readonly Migration[], log: Log): Prepared | null {
+function openReady(paths: Paths, { migrations = MIGRATIONS, log }: StoreOptions): Prepared | null {
   if (!existsSync(paths.history) || !existsSync(paths.state)) return null;
-  const isCurrent = (sqlite: Database, wanted: readonly Migration[]) =>
-    schemaVersion(sqlite) === wanted.length;
   const history = openConnection(paths.history, migrations, log);
   let state: Database | null = null;
   try {
     state = openConnection(paths.state, STATE_MIGRATIONS, log);
-    if (isCurrent(history, migrations) && isCurrent(state, STATE_MIGRATIONS))
+    if (schemaVersion(history) === migrations.length && schemaVersion(state) === STATE_MIGRATIONS.length)
       return { history, state, notice: null };
   } catch (error) {
     history.close();
@@ -93,7 +89,7 @@ function openReady(paths: Paths, migrations: readonly Migration[], log: Log): Pr
 function assemble(
   { history, state: stateConnection, notice }: Prepared,
   paths: Paths,
-  lock: ReturnType<typeof lockDirectory> | null,
+  lock: DirectoryLock | null,
   log: Log,
   busyWaitMs: number | null,
 ) {
@@ -150,6 +146,48 @@ function assemble(
       file.close(lock !== null);
       state.close(lock !== null);
       lock?.release();
+    },
+  };
+}
+
+type DirectoryLock = ReturnType<typeof lockDirectory>;
+
+/**
+ * Makes one licmond the only one to work on a storage directory. The lock is a write transaction held open on an
+ * empty database of its own: the kernel drops it with the process, `kill -9` included, so nothing can be left over
+ * to clean up. Others can still read its `user_version`, which is the process id of the holder.
+ *
+ * Throws StoreError `HELD` when another holds it for longer than `waitMs` (a restart may overlap a little).
+ */
+export function lockDirectory({ lock: path }: Paths, waitMs = 2_000) {
+  ensurePrivateFile(path);
+  const lock = new Database(path, { create: true, strict: true });
+  try {
+    lock.run(`PRAGMA busy_timeout = ${waitMs}`);
+    try {
+      lock.run(`PRAGMA user_version = ${process.pid}`);
+    } catch (error) {
+      // The process id is only for messages: a full disk must not keep the daemon from starting.
+      if (errorCode(error) !== "SQLITE_FULL") throw error;
+    }
+    lock.run("BEGIN IMMEDIATE");
+  } catch (error) {
+    const known = asStoreError(error, path);
+    const holder = known?.code === "BUSY" ? schemaVersion(lock) : 0;
+    lock.close();
+    if (known?.code !== "BUSY") throw known ?? error;
+    const who = holder === 0 ? "Another licmond" : `Another licmond (process ${holder})`;
+    throw new StoreError(
+      "HELD",
+      `${who} uses the storage directory ${dirname(path)}`,
+      "Stop it first (systemctl stop licmond), or give this one a storage.directory of its own.",
+      error,
+    );
+  }
+  return {
+    release(): void {
+      if (lock.inTransaction) lock.run("ROLLBACK");
+      lock.close();
     },
   };
 }

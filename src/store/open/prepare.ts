@@ -3,8 +3,15 @@ import { existsSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Log } from "../../domain/log.ts";
 import { openConnection } from "../database/database-file.ts";
-import { exchange, removeDatabase, removeLeftovers } from "../database/exchange.ts";
-import { fileSize, makePrivateFile, type Paths } from "../database/files.ts";
+import {
+  exchange,
+  fileSize,
+  makeFresh,
+  type Paths,
+  removeDatabase,
+  removeLeftovers,
+} from "../database/files.ts";
+
 import { migrate, schemaVersion } from "../database/migrate.ts";
 import { IN_BOTH, putRows, readRows, stateOf } from "../database/precious.ts";
 import { tableNames } from "../database/read-only.ts";
@@ -47,7 +54,7 @@ export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
   const { log, migrations = MIGRATIONS } = options;
   const now = (options.now ?? Date.now)();
   const mayMove = options.damaged === "move-aside";
-  const leftovers = [...removeLeftovers(paths.history), ...removeLeftovers(paths.state)];
+  const leftovers = removeLeftovers(dirname(paths.history));
   if (leftovers.length > 0)
     log.warn("Files that a killed licmond left half made were removed", { files: leftovers.join(", ") });
   const [isMissing, isStateMissing] = [fileSize(paths.history) === 0, fileSize(paths.state) === 0];
@@ -98,8 +105,7 @@ function beginAnew(paths: Paths, migrations: readonly Migration[], now: number):
   const fresh = `${paths.history}.rescuing`;
   const deleted = Math.max(markOf(paths.state, "reserved"), now);
   const state = existsSync(paths.state) ? openConnection(paths.state, STATE_MIGRATIONS, null) : stateOf(null);
-  removeDatabase(fresh);
-  makePrivateFile(fresh, dirname(fresh));
+  makeFresh(fresh);
   const sqlite = new Database(fresh, { readwrite: true, strict: true });
   try {
     // It is thrown away unless it comes to its end, and is on the disk before it is put in place.

@@ -9,7 +9,6 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname } from "node:path";
 import { fileSize, makePrivateFile, pathsOf, refuseOther, requireWritable } from "../database/files.ts";
 import { assertOurs, schemaVersion } from "../database/migrate.ts";
 import { openImmutable, openReader } from "../database/read-only.ts";
@@ -34,7 +33,7 @@ export function checkBeforeOpening(
   // With a journal of a transaction that was cut off, SQLite must first roll it back: it is looked at when it is opened.
   if (size === 0 || existsSync(`${path}-journal`)) return;
   refuseOther(path);
-  assertHeader(path, size);
+  assertHeader(path);
   let sqlite: Database | null = null;
   try {
     sqlite = openReader(path);
@@ -56,11 +55,11 @@ export function checkBeforeOpening(
 
 /**
  * Sees in the header what SQLite itself would stumble over only later: it opens a file of a future format, and writes
- * nothing to it; and one that was cut off. Reads the file itself: not to be called in a process that has the database
- * open. Layout: https://sqlite.org/fileformat2.html#the_database_header
+ * nothing to it. Reads the file itself: not to be called in a process that has the database open.
+ * Layout: https://sqlite.org/fileformat2.html#the_database_header
  */
-function assertHeader(path: string, size: number): void {
-  const header = Buffer.alloc(100);
+function assertHeader(path: string): void {
+  const header = Buffer.alloc(19);
   const file = openSync(path, "r");
   try {
     readSync(file, header, 0, header.length, 0);
@@ -68,10 +67,6 @@ function assertHeader(path: string, size: number): void {
     closeSync(file);
   }
   if (header.readUInt8(18) > 2) throw corrupt(`The header of ${path} is damaged`);
-  // While there is a write-ahead log the file may be shorter: the rest is in the log.
-  const isSettled = fileSize(`${path}-wal`) === 0 && header.readUInt32BE(24) === header.readUInt32BE(92);
-  const pageSize = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
-  if (isSettled && size < header.readUInt32BE(28) * pageSize) throw corrupt(`${path} was cut off`);
 }
 
 /** Throws StoreError `CORRUPT` when a page of the database is not what it should be. */
@@ -107,7 +102,7 @@ export function damageMet(path: string): string | null {
 /** Does nothing when there is a note already. Does not throw: the damage itself is being reported. */
 export function noteDamage(path: string, what: string): void {
   try {
-    makePrivateFile(noteOf(path), dirname(path));
+    makePrivateFile(noteOf(path));
     writeFileSync(noteOf(path), `${what}\n`);
   } catch {
     // There already, or the disk takes nothing: the next start looks at parts, as always.

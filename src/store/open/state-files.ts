@@ -1,9 +1,8 @@
 import { Database } from "bun:sqlite";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
 import type { Log } from "../../domain/log.ts";
-import { exchange, removeDatabase } from "../database/exchange.ts";
-import { fileSize, makePrivateFile, type Paths } from "../database/files.ts";
+import { exchange, fileSize, makeFresh, type Paths } from "../database/files.ts";
+
 import { schemaVersion } from "../database/migrate.ts";
 import {
   IN_ONE_FILE,
@@ -91,8 +90,7 @@ export function putState(
   state.close();
   const put = (target: string, aside: typeof word) => {
     const fresh = `${target}.restoring`;
-    removeDatabase(fresh);
-    makePrivateFile(fresh, dirname(target));
+    makeFresh(fresh);
     writeFileSync(fresh, bytes);
     return exchange(fresh, target, aside, now);
   };

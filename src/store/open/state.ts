@@ -6,7 +6,7 @@ import { messageOf } from "../../domain/error-code.ts";
 import type { Log } from "../../domain/log.ts";
 import { isBusy } from "../database/busy.ts";
 import type { DatabaseFile, Db } from "../database/database-file.ts";
-import { makePrivateFile, syncToDisk } from "../database/files.ts";
+import { makeFresh, syncToDisk } from "../database/files.ts";
 import { GIVEN_BACK, IN_BOTH, putRows, readRows } from "../database/precious.ts";
 import type { NotPromise } from "../database/transaction.ts";
 import { markOf } from "./state-files.ts";
@@ -40,8 +40,7 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
     const part = `${copyPath}-${process.pid}`;
     for (let isNewest = false; !isNewest; ) {
       const before = version();
-      rmSync(part, { force: true });
-      makePrivateFile(part, dirname(path));
+      makeFresh(part);
       file.read(() => sqlite.run("VACUUM INTO ?", [part]));
       syncToDisk(part);
       // Under the write lock: a command beside the daemon copies too, and may have been faster with something newer.

@@ -8,8 +8,8 @@ import type { ServerPicture } from "../../../src/domain/picture.ts";
 import type { MonitoredServer } from "../../../src/domain/server.ts";
 import { createDenialReader } from "../../../src/history/feature-counts.ts";
 import { denialPage } from "../../../src/store/denial-queries.ts";
-import { createDenialSources } from "../../../src/store/denial-sources.ts";
-import { createDenials } from "../../../src/store/denials.ts";
+import { createDenialSources, createDenials } from "../../../src/store/denials.ts";
+
 import type { Store } from "../../../src/store/open/open.ts";
 import { createServers } from "../../../src/store/servers.ts";
 import { monitored, picture } from "../../http/make.ts";

@@ -14,8 +14,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { type BackupOptions, backUp } from "../../../src/store/backup/back-up.ts";
-import { examineDatabase } from "../../../src/store/backup/examine.ts";
-import { requireSpace } from "../../../src/store/database/copy.ts";
+import { examineDatabase } from "../../../src/store/backup/worker.ts";
+import { requireSpace } from "../../../src/store/database/files.ts";
 import { createKeys } from "../../../src/store/keys.ts";
 import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 import { fill } from "../filled.ts";

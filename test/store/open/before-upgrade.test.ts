@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import { chownSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { examineDatabase } from "../../../src/store/backup/examine.ts";
+import { examineDatabase } from "../../../src/store/backup/worker.ts";
 import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 import { canMount, isRoot, NOBODY } from "../backup/shared.ts";
 import { cleanUp, open, quickDirectory } from "../place.ts";
