@@ -45,8 +45,8 @@ import type { Keys } from "./store/keys.ts";
 import type { Store } from "./store/open/open.ts";
 import { installationSecret } from "./store/secrets.ts";
 import { type BuildInfo, buildInfo } from "./system/build-info.ts";
+import { isClockSynchronised } from "./system/host-info.ts";
 import { type Logging, processLogging } from "./system/log.ts";
-import { isClockSynchronised } from "./system/time-service.ts";
 
 /** How long requests that run may take to finish at the end. */
 const HTTP_GRACE_MS = 4_000;

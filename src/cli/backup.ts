@@ -4,9 +4,8 @@ import { iso } from "../domain/time/clock.ts";
 import { backUp, type OnStep } from "../store/backup/back-up.ts";
 import { restore as putBack, type Restored } from "../store/backup/restore.ts";
 import { type DatabaseReport, inWorker } from "../store/backup/worker.ts";
-import { listenToSignals } from "../system/signals.ts";
 import { command, flag } from "./command.ts";
-import { type CommandIo, Failure, readConfig, warningsOn } from "./io.ts";
+import { type CommandIo, Failure, listenToSignals, readConfig, warningsOn } from "./io.ts";
 import { createProgress, type Progress } from "./terminal.ts";
 
 const VERIFY = flag("only read the file and tell what is in it: schema, rows, times, integrity");

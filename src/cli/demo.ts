@@ -9,10 +9,10 @@ import { hostZone } from "../domain/time/zone.ts";
 import { aheadFor, parseMomentOfWeek } from "../simulator/calendar.ts";
 import { createKeys } from "../store/keys.ts";
 import { openStore } from "../store/open/open.ts";
-import { listenToSignals } from "../system/signals.ts";
 import { type Command, command, integer, option, optionOr, reader, text } from "./command.ts";
 import { createDemoLogs, type DemoOptions, type DemoSite, demoSite, makeDemoHistory } from "./demo-site.ts";
-import { type CommandIo, EXIT_FAILURE, warningsOn } from "./io.ts";
+import { type CommandIo, EXIT_FAILURE, listenToSignals, warningsOn } from "./io.ts";
+
 import { reachableHost } from "./serve.ts";
 import { createProgress } from "./terminal.ts";
 

@@ -166,3 +166,31 @@ export async function problemLines(loaded: LoadedConfig): Promise<string[]> {
 export function countOf(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
+
+/** What the signals of the operating system ask for. */
+export interface SignalHandlers {
+  /** SIGTERM or SIGINT, the first: end in order. */
+  stop(signal: string): void;
+  /** A second one: the administrator does not want to wait. */
+  exitNow(signal: string): void;
+  /** SIGHUP: read the config again. */
+  reload(): void;
+}
+
+/** Listens until the answer is called. */
+export function listenToSignals(
+  { stop, exitNow, reload }: SignalHandlers,
+  source: Pick<NodeJS.EventEmitter, "on" | "off"> = process,
+): () => void {
+  let isStopping = false;
+  const end = (signal: string) => {
+    if (isStopping) return exitNow(signal);
+    isStopping = true;
+    stop(signal);
+  };
+  const listeners = { SIGTERM: end, SIGINT: end, SIGHUP: reload };
+  for (const [signal, listener] of Object.entries(listeners)) source.on(signal, listener);
+  return () => {
+    for (const [signal, listener] of Object.entries(listeners)) source.off(signal, listener);
+  };
+}

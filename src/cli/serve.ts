@@ -3,10 +3,9 @@ import type { Environment } from "../config/environment.ts";
 import { guardedFiles } from "../config/guarded-files.ts";
 import { loadConfig } from "../config/load.ts";
 import type { LogOf } from "../domain/log.ts";
-import { daemonGroups, exposureOf } from "../system/exposed-file.ts";
-import { listenToSignals } from "../system/signals.ts";
+import { daemonGroups, exposureOf } from "../system/secret-file.ts";
 import { command } from "./command.ts";
-import { EXIT_FAILURE, readConfig } from "./io.ts";
+import { EXIT_FAILURE, listenToSignals, readConfig } from "./io.ts";
 
 /** A daemon that has not ended by then is ended. */
 const STOP_DEADLINE_MS = 9_500;

@@ -1,8 +1,8 @@
-import { linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { Database } from "bun:sqlite";
+import { mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, messageOf } from "../domain/error-code.ts";
-import { type Host, kindOf, obstacle, textOf } from "./host.ts";
-import { isRunning } from "./process-running.ts";
+import { type Host, kindOf, obstacle } from "./host.ts";
 
 /** What one step found or did. */
 export interface Finding {
@@ -112,37 +112,36 @@ export function fileAt(pass: Pass, path: string): "missing" | "file" | null {
 
 /** On the host it is gone with the next boot; below a root it lies where nothing is looked for. */
 export function lockPath(host: Host): string {
-  return host.at(host.root === null ? "/run/licmond-install.lock" : "/.licmond-install.lock");
+  return host.at(host.root === null ? "/run/licmond-install.db" : "/.licmond-install.db");
 }
 
 export type Locked = { readonly release: () => void } | { readonly holder: number };
 
 /**
  * Makes one process the only one to change an installation: two upgrades at once would keep the new binary as the
- * previous one. `holder` = id of the process that is at work. One that was killed holds nothing any more, and what the
- * holder itself has started (`upgrade` runs the new binary's `install`) works under its lock.
- * Throws the system's error when the file cannot be written.
+ * previous one. The lock is a write transaction on an empty database, which the kernel drops with the process; its
+ * `user_version` is the id of the `holder`, and what the holder itself has started (`upgrade` runs the new binary's
+ * `install`) works under its lock. Throws the system's error when the file cannot be written.
  */
-export function lockInstallation(path: string, pid = process.pid, parent = process.ppid): Locked {
+export function lockInstallation(path: string, parent = process.ppid): Locked {
   mkdirSync(dirname(path), { recursive: true });
-  // Appears with its content: an empty one could not be told from what a killed process left.
-  const own = `${path}.${pid}`;
-  rmSync(own, { force: true });
-  writeFileSync(own, `${pid}\n`, { mode: 0o600, flag: "wx" });
+  const lock = new Database(path, { create: true });
   try {
-    for (;;) {
-      try {
-        linkSync(own, path);
-        return { release: () => rmSync(path, { force: true }) };
-      } catch (error) {
-        if (codeOf(error) !== "EEXIST") throw error;
-      }
-      const holder = Number(textOf(path)) || null;
-      if (holder === parent) return { release: () => {} };
-      if (holder !== null && isRunning(holder)) return { holder };
-      rmSync(path, { force: true });
-    }
-  } finally {
-    rmSync(own, { force: true });
+    lock.run(`PRAGMA user_version = ${process.pid}`);
+    lock.run("BEGIN IMMEDIATE");
+  } catch (error) {
+    const isHeld = codeOf(error) === "SQLITE_BUSY";
+    const holder = isHeld
+      ? lock.query<{ pid: number }, []>("SELECT user_version AS pid FROM pragma_user_version").get()?.pid
+      : 0;
+    lock.close();
+    if (!isHeld) throw error;
+    return holder === parent ? { release() {} } : { holder: holder ?? 0 };
   }
+  return {
+    release() {
+      rmSync(path, { force: true });
+      lock.close();
+    },
+  };
 }

@@ -11,6 +11,30 @@ import {
 } from "node:os";
 import { type ReadFile, readSystemFile } from "./host-metrics.ts";
 
+/** timedatectl answers within milliseconds; where D-Bus hangs, the caller does not wait for it. */
+const TIMEOUT_MS = 5_000;
+
+/**
+ * Whether a time service keeps the kernel's clock synchronised, by what systemd says of it (`adjtimex`, which would say
+ * so directly, is forbidden under `ProtectClock=`). False too where there is no systemd to ask.
+ */
+export async function isClockSynchronised(path: string | undefined): Promise<boolean> {
+  const program = Bun.which("timedatectl", { PATH: path ?? "" });
+  if (program === null) return false;
+  try {
+    const child = Bun.spawn([program, "show", "--property=NTPSynchronized", "--value"], {
+      stdin: "ignore",
+      stderr: "ignore",
+      timeout: TIMEOUT_MS,
+      killSignal: "SIGKILL",
+    });
+    return (await new Response(child.stdout).text()).trim() === "yes";
+  } catch {
+    // It could not be started: nothing confirms the clock.
+    return false;
+  }
+}
+
 /** What does not change while licmond runs. */
 export interface HostInfo {
   readonly hostname: string;
@@ -48,7 +72,7 @@ export function osName(osRelease: string | null): string | null {
   return (double?.replace(/\\(.)/g, "$1") ?? single ?? bare) || null;
 }
 
-export interface InterfaceAddress {
+interface InterfaceAddress {
   readonly address: string;
   readonly family: "IPv4" | "IPv6";
   readonly prefixLength: number | null;

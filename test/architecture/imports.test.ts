@@ -37,7 +37,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = Object.fromEntri
 
 /** Packages that one concern brought in, and the rooms in which it lives. */
 const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
-  "bun:sqlite": ["store", "history"],
+  "bun:sqlite": ["store", "history", "install"],
   "drizzle-orm": ["store", "history"],
   elysia: ["http"],
   "@elysiajs/swagger": ["http"],

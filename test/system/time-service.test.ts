@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isClockSynchronised } from "../../src/system/time-service.ts";
+import { isClockSynchronised } from "../../src/system/host-info.ts";
 
 test.each([
   ["synchronised", '[ "$*" = "show --property=NTPSynchronized --value" ] && echo yes', true],

@@ -5,8 +5,8 @@ import { command, flag, integer, optionOr, text } from "../command.ts";
 import { type CommandIo, countOf, EXIT_FAILURE, Failure, problemLines, readConfig } from "../io.ts";
 import { createReport } from "../terminal.ts";
 import { checkAlerts } from "./alerts.ts";
-import { checkExposed, checkFiles, checkStorage } from "./files.ts";
-import { checkNames } from "./names.ts";
+import { checkExposed, checkFiles, checkNames, checkStorage } from "./files.ts";
+
 import { checkExport, checkListening } from "./network.ts";
 import { checkAges, checkHosts, checkPolls, checkTools } from "./servers.ts";
 import { checkUnit } from "./unit.ts";

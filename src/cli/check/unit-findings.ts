@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Environment } from "../../config/environment.ts";
-import { groupName } from "../../system/exposed-file.ts";
+import { groupName } from "../../system/secret-file.ts";
 import { modeOf, type Need } from "./unit-needs.ts";
 import { identityOf, type Question, type Trial } from "./unit-trial.ts";
 

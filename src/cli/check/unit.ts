@@ -4,7 +4,7 @@ import { DEFAULT_CONFIG_FILE } from "../../config/load.ts";
 import { messageOf } from "../../domain/error-code.ts";
 import { UNIT_NAME } from "../../install/layout.ts";
 import { isSystemdHost, systemRun } from "../../install/service.ts";
-import { exposureOf, exposureWords } from "../../system/exposed-file.ts";
+import { exposureOf, exposureWords } from "../../system/secret-file.ts";
 import type { CommandIo } from "../io.ts";
 import type { Report } from "../terminal.ts";
 import { type Finding, findingsOf } from "./unit-findings.ts";
