@@ -12,63 +12,26 @@ import { inspectDatabase } from "../../store/open/start-check.ts";
 import { daemonGroups, exposureOf, exposureWords } from "../../system/secret-file.ts";
 import type { Report } from "../terminal.ts";
 
-/** What names a feature that was seen. */
-type Seen = Readonly<Record<"server" | "daemon" | "feature", string>>;
-
-/**
- * Names in the config that name nothing: a misspelt one has no effect and no error. Features are judged
- * by those seen so far, if any were; one may still come.
- */
-export async function checkNames(
-  { alerts, maintenance, servers, storage }: Config,
-  report: Pick<Report, "warning">,
-): Promise<void> {
-  const isServer = (glob: string) => servers.some(({ id }) => globPattern(glob).test(id));
-  const features = "SELECT server_id AS server, daemon, name AS feature FROM history_features";
-  const seen = await fromDatabase(storage.directory, async (sqlite) =>
-    sqlite.query<Seen, []>(features).all(),
-  );
-  for (const [index, override] of alerts.overrides.entries()) {
-    const { server } = override;
-    const path = `alerts.overrides[${index}]`;
-    if (server !== null && !isServer(server))
-      report.warning(path, `it holds for nothing: no server is called "${server}"`);
-    else if (seen?.length && !seen.some((one) => fits(override, one)))
-      report.warning(path, `it holds for nothing seen so far: ${inWords(override)}`);
-  }
-  for (const [index, { servers: globs }] of maintenance.entries())
-    for (const glob of globs.filter((each) => each !== "*" && !isServer(each)))
-      report.warning(`maintenance[${index}]`, `no server is called "${glob}"`);
-}
-
-function fits({ server, daemon, feature }: AlertOverride, seen: Seen): boolean {
-  const isNamed = (glob: string | null, name: string) => glob === null || globPattern(glob).test(name);
-  // One of a server alone holds for the server itself, with features or without.
-  if (daemon === null && feature === null) return true;
-  return isNamed(server, seen.server) && isNamed(daemon, seen.daemon) && isNamed(feature, seen.feature);
-}
-
-function inWords({ server, daemon, feature }: AlertOverride): string {
-  const named = Object.entries({ server, daemon, feature }).filter(([, glob]) => glob !== null);
-  return named.map(([part, glob]) => `${part} "${glob}"`).join(", ");
+/** What each look of the check gets. */
+export interface Look {
+  readonly config: Config;
+  /** The file of the config; null: there is none, and the defaults hold. */
+  readonly file: string | null;
+  readonly env: Environment;
+  readonly now: number;
+  readonly report: Report;
 }
 
 /** Secrets that others may read, and a config that others may write. */
-export function checkExposed(
-  config: Config,
-  configFile: string | null,
-  environment: Environment,
-  report: Pick<Report, "warning">,
-  groups: readonly number[] = daemonGroups(),
-): void {
-  for (const { setting, file, kind } of guardedFiles(config, configFile, environment)) {
-    const exposure = exposureOf(file, kind, groups);
+export function checkExposed({ config, file, env, report }: Look, groups = daemonGroups()): void {
+  for (const { setting, file: path, kind } of guardedFiles(config, file, env)) {
+    const exposure = exposureOf(path, kind, groups);
     if (exposure !== null) report.warning(setting, exposureWords(exposure));
   }
 }
 
 /** Files that the config names and the daemon will read. */
-export function checkFiles(config: Config, environment: Environment, report: Report): void {
+export function checkFiles({ config, env, report }: Look): void {
   const check = (what: string, file: string, shown: string, fix: string) => {
     const why = whyUnreadable(file);
     const allow = "let this user read it, or run `sudo licmond check`";
@@ -83,7 +46,7 @@ export function checkFiles(config: Config, environment: Environment, report: Rep
   for (const [what, file] of secretFiles(config)) {
     const fix = `correct ${what.slice(what.search(/\w+$/))}, or write the secret there, on one line`;
     // Where a secret lies may tell something; that it is the wrong file, too.
-    if (credentialOfPath(file, environment) === null) check(what, file, "the file", fix);
+    if (credentialOfPath(file, env) === null) check(what, file, "the file", fix);
   }
 }
 
@@ -106,13 +69,11 @@ const ANOTHER = "set storage.directory to another";
 export type StatFs = (path: string) => Record<"blocks" | "bfree" | "bavail" | "bsize", number>;
 
 /** The storage directory: who can write it, what is in it, and how much room there is. Makes nothing. */
-export function checkStorage(directory: string, report: Report, statFs: StatFs = statfsSync): void {
+export function checkStorage({ config, report }: Look, statFs: StatFs = statfsSync) {
+  const { directory } = config.storage;
   const exists = isThere(directory);
   const trouble = exists ? troubleIn(directory) : troubleAbove(directory);
-  if (trouble !== null) {
-    report.problem(WHAT, ...trouble);
-    return;
-  }
+  if (trouble !== null) return report.problem(WHAT, ...trouble);
   report.fine(WHAT, exists ? `${directory} can be written` : `${directory} will be made`);
   if (exists) checkDatabase(directory, report);
   checkRoom(directory, statFs(exists ? directory : dirname(directory)), report);
@@ -212,4 +173,39 @@ export async function fromDatabase<T>(
     if (error instanceof StoreError) return null;
     throw error;
   }
+}
+
+/** What names a feature that was seen. */
+type Seen = Readonly<Record<"server" | "daemon" | "feature", string>>;
+
+/** Names in the config that name nothing: a misspelt one has no effect and no error. */
+export async function checkNames({ config, report }: Look): Promise<void> {
+  const { alerts, maintenance, servers, storage } = config;
+  const isServer = (glob: string) => servers.some(({ id }) => globPattern(glob).test(id));
+  const sql = "SELECT server_id AS server, daemon, name AS feature FROM history_features";
+  const seen = await fromDatabase(storage.directory, async (sqlite) => sqlite.query<Seen, []>(sql).all());
+  for (const [index, override] of alerts.overrides.entries()) {
+    const { server } = override;
+    const path = `alerts.overrides[${index}]`;
+    if (server !== null && !isServer(server))
+      report.warning(path, `it holds for nothing: no server is called "${server}"`);
+    // Judged by the features seen so far, if any were; one may still come.
+    else if (seen?.length && !seen.some((one) => fits(override, one)))
+      report.warning(path, `it holds for nothing seen so far: ${inWords(override)}`);
+  }
+  for (const [index, { servers: globs }] of maintenance.entries())
+    for (const glob of globs.filter((each) => each !== "*" && !isServer(each)))
+      report.warning(`maintenance[${index}]`, `no server is called "${glob}"`);
+}
+
+function fits({ server, daemon, feature }: AlertOverride, seen: Seen): boolean {
+  const isNamed = (glob: string | null, name: string) => glob === null || globPattern(glob).test(name);
+  // One of a server alone holds for the server itself, with features or without.
+  if (daemon === null && feature === null) return true;
+  return isNamed(server, seen.server) && isNamed(daemon, seen.daemon) && isNamed(feature, seen.feature);
+}
+
+function inWords({ server, daemon, feature }: AlertOverride): string {
+  const named = Object.entries({ server, daemon, feature }).filter(([, glob]) => glob !== null);
+  return named.map(([part, glob]) => `${part} "${glob}"`).join(", ");
 }

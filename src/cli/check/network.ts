@@ -1,12 +1,12 @@
 import { compress } from "snappyjs";
 import type { Config } from "../../config/config.ts";
 import { credentialOfPath } from "../../config/credentials.ts";
-import type { Environment } from "../../config/environment.ts";
 import { codeOf, messageOf } from "../../domain/error-code.ts";
 import { post } from "../../export/remote-write/post.ts";
 import { certificateWarning, readTls } from "../../http/tls.ts";
 import { isLoopback, reachableHost } from "../serve.ts";
 import type { Report } from "../terminal.ts";
+import type { Look } from "./files.ts";
 
 const WHAT = "http";
 const EXPORT = "export.remote_write";
@@ -14,7 +14,7 @@ const ASK_TIMEOUT_MS = 1_000;
 const POST_TIMEOUT_MS = 5_000;
 
 /** Whether the daemon can listen where it shall, or which program does already; and whether the certificate is good. */
-export async function checkListening(http: Config["http"], environment: Environment, report: Report) {
+export async function checkListening({ config: { http }, env, report }: Look): Promise<void> {
   const { host, port, tls } = http;
   const where = `${host}:${port}`;
   try {
@@ -31,8 +31,7 @@ export async function checkListening(http: Config["http"], environment: Environm
   const clear = `plain HTTP on ${where}: keys travel in clear (http.tls_cert, or a TLS proxy in front)`;
   if (tls === null && !isLoopback(host)) report.warning(WHAT, clear);
   // What the unit hands over is the service's alone: `checkUnit` looks after it.
-  if (tls === null || [tls.cert, tls.key].some((path) => credentialOfPath(path, environment) !== null))
-    return;
+  if (tls === null || [tls.cert, tls.key].some((path) => credentialOfPath(path, env) !== null)) return;
   try {
     const warning = certificateWarning(readTls(tls), Date.now());
     if (warning === null) report.fine(WHAT, "the TLS certificate and its key are good");
@@ -72,7 +71,7 @@ async function isLicmond({ host, port, tls }: Config["http"]): Promise<boolean> 
  * Whether the receiver of remote write is there and takes the token: it gets a request without samples, which changes
  * nothing there. A receiver that does not answer is no fault of the config: a warning.
  */
-export async function checkExport({ remoteWrite }: Config, report: Report): Promise<void> {
+export async function checkExport({ config: { remoteWrite }, report }: Look): Promise<void> {
   if (remoteWrite === null) return;
   const { protocol, host, hostname } = new URL(remoteWrite.url);
   if (protocol === "http:" && remoteWrite.tokenFile !== null && !isLoopback(hostname))

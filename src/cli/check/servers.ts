@@ -1,7 +1,6 @@
 import { createMaintenance } from "../../alerts/settings.ts";
 import { createReachability } from "../../collector/reachability.ts";
 import { inspectTool } from "../../collector/tool.ts";
-import type { Config } from "../../config/config.ts";
 import type { Environment } from "../../config/environment.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import type { PollOutcome } from "../../domain/poll.ts";
@@ -13,15 +12,12 @@ import { managerOf } from "../../managers/registry.ts";
 import { countOf } from "../io.ts";
 import { createProber } from "../probe.ts";
 import type { Report } from "../terminal.ts";
-import { fromDatabase, whyUnreadable } from "./files.ts";
+import { fromDatabase, type Look, whyUnreadable } from "./files.ts";
 
-export function checkTools(
-  servers: readonly MonitoredServer[],
-  environment: Environment,
-  report: Report,
-): void {
-  for (const { id, manager, tool, enabled } of servers) {
-    const finding = toolOf(manager, tool, environment);
+export function checkTools({ config, env, report }: Look): void {
+  for (const server of config.servers) {
+    const { id, enabled } = server;
+    const finding = toolOf(server, env);
     const what = `${id}: tool`;
     if (finding.ok) report.fine(what, finding.path);
     else if (enabled) report.problem(what, finding.failure.message, finding.failure.fix);
@@ -29,15 +25,15 @@ export function checkTools(
   }
 }
 
-function toolOf(manager: string, tool: MonitoredServer["tool"], { PATH = "" }: Environment) {
+function toolOf({ manager, tool }: MonitoredServer, { PATH = "" }: Environment) {
   return inspectTool(tool?.slice(0, 1) ?? managerOf(manager).tools, PATH);
 }
 
 /** Names must resolve; whether a server answers there is the servers' affair, and said as a warning. */
-export async function checkHosts(servers: readonly MonitoredServer[], report: Report): Promise<void> {
+export async function checkHosts({ config, report }: Look): Promise<void> {
   const measure = createReachability();
   await Promise.all(
-    servers.map(async ({ id, manager, address, enabled }) => {
+    config.servers.map(async ({ id, manager, address, enabled }) => {
       const parsed = managerOf(manager).parseAddress(address);
       if ("problem" in parsed) return;
       if (parsed.members.length === 0) return checkLicenseFile(id, address, report);
@@ -67,21 +63,15 @@ const LIMITS = { atOnce: 32, beginWithinMs: 60_000 };
 
 /** Asks every server once, as the daemon will, and looks at what it says and at its clock. */
 export async function checkPolls(
-  { servers, maintenance }: Pick<Config, "servers" | "maintenance">,
-  environment: Environment,
-  now: number,
-  report: Report,
+  { config, env, now, report }: Look,
   { atOnce, beginWithinMs } = LIMITS,
 ): Promise<void> {
-  const prober = createProber(environment);
+  const prober = createProber(env);
   // A server whose tool cannot start or whose address is wrong has been reported.
-  const waiting = servers.filter(
-    ({ enabled, manager, address, tool }) =>
-      enabled &&
-      !("problem" in managerOf(manager).parseAddress(address)) &&
-      toolOf(manager, tool, environment).ok,
-  );
-  const inMaintenance = createMaintenance(maintenance);
+  const isAddress = ({ manager, address }: MonitoredServer) =>
+    !("problem" in managerOf(manager).parseAddress(address));
+  const waiting = config.servers.filter((each) => each.enabled && isAddress(each) && toolOf(each, env).ok);
+  const inMaintenance = createMaintenance(config.maintenance);
   const began = performance.now();
   const ask = async () => {
     while (performance.now() - began < beginWithinMs) {
@@ -160,13 +150,9 @@ function duration(ms: number): string {
  * What the checkouts seen so far tell of each server's zone. A tool that prints this host's clock, as lmstat does,
  * tells nothing of the server's; how old new checkouts are does.
  */
-export async function checkAges(
-  { servers, storage }: Config,
-  now: number,
-  report: Pick<Report, "problem">,
-): Promise<void> {
-  await fromDatabase(storage.directory, async (sqlite) => {
-    for (const { id, timezone, intervalMs, enabled } of servers) {
+export async function checkAges({ config, now, report }: Look): Promise<void> {
+  await fromDatabase(config.storage.directory, async (sqlite) => {
+    for (const { id, timezone, intervalMs, enabled } of config.servers) {
       const ages = enabled ? sessionAges(sqlite, id) : null;
       const skew = ages === null ? null : zoneSkewByAges(ages, { intervalMs, zone: timezone, now });
       if (skew !== null) report.problem(`${id}: checkouts`, ...clockWords(skew, timezone));

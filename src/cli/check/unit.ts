@@ -1,12 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
-import type { Config } from "../../config/config.ts";
 import { DEFAULT_CONFIG_FILE } from "../../config/load.ts";
 import { messageOf } from "../../domain/error-code.ts";
 import { UNIT_NAME } from "../../install/layout.ts";
 import { isSystemdHost, systemRun } from "../../install/service.ts";
 import { exposureOf, exposureWords } from "../../system/secret-file.ts";
-import type { CommandIo } from "../io.ts";
 import type { Report } from "../terminal.ts";
+import type { Look } from "./files.ts";
 import { type Finding, findingsOf } from "./unit-findings.ts";
 import { unitNeeds } from "./unit-needs.ts";
 import { type Question, type Trial, tryUnit } from "./unit-trial.ts";
@@ -39,18 +38,16 @@ function thisHost(): UnitHost {
  * the service reads: any other is run by hand, and nothing confines it then. `unitFile`: a unit to try instead.
  */
 export async function checkUnit(
-  config: Config,
-  file: string | null,
+  { config, file, env, report }: Look,
   unitFile: string | undefined,
-  io: Pick<CommandIo, "env" | "out">,
-  report: Report,
+  out: (text: string) => void,
   host: UnitHost = thisHost(),
 ): Promise<void> {
   const isUsual = file === null || file === DEFAULT_CONFIG_FILE;
   const hasSystemd = await host.hasSystemd();
   const unit = unitFile !== undefined ? readUnit(unitFile, report) : hasSystemd ? await host.unit() : null;
   if (unit === undefined) return;
-  const needs = unitNeeds(config, file, io.env);
+  const needs = unitNeeds(config, file, env);
   for (const { what, name } of unit === null ? needs.credentials : []) {
     const unhanded = `names the credential ${name}, and this host has no unit that hands it over`;
     report.problem(what, unhanded, "name a path");
@@ -84,7 +81,7 @@ export async function checkUnit(
         "unit",
         `the service reads ${reads} and not ${file} (fix: \`licmond check --config ${reads}\` checks that)`,
       );
-    for (const found of findingsOf(question, trial, io.env)) {
+    for (const found of findingsOf(question, trial, env)) {
       const key = `${found.what}: ${found.message}`;
       const isStronger = findings.has(key) && found.lines.some(isTriable);
       findings.set(key, isStronger ? { ...found, fix: STRONGER } : (findings.get(key) ?? found));
@@ -96,7 +93,7 @@ export async function checkUnit(
     if (isWarning !== true) report.problem(what, message, how);
     else report.warning(what, how === null ? message : `${message} (fix: ${how})`);
   }
-  if (lines.size > 0) io.out(dropInText([...lines]));
+  if (lines.size > 0) out(dropInText([...lines]));
   const source = unitFile ?? `${UNIT_NAME} as systemd has it`;
   if (findings.size === 0) report.fine("unit", `${source} lets the service reach what it needs`);
 }

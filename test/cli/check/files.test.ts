@@ -5,6 +5,7 @@ import { chmod, chown, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { checkExposed, checkStorage, type StatFs } from "../../../src/cli/check/files.ts";
 import { startHints } from "../../../src/cli/serve.ts";
+import { buildConfig } from "../../../src/config/config.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { createPlace, type Place, run } from "../rig.ts";
 
@@ -13,7 +14,9 @@ function toldOf(directory: string, statFs?: StatFs): string[] {
   const lines: string[] = [];
   const say = (mark: string) => (_what: string, message: string, fix?: string | null) =>
     void lines.push(`${mark}: ${message}${fix ? ` | ${fix}` : ""}`);
-  checkStorage(directory, { fine: say("ok"), warning: say("warning"), problem: say("PROBLEM") }, statFs);
+  const report = { fine: say("ok"), warning: say("warning"), problem: say("PROBLEM") };
+  const config = buildConfig({ storage: { directory } }, {});
+  checkStorage({ config, file: null, env: {}, now: 0, report }, statFs);
   return lines;
 }
 
@@ -103,8 +106,9 @@ function configOf({ place, key }: Named) {
 function told(files: Named): string[] {
   const { config, env } = configOf(files);
   const warnings: string[] = [];
-  const report = { warning: (what: string, message: string) => void warnings.push(`${what}: ${message}`) };
-  checkExposed(config, files.place.config, env, report, [USER]);
+  const warning = (what: string, message: string) => void warnings.push(`${what}: ${message}`);
+  const report = { warning, fine() {}, problem() {} };
+  checkExposed({ config, file: files.place.config, env, now: 0, report }, [USER]);
   return warnings;
 }
 

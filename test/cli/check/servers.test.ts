@@ -70,7 +70,8 @@ test("servers that do not answer do not add up: what was not asked is named", as
   const tell = (what: string, message: string) => void told.push(`${what}: ${message}`);
   const report = { fine() {}, problem: tell, warning: tell };
   const limits = { atOnce: 1, beginWithinMs: 100 };
-  await checkPolls(loaded.config, { PATH: process.env.PATH ?? "" }, Date.now(), report, limits);
+  const env = { PATH: process.env.PATH ?? "" };
+  await checkPolls({ config: loaded.config, file: null, env, now: Date.now(), report }, limits);
   expect(told).toEqual([
     expect.stringMatching(/^one: poll: /),
     expect.stringMatching(/^poll: not asked, .*: two, three \(/),

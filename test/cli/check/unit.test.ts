@@ -88,7 +88,8 @@ async function told(toml: string, given: Partial<typeof OPEN> = {}, host: Partia
       void problems.push(`${what}: ${message}; ${fix}`),
   };
   const usual = { isRoot: true, hasSystemd: async () => true, unit: () => Bun.file(SHIPPED).text(), attempt };
-  await checkUnit(loaded.config, file, undefined, { env, out: print }, report, { ...usual, ...host });
+  const look = { config: loaded.config, file, env, now: 0, report };
+  await checkUnit(look, undefined, print, { ...usual, ...host });
   return { problems, warnings, fine, out, tried };
 }
 
