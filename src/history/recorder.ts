@@ -25,8 +25,10 @@ interface Known {
   readonly counts: Step;
 }
 
+/** What this process stored of a server last. */
 interface ServerState {
-  readonly look: LookState;
+  /** Begin of the coverage that the next good reading goes on with; null = it begins another one. */
+  readonly from: number | null;
   readonly features: ReadonlyMap<string, Known>;
 }
 
@@ -35,7 +37,7 @@ type CoverageRow = Omit<Coverage, "running"> & { readonly running: number };
 export type Recorder = ReturnType<typeof createRecorder>;
 
 /** Writes what each poll adds to history: counts that changed, and that the server was read. */
-export function createRecorder({ sqlite, read }: Store, open: Pick<OpenBuckets, "touch">) {
+export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch">) {
   const states = new Map<string, ServerState>();
   /** Answers the row that is there, or the new one. */
   const putFeature = sqlite.query<{ id: number }, [string, string, string]>(
@@ -62,16 +64,16 @@ export function createRecorder({ sqlite, read }: Store, open: Pick<OpenBuckets, 
     return id;
   }
 
-  function neighbours(serverId: string, at: number): Neighbours {
+  function coverageAround(serverId: string, at: number): Around {
     const before = backwards.get(serverId, at);
     return {
       before: before && { ...before, running: before.running === 1 },
-      nextFrom: after.get(serverId, at)?.from ?? null,
+      nextFrom: after.get(serverId, at)?.from ?? Number.POSITIVE_INFINITY,
     };
   }
 
   /** Opens the hours that a row of coverage reaches now, or reached before. */
-  function openCovered({ from, until }: Coverage, old: Coverage | undefined): void {
+  function openCovered({ from, until }: Coverage, old: Coverage | null): void {
     const first = old?.readAt ?? from;
     open.touch(first, Math.max(first, Math.max(until, old?.until ?? 0) - 1));
   }
@@ -91,35 +93,37 @@ export function createRecorder({ sqlite, read }: Store, open: Pick<OpenBuckets, 
     look(picture: ServerPicture): Recording {
       const { server, lastPollAt: at, collectedAt, error } = picture;
       if (at === null) return { write() {}, committed() {} };
-      const state = states.get(server.id);
-      const good = collectedAt === at && error === null;
-      const { intervalMs, timeoutMs } = server;
-      const stored = [state?.look.current];
-      const looked = takeLook(state?.look ?? null, { at, good, intervalMs, timeoutMs }, () => {
-        const around = read(() => neighbours(server.id, at));
-        stored.push(around.before);
-        return around;
-      });
-      // A coverage begins with nothing known.
-      const known = looked.record === "all" ? unread(state?.features) : (state?.features ?? new Map());
-      const changed = looked.record === "nothing" ? [] : changesOf(picture, at, known);
-      const features = new Map(known);
+      const { id: serverId, intervalMs, timeoutMs } = server;
+      const look = { at, good: collectedAt === at && error === null, intervalMs, timeoutMs };
+      const state = states.get(serverId);
+      const features = new Map(state?.features);
+      let from: number | null = null;
       return {
         write(opened = []) {
+          // A failure ends the coverage at hand also where the clock was set back to before its begin.
+          const around = coverageAround(serverId, look.good ? at : Math.max(at, state?.from ?? at));
+          const looked = takeLook(state?.from, look, around);
           for (const row of looked.rows) {
-            writeCoverage.run(server.id, row.from, row.readAt, row.until, row.running);
-            openCovered(row, stored.find((one) => one?.from === row.from) ?? undefined);
+            writeCoverage.run(serverId, row.from, row.readAt, row.until, row.running);
+            openCovered(row, row.from === around.before?.from ? around.before : null);
           }
-          openBegins(server.id, opened, at);
-          for (const { daemon, name, counts } of changed) {
+          openBegins(serverId, opened, at);
+          from = looked.from;
+          if (from === null) return;
+          const known = state?.features ?? new Map<string, Known>();
+          for (const { daemon, name, counts } of changesOf(
+            picture,
+            at,
+            from === at ? unread(known) : known,
+          )) {
             const key = featureKey(daemon, name);
-            const id = known.get(key)?.id ?? idOf(server.id, daemon, name);
+            const id = known.get(key)?.id ?? idOf(serverId, daemon, name);
             const { total, used, reserved, queued, unlimited } = counts;
             writeSample.run(id, at, total, used, reserved, queued, unlimited);
             features.set(key, { id, daemon, name, counts });
           }
         },
-        committed: () => void states.set(server.id, { look: looked.state, features }),
+        committed: () => void states.set(serverId, { from, features }),
       };
     },
   };
@@ -146,7 +150,8 @@ function changesOf(
   return changed;
 }
 
-function unread(features: ReadonlyMap<string, Known> = new Map()): ReadonlyMap<string, Known> {
+/** A coverage begins with nothing known. */
+function unread(features: ReadonlyMap<string, Known>): ReadonlyMap<string, Known> {
   return new Map([...features].map(([key, known]) => [key, { ...known, counts: gapAt(0) }]));
 }
 
@@ -157,13 +162,6 @@ function countsOf(feature: FeaturePicture, at: number): Step {
   return { at, total, used, reserved, queued, unlimited };
 }
 
-/**
- * What one poll proves of a server's coverage. The rule: a reading holds until the next poll ends, when that is within
- * 2 × interval + timeout; else for one interval, because nobody knows more. A poll that
- * failed, or that comes later, ends the coverage; the next good reading begins another one. Time that is covered
- * stays as it is: while a clock that was set back runs through it again, nothing is recorded.
- */
-
 /** A row of coverage: the server was read without a break in [from, until), last at `readAt`. Epoch ms. */
 export interface Coverage {
   readonly from: number;
@@ -173,91 +171,47 @@ export interface Coverage {
   readonly running: boolean;
 }
 
+/** One poll: when it ended, and whether the server was read. */
 export interface Look {
-  /** When the poll ended. */
   readonly at: number;
-  /** The server was read. */
   readonly good: boolean;
   readonly intervalMs: number;
   readonly timeoutMs: number;
 }
 
-/** What this process knows of a server between polls. */
-export interface LookState {
-  /** The coverage that the next good reading goes on with. */
-  readonly current: Coverage | null;
-  /** Where the next stored coverage begins: history goes only so far. `Infinity` where there is none. */
+/** The stored rows around an instant: the last that begins at or before it, and where the first after it begins. */
+interface Around {
+  readonly before: Coverage | null;
+  /** `Infinity` where there is none. */
   readonly nextFrom: number;
 }
 
-/** The stored rows around an instant: the last that begins at or before it, and where the first after it begins. */
-interface Neighbours {
-  readonly before: Coverage | null;
-  readonly nextFrom: number | null;
-}
-
-interface Looked {
-  readonly state: LookState;
-  /** Rows to write, by `from`. */
-  readonly rows: readonly Coverage[];
-  /** `all`: a coverage begins, every feature's counts are to be written · `changes` · `nothing`. */
-  readonly record: "all" | "changes" | "nothing";
-}
-
-const NOTHING: LookState = { current: null, nextFrom: Number.POSITIVE_INFINITY };
-
-/** `state` is null for the first poll in this process. `neighbours` is called only where the usual way does not go. */
-export function takeLook(state: LookState | null, look: Look, neighbours: () => Neighbours): Looked {
-  const current = state?.current ?? null;
-  if (state !== null && current !== null && look.good && isInTime(current, look))
-    return goOn(current, state.nextFrom, look);
-  const isKnown = state !== null && !look.good;
-  const { before, nextFrom } = isKnown ? { before: current, nextFrom: state.nextFrom } : neighbours();
-  const limit = nextFrom ?? Number.POSITIVE_INFINITY;
-  if (look.good) return begin(look, before, limit, state === null);
-  const rows = before?.running === true ? [ended(before, look, limit)] : trimmed(before, look.at);
-  return { state: NOTHING, rows, record: "nothing" };
-}
-
-function isInTime({ readAt }: Coverage, { at, intervalMs, timeoutMs }: Look): boolean {
-  return at > readAt && at - readAt <= 2 * intervalMs + timeoutMs;
-}
-
-function goOn(current: Coverage, nextFrom: number, { at, intervalMs }: Look): Looked {
-  if (at >= nextFrom) {
-    return { state: NOTHING, rows: [{ ...current, until: nextFrom, running: false }], record: "nothing" };
-  }
-  const extended = { ...current, readAt: at, until: Math.min(at + intervalMs, nextFrom) };
-  return { state: { current: extended, nextFrom }, rows: [extended], record: "changes" };
-}
-
-function begin(look: Look, before: Coverage | null, nextFrom: number, isFirst: boolean): Looked {
-  const { at, intervalMs } = look;
-  // The clock was set back.
-  if (before !== null && at <= before.readAt) return { state: NOTHING, rows: [], record: "nothing" };
-  const current = { from: at, readAt: at, until: Math.min(at + intervalMs, nextFrom), running: true };
+/**
+ * What one poll proves of a server's coverage. The rule: a reading holds until the next poll ends, when that is within
+ * 2 × interval + timeout; else for one interval, because nobody knows more. A poll that failed, or that comes later, ends
+ * the coverage; the next good reading begins another one. Time that is covered stays as it is: while a clock that was set
+ * back runs through it again, nothing is recorded.
+ *
+ * `own` is the begin of the coverage that this process goes on with; undefined at its first poll. Answers the rows to
+ * write, and that begin for the next poll: equal to `at` where a coverage begins, null where nothing is to be recorded.
+ */
+export function takeLook(
+  own: number | null | undefined,
+  { at, good, intervalMs, timeoutMs }: Look,
+  { before, nextFrom }: Around,
+): { readonly from: number | null; readonly rows: readonly Coverage[] } {
+  const next = { from: at, readAt: at, until: Math.min(at + intervalMs, nextFrom), running: true };
+  if (before === null) return good ? { from: at, rows: [next] } : { from: null, rows: [] };
+  const { readAt, running } = before;
+  const isBack = at <= readAt;
+  if (good && isBack) return { from: null, rows: [] };
+  const inTime = running && !isBack && at - readAt <= 2 * intervalMs + timeoutMs;
+  if (good && inTime && own === before.from) return { from: own, rows: [{ ...next, from: own }] };
   // What an earlier process left running is joined without a gap when this one looks in time.
-  const joined = isFirst && before?.running === true && isInTime(before, look);
-  const rows =
-    before === null
-      ? []
-      : joined
-        ? [{ ...before, until: at, running: false }]
-        : before.running
-          ? [{ ...before, until: Math.min(before.until, at), running: false }]
-          : trimmed(before, at);
-  return { state: { current, nextFrom }, rows: [...rows, current], record: "all" };
-}
-
-/** A poll that failed ends the coverage: when it ended if that is in time, else where the last reading ends. */
-function ended(current: Coverage, look: Look, nextFrom: number): Coverage {
-  const { at } = look;
-  if (isInTime(current, look)) return { ...current, until: Math.min(at, nextFrom), running: false };
+  const holds = inTime && (!good || own === undefined);
   // Where the clock was set back, nothing is proven of what lies behind the last reading.
-  return { ...current, until: at <= current.readAt ? current.readAt : current.until, running: false };
-}
-
-/** Takes back what a coverage claims beyond a poll that says otherwise. */
-function trimmed(before: Coverage | null, at: number): Coverage[] {
-  return before !== null && at > before.readAt && at < before.until ? [{ ...before, until: at }] : [];
+  const proven = isBack ? (running ? readAt : before.until) : holds ? at : Math.min(before.until, at);
+  const isChanged = running || proven !== before.until;
+  const ended = isChanged ? [{ ...before, until: proven, running: false }] : [];
+  return good ? { from: at, rows: [...ended, next] } : { from: null, rows: ended };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Coverage, type Look, type LookState, takeLook } from "../../src/history/recorder.ts";
+import { type Coverage, type Look, takeLook } from "../../src/history/recorder.ts";
 
 const MINUTE = 60_000;
 const look = (at: number, good = true): Look => ({ at, good, intervalMs: MINUTE, timeoutMs: MINUTE / 2 });
@@ -7,21 +7,22 @@ const look = (at: number, good = true): Look => ({ at, good, intervalMs: MINUTE,
 /** Looks in their order, over rows that a store would hold; `null` is a restart. */
 function play(looks: readonly (Look | null)[]) {
   const rows = new Map<number, Coverage>();
-  let state: LookState | null = null;
+  let own: number | null | undefined;
   const records: string[] = [];
   for (const one of looks) {
     if (one === null) {
-      state = null;
+      own = undefined;
       continue;
     }
     const sorted = [...rows.values()].sort((a, b) => a.from - b.from);
-    const looked = takeLook(state, one, () => ({
-      before: sorted.findLast(({ from }) => from <= one.at) ?? null,
-      nextFrom: sorted.find(({ from }) => from > one.at)?.from ?? null,
-    }));
+    const at = one.good ? one.at : Math.max(one.at, own ?? one.at);
+    const looked = takeLook(own, one, {
+      before: sorted.findLast(({ from }) => from <= at) ?? null,
+      nextFrom: sorted.find(({ from }) => from > at)?.from ?? Infinity,
+    });
     for (const row of looked.rows) rows.set(row.from, row);
-    state = looked.state;
-    records.push(looked.record);
+    own = looked.from;
+    records.push(own === null ? "nothing" : own === one.at ? "all" : "changes");
   }
   const covered = [...rows.values()].sort((a, b) => a.from - b.from).map(({ from, until }) => [from, until]);
   return { covered, records };
