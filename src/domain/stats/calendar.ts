@@ -1,9 +1,9 @@
 import type { Expiry } from "../reading.ts";
 import { DAY_MS } from "../time/time.ts";
-import { fromWallClock, offsetAt, wallClock } from "../time/zone.ts";
-import { firstWhere } from "./spans.ts";
+import { offsetAt, wallClock } from "../time/zone.ts";
 
-const QUARTER_MS = 900_000;
+const inZone = (zone: string, at: number) =>
+  Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone);
 
 /** A stretch of time, [from, to), in which a zone keeps one offset (ms east of UTC). */
 export interface LocalSpan {
@@ -12,48 +12,24 @@ export interface LocalSpan {
   readonly offset: number;
 }
 
-/**
- * Cuts [start, end) where the zone sets its clocks. Zones change at quarters of an hour and never twice a day, so one
- * look a day finds every change.
- */
+/** Cuts [start, end) where the zone sets its clocks. */
 export function localSpans(zone: string, start: number, end: number): LocalSpan[] {
   const spans: LocalSpan[] = [];
-  let from = start;
-  let offset = offsetAt(zone, start);
-  for (let at = start; at < end; ) {
-    const next = Math.min(at + DAY_MS, end);
-    if (offsetAt(zone, next) === offset) {
-      at = next;
-      continue;
-    }
-    const first = Math.floor(at / QUARTER_MS);
-    const quarters = Math.floor(next / QUARTER_MS) - first;
-    const isSet = (quarter: number) => offsetAt(zone, (first + quarter) * QUARTER_MS) !== offset;
-    const change = (first + firstWhere(quarters, isSet)) * QUARTER_MS;
-    // A change at the very end is the next range's.
-    if (change >= end) break;
-    spans.push({ from, to: change, offset });
-    from = change;
-    at = change;
-    offset = offsetAt(zone, change);
+  for (let from = start, to = start; from < end; from = to) {
+    const change = inZone(zone, from).getTimeZoneTransition("next");
+    to = Math.min(change?.epochMilliseconds ?? end, end);
+    spans.push({ from, to, offset: offsetAt(zone, from) });
   }
-  if (end > from) spans.push({ from, to: end, offset });
   return spans;
 }
 
-/** Midnights of the zone around [start, end). */
+/** Midnights of the zone around [start, end); where clocks skip midnight, the day's first moment. */
 export function dayEdges(start: number, end: number, zone: string): number[] {
-  const today = Math.floor(wallClock(zone, start) / DAY_MS);
-  const midnight = (days: number) => fromWallClock(zone, (today + days) * DAY_MS);
-  let day = 0;
-  // Where clocks are set at midnight, its local time occurs twice or never.
-  while (midnight(day) > start) day--;
-  const edges = [midnight(day)];
-  while ((edges.at(-1) ?? end) < end) {
-    day++;
-    const next = midnight(day);
-    // A day that a zone skipped (Samoa, 2011-12-30) has no time.
-    if (next > (edges.at(-1) ?? 0)) edges.push(next);
+  let day = inZone(zone, start).startOfDay();
+  const edges = [day.epochMilliseconds];
+  while (day.epochMilliseconds < end) {
+    day = day.add({ days: 1 }).startOfDay();
+    edges.push(day.epochMilliseconds);
   }
   return edges;
 }

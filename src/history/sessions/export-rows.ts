@@ -10,7 +10,8 @@ import { iso } from "../../domain/time/clock.ts";
 import { type DenialRow, denialOf } from "../../store/denial-queries.ts";
 import { allOf, type Condition, compared, oneOf, sessionCondition } from "../filters.ts";
 import { createReader } from "../reader.ts";
-import { SESSION_COLUMNS, sessionRecord } from "./session-list.ts";
+import { sessionRecord } from "./session-list.ts";
+import { SESSION_COLUMNS } from "./sessions.ts";
 
 /** Tables that can be exported whole. */
 export const EXPORT_TABLES = ["sessions", "samples", "denials", "logs"] as const;

@@ -4,6 +4,7 @@ import { type Asked, type Holdings, holdingsAt } from "../../domain/stats/held-s
 import { iso } from "../../domain/time/clock.ts";
 import { overlapping, type SessionFilter, sessionCondition } from "../filters.ts";
 import type { Reader } from "../reader.ts";
+import { SESSION_COLUMNS } from "./sessions.ts";
 
 /** What sessions can be sorted by, as their columns are called when read: nothing that tells of a name. */
 export const SESSION_ORDERS = ["firstSeenAt", "lastSeenAt", "endedAt", "startedAt", "count"] as const;
@@ -18,10 +19,6 @@ export interface SessionsQuery extends Asked {
   readonly limit: number;
   readonly offset: number;
 }
-
-export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, host, display, qualifier, version, count, handle,
-  started_at AS startedAt, began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt,
-  ended_at AS endedAt, end_reason AS endReason`;
 
 /** Who had what, when. Nulls last whichever way it goes, ties by id. The list is SQL: it is sorted, cut and counted there. */
 export function sessionsQuery(

@@ -1,55 +1,58 @@
 import type { Database } from "bun:sqlite";
-import { and, asc, eq, isNull, sql } from "drizzle-orm";
 import type { Released, SessionChanges } from "../../domain/polls/track-sessions.ts";
 import type { Session } from "../../domain/session.ts";
 import { DAY_MS } from "../../domain/time/time.ts";
-import { placeholdersOf, sessions } from "../../store/database/schema.ts";
 import { deleteStep } from "../../store/database/transaction.ts";
 import { createMarks } from "../../store/events.ts";
 import type { Store } from "../../store/open/open.ts";
 
-/** What polls change of a session that is stored. */
-const CHANGING = ["count", "handle", "beganAt", "firstSeenAt", "lastSeenAt", "endedAt", "endReason"] as const;
+/** The columns of a session, to be read as one. */
+export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, host, display, qualifier, version, count, handle,
+  started_at AS startedAt, began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt,
+  ended_at AS endedAt, end_reason AS endReason`;
 
 export function createSessions(store: Store) {
-  const { db, read } = store;
-  const newest = read(() =>
-    db
-      .select({ id: sql<number | null>`max(${sessions.id})` })
-      .from(sessions)
-      .get(),
-  );
+  const { sqlite, read } = store;
   // Rows of imported logs have numbers below zero.
-  let last = Math.max(0, newest?.id ?? 0);
+  const newest = sqlite.query<{ id: number }, []>("SELECT max(0, ifnull(max(id), 0)) AS id FROM sessions");
+  let last = read(() => newest.get()?.id ?? 0);
 
-  const insert = db.insert(sessions).values(placeholdersOf(sessions)).prepare();
-  const update = db
-    .update(sessions)
-    .set(Object.fromEntries(CHANGING.map((name) => [name, sql`${sql.placeholder(name)}`])))
-    .where(eq(sessions.id, sql.placeholder("id")))
-    .prepare();
+  const open = sqlite.query<Session, [string]>(
+    `SELECT ${SESSION_COLUMNS} FROM sessions WHERE server_id = ? AND ended_at IS NULL ORDER BY id`,
+  );
+  // Named parameters are bound by the session's own fields.
+  const insert = sqlite.query<null, [{ [Field in keyof Session]: Session[Field] }]>(
+    `INSERT INTO sessions (id, server_id, daemon, feature, user, host, display, qualifier, version, count, handle,
+       started_at, began_at, first_seen_at, last_seen_at, ended_at, end_reason)
+     VALUES ($id, $server, $daemon, $feature, $user, $host, $display, $qualifier, $version, $count, $handle,
+       $startedAt, $beganAt, $firstSeenAt, $lastSeenAt, $endedAt, $endReason)`,
+  );
+  const update = sqlite.query<null, [{ [Field in keyof Session]: Session[Field] }]>(
+    `UPDATE sessions SET count = $count, handle = $handle, began_at = $beganAt, first_seen_at = $firstSeenAt,
+       last_seen_at = $lastSeenAt, ended_at = $endedAt, end_reason = $endReason WHERE id = $id`,
+  );
 
-  const remove = store.sqlite.query<null, [number, number]>(
+  const remove = sqlite.query<null, [number, number]>(
     "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE ended_at < ? ORDER BY ended_at LIMIT ?)",
   );
 
   const marks = createMarks(store);
-  const dropDay = store.sqlite.query<null, [number]>(
+  const dropDay = sqlite.query<null, [number]>(
     "DELETE FROM session_days WHERE day IN (SELECT day FROM session_days WHERE day < ? ORDER BY day LIMIT 1)",
   );
 
-  const dropSums = store.sqlite.query<null, [number, number]>(
+  const dropSums = sqlite.query<null, [number, number]>(
     `DELETE FROM held_days WHERE (day, server_id, daemon, feature) IN
        (SELECT day, server_id, daemon, feature FROM held_days WHERE day < ? LIMIT ?)`,
   );
 
-  const lastReading = store.sqlite.query<{ readAt: number | null }, [string]>(
+  const lastReading = sqlite.query<{ readAt: number | null }, [string]>(
     "SELECT max(read_at) AS readAt FROM coverage WHERE server_id = ?",
   );
-  const openServers = store.sqlite.query<{ id: string }, []>(
+  const openServers = sqlite.query<{ id: string }, []>(
     "SELECT DISTINCT server_id AS id FROM sessions WHERE ended_at IS NULL",
   );
-  const released = store.sqlite.query<Released, [string]>(
+  const released = sqlite.query<Released, [string]>(
     `SELECT daemon, feature, ended_at AS endedAt
      FROM (SELECT (SELECT id FROM sessions WHERE server_id = ?1
          AND daemon = history_features.daemon AND feature = name AND ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT 1) AS last
@@ -61,15 +64,7 @@ export function createSessions(store: Store) {
     /** Ids for new sessions: one counter for all, above everything stored. */
     nextId: () => ++last,
     /** What an earlier process left open, in the order of their ids. */
-    open: (serverId: string): Session[] =>
-      read(() =>
-        db
-          .select()
-          .from(sessions)
-          .where(and(eq(sessions.serverId, serverId), isNull(sessions.endedAt)))
-          .orderBy(asc(sessions.id))
-          .all(),
-      ).map(({ serverId: server, ...row }) => ({ ...row, server })),
+    open: (serverId: string): Session[] => read(() => open.all(serverId)),
     /** When a server was read last, epoch ms. */
     lastReading: (serverId: string) => read(() => lastReading.get(serverId)?.readAt ?? null),
     /** Servers with open sessions. */
@@ -78,8 +73,8 @@ export function createSessions(store: Store) {
     released: (serverId: string): Released[] => read(() => released.all(serverId)),
     /** Writes what a poll changed; runs in the caller's transaction. */
     write({ opened, closed, changed }: SessionChanges): void {
-      for (const { server: serverId, ...session } of opened) insert.run({ ...session, serverId });
-      for (const session of [...changed, ...closed]) update.run({ ...session });
+      for (const session of opened) insert.run(session);
+      for (const session of [...changed, ...closed]) update.run(session);
     },
     /** Deletes one step of the sessions that ended before an instant, and notes it; answers how many rows. */
     retainStep: (endedBefore: number): number =>

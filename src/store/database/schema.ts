@@ -1,7 +1,5 @@
-import { getTableColumns, type Placeholder, sql, type Table } from "drizzle-orm";
 import { blob, integer, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { ALERT_RULES, SEVERITIES } from "../../domain/alerts.ts";
-import { END_REASONS } from "../../domain/session.ts";
 import { ROLES } from "../../domain/words.ts";
 
 /**
@@ -37,26 +35,6 @@ export const apiKeys = sqliteTable("api_keys", {
   dailyQuota: integer("daily_quota"),
   monthlyQuota: integer("monthly_quota"),
   requestsPerMinute: integer("requests_per_minute"),
-});
-
-export const sessions = sqliteTable("sessions", {
-  id: integer().primaryKey(),
-  serverId: text("server_id").notNull(),
-  daemon: text().notNull(),
-  feature: text().notNull(),
-  user: text().notNull(),
-  host: text(),
-  display: text(),
-  qualifier: text(),
-  version: text(),
-  count: integer().notNull(),
-  handle: text(),
-  startedAt: integer("started_at"),
-  beganAt: integer("began_at").notNull(),
-  firstSeenAt: integer("first_seen_at").notNull(),
-  lastSeenAt: integer("last_seen_at").notNull(),
-  endedAt: integer("ended_at"),
-  endReason: text("end_reason", { enum: END_REASONS }),
 });
 
 export const alerts = sqliteTable("alerts", {
@@ -96,11 +74,3 @@ export const notifications = sqliteTable("notifications", {
   at: integer().notNull(),
   alert: text().notNull(),
 });
-
-/** A placeholder for each column of a table, under the column's name: the values of a prepared insert. */
-export function placeholdersOf<T extends Table>(table: T) {
-  const names = Object.keys(getTableColumns(table));
-  return Object.fromEntries(names.map((name) => [name, sql.placeholder(name)])) as {
-    [Name in keyof T["_"]["columns"] & string]: Placeholder<Name>;
-  };
-}
