@@ -10,14 +10,14 @@ import { type CertificateDeps, createCertificate } from "./daemon/certificate.ts
 import { createPolling, createToolRunner } from "./daemon/collector.ts";
 import { createDailyBackups } from "./daemon/daily-backups.ts";
 import { createEventBus, createStatusLog } from "./daemon/events.ts";
+import { createHostService, createLoopLag, type HostService, sampleReader } from "./daemon/host.ts";
 import { httpDepsOf } from "./daemon/http-deps.ts";
 import { createKeyService } from "./daemon/keys.ts";
-import { createMeters, type Meters } from "./daemon/meters.ts";
-import { createHostService, createLoopLag, type HostService, sampleReader } from "./daemon/ports.ts";
-import { createRemoteWrite } from "./daemon/remote-write.ts";
+import { createMeters, createRemoteWrite, type Meters } from "./daemon/meters.ts";
+
 import { createRunningConfig, type Reloaded } from "./daemon/running-config.ts";
 import { connectServiceManager, type ServiceManager, serviceStatus } from "./daemon/service-manager.ts";
-import { type OpenedStore, openDaemonStore, startDespiteDamage } from "./daemon/store.ts";
+import { openDaemonStore, startDespiteDamage } from "./daemon/store.ts";
 import { createTeardown } from "./daemon/teardown.ts";
 import type { LogOf } from "./domain/log.ts";
 import type { PollOutcome } from "./domain/poll.ts";
@@ -46,7 +46,7 @@ import type { Store } from "./store/open/open.ts";
 import { installationSecret } from "./store/secrets.ts";
 import { type BuildInfo, buildInfo } from "./system/build-info.ts";
 import { isClockSynchronised } from "./system/host-info.ts";
-import { type Logging, processLogging } from "./system/log.ts";
+import { type Logging, type LogSink, processLogging } from "./system/log.ts";
 
 /** How long requests that run may take to finish at the end. */
 const HTTP_GRACE_MS = 4_000;
@@ -163,7 +163,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   }
 
   /** What is stored of polls and events: the bus, the live pictures, history and its ends. */
-  function keepRecords(store: Store, replayLines: OpenedStore["replayLines"]) {
+  function keepRecords(store: Store, replayLines: (sink: LogSink) => void) {
     const storeLog = log("store");
     // Before this process stores anything: it goes by what was stored last.
     const watch = createClockWatch({

@@ -1,8 +1,8 @@
 import { appendFileSync, mkdirSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createDenialWatch } from "../collector/log-tail/denial-watch.ts";
-import type { Config } from "../config/config.ts";
-import { buildConfig } from "../config/config.ts";
+import { buildConfig, type Config } from "../config/config.ts";
+
 import type { Log } from "../domain/log.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import { shuffle } from "../domain/polls/track-sessions.ts";

@@ -1,6 +1,6 @@
-import type { Config } from "../config/config.ts";
+import { type Config, guardedFiles } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
-import { guardedFiles } from "../config/guarded-files.ts";
+
 import { loadConfig } from "../config/load.ts";
 import type { LogOf } from "../domain/log.ts";
 import { daemonGroups, exposureOf } from "../system/secret-file.ts";

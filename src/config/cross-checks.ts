@@ -3,8 +3,8 @@ import { BUILT_IN_COMMANDS } from "../managers/manager.ts";
 import { managerOf } from "../managers/registry.ts";
 import { type Partly, show } from "./check-value.ts";
 import { credentialName } from "./credentials.ts";
-import type { Locate } from "./locate.ts";
-import type { Finding } from "./problem.ts";
+import type { Finding, Locate } from "./problem.ts";
+
 import type { ConfigFile } from "./schema.ts";
 
 /** True when the text names more than one thing: `*` stands for any characters, `?` for one. */

@@ -9,8 +9,8 @@ import { buildConfig, type Config } from "./config.ts";
 import { credentialFinder } from "./credentials.ts";
 import { crossCheck } from "./cross-checks.ts";
 import { type Environment, overrideFromEnvironment } from "./environment.ts";
-import { createLocator, type Locate } from "./locate.ts";
-import type { Finding, Problem } from "./problem.ts";
+import { createLocator, type Finding, type Locate, type Problem } from "./problem.ts";
+
 import { ConfigFile } from "./schema.ts";
 
 /** The config file when no other is named. */

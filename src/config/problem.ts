@@ -1,4 +1,116 @@
-import type { KeyPath } from "../domain/schema-problems.ts";
+import { type KeyPath, printPath } from "../domain/schema-problems.ts";
+
+/** Line (1-based) of a key path in a TOML text: of the key itself, else of the nearest table or key around it. */
+export type Locate = (path: KeyPath) => number | null;
+
+/**
+ * Notes where the keys of a TOML text stand. The parser tells positions of syntax errors alone, so this walks the text
+ * once more: headers and keys at the start of statements, with strings, comments and brackets skipped.
+ * The text has been parsed before, so it is well formed; in doubt a line stays unknown.
+ */
+export function createLocator(text: string): Locate {
+  const lines = new Map<string, number>();
+  const counts = new Map<string, number>();
+  let table: (string | number)[] = [];
+
+  for (const statement of statements(text)) {
+    const header = /^\s*(\[\[?)/.exec(statement.text);
+    const names = keysAt(statement.text, header?.[0].length ?? 0);
+    if (names === null) continue;
+    if (header === null) {
+      note(table, names, statement.line);
+      continue;
+    }
+    table = resolve(names);
+    if (header[1] === "[[") {
+      const index = counts.get(printPath(table)) ?? 0;
+      counts.set(printPath(table), index + 1);
+      table.push(index);
+    }
+    remember(table, statement.line);
+  }
+
+  /** `[a.b]` under `[[a]]` means the last of the tables in a. */
+  function resolve(names: readonly string[]): (string | number)[] {
+    const path: (string | number)[] = [];
+    for (const [position, name] of names.entries()) {
+      path.push(name);
+      const count = counts.get(printPath(path));
+      if (count !== undefined && position < names.length - 1) path.push(count - 1);
+    }
+    return path;
+  }
+
+  function note(base: KeyPath, names: readonly string[], line: number): void {
+    for (let length = 1; length <= names.length; length++)
+      remember([...base, ...names.slice(0, length)], line);
+  }
+
+  function remember(path: KeyPath, line: number): void {
+    const key = printPath(path);
+    if (!lines.has(key)) lines.set(key, line);
+  }
+
+  return (path) => {
+    for (let length = path.length; length > 0; length--) {
+      const line = lines.get(printPath(path.slice(0, length)));
+      if (line !== undefined) return line;
+    }
+    return null;
+  };
+}
+
+interface Statement {
+  readonly text: string;
+  readonly line: number;
+}
+
+/** A string, whole; or a comment; or a bracket; or a line end. What is between them is of no interest. */
+const TOKEN =
+  /"""(?:[^\\]|\\[\s\S])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}]|\n/g;
+
+/** The text cut at the line ends that stand outside of strings and brackets. */
+function* statements(text: string): Generator<Statement> {
+  let start = 0;
+  let line = 1;
+  let startLine = 1;
+  let depth = 0;
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+    if (token === "[" || token === "{") depth += 1;
+    else if (token === "]" || token === "}") depth -= 1;
+    else if (token === "\n") {
+      line += 1;
+      if (depth > 0) continue;
+      yield { text: text.slice(start, index), line: startLine };
+      start = index + 1;
+      startLine = line;
+    } else line += token.split("\n").length - 1;
+  }
+  yield { text: text.slice(start), line: startLine };
+}
+
+const KEY = /\s*(?:([A-Za-z0-9_-]+)|"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(\.?)/y;
+
+/** The dotted key that starts at `from`; null when there is none (a blank line, a comment). */
+function keysAt(text: string, from: number): string[] | null {
+  const names: string[] = [];
+  KEY.lastIndex = from;
+  for (;;) {
+    const found = KEY.exec(text);
+    if (found === null) return names.length > 0 ? names : null;
+    names.push(found[1] ?? found[3] ?? unquote(found[2] ?? ""));
+    if (found[4] !== ".") return names;
+  }
+}
+
+/** TOML's basic strings escape as JSON's do, but for `\U00000000`, which no key of ours has. */
+function unquote(text: string): string {
+  try {
+    return String(JSON.parse(`"${text}"`));
+  } catch {
+    return text;
+  }
+}
 
 /** Something wrong in the config: what is allowed, and what was found where it may be shown. */
 export interface Problem {

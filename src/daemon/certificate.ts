@@ -7,19 +7,6 @@ import { certificateWarning, readTls, type TlsFiles, type TlsMaterial } from "..
 /** Looked at this often: a daemon runs longer than a certificate may be good for. */
 const LOOK_MS = 12 * HOUR_MS;
 
-/** The certificate that is served, and an eye on its end. */
-export interface Certificate {
-  /** Null = plain HTTP. */
-  current(): TlsMaterial | null;
-  /**
-   * Reads the files; what it answers has them served, when they hold another certificate than the one that is.
-   * `afterRestart`: what a restart would serve, where that differs: it must be good as well, or no restart would succeed.
-   * Throws an Error that names the file.
-   */
-  prepare(files: TlsFiles | null, afterRestart: TlsFiles | null): () => void;
-  stop(): void;
-}
-
 export interface CertificateDeps {
   readonly clock: Clock;
   readonly log: Log;
@@ -27,8 +14,8 @@ export interface CertificateDeps {
   readonly serve: (material: TlsMaterial) => void;
 }
 
-/** Throws an Error that names the file when the first certificate is not good. */
-export function createCertificate(files: TlsFiles | null, deps: CertificateDeps): Certificate {
+/** The certificate that is served, and an eye on its end. Throws an Error that names the file when the first is not good. */
+export function createCertificate(files: TlsFiles | null, deps: CertificateDeps) {
   const { clock, log, serve } = deps;
   let served = files === null ? null : readTls(files);
   const warn = () => {
@@ -37,8 +24,14 @@ export function createCertificate(files: TlsFiles | null, deps: CertificateDeps)
   };
   warn();
   return {
-    current: () => served,
-    prepare(next, afterRestart) {
+    /** Null = plain HTTP. */
+    current: (): TlsMaterial | null => served,
+    /**
+     * Reads the files; what it answers has them served, when they hold another certificate than the one that is.
+     * `afterRestart`: what a restart would serve, where that differs: it must be good as well, or no restart would
+     * succeed. Throws an Error that names the file.
+     */
+    prepare(next: TlsFiles | null, afterRestart: TlsFiles | null): () => void {
       const material = next === null ? null : readTls(next);
       if (next === null && afterRestart !== null) readTls(afterRestart);
       return () => {

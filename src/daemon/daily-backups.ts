@@ -3,37 +3,30 @@ import { join } from "node:path";
 import { printBytes } from "../domain/bytes.ts";
 import type { Log } from "../domain/log.ts";
 import type { Clock } from "../domain/time/clock.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
+import type { Timers } from "../domain/time/timers.ts";
 import { backUp } from "../store/backup/back-up.ts";
 import { freeBytes, pathsOf, timeStamp } from "../store/database/files.ts";
 import { bytesInUse } from "../store/database/read-only.ts";
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 /** Not at once: a start has enough to do. */
 const FIRST_LOOK_MS = 60_000;
 
 /** `state`: state.db alone · `history`: both databases, as `licmond backup` writes them. */
 type Kind = "state" | "history";
 
-export interface DailyBackups {
-  start(): void;
-  /** Makes what is due, and removes what is too much. */
-  look(): Promise<void>;
-  stop(): void;
-}
-
 export interface DailyBackupsDeps {
   readonly directory: string;
   readonly keep: () => Readonly<Record<Kind, number>>;
   readonly clock: Clock;
-  readonly timers: { after(ms: number, run: () => void): () => void };
+  readonly timers: Timers;
   readonly log: Log;
   /** Free bytes of a directory's file system. Tests give their own. */
   readonly free?: (directory: string) => number;
 }
 
 /** Keeps daily backups in `backups/` of the storage directory: `state-20260131T081530Z.db`, `history-…`. */
-export function createDailyBackups(deps: DailyBackupsDeps): DailyBackups {
+export function createDailyBackups(deps: DailyBackupsDeps) {
   const { directory, keep, clock, timers, log, free = freeBytes } = deps;
   const folder = join(directory, "backups");
   const ending = new AbortController();
@@ -71,6 +64,7 @@ export function createDailyBackups(deps: DailyBackupsDeps): DailyBackups {
     for (const name of madeOf(kind).slice(kept)) rmSync(join(folder, name), { force: true });
   }
 
+  /** Makes what is due, and removes what is too much. */
   async function look(): Promise<void> {
     for (const kind of ["state", "history"] as const) {
       const kept = keep()[kind];

@@ -3,23 +3,14 @@ import type { Log } from "../domain/log.ts";
 import { statusChanges } from "../domain/polls/poll-events.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import { systemTimers } from "../domain/time/timers.ts";
-import { type Bus, createBus, createIds } from "../live/bus.ts";
-
+import { createBus, createIds } from "../live/bus.ts";
 import type { Change } from "../live/live.ts";
-import { createEvents, type Events } from "../store/events.ts";
+import { createEvents } from "../store/events.ts";
 import type { Store } from "../store/open/open.ts";
 import type { LogSink } from "../system/log.ts";
 
-export interface EventBus {
-  readonly bus: Bus;
-  /** What is stored; its holes are also those that the store could not take a note of yet. */
-  readonly events: Events;
-  /** Makes events of log lines: stored and streamed. */
-  readonly logSink: LogSink;
-}
-
 /** The bus over the store: events are committed, then told. */
-export function createEventBus(store: Store, clock: Clock, log: Log): EventBus {
+export function createEventBus(store: Store, clock: Clock, log: Log) {
   const events = createEvents(store);
   /** Highest id whose reserve the store could not write yet; 0 = none. */
   let owed = 0;
@@ -66,12 +57,17 @@ export function createEventBus(store: Store, clock: Clock, log: Log): EventBus {
   });
   return {
     bus,
+    /** What is stored; its holes are also those that the store could not take a note of yet. */
     events: {
       ...events,
-      holesAbove: (after) => [...events.holesAbove(after), ...bus.holes().filter(({ to }) => to > after)],
+      holesAbove: (after: number) => [
+        ...events.holesAbove(after),
+        ...bus.holes().filter(({ to }) => to > after),
+      ],
     },
-    logSink: ({ level, source, message, fields }) =>
-      bus.emit({ type: "log", level, message, source, metadata: fields }),
+    /** Makes events of log lines: stored and streamed. */
+    logSink: (({ level, source, message, fields }) =>
+      bus.emit({ type: "log", level, message, source, metadata: fields })) satisfies LogSink,
   };
 }
 

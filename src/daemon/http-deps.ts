@@ -1,19 +1,26 @@
-import type { Collector } from "../collector/collector.ts";
+import type { Collector, CollectorStatus } from "../collector/collector.ts";
 import { type Problem, printProblem } from "../config/problem.ts";
+import type { Snapshot } from "../domain/picture.ts";
+import { clockMessage } from "../domain/time/clock.ts";
+import { nextTurn } from "../domain/time/slices.ts";
 import { hostZone } from "../domain/time/zone.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import type { HealthCheck } from "../http/records.ts";
 import type { AppDeps } from "../http/routes/deps.ts";
 import type { Hub } from "../http/streams/hub.ts";
 import type { Bus } from "../live/bus.ts";
 import type { Sampler } from "../live/sampler.ts";
+import { whenFree } from "../store/database/busy.ts";
+import type { DatabaseCheck } from "../store/database/database-file.ts";
 import type { Events } from "../store/events.ts";
+import { createLogs } from "../store/logs.ts";
 import type { Store } from "../store/open/open.ts";
-import { healthOf } from "./health.ts";
-import { countersOf, createLogsPort, type LoopLag } from "./ports.ts";
-
+import type { HostSample } from "../system/host-metrics.ts";
+import type { LoopLag } from "./host.ts";
 import type { Reloaded, RunningConfig } from "./running-config.ts";
 
 /** The parts of the daemon that answer requests. What a route can have as it is, stands in `AppDeps` already. */
-export interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "daemon" | "logs"> {
+interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "daemon" | "logs"> {
   readonly collector: Collector;
   readonly running: Pick<RunningConfig, "current" | "file" | "lastReload">;
   readonly store: Store;
@@ -32,68 +39,71 @@ export interface HttpParts extends Omit<AppDeps, "settings" | "health" | "stream
 
 /** What the HTTP side asks of the daemon, from its parts. */
 export function httpDepsOf(parts: HttpParts): AppDeps {
-  const { collector, running, store, bus, events, sampler, hub, lag, startedAt, begun, ...rest } = parts;
-  const { oldestSampleAt, clockDoubtMs, reload, ...asTheyAre } = rest;
-  const { clock, live, host } = asTheyAre;
+  const { collector, running, store, live, host, clock } = parts;
   return {
-    ...asTheyAre,
-    collector,
-    logs: createLogsPort(store, bus),
+    ...parts,
+    logs: createLogsPort(store, parts.bus),
     settings: () => {
       const { http, limits, collector } = running.current();
-      const { host, port, maxBodyBytes, corsOrigins, trustedProxies } = http;
-      const { rescanTimeoutMs } = collector;
       return {
-        host,
-        port,
-        maxBodyBytes,
-        rescanTimeoutMs,
-        corsOrigins,
-        trustedProxies,
+        ...http,
         limits,
-        // Asked for by few routes: the data of all zones costs an idle daemon 4 MB.
+        rescanTimeoutMs: collector.rescanTimeoutMs,
+        // Few routes ask for it: the data of all zones costs an idle daemon 4 MB.
         get timezone() {
           return hostZone();
         },
       };
     },
-    health: () =>
-      healthOf({
-        database: store.checkDatabase(),
-        collector: collector.status(),
-        snapshot: live.snapshot(),
-        sample: host.sample(),
-        clockDoubtMs: clockDoubtMs(),
-        now: clock.now(),
-      }),
+    health: () => ({
+      database: databaseHealth(store.checkDatabase()),
+      collector: collectorHealth(collector.status(), live.snapshot(), clock.now()),
+      disk: diskHealth(host.sample()),
+      clock: clockHealth(parts.clockDoubtMs()),
+    }),
     streams: {
-      hub,
-      history: events,
-      samples: sampler,
+      hub: parts.hub,
+      history: parts.events,
+      samples: parts.sampler,
       limits: () => {
         const { streams, streamsPerKey } = running.current().limits;
         return { streams, perKey: streamsPerKey };
       },
     },
-    daemon: {
-      status: () => ({
-        uptimeSeconds: Math.floor((performance.now() - begun) / 1000),
+    daemon: daemonPort(parts),
+  };
+}
 
-        startedAt,
-        configFile: running.file(),
-        lastReload: running.lastReload(),
-
-        streams: hub.counts(),
+function daemonPort(parts: HttpParts): HttpDeps["daemon"] {
+  const { collector, running, store, hub, lag, startedAt, begun, oldestSampleAt, reload } = parts;
+  return {
+    status: () => ({
+      uptimeSeconds: Math.floor((performance.now() - begun) / 1000),
+      startedAt,
+      configFile: running.file(),
+      lastReload: running.lastReload(),
+      streams: hub.counts(),
+      eventLoopLagMs: lag.longestMs(),
+      database: {
+        sizeBytes: store.sizeBytes(),
+        schemaVersion: store.schemaVersion,
+        oldestSampleAt: oldestSampleAt(),
+      },
+    }),
+    counters() {
+      const { polls, parseProblems } = collector.status();
+      const { sse, websocket } = hub.counts();
+      const { user, system } = process.cpuUsage();
+      return {
+        polls,
+        parseProblems,
+        streamClients: sse + websocket,
+        memoryBytes: process.memoryUsage.rss(),
+        cpuSeconds: (user + system) / 1e6,
         eventLoopLagMs: lag.longestMs(),
-        database: {
-          sizeBytes: store.sizeBytes(),
-          schemaVersion: store.schemaVersion,
-          oldestSampleAt: oldestSampleAt(),
-        },
-      }),
-      counters: () => countersOf(collector, hub, lag),
-      reload: () => reload(printWithoutFile),
+      };
     },
+    reload: () => reload(printWithoutFile),
   };
 }
 
@@ -101,4 +111,73 @@ export function httpDepsOf(parts: HttpParts): AppDeps {
 function printWithoutFile(problem: Problem): string {
   const line = problem.file === null || problem.line === null ? "" : `line ${problem.line}: `;
   return line + printProblem({ ...problem, file: null, line: null });
+}
+
+/** Clears stored log lines in steps, between which others have their turn. */
+export function createLogsPort(store: Store, bus: Pick<Bus, "commit" | "lastPublished">): HttpDeps["logs"] {
+  const logs = createLogs(store);
+  return {
+    async clear(before) {
+      // What waits to be stored is before it.
+      await bus.commit(() => {}, []);
+      const through = bus.lastPublished();
+      let cleared = 0;
+      for (let after = 0; ; ) {
+        const step = await whenFree(() => logs.clearStep(before, after, through), store.busy);
+        if (step.last === null) return cleared;
+        cleared += step.cleared;
+        after = step.last;
+        await nextTurn();
+      }
+    },
+  };
+}
+
+// What `/api/health` says of the parts. For everybody: no names of servers, no paths.
+
+/** A schedule this late does not keep itself any more. */
+const OVERDUE_MS = 5 * 60_000;
+const DISK_FULL_PERCENT = 95;
+
+export function databaseHealth({ ok, degraded, message }: DatabaseCheck): HealthCheck {
+  if (!ok) return { status: "unhealthy", message };
+  return { status: degraded === true ? "degraded" : "healthy", message };
+}
+
+export function collectorHealth(
+  {
+    nextPollAt,
+    servers: configured,
+    enabled,
+    asked,
+    runningPolls,
+  }: Pick<CollectorStatus, "nextPollAt" | "servers" | "enabled" | "asked" | "runningPolls">,
+  { servers }: Snapshot,
+  now: number,
+): HealthCheck {
+  if (enabled === 0) {
+    const message =
+      configured === 0 ? "No server is configured" : `No server is enabled, ${configured} configured`;
+    return { status: "healthy", message };
+  }
+  if (runningPolls === 0 && nextPollAt !== null && now - nextPollAt > OVERDUE_MS)
+    return { status: "unhealthy", message: "Polls are overdue" };
+  const polled = servers.filter(({ server, lastPollAt }) => server.enabled && lastPollAt !== null);
+  const well = polled.filter(
+    ({ state, status }) => state !== "stale" && state !== "failed" && status !== "down",
+  );
+  const message = `${well.length} of ${enabled} servers answer; ${configured} configured, ${asked} asked in the last interval`;
+  return { status: well.length < polled.length ? "degraded" : "healthy", message };
+}
+
+export function diskHealth({ disk }: Pick<HostSample, "disk">): HealthCheck {
+  if (disk === null) return { status: "healthy", message: "The host does not tell" };
+  const full = disk >= DISK_FULL_PERCENT;
+  return { status: full ? "degraded" : "healthy", message: `${disk} % of the file system is used` };
+}
+
+/** Of what `ClockWatch` says. */
+export function clockHealth(doubtMs: number | null): HealthCheck {
+  if (doubtMs === null) return { status: "healthy", message: "Nothing speaks against the clock" };
+  return { status: "degraded", message: clockMessage(doubtMs) };
 }

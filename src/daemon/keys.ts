@@ -1,12 +1,12 @@
 import { messageOf } from "../domain/error-code.ts";
-import type { KeyRecord } from "../domain/keys.ts";
+import type { KeyRecord, NewKey } from "../domain/keys.ts";
 import type { Log, LogOf } from "../domain/log.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import { repeat, systemTimers, type Timers } from "../domain/time/timers.ts";
 import { createMarks } from "../store/events.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
 import type { Store } from "../store/open/open.ts";
-import { createQuotas, type Quotas } from "../store/quotas.ts";
+import { createQuotas } from "../store/quotas.ts";
 
 /** Looks this often whether another process wrote: its changes to keys are logged within 5 s. */
 export const KEY_WATCH_MS = 2_000;
@@ -16,14 +16,7 @@ const KEY_FLUSH_MS = 10_000;
 const QUOTA_FLUSH_MS = 1_000;
 
 /** Keys, what the command line does to them, and what they have used. */
-export interface KeyService {
-  readonly keys: Keys;
-  readonly quotas: Quotas;
-  /** Writes what is not written yet; throws when the store does not take it. */
-  stop(): void;
-}
-
-export function createKeyService(store: Store, clock: Clock, log: LogOf): KeyService {
+export function createKeyService(store: Store, clock: Clock, log: LogOf) {
   const watch = createKeyWatch(store, createKeys({ store, clock }), log("audit"), systemTimers);
   const { keys } = watch;
   const quotas = createQuotas({ store, clock });
@@ -37,6 +30,7 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf): KeySer
   return {
     keys,
     quotas,
+    /** Writes what is not written yet; throws when the store does not take it. */
     stop() {
       watch.stop();
       for (const end of ends) end();
@@ -49,22 +43,11 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf): KeySer
   };
 }
 
-export interface KeyWatch {
-  /** The same keys; what is done through these is known here, and is the caller's to tell. */
-  readonly keys: Keys;
-  stop(): void;
-}
-
 /**
  * The audit trail (`log`) of what the command line does to keys beside the daemon, and did while none ran: a command has
  * no event ids to give, so the daemon finds it in the database. How far it has told is kept there too.
  */
-export function createKeyWatch(
-  { state }: Pick<Store, "state">,
-  keys: Keys,
-  log: Log,
-  timers: Timers,
-): KeyWatch {
+export function createKeyWatch({ state }: Pick<Store, "state">, keys: Keys, log: Log, timers: Timers) {
   const marks = createMarks(state);
   /** Keys whose creation was logged, and whether their revocation was. */
   const told = new Map<string, { readonly revoked: boolean }>();
@@ -116,9 +99,10 @@ export function createKeyWatch(
   attempt(look);
   wait();
   return {
+    /** The same keys; what is done through these is known here, and is the caller's to tell. */
     keys: {
       ...keys,
-      create(wanted) {
+      create(wanted: NewKey) {
         const made = keys.create(wanted);
         if (made.outcome === "created") {
           note(made.key);
@@ -126,7 +110,7 @@ export function createKeyWatch(
         }
         return made;
       },
-      revoke(id) {
+      revoke(id: string) {
         const outcome = keys.revoke(id);
         if (outcome === "revoked") {
           told.set(id, { revoked: true });

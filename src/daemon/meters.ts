@@ -1,22 +1,15 @@
+import type { Config } from "../config/config.ts";
 import type { AlertRule, Severity } from "../domain/alerts.ts";
+import type { Log } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
-import type { PollOutcome } from "../domain/poll.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import type { Timers } from "../domain/time/timers.ts";
 import type { Emit } from "../export/family.ts";
 import { createDenialMeter, createPollMeter } from "../export/meters.ts";
-
+import type { Writer } from "../export/remote-write/writer.ts";
 import { emitService, type ServiceView } from "../export/service-metrics.ts";
 import type { Bus } from "../live/bus.ts";
 import { readProcessMetrics } from "../system/host-metrics.ts";
-
-/** The daemon's own metrics, for the scrape and the push. */
-export interface Meters {
-  /** Counts a poll. */
-  polled(outcome: PollOutcome): void;
-  /** One more part of the daemon that has metrics of its own; the answer takes it away again. */
-  add(source: (emit: Emit) => void): () => void;
-  emit(emit: Emit): void;
-  stop(): void;
-}
 
 export interface MetersDeps {
   readonly bus: Pick<Bus, "subscribe">;
@@ -25,21 +18,23 @@ export interface MetersDeps {
   readonly view: () => Omit<ServiceView, "firing" | "process">;
 }
 
-export function createMeters({ bus, snapshot, firing, view }: MetersDeps): Meters {
+export type Meters = ReturnType<typeof createMeters>;
+
+/** The daemon's own metrics, for the scrape and the push. */
+export function createMeters({ bus, snapshot, firing, view }: MetersDeps) {
   const polls = createPollMeter();
   const denials = createDenialMeter();
-  const sources = new Set<(emit: Emit) => void>();
+  const sources: ((emit: Emit) => void)[] = [];
   const unsubscribe = bus.subscribe((batch) => {
     for (const { event } of batch) if (event.type === "denial") denials.add(event);
   });
 
   return {
+    /** Counts a poll. */
     polled: polls.add,
-    add(source) {
-      sources.add(source);
-      return () => void sources.delete(source);
-    },
-    emit(emit) {
+    /** One more part of the daemon that has metrics of its own. */
+    add: (source: (emit: Emit) => void) => void sources.push(source),
+    emit(emit: Emit): void {
       polls.emit(
         emit,
         snapshot().servers.map(({ server }) => server.id),
@@ -50,4 +45,59 @@ export function createMeters({ bus, snapshot, firing, view }: MetersDeps): Meter
     },
     stop: unsubscribe,
   };
+}
+
+interface RemoteWriteDeps {
+  readonly config: () => Config["remoteWrite"];
+  readonly snapshot: () => Snapshot;
+  readonly meters: Pick<Meters, "emit" | "add">;
+  /** `host:port` of this daemon, as a scraper would call it. */
+  readonly instance: string;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly log: Log;
+}
+
+/** The push of metrics, while the config has one. What it needs is loaded then: most daemons are scraped. */
+export function createRemoteWrite(deps: RemoteWriteDeps) {
+  const { config, meters, instance, log } = deps;
+  let writer: Writer | null = null;
+  /** Changes are made one after the other. */
+  let changing: Promise<void> = Promise.resolve();
+  let stopped = false;
+  meters.add((emit) => writer?.emit(emit));
+
+  async function change(): Promise<void> {
+    const wanted = stopped ? null : config();
+    if (wanted === null) {
+      const former = writer;
+      writer = null;
+      return former?.stop();
+    }
+    writer ??= await makeWriter(deps);
+    const { labels, ...settings } = wanted;
+    writer.configure({ ...settings, labels: Object.entries({ job: "licmond", instance, ...labels }) });
+  }
+
+  /** Takes up what the config says now: at the start, and after each reload. */
+  function configured(): void {
+    changing = changing.then(change).catch((error: unknown) => {
+      log.error("The export of metrics could not be set up", { error: String(error) });
+    });
+  }
+
+  return {
+    configured,
+    async stop() {
+      stopped = true;
+      configured();
+      await changing;
+    },
+  };
+}
+
+async function makeWriter({ snapshot, meters, clock, timers, log }: RemoteWriteDeps): Promise<Writer> {
+  const { createWriter } = await import("../export/remote-write/writer.ts");
+  const { post } = await import("../export/remote-write/post.ts");
+  return createWriter({ snapshot, service: meters.emit, post, clock, timers, random: Math.random, log });
 }

@@ -21,20 +21,6 @@ export interface Reloaded {
  */
 type Prepare = (next: Config, afterRestart: Config) => () => void;
 
-/** The config that holds now. */
-export interface RunningConfig {
-  current(): Config;
-  /** Path of its file; null when the defaults run. */
-  file(): string | null;
-  lastReload(): DaemonStatus["lastReload"];
-  /** Who takes up what a reload brings. */
-  connect(prepare: Prepare): void;
-  /** Reads the file again. A bad one is refused, and the running config stays. */
-  reload(print?: (problem: Problem) => string): Reloaded;
-  /** From now on each reload is refused. */
-  end(): void;
-}
-
 interface RunningConfigDeps {
   readonly config: Config;
   readonly file: string | null;
@@ -46,13 +32,17 @@ interface RunningConfigDeps {
 
 const NOT_TAKEN_UP = "http.tls_cert, http.tls_key: the files cannot be used; the log says why";
 
-export function createRunningConfig({ config, file, load, clock, log }: RunningConfigDeps): RunningConfig {
+export type RunningConfig = ReturnType<typeof createRunningConfig>;
+
+/** The config that holds now. */
+export function createRunningConfig({ config, file, load, clock, log }: RunningConfigDeps) {
   let running = config;
   let runningFile = file;
   let last: DaemonStatus["lastReload"] = null;
   let prepare: Prepare = () => () => {};
   let ended = false;
 
+  /** Reads the file again. A bad one is refused, and the running config stays. */
   function reload(print: (problem: Problem) => string = printProblem): Reloaded {
     const at = clock.now();
     const refuse = (lines: readonly string[], problems: readonly string[] = lines): Reloaded => {
@@ -99,12 +89,15 @@ export function createRunningConfig({ config, file, load, clock, log }: RunningC
 
   return {
     current: () => running,
+    /** Path of its file; null when the defaults run. */
     file: () => runningFile,
     lastReload: () => last,
-    connect(parts) {
+    /** Who takes up what a reload brings. */
+    connect(parts: Prepare) {
       prepare = parts;
     },
     reload,
+    /** From now on each reload is refused. */
     end() {
       ended = true;
     },
@@ -115,19 +108,8 @@ function list(words: readonly string[]): string | undefined {
   return words.length === 0 ? undefined : words.join(", ");
 }
 
-/** What a reload means. */
-interface ConfigChanges {
-  readonly added: readonly string[];
-  readonly removed: readonly string[];
-  readonly changed: readonly string[];
-  /** Sections of the file, but for the servers', in which something differs that takes effect at once. */
-  readonly sections: readonly string[];
-  /** Settings that differ and hold only after a restart. */
-  readonly needRestart: readonly string[];
-}
-
 /** Compares the running config with a new one. */
-export function configChanges(running: Config, next: Config): ConfigChanges {
+export function configChanges(running: Config, next: Config) {
   const before = new Map(running.servers.map((server) => [server.id, server]));
   const after = new Map(next.servers.map((server) => [server.id, server]));
   const now = effectiveConfig(running, next);
@@ -135,9 +117,11 @@ export function configChanges(running: Config, next: Config): ConfigChanges {
     added: [...after.keys()].filter((id) => !before.has(id)),
     removed: [...before.keys()].filter((id) => !after.has(id)),
     changed: differing(Object.fromEntries(before), Object.fromEntries(after)).filter((id) => after.has(id)),
+    /** Sections of the file, but for the servers', in which something differs that takes effect at once. */
     sections: differing({ ...running, servers: null }, { ...now, servers: null }).map((section) =>
       section === "remoteWrite" ? "export" : section,
     ),
+    /** Settings that differ and hold only after a restart. */
     needRestart: (["http", "storage", "log", "collector"] as const).flatMap((section) =>
       differing(now[section], next[section]).flatMap((key) =>
         key === "tls" ? ["http.tls_cert", "http.tls_key"] : [`${section}.${key}`],

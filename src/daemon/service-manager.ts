@@ -1,28 +1,10 @@
-import { constants } from "node:os";
 import type { Environment } from "../config/environment.ts";
-import { codeOf, messageOf } from "../domain/error-code.ts";
+import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import { escapeControls } from "../domain/plain-text.ts";
 import { repeat } from "../domain/time/timers.ts";
 import { type NotifySocket, openNotifySocket } from "../system/notify.ts";
-
-/** Tells the service manager (systemd with `Type=notify`) how the daemon is. Nothing here throws or waits. */
-export interface ServiceManager {
-  /**
-   * What goes on before it is ready; one line. `mayTakeMs`: the start is not given up before
-   * (EXTEND_TIMEOUT_USEC of sd_notify(3)).
-   */
-  says(status: string, mayTakeMs?: number): void;
-  /** Why it will not be ready: in words, and as the number of a system's error where it is one (ERRNO of sd_notify(3)). */
-  failed(reason: unknown): void;
-  /** The port answers. From now on `status` is asked every few seconds and told when it has changed. */
-  ready(status: () => string): void;
-  reloading(): void;
-  reloaded(): void;
-  stopping(): void;
-  stop(): void;
-}
 
 interface ServiceManagerDeps {
   readonly socket: NotifySocket;
@@ -62,12 +44,10 @@ export function watchdogOf({ WATCHDOG_USEC, WATCHDOG_PID }: Environment, pid: nu
   return Number(WATCHDOG_USEC) / 1000;
 }
 
-export function createServiceManager({
-  socket,
-  watchdogMs,
-  log,
-  repeat,
-}: ServiceManagerDeps): ServiceManager {
+export type ServiceManager = ReturnType<typeof createServiceManager>;
+
+/** Tells the service manager (systemd with `Type=notify`) how the daemon is. Nothing here throws or waits. */
+export function createServiceManager({ socket, watchdogMs, log, repeat }: ServiceManagerDeps) {
   let status: (() => string) | null = null;
   let shown = "";
   let waiting: { readonly lines: readonly string[]; tries: number }[] = [];
@@ -113,17 +93,22 @@ export function createServiceManager({
   };
 
   return {
-    says: (text, mayTakeMs) => {
+    /**
+     * What goes on before it is ready; one line. `mayTakeMs`: the start is not given up before
+     * (EXTEND_TIMEOUT_USEC of sd_notify(3)).
+     */
+    says(text: string, mayTakeMs?: number) {
       shown = oneLine(text);
       const extended = mayTakeMs === undefined ? [] : [`EXTEND_TIMEOUT_USEC=${Math.ceil(mayTakeMs) * 1000}`];
       tell(`STATUS=${shown}`, ...extended);
     },
-    failed(reason) {
-      const errno = errnoOf(reason);
+    /** Why it will not be ready. */
+    failed(reason: unknown) {
       shown = oneLine(`Could not start: ${messageOf(reason)}`);
-      tell(`STATUS=${shown}`, ...(errno === null ? [] : [`ERRNO=${errno}`]));
+      tell(`STATUS=${shown}`);
     },
-    ready(ask) {
+    /** The port answers. From now on `ask` is called every few seconds, and its answer told when it has changed. */
+    ready(ask: () => string) {
       status = ask;
       tell("READY=1", ...newest());
       ends.push(repeat(STATUS_MS, showStatus));
@@ -194,24 +179,4 @@ function serversPart(servers: readonly ServerPicture[]): string {
 /** `2026-01-31 08:15:30 UTC` */
 function utc(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
-}
-
-/** Failures that licmond finds by itself, by the system's word for them. */
-const SYSTEM_WORDS: Readonly<Record<string, string>> = {
-  NOT_WRITABLE: "EACCES",
-  FULL: "ENOSPC",
-  HELD: "EBUSY",
-  BUSY: "EBUSY",
-  IO: "EIO",
-};
-
-/**
- * The number of errno(3) for what went wrong, as `ERRNO=` of sd_notify(3) wants it, e.g. 98 for a port in use: the last
- * one among the causes. Null = there is none that would say anything.
- */
-function errnoOf(error: unknown): number | null {
-  if (!(error instanceof Error)) return null;
-  const code = codeOf(error);
-  const number = new Map(Object.entries(constants.errno)).get(SYSTEM_WORDS[code] ?? code);
-  return errnoOf(error.cause) ?? number ?? null;
 }

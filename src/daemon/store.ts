@@ -1,16 +1,10 @@
 import type { Config } from "../config/config.ts";
 import { printBytes } from "../domain/bytes.ts";
 import { StoreError } from "../store/database/store-error.ts";
-import { openStore, type Store, type StoreOptions } from "../store/open/open.ts";
+import { openStore, type StoreOptions } from "../store/open/open.ts";
 import type { OpeningStep } from "../store/open/prepare.ts";
 import type { Logging, LogSink } from "../system/log.ts";
 import type { ServiceManager } from "./service-manager.ts";
-
-export interface OpenedStore {
-  readonly store: Store;
-  /** Gives the lines that opening wrote (an upgrade, damage) to a sink that could not be there yet. */
-  replayLines(sink: LogSink): void;
-}
 
 /**
  * Opens the daemon's databases. A damaged one is moved aside, because a monitor that is down all night is worse than
@@ -20,7 +14,7 @@ export function openDaemonStore(
   { directory, backupBeforeUpgrade }: Pick<Config["storage"], "directory" | "backupBeforeUpgrade">,
   logging: Logging,
   manager: ServiceManager | null,
-): OpenedStore {
+) {
   const lines: Parameters<LogSink>[0][] = [];
   const removeSink = logging.addSink((line) => void lines.push(line));
   try {
@@ -32,7 +26,9 @@ export function openDaemonStore(
       busyWaitMs: BUSY_WAIT_MS,
       backUpBeforeUpgrade: backupBeforeUpgrade,
     });
-    return { store, replayLines: (sink) => lines.forEach(sink) };
+    /** Gives the lines that opening wrote (an upgrade, damage) to a sink that could not be there yet. */
+    const replayLines = (sink: LogSink) => lines.forEach(sink);
+    return { store, replayLines };
   } finally {
     removeSink();
   }

@@ -5,23 +5,17 @@ import type { Log } from "../domain/log.ts";
 const STEP_MS = 6_000;
 
 /** What must be undone, noted as it is done: the end mirrors the start, also of a start that failed half way. */
-export interface Teardown {
-  add(what: string, undo: () => void | Promise<void>): void;
-  /** Notes that a part has to be stopped, and answers the part. */
-  part<T extends { stop(): void | Promise<void> }>(what: string, part: T): T;
-  /** Undoes everything, the last first. A step that fails or hangs is logged and does not keep the others from theirs. */
-  run(): Promise<void>;
-}
-
-export function createTeardown(log: Pick<Log, "error">, stepMs: number = STEP_MS): Teardown {
+export function createTeardown(log: Pick<Log, "error">, stepMs: number = STEP_MS) {
   const steps: { readonly what: string; readonly undo: () => void | Promise<void> }[] = [];
   return {
-    add: (what, undo) => void steps.push({ what, undo }),
-    part(what, part) {
+    add: (what: string, undo: () => void | Promise<void>) => void steps.push({ what, undo }),
+    /** Notes that a part has to be stopped, and answers the part. */
+    part<T extends { stop(): void | Promise<void> }>(what: string, part: T): T {
       steps.push({ what, undo: () => part.stop() });
       return part;
     },
-    async run() {
+    /** Undoes everything, the last first. A step that fails or hangs is logged and does not keep the others from theirs. */
+    async run(): Promise<void> {
       for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
         try {
           await inTime(step.undo(), stepMs);

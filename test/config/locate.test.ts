@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createLocator } from "../../src/config/locate.ts";
+import { createLocator } from "../../src/config/problem.ts";
 import type { KeyPath } from "../../src/domain/schema-problems.ts";
 
 const TOML = `# a comment with [header]

@@ -1,92 +1,43 @@
 import { expect, test } from "bun:test";
-import { type HealthView, healthOf } from "../../src/daemon/health.ts";
-import type { ServerPicture } from "../../src/domain/picture.ts";
-import { initialPicture } from "../../src/domain/polls/apply-poll.ts";
-import type { MonitoredServer } from "../../src/domain/server.ts";
+import { clockHealth, collectorHealth, databaseHealth, diskHealth } from "../../src/daemon/http-deps.ts";
+import { picture } from "../http/make.ts";
 
 const NOW = 1_000_000_000;
-const server: MonitoredServer = {
-  id: "eda",
-  name: "eda",
-  manager: "rlm",
-  address: "1@x",
-  tool: null,
-  timezone: "UTC",
-  labels: {},
+const polled = { lastPollAt: NOW, status: "up", state: "ok" } as const;
+const OVERDUE = { nextPollAt: NOW - 3e5 - 1 };
+const NONE = { enabled: 0, asked: 0, nextPollAt: null };
 
-  intervalMs: 60_000,
-  timeoutMs: 1_000,
-  enabled: true,
-  logFile: null,
-};
-const picture = (change: Partial<ServerPicture>): ServerPicture => ({
-  ...initialPicture(server),
-  lastPollAt: NOW,
-  ...change,
-});
-const well: HealthView = {
-  database: { ok: true, message: "The database works", code: null },
-  collector: { servers: 1, enabled: 1, asked: 1, runningPolls: 0, nextPollAt: NOW + 1 },
-  snapshot: { version: 1, servers: [picture({ status: "up", state: "ok" })] },
-  sample: { cpu: 1, memory: 2, disk: 50 },
-  clockDoubtMs: null,
-  now: NOW,
-};
-
-test.each<[string, Partial<HealthView>, string]>([
-  ["all well", {}, "healthy healthy healthy"],
+test.each([
+  ["one answers", {}, {}, "healthy", "1 of 1 servers answer; 1 configured, 1 asked in the last interval"],
   [
-    "the database fails",
-    { database: { ok: false, message: "x", code: "FULL" } },
-    "unhealthy healthy healthy",
-  ],
-  [
-    "no server",
-    { collector: { ...well.collector, enabled: 0, nextPollAt: null } },
-    "healthy healthy healthy",
-  ],
-  ["overdue", { collector: { ...well.collector, nextPollAt: NOW - 3e5 - 1 } }, "healthy unhealthy healthy"],
-  [
-    "overdue, and one runs",
-    { collector: { ...well.collector, runningPolls: 1, nextPollAt: NOW - 3e5 - 1 } },
-    "healthy healthy healthy",
-  ],
-  [
-    "a server is down",
-    { snapshot: { version: 1, servers: [picture({ status: "down", state: "stale" })] } },
-    "healthy degraded healthy",
-  ],
-  [
-    "not polled yet",
-    { snapshot: { version: 1, servers: [picture({ state: "stale", lastPollAt: null })] } },
-    "healthy healthy healthy",
-  ],
-  ["disk nearly full", { sample: { ...well.sample, disk: 95 } }, "healthy healthy degraded"],
-  ["disk unknown", { sample: { ...well.sample, disk: null } }, "healthy healthy healthy"],
-])("%s", (_name, change, expected) => {
-  const { database, collector, disk } = healthOf({ ...well, ...change });
-  expect(`${database.status} ${collector.status} ${disk.status}`).toBe(expected);
-});
-
-test("a clock that is doubted", () => {
-  expect(healthOf(well).clock.status).toBe("healthy");
-  expect(healthOf({ ...well, clockDoubtMs: -3 * 86_400_000 }).clock).toEqual({
-    status: "degraded",
-    message: "The clock is 3 days behind what was stored last",
-  });
-});
-
-test("a server that is disabled is not a config without servers", () => {
-  const none = { ...well.collector, enabled: 0, asked: 0, nextPollAt: null };
-  const message = (servers: number) =>
-    healthOf({ ...well, collector: { ...none, servers } }).collector.message;
-  expect(message(0)).toBe("No server is configured");
-  expect(message(1)).toBe("No server is enabled, 1 configured");
-});
-
-test("the collector's message counts the servers that are configured, that were asked and that answer", () => {
-  const collector = { ...well.collector, servers: 4, enabled: 3, asked: 2 };
-  expect(healthOf({ ...well, collector }).collector.message).toBe(
+    "some were not asked",
+    { servers: 4, enabled: 3, asked: 2 },
+    {},
+    "healthy",
     "1 of 3 servers answer; 4 configured, 2 asked in the last interval",
-  );
+  ],
+  ["no server", { ...NONE, servers: 0 }, {}, "healthy", "No server is configured"],
+  ["none enabled", NONE, {}, "healthy", "No server is enabled, 1 configured"],
+  ["overdue", OVERDUE, {}, "unhealthy", "Polls are overdue"],
+  ["overdue, and one runs", { ...OVERDUE, runningPolls: 1 }, {}, "healthy", "1 of 1"],
+  ["a server is down", {}, { status: "down", state: "stale" }, "degraded", "0 of 1"],
+  ["not polled yet", {}, { state: "stale", lastPollAt: null }, "healthy", "0 of 1"],
+] as const)("the collector: %s", (_name, status, change, expected, message) => {
+  const well = { servers: 1, enabled: 1, asked: 1, runningPolls: 0, nextPollAt: NOW + 1 };
+  const servers = [{ ...picture("eda"), ...polled, ...change }];
+  const health = collectorHealth({ ...well, ...status }, { version: 1, servers }, NOW);
+  expect(health.status).toBe(expected);
+  expect(health.message).toStartWith(message);
+});
+
+test("the database, the disk and the clock", () => {
+  const database = { ok: true, message: "x", code: null } as const;
+  expect(databaseHealth(database)).toEqual({ status: "healthy", message: "x" });
+  expect(databaseHealth({ ...database, degraded: true }).status).toBe("degraded");
+  expect(databaseHealth({ ok: false, message: "x", code: "FULL" }).status).toBe("unhealthy");
+  const disks = [94, 95, null].map((disk) => diskHealth({ disk }).status);
+  expect(disks).toEqual(["healthy", "degraded", "healthy"]);
+  expect(clockHealth(null).status).toBe("healthy");
+  const message = "The clock is 3 days behind what was stored last";
+  expect(clockHealth(-3 * 86_400_000)).toEqual({ status: "degraded", message });
 });

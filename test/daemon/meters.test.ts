@@ -1,66 +1,72 @@
 import { expect, test } from "bun:test";
-import { createMeters } from "../../src/daemon/meters.ts";
+import { uncompress } from "snappyjs";
+import type { Config } from "../../src/config/config.ts";
+import { createMeters, createRemoteWrite } from "../../src/daemon/meters.ts";
 import type { AnyEvent } from "../../src/domain/events.ts";
+import { systemClock } from "../../src/domain/time/clock.ts";
+import { systemTimers } from "../../src/domain/time/timers.ts";
 import { createExposition } from "../../src/export/exposition.ts";
 import { gauge } from "../../src/export/family.ts";
 import type { Published } from "../../src/live/bus.ts";
 import { parseText, sampleOf } from "../export/parse-text.ts";
+import { nameOf, readRequest } from "../export/remote-write/read-request.ts";
 import { picture } from "../http/make.ts";
+import { until } from "../until.ts";
 
 const denial = {
   type: "denial",
   id: "denial-1",
   timestamp: "2026-01-31T08:15:30.123Z",
-
   deniedAt: "2026-01-31T08:15:29.000Z",
   until: "2026-01-31T08:15:29.000Z",
-
   server: "eda",
   daemon: "acmed",
   feature: "solver",
   user: "ada",
   host: "ws01",
-
   count: 1,
   reason: null,
   code: -4,
   attempts: 1,
   outcome: "denied",
 } as AnyEvent;
+const snapshot = { version: 1, servers: [picture("eda")] };
 
-test("what the parts of the daemon count is told together, and no more once a part is gone", async () => {
+function make() {
   let tell: (batch: readonly Published[]) => void = () => {};
-  const snapshot = { version: 1, servers: [picture("eda")] };
+  const subscribe = (listener: typeof tell) => {
+    tell = listener;
+    return () => {
+      tell = () => {};
+    };
+  };
   const meters = createMeters({
-    bus: {
-      subscribe(listener) {
-        tell = listener;
-        return () => {
-          tell = () => {};
-        };
-      },
-    },
+    bus: { subscribe },
     snapshot: () => snapshot,
     firing: () => [{ rule: "usage", severity: "critical" }],
     view: () => ({
       build: { version: "1.2.3", commit: "abc", bun: "1.4.5" },
-
       runningPolls: 0,
       streams: { sse: 0, websocket: 0 },
       eventLoopLagMs: null,
       databaseBytes: null,
-
       disk: null,
       lastReload: null,
       startedAt: 0,
     }),
   });
+  meters.add((emit) => emit(gauge("more", "More."), [], 1));
+  const publish = (...events: AnyEvent[]) =>
+    tell(events.map((event) => ({ id: 1, event, json: "", stored: true })));
+  return { meters, publish };
+}
+
+test("what the parts of the daemon count is told together", async () => {
+  const { meters, publish } = make();
   const told = async () =>
     parseText(new TextDecoder().decode(await createExposition().render(snapshot, meters.emit, "text")));
-
-  const takeAway = meters.add((emit) => emit(gauge("more", "More."), [], 1));
-  const published = (event: AnyEvent): Published => ({ id: 1, event, json: "", stored: true });
-  tell([published(denial), published({ ...denial, outcome: "queued" } as AnyEvent)]);
+  publish(denial, { ...denial, outcome: "queued" } as AnyEvent);
+  const none = new Uint8Array();
   meters.polled({
     serverId: "eda",
     startedAt: 0,
@@ -69,15 +75,7 @@ test("what the parts of the daemon count is told together, and no more once a pa
     reading: null,
     reachability: [],
     error: { code: "LICENSE_SERVER_UNREACHABLE", message: "", details: null },
-    raw: {
-      argv: [],
-      exitCode: 0,
-      signal: null,
-      truncated: false,
-
-      stdout: new Uint8Array(),
-      stderr: new Uint8Array(),
-    },
+    raw: { argv: [], exitCode: 0, signal: null, truncated: false, stdout: none, stderr: none },
   });
   const first = await told();
   expect(sampleOf(first, "license_denials_total", { feature: "solver" })).toBe(1);
@@ -87,11 +85,60 @@ test("what the parts of the daemon count is told together, and no more once a pa
   expect(sampleOf(first, "more")).toBe(1);
   // Nobody's name is a label.
   expect(JSON.stringify([...first.values()])).not.toMatch(/ada|ws01/);
-
-  takeAway();
   meters.stop();
-  tell([published(denial)]);
-  const second = await told();
-  expect(sampleOf(second, "more")).toBeUndefined();
-  expect(sampleOf(second, "license_denials_total", { feature: "solver" })).toBe(1);
+  publish(denial);
+  expect(sampleOf(await told(), "license_denials_total", { feature: "solver" })).toBe(1);
+});
+
+test("the push writes while the config says so, to where it says, under the labels that it says", async () => {
+  /** The names of the series of each write, by path. */
+  const got: Record<string, string[][]> = { "/one": [], "/two": [] };
+  await using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      got[new URL(request.url).pathname]?.push(readRequest(uncompress(await request.bytes())).map(nameOf));
+      return new Response(null, { status: 204 });
+    },
+  });
+  const { meters } = make();
+  let config: Config["remoteWrite"] = null;
+  const push = createRemoteWrite({
+    config: () => config,
+    snapshot: () => ({ version: 1, servers: [] }),
+    meters,
+    instance: "lic:8080",
+    clock: systemClock,
+    timers: systemTimers,
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+  });
+  const base = `http://127.0.0.1:${server.port}`;
+  const write = { url: `${base}/one`, tokenFile: null, username: null, intervalMs: 20, labels: {} };
+  const own = () => {
+    const names: string[] = [];
+    meters.emit(({ name }) => names.push(name));
+    return names.some((name) => name.startsWith("licmond_remote_write"));
+  };
+
+  push.configured();
+  config = write;
+  push.configured();
+  await until("two writes", () => got["/one"]?.[1]);
+  expect(got["/one"]?.[0]).toContain("more{instance=lic:8080,job=licmond}");
+  expect(got["/one"]?.[0]?.some((name) => name.startsWith("licmond_remote_write_samples_total"))).toBe(true);
+  expect(own()).toBe(true);
+
+  config = { ...write, url: `${base}/two`, labels: { job: "mine", site: "muc" } };
+  push.configured();
+  await until("two writes elsewhere", () => got["/two"]?.[1]);
+  expect(got["/two"]?.[0]).toContain("more{instance=lic:8080,job=mine,site=muc}");
+  const before = got["/one"]?.length;
+
+  config = null;
+  push.configured();
+  await until("the end", () => (own() ? undefined : true));
+  await push.stop();
+  const after = got["/two"]?.length;
+  await Bun.sleep(50);
+  expect([got["/one"]?.length, got["/two"]?.length]).toEqual([before, after]);
 });

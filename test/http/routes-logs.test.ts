@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createLogsPort } from "../../src/daemon/ports.ts";
+import { createLogsPort } from "../../src/daemon/http-deps.ts";
 import type { LogEvent } from "../../src/domain/events.ts";
 import { createReader } from "../../src/history/reader.ts";
 import { createEvents } from "../../src/store/events.ts";
