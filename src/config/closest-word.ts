@@ -1,20 +1,11 @@
 /** The known word that was probably meant: at most a third of its letters away, or the same but for its end. Null when none is near. */
 export function closestWord(word: string, known: readonly string[]): string | null {
   if (word.length > 64) return null;
-  let best: string | null = null;
-  let bestDistance = Number.POSITIVE_INFINITY;
-  for (const candidate of known) {
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
-    if (distance < bestDistance && distance <= Math.max(1, Math.floor(candidate.length / 3))) {
-      best = candidate;
-      bestDistance = distance;
-    }
-  }
-  return (
-    best ??
-    known.find((candidate) => candidate.length >= 3 && word.toLowerCase().startsWith(candidate)) ??
-    null
+  const wanted = word.toLowerCase();
+  const near = byDistance(known, (name) => editDistance(wanted, name.toLowerCase())).find(
+    ({ name, distance }) => distance <= Math.max(1, Math.floor(name.length / 3)),
   );
+  return near?.name ?? known.find((name) => name.length >= 3 && wanted.startsWith(name)) ?? null;
 }
 
 /** At most three of the known names, the nearest first: those that contain the word, then by how many letters differ. */
@@ -22,10 +13,15 @@ export function closestNames(word: string, known: Iterable<string>): string[] {
   const wanted = word.slice(0, 64).toLowerCase();
   const distanceTo = (name: string) =>
     wanted !== "" && name.toLowerCase().includes(wanted) ? 0 : editDistance(wanted, name.toLowerCase());
-  return Array.from(known, (name) => ({ name, distance: distanceTo(name) }))
-    .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
+  return byDistance(known, distanceTo)
     .slice(0, 3)
     .map(({ name }) => name);
+}
+
+function byDistance(names: Iterable<string>, distanceTo: (name: string) => number) {
+  return Array.from(names, (name) => ({ name, distance: distanceTo(name) })).sort(
+    (a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1),
+  );
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment). */

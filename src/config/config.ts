@@ -7,46 +7,11 @@ import type { Environment } from "./environment.ts";
 import { parseStart } from "./forms.ts";
 import type { ConfigFile } from "./schema.ts";
 
-/** A file of one secret, by the setting that names it. */
-type SecretFile = readonly [setting: string, file: string];
-
-/** The files of secrets that a config names, credentials included; the TLS key is none of them. */
-export function secretFiles({ notifications, remoteWrite }: Config): SecretFile[] {
-  const named = [
-    ...notifications.map((each, index): [string, string | null] => [
-      `notifications[${index}].secret_file`,
-      each.type === "command" ? null : each.secretFile,
-    ]),
-    ["export.remote_write.token_file", remoteWrite?.tokenFile ?? null] as const,
-  ];
-  return named.flatMap(([setting, file]) => (file === null ? [] : [[setting, file] as const]));
-}
-
-/** Files that only the daemon may use: its config to write, its TLS key and secrets to read. */
-export function guardedFiles(
-  config: Config,
-  configFile: string | null,
-  environment: Environment,
-): readonly { readonly setting: string; readonly file: string; readonly kind: "secret" | "config" }[] {
-  const { tls } = config.http;
-  const secrets: SecretFile[] = [
-    ...(tls === null ? [] : [["http.tls_key", tls.key] as const]),
-    ...secretFiles(config),
-  ];
-  return [
-    ...(configFile === null ? [] : [{ setting: "config", file: configFile, kind: "config" as const }]),
-    ...secrets
-      // systemd keeps what it hands over.
-      .filter(([, file]) => credentialOfPath(file, environment) === null)
-      .map(([setting, file]) => ({ setting, file, kind: "secret" as const })),
-  ];
-}
-
 /**
- * The config as the daemon uses it: defaults applied, durations in milliseconds, frozen. `licmond init` writes what
+ * The config as the daemon uses it: defaults applied, durations in milliseconds. `licmond init` writes what
  * each setting means; null = not set, where there is no default.
  */
-export type Config = ReturnType<typeof buildConfig>;
+export type Config = Frozen<ReturnType<typeof buildConfig>>;
 
 type Section<Name extends keyof ConfigFile> = NonNullable<ConfigFile[Name]>;
 
@@ -58,7 +23,7 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
   const { http = {}, storage = {}, log = {}, alerts = {}, limits = {}, execute = {} } = file;
   const collector = buildCollector(file.collector ?? {});
   const { tls_cert: cert, tls_key: key } = http;
-  return freeze({
+  return {
     http: {
       host: http.host ?? "0.0.0.0",
       /** 0 = any free port. */
@@ -100,7 +65,7 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
     },
     execute: { enabled: execute.enabled ?? false, commands: (execute.commands ?? []).map(buildCommand) },
     remoteWrite: buildRemoteWrite(file.export?.remote_write, environment),
-  });
+  };
 }
 
 function buildCollector(collector: Section<"collector">) {
@@ -256,13 +221,40 @@ function ms(text: string | undefined, otherwise = "0s"): number {
   return parseDuration(text ?? otherwise) ?? Number.NaN;
 }
 
+/** What nobody may write to, however deep. */
 type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> } : T;
 
-/** Freezes a value with all that is in it. */
-function freeze<T>(value: T): Frozen<T> {
-  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const inner of Object.values(value)) freeze(inner);
-  }
-  return value as Frozen<T>;
+/** A file of one secret, by the setting that names it. */
+type SecretFile = readonly [setting: string, file: string];
+
+/** The files of secrets that a config names, credentials included; the TLS key is none of them. */
+export function secretFiles({ notifications, remoteWrite }: Config): SecretFile[] {
+  const named = [
+    ...notifications.map((each, index): [string, string | null] => [
+      `notifications[${index}].secret_file`,
+      each.type === "command" ? null : each.secretFile,
+    ]),
+    ["export.remote_write.token_file", remoteWrite?.tokenFile ?? null] as const,
+  ];
+  return named.flatMap(([setting, file]) => (file === null ? [] : [[setting, file] as const]));
+}
+
+/** Files that only the daemon may use: its config to write, its TLS key and secrets to read. */
+export function guardedFiles(
+  config: Config,
+  configFile: string | null,
+  environment: Environment,
+): readonly { readonly setting: string; readonly file: string; readonly kind: "secret" | "config" }[] {
+  const { tls } = config.http;
+  const secrets: SecretFile[] = [
+    ...(tls === null ? [] : [["http.tls_key", tls.key] as const]),
+    ...secretFiles(config),
+  ];
+  return [
+    ...(configFile === null ? [] : [{ setting: "config", file: configFile, kind: "config" as const }]),
+    ...secrets
+      // systemd keeps what it hands over.
+      .filter(([, file]) => credentialOfPath(file, environment) === null)
+      .map(([setting, file]) => ({ setting, file, kind: "secret" as const })),
+  ];
 }

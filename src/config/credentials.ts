@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { join } from "node:path";
 
 /** The environment, as far as it tells of the unit. (Not that of `environment.ts`, which reads the schema of this form.) */
@@ -40,11 +41,20 @@ export function credentialOfPath(path: string, environment: Environment): string
 export function credentialFinder(
   environment: Environment,
   pid: number,
-  isMissing: (path: string) => boolean,
+  isMissing = hasNoFile,
 ): (name: string) => boolean {
   const given = environment.CREDENTIALS_DIRECTORY ?? "";
   const inUnit = environment.SYSTEMD_EXEC_PID === String(pid);
   return (name) => (given === "" ? !inUnit : !isMissing(join(given, name)));
+}
+
+/** Not so of what lies behind a door that is closed. */
+function hasNoFile(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
+  }
 }
 
 function credentialsDirectory(environment: Environment): string {

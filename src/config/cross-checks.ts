@@ -3,14 +3,10 @@ import { BUILT_IN_COMMANDS } from "../managers/manager.ts";
 import { managerOf } from "../managers/registry.ts";
 import { type Partly, show } from "./check-value.ts";
 import { credentialName } from "./credentials.ts";
+import { PLACEHOLDERS, placeholdersOf } from "./forms.ts";
 import type { Finding, Locate } from "./problem.ts";
 
 import type { ConfigFile } from "./schema.ts";
-
-/** True when the text names more than one thing: `*` stands for any characters, `?` for one. */
-function isPattern(text: string): boolean {
-  return /[*?]/.test(text);
-}
 
 type Partial = Partly<ConfigFile>;
 
@@ -77,7 +73,7 @@ function* maintainedServers({ servers = [], maintenance = [] }: Partial): Genera
   const ids = servers.map(({ id } = {}) => id);
   for (const [index, window] of maintenance.entries()) {
     for (const [position, name] of (window?.servers ?? []).entries()) {
-      if (isPattern(name) || ids.includes(name)) continue;
+      if (/[*?]/.test(name) || ids.includes(name)) continue;
       const takes = "takes ids of servers, in which * stands for any characters";
       yield {
         path: ["maintenance", index, "servers", position],
@@ -137,17 +133,6 @@ function* credentials(
   }
 }
 
-/** What an argv template may leave to the request or the server. */
-const ARGV_PLACEHOLDERS: readonly string[] = [
-  "address",
-  "server",
-  "feature",
-  "user",
-  "host",
-  "display",
-  "handle",
-];
-
 function* executedCommands({ execute }: Partial): Generator<Finding> {
   const seen = new Set<string>(BUILT_IN_COMMANDS);
   for (const [index, { name, argv = [] } = {}] of (execute?.commands ?? []).entries()) {
@@ -157,12 +142,9 @@ function* executedCommands({ execute }: Partial): Generator<Finding> {
       yield { path: at("name"), message: `takes a name of its own: ${show(name)} is ${whose}` };
     }
     if (name !== undefined) seen.add(name);
-    const placeholders = argv.flatMap((argument) =>
-      [...argument.matchAll(/\{([a-z_]+)\}/g)].map(([, word = ""]) => word),
-    );
-    const list = ARGV_PLACEHOLDERS.map((each) => `{${each}}`).join(", ");
-    for (const word of new Set(placeholders)) {
-      if (!ARGV_PLACEHOLDERS.includes(word))
+    const list = PLACEHOLDERS.map((each) => `{${each}}`).join(", ");
+    for (const word of new Set(placeholdersOf(argv))) {
+      if (!PLACEHOLDERS.includes(word))
         yield { path: at("argv"), message: `has the placeholder {${word}}; there are ${list}` };
     }
     if (argv[0]?.includes("{"))

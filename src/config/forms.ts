@@ -96,3 +96,14 @@ function within(value: number | null, least: number, most: number): boolean {
 function webUrl(text: string): URL | null {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? new URL(text) : null;
 }
+
+/** What a command's argv may leave to the request, as typed arguments, or to the server. */
+export const ARGUMENTS = ["feature", "user", "host", "display", "handle"] as const;
+export const PLACEHOLDERS: readonly string[] = ["address", "server", ...ARGUMENTS];
+
+/** A placeholder of an argv template. */
+export const PLACEHOLDER = /\{([a-z_]+)\}/g;
+
+export function placeholdersOf(argv: readonly string[]): readonly string[] {
+  return argv.flatMap((element) => [...element.matchAll(PLACEHOLDER)].map(([, name = ""]) => name));
+}

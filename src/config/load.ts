@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import { codeOf } from "../domain/error-code.ts";
@@ -36,7 +36,7 @@ export function configFile(
  */
 export function loadConfig(named: string | undefined, environment: Environment): LoadedConfig {
   const { file, named: mustExist } = configFile(named, environment);
-  const hasCredential = credentialFinder(environment, process.pid, isMissing);
+  const hasCredential = credentialFinder(environment, process.pid);
   let bytes: Uint8Array;
   try {
     bytes = readFileSync(file);
@@ -53,16 +53,6 @@ export function loadConfig(named: string | undefined, environment: Environment):
     return { ...problem(file, "is not UTF-8, as TOML must be"), file };
   }
   return { ...interpretConfig(text, file, environment, hasCredential), file };
-}
-
-/** Not so of what lies behind a door that is closed. */
-function isMissing(path: string): boolean {
-  try {
-    statSync(path);
-    return false;
-  } catch (error) {
-    return codeOf(error) === "ENOENT";
-  }
 }
 
 function unreadable(file: string, code: unknown, error: unknown): Interpreted {

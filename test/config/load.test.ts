@@ -43,12 +43,6 @@ describe("defaults", () => {
     expect(servers).toMatchObject([{ ...first, intervalMs: 120_000, timeoutMs: 9_000 }, own]);
   });
 
-  test("the config is frozen through and through", () => {
-    const config = configOf(`[[servers]]\nid = "a"\nlabels = { site = "muc" }\n${SERVER}`);
-    const labels = config.servers[0]?.labels;
-    expect([config, config.servers, labels].every(Object.isFrozen)).toBe(true);
-  });
-
   test.each([
     [{ STATE_DIRECTORY: "/srv/state" }, "", "/srv/state"],
     [{ STATE_DIRECTORY: "/srv/one:/srv/two" }, "", "/srv/one"],

@@ -1,9 +1,9 @@
 import type { ConfiguredCommand } from "../../config/config.ts";
+import { ARGUMENTS, PLACEHOLDER, placeholdersOf } from "../../config/forms.ts";
 import { maskSecrets } from "../../domain/plain-text.ts";
 import { BUILT_IN_COMMANDS, type BuiltInCommand } from "../../managers/manager.ts";
 
 /** Typed arguments of a command, as a request names them. */
-export const ARGUMENTS = ["feature", "user", "host", "display", "handle"] as const;
 type ArgumentName = (typeof ARGUMENTS)[number];
 export type Arguments = Readonly<Partial<Record<ArgumentName, string>>>;
 
@@ -20,14 +20,6 @@ export function argumentProblem(value: string): string | null {
   if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(value)) return "has control characters";
   if (value.startsWith("-")) return "begins with a -, which makes it an option";
   return null;
-}
-
-/** What a template leaves open, in braces. */
-const PLACEHOLDER = /\{([a-z_]+)\}/g;
-
-/** Names of the placeholders of an argv template. */
-export function placeholdersOf(argv: readonly string[]): readonly string[] {
-  return argv.flatMap((element) => [...element.matchAll(PLACEHOLDER)].map(([, name = ""]) => name));
 }
 
 /**

@@ -1,9 +1,10 @@
+import { ARGUMENTS } from "../../config/forms.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { escapeControls } from "../../domain/plain-text.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
 import type { BuiltInCommand, Manager } from "../../managers/manager.ts";
-import { ARGUMENTS, type Arguments, argumentProblem, type CatalogueEntry, fill } from "./catalogue.ts";
+import { type Arguments, argumentProblem, type CatalogueEntry, fill } from "./catalogue.ts";
 
 /** What would be run, and nothing else. */
 export interface CommandPlan {

@@ -1,14 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import * as catalogue from "../../../src/collector/execute/catalogue.ts";
-import {
-  ARGUMENTS,
-  type Arguments,
-  argumentProblem,
-  fill,
-} from "../../../src/collector/execute/catalogue.ts";
+import { type Arguments, argumentProblem, fill } from "../../../src/collector/execute/catalogue.ts";
 import { planCommand } from "../../../src/collector/execute/plan.ts";
 import type { ConfiguredCommand } from "../../../src/config/config.ts";
+import { ARGUMENTS, placeholdersOf } from "../../../src/config/forms.ts";
 import { ApiError } from "../../../src/domain/errors.ts";
 import type { ServerPicture } from "../../../src/domain/picture.ts";
 import type { CheckoutReading } from "../../../src/domain/reading.ts";
@@ -232,14 +228,14 @@ describe("no argument changes what is run", () => {
   // Pieces may meet to `{x}`, which the config refuses.
   const template = fc
     .array(element, { minLength: 1, maxLength: 6 })
-    .filter((rest) => catalogue.placeholdersOf(rest).every((name) => known.has(name)))
+    .filter((rest) => placeholdersOf(rest).every((name) => known.has(name)))
     .map((rest) => ["/opt/tool", ...rest]);
 
   test("of a template: each value stays in its element and makes no option of it", () => {
     fc.assert(
       fc.property(template, fc.array(hostile, { minLength: 5, maxLength: 5 }), (argv, given) => {
         const own = [{ name: "own", argv, role: "admin" as const, timeoutMs: 5000 }];
-        const open = catalogue.placeholdersOf(argv);
+        const open = placeholdersOf(argv);
         const args: Arguments = Object.fromEntries(
           ARGUMENTS.flatMap((name, index) => (open.includes(name) ? [[name, given[index] ?? ""]] : [])),
         );
