@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import type { PollErrorCode } from "../domain/errors.ts";
+import { escapeControls } from "../domain/plain-text.ts";
 import type { PollError } from "../domain/poll.ts";
 import { isUnreadable } from "../domain/polls/server-status.ts";
 import type { Reading, ToolError } from "../domain/reading.ts";
@@ -133,10 +134,6 @@ export function errorsOf({ errors, members, daemons }: Reading): readonly ToolEr
 /** Longest `details` of a poll's error, in characters. */
 export const MAX_DETAILS = 2000;
 
-/** Control characters but LF, line separators, and the marks that turn the direction of text. */
-const UNPRINTABLE =
-  /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-
 /**
  * A tool's own words, fit for a JSON answer, a log and a terminal: control characters escaped, cut at 2,000 characters.
  * Null when there is nothing but blanks.
@@ -146,7 +143,7 @@ function quoteWords(text: string): string | null {
   const head = text.slice(0, MAX_DETAILS * 2);
   const plain = head.replaceAll("\r\n", "\n").trim();
   if (plain === "") return null;
-  const escaped = plain.replace(UNPRINTABLE, escapeCharacter);
+  const escaped = plain.split("\n").map(escapeControls).join("\n");
   if (escaped.length <= MAX_DETAILS) return escaped.toWellFormed();
   return `${escaped.slice(0, MAX_DETAILS - 1)}…`.toWellFormed();
 }
@@ -155,11 +152,4 @@ function quoteWords(text: string): string | null {
 export function quoteOutput(stdout: Uint8Array, stderr: Uint8Array): string | null {
   const head = (bytes: Uint8Array) => decodeOutput(bytes.subarray(0, MAX_DETAILS * 4)).trim();
   return quoteWords([head(stderr), head(stdout)].filter((words) => words !== "").join("\n"));
-}
-
-function escapeCharacter(character: string): string {
-  if (character === "\t") return "\\t";
-  if (character === "\r") return "\\r";
-  const code = character.charCodeAt(0).toString(16);
-  return code.length <= 2 ? `\\x${code.padStart(2, "0")}` : `\\u${code.padStart(4, "0")}`;
 }

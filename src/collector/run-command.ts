@@ -55,15 +55,6 @@ export interface CommandRun {
   readonly durationMs: number;
 }
 
-export interface CommandRunner {
-  /** Never rejects. */
-  run(request: CommandRequest): Promise<CommandResult>;
-  /** Kills everything that runs, waits for it, and starts nothing any more. */
-  stop(): Promise<void>;
-  /** For a process that ends at once: SIGKILL to everything that runs. Nothing is waited for, or started any more. */
-  killNow(): void;
-}
-
 interface CommandRunnerDeps {
   /** $PATH and $HOME of the daemon; nothing else of its environment reaches a tool. */
   readonly path: string;
@@ -86,11 +77,13 @@ interface Running {
   endNow(): void;
 }
 
+export type CommandRunner = ReturnType<typeof createCommandRunner>;
+
 /**
  * Runs tools that may hang, spam, fork or die: each in a process group of its own, which is killed as a whole.
  * (Bun's own `timeout` and `signal` reach only the direct child, and reading its pipe then waits for the grandchild.)
  */
-export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
+export function createCommandRunner(deps: CommandRunnerDeps) {
   const { path, home, graceMs = 500, quietMs = 500, killWaitMs = 1000 } = deps;
   // LC_ALL=C: parsers know the tools' English words only.
   const environment = { PATH: path, HOME: home, LC_ALL: "C", LANG: "C", LANGUAGE: "C" };
@@ -98,6 +91,7 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
   const sweeper = createSweeper();
   let stopped = false;
 
+  /** Never rejects. */
   async function run(request: CommandRequest): Promise<CommandResult> {
     const { argv, signal } = request;
     if (stopped || signal?.aborted) return { started: false, argv, failure: ABORTED };
@@ -192,12 +186,14 @@ export function createCommandRunner(deps: CommandRunnerDeps): CommandRunner {
 
   return {
     run,
+    /** Kills everything that runs, waits for it, and starts nothing any more. */
     async stop() {
       stopped = true;
       for (const { ending } of running.keys()) ending.begin("abort");
       await Promise.allSettled(running.values());
       sweeper.now();
     },
+    /** For a process that ends at once: SIGKILL to everything that runs. Nothing is waited for, or started any more. */
     killNow() {
       stopped = true;
       for (const { endNow } of running.keys()) endNow();

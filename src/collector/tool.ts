@@ -97,7 +97,7 @@ const SHORTAGES: Readonly<Record<string, readonly [what: string, fix: string]>> 
 type Problem = Omit<StartFailure, "path">;
 
 /** Why this system cannot start a file; null = no reason is seen. */
-function problemOf(file: string, depth = 0): StartFailure | null {
+function problemOf(file: string): StartFailure | null {
   const problem = modeProblem(file) ?? formatProblem(file);
   if (problem !== null) return { path: file, ...problem };
   const script = /^#![ \t]*([^ \t\n]*)([^\n]*)/.exec(readAt(file, 0, 256).toString("latin1"));
@@ -108,11 +108,7 @@ function problemOf(file: string, depth = 0): StartFailure | null {
   };
   if (interpreter === "")
     return missing(`${file} names no interpreter behind its #!.`, "write e.g. `#!/bin/sh`");
-  if (statOf(interpreter) !== null) {
-    // The kernel follows four interpreters of interpreters.
-    const inner = depth < 4 ? problemOf(interpreter, depth + 1) : null;
-    return inner && { ...inner, message: `${file} cannot start: ${inner.message}` };
-  }
+  if (statOf(interpreter) !== null) return null;
   if (`${interpreter}${rest}`.includes("\r")) {
     const why = "it asks for an interpreter whose name ends in a carriage return";
     return missing(`${file} has Windows line ends: ${why}.`, `\`sed -i 's/\\r$//' ${file}\``);
@@ -186,7 +182,6 @@ function fixForLoader(loader: string): string {
     return `\`ln -s /lib64/ld-linux-x86-64.so.2 ${loader}\`, or \`apt install lsb-core\` where the distribution still has it`;
   if (loader === "/lib/ld-lsb.so.3") return `${i386}, then \`ln -s /lib/ld-linux.so.2 ${loader}\``;
   if (loader === "/lib/ld-linux.so.2") return `${i386} (Red Hat: \`dnf install glibc.i686\`)`;
-  if (loader.startsWith("/lib/ld-musl-")) return "`apt install musl`";
   if (loader.includes("/ld-linux-"))
     return "install the C library that brings it: on Alpine `apk add gcompat`";
   return `install the package that brings ${loader}, or use a build of the tool for this system`;

@@ -22,7 +22,7 @@ export interface ServerState {
   readonly spec: ServerSpec;
   readonly members: readonly MemberSpec[];
   readonly features: readonly FeatureState[];
-  /** The server does not answer just now. */
+  /** The server does not answer just now: a server of FlexNet, by lmstat's words. */
   readonly silent: boolean;
   /** Grants and denials of a daemon since the server's last start. */
   totals(daemon: string): { readonly checkouts: number; readonly denials: number };
@@ -61,12 +61,16 @@ export function readingOf(state: ServerState): Reading {
   const { spec, zone, instant, members } = state;
   const { manager, version, daemons } = spec;
   const isRlm = manager === "rlm";
-  if (state.silent) return isRlm ? silentRlm(state) : silentFlexnet(state);
-  return wholeReading({
+  const head = {
     manager,
     // rlmstat's clock has seconds, lmstat's minutes.
     reportTime: isRlm ? Math.floor(instant / 1000) * 1000 : asPrinted(zone, instant),
     toolVersion: isRlm ? version : null,
+  };
+  if (state.silent)
+    return wholeReading({ ...head, members: [], daemons: [], features: [], errors: [REFUSED] });
+  return wholeReading({
+    ...head,
     members: members.map(({ host, port, master, down }) =>
       down
         ? { host, port, status: "down", master: false, version: null, error: MEMBER_DOWN }
@@ -88,26 +92,6 @@ export function readingOf(state: ServerState): Reading {
       }),
     ),
   });
-}
-
-function silentFlexnet({ zone, instant }: ServerState): Reading {
-  const head = { manager: "flexnet", reportTime: asPrinted(zone, instant), toolVersion: null } as const;
-  return wholeReading({ ...head, members: [], daemons: [], features: [], errors: [REFUSED] });
-}
-
-function silentRlm({ spec, members }: ServerState): Reading {
-  const silent = members.map(({ host, port }) => {
-    const message = [
-      'Error connecting to "rlm" server',
-      `Connection attempted to host: "${host}" on port ${port}`,
-      "Cannot connect to license server (-17)",
-    ].join("\n");
-    const error: ToolError = { message, major: -17, minor: null, system: null, kind: "unreachable" };
-    return { host, port, status: "down", master: false, version: null, error } as const;
-  });
-  const head = { manager: "rlm", reportTime: null, toolVersion: spec.version } as const;
-  const errors = silent.map(({ error }) => error);
-  return wholeReading({ ...head, members: silent, daemons: [], features: [], errors });
 }
 
 /** What both tools print alike. */

@@ -1,5 +1,5 @@
 import type { Reading } from "../domain/reading.ts";
-import { beginsWithDate, hostZone, isZone } from "../domain/time/zone.ts";
+import { hostZone, isZone } from "../domain/time/zone.ts";
 import type { ManagerName } from "../domain/words.ts";
 import type { Manager } from "../managers/manager.ts";
 import { type MemberSpec, SERVERS, type ServerSpec } from "./servers.ts";
@@ -18,10 +18,10 @@ export class SimulateUsageError extends Error {
 }
 
 /** The simulator's own options, each with a value. */
-const OWN = ["--server", "--seed", "--timezone", "--at", "--ahead"];
+const OWN = ["--server", "--seed", "--timezone", "--ahead"];
 
 /**
- * `[--server ID] [--seed N] [--timezone ZONE] [--at ISO] [--ahead MS] TOOL-ARGUMENTS…`: the simulator's own options
+ * `[--server ID] [--seed N] [--timezone ZONE] [--ahead MS] TOOL-ARGUMENTS…`: the simulator's own options
  * come first, all else is the tool's. `now` is epoch ms.
  * @throws SimulateUsageError
  */
@@ -36,10 +36,6 @@ export function simulate(manager: Manager, args: readonly string[], now: number)
   };
   const zone = own.get("--timezone") ?? hostZone();
   if (!isZone(zone)) throw wrong("--timezone", "an IANA name, e.g. Europe/Berlin");
-  const at = own.get("--at");
-  const instant = at === undefined ? now : Date.parse(at);
-  if (Number.isNaN(instant) || (at !== undefined && !beginsWithDate(at)))
-    throw wrong("--at", "ISO 8601, e.g. 2026-01-31T08:15:00Z");
   const seed = integer("--seed", 1, /^\d{1,9}$/);
   const ahead = integer("--ahead", 0, /^-?\d{1,9}$/);
   const servers = SERVERS.filter((server) => server.manager === manager.name);
@@ -50,7 +46,7 @@ export function simulate(manager: Manager, args: readonly string[], now: number)
     throw new SimulateUsageError(`there is no simulated ${manager.title} server "${id}"; there are ${names}`);
   }
   const site = createSite({ seed, zone, ahead });
-  return runTool(rest, manager, server, zone, (members) => site.reading(server, instant, members));
+  return runTool(rest, manager, server, zone, (members) => site.reading(server, now, members));
 }
 
 function takeOwn(args: readonly string[]): { own: Map<string, string>; rest: readonly string[] } {
@@ -70,8 +66,7 @@ function takeOwn(args: readonly string[]): { own: Map<string, string>; rest: rea
 interface Dialect {
   /** First words that are the tool's own name or its subcommand. */
   readonly names: readonly string[];
-  /** Options without a value, with one that may be left out, and with one that may not. */
-  readonly options: Readonly<Record<"none" | "optional" | "required", readonly string[]>>;
+  /** Names each option: without a value `[-a]`, with one that may be left out `[-f [feature]]`, and with one that may not. */
   readonly usage: string;
   readonly version: (server: ServerSpec) => string;
   /** lmutil exits with its error's number in one byte (256 + major), rlmutil with 1. */
@@ -86,7 +81,6 @@ interface Dialect {
 /** lmstat of FlexNet Publisher 11.x ("License Administration Guide", lmstat). */
 const LMSTAT: Dialect = {
   names: ["lmutil", "lmstat"],
-  options: { none: ["-a", "-A", "-v"], optional: ["-f", "-i", "-s", "-S"], required: ["-c", "-t"] },
   usage: `usage: lmstat [-a] [-A] [-c license_file_list] [-f [feature]] [-i [feature]]
               [-s [server]] [-S [vendor]] [-t timeout_value] [-v]
 `,
@@ -102,11 +96,6 @@ lmstat v11.19.5.0 build 291047 x64_lsb
 /** rlmstat of RLM 12–14 ("RLM License Administration Manual", rlmutil). */
 const RLMSTAT: Dialect = {
   names: ["rlmutil", "rlmstat"],
-  options: {
-    none: ["-a", "-avail", "-q", "-v"],
-    optional: ["-i", "-l", "-n", "-p", "-u"],
-    required: ["-c", "-z"],
-  },
   usage: `usage: rlmstat [-a] [-avail] [-c license] [-i [isv]] [-l [isv]] [-n [host]]
                [-p [product]] [-q] [-u [user]] [-v] [-z password]
 `,
@@ -133,7 +122,7 @@ function runTool(
   if (dialect === undefined) return failed(`no tool of ${manager.title} is simulated\n`);
   const { names, usage, daemonOption, featureOption, allOptions } = dialect;
   const first = args.findIndex((word) => !names.includes(word));
-  const options = takeOptions(first === -1 ? [] : args.slice(first), dialect.options);
+  const options = takeOptions(first === -1 ? [] : args.slice(first), usage);
   if (typeof options === "string") return failed(`${options}\n${usage}`);
   if (options.size === 0) return failed(usage);
   if (options.has("-v")) return { stdout: dialect.version(server), stderr: "", exitCode: 0 };
@@ -163,17 +152,16 @@ function failed(stderr: string): ToolRun {
 }
 
 /** The options with their values ("" = none), or what is wrong with them. */
-function takeOptions(
-  words: readonly string[],
-  { none, optional, required }: Dialect["options"],
-): Map<string, string> | string {
+function takeOptions(words: readonly string[], usage: string): Map<string, string> | string {
   const taken = new Map<string, string>();
   for (let index = 0; index < words.length; index++) {
     const word = words[index] ?? "";
-    if (![...none, ...optional, ...required].includes(word)) return `unknown option: ${word}`;
+    const takesValue = usage.includes(`[${word} `);
+    if (!word.startsWith("-") || !(takesValue || usage.includes(`[${word}]`)))
+      return `unknown option: ${word}`;
     const next = words[index + 1];
-    const given = !none.includes(word) && next !== undefined && !next.startsWith("-");
-    if (required.includes(word) && !given) return `${word} needs a value`;
+    const given = takesValue && next !== undefined && !next.startsWith("-");
+    if (takesValue && !given && !usage.includes(`[${word} [`)) return `${word} needs a value`;
     taken.set(word, given ? next : "");
     if (given) index++;
   }

@@ -78,5 +78,5 @@ test("the tool's words stand below the message, line by line", async () => {
   await using place = await createPlace();
   await withTool(place, "first \u001b[2Jword\nsecond word\n");
   const { err } = await probe(place, "eda");
-  expect(err).toContain("\n  first \\x1b[2Jword\n  second word\n");
+  expect(err).toContain("\n  first \\u001b[2Jword\n  second word\n");
 });

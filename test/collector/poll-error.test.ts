@@ -140,7 +140,7 @@ describe("the tool's own words", () => {
   const quoted = (out: string, err = "") => quoteOutput(bytes(out), bytes(err));
 
   test("control characters are escaped, lines stay lines, complaints come first", () => {
-    expect(quoted("  a\tb\r\nc\x1b[31m\x07\u202e\u2028 ")).toBe("a\\tb\nc\\x1b[31m\\x07\\u202e");
+    expect(quoted("  a\tb\r\nc\x1b[31m\x07\u202e\u2028 ")).toBe("a\\tb\nc\\u001b[31m\\u0007\\u202e");
     expect(quoted("a\rb")).toBe("a\\rb");
     expect(quoted(" \r\n\t", " \n")).toBeNull();
     expect(quoted("out\n", "err\n")).toBe("err\nout");
