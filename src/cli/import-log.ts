@@ -21,18 +21,13 @@ export interface ImportReport {
   to: number | null;
 }
 
-export interface ImportOptions {
+export interface ImportTarget {
   readonly store: Store;
-  readonly server: MonitoredServer;
-  readonly debugLog: DebugLog;
-  readonly zone: string;
-  /** In any order: rotated logs may be given as they come. */
-  readonly logs: readonly DatedLog[];
+  /** A daemon works on the same database: short transactions, and breaks in which it has its turn. */
+  readonly isBeside: boolean;
   readonly now: number;
   /** What ended before this is not kept: it is left out, epoch ms. */
   readonly keptFrom: number;
-  /** A daemon works on the same database: short transactions, and breaks in which it has its turn. */
-  readonly beside: boolean;
   /** Bytes read so far, of all. */
   readonly onProgress: (done: number, of: number) => void;
 }
@@ -49,15 +44,19 @@ const GAP_MS = 13 * 3_600_000;
  * Reads debug logs of one server, oldest first, into sessions and denials. What is stored already is not stored again.
  * Rejects with StoreError and LogReadError; what was read before stays stored.
  */
-export async function importLogs(options: ImportOptions): Promise<ImportReport> {
-  const { store, server, debugLog, zone, now, keptFrom, beside, onProgress } = options;
+export async function importLogs(
+  { store, isBeside, now, keptFrom, onProgress }: ImportTarget,
+  server: MonitoredServer,
+  debugLog: DebugLog,
+  given: readonly DatedLog[],
+): Promise<ImportReport> {
   const sessions = createSessionImport(store);
-  if (beside) sessions.beside();
+  if (isBeside) sessions.beside();
   else sessions.alone();
   const denials = createDenials(store);
   const noteFeatures = createImportedFeatures(store);
-  const other = beside ? sessions : null;
-  const enough = beside ? GATHERED_BESIDE : ROWS_ALONE;
+  const other = isBeside ? sessions : null;
+  const enough = isBeside ? GATHERED_BESIDE : ROWS_ALONE;
   const observedFrom = sessions.observedFrom(server.id);
   store.transaction(() => {
     const servers = createServers({ store, clock: { now: () => now } });
@@ -90,7 +89,7 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
       report.sessions.added += added;
       report.sessions.known += rows.length - added;
     });
-    const liveFrom = beside ? now - 2 * RETRY_WINDOW_MS : Number.POSITIVE_INFINITY;
+    const liveFrom = isBeside ? now - 2 * RETRY_WINDOW_MS : Number.POSITIVE_INFINITY;
     for (const episode of episodes.drain(settledBy).changed) going.add(episode);
     const over = [...going].filter(({ denial }) => settledBy - denial.until > OVER_MS);
     for (const episode of over) going.delete(episode);
@@ -102,7 +101,7 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
       noteFeatures(server.id, named);
     });
   }
-  const logs = options.logs.toSorted((a, b) => (a.firstAt ?? 0) - (b.firstAt ?? 0));
+  const logs = given.toSorted((a, b) => (a.firstAt ?? 0) - (b.firstAt ?? 0));
   const total = logs.reduce((sum, { source }) => sum + source.size, 0);
   let done = 0;
   let lastAt: number | null = null;
@@ -111,7 +110,7 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
     if (lastAt !== null && firstAt !== null && (firstAt - lastAt > GAP_MS || firstAt < lastAt))
       pairing.gap(lastAt);
     const reader = debugLog.createReader({
-      zone,
+      zone: server.timezone,
       inferred,
       hold: true,
       start: { day, second: -1, daemons: [] },
@@ -122,10 +121,7 @@ export async function importLogs(options: ImportOptions): Promise<ImportReport> 
       },
     });
     const cutter = createLineCutter();
-    const read = (bytes: number) => {
-      done += bytes;
-    };
-    for await (const piece of source.pieces(read)) {
+    for await (const piece of source.pieces((bytes) => (done += bytes))) {
       cutter.feed(piece, reader.line);
       onProgress(done, total);
       unwritten++;

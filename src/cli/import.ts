@@ -21,20 +21,20 @@ export const importFiles = command({
   },
   async run({ args: [files], options, config: named }, io) {
     const { config } = await readConfig(named, io);
-    const server = config.servers.find(({ id }) => id === options.server);
-    if (server === undefined) {
+    const found = config.servers.find(({ id }) => id === options.server);
+    if (found === undefined) {
       const ids = config.servers.map(({ id }) => id).join(", ");
       const known = ids === "" ? "it has none" : `there are ${ids}`;
       throw new UsageError(`no server "${options.server}" in the config (${known})`);
     }
+    const server = { ...found, timezone: options.timezone ?? found.timezone };
     const { title, debugLog } = managerOf(server.manager);
     const unreadable = `"${server.id}" is a server of ${title}, which has no debug log that licmond can read`;
     if (debugLog === null) throw new UsageError(unreadable);
     using closing = new DisposableStack();
-    const timezone = options.timezone ?? server.timezone;
-    const tell = (message: string) => io.err(`licmond: ${message}\n`);
     const keep = async () => {
-      const kept = await keepStdin(io.stdinPieces(), config.storage.directory, io.now(), tell);
+      const tell = (message: string) => io.err(`licmond: ${message}\n`);
+      const kept = await keepStdin(io.stdin(), config.storage.directory, io.now(), tell);
       closing.defer(kept.close);
       return kept.source;
     };
@@ -43,7 +43,8 @@ export const importFiles = command({
     let isBad = false;
     for (const file of files.length === 0 ? ["-"] : files) {
       try {
-        logs.push(await dated(file === "-" ? await keep() : fileSource(file), timezone, debugLog));
+        const source = file === "-" ? await keep() : fileSource(file);
+        logs.push(await dated(source, server.timezone, debugLog));
       } catch (error) {
         const why = `${file === "-" ? "stdin" : file} cannot be read: ${messageOf(error)}`;
         fail(io, error instanceof LogReadError ? error.message : why);
@@ -52,7 +53,7 @@ export const importFiles = command({
     }
     if (isBad) return;
     try {
-      await importInto(config, server, debugLog, timezone, logs, io);
+      await importInto(config, server, debugLog, logs, io);
     } catch (error) {
       const afterwards = "What was read so far is stored; import the logs again afterwards.";
       if (error instanceof StoreError) throw new Failure(`${error.message}. ${error.fix} ${afterwards}`);
@@ -66,19 +67,22 @@ async function importInto(
   { storage, retention }: Config,
   server: MonitoredServer,
   debugLog: DebugLog,
-  timezone: string,
   logs: readonly DatedLog[],
   io: CommandIo,
 ): Promise<void> {
-  const { store, beside } = openBeside(storage, io);
+  const { directory, backupBeforeUpgrade: backUpBeforeUpgrade } = storage;
+  const opening = { directory, log: warningsOn(io), backUpBeforeUpgrade };
+  // To itself where no daemon runs.
+  const alone = ifNotHeld(() => openStore({ ...opening, lockWaitMs: 0 }));
+  const store = alone ?? openStore({ ...opening, mode: "cli" });
   // Elsewhere the report at the end is all that is printed.
   const progress = io.terminal.err ? createProgress("Importing", io) : null;
   const now = io.now();
   const keptFrom = now - retention.sessionsMs;
   try {
     const onProgress = (done: number, of: number) => progress?.at(of === 0 ? 1 : done / of);
-    const given = { server, debugLog, zone: timezone, logs, now, keptFrom };
-    const report = await importLogs({ store, beside, onProgress, ...given });
+    const target = { store, isBeside: alone === null, now, keptFrom, onProgress };
+    const report = await importLogs(target, server, debugLog, logs);
     progress?.end(`Imported in ${((io.now() - now) / 1000).toFixed(1)} s`);
     io.out(printReport(report, server.id));
     if (report.sessions.old + report.denials.old > 0) io.err(tooOld(report, keptFrom));
@@ -88,17 +92,13 @@ async function importInto(
   }
 }
 
-/** The store, to itself where no daemon runs. */
-function openBeside(
-  { directory, backupBeforeUpgrade }: Config["storage"],
-  io: CommandIo,
-): { readonly store: Store; readonly beside: boolean } {
-  const of = { directory, log: warningsOn(io), backUpBeforeUpgrade: backupBeforeUpgrade };
+/** Null where a daemon holds the store. */
+function ifNotHeld(open: () => Store): Store | null {
   try {
-    return { store: openStore({ ...of, lockWaitMs: 0 }), beside: false };
+    return open();
   } catch (error) {
-    if (!(error instanceof StoreError) || error.code !== "HELD") throw error;
-    return { store: openStore({ ...of, mode: "cli" }), beside: true };
+    if (error instanceof StoreError && error.code === "HELD") return null;
+    throw error;
   }
 }
 

@@ -10,10 +10,8 @@ import { type BuildInfo, buildInfo } from "../system/build-info.ts";
 export interface CommandIo {
   readonly env: Environment;
   readonly build: BuildInfo;
-  /** Bytes of stdin, to its end. */
-  stdin(): Promise<Uint8Array>;
-  /** The same piece by piece, as it comes: for what may be larger than memory. */
-  stdinPieces(): AsyncIterable<Uint8Array>;
+  /** Stdin piece by piece, as it comes: it may be larger than memory. */
+  stdin(): AsyncIterable<Uint8Array>;
   out(text: string): void;
   /**
    * Waits until all that was written so far is out of the process: who writes much must not pile it up. Rejects with
@@ -70,8 +68,7 @@ export function processIo(): CommandIo & { end(): Promise<never> } {
   return {
     env: process.env,
     build: buildInfo(),
-    stdin: async () => new Uint8Array(await Bun.stdin.arrayBuffer()),
-    stdinPieces: () => Bun.stdin.stream(),
+    stdin: () => Bun.stdin.stream(),
     out: (text) => write(process.stdout, text),
     flushed: async () => {
       await written;
@@ -111,6 +108,10 @@ export class Failure extends Error {
 /** Ends a command that is called in a wrong way. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
+}
+
+export async function wholeStdin({ stdin }: CommandIo): Promise<Uint8Array> {
+  return Buffer.concat(await Array.fromAsync(stdin()));
 }
 
 /** A log that shows only what goes wrong. */

@@ -36,41 +36,32 @@ const create = command({
     };
     const problem = keyProblem(wanted, io.now());
     if (problem !== null) throw new UsageError(problem.message);
-    await withKeys(config, io, (keys) => {
-      const made = keys.create(wanted);
-      if (made.outcome === "created") return io.out(`${made.presented}\n`);
-      const taken = `an active key has the name "${name}"`;
-      throw new Failure(`${taken}; revoke it first, or choose another name`);
-    });
+    const work = (keys: Keys | null) => {
+      const made = keys?.create(wanted);
+      if (made?.outcome === "created") return io.out(`${made.presented}\n`);
+      throw new Failure(`an active key has the name "${name}"; revoke it first, or choose another name`);
+    };
+    await withKeys(config, io, work, true);
   },
 });
 
 const list = command({
   options: { json: flag("print the API's records") },
   async run({ options, config }, io) {
-    const print = (keys: readonly KeyRecord[]) => io.out((options.json ? printKeyRecords : printKeys)(keys));
-    await withKeys(
-      config,
-      io,
-      (keys) => print(keys.list()),
-      () => print([]),
-    );
+    const print = options.json ? printKeyRecords : printKeys;
+    await withKeys(config, io, (keys) => io.out(print(keys?.list() ?? [])));
   },
 });
 
 const revoke = command({
   args: [["<id or name>", "as `licmond keys list` shows it"]],
   async run({ args: [named], config }, io) {
-    const unknown = () => {
-      throw new Failure(`there is no key "${named}"; \`licmond keys list\` shows them`);
-    };
-    const revokeNamed = (keys: Keys) => {
-      const key = keys.find(named);
-      if (key === null) return unknown();
-      if (keys.revoke(key.id) === "gone") throw new Failure(`the key "${named}" was revoked before`);
+    await withKeys(config, io, (keys) => {
+      const key = keys?.find(named);
+      if (!key) throw new Failure(`there is no key "${named}"; \`licmond keys list\` shows them`);
+      if (keys?.revoke(key.id) === "gone") throw new Failure(`the key "${named}" was revoked before`);
       io.err(`The key ${key.id} (${key.name}) is revoked.\n`);
-    };
-    await withKeys(config, io, revokeNamed, unknown);
+    });
   },
 });
 
@@ -80,18 +71,17 @@ export const keys: Group = {
 };
 
 /**
- * Opens the keys of the configured storage directory, beside a daemon if there is one. `withoutAny` is done instead where
- * nothing is stored yet: a command that only looks makes no database.
+ * Opens the keys of the configured storage directory, beside a daemon if there is one. Null where nothing is stored yet
+ * and the command makes none: one that only looks makes no database.
  */
 async function withKeys(
   file: string | undefined,
   io: CommandIo,
-  work: (keys: Keys) => void,
-  withoutAny?: () => void,
+  work: (keys: Keys | null) => void,
+  makes = false,
 ): Promise<void> {
-  const { config } = await readConfig(file, io);
-  const { directory, backupBeforeUpgrade } = config.storage;
-  if (withoutAny !== undefined && isEmptyStorage(directory)) return withoutAny();
+  const { directory, backupBeforeUpgrade } = (await readConfig(file, io)).config.storage;
+  if (!makes && isEmptyStorage(directory)) return work(null);
   const log = warningsOn(io);
   const store = openStore({ directory, log, mode: "cli", backUpBeforeUpgrade: backupBeforeUpgrade });
   try {

@@ -13,7 +13,7 @@ import { createKnownHosts } from "../managers/known-hosts.ts";
 import { readOutputSync } from "../managers/read-output.ts";
 import { MANAGERS, managerOf } from "../managers/registry.ts";
 import { command, oneOf, option, required, text, ZONE } from "./command.ts";
-import { type CommandIo, Failure, failPoll, toolWords } from "./io.ts";
+import { type CommandIo, Failure, failPoll, toolWords, wholeStdin } from "./io.ts";
 import { printTable } from "./terminal.ts";
 
 /** The text was read, and its numbers are not whole. */
@@ -29,7 +29,7 @@ export const parse = command({
   },
   async run({ args: [file = "-"], options }, io) {
     const { manager, timezone = hostZone(), server = manager } = options;
-    const bytes = file === "-" ? await io.stdin() : await bytesOf(file);
+    const bytes = file === "-" ? await wholeStdin(io) : await bytesOf(file);
     parseOutput(bytes, serverOf(server, manager, file === "-" ? "stdin" : file, timezone), io);
   },
 });

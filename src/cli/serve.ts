@@ -2,6 +2,7 @@ import { type Config, guardedFiles } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 
 import { loadConfig } from "../config/load.ts";
+import type { Started } from "../daemon.ts";
 import type { LogOf } from "../domain/log.ts";
 import { daemonGroups, exposureOf } from "../system/secret-file.ts";
 import { command } from "./command.ts";
@@ -30,9 +31,9 @@ export const serve = command({
       reload: () => void started.promise.then(() => daemon.reload()),
     });
     try {
-      const { host, port, activeKeys } = await daemon.start();
+      const listening = await daemon.start();
       started.resolve();
-      startHints(daemon.log, { config, file, host, port, activeKeys, environment: io.env });
+      startHints(daemon.log, listening, config, file, io.env);
       const signal = await ended.promise;
       daemon.log("system").info("A signal asks licmond to end", { signal });
       const deadline = setTimeout(() => {
@@ -47,17 +48,14 @@ export const serve = command({
   },
 });
 
-interface Start {
-  readonly config: Config;
-  readonly file: string | null;
-  readonly host: string;
-  readonly port: number;
-  readonly activeKeys: number;
-  readonly environment: Environment;
-}
-
 /** What a daemon that has just started tells its administrator: what to do next, and what to mind. */
-export function startHints(log: LogOf, { config, file, host, port, activeKeys, environment }: Start): void {
+export function startHints(
+  log: LogOf,
+  { host, port, activeKeys }: Started,
+  config: Config,
+  file: string | null,
+  env: Environment,
+): void {
   if (file === null)
     log("config").warn(
       "No config file: no server is watched. `licmond init` writes one to fill in, `licmond demo` shows licmond on simulated servers",
@@ -66,7 +64,7 @@ export function startHints(log: LogOf, { config, file, host, port, activeKeys, e
     log("config").warn("The config names no server: nothing is watched", { config: file });
   const groups = daemonGroups();
   const exposed = "Others can get at a file that should be the daemon's alone";
-  for (const { setting, file: path, kind } of guardedFiles(config, file, environment)) {
+  for (const { setting, file: path, kind } of guardedFiles(config, file, env)) {
     const exposure = exposureOf(path, kind, groups);
     if (exposure !== null) log("config").warn(exposed, { setting, ...exposure });
   }

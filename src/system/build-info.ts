@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import manifest from "../../package.json" with { type: "json" };
 
 /** Set by the build (`--define`); not there when licmond runs from its sources. */
 declare const BUILD_VERSION: string | undefined;
@@ -16,7 +15,7 @@ export interface BuildInfo {
 
 export function buildInfo(): BuildInfo {
   return {
-    version: typeof BUILD_VERSION === "string" ? BUILD_VERSION : sourceVersion(),
+    version: typeof BUILD_VERSION === "string" ? BUILD_VERSION : manifest.version,
     commit: typeof BUILD_COMMIT === "string" ? BUILD_COMMIT : null,
     bun: Bun.version,
   };
@@ -25,10 +24,4 @@ export function buildInfo(): BuildInfo {
 /** `licmond 0.1.0 (commit)`; from source, `dev` stands for the commit. */
 export function versionLine({ version, commit }: BuildInfo): string {
   return `licmond ${version} (${commit ?? "dev"})`;
-}
-
-function sourceVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(join(import.meta.dir, "../../package.json"), "utf8"));
-  const named = typeof manifest === "object" && manifest !== null && "version" in manifest;
-  return named ? String(manifest.version) : "0.0.0";
 }

@@ -23,11 +23,7 @@ export interface HostSample {
 }
 
 /** Blocks of a file system, as statfs(2) tells them; throws when it cannot. */
-export type StatFs = (path: string) => {
-  readonly blocks: number;
-  readonly bfree: number;
-  readonly bavail: number;
-};
+export type StatFs = (path: string) => Record<"blocks" | "bfree" | "bavail" | "bsize", number>;
 
 export interface HostMetricsDeps {
   /** A directory on the file system to watch: where licmond stores. */

@@ -1,4 +1,5 @@
 import { fstatSync } from "node:fs";
+import { styleText } from "node:util";
 import type { LogFields, LogOf } from "../domain/log.ts";
 import { escapeControls, maskSecrets } from "../domain/plain-text.ts";
 import { type Clock, systemClock } from "../domain/time/clock.ts";
@@ -90,14 +91,7 @@ type LogFormat = "text" | "json" | "journal";
 
 /** https://www.freedesktop.org/software/systemd/man/latest/sd-daemon.html: `<priority>` in front of a line. */
 const PRIORITIES: Readonly<Record<LogLevel, number>> = { error: 3, warn: 4, info: 6, debug: 7 };
-const COLOURS: Readonly<Record<LogLevel, string>> = {
-  error: "\x1b[31m",
-  warn: "\x1b[33m",
-  info: "\x1b[32m",
-  debug: "\x1b[2m",
-};
-const DIM = "\x1b[2m";
-const RESET = "\x1b[0m";
+const COLOURS = { error: "red", warn: "yellow", info: "green", debug: "dim" } as const;
 
 /** One line, without its end. No value of it can bring a second one, or move a cursor. */
 export function formatLine(line: LogLine, format: LogFormat, colour: boolean): string {
@@ -112,14 +106,11 @@ export function formatLine(line: LogLine, format: LogFormat, colour: boolean): s
   const said = escapeControls(message);
   // journald notes the time itself.
   if (format === "journal") return [`<${PRIORITIES[level]}>${source}: ${said}`, ...words].join(" ");
-  const painted = (codes: string, text: string) => (colour ? `${codes}${text}${RESET}` : text);
-  const parts = [
-    painted(DIM, timestamp),
-    painted(COLOURS[level], level.toUpperCase().padEnd(5)),
-    painted(DIM, source.padEnd(9)),
-    said,
-  ];
-  return (words.length === 0 ? parts : [...parts, painted(DIM, words.join(" "))]).join(" ");
+  const paint = (how: (typeof COLOURS)[LogLevel], text: string) =>
+    colour ? styleText(how, text, { validateStream: false }) : text;
+  const name = paint(COLOURS[level], level.toUpperCase().padEnd(5));
+  const parts = [paint("dim", timestamp), name, paint("dim", source.padEnd(9)), said];
+  return (words.length === 0 ? parts : [...parts, paint("dim", words.join(" "))]).join(" ");
 }
 
 /** Values with blanks or quotes stand in quotes, so that a line can be taken apart again. */

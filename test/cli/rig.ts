@@ -26,8 +26,7 @@ export function world(options: RunOptions = {}): { readonly io: CommandIo; reado
   const io: CommandIo = {
     env: { PATH: process.env.PATH ?? "", ...options.env },
     build: { version, commit: "abc", bun: Bun.version },
-    stdin: async () => bytes,
-    async *stdinPieces() {
+    async *stdin() {
       yield bytes;
     },
     out(text) {

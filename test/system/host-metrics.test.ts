@@ -16,7 +16,7 @@ function host(files: Record<string, string>, rest: Partial<HostMetricsDeps> = {}
     directory: "/data",
     clock,
     readFile: (path) => files[path] ?? null,
-    statFs: () => ({ blocks: 1000, bfree: 400, bavail: 350 }),
+    statFs: () => ({ blocks: 1000, bfree: 400, bavail: 350, bsize: 1 }),
     ...rest,
   });
   return { metrics, clock, files };
@@ -118,7 +118,9 @@ describe("disk", () => {
       throw new Error("ENOENT");
     };
     expect(host({}, { statFs }).metrics.sample().disk).toBeNull();
-    expect(host({}, { statFs: () => ({ blocks: 0, bfree: 0, bavail: 0 }) }).metrics.sample().disk).toBeNull();
+    expect(
+      host({}, { statFs: () => ({ blocks: 0, bfree: 0, bavail: 0, bsize: 1 }) }).metrics.sample().disk,
+    ).toBeNull();
   });
 });
 

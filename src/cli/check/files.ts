@@ -9,6 +9,7 @@ import type { Environment } from "../../config/environment.ts";
 import { withDatabase } from "../../store/database/read-only.ts";
 import { errorCode, StoreError } from "../../store/database/store-error.ts";
 import { inspectDatabase } from "../../store/open/start-check.ts";
+import type { StatFs } from "../../system/host-metrics.ts";
 import { daemonGroups, exposureOf, exposureWords } from "../../system/secret-file.ts";
 import type { Report } from "../terminal.ts";
 
@@ -64,9 +65,6 @@ export function whyUnreadable(file: string): string | null {
 
 const WHAT = "storage";
 const ANOTHER = "set storage.directory to another";
-
-/** Blocks of a file system, as statfs(2) tells them. */
-export type StatFs = (path: string) => Record<"blocks" | "bfree" | "bavail" | "bsize", number>;
 
 /** The storage directory: who can write it, what is in it, and how much room there is. Makes nothing. */
 export function checkStorage({ config, report }: Look, statFs: StatFs = statfsSync) {

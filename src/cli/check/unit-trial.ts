@@ -6,7 +6,7 @@ import { codeOf } from "../../domain/error-code.ts";
 import type { Run } from "../../install/host.ts";
 import { TRIAL_LINES } from "../../install/layout.ts";
 import { lastWords } from "../../install/service.ts";
-import type { CommandIo } from "../io.ts";
+import { type CommandIo, wholeStdin } from "../io.ts";
 import type { Need, UnitNeeds } from "./unit-needs.ts";
 
 /** What is asked inside of the unit's sandbox. */
@@ -109,7 +109,7 @@ async function reachableBinary(unit: string, folder: string): Promise<{ path: st
 
 /** `check --trial`, as the unit's copy runs it: answers what is asked on stdin. */
 export async function answerTrial(io: CommandIo): Promise<void> {
-  const question = JSON.parse(new TextDecoder().decode(await io.stdin())) as Question;
+  const question = JSON.parse(new TextDecoder().decode(await wholeStdin(io))) as Question;
   io.out(JSON.stringify(answerTo(question, io.env)));
 }
 

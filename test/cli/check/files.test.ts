@@ -3,10 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { chownSync } from "node:fs";
 import { chmod, chown, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { checkExposed, checkStorage, type StatFs } from "../../../src/cli/check/files.ts";
+import { checkExposed, checkStorage } from "../../../src/cli/check/files.ts";
 import { startHints } from "../../../src/cli/serve.ts";
 import { buildConfig } from "../../../src/config/config.ts";
 import { loadConfig } from "../../../src/config/load.ts";
+import type { StatFs } from "../../../src/system/host-metrics.ts";
 import { createPlace, type Place, run } from "../rig.ts";
 
 /** What a check of the directory reports: a mark and the words each. */
@@ -183,9 +184,8 @@ describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alo
     const none = () => {};
     const warn = (message: string, fields: object = {}) => void logged.push({ message, ...fields });
     const log = () => ({ debug: none, info: none, warn, error: none });
-    const start = { config, file: place.config, host: "127.0.0.1", port: 1, activeKeys: 1, environment: env };
     await chmod(files.key, 0o604);
-    startHints(log, start);
+    startHints(log, { host: "127.0.0.1", port: 1, activeKeys: 1 }, config, place.config, env);
     expect(logged).toContainEqual({
       message: "Others can get at a file that should be the daemon's alone",
       setting: "http.tls_key",
