@@ -18,7 +18,7 @@ export const backup = command({
     verify: VERIFY,
     json: flag("print what is in the copy as JSON on stdout"),
   },
-  async run({ args: [file], options: { force, verify, json }, config }, io) {
+  async run({ args: [file = ""], options: { force, verify, json }, config }, io) {
     if (verify) return verifyFile(file, json, io);
     const { directory } = (await readConfig(config, io)).config.storage;
     const began = io.now();
@@ -40,7 +40,7 @@ const SOURCE = "what `licmond backup` wrote, one of the daily backups, or a copy
 export const restore = command({
   args: [["<file>", SOURCE]],
   options: { verify: VERIFY, json: flag("with --verify: as JSON") },
-  async run({ args: [file], options: { verify, json }, config }, io) {
+  async run({ args: [file = ""], options: { verify, json }, config }, io) {
     if (verify) return verifyFile(file, json, io);
     const { directory } = (await readConfig(config, io)).config.storage;
     const words = { copy: `Copying ${file}`, check: "Checking it" };

@@ -2,14 +2,27 @@ import { isZone } from "../domain/time/zone.ts";
 import type { CommandIo } from "./io.ts";
 
 /** A command: what it takes, and its work. What the help says of it stands in `help.txt` under its name. */
-export interface Command<A extends readonly Argument[] = readonly Argument[], O extends Options = Options> {
-  readonly args?: A;
+export interface Command<O extends Options = Options> {
+  /** `<file>` must be given, `[file]` may be, `[files...]` takes all that follow; and what the help says of it. */
+  readonly args?: readonly (readonly [name: string, help: string])[];
+  /** By their names. */
   readonly options?: O;
   /** What the help shows behind the command's name; absent: `[options]` and the arguments. */
   readonly usage?: string;
   /** Everything behind the first argument is an argument too, whatever it looks like. */
   readonly passesOn?: true;
-  run(given: Given<A, O>, io: CommandIo): unknown;
+  run(given: Given<O>, io: CommandIo): unknown;
+}
+
+export type Options = Readonly<Record<string, Option<unknown>>>;
+
+/** What a command gets of a command line. */
+export interface Given<O extends Options = Options> {
+  /** As many as the command takes: those that must be given are there. */
+  readonly args: readonly string[];
+  readonly options: { readonly [Name in keyof O]: O[Name] extends Option<infer T> ? T : never };
+  /** The file that `--config` names, before or behind the command's name. */
+  readonly config: string | undefined;
 }
 
 /** Commands below a name of their own, each loaded when it is asked for. */
@@ -18,29 +31,8 @@ export interface Group {
   readonly commands: Readonly<Record<string, () => Promise<Command | Group>>>;
 }
 
-/** `<file>` must be given, `[file]` may be, `[files...]` takes all that follow; and what the help says of it. */
-export type Argument = readonly [name: string, help: string];
-export type Options = Readonly<Record<string, Option<unknown>>>;
-
-/** What a command gets of a command line. */
-export interface Given<A extends readonly Argument[] = readonly Argument[], O extends Options = Options> {
-  readonly args: { readonly [I in keyof A]: ArgumentValue<A[I][0]> };
-  readonly options: { readonly [Name in keyof O]: O[Name] extends Option<infer T> ? T : never };
-  /** The file that `--config` names, before or behind the command's name. */
-  readonly config: string | undefined;
-}
-
-type ArgumentValue<Name extends string> = Name extends `[${string}...]`
-  ? readonly string[]
-  : Name extends `[${string}]`
-    ? string | undefined
-    : string;
-
 /** Infers the types of what `run` gets. */
-export function command<
-  const A extends readonly Argument[] = readonly [],
-  O extends Options = Readonly<Record<never, never>>,
->(declared: Command<A, O>): Command {
+export function command<O extends Options = Readonly<Record<never, never>>>(declared: Command<O>): Command {
   return declared;
 }
 

@@ -19,7 +19,7 @@ export const importFiles = command({
     server: required("<id>", "the configured server that wrote them", String),
     timezone: option("<zone>", "zone of the times in the logs (default: the server's)", ZONE),
   },
-  async run({ args: [files], options, config: named }, io) {
+  async run({ args: files, options, config: named }, io) {
     const { config } = await readConfig(named, io);
     const found = config.servers.find(({ id }) => id === options.server);
     if (found === undefined) {

@@ -110,8 +110,9 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
+/** A piece may be overwritten by the next one. */
 export async function wholeStdin({ stdin }: CommandIo): Promise<Uint8Array> {
-  return Buffer.concat(await Array.fromAsync(stdin()));
+  return Buffer.concat(await Array.fromAsync(stdin(), (piece) => Buffer.from(piece)));
 }
 
 /** A log that shows only what goes wrong. */

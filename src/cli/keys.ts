@@ -55,7 +55,7 @@ const list = command({
 
 const revoke = command({
   args: [["<id or name>", "as `licmond keys list` shows it"]],
-  async run({ args: [named], config }, io) {
+  async run({ args: [named = ""], config }, io) {
     await withKeys(config, io, (keys) => {
       const key = keys?.find(named);
       if (!key) throw new Failure(`there is no key "${named}"; \`licmond keys list\` shows them`);

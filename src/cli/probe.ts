@@ -24,7 +24,7 @@ export const probe = command({
     raw: flag("print the tool's own words"),
     tool: text("<file>", "the tool to run instead of the configured one"),
   },
-  async run({ args: [named, address], options, config: file }, io) {
+  async run({ args: [named = "", address], options, config: file }, io) {
     if (options.raw && options.json)
       throw new UsageError("option '--raw' cannot be used with option '--json'");
     const { config } = await readConfig(file, io);

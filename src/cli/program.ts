@@ -3,8 +3,8 @@ import { messageOf } from "../domain/error-code.ts";
 import { escapeControls } from "../domain/plain-text.ts";
 import { versionLine } from "../system/build-info.ts";
 import { type Command, flag, type Group } from "./command.ts";
-import { readWords, scan, unknownOption } from "./command-line.ts";
-import { helpText } from "./help.ts";
+import { helpText, readWords, scan, unknownOption } from "./command-line.ts";
+
 import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, Failure, StdoutError, UsageError } from "./io.ts";
 
 /**

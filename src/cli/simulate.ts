@@ -11,7 +11,7 @@ export const simulate = command({
   ],
   usage: "<manager> [--server ID] [--seed N] [--timezone ZONE] <tool arguments>",
   passesOn: true,
-  run({ args: [name, args] }, io) {
+  run({ args: [name = "", ...args] }, io) {
     if (!MANAGERS.includes(name))
       throw new UsageError(`there is no manager "${name}"; there are ${MANAGERS.join(", ")}`);
     try {

@@ -1,4 +1,4 @@
-import { helpText } from "../../../src/cli/help.ts";
+import { helpText } from "../../../src/cli/command-line.ts";
 import { everyCommand } from "../../../src/cli/program.ts";
 
 const HELP_WIDTH = 78;
