@@ -5,12 +5,9 @@ import type { ServerPicture } from "../../src/domain/picture.ts";
 import { RESERVATION_TYPES } from "../../src/domain/reading.ts";
 import type { UserRecord } from "../../src/domain/records.ts";
 import { createPseudonyms } from "../../src/http/anonymous/anonymous.ts";
-import type { Exchange } from "../../src/http/exchange.ts";
-import { openStream } from "../../src/http/streams/open-stream.ts";
-import { createSocketHandlers } from "../../src/http/streams/websocket.ts";
 import * as a from "../domain/make.ts";
 import { type Bench, bench, checkout, denial, feature, NOW, picture } from "./make.ts";
-import { type MemoryStreams, PSEUDONYMS, readFrames, taken } from "./streams/rig.ts";
+import { type MemoryStreams, PSEUDONYMS, readFrames, socketOf, taken } from "./streams/rig.ts";
 
 /** Words that stand in nothing but people's fields, in several shapes. */
 const PEOPLE = ["zq-ada", "zqBob Smith", "ZQ\\eve", "zq=cmd", "zq,uma"];
@@ -321,34 +318,17 @@ describe("streams", () => {
   });
 
   test("a WebSocket gets the same, also after it has asked for everything", () => {
-    const { deps } = site();
-    const memory = deps.streams as MemoryStreams;
-    const sent: string[] = [];
-    const caller = deps.keys.list().find(({ anonymize }) => anonymize) ?? null;
-    const request = new Request("http://lic/ws/combined");
-    const opening = openStream(memory, deps.log("http"), "combined", request, { caller } as Exchange, null);
-    const handlers = createSocketHandlers(
-      opening,
-      "events=metrics",
-      () => 0,
-      () => {},
-    );
-    const ws = {
-      getBufferedAmount: () => 0,
-      cork: (write: () => void) => write(),
-      sendText: (text: string) => void sent.push(text),
-      close() {},
-    };
-    handlers.open(ws as unknown as Parameters<typeof handlers.open>[0]);
-    const subscribe = JSON.stringify({ type: "subscribe", events: null, level: null, source: null });
-    handlers.message(ws as unknown as Parameters<typeof handlers.open>[0], subscribe);
+    const at = site();
+    const memory = memoryOf(at);
+    const { done, say } = socketOf(at, "viewer 4", "combined", "events=metrics");
+    say({ type: "subscribe", events: null, level: null, source: null });
     memory.log("zq-line");
     for (const event of domainEvents) memory.emit(event);
     memory.flush();
     memory.close();
-    const told = sent.map((text) => (JSON.parse(text) as { type: string }).type);
+    const told = done.map((text) => (JSON.parse(String(text)) as { type: string }).type);
     expect(told.filter((type) => type !== "metrics")).toEqual(["subscribed", ...types]);
-    expect(sent.join("\n")).not.toMatch(REAL);
-    expect(sent.join("\n")).toContain(PSEUDONYMS.user("zq-ada"));
+    expect(done.join("\n")).not.toMatch(REAL);
+    expect(done.join("\n")).toContain(PSEUDONYMS.user("zq-ada"));
   });
 });

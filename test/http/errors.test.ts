@@ -35,6 +35,7 @@ const streamOf = (...chunks: Uint8Array<ArrayBuffer>[]) => new Blob(chunks).stre
 const revoked = (at: Bench) => at.deps.keys.revoke("key000000001");
 const failing = (code: PollErrorCode) => (at: Bench) =>
   at.fail("eda", { code, message: "It failed.", details: "its own words" });
+const disabled = (at: Bench) => at.show(picture("off", { server: monitored("off", { enabled: false }) }));
 const refusing = (at: Bench) => at.fail("eda", REFUSED);
 const bothRefusing = (at: Bench) => {
   at.show(picture("eda"), picture("cad"));
@@ -50,10 +51,17 @@ function fullDatabase(): never {
   for (;;) database.run("INSERT INTO t VALUES (randomblob(4000))");
 }
 
+const filled = (at: Bench) => Object.assign(at.deps.keys, { list: fullDatabase });
+const ADMIN_POST = as("admin", { method: "POST" });
+const BOTH = "eda: LICENSE_SERVER_UNREACHABLE; cad: LICENSE_SERVER_UNREACHABLE";
+const REFRESH = "/api/licenses?refresh=true";
 const LICENSES = "/api/licenses";
 const RESCAN = "/api/licenses/rescan";
 const KEYS = "/api/keys";
 const KEY = "/api/keys/key000000001";
+/** A viewer's key with other fields, or fields besides. */
+const viewer = (fields: string) => post(`{"name":"a","role":"viewer",${fields}}`);
+const NO_DAY = /"expiresAt" must be a time .* on a day that exists/;
 const EDA = post('{"servers":["eda"]}');
 
 const CASES: Case[] = [
@@ -73,71 +81,30 @@ const CASES: Case[] = [
   ["INVALID_JSON", "invalid UTF-8", RESCAN, post(streamOf(new Uint8Array([0x22, 0xff, 0x22])))],
   ["INVALID_JSON", "a bottomless nest", RESCAN, post("[".repeat(900))],
   ["MISSING_FIELD", "a key without a name", KEYS, post('{"role":"viewer"}'), /"name" is missing/],
-  ["MISSING_FIELD", "an absent body", KEYS, as("admin", { method: "POST" })],
+  ["MISSING_FIELD", "an absent body", KEYS, ADMIN_POST],
   [
     "INVALID_FIELD",
     "an unknown field",
     KEYS,
-    post('{"name":"a","role":"viewer","expireAt":"2027-01-01T00:00:00Z"}'),
+    viewer('"expireAt":"2027-01-01T00:00:00Z"'),
     /"expireAt".*expiresAt/,
   ],
+  ["INVALID_FIELD", "__proto__", KEYS, viewer('"__proto__":{"anonymize":true}'), /__proto__/],
+  ["INVALID_FIELD", "an unknown role", KEYS, viewer('"role":"root"'), /calendar, viewer, operator, admin/],
+  ["INVALID_FIELD", "an expiry that passed", KEYS, viewer('"expiresAt":"2020-01-01T00:00:00Z"'), /future/],
+  ["INVALID_FIELD", "an expiry on no day", KEYS, viewer('"expiresAt":"2027-02-30T00:00:00Z"'), NO_DAY],
+  ["INVALID_FIELD", "an expiry at 24:00", KEYS, viewer('"expiresAt":"2099-02-28T24:00:00Z"'), /"expiresAt"/],
   [
     "INVALID_FIELD",
-    "__proto__",
+    "half a surrogate pair",
     KEYS,
-    post('{"name":"a","role":"viewer","__proto__":{"anonymize":true}}'),
-    /__proto__/,
+    viewer('"name":"a\\ud800b"'),
+    /"name" must be a text in valid/,
   ],
-  [
-    "INVALID_FIELD",
-    "an unknown role",
-    KEYS,
-    post('{"name":"a","role":"root"}'),
-    /calendar, viewer, operator, admin/,
-  ],
-  ...(
-    [
-      ["that passed", '"expiresAt":"2020-01-01T00:00:00Z"', /future/],
-      [
-        "on a day that the calendar lacks",
-        '"expiresAt":"2027-02-30T00:00:00Z"',
-        /"expiresAt" must be a time .* on a day that exists/,
-      ],
-      ["at 24:00", '"expiresAt":"2099-02-28T24:00:00Z"', /"expiresAt"/],
-    ] as const
-  ).map(
-    ([what, field, says]): Case => [
-      "INVALID_FIELD",
-      `an expiry ${what}`,
-      KEYS,
-      post(`{"name":"a","role":"viewer",${field}}`),
-      says,
-    ],
-  ),
-  [
-    "INVALID_FIELD",
-    "a name with half a surrogate pair",
-    KEYS,
-    post('{"name":"a\\ud800b","role":"viewer"}'),
-    /"name" must be a text in valid Unicode/,
-  ],
-  [
-    "INVALID_FIELD",
-    "an anonymized admin",
-    KEYS,
-    post('{"name":"a","role":"admin","anonymize":true}'),
-    /viewer/,
-  ],
+  ["INVALID_FIELD", "an anonymized admin", KEYS, viewer('"role":"admin","anonymize":true'), /viewer/],
   ["INVALID_FIELD", "no servers", RESCAN, post('{"servers":[]}')],
   ["INVALID_FIELD", "a list as body", RESCAN, post("[]"), /The body must be an object/],
   ["INVALID_FIELD", "a number as id", RESCAN, post('{"servers":["eda",7]}'), /servers\[1\]/],
-  [
-    "INVALID_QUERY",
-    "a limit of 0",
-    "/api/licenses/features?limit=0",
-    {},
-    /"limit" got "0"; it takes an integer from 1 to 10000/,
-  ],
   ["BODY_TOO_LARGE", "a long body by length", RESCAN, post(" ".repeat(2000)), /1024/],
   ["BODY_TOO_LARGE", "a long body by chunks", RESCAN, post(streamOf(new Uint8Array(2000).fill(32)))],
   ["NOT_FOUND", "an unknown path", "/api/nowhere", NO_KEY],
@@ -149,51 +116,26 @@ const CASES: Case[] = [
   ["NOT_FOUND", "an unknown key", "/api/keys/aaaaaaaaaaaa", as("admin")],
   ["METHOD_NOT_ALLOWED", "DELETE on ping", "/api/ping", { key: null, method: "DELETE" }],
   ["ALREADY_EXISTS", "a taken name", KEYS, post('{"name":"viewer 1","role":"viewer"}')],
-  [
-    "CONFLICT",
-    "rescan of a disabled server",
-    RESCAN,
-    after(
-      (at) => at.show(picture("off", { server: monitored("off", { enabled: false }) })),
-      post('{"servers":["off"]}'),
-    ),
-  ],
+  ["CONFLICT", "rescan of a disabled server", RESCAN, after(disabled, post('{"servers":["off"]}'))],
   ["GONE", "a deleted key", KEY, after(revoked, as("admin"))],
   ["GONE", "deleting it twice", KEY, after(revoked, as("admin", { method: "DELETE" }))],
-  [
-    "DATABASE_ERROR",
-    "a full database",
-    KEYS,
-    after((at) => Object.assign(at.deps.keys, { list: fullDatabase }), as("admin")),
-  ],
-  [
-    "UPSTREAM_ERROR",
-    "every poll of several failed",
-    RESCAN,
-    after(bothRefusing, as("admin", { method: "POST" })),
-    /./,
-    "eda: LICENSE_SERVER_UNREACHABLE; cad: LICENSE_SERVER_UNREACHABLE",
-  ],
-  [
-    "UPSTREAM_ERROR",
-    "every poll of a refresh failed",
-    "/api/licenses?refresh=true",
-    after(refusing, as("admin")),
-  ],
+  ["DATABASE_ERROR", "a full database", KEYS, after(filled, as("admin"))],
+  ["UPSTREAM_ERROR", "every poll of several failed", RESCAN, after(bothRefusing, ADMIN_POST), /./, BOTH],
+  ["UPSTREAM_ERROR", "every poll of a refresh failed", REFRESH, after(refusing, as("admin"))],
   ["LICENSE_SERVER_UNREACHABLE", "rescan of one that is down", RESCAN, after(refusing, EDA), /./, "-15,570"],
   [
     "LICENSE_SERVER_UNREACHABLE",
     "refresh of one that is down",
-    "/api/licenses?refresh=true&server=eda",
+    `${REFRESH}&server=eda`,
     after(refusing, as("admin")),
   ],
   [
     "LICENSE_QUERY_FAILED",
-    "rescan: the tool failed",
+    "the tool failed",
     RESCAN,
     after(failing("LICENSE_QUERY_FAILED"), EDA),
     /./,
-    "its own words",
+    "own words",
   ],
   ["LICENSE_PARSE_ERROR", "rescan: not understood", RESCAN, after(failing("LICENSE_PARSE_ERROR"), EDA)],
   ["TIMEOUT", "rescan: hangs", RESCAN, after(failing("TIMEOUT"), EDA)],
@@ -275,5 +217,49 @@ describe("each error by its real condition", () => {
     await at.get("/api/licenses?api_key=lmk_aaaaaaaaaaaa_topsecret");
     expect(at.logged.filter(({ source }) => source === "auth")).toHaveLength(1);
     expect(JSON.stringify(at.logged)).not.toContain("topsecret");
+  });
+});
+
+describe("a query that is refused", () => {
+  test.each<[string, RegExp?, number?]>([
+    ...[
+      ..."alerts?severity=bad alerts?acknowledged=1 alerts?state=gone alerts?rule=x alerts?limit=0".split(
+        " ",
+      ),
+      ..."denials?sort=x denials?start=yesterday denials?limit=0 denials?start=now&end=now".split(" "),
+    ].map((query): [string] => [`/api/licenses/${query}`]),
+    ...[
+      ..."recent?levels=loud recent?lines=0 recent?lines=10001 recent?lines=0x10 recent?lines=1&lines=2".split(
+        " ",
+      ),
+      ..."recent?start_time=yesterday recent?format=xml search?limit=0&format=csv".split(" "),
+      ..."search?limit=10001 search?offset=-1 recent?start_time=2026-02-02&end_time=2026-02-01".split(" "),
+    ].map((query): [string] => [`/api/logs/${query}`]),
+    ..."interval=249 interval=3600001 interval=0x100 include=disk"
+      .split(" ")
+      .map((query): [string] => [`/stream/metrics?${query}`]),
+    ["/api/licenses/features?limit=0", /"limit" got "0"; it takes an integer from 1 to 10000/],
+    ["/api/licenses/alerts?server=x", /"x"/, 404],
+    ["/api/licenses/denials?server=nowhere", /"nowhere"/, 404],
+    ["/api/licenses/heatmap?timezone=Mars/Base", /"timezone" got "Mars\/Base"; it takes an IANA/],
+    ["/api/licenses/stats?interval=2h", /auto, 5m, 1h, 1d/],
+    ["/api/licenses/stats?start=2026-02-02&end=2026-02-01", /"start" must lie before "end"/],
+    ["/api/licenses/usage?start=1999-01-01", /20 years/],
+    ["/api/licenses/stats?feature=solver&interval=5m&start=2025-01-01", /points; 100000 are the most/],
+    ["/api/licenses/usage?group_by=user,host,day", /one or two different/],
+    ["/api/licenses/usage?group_by=user,user", /one or two different/],
+    ["/api/licenses/usage?group_by=colour", /user, host, feature, daemon, server, day/],
+    ["/api/licenses/usage?sort=day", /group_by=day/],
+    ["/api/licenses/sessions?sort=user", /"sort" got "user"/],
+    ["/api/licenses/sessions?limit=10001", /1 to 10000/],
+    ["/api/licenses/efficiency?format=xml", /json, csv/],
+  ])("%s", async (path, says = /it takes|before/, status = 400) => {
+    const response = await bench().get(path);
+    const code = status === 400 ? "INVALID_QUERY" : "NOT_FOUND";
+    expect(response.headers.get("content-type")).toStartWith("application/json");
+    expect([response.status, await response.json()]).toMatchObject([
+      status,
+      { code, message: expect.stringMatching(says) },
+    ]);
   });
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import type { Denial } from "../../src/domain/denials.ts";
 import type {
   EfficiencyRecord,
@@ -404,29 +404,6 @@ describe("anonymized keys", () => {
 });
 
 describe("refusals", () => {
-  let at: Bench;
-  beforeAll(async () => {
-    at = await site();
-  });
-  test.each([
-    ["heatmap?timezone=Mars/Base", /"timezone" got "Mars\/Base"; it takes an IANA/],
-    ["stats?interval=2h", /auto, 5m, 1h, 1d/],
-    ["stats?start=2026-02-02&end=2026-02-01", /"start" must lie before "end"/],
-    ["usage?start=1999-01-01", /20 years/],
-    ["stats?feature=compiler&interval=5m&start=2025-01-01", /points; 100000 are the most/],
-    ["usage?group_by=user,host,day", /one or two different/],
-    ["usage?group_by=user,user", /one or two different/],
-    ["usage?group_by=colour", /user, host, feature, daemon, server, day/],
-    ["usage?sort=day", /group_by=day/],
-    ["sessions?sort=user", /"sort" got "user"/],
-    ["sessions?limit=10001", /1 to 10000/],
-    ["efficiency?format=xml", /json, csv/],
-  ])("%s", async (query, says) => {
-    const response = await at.get(`/api/licenses/${query}`);
-    const message = expect.stringMatching(says);
-    expect([response.status, await response.json()]).toMatchObject([400, { code: "INVALID_QUERY", message }]);
-  });
-
   test.each<[Error, number, string]>([
     [new HistoryTimeout("The query of history took longer than 30 s"), 504, "TIMEOUT"],
     [new StoreError("BUSY", "busy", "again"), 500, "DATABASE_ERROR"],

@@ -39,7 +39,6 @@ const LINGER_SECONDS = 10;
 
 /** A request for a stream, as its route gets it. */
 interface Asked {
-  readonly request: Request;
   readonly exchange: Exchange;
   readonly query: Wanted;
   readonly server: Server<unknown> | null;
@@ -49,13 +48,14 @@ interface Asked {
 export function streamRoutes({ log, streams, live }: RouteDeps) {
   const http = log("http");
 
-  function open(stream: StreamName, { request, exchange, query }: Asked) {
+  function open(stream: StreamName, { exchange, query }: Asked) {
     namedServers(live.snapshot(), query.server);
-    return openStream(streams, http, stream, request, exchange, query.last_event_id ?? null);
+    return openStream(streams, http, stream, exchange, query.last_event_id ?? null);
   }
 
   function sendEvents(stream: StreamName, asked: Asked): Response {
-    const { request, query, server } = asked;
+    const { exchange, query, server } = asked;
+    const { request } = exchange;
     const opening = open(stream, asked);
     // A quiet stream is no dead one: Bun cuts silent connections.
     server?.timeout(request, 0);
@@ -65,7 +65,8 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
   }
 
   function upgrade(stream: StreamName, asked: Asked): undefined {
-    const { request, exchange, server } = asked;
+    const { exchange, server } = asked;
+    const { request } = exchange;
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new ApiError(
         "INVALID_FIELD",
@@ -88,7 +89,7 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
     const { schema, ...doc } = docOf(stream);
     routes.get(
       path,
-      ({ request, exchange, query, server }) => sendEvents(stream, { request, exchange, query, server }),
+      ({ exchange, query, server }) => sendEvents(stream, { exchange, query, server }),
       documented(access, "Streams", summary, {
         ...doc,
         answers: {
@@ -106,7 +107,7 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
     const { schema, ...doc } = docOf(stream);
     routes.get(
       `/ws/${stream}`,
-      ({ request, exchange, query, server }) => upgrade(stream, { request, exchange, query, server }),
+      ({ exchange, query, server }) => upgrade(stream, { exchange, query, server }),
       documented(access, "Streams", summary, {
         ...doc,
         description:

@@ -31,11 +31,10 @@ export function openStream(
   { hub, history, samples, limits }: StreamsPort,
   log: Log,
   stream: StreamName,
-  request: Request,
   exchange: Exchange,
   lastEventId: string | null,
 ) {
-  const { caller } = exchange;
+  const { caller, request } = exchange;
   if (caller === null) throw new Error("A stream needs a key");
   const from = resumeFrom(request, lastEventId);
   const { streams, perKey } = limits();

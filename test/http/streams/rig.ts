@@ -1,11 +1,16 @@
 import type { CheckoutEvent, EventInput, LogEvent, ServerStatusEvent } from "../../../src/domain/events.ts";
 import { systemTimers } from "../../../src/domain/time/timers.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/anonymous.ts";
+import type { Exchange } from "../../../src/http/exchange.ts";
 import { createEncoder } from "../../../src/http/streams/encode.ts";
 import { createHub, type StreamsPort } from "../../../src/http/streams/hub.ts";
+import { openStream } from "../../../src/http/streams/open-stream.ts";
+import type { StreamName } from "../../../src/http/streams/stream-filter.ts";
+import { createSocketHandlers } from "../../../src/http/streams/websocket.ts";
 import { createBus, createIds } from "../../../src/live/bus.ts";
 import { createSampler } from "../../../src/live/sampler.ts";
 import type { EventRow } from "../../../src/store/events.ts";
+import type { Bench } from "../make.ts";
 
 /** Under a secret that is none, so that tests can say what comes out. */
 export const PSEUDONYMS = createPseudonyms(new Uint8Array(32));
@@ -87,6 +92,25 @@ export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams 
     },
   };
   return streams;
+}
+
+/** The handlers of a WebSocket over a stand-in for the socket: what it sends, and the code it is closed with. */
+export function socketOf({ deps }: Bench, role: string, stream: StreamName, query: string) {
+  const done: (string | number)[] = [];
+  const held = { bytes: 0 };
+  const caller = deps.keys.list().find(({ name }) => name.startsWith(role)) ?? null;
+  const exchange = { caller, request: new Request("http://lic/ws") } as Exchange;
+  const opening = openStream(deps.streams, deps.log("http"), stream, exchange, null);
+  const nothing = () => {};
+  const handlers = createSocketHandlers(opening, query, () => 0, nothing);
+  const ws = {
+    getBufferedAmount: () => held.bytes,
+    cork: (write: () => void) => write(),
+    sendText: (text: string) => void done.push(text),
+    close: (code: number) => void done.push(code),
+  } as unknown as Parameters<typeof handlers.open>[0];
+  handlers.open(ws);
+  return { done, held, say: (message: object) => handlers.message(ws, JSON.stringify(message)) };
 }
 
 /** A status of a server; with a daemon, of that daemon. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Listening } from "../../../src/http/listen.ts";
-import { createEncoder, FIRST, NONE, SECOND } from "../../../src/http/streams/encode.ts";
-import { KEY_CHECK_MS } from "../../../src/http/streams/hub.ts";
+import { type Chunk, createEncoder, FIRST, NONE, SECOND } from "../../../src/http/streams/encode.ts";
+import { createClient, KEY_CHECK_MS } from "../../../src/http/streams/hub.ts";
 import { createStreamFilter } from "../../../src/http/streams/stream-filter.ts";
 import { closeDoors, serve } from "../doors.ts";
 import { type Bench, bench, picture } from "../make.ts";
@@ -271,14 +271,28 @@ describe("a metrics stream", () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  test.each(["interval=249", "interval=3600001", "interval=0x100", "include=disk"])(
-    "refuses ?%s",
-    async (query) => {
-      const { response } = await open(`/stream/metrics?${query}`);
-      expect(response.status).toBe(400);
-      expect(await response.json()).toMatchObject({ code: "INVALID_QUERY" });
-    },
-  );
+  test("gets the newest alone of several samples in one group", () => {
+    const { hub } = streams;
+    const sent: string[] = [];
+    const send = (chunk: Chunk) => void sent.push(...chunk.texts());
+    const filter = createStreamFilter("metrics", {}, { hidden: [], anonymous: false });
+    const nothing = () => {};
+    const client = createClient(
+      "k",
+      filter,
+      { kind: "sse", waiting: () => 0, send, close() {} },
+      nothing,
+      nothing,
+    );
+    hub.enter(client);
+    hub.goLive(client);
+    hub.wantSample(client);
+    const sample = { type: "metrics", cpu: 1, memory: 1, system: { cpu: 1, memory: 1, disk: null } } as const;
+    for (const used of [98, 99])
+      streams.emit({ ...sample, licenses: { total: null, used, utilization: null } } as never);
+    streams.flush();
+    expect(sent).toEqual([expect.stringContaining('"used":99')]);
+  });
 });
 
 describe("the combined stream", () => {

@@ -1,12 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Exchange } from "../../../src/http/exchange.ts";
 import type { Listening } from "../../../src/http/listen.ts";
-import { openStream } from "../../../src/http/streams/open-stream.ts";
-import { createSocketHandlers } from "../../../src/http/streams/websocket.ts";
 import { closeDoors, serve } from "../doors.ts";
 import { type Bench, bench } from "../make.ts";
-import { type MemoryStreams, taken } from "./rig.ts";
+import { type MemoryStreams, socketOf, taken } from "./rig.ts";
 
 let streams: MemoryStreams;
 let site: Bench;
@@ -209,28 +206,11 @@ describe("the close", () => {
   });
 
   test("is 1013 for a client that asks and never reads: our answers wait for it no more than events do", () => {
-    const caller = site.deps.keys.list().find(({ role }) => role === "admin") ?? null;
-    const request = new Request("http://lic/ws/logs");
-    const opening = openStream(streams, site.deps.log("http"), "logs", request, { caller } as Exchange, null);
-    const handlers = createSocketHandlers(
-      opening,
-      "",
-      () => 0,
-      () => {},
-    );
-    const done: unknown[] = [];
-    let waiting = 0;
-    const ws = {
-      getBufferedAmount: () => waiting,
-      cork: (write: () => void) => write(),
-      sendText: (text: string) => void done.push(text),
-      close: (code: number) => void done.push(code),
-    } as unknown as Parameters<typeof handlers.open>[0];
-    handlers.open(ws);
-    handlers.message(ws, '{"type":"ping"}');
-    waiting = 2 * 1024 * 1024;
-    handlers.message(ws, '{"type":"ping"}');
-    handlers.message(ws, '{"type":"ping"}');
+    const { done, held, say } = socketOf(site, "admin", "logs", "");
+    say({ type: "ping" });
+    held.bytes = 2 * 1024 * 1024;
+    say({ type: "ping" });
+    say({ type: "ping" });
     expect(done).toEqual(['{"type":"pong"}', 1013]);
   });
 

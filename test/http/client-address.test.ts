@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createClientAddress, NO_ADDRESS } from "../../../src/http/client-address.ts";
+import { createClientAddress, NO_ADDRESS } from "../../src/http/client-address.ts";
 
 function keyOf(
   peer: string | null,

@@ -1,7 +1,7 @@
 import { heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createBuckets, draw, fullBucket, MAX_BUCKETS, type Rate } from "../../../src/http/limits.ts";
+import { createBuckets, draw, fullBucket, MAX_BUCKETS, type Rate } from "../../src/http/limits.ts";
 
 const rates = fc.record({
   capacity: fc.integer({ min: 1, max: 50 }),

@@ -1,0 +1,396 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import type { NewKey } from "../../src/domain/keys.ts";
+import type { HttpSettings } from "../../src/http/deps.ts";
+import type { AppDeps } from "../../src/http/routes/deps.ts";
+import { createQuotas } from "../../src/store/quotas.ts";
+import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
+import { plainKey } from "../store/plain-key.ts";
+import { closeDoors, handshake, serve } from "./doors.ts";
+import { type Ask, type Bench, bench, PLENTY } from "./make.ts";
+
+interface Limited extends Bench {
+  /** Changed as a reload would. */
+  settings: HttpSettings;
+  readonly quotas: ReturnType<typeof createQuotas>;
+  /** A key of its own figures. */
+  make(change: Partial<NewKey>): string;
+}
+
+/** A daemon of plain objects with these limits, and quotas in a real store. The test file must `afterEach(cleanUp)`. */
+function limited(
+  limits: Partial<HttpSettings["limits"]>,
+  more: Partial<HttpSettings> = {},
+  over: Partial<AppDeps> = {},
+): Limited {
+  const clock = { now: () => at.now };
+  const quotas = createQuotas({ store: open(temporaryDirectory()), clock });
+  const at = bench({ quotas, settings: () => made.settings, ...over });
+  const made: Limited = Object.assign(at, {
+    settings: { ...bench().deps.settings(), limits: { ...PLENTY, ...limits }, ...more },
+    quotas,
+    make(change: Partial<NewKey>) {
+      const created = at.deps.keys.create(plainKey({ name: `own ${at.deps.keys.count()}`, ...change }));
+      if (created.outcome !== "created") throw new Error(created.outcome);
+      return created.presented;
+    },
+  });
+  return made;
+}
+
+/** The `RateLimit-*` of an answer: capacity, what remains, seconds until full; null when it has none. */
+function rateOf({ headers }: Response): readonly number[] | null {
+  const values = ["limit", "remaining", "reset"].map((name) => headers.get(`ratelimit-${name}`));
+  return values.every((value) => value === null) ? null : values.map(Number);
+}
+
+async function codeOf(response: Response): Promise<unknown> {
+  return ((await response.json()) as { code?: unknown }).code;
+}
+
+afterEach(cleanUp);
+afterEach(closeDoors);
+
+type AskOf = Ask | ((at: Bench) => Ask);
+const resolve = (ask: AskOf, at: Bench) => (typeof ask === "function" ? ask(at) : ask);
+const revoked = (at: Bench): Ask => ({ key: at.deps.keys.revoke("key000000001") && at.keys.viewer });
+/** Six requests a minute, two at once: the third is refused, one comes back in 10 s. */
+const tight = () => limited({ burst: 2, anonymousPerMinute: 6 });
+
+async function empty(at: Bench) {
+  for (let n = 0; n < 2; n++) expect((await at.get("/api/licenses", { key: null })).status).toBe(401);
+}
+
+describe("the address's bucket", () => {
+  test.each<[string, string, AskOf, number]>([
+    ["no key", "/api/licenses", { key: null }, 401],
+    ["nonsense as a key", "/api/licenses", { key: "nonsense" }, 401],
+    ["an unknown key", "/api/licenses", { key: `lmk_aaaaaaaaaaaa_${"x".repeat(43)}` }, 401],
+    ["a known id with a wrong secret", "/api/licenses", { key: `lmk_key000000001_${"y".repeat(43)}` }, 401],
+    ["a revoked key", "/api/licenses", revoked, 401],
+    ["an unknown path", "/api/nowhere", { key: null }, 404],
+    ["an unknown path with a wrong key", "/api/nowhere", { key: "nonsense" }, 404],
+    ["a key in the query of a path that takes none", "/api/licenses?api_key=x", { key: null }, 401],
+    ["a wrong method", "/api/keys", { key: null, method: "PUT" }, 405],
+    ["a wrong method on an open path", "/api/ping", { key: null, method: "DELETE" }, 405],
+    ["OPTIONS", "/api/keys", { key: null, method: "OPTIONS" }, 204],
+    ["a stream without a key", "/stream/logs", { key: null }, 401],
+  ])("is drawn on by %s, and then refuses it", async (_, path, ask, status) => {
+    const at = tight();
+    const asked = resolve(ask, at);
+    const [first, second] = [await at.get(path, asked), await at.get(path, asked)];
+    expect([first.status, rateOf(first)]).toEqual([status, [2, 1, 10]]);
+    expect([second.status, rateOf(second)]).toEqual([status, [2, 0, 20]]);
+    at.now += 1;
+    const third = await at.get(path, asked);
+    expect([third.status, rateOf(third), third.headers.get("retry-after")]).toEqual([429, [2, 0, 20], "10"]);
+    expect(await third.json()).toMatchObject({
+      error: "Too Many Requests",
+      code: "RATE_LIMIT_EXCEEDED",
+      message: expect.stringContaining("6 a minute, 2 at once"),
+      requestId: third.headers.get("x-request-id"),
+    });
+    at.now += 9_999;
+    expect((await at.get(path, asked)).status).toBe(status);
+    expect((await at.get(path, asked)).status).toBe(429);
+  });
+
+  const assets = ["ui.js", "ui.css", "init.js"].map((name) => `/swagger/assets/${name}`);
+  test.each(["/api/health", "/api/ping", "/", "/swagger", "/swagger/json", ...assets])(
+    "lets %s pass, full or empty, and a wrong key does not matter there",
+    async (path) => {
+      const at = tight();
+      for (let n = 0; n < 5; n++) {
+        const response = await at.get(path, { key: n % 2 === 0 ? null : "nonsense" });
+        expect([response.status, rateOf(response)]).toEqual([200, null]);
+      }
+      await empty(at);
+      expect((await at.get(path, { key: null })).status).toBe(200);
+    },
+  );
+
+  test("is not drawn on by a valid key, and does not keep it out when others have emptied it", async () => {
+    const at = tight();
+    for (let n = 0; n < 5; n++) {
+      // Time enough for the key's bucket, none for the address's.
+      at.now += 1;
+      expect((await at.get("/api/licenses/summary")).status).toBe(200);
+    }
+    for (let n = 0; n < 5; n++) expect((await at.get("/api/nowhere")).status).toBe(404);
+    for (let n = 0; n < 5; n++) expect((await at.get("/api/keys", { method: "PUT" })).status).toBe(405);
+    await empty(at);
+    expect((await at.get("/api/licenses", { key: null })).status).toBe(429);
+    at.now += 1;
+    const valid = await at.get("/api/licenses/summary");
+    expect([valid.status, rateOf(valid)?.[0]]).toEqual([200, 2]);
+  });
+
+  test("refuses wrong keys without a word to the log, so that a flood of them is none of lines", async () => {
+    const at = tight();
+    const guess = (n: number) =>
+      at.get("/api/licenses", { key: `lmk_${"a".repeat(12)}_${String(n).padStart(43, "x")}` });
+    for (let n = 0; n < 200; n++) await guess(n);
+    expect(at.logged.filter(({ message }) => message === "API key refused")).toHaveLength(2);
+  });
+
+  test("has a key checked once", async () => {
+    let checks = 0;
+    const at = limited({});
+    const { verify } = at.deps.keys;
+    at.deps.keys.verify = (presented) => {
+      checks++;
+      return verify(presented);
+    };
+    await at.get("/api/licenses/summary");
+    expect(checks).toBe(1);
+    await at.get("/api/ping");
+    expect(checks).toBe(1);
+  });
+});
+
+test.each<[string, string, Ask]>([
+  ["an unknown path", "/api/nowhere", { key: null }],
+  ["a wrong method", "/api/keys", { key: null, method: "PUT" }],
+  ["the missing key", "/api/keys", { key: null }],
+  ["the wrong key", "/api/keys", { key: "nonsense" }],
+  ["the body", "/api/licenses/rescan", { key: null, method: "POST", body: " ".repeat(5000) }],
+])("the order: the address before %s", async (_, path, ask) => {
+  const at = tight();
+  await empty(at);
+  const response = await at.get(path, ask);
+  expect([response.status, await codeOf(response)]).toEqual([429, "RATE_LIMIT_EXCEEDED"]);
+});
+
+describe("over a real port", () => {
+  function proxied(more: Partial<HttpSettings> = {}) {
+    const at = limited({ burst: 2, anonymousPerMinute: 6 }, more);
+    const url = `http://127.0.0.1:${serve(at).port}/api/licenses`;
+    const from = async (forwarded: string) =>
+      (await fetch(url, { headers: { "x-forwarded-for": forwarded } })).status;
+    return { at, from };
+  }
+
+  test("a stranger's X-Forwarded-For makes no new client of it", async () => {
+    const { from } = proxied();
+    expect([await from("203.0.113.1"), await from("203.0.113.2"), await from("203.0.113.3")]).toEqual([
+      401, 401, 429,
+    ]);
+  });
+
+  test("a trusted proxy's clients have a bucket each; a reload takes the trust away", async () => {
+    const { at, from } = proxied({ trustedProxies: ["127.0.0.0/8"] });
+    for (const client of ["203.0.113.1", "2001:db8::1"]) {
+      expect([await from(client), await from(client), await from(client)]).toEqual([401, 401, 429]);
+    }
+    // The same /64, and what the client itself wrote before the proxy.
+    expect(await from("2001:db8::beef")).toBe(429);
+    expect(await from("198.51.100.1, 203.0.113.1")).toBe(429);
+    expect(await from("203.0.113.4")).toBe(401);
+    at.settings = { ...at.settings, trustedProxies: [] };
+    expect([await from("203.0.113.5"), await from("203.0.113.6"), await from("203.0.113.7")]).toEqual([
+      401, 401, 429,
+    ]);
+  });
+});
+
+afterEach(cleanUp);
+afterEach(closeDoors);
+
+const SUMMARY = "/api/licenses/summary";
+const post = (body: string): Ask => ({
+  method: "POST",
+  body,
+  headers: { "content-type": "application/json" },
+});
+
+/** Whatever a valid key may get for an answer, once the gate's first four steps are passed. */
+const ANSWERS: [string, number, (at: Bench) => Promise<Response>][] = [
+  ["200", 200, (at) => at.get(SUMMARY)],
+  ["HEAD", 200, (at) => at.get(SUMMARY, { method: "HEAD" })],
+  ["304", 304, (at) => at.get(SUMMARY, { headers: { "if-none-match": "*" } })],
+  ["400", 400, (at) => at.get("/api/licenses/features?limit=x")],
+  ["403", 403, (at) => at.get("/api/keys")],
+  ["404 of the route", 404, (at) => at.get("/api/licenses/servers/nobody")],
+  ["413", 413, (at) => at.get("/api/keys", { key: at.keys.admin, ...post(" ".repeat(5000)) })],
+  ["a body that is no JSON", 400, (at) => at.get("/api/keys", { key: at.keys.admin, ...post("{") })],
+  ["a stream", 200, (at) => opened(at.get("/stream/logs"))],
+  [
+    "a stream with its key in the query",
+    200,
+    (at) => opened(at.get(`/stream/logs?api_key=${at.keys.viewer}`, { key: null })),
+  ],
+];
+
+async function opened(stream: Promise<Response>): Promise<Response> {
+  const response = await stream;
+  await response.body?.cancel();
+  return response;
+}
+
+describe("the key's bucket", () => {
+  test("allows its burst, then its rate", async () => {
+    const at = limited({ burst: 3, requestsPerMinute: 120 });
+    const seen = [];
+    for (let n = 0; n < 4; n++) {
+      const response = await at.get(SUMMARY);
+      seen.push([response.status, rateOf(response), response.headers.get("retry-after")]);
+    }
+    expect(seen).toEqual([
+      [200, [3, 2, 1], null],
+      [200, [3, 1, 1], null],
+      [200, [3, 0, 2], null],
+      [429, [3, 0, 2], "1"],
+    ]);
+    at.now += 499;
+    expect(await (await at.get(SUMMARY)).json()).toMatchObject({
+      error: "Too Many Requests",
+      code: "RATE_LIMIT_EXCEEDED",
+      message: expect.stringMatching(/120 a minute, 3 at once/),
+    });
+    at.now += 1;
+    expect((await at.get(SUMMARY)).status).toBe(200);
+    at.now += 3_600_000;
+    expect(rateOf(await at.get(SUMMARY))).toEqual([3, 2, 1]);
+  });
+
+  test("is each key's own, with its own rate where it has one", async () => {
+    const at = limited({ burst: 1, requestsPerMinute: 600 });
+    const slow = at.make({ requestsPerMinute: 6 });
+    const retry = async (key: string) => {
+      await at.get(SUMMARY, { key });
+      return (await at.get(SUMMARY, { key })).headers.get("retry-after");
+    };
+    expect([await retry(at.keys.viewer), await retry(slow)]).toEqual(["1", "10"]);
+    expect((await at.get(SUMMARY, { key: at.keys.operator })).status).toBe(200);
+    expect((await at.get(SUMMARY, { key: at.keys.admin })).status).toBe(200);
+  });
+
+  test("never allows a key more at once than its own requests a minute", async () => {
+    const at = limited({ burst: 100, requestsPerMinute: 600 });
+    const slow = at.make({ requestsPerMinute: 5 });
+    const seen = [];
+    for (let n = 0; n < 6; n++) seen.push((await at.get(SUMMARY, { key: slow })).status);
+    expect(seen).toEqual([200, 200, 200, 200, 200, 429]);
+    const refused = await at.get(SUMMARY, { key: slow });
+    expect([rateOf(refused)?.[0], ((await refused.json()) as { message: string }).message]).toEqual([
+      5,
+      expect.stringMatching(/5 a minute, 5 at once/),
+    ]);
+    const fast = at.make({ requestsPerMinute: 6000 });
+    expect(rateOf(await at.get(SUMMARY, { key: fast }))?.[0]).toBe(100);
+  });
+
+  test.each(ANSWERS)("is told on %s, which counts once", async (_, status, ask) => {
+    const at = limited({ burst: 9, requestsPerMinute: 60 });
+    const response = await ask(at);
+    expect([response.status, rateOf(response)]).toEqual([status, [9, 8, 1]]);
+    const used = Object.values(at.keys).map((key) => at.quotas.used(key.slice(4, 16)).day);
+    expect(used.reduce((sum, n) => sum + n)).toBe(1);
+  });
+
+  test("is told on 101 too", async () => {
+    const at = limited({ burst: 9, requestsPerMinute: 60 });
+    const head = await handshake(serve(at).port, { Host: "lic", "X-API-Key": at.keys.viewer });
+    expect(head).toStartWith("HTTP/1.1 101");
+    for (const header of [/ratelimit-limit: 9\r\n/i, /ratelimit-remaining: 8\r\n/i, /x-request-id: /i])
+      expect(head).toMatch(header);
+  });
+
+  test("takes a reload's limits from the next request on", async () => {
+    const at = limited({ burst: 1, requestsPerMinute: 60 });
+    await at.get(SUMMARY);
+    expect((await at.get(SUMMARY)).status).toBe(429);
+    at.settings = { ...at.settings, limits: { ...at.settings.limits, burst: 5, requestsPerMinute: 60_000 } };
+    at.now += 3;
+    expect(rateOf(await at.get(SUMMARY))).toEqual([5, 2, 1]);
+  });
+
+  test.each<[string, string, Ask, number]>([
+    ["behind an unknown path", "/api/nowhere", {}, 404],
+    ["behind a wrong method", SUMMARY, { method: "PUT" }, 405],
+    ["behind a wrong key", SUMMARY, { key: "nonsense" }, 401],
+    ["before the role", "/api/keys", {}, 429],
+    ["before the body", "/api/licenses/rescan", post("{"), 429],
+    ["before the query", "/api/licenses/features?limit=x", {}, 429],
+    ["before the route", "/api/licenses/servers/nobody", {}, 429],
+  ])("stands %s", async (_, path, ask, status) => {
+    const at = limited({ burst: 1, requestsPerMinute: 1 });
+    await at.get(SUMMARY);
+    expect((await at.get(path, ask)).status).toBe(status);
+  });
+});
+
+describe("a quota", () => {
+  test("of a day ends at midnight UTC", async () => {
+    const at = limited({ dailyQuota: 2 });
+    expect([(await at.get(SUMMARY)).status, (await at.get(SUMMARY)).status]).toEqual([200, 200]);
+    const refused = await at.get(SUMMARY);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, String(12 * 3600)]);
+    expect(rateOf(refused)).not.toBeNull();
+    expect(await refused.json()).toMatchObject({
+      error: "Too Many Requests",
+      code: "QUOTA_EXCEEDED",
+      message: expect.stringMatching(/2 requests of this day .*2026-03-02T00:00:00.000Z/),
+    });
+    at.now += 12 * 3_600_000 - 1;
+    expect((await at.get(SUMMARY)).headers.get("retry-after")).toBe("1");
+    at.now += 1;
+    expect((await at.get(SUMMARY)).status).toBe(200);
+  });
+
+  test("of a month ends on the first, UTC", async () => {
+    const at = limited({ dailyQuota: 1, monthlyQuota: 1 });
+    await at.get(SUMMARY);
+    const refused = await at.get(SUMMARY);
+    // March 1st, noon, until April 1st.
+    expect(refused.headers.get("retry-after")).toBe(String(30.5 * 86_400));
+    expect(await refused.json()).toMatchObject({
+      message: expect.stringMatching(/of this month .*2026-04-01T00:00/),
+    });
+  });
+
+  test("of the key beats the config's, and holds for it alone", async () => {
+    const at = limited({ dailyQuota: 1 });
+    const rich = at.make({ dailyQuota: 3 });
+    const poor = at.make({ monthlyQuota: 2, dailyQuota: 9 });
+    const passed = async (key: string) => {
+      let n = 0;
+      while ((await at.get(SUMMARY, { key })).status === 200) n++;
+      return n;
+    };
+    expect([await passed(at.keys.viewer), await passed(rich), await passed(poor)]).toEqual([1, 3, 2]);
+  });
+
+  test("that is changed beside the daemon holds from the next request on", async () => {
+    const at = limited({});
+    const { verify } = at.deps.keys;
+    let dailyQuota: number | null = 1;
+    at.deps.keys.verify = (text) => {
+      const check = verify(text);
+      return check.outcome === "invalid" ? check : { ...check, key: { ...check.key, dailyQuota } };
+    };
+    const status = async () => (await at.get(SUMMARY)).status;
+    expect([await status(), await status()]).toEqual([200, 429]);
+    dailyQuota = 2;
+    expect([await status(), await status()]).toEqual([200, 429]);
+    dailyQuota = null;
+    expect(await status()).toBe(200);
+  });
+
+  test("does not count 401, 429, what comes before the key, or what needs none", async () => {
+    const at = limited({ burst: 2, requestsPerMinute: 1, dailyQuota: 1 });
+    const used = () => at.quotas.used("key000000001").day;
+    await at.get("/api/nowhere");
+    await at.get(SUMMARY, { method: "PUT" });
+    await at.get("/api/ping");
+    await at.get(SUMMARY, { key: `lmk_key000000001_${"y".repeat(43)}` });
+    expect(used()).toBe(0);
+    await at.get(SUMMARY);
+    expect(used()).toBe(1);
+    expect(await codeOf(await at.get(SUMMARY))).toBe("QUOTA_EXCEEDED");
+    expect(await codeOf(await at.get(SUMMARY))).toBe("RATE_LIMIT_EXCEEDED");
+    expect(used()).toBe(1);
+    at.deps.keys.revoke("key000000001");
+    expect((await at.get(SUMMARY)).status).toBe(401);
+    expect(used()).toBe(1);
+  });
+});
