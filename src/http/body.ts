@@ -12,21 +12,6 @@ export function fields<T extends TProperties>(properties: T, options: { descript
 
 /** Parses a body, which is counted while it is read. An absent one is `{}`. Throws BODY_TOO_LARGE or INVALID_JSON. */
 export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
-  const bytes = await readBytes(request, maxBytes);
-  if (bytes.length === 0) return {};
-  const type = request.headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
-  if (type !== "application/json" && !/^application\/[\w.-]+\+json$/.test(type)) {
-    throw new ApiError("INVALID_JSON", "A body must be JSON and say so: Content-Type: application/json.");
-  }
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
-    // The parser's own words quote the body.
-    throw new ApiError("INVALID_JSON", "The body is not valid JSON in UTF-8.");
-  }
-}
-
-async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of request.body ?? []) {
@@ -34,7 +19,17 @@ async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array
     if (length > maxBytes) throw tooLarge(maxBytes);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks);
+  if (length === 0) return {};
+  const type = request.headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  if (type !== "application/json" && !/^application\/[\w.-]+\+json$/.test(type)) {
+    throw new ApiError("INVALID_JSON", "A body must be JSON and say so: Content-Type: application/json.");
+  }
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)));
+  } catch {
+    // The parser's own words quote the body.
+    throw new ApiError("INVALID_JSON", "The body is not valid JSON in UTF-8.");
+  }
 }
 
 export function tooLarge(maxBytes: number): ApiError {

@@ -231,7 +231,7 @@ export function createGate(
     const { status } = answer;
     const { method } = exchange.request;
     const durationMs = performance.now() - exchange.startedAt;
-    counters.count({ method, route: exchange.route?.path ?? null, status, durationMs });
+    counters.count(method, exchange.route?.path ?? null, status, durationMs);
     log.debug("Request", {
       requestId: exchange.id,
       method,

@@ -20,17 +20,6 @@ interface Bucket {
   at: number;
 }
 
-/** What came of one draw, and how the bucket stands after it. Seconds are whole, rounded up. */
-export interface Draw {
-  readonly allowed: boolean;
-  /** Requests that are left now. */
-  readonly remaining: number;
-  /** Seconds until the bucket is full again. */
-  readonly resetSeconds: number;
-  /** Seconds until one request is allowed; at least 1. Means nothing when this one was. */
-  readonly retryAfterSeconds: number;
-}
-
 /** Milliseconds of a minute: what makes units of both sides whole. */
 const REQUEST = 60_000;
 
@@ -39,13 +28,15 @@ export function fullBucket({ capacity }: Rate, now: number): Bucket {
 }
 
 /**
- * Takes one request out of the bucket, if there is one. Filled lazily, by the time since the last draw.
+ * Takes one request out of the bucket, if there is one. Filled lazily, by the time since the last draw. Answers how the
+ * bucket stands after it: requests that are left, and whole seconds, rounded up, until it is full again and until one
+ * request is allowed (at least 1; means nothing when this one was).
  *
  * A clock that goes back gives nothing and costs nothing: time counts on from there. So never more than
  * `capacity` + `perMinute` × the minutes by which the clock went forward are allowed in any span, and no client waits
  * for a clock to catch up. A rate that changes holds from now on for what is in the bucket.
  */
-export function draw(bucket: Bucket, { capacity, perMinute }: Rate, now: number): Draw {
+export function draw(bucket: Bucket, { capacity, perMinute }: Rate, now: number) {
   const full = capacity * REQUEST;
   bucket.level = Math.min(full, bucket.level + Math.max(0, now - bucket.at) * perMinute);
   bucket.at = now;
@@ -74,7 +65,7 @@ export function createBuckets(max = MAX_BUCKETS) {
   let young = new Map<string, Bucket>();
   let old = new Map<string, Bucket>();
   return {
-    draw(id: string, rate: Rate, now: number): Draw {
+    draw(id: string, rate: Rate, now: number) {
       let bucket = young.get(id);
       if (bucket === undefined) {
         bucket = old.get(id) ?? fullBucket(rate, now);

@@ -253,11 +253,7 @@ export const LIVE_LIST = {
 };
 
 /** Page and format of stored lists: 100 rows unless told otherwise. */
-export const STORED_LIST = {
-  limit: integer("Most rows to answer.", ROWS, 100),
-  offset: OFFSET,
-  ...FORMAT,
-};
+export const STORED_LIST = { limit: integer("Most rows to answer.", ROWS, 100), offset: OFFSET, ...FORMAT };
 
 /** The page of a stored list. */
 export function storedPage({ limit = 100, offset = 0 }: Values<typeof STORED_LIST>) {

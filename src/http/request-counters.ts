@@ -12,15 +12,6 @@ export const REQUESTS = {
   ),
 } as const;
 
-/** An answer as it is counted. */
-interface CountedAnswer {
-  readonly method: string;
-  /** The route's pattern, e.g. `/api/licenses/servers/:id`; null when there is no such path. */
-  readonly route: string | null;
-  readonly status: number;
-  readonly durationMs: number | null;
-}
-
 /** What clients send as a method may be anything; labels may not. */
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 /** Seconds. */
@@ -42,8 +33,8 @@ export function createRequestCounters(now: () => number = () => performance.now(
     },
     /** Milliseconds since the last request came; Infinity before the first. */
     unaskedMs: () => now() - lastAt,
-    /** A request was answered. */
-    count({ method: sent, route, status, durationMs }: CountedAnswer) {
+    /** A request was answered. `route` is its pattern, e.g. `/api/licenses/servers/:id`; null when there is no such path. */
+    count(sent: string, route: string | null, status: number, durationMs: number) {
       statuses[status] = (statuses[status] ?? 0) + 1;
       const method = METHODS.has(sent) ? sent : "other";
       const { codes, durations } = routes.getOrInsertComputed(`${method} ${route}`, () => ({
@@ -52,7 +43,7 @@ export function createRequestCounters(now: () => number = () => performance.now(
         durations: createHistogram(BOUNDS),
       }));
       codes[status] = (codes[status] ?? 0) + 1;
-      if (durationMs !== null) durations.observe(durationMs / 1000);
+      durations.observe(durationMs / 1000);
     },
     byStatus: (): Readonly<Record<string, number>> => ({ ...statuses }),
     emit(emit: Emit) {

@@ -111,10 +111,10 @@ test("the process knows its memory, its time and its files", () => {
 test("requests have the route's pattern, and nothing that a client makes up", async () => {
   const counters = createRequestCounters();
   const route = "/api/licenses/servers/:id";
-  counters.count({ method: "GET", route, status: 200, durationMs: 3 });
-  counters.count({ method: "GET", route, status: 404, durationMs: 3 });
+  counters.count("GET", route, 200, 3);
+  counters.count("GET", route, 404, 3);
   for (let n = 0; n < 50; n++)
-    counters.count({ method: `M${n}`, route: null, status: 404, durationMs: null });
+    counters.count(`M${n}`, null, 404, 3);
   const seen = await told(counters.emit);
   expect(sampleOf(seen, "licmond_http_requests_total", { route, method: "GET", code: "200" })).toBe(1);
   const other = { route: "unknown", method: "other", code: "404" };

@@ -306,11 +306,7 @@ describe("demand beyond the seats", () => {
 
 describe("usage", () => {
   const ONE = { heldSeatHours: 1, sessions: 1, peakHeld: 1, uniqueUsers: 1 };
-  const group = (more: Partial<UsageRecord>): UsageRecord => ({
-    ...ONE,
-    lastUsedAt: iso(HOUR),
-    ...more,
-  });
+  const group = (more: Partial<UsageRecord>): UsageRecord => ({ ...ONE, lastUsedAt: iso(HOUR), ...more });
   const end = iso(2 * HOUR);
 
   test.each<[string, UsageRecord[]]>([

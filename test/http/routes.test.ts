@@ -47,12 +47,7 @@ function site(at = bench()) {
       members: [{ ...a.member({ host: "lic2", port: null, status: "down", version: null }), error }],
       features: [feature("solver", { state: "stale", utilization: 80 })],
     }),
-    picture("new", {
-      status: "unknown",
-      state: "failed",
-      ...NEVER,
-      ...EMPTY,
-    }),
+    picture("new", { status: "unknown", state: "failed", ...NEVER, ...EMPTY }),
     picture("off", { server: monitored("off", { enabled: false, labels: {} }), features: [] }),
   );
   return at;

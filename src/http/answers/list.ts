@@ -107,10 +107,7 @@ export function csvToo<S extends TSchema>(description: string, schema: S) {
     // The same schema: a media type says how the data is written. A text here would make every generated client's
     // answer a union of the list and a text, whose rows it cannot read.
     content: { "text/csv": { schema } },
-    headers: {
-      "X-Total-Count": "Matches (CSV only)",
-      "Content-Disposition": "File name (CSV only)",
-    },
+    headers: { "X-Total-Count": "Matches (CSV only)", "Content-Disposition": "File name (CSV only)" },
   };
 }
 

@@ -114,10 +114,7 @@ export async function openApiDocument(routes: AnyElysia, version: string): Promi
           info: { title: "licmond", version, description: DESCRIPTION, license: { name: "MIT" } },
           servers: [{ url: "/", description: "This daemon" }],
           tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
-          components: {
-            headers: HEADERS,
-            securitySchemes: SECURITY,
-          },
+          components: { headers: HEADERS, securitySchemes: SECURITY },
         },
       }),
     )

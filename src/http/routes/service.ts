@@ -31,11 +31,7 @@ const Status = record("Status", {
   uptimeSeconds: Count,
   configFile: nullable(Type.String({ description: "null when the defaults run" })),
   lastReload: nullable(
-    Type.Object({
-      at: Timestamp,
-      outcome: words(["applied", "refused"]),
-      message: nullable(Type.String()),
-    }),
+    Type.Object({ at: Timestamp, outcome: words(["applied", "refused"]), message: nullable(Type.String()) }),
   ),
   keys: Count,
   collector: Type.Object({

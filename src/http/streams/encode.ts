@@ -24,39 +24,36 @@ export interface Subject {
 
 const utf8 = new TextEncoder();
 
-/** An event on its way to clients of any kind: each form of it is encoded once, when the first client wants it. */
-export class EncodedEvent {
-  readonly row: EventRow;
-  /** JSON text for WebSockets; log events have one form whatever the parts. */
-  readonly text: (parts: Parts) => string;
-  readonly #frames = new Map<Parts, Uint8Array>();
-  readonly #subjects = new Map<Parts, Subject>();
+export type EncodedEvent = ReturnType<typeof encodedEvent>;
 
-  constructor(row: EventRow, text: (parts: Parts) => string) {
-    this.row = row;
-    this.text = text;
-  }
-
-  /** The people and things that a part names. */
-  about(part: Parts): Subject {
-    return this.#subjects.getOrInsertComputed(part, () => JSON.parse(this.text(part)) as Subject);
-  }
-
-  /** Frames of server-sent events. */
-  frames(parts: Parts): Uint8Array {
-    return this.#frames.getOrInsertComputed(parts, () => {
-      const frames = this.#names(parts).map(
-        (name) => `event: ${name}\nid: ${this.row.id}\ndata: ${this.text(parts)}\n\n`,
-      );
-      return utf8.encode(frames.join(""));
-    });
-  }
-
-  #names(parts: Parts): string[] {
-    if (this.row.type !== "log") return [this.row.type];
-    const twin = twinOf(this.row.level);
+/**
+ * An event on its way to clients of any kind: each form of it is encoded once, when the first client wants it. `text`
+ * is for WebSockets; log events have one form whatever the parts.
+ */
+function encodedEvent(row: EventRow, text: (parts: Parts) => string) {
+  const frames = new Map<Parts, Uint8Array>();
+  const subjects = new Map<Parts, Subject>();
+  const namesOf = (parts: Parts): readonly string[] => {
+    if (row.type !== "log") return [row.type];
+    const twin = twinOf(row.level);
     return [...(parts & FIRST ? ["log"] : []), ...(parts & SECOND && twin !== null ? [twin] : [])];
-  }
+  };
+  const frame = (name: string, parts: Parts) => `event: ${name}\nid: ${row.id}\ndata: ${text(parts)}\n\n`;
+  return {
+    row,
+    text,
+    /** The people and things that a part names. */
+    about: (part: Parts) => subjects.getOrInsertComputed(part, () => JSON.parse(text(part)) as Subject),
+    /** Frames of server-sent events. */
+    frames: (parts: Parts) =>
+      frames.getOrInsertComputed(parts, () =>
+        utf8.encode(
+          namesOf(parts)
+            .map((name) => frame(name, parts))
+            .join(""),
+        ),
+      ),
+  };
 }
 
 /** Name of the second frame of a log event of this level; null when it has none. */
@@ -71,7 +68,7 @@ export function createEncoder(pseudonyms: Pseudonyms) {
   /** `event` is the parsed event where it is at hand, else its text. */
   const encoded = (row: EventRow, event: AnyEvent | string) => {
     let anonymous: string | null = null;
-    return new EncodedEvent(row, (parts) => {
+    return encodedEvent(row, (parts) => {
       if (parts !== SECOND || ANONYMOUS_FORM[row.type] !== "pseudonyms") return row.json;
       anonymous ??= anonymousEvent(event, pseudonyms);
       return anonymous;
@@ -86,7 +83,7 @@ export function createEncoder(pseudonyms: Pseudonyms) {
       const { level, source } = type === "log" ? event : { level: null, source: null };
       const row = { id, type, level, source, json };
       if (type !== "metrics") return encoded(row, event);
-      return new EncodedEvent(row, (parts) => (parts === BOTH ? json : metricsJson(event, parts)));
+      return encodedEvent(row, (parts) => (parts === BOTH ? json : metricsJson(event, parts)));
     },
   };
 }

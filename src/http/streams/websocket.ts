@@ -17,16 +17,9 @@ const CLOSE_CODES: Readonly<Record<Ending, number>> = {
   failed: 1011,
 };
 
-/** Elysia hands the events of a native socket to the functions in its `data`. */
-interface SocketHandlers {
-  open(ws: ServerWebSocket<unknown>): void;
-  message(ws: ServerWebSocket<unknown>, message: string | Buffer): void;
-  drain(): void;
-  close(): void;
-}
-
 /**
- * One WebSocket client: the same events as JSON texts, each log event once.
+ * One WebSocket client: the same events as JSON texts, each log event once. Elysia hands the events of a native socket
+ * to the functions in its `data`.
  * @param firstQuery The query of the opening, without `?`.
  * @param now Milliseconds of a monotonic clock.
  * @param checkServers Throws NOT_FOUND for an id that no server has.
@@ -36,7 +29,7 @@ export function createSocketHandlers(
   firstQuery: string,
   now: () => number,
   checkServers: (ids: readonly string[] | null) => void,
-): SocketHandlers {
+) {
   const { stream, filterOf } = opening;
   const parse = STREAM_QUERIES[stream].parse;
   let query = firstQuery;
@@ -45,7 +38,7 @@ export function createSocketHandlers(
   let messages = 0;
 
   return {
-    open(ws) {
+    open(ws: ServerWebSocket<unknown>) {
       client = opening.start(
         {
           kind: "websocket",
@@ -60,7 +53,7 @@ export function createSocketHandlers(
         filterOf(parse(query)),
       );
     },
-    message(ws, message) {
+    message(ws: ServerWebSocket<unknown>, message: string | Buffer) {
       if (client === null || client.gone) return;
       const current = Math.floor(now() / 1000);
       messages = current === second ? messages + 1 : 1;
