@@ -113,8 +113,7 @@ test("requests have the route's pattern, and nothing that a client makes up", as
   const route = "/api/licenses/servers/:id";
   counters.count("GET", route, 200, 3);
   counters.count("GET", route, 404, 3);
-  for (let n = 0; n < 50; n++)
-    counters.count(`M${n}`, null, 404, 3);
+  for (let n = 0; n < 50; n++) counters.count(`M${n}`, null, 404, 3);
   const seen = await told(counters.emit);
   expect(sampleOf(seen, "licmond_http_requests_total", { route, method: "GET", code: "200" })).toBe(1);
   const other = { route: "unknown", method: "other", code: "404" };

@@ -142,6 +142,14 @@ function parametersOf(
   }));
 }
 
+/** An object with the same names. */
+function mapped<T, R>(
+  of: Readonly<Record<string, T>>,
+  make: (value: T, name: string) => R,
+): Record<string, R> {
+  return Object.fromEntries(Object.entries(of).map(([name, value]) => [name, make(value, name)]));
+}
+
 /** Headers that are described once, under `components`. */
 const described = (...names: string[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
@@ -156,51 +164,43 @@ const OF_STATUS: Readonly<Record<string, Readonly<Record<string, object>>>> = {
 };
 
 function answersOf(answers: Answers, secured: boolean) {
-  const made = Object.entries(answers).map(([status, { description, schema, content, headers }]) => {
+  return mapped(answers, ({ description, schema, content, headers }, status) => {
     const bodies = { ...(schema && { "application/json": { schema } }), ...content };
     const tagged = status === "200" && 304 in answers && { ETag: "Tag of the snapshot and the query" };
-    const own = Object.entries({ ...tagged, ...headers });
-    const texts = own.map(([name, text]) => [name, { description: text, schema: { type: "string" } }]);
-    return [
-      status,
-      {
-        description,
-        headers: { ...common(secured), ...Object.fromEntries(texts) },
-        ...(Object.keys(bodies).length > 0 && { content: bodies }),
-      },
-    ];
+    const own = mapped({ ...tagged, ...headers }, (text) => ({
+      description: text,
+      schema: { type: "string" },
+    }));
+    return {
+      description,
+      headers: { ...common(secured), ...own },
+      ...(Object.keys(bodies).length > 0 && { content: bodies }),
+    };
   });
-  return Object.fromEntries(made);
 }
 
 /** Every route that needs a key can answer these. */
 const OF_KEYS: readonly ErrorCode[] = [
-  "AUTH_MISSING",
-  "AUTH_INVALID",
-  "AUTH_EXPIRED",
-  "AUTH_REVOKED",
-  "AUTH_INSUFFICIENT",
-  "RATE_LIMIT_EXCEEDED",
-  "QUOTA_EXCEEDED",
-  "DATABASE_ERROR",
-  "INVALID_QUERY",
+  ...(["AUTH_MISSING", "AUTH_INVALID", "AUTH_EXPIRED", "AUTH_REVOKED", "AUTH_INSUFFICIENT"] as const),
+  ...(["RATE_LIMIT_EXCEEDED", "QUOTA_EXCEEDED", "DATABASE_ERROR", "INVALID_QUERY"] as const),
 ];
 const OF_BODIES: readonly ErrorCode[] = ["INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD"];
 
 function errorsOf(codes: ReadonlySet<ErrorCode>, secured: boolean) {
-  const made = Object.entries(Object.groupBy(codes, (code) => ERROR_STATUS[code])).map(([status, list]) => [
-    status,
-    {
+  const ofEach = <T>(list: readonly ErrorCode[], make: (code: ErrorCode) => T) =>
+    Object.fromEntries(list.map((code) => [code, make(code)]));
+  return mapped(
+    Object.groupBy(codes, (code) => ERROR_STATUS[code]) as Record<string, ErrorCode[]>,
+    (list, status) => ({
       description: `Error: ${list.join(", ")}`,
       headers: { ...common(secured), ...OF_STATUS[status] },
       content: {
         "application/json": {
           schema: ErrorBody,
-          examples: Object.fromEntries(list.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+          examples: ofEach(list, (code) => ({ $ref: `#/components/examples/${code}` })),
         },
       },
-      "x-retry": Object.fromEntries(list.map((code) => [code, retryOf(code)])),
-    },
-  ]);
-  return Object.fromEntries(made);
+      "x-retry": ofEach(list, retryOf),
+    }),
+  );
 }

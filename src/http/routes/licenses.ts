@@ -127,13 +127,6 @@ function createForcePoll({ live, collector, settings, audit }: RouteDeps) {
     const ids = named === null ? null : [...new Set(named)];
     const servers = ids?.join(", ").slice(0, 500) ?? "all";
     exchange.acting = { message: "Rescan", fields: { servers } };
-    const rows = await forced(ids);
-    const failed = rows.filter(({ error }) => error !== null).length;
-    audit.done(exchange, "Rescan", { servers, polled: rows.length, failed });
-    return rows;
-  };
-
-  async function forced(ids: readonly string[] | null): Promise<readonly RescanRow[]> {
     const snapshot = live.snapshot();
     const disabled = ids?.map((id) => knownServer(snapshot, id)).find(({ server }) => !server.enabled);
     if (disabled !== undefined) {
@@ -143,12 +136,14 @@ function createForcePoll({ live, collector, settings, audit }: RouteDeps) {
     const rows = await collector.rescan(ids, settings().rescanTimeoutMs);
     const failed = rows.flatMap(({ server, error }) => (error === null ? [] : [{ server, ...error }]));
     const [only] = failed;
-    if (only === undefined || failed.length < rows.length) return rows;
-    if (ids?.length === 1) {
-      throw new ApiError(only.code, only.message, { details: only.details ?? undefined });
+    if (only !== undefined && failed.length === rows.length) {
+      const { code, message, details } = only;
+      if (ids?.length === 1) throw new ApiError(code, message, { details: details ?? undefined });
+      const all = `Every poll failed (${failed.length} of ${rows.length} servers).`;
+      const each = failed.map(({ server, code }) => `${server}: ${code}`).join("; ");
+      throw new ApiError("UPSTREAM_ERROR", all, { details: each });
     }
-    throw new ApiError("UPSTREAM_ERROR", `Every poll failed (${failed.length} of ${rows.length} servers).`, {
-      details: failed.map(({ server, code }) => `${server}: ${code}`).join("; "),
-    });
-  }
+    audit.done(exchange, "Rescan", { servers, polled: rows.length, failed: failed.length });
+    return rows;
+  };
 }

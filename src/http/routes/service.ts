@@ -249,10 +249,11 @@ export function hostRoutes({ host, build, live, settings }: RouteDeps) {
       "/api/network",
       ({ server }) => {
         const configured = settings();
+        const { servers } = live.snapshot();
         return {
           interfaces: host.interfaces().map((one) => ({ ...one, addresses: [...one.addresses] })),
           listening: [{ host: configured.host, port: server?.port ?? configured.port }],
-          members: live.snapshot().servers.flatMap(({ server: { id }, reachability }) =>
+          members: servers.flatMap(({ server: { id }, reachability }) =>
             reachability.map((member) => ({
               server: id,
               ...pick(member, "host", "port", "reachable", "connectMs", "error"),
