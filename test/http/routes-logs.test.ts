@@ -80,16 +80,11 @@ describe("GET /api/logs/recent", () => {
     expect(answer).toMatchObject({ total: 8, limit: 100, offset: 0 });
   });
 
-  test("takes the last `lines` of what matches", async () => {
-    expect(indexes(await list("/api/logs/recent?lines=2"))).toEqual([6, 7]);
-    expect(indexes(await list("/api/logs/recent?lines=1&sources=collector"))).toEqual([7]);
-  });
-
-  test("says how many lines match in all, as every list does", async () => {
-    expect(await list("/api/logs/recent?lines=2")).toMatchObject({ total: 8, limit: 2, offset: 0 });
-    expect(await list("/api/logs/recent?lines=1&sources=collector")).toMatchObject({ total: 3 });
-    const csv = await as("operator", "/api/logs/recent?lines=1&format=csv");
-    expect(csv.headers.get("x-total-count")).toBe("8");
+  test("takes the last `lines` of what matches, and says how many match in all", async () => {
+    const two = await list("/api/logs/recent?lines=2");
+    expect([indexes(two), two.total, two.limit, two.offset]).toEqual([[6, 7], 8, 2, 0]);
+    const one = await list("/api/logs/recent?lines=1&sources=collector");
+    expect([indexes(one), one.total]).toEqual([[7], 3]);
   });
 });
 
@@ -100,23 +95,23 @@ describe("GET /api/logs/search", () => {
     expect(answer).toMatchObject({ total: 8, limit: 3, offset: 2 });
   });
 
+  // What words and filters find is held by the tests of the store: here each parameter is one of them.
   test.each([
-    ["q=server", [7, 2, 1]],
-    ["q=server+eda", [2, 1]],
-    ["q=SERVER", [7, 2, 1]],
-    ["q=x-1", [3]],
+    ["q=SERVER+eda", [2, 1]],
     [`q=${encodeURIComponent("o'neil")}`, [3]],
-    [`q=${encodeURIComponent("(not)")}`, [3]],
-    [`q=${encodeURIComponent('"odd"')}`, [7]],
-    ["q=server+OR+refused", []],
-    ["q=NEAR(server)", []],
-    ["q=eda&levels=info", [2]],
-  ])("?%s finds %p", async (query, expected) => {
+    ["levels=error,warn", [7, 4, 3, 1]],
+    ["levels=error&levels=debug", [6, 3]],
+    ["sources=collector,config", [7, 3, 2, 1]],
+    ["server_ids=eda,cad", [7, 2, 1]],
+    [`start_time=${at(5)}`, [7, 6, 5]],
+    [`start_time=${T + MINUTE}&end_time=${T + 3 * MINUTE}`, [2, 1]],
+    ["start_time=2026-03-02&end_time=2026-03-02", [7, 6, 5, 4, 3, 2, 1, 0]],
+    ["q=answer&levels=warn&sources=collector&server_ids=eda", [1]],
+  ])("?%s finds %p, and so does recent", async (query, expected) => {
     expect(indexes(await list(`/api/logs/search?${query}`))).toEqual(expected);
+    expect(indexes(await list(`/api/logs/recent?${query}`))).toEqual(expected.toReversed());
   });
-});
 
-describe("words of a search", () => {
   const twenty = Array.from({ length: 20 }, (_, n) => `w${n}`).join("+");
 
   test.each([`${twenty}+w20`, `${twenty}+.`])("q=%s is INVALID_QUERY: 20 are the most", async (q) => {
@@ -128,34 +123,11 @@ describe("words of a search", () => {
     }
   });
 
-  test("only different ones count", async () => {
+  test("only different words count", async () => {
     expect(indexes(await list(`/api/logs/search?q=${twenty}`))).toEqual([]);
-    expect(indexes(await list(`/api/logs/search?q=${Array(500).fill("(+Server").join("+")}`))).toEqual([]);
     expect(indexes(await list(`/api/logs/search?q=${Array(1000).fill("server+SERVER").join("+")}`))).toEqual([
       7, 2, 1,
     ]);
-  });
-});
-
-describe("the filter keys", () => {
-  test.each([
-    ["levels=error", [3]],
-    ["levels=error,warn", [1, 3, 4, 7]],
-    ["levels=error&levels=debug", [3, 6]],
-    ["sources=collector,config", [1, 2, 3, 7]],
-    ["sources=nobody", []],
-    ["server_ids=eda", [1, 2]],
-    ["server_ids=eda,cad", [1, 2, 7]],
-    ["server_ids=gone", []],
-    [`start_time=${at(5)}`, [5, 6, 7]],
-    [`end_time=${at(2)}`, [0, 1]],
-    [`start_time=${T + MINUTE}&end_time=${T + 3 * MINUTE}`, [1, 2]],
-    ["start_time=2026-03-02&end_time=2026-03-02", [0, 1, 2, 3, 4, 5, 6, 7]],
-    ["start_time=2026-03-03", []],
-    ["levels=warn&sources=collector&server_ids=eda", [1]],
-  ])("?%s lets through %p, in both", async (query, expected) => {
-    expect(indexes(await list(`/api/logs/recent?${query}`))).toEqual(expected);
-    expect(indexes(await list(`/api/logs/search?${query}`))).toEqual([...expected].reverse());
   });
 });
 
@@ -229,14 +201,8 @@ describe("POST /api/logs/clear", () => {
     const response = await clear({});
     expect([response.status, await response.json()]).toEqual([200, { cleared: 7 }]);
     expect(indexes(await list("/api/logs/recent"))).toEqual([5]);
-    const stats: unknown = await (await as("operator", "/api/logs/stats")).json();
-    expect(stats).toMatchObject({ total: 1, bySource: { audit: 1 }, oldest: at(5), newest: at(5) });
-    expect(await list("/api/logs/search?q=server")).toMatchObject({ total: 0 });
-    const admin = site.deps.keys.list().find(({ role }) => role === "admin");
-    expect(site.linesOf("audit").at(-1)).toMatchObject({
-      message: "Logs were cleared",
-      fields: { cleared: 7, by: admin?.id },
-    });
+    const fields = { cleared: 7, by: "key000000003" };
+    expect(site.linesOf("audit").at(-1)).toMatchObject({ message: "Logs were cleared", fields });
   });
 
   test("deletes what is older than `before`", async () => {
